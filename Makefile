@@ -1,0 +1,54 @@
+# Everything runs in .venv, made on first use and complete in itself, even where another ROS 2 is sourced.
+PYTHON ?= python3
+VENV ?= .venv
+ROBOT ?= tx40
+ARGS ?=
+OLDEST := .venv-oldest
+
+export PYTHON
+export PYTHONNOUSERSITE := 1
+export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
+unexport PYTHONPATH PYTHONHOME LD_LIBRARY_PATH AMENT_PREFIX_PATH _ROS_WHEELS_BOOTSTRAP_COMPLETE
+unexport RMW_IMPLEMENTATION
+
+.PHONY: help demo test venv lint unit trajectories oldest colcon clean
+
+help:
+	@echo 'make demo    a whole session on a simulated robot (ROBOT=tx40 scara emps ur10 arm3 planar_2r_elastic)'
+	@echo 'make test    style, types and every test'
+	@echo 'make lint    style and types only'
+	@echo 'make trajectories   design all of config/trajectories again: the same ones, unless something changed'
+	@echo 'make oldest  every test with the oldest supported NumPy, SciPy and Pinocchio'
+	@echo 'make colcon  build as on a robot, and check what is installed'
+	@echo 'make clean   remove what these made'
+
+venv:
+	@bash .ci/environment.sh $(VENV)
+
+demo: venv
+	@$(VENV)/bin/robotid demo $(ROBOT) $(ARGS)
+
+test: lint unit
+
+lint: venv
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+unit: venv
+	$(VENV)/bin/python -m pytest $(ARGS)
+
+DESIGNED := $(basename $(notdir $(wildcard config/trajectories/*.yaml)))
+trajectories: venv
+	@for name in $(DESIGNED); do $(VENV)/bin/robotid design config/$$name.yaml \
+	  -o config/trajectories/$$name.yaml --time-limit 600 --force || exit 1; done
+
+oldest:
+	@bash .ci/environment.sh $(OLDEST) oldest
+	$(OLDEST)/bin/python -m pytest $(ARGS)
+
+colcon: venv
+	@bash .ci/colcon.sh $(VENV)
+
+clean:
+	rm -rf $(VENV) $(OLDEST) .venv-colcon .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
