@@ -1,0 +1,27 @@
+"""From samples to parameters: the observation system, estimators, what follows from them."""
+
+from .base import base_parameters
+from .estimators import fit
+from .identify import identify
+from .payload import DriveGains, identify_drive_gains, identify_payload, Payload
+from .results import BaseParameters, Essential, Estimate, Identification, Standard, Validation
+from .settings import IdentificationSettings
+from .validation import validate
+
+__all__ = [
+    'BaseParameters',
+    'DriveGains',
+    'Essential',
+    'Estimate',
+    'Identification',
+    'IdentificationSettings',
+    'Payload',
+    'Standard',
+    'Validation',
+    'base_parameters',
+    'fit',
+    'identify',
+    'identify_drive_gains',
+    'identify_payload',
+    'validate',
+]

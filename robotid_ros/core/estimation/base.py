@@ -1,0 +1,163 @@
+"""Base parameters: the combinations of standard parameters that torques depend on."""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg import qr
+
+from ...exceptions import UnknownNameError
+from ..model.dynamics import regressor
+from ..model.parameters import Array
+from ..model.robot import Robot
+from .results import BaseParameters
+
+TOLERANCE = 1e-6  # of a column that is independent, relative to its length
+TIDY = 1e-7  # coefficients below this are rounding
+
+
+def base_parameters(
+    robot: Robot, samples: int = 200, seed: int = 0, reduction: str = 'qr'
+) -> BaseParameters:
+    """
+    Find the base parameters of a robot numerically, χ_b = χ_L + B χ_K (STD II.B, Gautier 1991).
+
+    W of random states is reduced by QR, or to its row echelon form (STICTION eq. 10-14); of
+    dependent columns the first in the standard order stays, so that a link's parameters regroup
+    towards the base.
+
+    Parameters
+    ----------
+    robot : the model
+    samples : number of random states
+    seed : of these states
+    reduction : 'qr' or 'rref', which agree
+
+    Raises
+    ------
+    UnknownNameError : no such reduction
+
+    """
+    if reduction not in REDUCTIONS:
+        raise UnknownNameError('reduction', reduction, tuple(REDUCTIONS))
+    rng = np.random.default_rng(seed)
+    n = robot.n
+    lower = np.maximum(robot.limits.lower, -np.pi)
+    upper = np.minimum(robot.limits.upper, np.pi)
+    q = rng.uniform(lower, np.maximum(upper, lower + 0.1), (samples, n))
+    dq, ddq = rng.uniform(-2.0, 2.0, (2, samples, n))
+    W = regressor(robot, q, dq, ddq).reshape(n * samples, robot.p)
+    columns, matrix = REDUCTIONS[reduction](W)
+    return _described(robot, columns, matrix)
+
+
+def reduce(W: Array) -> tuple[np.ndarray, Array]:
+    """
+    Split the columns of W (r, p) into independent ones and combinations of these.
+
+    Returns
+    -------
+    columns (b,) of the first independent ones, and the matrix (b, p) with W = W[:, columns] matrix
+
+    """
+    norms, R = _triangular(W)
+    columns: list[int] = []
+    basis = np.zeros((R.shape[0], 0))
+    for column in range(W.shape[1]):
+        rest = R[:, column] - basis @ (basis.T @ R[:, column])
+        rest -= basis @ (basis.T @ rest)
+        length = np.linalg.norm(rest)
+        if norms[column] > 0.0 and length > TOLERANCE:
+            columns.append(column)
+            basis = np.column_stack([basis, rest / length])
+    kept = np.array(columns, dtype=np.intp)
+    Q, upper = qr(R[:, kept], mode='economic')
+    combination = np.linalg.solve(upper, Q.T @ R)
+    return kept, _tidy(combination, norms, kept)
+
+
+def echelon(W: Array) -> tuple[np.ndarray, Array]:
+    """
+    Reduce W (r, p) to its row echelon form, whose rows are the combinations (STICTION eq. 10-14).
+
+    Rows are exchanged for the largest pivot, columns never: what is dependent follows what it
+    depends on.
+
+    Returns
+    -------
+    as `reduce`
+
+    """
+    norms, rows = _triangular(W)
+    columns: list[int] = []
+    for column in range(W.shape[1]):
+        top = len(columns)
+        if top == len(rows):
+            break
+        place = top + int(np.argmax(np.abs(rows[top:, column])))
+        if np.linalg.norm(rows[top:, column]) <= TOLERANCE:
+            rows[top:, column] = 0.0
+            continue
+        rows[[top, place]] = rows[[place, top]]
+        rows[top] /= rows[top, column]
+        others = np.arange(len(rows)) != top
+        rows[others] -= np.outer(rows[others, column], rows[top])
+        columns.append(column)
+    kept = np.array(columns, dtype=np.intp)
+    return kept, _tidy(rows[: len(kept)], norms, kept)
+
+
+REDUCTIONS: dict[str, Callable[[Array], tuple[np.ndarray, Array]]] = {
+    'qr': reduce,
+    'rref': echelon,
+}
+
+
+def _triangular(W: Array) -> tuple[Array, Array]:
+    """Return the lengths of the columns, and R of W with columns of length one."""
+    norms = np.linalg.norm(W, axis=0)
+    norms[norms < TOLERANCE * norms.max()] = 0.0  # rounding only
+    scaled = W / np.where(norms > 0.0, norms, np.inf)
+    return norms, np.array(np.linalg.qr(scaled, mode='r') if len(W) > W.shape[1] else scaled)
+
+
+def _tidy(combination: Array, norms: Array, kept: np.ndarray) -> Array:
+    """Undo the scaling and the rounding of combinations (b, p)."""
+    matrix = combination * norms / norms[kept][:, None]
+    matrix[np.abs(combination) < TIDY] = 0.0
+    near = np.round(matrix)
+    matrix = np.where(np.abs(matrix - near) < TIDY, near, matrix)
+    matrix[:, kept] = np.eye(kept.size)
+    return np.asarray(matrix)
+
+
+def _described(robot: Robot, columns: np.ndarray, matrix: Array) -> BaseParameters:
+    standard = [p.name for p in robot.parameters]
+    names, combinations = [], []
+    for row, column in zip(matrix, columns, strict=True):
+        others = [k for k in np.flatnonzero(row) if k != column]
+        name = standard[column] + ('R' if others else '')
+        names.append(name)
+        terms = ''.join(_term(row[k], standard[k]) for k in others)
+        combinations.append(f'{name} = {standard[column]}{terms}' if others else name)
+    classes = []
+    for column in range(robot.p):
+        rows = np.flatnonzero(matrix[:, column])
+        if rows.size == 0:
+            classes.append('unidentifiable')
+        elif column in columns and np.count_nonzero(matrix[rows[0]]) == 1:
+            classes.append('identifiable')
+        else:
+            classes.append('in combination')
+    return BaseParameters(
+        tuple(names),
+        tuple(robot.parameters[k].unit for k in columns),
+        tuple(combinations),
+        matrix,
+        columns,
+        tuple(classes),
+    )
+
+
+def _term(factor: float, name: str) -> str:
+    sign, size = ('-' if factor < 0 else '+'), abs(factor)
+    return f' {sign} {name}' if size == 1.0 else f' {sign} {size:.6g}·{name}'

@@ -1,0 +1,221 @@
+"""
+Physically consistent standard parameters: a semidefinite program around the prior.
+
+A link exists if its pseudo-inertia matrix is positive definite, [[Σ, h], [hᵀ, M]] ≻ 0 with
+Σ = ½ tr(J) I − J, J the inertia and h the first moments at the joint frame; this implies M > 0, a
+positive definite inertia at the centre of mass and the triangle inequality of its principal
+moments. With P_ref = L Lᵀ the prior's, S = L⁻¹ P L⁻ᵀ are coordinates in which the prior is the
+identity and ‖S − I‖_F is, to second order, the entropic (log-det) divergence from it, in any unit
+and frame.
+"""
+
+from collections.abc import Sequence
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+
+from ...exceptions import ConfigurationError, RobotIdError
+from ..model.parameters import Array, frozen
+
+SMALLEST_MASS = 1e-3  # of a link whose prior has none [kg]
+SMALLEST_RADIUS = 1e-2  # its radius of gyration [m]
+UPPER = tuple((i, j) for j in range(4) for i in range(j + 1))  # column by column, as Clarabel
+
+
+class SolverError(RobotIdError, RuntimeError):
+    """The semidefinite program was not solved."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Consistent:
+    """
+    Standard parameters that a real robot can have.
+
+    Attributes
+    ----------
+    value : (p,) standard parameters
+    sigma : (p,) standard deviation from data and prior together, constraints left aside
+    misfit : χ² that the constraints and the prior cost over the base parameters alone
+    distance : (links,) ‖S − I‖_F from the prior
+    margin : (links,) smallest eigenvalue of S; at the bound the constraint is active
+
+    """
+
+    value: Array
+    sigma: Array
+    misfit: float
+    distance: Array
+    margin: Array
+
+    def __post_init__(self) -> None:
+        for name in ('value', 'sigma', 'distance', 'margin'):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+
+def pseudo_inertia(inertial: Array) -> Array:
+    """Return the 4×4 pseudo-inertia of `XX XY XZ YY YZ ZZ MX MY MZ M` (10,)."""
+    xx, xy, xz, yy, yz, zz, mx, my, mz, m = inertial
+    J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    P = np.empty((4, 4))
+    P[:3, :3] = 0.5 * np.trace(J) * np.eye(3) - J
+    P[:3, 3] = P[3, :3] = mx, my, mz
+    P[3, 3] = m
+    return P
+
+
+def inertial_parameters(pseudo: Array) -> Array:
+    """Return `XX XY XZ YY YZ ZZ MX MY MZ M` (10,) of a 4×4 pseudo-inertia."""
+    sigma = pseudo[:3, :3]
+    J = np.trace(sigma) * np.eye(3) - sigma
+    return np.array([*J[0], *J[1, 1:], J[2, 2], *pseudo[:3, 3], pseudo[3, 3]])
+
+
+def coordinates(prior: Array) -> Array:
+    """
+    Return T (10, 10) with `inertial = T svec(S)`, where `svec(I)` gives the prior (10,).
+
+    A prior without mass or with an impossible inertia is made a small possible body first.
+    """
+    L = np.linalg.cholesky(_positive(pseudo_inertia(prior)))
+    T = np.empty((10, 10))
+    for column, (i, j) in enumerate(UPPER):
+        S = np.zeros((4, 4))
+        S[i, j] = S[j, i] = 1.0 if i == j else np.sqrt(0.5)
+        T[:, column] = inertial_parameters(L @ S @ L.T)
+    return T
+
+
+def consistent_parameters(
+    factor: Array,
+    target: Array,
+    prior: Array,
+    links: Sequence[int],
+    positive: Sequence[int] = (),
+    spread: npt.ArrayLike | None = None,
+    pull: float = 0.2,
+    margin: float = 0.01,
+) -> Consistent:
+    """
+    Solve min ‖F χ − g‖² + Σ_links ‖S − I‖²_F / pull² + Σ_others ((χ − χ_ref)/spread)².
+
+    Subject to S ⪰ margin·I for each link and χ_i ≥ 0 for `positive`.
+
+    Parameters
+    ----------
+    factor, target : F (b, p) and g (b,), whitened: ‖F χ − g‖² is the data's χ²
+    prior : χ_ref (p,)
+    links : column of XX of each link; nine more follow in the standard order
+    positive : columns of rotor inertias and friction coefficients
+    spread : (p,) prior standard deviation of the columns outside the links, inf for no pull
+    pull : prior standard deviation of S: 0.2 says that the prior is right to about 20 %
+    margin : smallest allowed eigenvalue of S
+
+    Raises
+    ------
+    SolverError : the program has no solution or the solver is missing
+
+    """
+    p = len(prior)
+    T, origin, weight = _change_of_variables(prior, links, spread, pull)
+    F = np.asarray(factor)
+    free, root = _least_squares(np.vstack([F @ T, np.diag(weight)]), [*target, *weight * origin])
+    z = free + root @ _project(free, root, links, positive, margin)
+    value = T @ z
+    eyes = [_matrix(z[start : start + 10]) for start in links]
+    least = np.linalg.lstsq(F, target, rcond=None)[0]
+    misfit = np.sum((F @ value - target) ** 2) - np.sum((F @ least - target) ** 2)
+    return Consistent(
+        value,
+        np.linalg.norm(T @ root, axis=1).reshape(p),
+        float(misfit),
+        np.array([np.linalg.norm(S - np.eye(4)) for S in eyes]),
+        np.array([np.linalg.eigvalsh(S)[0] for S in eyes]),
+    )
+
+
+def _positive(P: Array) -> Array:
+    values = np.linalg.eigvalsh(P)
+    if values[0] > 1e-9 * max(values[-1], SMALLEST_MASS * SMALLEST_RADIUS**2):
+        return P
+    mass = max(P[3, 3], SMALLEST_MASS)
+    centre = P[:3, 3] / mass if P[3, 3] > 0 else np.zeros(3)
+    scatter, vectors = np.linalg.eigh(P[:3, :3] - mass * np.outer(centre, centre))
+    scatter = np.maximum(scatter, mass * SMALLEST_RADIUS**2)
+    repaired = np.empty((4, 4))
+    repaired[:3, :3] = (vectors * scatter) @ vectors.T + mass * np.outer(centre, centre)
+    repaired[:3, 3] = repaired[3, :3] = mass * centre
+    repaired[3, 3] = mass
+    return repaired
+
+
+def _change_of_variables(
+    prior: Array, links: Sequence[int], spread: npt.ArrayLike | None, pull: float
+) -> tuple[Array, Array, Array]:
+    p = len(prior)
+    T, origin = np.eye(p), np.array(prior, dtype=float)
+    weight = np.zeros(p) if spread is None else 1.0 / np.asarray(spread, dtype=float)
+    for start in links:
+        block = slice(start, start + 10)
+        T[block, block] = coordinates(origin[block])
+        origin[block] = [1.0 if i == j else 0.0 for i, j in UPPER]
+        weight[block] = 1.0 / pull
+    return T, origin, weight
+
+
+def _matrix(svec: Array) -> Array:
+    S = np.zeros((4, 4))
+    for value, (i, j) in zip(svec, UPPER, strict=True):
+        S[i, j] = S[j, i] = value if i == j else value * np.sqrt(0.5)
+    return S
+
+
+def _least_squares(rows: Array, target: npt.ArrayLike) -> tuple[Array, Array]:
+    # The minimiser, and a square root of its covariance: χ² = min + ‖w‖² at z + root w.
+    norms = np.linalg.norm(rows, axis=0)
+    scale = 1.0 / np.where(norms > 0, norms, 1.0)
+    U, s, Vt = np.linalg.svd(rows * scale, full_matrices=False)
+    kept = s > s[0] * 1e-13
+    root = scale[:, None] * Vt[kept].T / s[kept]
+    return root @ (U[:, kept].T @ np.asarray(target)), root
+
+
+def _project(
+    free: Array, root: Array, links: Sequence[int], positive: Sequence[int], margin: float
+) -> Array:
+    """Return the w of least ‖w‖ for which `free + root w` is possible: in w, χ² is a sphere."""
+    bound = margin * np.array([float(i == j) for i, j in UPPER])
+    blocks = [slice(start, start + 10) for start in links]
+    if np.all(free[list(positive)] >= 0) and all(
+        np.linalg.eigvalsh(_matrix(free[block] - bound))[0] >= 0 for block in blocks
+    ):
+        return np.zeros(root.shape[1])
+    try:
+        import clarabel
+    except ImportError as error:
+        raise ConfigurationError(
+            "consistent parameters need the solver clarabel: 'pip install clarabel'"
+        ) from error
+    from scipy import sparse
+
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    # A possible body always exists, so what looks infeasible is only badly scaled.
+    settings.tol_infeas_abs = settings.tol_infeas_rel = 1e-14
+    unit = np.linalg.norm(root, axis=0).max()
+    root = root / unit
+    solution = clarabel.DefaultSolver(
+        sparse.identity(root.shape[1], format='csc'),
+        np.zeros(root.shape[1]),
+        sparse.csc_matrix(-np.vstack([root[list(positive)], *(root[block] for block in blocks)])),
+        np.concatenate([free[list(positive)], *(free[block] - bound for block in blocks)]),
+        [clarabel.NonnegativeConeT(len(positive))] * bool(len(positive))
+        + [clarabel.PSDTriangleConeT(4)] * len(blocks),
+        settings,
+    ).solve()
+    if 'Solved' not in str(solution.status):
+        raise SolverError(
+            f'consistent parameters were not found ({solution.status}): '
+            'raise identification.prior_spread or check the inertias of the URDF'
+        )
+    return np.asarray(solution.x) / unit

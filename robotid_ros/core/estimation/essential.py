@@ -1,0 +1,115 @@
+"""Essential parameters: the base parameters that the data really determine."""
+
+import numpy as np
+from scipy.stats import f as f_distribution
+
+from ..model.parameters import Array
+from .estimators import fit
+from .results import Essential, Estimate
+from .system import System
+
+Step = tuple[str, float, float, float]
+
+
+def essential(
+    system: System,
+    start: Estimate,
+    bound: float = 10.0,
+    significance: float = 0.05,
+    method: str = 'wls',
+    ratio: float = 0.0,
+) -> Essential:
+    """
+    Drop the parameter with the largest %σ, again and again (Pham and Gautier 1991; STD III).
+
+    It ends when every %σ is below the bound, or below `ratio` times the smallest. A parameter
+    stays when without it, and all dropped before, the residual grows significantly: an F-test
+    against the base parameters. Residuals are correlated in time, so that rows count only as far
+    as they are independent, see `independent_rows`.
+
+    Parameters
+    ----------
+    system, start : all base parameters, and their estimate
+    bound : largest %σ of an essential parameter
+    significance : of the F-test
+    method : of the estimator
+    ratio : n_σ, largest %σ over the smallest; 0: the bound alone counts
+
+    """
+    kept, path = select(start, bound, significance, ratio)
+    estimate = start if len(kept) == len(start.value) else fit(system.columns(kept), method)
+    return Essential(estimate, np.array(kept, dtype=np.intp), tuple(path))
+
+
+def select(
+    start: Estimate, bound: float, significance: float, ratio: float = 0.0
+) -> tuple[list[int], list[Step]]:
+    """
+    Choose essential parameters from an estimate alone.
+
+    To drop parameter i is to move χ by −C_i χ_i/C_ii, C being the classical covariance: what a
+    least squares fit without column i gives, weights left as they are. The residual's square grows
+    by σ² χ_i²/C_ii.
+
+    Returns
+    -------
+    Their places, and per step what `Essential.path` holds
+
+    """
+    independent = independent_rows(start)
+    freedom = max(independent - len(start.value), 1.0)
+    rows = max(float(start.rows.sum()) - len(start.value), 1.0)
+    kept, held = list(range(len(start.value))), set[int]()
+    value, classical, covariance = start.value, start.classical, start.covariance
+    growth, path = 0.0, list[Step]()
+    while len(kept) > 1:
+        percent = _percent(value, covariance)
+        limit = max(bound, ratio * float(percent.min()))
+        free = [p if kept[k] not in held else -1.0 for k, p in enumerate(percent)]
+        place = int(np.argmax(free))
+        if free[place] <= limit:
+            break
+        more = growth + value[place] ** 2 / classical[place, place]
+        statistic = more * independent / (start.rows.sum() * (len(path) + 1))
+        p_value = float(f_distribution.sf(statistic, len(path) + 1, freedom))
+        if p_value < significance:
+            held.add(kept[place])
+            continue
+        name = start.names[kept[place]]
+        growth, ended = more, float(np.sqrt(1.0 + more / rows))
+        path.append((name, float(percent[place]), ended, p_value))
+        value, classical, covariance = _without(place, value, classical, covariance)
+        del kept[place]
+    return kept, path
+
+
+def independent_rows(estimate: Estimate) -> float:
+    """
+    Return how many independent rows would tell as much as the correlated ones do.
+
+    Rows over the mean ratio of the covariance that respects correlation to the classical one.
+    """
+    scale = 1.0 / np.sqrt(np.diag(estimate.classical))
+    classical, correlated = (
+        np.outer(scale, scale) * c for c in (estimate.classical, estimate.covariance)
+    )
+    inflation = np.trace(np.linalg.solve(classical, correlated)) / len(scale)
+    return float(estimate.rows.sum() / max(inflation, 1.0))
+
+
+def _percent(value: Array, covariance: Array) -> Array:
+    sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    return np.asarray(100.0 * sigma / np.maximum(np.abs(value), 1e-300))
+
+
+def _without(
+    place: int, value: Array, classical: Array, covariance: Array
+) -> tuple[Array, Array, Array]:
+    projection = np.eye(len(value))
+    projection[:, place] -= classical[:, place] / classical[place, place]
+    projection = np.delete(projection, place, axis=0)
+    return (
+        projection @ value,
+        projection @ classical @ projection.T,
+        projection @ covariance @ projection.T,
+    )

@@ -1,0 +1,238 @@
+"""One fit of the observation system; its variants differ in how rows are weighted, or solved."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...exceptions import RankDeficientError, RecordingError, UnknownNameError
+from ..model.parameters import Array
+from .results import Estimate
+from .solvers import instrumental, least_squares, Solution, total_least_squares
+from .system import System
+
+__all__ = ['SOLVE', 'WHITEN', 'Estimate', 'fit']
+
+RANK = 1e-12  # smallest singular value over the largest, columns scaled to length one
+HUBER = 1.345  # residual over σ from which a row counts less: 95 % efficient on Gaussian noise
+BALANCED = 1e-6  # least σ of rows without torque, over the largest of their parts
+TOLERANCE = 1e-6  # change of the weights that ends an iteration
+
+Pieces = list[tuple[Array, Array]]
+Weights = list[Array]
+
+
+def _ols(pieces: Pieces, system: System, value: Array | None) -> Weights:
+    return [np.ones(len(y)) for _, y in pieces]
+
+
+def _wls(pieces: Pieces, system: System, value: Array | None) -> Weights:
+    """
+    Divide each joint's equations by the σ of its own least squares (DIDIM eq. 20).
+
+    Rows without any torque, those of a link behind a spring, have no scale of their own: they take
+    the σ that the least squares of all rows leaves there. Iterated, every joint's σ is that of the
+    common solution.
+    """
+    if value is not None:
+        return [
+            np.full(len(y), 1.0 / _rms(y - w @ value, w, y, value, count))
+            for (w, y), count in zip(pieces, system.equations, strict=True)
+        ]
+    weights: Weights = []
+    sigma: float
+    common: Array | None = None
+    for (w, y), count in zip(pieces, system.equations, strict=True):
+        if not y.any() and len(y):
+            common = _of_all_rows(pieces) if common is None else common
+            sigma = _rms(w @ common, w, y, common, count)
+        elif len(y):
+            chi, _, rank, _ = np.linalg.lstsq(w, y, rcond=1e-10)
+            freedom = max(int(count) - int(rank), 1)
+            floor = 1e-12 * max(float(np.linalg.norm(y)), 1e-300)
+            left = max(float(np.linalg.norm(y - w @ chi)), floor)
+            sigma = left / float(np.sqrt(freedom))
+        else:
+            sigma = np.inf
+        weights.append(np.full(len(y), 1.0 / sigma))
+    return weights
+
+
+def _mle(pieces: Pieces, system: System, value: Array | None) -> Weights:
+    """Divide each joint's equations by the σ of its torque noise (MFS eq. 20-25)."""
+    if system.noise is None:
+        raise RecordingError(
+            "method 'mle' needs the torque noise, which only several periods of one motion show: "
+            "record two periods or more, or use 'wls'"
+        )
+    return [np.full(len(y), 1.0 / s) for (_, y), s in zip(pieces, system.noise, strict=True)]
+
+
+def _irls(pieces: Pieces, system: System, value: Array | None) -> Weights:
+    """Weigh rows down that lie far off (Huber), by the median absolute deviation of a joint."""
+    if value is None:
+        return _wls(pieces, system, None)
+    weights: Weights = []
+    for w, y in pieces:
+        residual = y - w @ value
+        if not len(y):
+            weights.append(residual)
+            continue
+        sigma = 1.4826 * float(np.median(np.abs(residual)))
+        sigma = max(sigma, 1e-12 * float(np.abs(y).max()), 1e-300)
+        size = np.abs(residual) / sigma
+        weights.append(np.sqrt(HUBER / np.maximum(size, HUBER)) / sigma)
+    return weights
+
+
+def _rms(residual: Array, w: Array, y: Array, value: Array, count: int) -> float:
+    if not len(residual):
+        return np.inf
+    floor = 1e-12 * max(float(np.abs(y).max()), float(np.abs(w).max()))
+    if not y.any():
+        # Rows that hold too well would leave nothing of the others, which alone set the scale.
+        floor = BALANCED * float(np.abs(w * value).max())
+    return max(float(np.linalg.norm(residual)) / np.sqrt(count), floor, 1e-300)
+
+
+def _of_all_rows(pieces: Pieces) -> Array:
+    W, Y = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+    return np.asarray(np.linalg.lstsq(W, Y, rcond=1e-12)[0])
+
+
+WHITEN: dict[str, Callable[[Pieces, System, Array | None], Weights]] = {
+    'ols': _ols,
+    'wls': _wls,
+    'mle': _mle,
+    'irls': _irls,
+    'tls': _wls,
+    'iv': _wls,
+}
+SOLVE: dict[str, Callable[..., Solution]] = {'tls': total_least_squares, 'iv': instrumental}
+# Methods that look at single rows, which triangular factors have not got any more.
+ROW_BY_ROW = ('irls', 'iv')
+# How often the weights are computed where nothing else is asked for.
+ITERATIONS = {'irls': 30}
+
+
+def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
+    """
+    Estimate χ̂ = (ΩW)⁺ ΩY (DIDIM eq. 15-21).
+
+    Parameters
+    ----------
+    system : rows of all joints
+    method : 'ols', 'wls', 'mle' (noise of the torque known), 'irls' (Huber), 'tls' (errors in W
+        too) or 'iv' (instruments, correlated with the motion but not with its noise)
+    iterations : how often the weights follow the solution at the most
+
+    Raises
+    ------
+    UnknownNameError : no such method
+    RankDeficientError : the motion does not tell all columns apart
+    RecordingError : the method needs what was not recorded
+
+    """
+    if method not in WHITEN:
+        raise UnknownNameError('method', method, tuple(WHITEN))
+    if system.counts is not None and method in ROW_BY_ROW:
+        raise RecordingError(
+            f"method '{method}' needs every row of a recording, which so long a one does not "
+            "leave in memory: use 'wls', or a part of it"
+        )
+    pieces = [system.rows(joint) for joint in range(len(system.joints))]
+    weights = WHITEN[method](pieces, system, None)
+    solution = _solve(system, pieces, weights, method)
+    for _ in range(max(iterations, ITERATIONS.get(method, 1)) - 1):
+        previous, weights = weights, WHITEN[method](pieces, system, solution.value)
+        solution = _solve(system, pieces, weights, method)
+        if all(np.allclose(a, b, rtol=TOLERANCE) for a, b in zip(previous, weights, strict=True)):
+            break
+    return _estimate(system, pieces, weights, solution, method)
+
+
+def _solve(system: System, pieces: Pieces, weights: Weights, method: str) -> Solution:
+    W = np.vstack([w * k[:, None] for (w, _), k in zip(pieces, weights, strict=True)])
+    Y = np.concatenate([y * k for (_, y), k in zip(pieces, weights, strict=True)])
+    if method == 'iv':
+        Z = [system.instruments(j) * k[:, None] for j, k in enumerate(weights)]
+        solution = instrumental(W, Y, np.vstack(Z))
+    else:
+        solution = SOLVE.get(method, least_squares)(W, Y)
+    s = solution.singular
+    if len(Y) < W.shape[1] or not s[-1] >= RANK * s[0]:
+        weak = np.abs(solution.weakest)
+        names = tuple(n for n, v in zip(system.names, weak, strict=True) if v > 0.3 * weak.max())
+        raise RankDeficientError(names, tuple(s))
+    return solution
+
+
+def _estimate(
+    system: System, pieces: Pieces, weights: Weights, solution: Solution, method: str
+) -> Estimate:
+    value, bread = solution.value, solution.bread
+    residual = [y - w @ value for w, y in pieces]
+    rows = system.equations
+    freedom = max(int(rows.sum()) - len(value), 1)
+    left = [system.instruments(j) if method == 'iv' else w for j, (w, _) in enumerate(pieces)]
+    meat, white = np.zeros((2, *bread.shape))
+    squares = 0.0
+    for j, (z, r, k) in enumerate(zip(left, residual, weights, strict=True)):
+        if system.batches is None:
+            meat += newey_west(z * (k**2 * r)[:, None])
+        elif len(k):
+            meat += k[0] ** 4 * of_batches(system.batches[j], value)
+        white += (z * k[:, None]).T @ (z * k[:, None])
+        squares += float(np.sum((k * r) ** 2))
+    classical = bread @ white @ bread.T * squares / freedom
+    covariance = bread @ meat @ bread.T * rows.sum() / freedom
+    total = np.sqrt(sum(float(r @ r) for r in residual) / sum(float(y @ y) for _, y in pieces))
+    return Estimate(
+        names=system.names,
+        units=system.units,
+        value=value,
+        covariance=at_least(covariance, np.diag(classical) / system.band),
+        classical=classical,
+        residual=system.relative_residual(value),
+        total_residual=float(total),
+        sigma_torque=np.array(
+            [np.linalg.norm(r) / np.sqrt(max(m, 1)) for r, m in zip(residual, rows, strict=True)]
+        ),
+        rows=rows,
+        condition_number=float(solution.singular[0] / solution.singular[-1]),
+        method=method,
+    )
+
+
+def at_least(covariance: Array, variance: Array) -> Array:
+    """
+    Enlarge a covariance (b, b) where its variances are below what white noise leaves (b,).
+
+    Residuals are smaller than errors most where the columns are, which hides some correlation.
+    """
+    scale = np.sqrt(np.maximum(1.0, variance / np.maximum(np.diag(covariance), 1e-300)))
+    return np.asarray(covariance * np.outer(scale, scale))
+
+
+def of_batches(batches: Array, value: Array) -> Array:
+    """
+    Return the covariance of the sum of scores from triangular factors of [W Y], (K, ·, b + 1).
+
+    A batch outlasts the residual's memory, so that the scores of batches do not correlate.
+    """
+    W = batches[:, :, :-1]
+    scores = np.einsum('krb,kr->kb', W, batches[:, :, -1] - W @ value)
+    return np.asarray(scores.T @ scores * len(scores) / max(len(scores) - 1, 1))
+
+
+def newey_west(scores: Array) -> Array:
+    """
+    Return the covariance of the sum of scores (N, b), neighbours being correlated.
+
+    Bartlett weights over 4 (N/100)^(2/9) rows (Newey and West 1987, 1994).
+    """
+    meat = scores.T @ scores
+    lags = int(np.ceil(4.0 * (len(scores) / 100.0) ** (2.0 / 9.0)))
+    for lag in range(1, min(lags, len(scores) - 1) + 1):
+        crossed = scores[lag:].T @ scores[:-lag]
+        meat += (1.0 - lag / (lags + 1.0)) * (crossed + crossed.T)
+    return np.asarray(meat)

@@ -1,0 +1,129 @@
+"""What the data say about an estimate when parts of them are drawn again, or left out."""
+
+import dataclasses
+
+import numpy as np
+
+from ...exceptions import ConfigurationError, RecordingError
+from ..model.parameters import Array
+from .estimators import fit, WHITEN
+from .results import Estimate
+from .settings import IdentificationSettings
+from .system import System
+
+# Methods whose weights do not follow single rows.
+LINEAR = ('ols', 'wls', 'mle')
+BLOCKS, DRAWS = 50, 500
+
+
+def bootstrap(
+    system: System, method: str = 'wls', blocks: int = BLOCKS, draws: int = DRAWS, seed: int = 0
+) -> Array:
+    """
+    Return the covariance (b, b) of an estimate by drawing blocks of rows again (Künsch 1989).
+
+    Blocks are stretches of time, the same for all joints, so that residuals may correlate within
+    and across joints. Weights stay as they are.
+
+    Parameters
+    ----------
+    system : rows of all joints, or triangular factors of successive batches
+    method : of the estimator: 'ols', 'wls' or 'mle'
+    blocks : how many there are to draw from
+    draws : estimates to take the covariance of
+    seed : of the draws
+
+    Raises
+    ------
+    ConfigurationError : another method
+    RecordingError : the recording is too short
+
+    """
+    if method not in LINEAR:
+        raise ConfigurationError(
+            f"the bootstrap knows the methods {', '.join(LINEAR)}, not '{method}': "
+            "set identification.covariance to 'newey_west'"
+        )
+    grams = _grams(system, method, blocks)
+    size = grams.shape[-1] - 1
+    scale = 1.0 / np.sqrt(np.maximum(np.diagonal(grams.sum(axis=0))[:size], 1e-300))
+    grams = grams * np.outer([*scale, 1.0], [*scale, 1.0])
+    rng = np.random.default_rng(seed)
+    values = np.empty((draws, size))
+    for k, chosen in enumerate(rng.integers(len(grams), size=(draws, len(grams)))):
+        total = grams[chosen].sum(axis=0)
+        values[k] = np.linalg.lstsq(total[:-1, :-1], total[:-1, -1], rcond=1e-12)[0]
+    # A sample of K blocks varies by (K − 1)/K of what the population does.
+    correction = len(grams) / (len(grams) - 1)
+    return np.asarray(np.cov(values * scale, rowvar=False) * correction)
+
+
+def resampled(
+    estimate: Estimate, system: System, period: float | None, settings: IdentificationSettings
+) -> tuple[Estimate, list[str]]:
+    """Return the estimate with the covariance asked for, and how well periods predict others."""
+    if settings.covariance == 'bootstrap':
+        covariance = bootstrap(system, estimate.method)
+        estimate = dataclasses.replace(estimate, covariance=covariance)
+    if not settings.leave_one_out:
+        return estimate, []
+    if period is None:
+        raise RecordingError(
+            'leave_one_out needs the period of the motion, two times or more: record such a '
+            'trajectory, or set identification.leave_one_out to false'
+        )
+    left = leave_one_out(system, period, estimate.method)
+    listed = ', '.join(
+        f'{joint} {100 * low:.1f}-{100 * high:.1f} %'
+        for joint, low, high in zip(system.joints, left.min(axis=0), left.max(axis=0), strict=True)
+    )
+    return estimate, [f'each of {len(left)} periods, predicted from the others: {listed}']
+
+
+def _grams(system: System, method: str, blocks: int) -> Array:
+    """Return [W Y]ᵀ Ω² [W Y] of each block (K, b + 1, b + 1)."""
+    pieces = [system.rows(j) for j in range(len(system.joints))]
+    weights = [w[0] if len(w) else 0.0 for w in WHITEN[method](pieces, system, None)]
+    if system.batches is not None:
+        return np.asarray(
+            sum(w**2 * np.swapaxes(R, 1, 2) @ R
+                for w, R in zip(weights, system.batches, strict=True))
+        )  # fmt: skip
+    count = min(blocks, system.W.shape[1] // 2)
+    if count < 10:
+        raise RecordingError('too few rows are left to draw blocks from: record longer')
+    rows = np.concatenate([system.W, system.Y[:, :, None]], axis=2)
+    rows = rows * (system.valid * np.array(weights)[:, None])[:, :, None]
+    parts = np.array_split(rows, count, axis=1)
+    return np.array([np.einsum('jra,jrb->ab', part, part, optimize=True) for part in parts])
+
+
+def leave_one_out(system: System, period: float, method: str = 'wls') -> Array:
+    """
+    Predict each period of a motion from all others: relative residuals (M, n).
+
+    Parameters
+    ----------
+    system : rows of all joints
+    period : of the motion [s]
+    method : of the estimator
+
+    Raises
+    ------
+    RecordingError : fewer than two periods, or no rows by time
+
+    """
+    number = np.floor((system.time - system.time[0]) / period).astype(int)
+    counts = np.bincount(number)
+    whole = np.flatnonzero(counts > 0.5 * counts.max())
+    if system.batches is not None or len(whole) < 2:
+        raise RecordingError(
+            'to leave a period out takes two or more in memory: record another period'
+        )
+    result = np.empty((len(whole), len(system.joints)))
+    for row, held in enumerate(whole):
+        inside = number == held
+        rest = dataclasses.replace(system, valid=system.valid & ~inside)
+        left = dataclasses.replace(system, valid=system.valid & inside)
+        result[row] = left.relative_residual(fit(rest, method).value)
+    return result

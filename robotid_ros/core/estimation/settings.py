@@ -1,0 +1,49 @@
+"""How samples become parameters."""
+
+import dataclasses
+
+from ...settings import setting
+from ..replay.settings import ReplaySettings
+from ..signals.samples import SignalSettings
+
+METHODS = ('ols', 'wls', 'mle', 'irls', 'tls', 'iv', 'didim', 'both')
+
+
+@dataclasses.dataclass(frozen=True)
+class IdentificationSettings:
+    """Settings of an identification."""
+
+    method: str = setting(
+        'wls', 'estimator; both: wls, with didim beside it to compare', choices=METHODS
+    )
+    iterations: int = setting(
+        1, 'of the weights (wls) or of the robust fit (irls)', minimum=1, maximum=100
+    )
+    essential: bool = setting(True, 'find the essential parameters too')
+    essential_sigma: float = setting(
+        10.0, 'a parameter is essential when its %σ is below this', unit='%', minimum=0.1
+    )
+    essential_ratio: float = setting(
+        0.0, 'n_σ: or when no %σ exceeds so many times the smallest; 0: not asked', minimum=0.0
+    )
+    significance: float = setting(
+        0.05, 'of the F-test that keeps a parameter', minimum=0.0, maximum=1.0
+    )
+    prior_spread: float = setting(
+        0.2,
+        "how far the URDF's inertias may be off; more pulls standard parameters less",
+        minimum=0.01,
+    )
+    covariance: str = setting(
+        'newey_west',
+        'from residuals as they correlate: newey_west, or bootstrap of blocks (ols, wls, mle)',
+        choices=('newey_west', 'bootstrap'),
+    )
+    leave_one_out: bool = setting(
+        False, 'predict each period of a periodic motion from the others too'
+    )
+    stribeck: bool = setting(
+        False, 'search the Stribeck velocity of stiction and makkar friction, joint by joint'
+    )
+    signals: SignalSettings = setting(SignalSettings, 'from recording to samples')
+    replay: ReplaySettings = setting(ReplaySettings, 'closed-loop simulation, for didim')

@@ -1,0 +1,182 @@
+"""Standard parameters that explain the base parameters, and whether a body can have them."""
+
+import numpy as np
+import numpy.typing as npt
+
+from ..model.parameters import Array
+from ..model.robot import Robot
+from .consistent import consistent_parameters, pseudo_inertia
+from .results import BaseParameters, Essential, Estimate, Standard, TOLERANCES
+from .system import System
+
+POSITIVE = ('Ia', 'Fv', 'Fc', 'Fs', 'Fcp', 'Fcm', 'Fvp', 'Fvm', 'Fvl', 'Fcl', 'K')
+# How wrong the prior of a rotor inertia or a friction coefficient may be, over its value, and the
+# least spread, over the torque-like scale of its joint.
+SPREAD, LEAST = 1.0, 1.0
+
+
+def standard_parameters(
+    robot: Robot,
+    base: BaseParameters,
+    estimate: Estimate,
+    essentials: Essential | None,
+    system: System | None = None,
+    pull: float = 0.2,
+) -> Standard:
+    """
+    Choose standard parameters of the many that have the estimated base parameters.
+
+    Three choices: closest to the prior (STD eq. 26-30), the same weighted by the essential
+    parameters (eq. 31-33), and physically consistent ones, see `consistent`.
+
+    Parameters
+    ----------
+    robot, base : the model, whose prior pulls
+    estimate, essentials : of the base parameters, and the essential ones
+    system : the residual is computed from; without it, it stays NaN
+    pull : how far the prior of the links is off, relative
+
+    """
+    known = with_drives(robot, base, estimate, essentials)
+    cad = closest(base.matrix, estimate.value, known)
+    weighted = None if essentials is None else closest_essential(base, estimate, essentials, known)
+    factor, target = _whitened(base, estimate)
+    found = consistent_parameters(
+        factor,
+        target,
+        robot.prior,
+        robot.starts.tolist(),
+        _positive(robot),
+        _spread(robot),
+        pull,
+    )
+    sets = {'prior': robot.prior, 'cad': cad, 'cad_essential': weighted, 'value': found.value}
+    return Standard(
+        value=found.value,
+        sigma=found.sigma,
+        cad=cad,
+        cad_essential=weighted,
+        consistent=possible_links(found.value, robot.starts),
+        cad_consistent=possible_links(cad, robot.starts),
+        residual=float('nan') if system is None else residual(system, base.of(found.value)),
+        definite={
+            name: tuple(
+                int(consistent_links(chi, robot.starts, tolerance).sum())
+                for tolerance in TOLERANCES
+            )
+            for name, chi in sets.items()
+            if chi is not None
+        },
+    )
+
+
+def with_drives(
+    robot: Robot, base: BaseParameters, estimate: Estimate, essentials: Essential | None
+) -> Array:
+    """
+    Return the prior (p,) with friction and rotor inertias from the estimate (STD V.B).
+
+    No description knows them: those that are identified alone replace the prior's, those that are
+    not essential are zero.
+    """
+    chi = np.array(robot.prior)
+    links = {column for start in robot.starts for column in range(start, start + 10)}
+    found = np.array(estimate.value) if essentials is None else np.zeros(base.rank)
+    if essentials is not None:
+        found[essentials.indices] = essentials.estimate.value
+    for column, value in zip(base.columns, found, strict=True):
+        if column not in links and base.classes[column] == 'identifiable':
+            chi[column] = value
+    return chi
+
+
+def residual(system: System, value: Array) -> float:
+    """Return ‖Y − W χ‖/‖Y‖ of the usable rows of all joints."""
+    pieces = [system.rows(joint) for joint in range(len(system.joints))]
+    error = sum(float(np.sum((y - w @ value) ** 2)) for w, y in pieces)
+    return float(np.sqrt(error / max(sum(float(y @ y) for _, y in pieces), 1e-300)))
+
+
+def closest(matrix: Array, value: Array, prior: Array) -> Array:
+    """
+    Return χ_ref + A⁺ (χ_b − A χ_ref), the least change of the prior that explains χ_b.
+
+    With W = W_b A this is STD eq. 29, χ_ref + V₁ Σ₁⁻¹ U₁ᵀ (Y − W χ_ref).
+    """
+    return prior + np.linalg.pinv(matrix) @ (value - matrix @ prior)
+
+
+def closest_essential(
+    base: BaseParameters, estimate: Estimate, essentials: Essential, prior: Array
+) -> Array:
+    """
+    Return χ_ref + diag(χ̂_e) V₁e Σ₁e⁻¹ U₁eᵀ (Y − W χ_ref) (STD eq. 31-33).
+
+    Columns of W diag(χ̂_e) vanish but for the n_e standard parameters that stand for essential
+    ones; these are independent, so that the weights cancel and the least squares solution of
+    Y − W χ_ref on these columns remains. All other parameters keep their prior. With C the
+    covariance of χ̂_b, σ² (W_bᵀ W_b)⁻¹, the torques themselves are not needed.
+    """
+    kept = essentials.indices
+    values, vectors = np.linalg.eigh(estimate.classical)
+    root = vectors / np.sqrt(np.maximum(values, 1e-14 * values[-1]))
+    change = estimate.value - base.of(prior)
+    chi = np.array(prior)
+    chi[base.columns[kept]] += np.linalg.lstsq(root.T[:, kept], root.T @ change, rcond=None)[0]
+    return chi
+
+
+def possible_links(chi: Array, starts: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """Tell for each link whether a body can have its parameters: pseudo-inertia ≻ 0."""
+    links = [pseudo_inertia(chi[start : start + 10]) for start in np.asarray(starts)]
+    return np.array([np.linalg.eigvalsh(link)[0] > 0.0 for link in links])
+
+
+def consistent_links(
+    chi: Array, starts: npt.ArrayLike, tolerance: float = 0.0
+) -> npt.NDArray[np.bool_]:
+    """
+    Tell for each link whether M > 0 and J_com ≻ tolerance, by Cholesky (STD IV).
+
+    J_com = J − (‖MS‖² I − MS MSᵀ)/M.
+    """
+    result = []
+    for start in np.asarray(starts):
+        xx, xy, xz, yy, yz, zz, mx, my, mz, m = chi[start : start + 10]
+        h = np.array([mx, my, mz])
+        if m <= 0.0:
+            result.append(False)
+            continue
+        J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        J = J - (h @ h * np.eye(3) - np.outer(h, h)) / m
+        try:
+            np.linalg.cholesky(J - tolerance * np.eye(3))
+            result.append(True)
+        except np.linalg.LinAlgError:
+            result.append(False)
+    return np.array(result)
+
+
+def _whitened(base: BaseParameters, estimate: Estimate) -> tuple[Array, Array]:
+    scale = np.sqrt(np.maximum(np.diag(estimate.covariance), 1e-300))
+    values, vectors = np.linalg.eigh(estimate.covariance / np.outer(scale, scale))
+    root = vectors / np.sqrt(np.maximum(values, 1e-10 * values[-1]))
+    return root.T @ (base.matrix / scale[:, None]), root.T @ (estimate.value / scale)
+
+
+def _positive(robot: Robot) -> list[int]:
+    return [k for k, p in enumerate(robot.parameters) if p.symbol in POSITIVE]
+
+
+def _spread(robot: Robot) -> Array:
+    """
+    Return the standard deviation of the prior of what is not a link's inertia.
+
+    A stiffness that the configuration does not give has none: data alone say what it is.
+    """
+    return np.array(
+        [
+            np.inf if p.symbol == 'K' and value == 0.0 else max(SPREAD * abs(value), LEAST)
+            for p, value in zip(robot.parameters, robot.prior, strict=True)
+        ]
+    )

@@ -1,0 +1,184 @@
+"""
+Recordings of any length, piece by piece: rows become triangular factors (TSQR).
+
+What is kept per joint is R of [W Y] = Q R, with ‖Y − W χ‖ = ‖R [−χ 1]ᵀ‖ for every χ, and factors
+of at most `2 MOST` successive batches, whose scores tell the covariance of correlated residuals.
+"""
+
+from collections.abc import Iterable, Iterator
+import dataclasses
+
+import numpy as np
+
+from ...exceptions import RecordingError, StandstillError
+from ..model.elastic import ElasticRobot
+from ..model.parameters import Array
+from ..model.robot import Robot
+from ..signals.prepare import END, prepare
+from ..signals.recording import Recording
+from ..signals.samples import Samples, SignalSettings
+from .delay import aligned, without_delay
+from .results import BaseParameters
+from .system import observe, System
+
+# Batches of one piece, and half the batches that are kept at the most.
+BATCHES, MOST = 32, 64
+# Samples of a piece of a recording that is in memory as a whole, and from how many it is cut.
+PIECE, LONG = 60_000, 600_000
+NOTES = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Gathered:
+    """
+    What is left of a long recording.
+
+    Attributes
+    ----------
+    system : triangular factors of all pieces
+    samples, first : of the first piece that moves, and its rows
+    delay : of the efforts behind the positions, removed [s]
+    notes : in words
+
+    """
+
+    system: System
+    samples: Samples
+    first: System
+    delay: float
+    notes: tuple[str, ...]
+
+
+def gather(
+    pieces: Iterable[Recording], robot: Robot, base: BaseParameters, settings: SignalSettings
+) -> Gathered:
+    """
+    Turn a recording that comes in pieces into triangular factors.
+
+    Cut-off, decimation and delay are those of the first piece that moves. Pieces overlap by what
+    their ends spoil, so that every row counts once.
+
+    Raises
+    ------
+    RecordingError : a piece cannot be used, the robot is elastic, or nothing moves
+
+    """
+    if isinstance(robot, ElasticRobot):
+        raise RecordingError('springs need a recording as a whole: identify a part of it')
+    factors, notes, delay = Factors(robot.n, base.rank), dict[str, None](), 0.0
+    start: tuple[Samples, System] | None = None
+    tail: Recording | None = None
+    for piece in pieces:
+        recording = piece.select(robot.joints)
+        recording = recording if tail is None else _joined(tail, recording)
+        try:
+            if start is None:
+                samples, system, delay, told = aligned(recording, robot, base, settings)
+                start = samples, system
+                notes.update(dict.fromkeys(told))
+            else:
+                samples = prepare(without_delay(recording, delay), robot, settings)
+                system = observe(samples, robot, base)
+        except StandstillError:
+            tail = _end(recording, settings)
+            continue
+        settings = dataclasses.replace(
+            settings, cutoff=samples.cutoff, decimation=samples.decimation
+        )
+        notes.update(dict.fromkeys(samples.notes))
+        factors.add(system)
+        tail = _end(recording, settings)
+    if start is None:
+        raise StandstillError('no joint moves in any piece of the recording: record a motion')
+    return Gathered(factors.system(start[1]), *start, delay, tuple(notes)[:NOTES])
+
+
+def _end(recording: Recording, settings: SignalSettings) -> Recording:
+    """Return what the next piece needs of this one: what its start and this end spoil."""
+    seconds = 2.0 * END / settings.cutoff if settings.cutoff else 0.0
+    return recording.between(float(np.nanmax(recording.time)) - seconds, np.inf)
+
+
+def _joined(first: Recording, second: Recording) -> Recording:
+    """Put two pieces behind each other, joint states only."""
+    time, position, effort = (
+        np.concatenate([getattr(piece, name) for piece in (first, second)])
+        for name in ('time', 'position', 'effort')
+    )
+    return Recording(second.joints, time, position, effort, source=second.source)
+
+
+def pieces_of(recording: Recording) -> Iterator[Recording]:
+    """Cut a long recording that is in memory."""
+    for first in range(0, len(recording.time), PIECE):
+        rows = slice(first, first + PIECE)
+        yield Recording(
+            recording.joints,
+            recording.time[rows],
+            recording.position[rows],
+            recording.effort[rows],
+            source=recording.source,
+        )
+
+
+class Factors:
+    """
+    Triangular factors of [W Y] of all batches so far, (n, K, b + 1, b + 1).
+
+    Parameters
+    ----------
+    joints, parameters : n and b
+
+    """
+
+    def __init__(self, joints: int, parameters: int):
+        self.kept = np.zeros((joints, 0, parameters + 1, parameters + 1))
+        self.counts = np.zeros(joints, dtype=np.intp)
+        # Batches of a piece become one when as many pieces were joined.
+        self.merged, self.waiting = 1, list[Array]()
+
+    def add(self, system: System) -> None:
+        """Add the rows of a piece."""
+        rows = np.concatenate([system.W, system.Y[:, :, None]], axis=2)
+        rows *= system.valid[:, :, None]
+        self.counts += system.valid.sum(axis=1)
+        for part in np.array_split(rows, BATCHES, axis=1):
+            self.waiting.append(triangular(part))
+            if len(self.waiting) == self.merged:
+                self._keep(np.concatenate(self.waiting, axis=1))
+                self.waiting = []
+
+    def _keep(self, rows: Array) -> None:
+        self.kept = np.concatenate([self.kept, triangular(rows)[:, None]], axis=1)
+        if self.kept.shape[1] == 2 * MOST:
+            n, count, size, _ = self.kept.shape
+            self.kept = triangular(self.kept.reshape(n, count // 2, 2 * size, size))
+            self.merged *= 2
+
+    def system(self, like: System) -> System:
+        """Return the system of all rows."""
+        rest = triangular(np.concatenate(self.waiting, axis=1)) if self.waiting else None
+        kept = self.kept
+        if rest is not None:
+            kept = np.concatenate([kept, rest[:, None]], axis=1)
+        n, count, size, _ = kept.shape
+        total = triangular(kept.reshape(n, count * size, size))
+        return dataclasses.replace(
+            like,
+            time=np.arange(size, dtype=float),
+            W=total[:, :, :-1],
+            Y=total[:, :, -1],
+            valid=np.ones((n, size), dtype=bool),
+            noise=None,
+            counts=self.counts.copy(),
+            batches=kept,
+        )
+
+
+def triangular(rows: Array) -> Array:
+    """Return R (…, b, b) of rows (…, N, b), filled up with zeros."""
+    count, size = rows.shape[-2:]
+    R: Array = np.asarray(np.linalg.qr(rows, mode='r'))
+    if count < size:
+        R = np.concatenate([R, np.zeros((*R.shape[:-2], size - count, size))], axis=-2)
+    return R

@@ -1,0 +1,88 @@
+"""The Stribeck velocity: a shape constant of friction, searched around the linear fit."""
+
+import dataclasses
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from ..model.elastic import ElasticRobot
+from ..model.friction import FrictionTerm
+from ..model.parameters import Array
+from ..model.robot import Robot
+from ..signals.prepare import prepare
+from ..signals.recording import Recording
+from ..signals.samples import Samples, SignalSettings
+from .base import base_parameters
+from .system import decimated, observe
+
+# Which constant of a term is searched [s/rad], how far around the configured one, and on how many
+# values the search starts.
+SEARCHED = {'stiction': 'stribeck_slope', 'makkar': 'makkar_gamma3'}
+REACH, VALUES = 30.0, 25
+
+
+def with_stribeck(
+    recording: Recording, robot: Robot, settings: SignalSettings
+) -> tuple[Robot, list[str]]:
+    """
+    Replace the Stribeck constant of each joint by the one that leaves the least residual.
+
+    Given the constant, friction is linear: a joint's rows are projected on all other columns once,
+    and each value of the constant costs a least squares problem of the term's columns alone.
+
+    Returns
+    -------
+    The robot, and in words what was found
+
+    """
+    if isinstance(robot, ElasticRobot) or not any(_places(robot)):
+        return robot, []
+    samples, base = prepare(recording, robot, settings), base_parameters(robot)
+    system = observe(samples, robot, base)
+    friction, notes = list(robot.friction), []
+    for j, places in enumerate(_places(robot)):
+        for place in places:
+            term = robot.friction[j][place]
+            own = [f'{symbol}{j + 1}' for symbol in term.kind.symbols]
+            others = [k for k, name in enumerate(base.names) if name not in own]
+            W, Y = system.rows(j)
+            if len(Y) <= len(own):
+                continue
+            best = _search(term, samples, j, W[:, others], Y)
+            constant = SEARCHED[term.name]
+            found = FrictionTerm(term.name, {**term.constants, constant: best})
+            friction[j] = (*friction[j][:place], found, *friction[j][place + 1 :])
+            notes.append(
+                f'{constant} of {robot.joints[j]} is {best:.3g} s/rad by the data, '
+                f'{term.constants[constant]:.3g} by the configuration'
+            )
+    return dataclasses.replace(robot, friction=tuple(friction)), notes
+
+
+def _places(robot: Robot) -> list[list[int]]:
+    return [[k for k, t in enumerate(terms) if t.name in SEARCHED] for terms in robot.friction]
+
+
+def _search(term: FrictionTerm, samples: Samples, joint: int, others: Array, Y: Array) -> float:
+    """Return the constant of least residual: on a grid first, the residual has several minima."""
+    lengths = np.linalg.norm(others, axis=0)
+    used = lengths > 0.0
+    U, s, _ = np.linalg.svd(others[:, used] / lengths[used], full_matrices=False)
+    U = U[:, s > 1e-10 * s[0]]
+    left, keep = Y - U @ (U.T @ Y), samples.decimation
+    valid = samples.valid[::keep, joint]
+
+    def squares(logarithm: float) -> float:
+        constants = {**term.constants, SEARCHED[term.name]: float(np.exp(logarithm))}
+        columns = FrictionTerm(term.name, constants).columns(samples.dq[:, joint])
+        rows = np.column_stack(columns)
+        rows = decimated(rows[None], keep)[0] if keep > 1 else rows
+        own = rows[::keep][valid]
+        own = own - U @ (U.T @ own)
+        return float(np.sum((left - own @ np.linalg.lstsq(own, left, rcond=1e-10)[0]) ** 2))
+
+    centre = np.log(term.constants[SEARCHED[term.name]])
+    grid = centre + np.linspace(-np.log(REACH), np.log(REACH), VALUES)
+    start = int(np.argmin([squares(x) for x in grid]))
+    around = grid[max(start - 1, 0)], grid[min(start + 1, VALUES - 1)]
+    return float(np.exp(minimize_scalar(squares, bounds=around, method='bounded').x))

@@ -1,0 +1,189 @@
+"""The observation system Y = W χ + ρ, joint by joint, filtered and decimated alike."""
+
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+from scipy.signal import butter, sosfiltfilt
+
+from ...exceptions import RecordingError
+from ..model.dynamics import regressor
+from ..model.parameters import Array, frozen
+from ..model.robot import Robot
+from ..signals.samples import Samples
+from .results import BaseParameters
+
+# Of the decimation's filter; its cut-off over the Nyquist frequency that is left.
+ORDER, BAND = 4, 0.8
+# What the decimation's filter remembers to 1e-7 of its gain, in decimated rows, the samples whose
+# columns are held at once, and those whose whole regressor is.
+MEMORY, BLOCK, PIECE = 16, 8192, 1024
+
+
+@dataclasses.dataclass(frozen=True)
+class System:
+    """
+    Rows of all joints, joint-major (DIDIM eq. 11-14), and which of them may be used.
+
+    Attributes
+    ----------
+    names, units : of the b columns
+    joints : of the n blocks of rows
+    time : (N,) [s]
+    W : (n, N, b)
+    Y : (n, N)
+    valid : (n, N)
+    noise : (n,) standard deviation of the torque noise, or None
+    Z : (n, N, b) instruments: W of the reference, or None
+    counts : (n,) equations that W and Y stand for, where they are triangular factors, or None
+    batches : (n, K, b + 1, b + 1) factors of [W Y] of successive parts, or None
+    band : share of the rows' Nyquist frequency that the decimation's filter leaves
+
+    """
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    joints: tuple[str, ...]
+    time: Array
+    W: Array
+    Y: Array
+    valid: npt.NDArray[np.bool_]
+    noise: Array | None = None
+    Z: Array | None = None
+    counts: npt.NDArray[np.intp] | None = None
+    batches: Array | None = None
+    band: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ('time', 'W', 'Y'):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    @property
+    def equations(self) -> npt.NDArray[np.intp]:
+        """Number of equations of each joint (n,)."""
+        return self.valid.sum(axis=1) if self.counts is None else self.counts
+
+    def columns(self, kept: list[int]) -> 'System':
+        """Return the system of some of the parameters."""
+        batches = self.batches
+        return dataclasses.replace(
+            self,
+            names=tuple(self.names[k] for k in kept),
+            units=tuple(self.units[k] for k in kept),
+            W=self.W[:, :, kept],
+            Z=None if self.Z is None else self.Z[:, :, kept],
+            batches=None if batches is None else batches[..., [*kept, batches.shape[-1] - 1]],
+        )
+
+    def rows(self, joint: int) -> tuple[Array, Array]:
+        """Return the usable rows of a joint, W_j (N_j, b) and Y_j (N_j,)."""
+        used = self.valid[joint]
+        return self.W[joint][used], self.Y[joint][used]
+
+    def instruments(self, joint: int) -> Array:
+        """
+        Return the usable rows of a joint's instruments, (N_j, b).
+
+        Raises
+        ------
+        RecordingError : there are none
+
+        """
+        if self.Z is None:
+            raise RecordingError(
+                "method 'iv' needs the reference as instrument: record controller_state"
+            )
+        return self.Z[joint][self.valid[joint]]
+
+    def predict(self, chi: Array) -> Array:
+        """Return W χ of all rows, (n, N)."""
+        return np.asarray(self.W @ chi)
+
+    def relative_residual(self, chi: Array) -> Array:
+        """
+        Return ‖Y_j − W_j χ‖/‖Y_j‖ of the usable rows of each joint, (n,).
+
+        Rows without torque (a link behind a spring) are measured by the largest of their parts.
+        """
+        error = np.where(self.valid, self.Y - self.predict(chi), 0.0)
+        signal = np.where(self.valid, self.Y, 0.0)
+        size = np.linalg.norm(signal, axis=1)
+        for j in np.flatnonzero(size == 0.0):
+            size[j] = np.linalg.norm(self.rows(int(j))[0] * chi, axis=0).max(initial=0.0)
+        return np.asarray(np.linalg.norm(error, axis=1) / np.maximum(size, 1e-300))
+
+
+def observe(samples: Samples, robot: Robot, base: BaseParameters) -> System:
+    """
+    Stack the base columns of W and the torque, through one filter, one sample in `decimation`.
+
+    The regressor is computed in blocks that overlap by the filter's memory, so that what is kept
+    in memory is the decimated system alone (parallel decimation, DIDIM section II).
+
+    Raises
+    ------
+    RecordingError : no row is left
+
+    """
+    keep = samples.decimation
+    count = -(-len(samples.time) // keep)
+    W = np.zeros((robot.n, count, base.rank))
+    Y = np.zeros((robot.n, count))
+    overlap = MEMORY * keep if keep > 1 else 0
+    length = max(BLOCK, 4 * overlap) // keep * keep
+    for start in range(0, len(samples.time), length):
+        stop = min(start + length, len(samples.time))
+        low, high = max(0, start - overlap), min(len(samples.time), stop + overlap)
+        rows, own = slice(low, high), slice(start - low, stop - low, keep)
+        out = slice(start // keep, -(-stop // keep))
+        full = _columns(samples, robot, base, low, high)
+        for j in range(robot.n):
+            w = full[j]
+            # Most links do not hang on a joint: their columns are zero.
+            used = np.flatnonzero(w.any(axis=0))
+            both = np.column_stack([w[:, used], samples.tau[rows, j]])
+            both = decimated(both[None], keep)[0] if keep > 1 else both
+            W[j, out, used], Y[j, out] = both[own, :-1].T, both[own, -1]
+    valid = samples.valid[::keep].T
+    if not valid.any():
+        raise RecordingError('no sample is left after decimation: record longer')
+    return System(
+        base.names,
+        base.units,
+        samples.joints,
+        samples.time[::keep],
+        read_only(W),
+        read_only(Y),
+        valid.copy(),
+        samples.noise,
+        band=BAND if keep > 1 else 1.0,
+    )
+
+
+def _columns(samples: Samples, robot: Robot, base: BaseParameters, low: int, high: int) -> Array:
+    """Return the base columns of the regressor of samples, (n, high - low, b)."""
+    result = np.empty((robot.n, high - low, base.rank))
+    for first in range(low, high, PIECE):
+        rows = slice(first, min(first + PIECE, high))
+        full = regressor(robot, samples.q[rows], samples.dq[rows], samples.ddq[rows])
+        result[:, first - low : rows.stop - low] = full[:, :, base.columns]
+    return result
+
+
+def observed_torque(samples: Samples) -> Array:
+    """Return Y (n, N): the torque of samples through the decimation's filter."""
+    keep = samples.decimation
+    return decimated(samples.tau.T, keep)[:, ::keep] if keep > 1 else samples.tau.T
+
+
+def read_only(array: Array) -> Array:
+    """Freeze an array that nobody else holds, so that no copy is needed."""
+    array.flags.writeable = False
+    return array
+
+
+def decimated(x: Array, keep: int) -> Array:
+    """Low-pass along axis 1 at 0.8 of the Nyquist frequency that is left, without phase."""
+    sections = butter(ORDER, BAND / keep, output='sos')
+    pad = min(x.shape[1] - 1, 10 * keep)
+    return np.stack([sosfiltfilt(sections, block, axis=0, padlen=pad) for block in x])

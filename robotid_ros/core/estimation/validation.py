@@ -1,0 +1,72 @@
+"""Measured against predicted efforts, filtered alike."""
+
+import numpy as np
+import numpy.typing as npt
+
+from ..model.dynamics import inverse_dynamics
+from ..model.elastic import ElasticRobot, spring_torque
+from ..model.parameters import Array
+from ..model.robot import Robot
+from ..signals.prepare import prepare
+from ..signals.recording import Recording
+from ..signals.samples import Samples
+from .results import Validation
+from .settings import IdentificationSettings
+from .system import decimated, System
+
+
+def validate(
+    recording: Recording, robot: Robot, chi: Array, settings: IdentificationSettings
+) -> Validation:
+    """
+    Predict the torques of a recording with given standard parameters.
+
+    Parameters
+    ----------
+    recording : not the one that was identified with
+    robot : the model
+    chi : (p,) standard parameters
+    settings : how signals are prepared
+
+    Raises
+    ------
+    RecordingError : the recording cannot be used
+
+    """
+    return predicted(prepare(recording, robot, settings.signals), robot, chi)
+
+
+def predicted(samples: Samples, robot: Robot, chi: Array) -> Validation:
+    """
+    Predict the torques of samples with standard parameters (p,).
+
+    At a link behind a spring the spring's torque, K (θ − q), counts as the measured one.
+    """
+    tau = inverse_dynamics(robot, chi, samples.q, samples.dq, samples.ddq)
+    keep = samples.decimation
+    pair = np.stack([samples.tau, tau])
+    if isinstance(robot, ElasticRobot):
+        pair += spring_torque(robot, chi, samples.q)
+    if keep > 1:
+        pair = decimated(pair, keep)[:, ::keep]
+    valid = samples.valid[::keep]
+    return _trimmed(samples.joints, samples.time[::keep], pair[0], pair[1], valid)
+
+
+def of_system(system: System, value: Array) -> Validation:
+    """Compare the torques of a system's rows with those of its base parameters (b,)."""
+    valid = system.valid.T
+    return _trimmed(system.joints, system.time, system.Y.T, system.predict(value).T, valid)
+
+
+def _trimmed(
+    joints: tuple[str, ...],
+    time: Array,
+    measured: Array,
+    predicted: Array,
+    valid: npt.NDArray[np.bool_],
+) -> Validation:
+    """Leave out what lies before the first and after the last row that is used."""
+    moving = np.flatnonzero(valid.any(axis=1))
+    rows = slice(moving[0], moving[-1] + 1) if moving.size else slice(None)
+    return Validation(joints, time[rows], measured[rows], predicted[rows], valid[rows])

@@ -1,0 +1,175 @@
+"""The bodies of a scene: collision geometry of the URDF, ground, obstacles; and their pairs."""
+
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from ...exceptions import ConfigurationError
+from ..model.robot import Robot
+from .settings import Obstacle, Workspace
+
+# Pinocchio 3 has the shapes under their library's former name.
+shapes = getattr(pin, 'coal', None) or pin.hppfcl
+GROUND = 'ground'
+# Radius of the balls that stand for a robot without shape [m].
+BALL = 0.01
+
+
+def collision_model(robot: Robot, model: Any, settings: Workspace) -> tuple[Any, tuple[str, ...]]:
+    """
+    Build the geometry and the pairs to keep apart.
+
+    Neighbours in the chain are left out, pairs that no configuration can part, and for the ground
+    the first two links.
+
+    Parameters
+    ----------
+    robot : its URDF is the source of shapes
+    model : Pinocchio model that the geometry is attached to
+    settings : what to check
+
+    Returns
+    -------
+    Pinocchio's geometry model, and sentences for the user.
+
+    Raises
+    ------
+    ConfigurationError : an obstacle of the wrong size, a pair that does not exist
+
+    """
+    geometry, notes = _links(robot, model, settings)
+    own = list(range(len(geometry.geometryObjects)))
+    moving = [k for k in own if _joint(geometry, k) > 0]
+    if settings.self_collision:
+        for i, k in enumerate(own):
+            for other in own[i + 1 :]:
+                if not _adjacent(model, geometry, k, other):
+                    geometry.addCollisionPair(pin.CollisionPair(k, other))
+    if settings.ground is not None:
+        # The first two links stand on the ground; where they end, the third begins.
+        high = [k for k in moving if len(model.supports[_joint(geometry, k)]) > 3]
+        _add_pairs(geometry, high, _ground(geometry, settings.ground))
+    _ignore(geometry, settings.ignored_pairs)
+    notes += _drop_inseparable(robot, model, geometry, settings.distance)
+    for name, obstacle in settings.obstacles.items():
+        _add_pairs(geometry, moving, _obstacle(geometry, name, obstacle))
+    return geometry, notes
+
+
+def _links(robot: Robot, model: Any, settings: Workspace) -> tuple[Any, tuple[str, ...]]:
+    if '<collision' not in robot.urdf:
+        notes = ('the description has no collision geometry: self-collision is not checked',)
+        return _skeleton(model, settings), notes
+    try:
+        geometry = pin.buildGeomFromUrdfString(
+            model, robot.urdf, pin.GeometryType.COLLISION, package_dirs=list(settings.mesh_folders)
+        )
+    except (ValueError, RuntimeError) as error:
+        notes = (
+            f'the collision geometry cannot be read ({" ".join(str(error).split())}): '
+            'self-collision is not checked; set excitation.workspace.mesh_folders',
+        )
+        return _skeleton(model, settings), notes
+    hulls = 0
+    for body in geometry.geometryObjects:
+        if hasattr(body.geometry, 'buildConvexHull'):
+            body.geometry.buildConvexHull(True, 'Qt')
+            body.geometry = body.geometry.convex
+            hulls += 1
+    return geometry, (f'{hulls} meshes are replaced by their convex hulls',) if hulls else ()
+
+
+def _skeleton(model: Any, settings: Workspace) -> Any:
+    """Put balls at the joints and the tool, so that ground and obstacles still count."""
+    geometry = pin.GeometryModel()
+    if settings.ground is not None or settings.obstacles:
+        for joint in range(2, model.njoints):
+            ball = pin.GeometryObject(
+                model.names[joint], joint, pin.SE3.Identity(), shapes.Sphere(BALL)
+            )
+            geometry.addGeometryObject(ball)
+        tool = model.frames[len(model.frames) - 1]
+        shape = shapes.Sphere(BALL)
+        geometry.addGeometryObject(
+            pin.GeometryObject(tool.name, tool.parentJoint, tool.placement, shape)
+        )
+    return geometry
+
+
+def _joint(geometry: Any, body: int) -> int:
+    return int(geometry.geometryObjects[body].parentJoint)
+
+
+def _adjacent(model: Any, geometry: Any, one: int, other: int) -> bool:
+    first, second = _joint(geometry, one), _joint(geometry, other)
+    return first in (second, model.parents[second]) or second == model.parents[first]
+
+
+def _add_pairs(geometry: Any, bodies: list[int], other: int) -> None:
+    for body in bodies:
+        geometry.addCollisionPair(pin.CollisionPair(body, other))
+
+
+def _ground(geometry: Any, height: float) -> int:
+    half_space = shapes.Halfspace(np.array([0.0, 0.0, 1.0]), height)
+    body = pin.GeometryObject(GROUND, 0, pin.SE3.Identity(), half_space)
+    return int(geometry.addGeometryObject(body))
+
+
+def _obstacle(geometry: Any, name: str, obstacle: Obstacle) -> int:
+    makers = {'box': (3, shapes.Box), 'sphere': (1, shapes.Sphere)}
+    makers['cylinder'] = (2, shapes.Cylinder)
+    count, make = makers[obstacle.shape]
+    sizes = {'size': count, 'position': 3, 'rpy': 3}
+    for field, length in sizes.items():
+        if len(getattr(obstacle, field)) != length:
+            raise ConfigurationError(
+                f"'excitation.workspace.obstacles.{name}.{field}' needs {length} numbers"
+            )
+    place = pin.SE3(pin.rpy.rpyToMatrix(np.array(obstacle.rpy)), np.array(obstacle.position))
+    return int(
+        geometry.addGeometryObject(pin.GeometryObject(name, 0, place, make(*obstacle.size)))
+    )
+
+
+def _link(body: Any) -> str:
+    """Return a body's link: Pinocchio names it 'link_0', 'link_1' for each of its shapes."""
+    return str(body.name).rsplit('_', 1)[0]
+
+
+def _ignore(geometry: Any, pairs: tuple[str, ...]) -> None:
+    links = {_link(body) for body in geometry.geometryObjects}
+    for pair in pairs:
+        names = set(pair.split('/'))
+        if len(names) != 2 or not names <= links | {GROUND}:
+            raise ConfigurationError(
+                f"'{pair}' in excitation.workspace.ignored_pairs is not a pair 'link_a/link_b' of "
+                f'{", ".join(sorted(links))}'
+            )
+        for found in [(p.first, p.second) for p in geometry.collisionPairs]:
+            ends = (geometry.geometryObjects[k] for k in found)
+            if {body.name if body.name == GROUND else _link(body) for body in ends} == names:
+                geometry.removeCollisionPair(pin.CollisionPair(*found))
+
+
+def _drop_inseparable(robot: Robot, model: Any, geometry: Any, distance: float) -> tuple[str, ...]:
+    """Drop pairs nearer than allowed in each of many random configurations, or ever as near."""
+    if not len(geometry.collisionPairs):
+        return ()
+    rng = np.random.default_rng(0)
+    lower, upper = (np.clip(x, -np.pi, np.pi) for x in (robot.limits.lower, robot.limits.upper))
+    data, places = model.createData(), geometry.createData()
+    found = []
+    for q in rng.uniform(lower, upper, (64, robot.n)):
+        pin.computeDistances(model, data, geometry, places, q[robot.order])
+        found.append([r.min_distance for r in places.distanceResults])
+    farthest = np.max(found, axis=0)
+    pairs = [(p.first, p.second) for p in geometry.collisionPairs]
+    close = [p for p, d in zip(pairs, farthest, strict=True) if d < distance]
+    constant = np.ptp(found, axis=0) < 1e-5
+    for pair, still in zip(pairs, constant, strict=True):
+        if still or pair in close:
+            geometry.removeCollisionPair(pin.CollisionPair(*pair))
+    names = ['/'.join(str(geometry.geometryObjects[k].name) for k in pair) for pair in close]
+    return (f'never apart, not checked: {", ".join(names)}',) if names else ()

@@ -1,0 +1,156 @@
+"""The last look at what will be sent: every limit, at every time, also between the points."""
+
+from dataclasses import replace
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...exceptions import LimitError, TrajectoryError
+from ..model.dynamics import inverse_dynamics
+from ..model.robot import Limits, Robot
+from .limits import motion_limits
+from .results import Usage
+from .scene import Scene
+from .settings import ExcitationSettings
+from .trajectories import Motion, Trajectory
+from .waypoints import sampled, Waypoints
+
+Array = NDArray[np.float64]
+# What rounding may add to a share, and the position that no joint reaches [rad or m].
+ROUNDING, ENDLESS = 1e-9, 1e6
+
+
+def check(
+    robot: Robot,
+    motion: Trajectory | Waypoints,
+    settings: ExcitationSettings,
+    rate: float = 1000.0,
+    scene: Scene | None = None,
+) -> Usage:
+    """
+    Refuse a motion that leaves a limit, as the controller will interpolate it.
+
+    Exact extrema of the quintic segments for position, velocity, acceleration and jerk; effort
+    by the prior model at the controller's rate; distances in steps of 20 ms.
+
+    Parameters
+    ----------
+    robot : with limits and prior
+    motion : what will be sent; a trajectory is first turned into its points
+    settings : `rate`, what completes the limits, and the workspace; margins are not asked for
+    rate : of the controller [Hz]
+    scene : bodies to avoid; None: made from the settings
+
+    Returns
+    -------
+    Largest shares of the limits.
+
+    Raises
+    ------
+    TrajectoryError : it is for other joints, or in another order
+    LimitError : names joint, quantity, time, value and limit
+    CollisionError : names the two bodies and the time
+
+    """
+    _refuse_other_joints(robot, motion.joints)
+    points = sampled(motion, settings.rate) if isinstance(motion, Trajectory) else motion
+    limits = _known_limits(robot, settings)
+    shares = {name: _polynomials(points, limits, name, k) for k, name in enumerate(NAMES)}
+    count = int(np.ceil(points.duration * rate)) + 1
+    time = np.linspace(0.0, points.duration, count)
+    samples = points.sample(time)
+    shares['effort'] = _effort(robot, points, time, samples, limits)
+    step = max(1, int(rate / 50.0))
+    scene = scene or Scene(robot, settings.workspace)
+    distance = scene.refuse(samples.q[::step], time[::step])
+    return Usage(**{k: tuple(v.tolist()) for k, v in shares.items()}, distance=distance)
+
+
+def _refuse_other_joints(robot: Robot, joints: tuple[str, ...]) -> None:
+    if tuple(joints) != robot.joints:
+        raise TrajectoryError(
+            f'the trajectory moves {", ".join(joints)}, the robot has {", ".join(robot.joints)}, '
+            'in this order: design it for this robot'
+        )
+
+
+def _known_limits(robot: Robot, settings: ExcitationSettings) -> Limits:
+    """Complete the limits, but leave positions free that are: those bounds are for designs."""
+    complete = motion_limits(robot, settings)
+    return replace(complete, lower=robot.limits.lower, upper=robot.limits.upper)
+
+
+NAMES = ('position', 'velocity', 'acceleration', 'jerk')
+
+
+def _polynomials(points: Waypoints, limits: Limits, name: str, derivative: int) -> Array:
+    """Check one derivative of the quintic segments; returns the largest share per joint, (n,)."""
+    powers = points.segments()
+    for _ in range(derivative):
+        powers = powers[:, 1:] * np.arange(1, powers.shape[1])[None, :, None]
+    powers = powers / (np.diff(points.time) ** derivative)[:, None, None]
+    if name == 'position':
+        middle, half = _range(limits)
+    else:
+        middle, half = np.zeros(powers.shape[2]), np.asarray(getattr(limits, name))
+    powers = powers.copy()
+    powers[:, 0] -= middle
+    # Only segments whose hull is above the largest value at a point can hold the extremum.
+    hull = np.abs(np.einsum('bk,pkn->pbn', _bernstein(powers.shape[1]), powers)).max(axis=1)
+    ends = np.maximum(np.abs(powers[:, 0]), np.abs(powers.sum(axis=1)))
+    largest = np.zeros(powers.shape[2])
+    for j in range(powers.shape[2]):
+        where, value = 0.0, 0.0
+        known = ends[:, j].max()
+        for p in np.flatnonzero(hull[:, j] >= known * (1.0 - ROUNDING)):
+            s, y = _extremum(powers[p, :, j])
+            if abs(y) > abs(value):
+                where, value = points.time[p] + s * (points.time[p + 1] - points.time[p]), y
+        largest[j] = abs(value) / half[j]
+        if largest[j] > 1.0 + ROUNDING:
+            bound = middle[j] + np.copysign(half[j], value)
+            raise LimitError(points.joints[j], name, where, float(middle[j] + value), float(bound))
+    return largest
+
+
+def _range(limits: Limits) -> tuple[Array, Array]:
+    """Return middle and half width of the position ranges; `ENDLESS` stands for no bound."""
+    lower, upper = np.maximum(limits.lower, -ENDLESS), np.minimum(limits.upper, ENDLESS)
+    return 0.5 * (lower + upper), 0.5 * (upper - lower)
+
+
+def _bernstein(size: int) -> Array:
+    """Return the matrix from powers of s to Bernstein coefficients, (size, size)."""
+    degree = size - 1
+    return np.array(
+        [
+            [comb(i, k) / comb(degree, k) if k <= i else 0.0 for k in range(size)]
+            for i in range(size)
+        ]
+    )
+
+
+def _extremum(powers: Array) -> tuple[float, float]:
+    """Return place and value of a polynomial's largest absolute value on [0, 1]."""
+    polynomial = np.polynomial.Polynomial(powers)
+    roots = polynomial.deriv().roots() if len(powers) > 1 else np.empty(0)
+    inner = roots.real[(np.abs(roots.imag) < 1e-6) & (roots.real > 0.0) & (roots.real < 1.0)]
+    places = np.concatenate([[0.0, 1.0], inner])
+    values = polynomial(places)
+    best = int(np.argmax(np.abs(values)))
+    return float(places[best]), float(values[best])
+
+
+def _effort(
+    robot: Robot, points: Waypoints, time: Array, samples: Motion, limits: Limits
+) -> Array:
+    share = np.abs(inverse_dynamics(robot, robot.prior, *samples)) / limits.effort
+    k, j = np.unravel_index(int(np.argmax(share)), share.shape)
+    if share[k, j] > 1.0:
+        limit = float(limits.effort[j])
+        raise LimitError(
+            points.joints[j], 'effort', float(time[k]), float(share[k, j]) * limit, limit
+        )
+    largest: Array = share.max(axis=0)
+    return largest

@@ -1,0 +1,196 @@
+"""The circle that validates: 100 mm in diameter, through inverse kinematics (MFS, section 5)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+import pinocchio as pin
+from scipy.interpolate import make_interp_spline
+from scipy.optimize import least_squares
+
+from ...exceptions import TrajectoryError, UnknownNameError
+from ..model.robot import Limits, Robot
+from .limits import motion_limits, tightened
+from .scene import Scene
+from .settings import ExcitationSettings
+from .trajectories import Motion, Trajectory
+
+Array = NDArray[np.float64]
+# Points of a turn that are solved for, and the largest error of the tool's path [m].
+POINTS, ACCURACY = 100, 1e-6
+# Least share of the wanted speed.
+SLOWEST = 0.1
+# Configurations to start from that are tried after the given one.
+STARTS = 20
+
+
+def circle(robot: Robot, settings: ExcitationSettings, start: Array, scene: Scene) -> Trajectory:
+    """
+    Draw a circle with the tool from rest to rest, horizontal if the robot can, else upright.
+
+    Speed rises and falls by a quintic in time; where a joint would be too fast for `speed`, the
+    circle is run slower. It starts at `start`, or where that is too close to a singularity at a
+    configuration drawn from the seed.
+
+    Parameters
+    ----------
+    robot : with limits
+    settings : diameter, speed, turns, frame of the tool, margins
+    start : (n,) configuration to try first
+    scene : what not to touch
+
+    Raises
+    ------
+    TrajectoryError : the tool cannot follow such a circle from there
+
+    """
+    limits = tightened(motion_limits(robot, settings), settings.margins)
+    for first in _starts(robot, limits, start, settings.seed) if robot.n > 1 else ():
+        for path in _paths(robot, settings, first, limits):
+            trajectory = _timed(robot, settings, path, limits)
+            if trajectory is not None and scene.clear(path):
+                return trajectory
+    raise TrajectoryError(
+        f'the tool cannot draw a circle of {settings.validation.diameter:g} m: '
+        "set excitation.validation.kind to 'seed', or a smaller diameter"
+    )
+
+
+def _starts(robot: Robot, limits: Limits, start: Array, seed: int) -> Iterator[Array]:
+    yield start
+    rng = np.random.default_rng(seed)
+    middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * (limits.upper - limits.lower)
+    for _ in range(STARTS):
+        yield middle + np.minimum(0.6 * half, 1.5) * rng.uniform(-1.0, 1.0, robot.n)
+
+
+def _paths(
+    robot: Robot, settings: ExcitationSettings, start: Array, limits: Limits
+) -> Iterator[Array]:
+    """Try planes and directions in turn; yields the joint paths (points, n) of one turn."""
+    wanted, axes = settings.validation, np.eye(3)
+    angle = np.linspace(0.0, 2.0 * np.pi, POINTS + 1)
+    for one, two in ((0, 1), (0, 2), (1, 2)):
+        for sign in (1.0, -1.0):
+            radius = 0.5 * wanted.diameter
+            offset = (
+                sign
+                * radius
+                * (np.outer(1.0 - np.cos(angle), axes[one]) + np.outer(np.sin(angle), axes[two]))
+            )
+            path = _follow(robot, settings, start, offset, limits)
+            if path is not None:
+                yield path
+
+
+def _follow(
+    robot: Robot, settings: ExcitationSettings, start: Array, offset: Array, limits: Limits
+) -> Array | None:
+    """Solve the inverse kinematics of one turn, point after point; None where it fails."""
+    model, order = robot.model, robot.order
+    data, frame = model.createData(), _frame(model, settings.workspace.frame)
+
+    def place(q: Array) -> Any:
+        pin.framesForwardKinematics(model, data, q[order])
+        return data.oMf[frame].copy()
+
+    first, path = place(start), [np.array(start)]
+    upright = 0.1 if robot.n >= 6 else 0.0
+    for shift in offset[1:]:
+
+        def error(q: Array, shift: Array = shift) -> Array:
+            now = place(q)
+            turn = upright * pin.log3(first.rotation.T @ now.rotation)
+            still = 1e-4 * (q - path[-1])
+            return np.concatenate([now.translation - first.translation - shift, turn, still])
+
+        q = least_squares(error, path[-1], xtol=1e-12, ftol=1e-12, gtol=1e-12).x
+        # The pull towards the last point must not cost accuracy: a second pass without it.
+        q = _polish(model, data, frame, q, order, first.translation + shift)
+        if q is None or (q < limits.lower).any() or (q > limits.upper).any():
+            return None
+        path.append(q)
+    closed = np.abs(path[-1] - path[0]).max() < 1e-2
+    return _closed(np.array(path)) if closed else None
+
+
+def _polish(
+    model: Any, data: Any, frame: int, q: Array, order: NDArray[np.intp], goal: Array
+) -> Array | None:
+    inner = q[order]
+    for _ in range(20):
+        pin.framesForwardKinematics(model, data, inner)
+        miss = goal - data.oMf[frame].translation
+        if np.abs(miss).max() < 1e-9:
+            break
+        pin.computeJointJacobians(model, data, inner)
+        jacobian = pin.getFrameJacobian(
+            model, data, frame, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        )[:3]
+        inner = inner + np.linalg.lstsq(jacobian, miss, rcond=1e-3)[0]
+    result = np.empty_like(q)
+    result[order] = inner
+    return result if np.abs(miss).max() < ACCURACY and np.abs(result - q).max() < 0.2 else None
+
+
+def _frame(model: Any, name: str) -> int:
+    if not name:
+        return len(model.frames) - 1
+    if not model.existFrame(name):
+        raise UnknownNameError('frame', name, tuple(f.name for f in model.frames))
+    return int(model.getFrameId(name))
+
+
+def _closed(path: Array) -> Array:
+    """Spread what a turn fails to come back by (redundant joints drift) over the turn."""
+    share = np.linspace(0.0, 1.0, len(path))[:, None]
+    result: Array = path - share * (path[-1] - path[0])
+    return result
+
+
+def _timed(
+    robot: Robot, settings: ExcitationSettings, path: Array, limits: Limits
+) -> Trajectory | None:
+    """
+    Run the turns with the quintic time law, as slowly as the joints' limits ask for.
+
+    None where that is slower than `SLOWEST`: the path comes too close to a singularity.
+    """
+    wanted = settings.validation
+    curve = make_interp_spline(np.linspace(0.0, 1.0, len(path)), path, k=5, bc_type='periodic')
+    # The quintic's largest speed is 15/8 of the mean one.
+    fastest = 1.875 * np.pi * wanted.diameter * wanted.turns / wanted.speed
+    for stretch in np.geomspace(1.0, 1.0 / SLOWEST, 40):
+        trajectory = _through_points(robot, curve, path[0], wanted.turns, stretch * fastest)
+        times = np.arange(0.0, trajectory.period, 0.005)
+        _, dq, ddq = trajectory.sample(times)
+        used = (np.abs(dq) / limits.velocity).max(), (np.abs(ddq) / limits.acceleration).max()
+        if max(used) <= 1.0 and (np.abs(trajectory.jerk(times)) <= limits.jerk).all():
+            return trajectory
+    return None
+
+
+def _through_points(
+    robot: Robot, curve: Any, start: Array, turns: int, duration: float
+) -> Trajectory:
+    order = int(np.ceil(25.0 * duration))
+    motion = _quintic(curve, turns, duration, order)
+    points = np.stack([motion.q - start, motion.dq, motion.ddq], axis=1)[1:-1]
+    shape = (3 * order, robot.n)
+    return Trajectory(robot.joints, 'quintic', duration, order, start, points.reshape(shape))
+
+
+def _quintic(curve: Any, turns: int, duration: float, order: int) -> Motion:
+    """Return the motion at the through-points of `turns` turns, rest to rest."""
+    s = np.linspace(0.0, 1.0, order + 2)
+    place = turns * (10.0 * s**3 - 15.0 * s**4 + 6.0 * s**5)
+    speed = turns * 30.0 * s**2 * (1.0 - s) ** 2 / duration
+    change = turns * 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s) / duration**2
+    where = np.mod(place, 1.0)
+    first, second = curve(where, nu=1), curve(where, nu=2)
+    return Motion(
+        curve(where),
+        first * speed[:, None],
+        second * speed[:, None] ** 2 + first * change[:, None],
+    )

@@ -1,0 +1,202 @@
+"""Design: from a robot and its limits to the trajectory that it will run."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...exceptions import CollisionError, ConfigurationError, LimitError, TrajectoryError
+from ..model.dynamics import inverse_dynamics
+from ..model.robot import Robot
+from .check import check
+from .circle import circle
+from .criteria import CRITERIA
+from .limits import motion_limits, QUANTITIES, refuse_outside
+from .observation import Observation
+from .problem import Problem
+from .results import Design, ProgressCallback, Usage
+from .scene import Scene
+from .settings import ExcitationSettings
+from .solvers import Search, SOLVERS, Stopped
+from .trajectories import Trajectory
+
+Array = NDArray[np.float64]
+STOPPED = 'the search was stopped before its end: the same seed may give another trajectory'
+NO_ROOM = (
+    'the limits leave no room for any motion from the start: move excitation.start away from its '
+    'limits, or loosen effort, workspace or margins'
+)
+
+
+def design(
+    robot: Robot, settings: ExcitationSettings, progress: ProgressCallback | None = None
+) -> Design:
+    """
+    Design an excitation trajectory, and the one that validates.
+
+    The best feasible trajectory is kept at all times: the time limit, a callback that returns
+    something true, and Ctrl-C end the search with it.
+
+    Parameters
+    ----------
+    robot : with limits and prior parameters
+    settings : family, criterion, limits, solver, seed
+    progress : called as the search goes on
+
+    Raises
+    ------
+    ConfigurationError : settings that do not fit the robot, limits that contradict each other
+    LimitError, CollisionError : the start is outside a limit, or touches something
+    TrajectoryError : nothing feasible was found
+
+    """
+    _refuse_lengths(robot, settings)
+    motion_limits(robot, settings)
+    scene = Scene(robot, settings.workspace)
+    problem = Problem(robot, settings, scene)
+    if problem.start is not None:
+        _refuse_start(robot, problem, problem.start)
+    search = _search(problem, settings, progress)
+    trajectory, usage = _best(problem, search)
+    singular, numbers = _figures(robot, problem, trajectory)
+    return Design(
+        trajectory=trajectory,
+        validation=_validation(robot, settings, trajectory, scene, progress),
+        criterion=settings.criterion,
+        value=problem.criterion.report(search.objective),
+        columns=tuple(problem.observation.names[k] for k in problem.columns),
+        condition_numbers=numbers,
+        singular_values=tuple(singular.tolist()),
+        usage=usage,
+        limits=_limits(problem),
+        history=tuple(search.history),
+        seed=settings.seed,
+        solver=settings.solver,
+        evaluations=search.evaluations,
+        elapsed=search.elapsed,
+        notes=_notes(problem, search),
+    )
+
+
+def _limits(problem: Problem) -> dict[str, tuple[float, ...]]:
+    names = ('lower', 'upper', *QUANTITIES[1:])
+    return {name: tuple(getattr(problem.limits, name).tolist()) for name in names}
+
+
+def _notes(problem: Problem, search: Search) -> tuple[str, ...]:
+    chosen = problem.settings.columns
+    which = 'as configured' if chosen else "the first independent in Pinocchio's order"
+    return (
+        f'{len(problem.columns)} columns, {which}, then rotors and friction',
+        *((STOPPED,) if search.stopped else ()),
+        *problem.scene.notes,
+    )
+
+
+def _refuse_lengths(robot: Robot, settings: ExcitationSettings) -> None:
+    for name in ('start', 'noise'):
+        length = len(getattr(settings, name))
+        if length not in (0, robot.n):
+            raise ConfigurationError(
+                f"'excitation.{name}' has {length} values: give one per joint ({robot.n})"
+            )
+    if settings.criterion == 'mix' and not settings.mix:
+        raise ConfigurationError("the criterion 'mix' needs weights: set excitation.mix")
+
+
+def _refuse_start(robot: Robot, problem: Problem, start: Array) -> None:
+    """Refuse a start outside its limits, that cannot be held, or that touches."""
+    refuse_outside(robot, problem.tight, start)
+    still = np.zeros((1, robot.n))
+    tau = inverse_dynamics(robot, robot.prior, start[None], still, still)[0]
+    for j, joint in enumerate(robot.joints):
+        if abs(tau[j]) > problem.tight.effort[j]:
+            raise LimitError(joint, 'effort', 0.0, float(tau[j]), float(problem.tight.effort[j]))
+    problem.scene.refuse(start[None], np.zeros(1))
+
+
+def _search(
+    problem: Problem, settings: ExcitationSettings, progress: ProgressCallback | None
+) -> Search:
+    search = Search(problem, progress, settings.time_limit)
+    search.budget = settings.starts * settings.iterations
+    seeds = np.random.SeedSequence(settings.seed).spawn(settings.starts)
+    try:
+        for number, seed in enumerate(seeds):
+            search.phase = f'start {number + 1} of {settings.starts}'
+            SOLVERS[settings.solver](search, np.random.default_rng(seed), settings.iterations)
+    except (Stopped, KeyboardInterrupt):
+        search.stopped = True
+        if search.last is not None:
+            search.offer(search.last)
+    return search
+
+
+def _best(problem: Problem, search: Search) -> tuple[Trajectory, Usage]:
+    if search.best is None or not np.isfinite(search.objective):
+        raise TrajectoryError(
+            'no feasible trajectory was found: raise excitation.time_limit or loosen the limits'
+        )
+    start, coefficients = problem.unpack(search.best)
+    if float(np.abs(coefficients / problem.scale).max()) < 1e-3:
+        raise TrajectoryError(NO_ROOM)
+    return _settled(problem, start, coefficients)
+
+
+def _settled(problem: Problem, start: Array, coefficients: Array) -> tuple[Trajectory, Usage]:
+    """Shrink the motion by hundredths until it passes the last check, which sees all times."""
+    for _ in range(200):
+        trajectory = problem.make(start, coefficients)
+        if problem.keeps_bounds(trajectory):
+            try:
+                usage = check(problem.robot, trajectory, problem.settings, scene=problem.scene)
+            except (LimitError, CollisionError):
+                pass  # Between the samples of `keeps_bounds`: shrink on.
+            else:
+                return trajectory, usage
+        coefficients = 0.99 * coefficients
+    raise TrajectoryError(NO_ROOM)
+
+
+def _figures(
+    robot: Robot, problem: Problem, trajectory: Trajectory
+) -> tuple[Array, dict[str, float]]:
+    """Compute singular values and condition numbers with the robot's friction, densely."""
+    times = (np.arange(1000) + 0.5) / 1000 * trajectory.period
+    w = Observation(robot).matrix(trajectory.sample(times))[:, :, problem.columns]
+    flat = (w * problem.weights[:, None]).reshape(-1, w.shape[2]) / np.sqrt(len(w))
+    s = flat.T @ flat
+    names = {'raw': 'condition', 'normalised': 'normalised_condition', 'frobenius': 'frobenius'}
+    numbers = {
+        key: float(CRITERIA[name].report(CRITERIA[name].objective(s)[0]))
+        for key, name in names.items()
+    }
+    return np.linalg.svd(flat, compute_uv=False), numbers
+
+
+def _validation(
+    robot: Robot,
+    settings: ExcitationSettings,
+    excitation: Trajectory,
+    scene: Scene,
+    progress: ProgressCallback | None,
+) -> Trajectory | None:
+    """Make the trajectory that validates: another seed from the same start, or a circle."""
+    wanted = settings.validation
+    if wanted.kind == 'none':
+        return None
+    if wanted.kind == 'circle':
+        trajectory = circle(robot, settings, excitation.start, scene)
+        check(robot, trajectory, settings, scene=scene)
+        return trajectory
+    other = replace(
+        settings,
+        seed=settings.seed + 1,
+        starts=1,
+        solver='gradient',
+        iterations=max(1, settings.iterations // 4),
+        period=wanted.period or settings.period,
+        start=tuple(excitation.start.tolist()),
+    )
+    problem = Problem(robot, other, scene)
+    return _best(problem, _search(problem, other, progress))[0]

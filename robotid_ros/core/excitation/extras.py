@@ -1,0 +1,105 @@
+"""Columns that are not of a rigid link: rotor inertias, friction, couplings."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model.friction import FrictionTerm, TERMS
+from ..model.robot import Robot
+from .trajectories import Motion
+
+Array = NDArray[np.float64]
+STEP = 1e-6
+
+
+@dataclass(frozen=True)
+class ExtraColumn:
+    """
+    A torque `rᵀ f(r·dq)`, or `rᵀ (r·ddq)` for an inertia, of a motor with ratios r.
+
+    Parameters
+    ----------
+    name : of the standard parameter
+    joints : numbers of the joints that the motor drives
+    ratios : motor speed per speed of each of them
+    function : of the motor's velocity (N,), or None for an inertia
+
+    """
+
+    name: str
+    joints: NDArray[np.intp]
+    ratios: Array
+    function: Callable[[Array], Array] | None
+
+    def fill(self, out: Array, motion: Motion) -> None:
+        """Write the column into `out`, (N, n) zeros."""
+        source = motion.ddq if self.function is None else motion.dq
+        speed = source[:, self.joints] @ self.ratios
+        values = speed if self.function is None else self.function(speed)
+        out[:, self.joints] = np.outer(values, self.ratios)
+
+    def add_gradient(self, result: Motion, motion: Motion, weights: Array) -> None:
+        """Add the gradient of `Σ weights ∘ column` to `result`, in place; weights (N, n)."""
+        share = weights[:, self.joints] @ self.ratios
+        if self.function is not None:
+            share = share * _slope(self.function, motion.dq[:, self.joints] @ self.ratios)
+        into = result.ddq if self.function is None else result.dq
+        for joint, ratio in zip(self.joints, self.ratios, strict=True):
+            into[:, joint] += ratio * share
+
+
+def _slope(function: Callable[[Array], Array], velocity: Array) -> Array:
+    """Differentiate by three points on the velocity's side of zero, where friction is smooth."""
+    step = np.where(velocity < 0.0, -STEP, STEP)
+    x = np.where(np.abs(velocity) < STEP, step, velocity)
+    here, near, far = function(np.stack([x, x + step, x + 2.0 * step]).ravel()).reshape(3, -1)
+    return (4.0 * near - 3.0 * here - far) / (2.0 * step)
+
+
+def _term_columns(term: FrictionTerm) -> list[Callable[[Array], Array]]:
+    def column(index: int) -> Callable[[Array], Array]:
+        return lambda dq: term.columns(dq)[index]
+
+    return [column(index) for index in range(len(term.kind.symbols))]
+
+
+def extra_columns(robot: Robot, steepness: Array | None = None) -> tuple[ExtraColumn, ...]:
+    """
+    List the columns of rotor inertias, friction and couplings, joint by joint.
+
+    Parameters
+    ----------
+    robot : the robot
+    steepness : (n,) replace Coulomb's sign(dq) by tanh(steepness·dq), which an optimiser can
+        follow [s/rad or s/m]; None: as the robot has it
+
+    """
+    result = []
+    for j in range(robot.n):
+        functions: list[Callable[[Array], Array] | None] = [None] if robot.rotor_inertia else []
+        for term in robot.friction[j]:
+            functions += _term_columns(_softened(term, steepness, np.eye(robot.n)[j]))
+        names = [p.name for p in robot.parameters if p.joint == robot.joints[j]][10:]
+        pairs = zip(names, functions, strict=True)
+        result += [ExtraColumn(k, np.array([j]), np.ones(1), f) for k, f in pairs]
+    for coupling in robot.couplings:
+        names = [p.name for p in robot.parameters if p.joint == coupling.name]
+        terms = [FrictionTerm(name, TERMS[name].constants) for name in ('viscous', 'coulomb')]
+        functions = [None]
+        for term in terms:
+            functions += _term_columns(_softened(term, steepness, coupling.ratios))
+        joints = np.flatnonzero(coupling.ratios)
+        ratios = coupling.ratios[joints]
+        result += [
+            ExtraColumn(k, joints, ratios, f) for k, f in zip(names, functions, strict=True)
+        ]
+    return tuple(result)
+
+
+def _softened(term: FrictionTerm, steepness: Array | None, ratios: Array) -> FrictionTerm:
+    if term.name != 'coulomb' or steepness is None:
+        return term
+    slope = float(np.abs(ratios) @ steepness / np.sum(np.abs(ratios)))
+    return FrictionTerm('smooth_coulomb', {'tanh_steepness': slope})

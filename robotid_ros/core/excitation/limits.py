@@ -1,0 +1,81 @@
+"""The limits that a motion must keep, complete: what a URDF lacks is derived or asked for."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...exceptions import ConfigurationError, LimitError
+from ..model.robot import Limits, Robot
+from .settings import ExcitationSettings, Margins
+
+QUANTITIES = ('position', 'velocity', 'acceleration', 'jerk', 'effort')
+Array = NDArray[np.float64]
+
+
+def motion_limits(robot: Robot, settings: ExcitationSettings) -> Limits:
+    """
+    Complete the robot's limits.
+
+    A joint without position limits is bounded by ±`amplitude`; a joint without acceleration limit
+    gets `velocity/acceleration_time`, one without jerk limit `acceleration/jerk_time`.
+
+    Raises
+    ------
+    ConfigurationError : no velocity or effort limit, or a lower one that is not below the upper
+
+    """
+    limits = robot.limits
+    for name in ('velocity', 'effort'):
+        values = np.asarray(getattr(limits, name))
+        for joint, value in zip(robot.joints, values, strict=True):
+            if not 0.0 < value < np.inf:
+                raise ConfigurationError(
+                    f'{joint} has no {name} limit in the robot description: set robot.{name}'
+                )
+    lower = np.where(np.isfinite(limits.lower), limits.lower, -settings.amplitude)
+    upper = np.where(np.isfinite(limits.upper), limits.upper, settings.amplitude)
+    for joint, low, high in zip(robot.joints, lower, upper, strict=True):
+        if not low < high:
+            raise ConfigurationError(
+                f'{joint} has a lower limit {low:g} that is not below its upper limit {high:g}: '
+                'correct robot.lower and robot.upper'
+            )
+    acceleration = _known(limits.acceleration, limits.velocity / settings.acceleration_time)
+    jerk = _known(limits.jerk, acceleration / settings.jerk_time)
+    return replace(limits, lower=lower, upper=upper, acceleration=acceleration, jerk=jerk)
+
+
+def _known(values: Array, default: Array) -> Array:
+    return np.where(np.isfinite(values) & (values > 0.0), values, default)
+
+
+def tightened(limits: Limits, margins: Margins) -> Limits:
+    """Take the margins off the limits."""
+    inset = 0.5 * margins.position * (limits.upper - limits.lower)
+    return replace(
+        limits,
+        lower=limits.lower + inset,
+        upper=limits.upper - inset,
+        velocity=limits.velocity * (1.0 - margins.velocity),
+        acceleration=limits.acceleration * (1.0 - margins.acceleration),
+        jerk=limits.jerk * (1.0 - margins.jerk),
+        effort=limits.effort * (1.0 - margins.effort),
+    )
+
+
+def refuse_outside(robot: Robot, limits: Limits, q: Array, time: float = 0.0) -> None:
+    """
+    Refuse a configuration outside the position limits.
+
+    Raises
+    ------
+    LimitError : names the first joint that is outside
+
+    """
+    for j, joint in enumerate(robot.joints):
+        low, high = limits.lower[j], limits.upper[j]
+        if not low <= q[j] <= high:
+            raise LimitError(
+                joint, 'position', time, float(q[j]), float(low if q[j] < low else high)
+            )

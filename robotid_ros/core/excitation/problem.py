@@ -1,0 +1,271 @@
+"""The design as an optimisation problem: variables, criterion, smooth constraints, repair."""
+
+from dataclasses import astuple
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model.robot import Robot
+from .criteria import criterion
+from .families import FAMILIES
+from .limits import motion_limits, tightened
+from .observation import independent_columns, Observation
+from .scene import Scene
+from .settings import ExcitationSettings, Margins
+from .trajectories import Motion, Trajectory
+
+Array = NDArray[np.float64]
+# Relative slack below which the logarithm is continued by its parabola, so that it is finite.
+RELAXED = 1e-2
+# Weight of the logarithmic barrier against the objective.
+BARRIER = 1e-4
+# The optimiser sees sign(dq) as tanh(SOFT dq / velocity limit).
+SOFT = 20.0
+
+
+def barrier(slack: Array) -> tuple[float, Array]:
+    """Sum `−ln s` with its derivative, continued by a parabola below `RELAXED`."""
+    inside = np.maximum(slack, RELAXED)
+    excess = np.minimum(slack - RELAXED, 0.0) / RELAXED
+    value = np.sum(-np.log(inside) - excess + 0.5 * excess**2)
+    return float(value), -1.0 / inside + excess / RELAXED
+
+
+class Problem:
+    """Variables x = [q0 (when free), coefficients], each scaled by what it alone may reach."""
+
+    def __init__(self, robot: Robot, settings: ExcitationSettings, scene: Scene) -> None:
+        self.robot, self.settings, self.scene = robot, settings, scene
+        self.limits = motion_limits(robot, settings)
+        self.tight = tightened(self.limits, settings.margins)
+        # Between the samples the motion may use up to half of the margins.
+        half = Margins(*(0.5 * margin for margin in astuple(settings.margins)))
+        self.allowed = tightened(self.limits, half)
+        self.middle = 0.5 * (self.tight.lower + self.tight.upper)
+        self.half = 0.5 * (self.tight.upper - self.tight.lower)
+        self.start = np.array(settings.start, dtype=float) if settings.start else None
+        self.observation = Observation(robot, SOFT / self.limits.velocity)
+        self.prior = robot.prior[[robot.column(name) for name in self.observation.names]]
+        self.columns = self._columns()
+        self.weights = 1.0 / np.array(settings.noise) if settings.noise else np.ones(robot.n)
+        self.criterion = criterion(settings.criterion, settings.mix)
+        zero = np.zeros((1, robot.n))
+        self.template = self.make(zero[0], np.zeros((self._size(), robot.n)))
+        # Midpoints: no sample sits at rest at the ends, where Coulomb friction has no sign.
+        count = max(100, 10 * settings.order)
+        self.times = (np.arange(count) + 0.5) / count * settings.period
+        self.bases = [self.template.matrix(self.times, k) for k in range(3)]
+        fine = (np.arange(2 * count) + 0.5) / (2 * count) * settings.period
+        self.fine = [self.template.matrix(fine, k) for k in range(4)]
+        self.scale = self._scale()
+        self._last: tuple[Any, ...] = (np.empty(0),)
+
+    def _size(self) -> int:
+        return FAMILIES[self.settings.family].size(self.settings.order)
+
+    def _columns(self) -> NDArray[np.intp]:
+        names = self.observation.names
+        if self.settings.columns:
+            for name in self.settings.columns:
+                self.robot.column(name)
+            return np.array([names.index(name) for name in self.settings.columns])
+        rng = np.random.default_rng(0)
+        shape = (60 + 10 * self.robot.n, self.robot.n)
+        q = self.middle + self.half * rng.uniform(-1.0, 1.0, shape)
+        dq, ddq = rng.uniform(-2.0, 2.0, (2, *shape))
+        w = self.observation.matrix(Motion(q, dq, ddq))
+        return independent_columns(w.reshape(-1, w.shape[2]))
+
+    def _bounds(self) -> list[Array]:
+        tight = self.tight
+        return [self.half, tight.velocity, tight.acceleration, tight.jerk]
+
+    def _scale(self) -> Array:
+        reach = [
+            bound / np.maximum(np.abs(basis).max(axis=0), 1e-12)[:, None]
+            for basis, bound in zip(self.fine, self._bounds(), strict=True)
+        ]
+        return np.min(reach, axis=0)
+
+    def make(self, start: Array, coefficients: Array) -> Trajectory:
+        """Build the trajectory of q0 (n,) and coefficients (k, n)."""
+        s = self.settings
+        return Trajectory(self.robot.joints, s.family, s.period, s.order, start, coefficients)
+
+    def unpack(self, x: Array) -> tuple[Array, Array]:
+        """Return q0 (n,) and coefficients (k, n) of x."""
+        n = self.robot.n
+        if self.start is not None:
+            return self.start, x.reshape(-1, n) * self.scale
+        return self.middle + x[:n] * self.half, x[n:].reshape(-1, n) * self.scale
+
+    def pack(self, start: Array, coefficients: Array) -> Array:
+        """Invert `unpack`."""
+        c = (coefficients / self.scale).ravel()
+        return (
+            c if self.start is not None else np.concatenate([(start - self.middle) / self.half, c])
+        )
+
+    def random(self, rng: np.random.Generator) -> Array:
+        """Draw a point whose motion keeps the linear bounds."""
+        n, k = self.robot.n, len(self.scale)
+        start = self.start
+        if start is None:
+            start = self.middle + 0.3 * self.half * rng.uniform(-1.0, 1.0, n)
+        c = rng.normal(size=(k, n)) * self.scale
+        return self.repair_linear(self.pack(start, c), 0.9)
+
+    def value(self, x: Array) -> float:
+        """Evaluate the objective plus the barrier of effort and scene on the samples."""
+        start, c = self.unpack(x)
+        motion = self._motion(start, c)
+        w = self.observation.matrix(motion)
+        objective, slope = self.information(w)
+        effort, effort_slope = self._effort(w)
+        distance, near = self.scene.penalty(motion.q)
+        self._last = (x.copy(), motion, w, slope, effort_slope, near)
+        value = objective + BARRIER * effort + distance
+        return value if np.isfinite(value) else 1e30
+
+    def gradient(self, x: Array) -> Array:
+        """Differentiate `value`, exactly."""
+        if not np.array_equal(self._last[0], x):
+            self.value(x)
+        _, motion, w, slope, effort_slope, near = self._last
+        g = self._pulled(motion, w, slope, BARRIER * effort_slope)
+        q = g.q.copy()
+        q[near] += self.scene.penalty_gradient(motion.q[near])
+        pulled = Motion(q, g.dq, g.ddq)
+        c = sum(b.T @ y for b, y in zip(self.bases, pulled, strict=True)) * self.scale
+        if self.start is not None:
+            return c.ravel()
+        return np.concatenate([q.sum(axis=0) * self.half, c.ravel()])
+
+    def _pulled(self, motion: Motion, w: Array, slope: Array, effort_slope: Array) -> Motion:
+        """
+        Differentiate objective and barrier of effort through W.
+
+        Both are products `leftᵀ W right`: of the slope's eigenvectors, when it has few, and of
+        the prior parameters.
+        """
+        chosen = self._chosen(w)
+        factor = 2.0 / len(w) * self.weights
+        rank = self.criterion.rank
+        if not 0 < rank <= self.robot.n:
+            padded = np.zeros((len(slope), w.shape[2]))
+            padded[:, self.columns] = slope
+            pull = (chosen.reshape(-1, len(slope)) @ padded).reshape(w.shape)
+            pull *= factor[:, None]
+            pull += effort_slope[:, :, None] * self.prior
+            return self.observation.gradient(motion, pull)
+        values, vectors = np.linalg.eigh(slope)
+        large = np.argsort(-np.abs(values))[:rank]
+        right = np.zeros((len(large) + 1, w.shape[2]))
+        right[:-1, self.columns] = vectors[:, large].T
+        right[-1] = self.prior
+        left = [factor * values[k] * (chosen @ vectors[:, k]) for k in large]
+        return self.observation.gradient_rank(motion, [*left, effort_slope], list(right))
+
+    def _chosen(self, w: Array) -> Array:
+        return np.take(w, self.columns, axis=2) * self.weights[:, None]
+
+    def _motion(self, start: Array, c: Array) -> Motion:
+        phi, dphi, ddphi = self.bases
+        return Motion(start + phi @ c, dphi @ c, ddphi @ c)
+
+    def information(self, w: Array) -> tuple[float, Array]:
+        """Return the objective of W (N, n, columns) and its gradient in S = WᵀW/N, (b, b)."""
+        flat = self._chosen(w).reshape(-1, len(self.columns))
+        return self.criterion.objective(flat.T @ flat / len(w))
+
+    def _effort(self, w: Array) -> tuple[float, Array]:
+        u = w @ self.prior / self.tight.effort
+        return self._two_sided(u, self.tight.effort)
+
+    def _two_sided(self, u: Array, scale: Array) -> tuple[float, Array]:
+        upper, lower = barrier(1.0 - u), barrier(1.0 + u)
+        return upper[0] + lower[0], (lower[1] - upper[1]) / scale
+
+    def usage(self, x: Array) -> Array:
+        """Return share of position, velocity, acceleration and jerk bounds, (4, M, n), signed."""
+        start, c = self.unpack(x)
+        shares = np.stack(
+            [b @ c / bound for b, bound in zip(self.fine, self._bounds(), strict=True)]
+        )
+        shares[0] += (start - self.middle) / self.half
+        return shares
+
+    def rows(self, index: NDArray[np.intp]) -> Array:
+        """Return the maps from x to shares of `usage`, index (R, 3): quantity, time, joint."""
+        size, n = self.scale.shape
+        result = np.zeros((len(index), size, n))
+        quantity, _, joint = index.T
+        basis = np.stack(self.fine)[quantity, index[:, 1]]
+        bound = np.stack(self._bounds())[quantity, joint]
+        result[np.arange(len(index)), :, joint] = basis * self.scale.T[joint] / bound[:, None]
+        flat = result.reshape(len(index), -1)
+        if self.start is not None:
+            return flat
+        start = np.eye(n)[joint] * (quantity == 0)[:, None]
+        return np.hstack([start, flat])
+
+    def repair(self, x: Array, share: float = 1.0) -> Array:
+        """
+        Shrink the motion about q0 until every bound holds to `share` of it.
+
+        The linear bounds are met exactly on the fine grid, joint by joint; effort and scene by
+        bisection on a common factor.
+        """
+        return self._shrink(*self.unpack(self.repair_linear(x, share)))
+
+    def repair_linear(self, x: Array, share: float = 1.0) -> Array:
+        """Shrink each joint's motion about q0 into its linear bounds."""
+        start, c = self.unpack(x)
+        if self.start is None:
+            start = self.middle + np.clip(start - self.middle, -0.9 * self.half, 0.9 * self.half)
+        factor = np.ones(len(start))
+        for k, (basis, bound) in enumerate(zip(self.fine, self._bounds(), strict=True)):
+            y = basis @ c
+            offset = start - self.middle if k == 0 else np.zeros_like(start)
+            room = np.stack([bound - offset, bound + offset])
+            used = np.maximum(np.stack([y.max(axis=0), -y.min(axis=0)]), 1e-12)
+            factor = np.minimum(factor, (share * room / used).min(axis=0))
+        return self.pack(start, c * np.maximum(factor, 0.0))
+
+    def _shrink(self, start: Array, c: Array) -> Array:
+        low, high = 0.0, 1.0
+        if not self._feasible(start, c):
+            for _ in range(12):
+                middle = 0.5 * (low + high)
+                inside = self._feasible(start, middle * c)
+                low, high = (middle, high) if inside else (low, middle)
+            c = low * c
+        return self.pack(start, c)
+
+    def _feasible(self, start: Array, c: Array) -> bool:
+        motion = self._motion(start, c)
+        tau = self.observation.matrix(motion) @ self.prior
+        within = bool((np.abs(tau) <= self.tight.effort).all())
+        return within and self.scene.clear(motion.q)
+
+    def keeps_bounds(self, trajectory: Trajectory) -> bool:
+        """Tell whether a trajectory keeps the limits and the scene, in steps of 20 ms or finer."""
+        count = max(len(self.times), int(np.ceil(50.0 * trajectory.period)))
+        times = np.linspace(0.0, trajectory.period, count)
+        motion, allowed = trajectory.sample(times), self.allowed
+        tau = self.observation.matrix(motion) @ self.prior
+        return bool(
+            (motion.q >= allowed.lower).all()
+            and (motion.q <= allowed.upper).all()
+            and (np.abs(motion.dq) <= allowed.velocity).all()
+            and (np.abs(motion.ddq) <= allowed.acceleration).all()
+            and (np.abs(trajectory.jerk(times)) <= allowed.jerk).all()
+            and (np.abs(tau) <= allowed.effort).all()
+            and self.scene.clear(motion.q)
+        )
+
+    def objective(self, x: Array) -> float:
+        """Evaluate the criterion's objective alone."""
+        motion = self._motion(*self.unpack(x))
+        return self.information(self.observation.matrix(motion))[0]

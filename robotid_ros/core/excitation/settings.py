@@ -1,0 +1,105 @@
+"""Settings of the excitation's design: the group `excitation` of the configuration."""
+
+from dataclasses import dataclass
+
+from ...settings import setting
+
+
+@dataclass(frozen=True)
+class Margins:
+    """Fractions of each limit that the design leaves unused."""
+
+    position: float = setting(0.02, 'of the position range', minimum=0.0, maximum=0.9)
+    velocity: float = setting(0.05, 'of the velocity limit', minimum=0.0, maximum=0.9)
+    acceleration: float = setting(0.05, 'of the acceleration limit', minimum=0.0, maximum=0.9)
+    jerk: float = setting(0.05, 'of the jerk limit', minimum=0.0, maximum=0.9)
+    effort: float = setting(
+        0.2, 'of the effort limit; the prior model may lack friction', minimum=0.0, maximum=0.9
+    )
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """A box, sphere or cylinder that no body may touch, in the base frame."""
+
+    shape: str = setting('box', 'shape', choices=('box', 'sphere', 'cylinder'))
+    position: tuple[float, ...] = setting((0.0, 0.0, 0.0), 'centre x y z', unit='m')
+    rpy: tuple[float, ...] = setting((0.0, 0.0, 0.0), 'roll pitch yaw', unit='rad')
+    size: tuple[float, ...] = setting(
+        (0.1, 0.1, 0.1), 'box: x y z; sphere: radius; cylinder: radius, length', unit='m'
+    )
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Where the robot may go: tool box, ground, obstacles, itself."""
+
+    frame: str = setting('', 'frame of the tool; empty: the last body')
+    lower: tuple[float, ...] = setting((), 'lower corner x y z of the tool box', unit='m')
+    upper: tuple[float, ...] = setting((), 'upper corner x y z of the tool box', unit='m')
+    ground: float | None = setting(
+        None, 'height of the ground plane; no joint goes below', unit='m'
+    )
+    self_collision: bool = setting(True, 'avoid self-collision if the URDF has geometry')
+    distance: float = setting(0.02, 'smallest distance between bodies', unit='m', minimum=0.0)
+    mesh_folders: tuple[str, ...] = setting((), 'folders in which package:// meshes are found')
+    ignored_pairs: tuple[str, ...] = setting((), "pairs of links not to check, as 'link_a/link_b'")
+    obstacles: dict[str, Obstacle] = setting(dict, 'obstacles by name')
+
+
+@dataclass(frozen=True)
+class Validation:
+    """The trajectory that validates: never the one that identified."""
+
+    kind: str = setting('seed', 'another design, or a circle', choices=('seed', 'circle', 'none'))
+    period: float = setting(0.0, 'length; 0: as the excitation', unit='s', minimum=0.0)
+    diameter: float = setting(0.1, 'diameter of the circle', unit='m', minimum=0.001)
+    speed: float = setting(0.5, 'largest speed on the circle', unit='m/s', minimum=0.001)
+    turns: int = setting(3, 'turns of the circle', minimum=1)
+
+
+@dataclass(frozen=True)
+class ExcitationSettings:
+    """What to run and how to find it."""
+
+    family: str = setting('mfs', 'trajectory family', choices=('mfs', 'ffs', 'bspline', 'quintic'))
+    period: float = setting(10.0, 'length of one period', unit='s', minimum=0.1)
+    order: int = setting(5, 'harmonics, or free points of a spline', minimum=1, maximum=100)
+    periods: int = setting(3, 'periods that are run', minimum=1)
+    criterion: str = setting(
+        'condition',
+        'what to minimise',
+        choices=('condition', 'normalised_condition', 'frobenius', 'd_optimal', 'smallest', 'mix'),
+    )
+    mix: dict[str, float] = setting(dict, "weights of the criteria of 'mix'")
+    columns: tuple[str, ...] = setting((), 'essential columns; empty: the base columns')
+    noise: tuple[float, ...] = setting(
+        (), 'effort noise σ per joint, which divides its rows; empty: equal', minimum=1e-12
+    )
+    start: tuple[float, ...] = setting((), 'configuration q0; empty: chosen', unit='rad')
+    amplitude: float = setting(
+        3.141592653589793,
+        'bound on |q| of a joint without position limits',
+        unit='rad',
+        minimum=1e-3,
+    )
+    acceleration_time: float = setting(
+        0.5, 'rest to full speed, for joints without acceleration limit', unit='s', minimum=1e-3
+    )
+    jerk_time: float = setting(
+        0.1, 'zero to full acceleration, for joints without jerk limit', unit='s', minimum=1e-3
+    )
+    margins: Margins = setting(Margins, 'unused fractions of the limits')
+    workspace: Workspace = setting(Workspace, 'where the robot may go')
+    solver: str = setting('gradient', 'how to find it', choices=('gradient', 'genetic', 'hybrid'))
+    starts: int = setting(3, 'random starts of the solver', minimum=1)
+    iterations: int = setting(150, 'iterations per start, or generations', minimum=1)
+    time_limit: float = setting(
+        300.0, 'longest search; the best so far is kept', unit='s', minimum=0.0
+    )
+    seed: int = setting(0, 'seed of everything random', minimum=0)
+    validation: Validation = setting(Validation, 'the validation trajectory')
+    rate: float = setting(50.0, 'points per second that are sent', unit='Hz', minimum=1.0)
+    approach_speed: float = setting(
+        0.2, 'fraction of the velocity limits for approach moves', minimum=0.01, maximum=1.0
+    )

@@ -1,0 +1,242 @@
+"""The inverse dynamic identification model and the direct dynamic model."""
+
+from typing import Any
+
+import numpy as np
+import pinocchio
+
+from .elastic import drive_columns, ElasticRobot
+from .parameters import Array, to_pinocchio
+from .robot import Robot
+
+# Samples per block: a block's regressor stays in the processor's cache.
+BLOCK = 256
+# Mass over first moment [1/m] below which a link is no body, but a column of a base parameter.
+LIGHT = 1e-8
+# Samples whose whole regressor is held at once.
+PIECE = 4096
+
+
+def regressor(robot: Robot, q: Array, dq: Array, ddq: Array, out: Array | None = None) -> Array:
+    """
+    Observation matrix of the standard parameters, τ_j = W[j] χ (DIDIM eq. 8-10).
+
+    Parameters
+    ----------
+    robot : the robot
+    q, dq, ddq : (N, n) position, velocity, acceleration, in the order of `robot.joints`
+    out : (n, N, p) zeroed array to fill, or None for a new one
+
+    Returns
+    -------
+    (n, N, p), joint-major
+
+    """
+    q, dq, ddq = (np.asarray(x, dtype=float) for x in (q, dq, ddq))
+    result = np.zeros((robot.n, len(q), robot.p)) if out is None else out
+    _inertial(robot, q, dq, ddq, result)
+    if isinstance(robot, ElasticRobot):
+        for row, index, values in drive_columns(robot, q, dq, ddq):
+            result[row, :, index] = values
+        return robot.carry(result)
+    starts = robot.starts
+    for j in range(robot.n):
+        column = starts[j] + 10
+        if robot.rotor_inertia:
+            result[j, :, column] = ddq[:, j]
+            column += 1
+        for term in robot.friction[j]:
+            for values in term.columns(dq[:, j]):
+                result[j, :, column] = values
+                column += 1
+    _couplings(robot, dq, ddq, result)
+    return result
+
+
+def _inertial(robot: Robot, q: Array, dq: Array, ddq: Array, out: Array) -> None:
+    """Fill the columns of the ten inertial parameters of every link."""
+    model, n, order = robot.model, robot.model.nv, robot.order
+    data = model.createData()
+    compute = pinocchio.computeJointTorqueRegressor
+    q, dq, ddq = (np.ascontiguousarray(x[:, order]) for x in (q, dq, ddq))
+    block = np.empty((BLOCK, n, 10 * n))
+    supports = _supports(model)
+    starts = robot.starts
+    for first in range(0, len(q), BLOCK):
+        count = min(BLOCK, len(q) - first)
+        for k in range(count):
+            block[k] = compute(model, data, q[first + k], dq[first + k], ddq[first + k])
+        rows = slice(first, first + count)
+        for row, column in supports:
+            start = starts[order[column]]
+            source = block[:count, row, 10 * column : 10 * column + 10]
+            out[order[row], rows, start : start + 10] = source[:, _COLUMNS]
+
+
+# Columns of a link in our order, taken from Pinocchio's.
+_COLUMNS = np.array([4, 5, 7, 6, 8, 9, 1, 2, 3, 0])
+
+
+def _supports(model: Any) -> list[tuple[int, int]]:
+    """Pairs (joint, link) where the link hangs on the joint; all other blocks are zero."""
+    return [
+        (joint - 1, link)
+        for link in range(model.nv)
+        for joint in model.supports[link + 1]
+        if joint > 0
+    ]
+
+
+def _couplings(robot: Robot, dq: Array, ddq: Array, out: Array) -> None:
+    column = robot.p - 3 * len(robot.couplings)
+    for coupling in robot.couplings:
+        speed, acceleration = dq @ coupling.ratios, ddq @ coupling.ratios
+        for values in (acceleration, speed, np.sign(speed)):
+            for j in np.flatnonzero(coupling.ratios):
+                out[j, :, column] = coupling.ratios[j] * values
+            column += 1
+
+
+def inverse_dynamics(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) -> Array:
+    """
+    Torques of the standard parameters: RNEA, rotor inertias, friction and couplings.
+
+    Parameters
+    ----------
+    robot : the robot
+    chi : (p,) standard parameters
+    q, dq, ddq : (N, n)
+
+    Returns
+    -------
+    (N, n) [N·m or N]
+
+    """
+    q, dq, ddq = (np.asarray(x, dtype=float) for x in (q, dq, ddq))
+    if np.any(np.asarray(chi)[robot.starts + 9] <= 0.0):
+        return _by_regressor(robot, chi, q, dq, ddq)
+    model, order = model_with(robot, chi, armature=False), robot.order
+    data = model.createData()
+    tau = np.zeros_like(q)
+    rows = zip(q[:, order], dq[:, order], ddq[:, order], strict=True)
+    for k, (position, velocity, acceleration) in enumerate(rows):
+        tau[k, order] = pinocchio.rnea(model, data, position, velocity, acceleration)
+    if isinstance(robot, ElasticRobot):
+        for row, index, values in drive_columns(robot, q, dq, ddq):
+            tau[:, row] += chi[index] * values
+        robot.carry(tau.T)
+        return tau
+    return tau + ddq @ rotor_inertia(robot, chi) + friction(robot, chi, dq)
+
+
+def _by_regressor(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) -> Array:
+    """Torques of parameters that no body has: RNEA needs a mass to have a centre of mass."""
+    pieces = [
+        regressor(robot, q[k : k + PIECE], dq[k : k + PIECE], ddq[k : k + PIECE]) @ chi
+        for k in range(0, len(q), PIECE)
+    ]
+    return np.concatenate(pieces, axis=1).T if pieces else np.empty_like(q)
+
+
+def friction(robot: Robot, chi: Array, dq: Array) -> Array:
+    """
+    Friction torques, couplings' motors included.
+
+    Parameters
+    ----------
+    robot : the robot
+    chi : (p,) standard parameters
+    dq : (N, n) or (n,)
+
+    Returns
+    -------
+    of the shape of dq [N·m or N]
+
+    """
+    speed = np.atleast_2d(np.asarray(dq, dtype=float))
+    tau = np.zeros_like(speed)
+    for j, start in enumerate(robot.starts):
+        column = start + 10 + int(robot.rotor_inertia)
+        for term in robot.friction[j]:
+            for values in term.columns(speed[:, j]):
+                tau[:, j] += chi[column] * values
+                column += 1
+    column = robot.p - 3 * len(robot.couplings)
+    for coupling in robot.couplings:
+        motor = speed @ coupling.ratios
+        torque = chi[column + 1] * motor + chi[column + 2] * np.sign(motor)
+        tau += np.outer(torque, coupling.ratios)
+        column += 3
+    return tau.reshape(np.shape(dq))
+
+
+def rotor_inertia(robot: Robot, chi: Array) -> Array:
+    """Rotor inertias as a matrix (n, n): diagonal, but for couplings."""
+    result = np.zeros((robot.n, robot.n))
+    if robot.rotor_inertia:
+        result[np.diag_indices(robot.n)] = np.asarray(chi)[robot.starts + 10]
+    column = robot.p - 3 * len(robot.couplings)
+    for coupling in robot.couplings:
+        result += chi[column] * np.outer(coupling.ratios, coupling.ratios)
+        column += 3
+    return result
+
+
+def model_with(robot: Robot, chi: Array, armature: bool = True) -> Any:
+    """
+    Return a Pinocchio model with the inertias (and armature) of chi, in the model's own order.
+
+    The rotor inertias of couplings are not in it: Pinocchio's armature is diagonal.
+    """
+    model = pinocchio.Model(robot.model)
+    for k, j in enumerate(robot.order):
+        start = robot.starts[j]
+        dynamic = to_pinocchio(np.asarray(chi, dtype=float)[start : start + 10])
+        model.inertias[k + 1] = _inertia(dynamic)
+        rotor = chi[start + 10] if armature and robot.rotor_inertia else 0.0
+        model.armature[k] = rotor
+    return model
+
+
+def _inertia(dynamic: Array) -> Any:
+    """
+    Return Pinocchio's inertia of ten parameters.
+
+    It cannot express a first moment without a mass: such a link gets a mass so small that its
+    weight and the rounding of its long lever are alike, 1e-8 of the first moment.
+    """
+    dynamic = dynamic.copy()
+    lever = float(np.abs(dynamic[1:4]).max())
+    if abs(dynamic[0]) < LIGHT * lever or dynamic[0] == 0.0:
+        dynamic[0] = max(LIGHT * lever, 1e-12)
+    return pinocchio.Inertia.FromDynamicParameters(dynamic)
+
+
+def mass_matrix(robot: Robot, chi: Array, q: Array) -> Array:
+    """Mass matrix with rotor inertias and couplings, (n, n), in the order of `robot.joints`."""
+    model = model_with(robot, chi, armature=False)
+    data, order = model.createData(), robot.order
+    upper = np.triu(pinocchio.crba(model, data, np.asarray(q, dtype=float)[order]))
+    matrix = np.empty_like(upper)
+    matrix[np.ix_(order, order)] = upper + np.triu(upper, 1).T
+    return matrix + rotor_inertia(robot, chi)
+
+
+def forward_dynamics(robot: Robot, chi: Array, q: Array, dq: Array, tau: Array) -> Array:
+    """
+    Acceleration of the direct dynamic model, M(q) ddq = τ − h(q, dq) − friction (DIDIM eq. 2).
+
+    Parameters
+    ----------
+    robot : the robot
+    chi : (p,) standard parameters
+    q, dq, tau : (n,)
+
+    Returns
+    -------
+    (n,) [rad/s² or m/s²]
+
+    """
+    zero = np.zeros((1, robot.n))
+    bias = inverse_dynamics(robot, chi, np.atleast_2d(q), np.atleast_2d(dq), zero)[0]
+    return np.asarray(np.linalg.solve(mass_matrix(robot, chi, q), np.asarray(tau) - bias))

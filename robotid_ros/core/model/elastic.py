@@ -1,0 +1,242 @@
+"""
+Robots with elastic joints: a spring between each motor and its link (ELASTIC, sections 3 and 4).
+
+    link:   M(q) ddq + C(q, dq) dq + g(q) + K (q − θ) = 0
+    motor:  Υ ddθ + K (θ − q) + F(dθ) = τ
+
+θ is the motor's position on the joint side. Both are linear in the inertial parameters, the
+motor's inertia Υ (`Ia`), friction and stiffness `K`. The rows of a motor hold the sum of both:
+
+    drive:  M(q) ddq + C(q, dq) dq + g(q) + Υ ddθ + F(dθ) = τ
+
+Springs cancel in it, so that noise of encoders times stiffness does not reach measured torques.
+An elastic robot is a `Robot` whose joints are the links' followed by the motors': every (N, n)
+array and every block of rows has this order.
+"""
+
+from collections.abc import Generator, Iterator
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+
+from ...exceptions import ConfigurationError, UnknownNameError
+from .friction import FrictionTerm, make_terms
+from .parameters import Array, frozen, INERTIAL, INERTIAL_UNITS, Parameter
+from .robot import Limits, Robot
+from .settings import ElasticSettings, RobotSettings
+
+# Appended to the symbol of a friction parameter that acts on the link instead of the motor.
+LINK_SIDE = 'l'
+
+
+@dataclasses.dataclass(frozen=True)
+class ElasticRobot(Robot):
+    """
+    A robot with springs in its joints; `joints` are the links' and then the motors'.
+
+    Attributes
+    ----------
+    rigid : the same robot without springs
+    motors : (links,) row of each joint's motor; its own row where the joint is rigid
+
+    """
+
+    rigid: Robot = dataclasses.field(kw_only=True)
+    motors: npt.NDArray[np.intp] = dataclasses.field(kw_only=True)
+
+    @property
+    def sprung(self) -> npt.NDArray[np.bool_]:
+        """Rows (n,) of links that hang on a spring: no torque is applied there."""
+        return np.isin(np.arange(self.n), self.springs)
+
+    @property
+    def springs(self) -> npt.NDArray[np.intp]:
+        """The links that hang on a spring."""
+        return np.flatnonzero(self.motors != np.arange(len(self.motors)))
+
+    def carry(self, rows: Array) -> Array:
+        """Add to the rows (n, ...) of motors, in place, those of the links that they carry."""
+        for j in self.springs:
+            rows[self.motors[j]] += rows[j]
+        return rows
+
+    def motor_efforts(self, effort: Array) -> Array:
+        """Return (N, n) efforts with each spring's on its motor, wherever it was published."""
+        result = np.array(effort)
+        for j in self.springs:
+            motor = self.motors[j]
+            result[:, motor] = np.where(np.isnan(result[:, motor]), result[:, j], result[:, motor])
+            # The drive gain of a link on a spring is zero: nothing comes of this one.
+            result[:, j] = result[:, motor]
+        return result
+
+
+def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:
+    """
+    Put springs into the joints that the configuration calls elastic.
+
+    Parameters
+    ----------
+    robot : the rigid one, as `build_robot` makes it
+    settings : its configuration
+
+    Raises
+    ------
+    UnknownNameError : a joint or a friction term that does not exist
+    ConfigurationError : arrays of the wrong length, motors that are named like joints, couplings
+
+    """
+    elastic = settings.elastic
+    names, stiffness = _motor_names(robot, elastic), _stiffness(elastic)
+    motors = np.arange(robot.n)
+    sprung = [j for j, joint in enumerate(robot.joints) if joint in elastic.joints]
+    motors[sprung] = robot.n + np.arange(len(sprung))
+    friction = _friction(robot, settings, sprung)
+    parameters, prior = _parameters(robot, motors, friction, stiffness)
+    rows = [*range(robot.n), *sprung]
+    drive_gain = np.where(motors == np.arange(robot.n), robot.drive_gain, 0.0)
+    fields = {f.name: getattr(robot, f.name) for f in dataclasses.fields(Robot)}
+    fields |= {
+        'joints': (*robot.joints, *(names[robot.joints[j]] for j in sprung)),
+        'limits': Limits(
+            *(frozen(getattr(robot.limits, f.name)[rows]) for f in dataclasses.fields(Limits))
+        ),
+        'friction': friction,
+        'parameters': parameters,
+        'prior': prior,
+        'drive_gain': frozen([*drive_gain, *robot.drive_gain[sprung]]),
+        'prismatic': robot.prismatic[rows],
+    }
+    return ElasticRobot(**fields, rigid=robot, motors=motors)
+
+
+def drive_columns(
+    robot: ElasticRobot, q: Array, dq: Array, ddq: Array
+) -> Iterator[tuple[int, int, Array]]:
+    """
+    Yield (row, column, values (N,)) of motors, friction and springs; the rest is inertial.
+
+    Parameters
+    ----------
+    robot : the robot
+    q, dq, ddq : (N, n) of links and motors
+
+    Returns
+    -------
+    Entries of the rows of links, and of motors alone: `robot.carry` adds what they carry
+
+    """
+    for j, start in enumerate(robot.starts):
+        motor, column = int(robot.motors[j]), int(start) + len(INERTIAL)
+        if robot.rotor_inertia or motor != j:
+            yield motor, column, ddq[:, motor]
+            column += 1
+        column = yield from _friction_columns(robot, motor, column, dq)
+        if motor == j:
+            continue
+        deflection = q[:, j] - q[:, motor]
+        yield j, column, deflection
+        yield motor, column, -deflection
+        yield from _friction_columns(robot, j, column + 1, dq)
+
+
+def _friction_columns(
+    robot: Robot, row: int, column: int, dq: Array
+) -> Generator[tuple[int, int, Array], None, int]:
+    for term in robot.friction[row]:
+        for values in term.columns(dq[:, row]):
+            yield row, column, values
+            column += 1
+    return column
+
+
+def spring_torque(robot: ElasticRobot, chi: Array, q: Array) -> Array:
+    """Torque K (θ − q) of the springs on the links, (N, n); zero in all other rows."""
+    torque = np.zeros(q.shape)
+    for j in robot.springs:
+        stiffness = chi[robot.column(f'K{j + 1}')]
+        torque[:, j] = stiffness * (q[:, robot.motors[j]] - q[:, j])
+    return torque
+
+
+def _motor_names(robot: Robot, elastic: ElasticSettings) -> dict[str, str]:
+    for joint in elastic.joints:
+        if joint not in robot.joints:
+            raise UnknownNameError('joint', joint, robot.joints)
+    if robot.couplings:
+        raise ConfigurationError(
+            "'robot.couplings' and 'robot.elastic' do not go together: take one of them out"
+        )
+    motors = elastic.motors or tuple(f'{joint}_motor' for joint in elastic.joints)
+    if len(motors) != len(elastic.joints):
+        raise ConfigurationError(
+            f"'robot.elastic.motors' has {len(motors)} names: give one per elastic joint "
+            f'({len(elastic.joints)})'
+        )
+    if len({*motors, *robot.joints}) < len(motors) + robot.n:
+        raise ConfigurationError(
+            "'robot.elastic.motors' names a motor twice or like a joint: /joint_states must carry "
+            'two names per elastic joint'
+        )
+    return dict(zip(elastic.joints, motors, strict=True))
+
+
+def _stiffness(elastic: ElasticSettings) -> dict[str, float]:
+    if len(elastic.stiffness) not in (0, len(elastic.joints)):
+        raise ConfigurationError(
+            f"'robot.elastic.stiffness' has {len(elastic.stiffness)} values: give one per elastic "
+            f'joint ({len(elastic.joints)}), or none'
+        )
+    return dict(
+        zip(elastic.joints, elastic.stiffness or (0.0,) * len(elastic.joints), strict=True)
+    )
+
+
+def _friction(
+    robot: Robot, settings: RobotSettings, sprung: list[int]
+) -> tuple[tuple[FrictionTerm, ...], ...]:
+    given, constants = settings.elastic.link_friction, settings.friction_constants
+    for joint in given:
+        if joint not in ('default', *settings.elastic.joints):
+            raise UnknownNameError('elastic joint', joint, ('default', *settings.elastic.joints))
+    links = list(robot.friction)
+    for j in sprung:
+        joint = robot.joints[j]
+        links[j] = make_terms(
+            given.get(joint, given.get('default', ())),
+            {**constants.get('default', {}), **constants.get(joint, {})},
+        )
+    return (*links, *(robot.friction[j] for j in sprung))
+
+
+def _parameters(
+    robot: Robot,
+    motors: npt.NDArray[np.intp],
+    friction: tuple[tuple[FrictionTerm, ...], ...],
+    stiffness: dict[str, float],
+) -> tuple[tuple[Parameter, ...], Array]:
+    """Name the parameters joint by joint, and take their prior values from the rigid robot."""
+    prior = dict(zip((p.name for p in robot.parameters), robot.prior.tolist(), strict=True))
+    result = []
+    for j, joint in enumerate(robot.joints):
+        force, length = ('N', 'm') if robot.prismatic[j] else ('N·m', 'rad')
+        symbols = [*zip(INERTIAL, INERTIAL_UNITS, strict=True)]
+        if robot.rotor_inertia or motors[j] != j:
+            symbols.append(('Ia', 'kg' if robot.prismatic[j] else 'kg·m²'))
+        symbols += _symbols(friction[motors[j]], force, length)
+        if motors[j] != j:
+            symbols.append(('K', f'{force}/{length}'))
+            prior[f'K{j + 1}'] = stiffness[joint]
+            link_side = _symbols(friction[j], force, length)
+            symbols += [(symbol + LINK_SIDE, unit) for symbol, unit in link_side]
+        result += [Parameter(f'{s}{j + 1}', s, unit, joint) for s, unit in symbols]
+    return tuple(result), frozen([prior.get(p.name, 0.0) for p in result])
+
+
+def _symbols(terms: tuple[FrictionTerm, ...], force: str, length: str) -> list[tuple[str, str]]:
+    return [
+        (symbol, unit.format(f=force, l=length))
+        for term in terms
+        for symbol, unit in zip(term.kind.symbols, term.kind.units, strict=True)
+    ]

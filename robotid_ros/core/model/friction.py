@@ -1,0 +1,178 @@
+"""
+Friction as a sum of terms, each linear in its parameters with fixed shape constants.
+
+The same columns serve the identification and the closed-loop simulation.
+"""
+
+from collections.abc import Callable, Mapping
+import dataclasses
+
+import numpy as np
+
+from ...exceptions import ConfigurationError, UnknownNameError
+from .parameters import Array
+
+Columns = Callable[[Array, Mapping[str, float]], tuple[Array, ...]]
+
+# Units of a force-like and of a viscous parameter: {f} is N·m or N, {l} is rad or m.
+FORCE, VISCOUS = '{f}', '{f}·s/{l}'
+
+
+@dataclasses.dataclass(frozen=True)
+class TermKind:
+    """
+    A kind of friction: its parameters, the default shape constants, and its columns.
+
+    Attributes
+    ----------
+    symbols : of the parameters
+    units : with {f} for N·m or N and {l} for rad or m
+    constants : shape constants and their defaults [s/rad, rad/s for velocities]
+    columns : function of dq (N,) and the constants, one (N,) column a parameter
+    positive : per parameter, whether physics wants it at least zero
+
+    """
+
+    symbols: tuple[str, ...]
+    units: tuple[str, ...]
+    columns: Columns
+    constants: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    positive: tuple[bool, ...] = ()
+
+
+def _viscous(dq: Array, _: Mapping[str, float]) -> tuple[Array, ...]:
+    return (dq,)
+
+
+def _coulomb(dq: Array, _: Mapping[str, float]) -> tuple[Array, ...]:
+    return (np.sign(dq),)
+
+
+def _offset(dq: Array, _: Mapping[str, float]) -> tuple[Array, ...]:
+    return (np.ones_like(dq),)
+
+
+def _asymmetric_coulomb(dq: Array, _: Mapping[str, float]) -> tuple[Array, ...]:
+    return (dq > 0).astype(float), -(dq < 0).astype(float)
+
+
+def _asymmetric_viscous(dq: Array, _: Mapping[str, float]) -> tuple[Array, ...]:
+    return np.maximum(dq, 0.0), np.minimum(dq, 0.0)
+
+
+def _stiction(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+    """Stiction and Stribeck effect, 2/π·atan(K_v·dq) and 2/π·atan(δ·dq) (STICTION eq. 7-9)."""
+    scale = 2.0 / np.pi
+    return (
+        scale * np.arctan(constants['stiction_steepness'] * dq),
+        scale * np.arctan(constants['stribeck_slope'] * dq),
+    )
+
+
+def _smooth_coulomb(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+    return (np.tanh(constants['tanh_steepness'] * dq),)
+
+
+def _makkar(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+    """Stribeck bump tanh(γ2·dq) − tanh(γ3·dq) and Coulomb tanh(γ5·dq) (Makkar et al. 2005)."""
+    bump = np.tanh(constants['makkar_gamma2'] * dq) - np.tanh(constants['makkar_gamma3'] * dq)
+    return bump, np.tanh(constants['makkar_gamma5'] * dq)
+
+
+TERMS: Mapping[str, TermKind] = {
+    'viscous': TermKind(('Fv',), (VISCOUS,), _viscous, positive=(True,)),
+    'coulomb': TermKind(('Fc',), (FORCE,), _coulomb, positive=(True,)),
+    'offset': TermKind(('off',), (FORCE,), _offset, positive=(False,)),
+    'asymmetric_coulomb': TermKind(
+        ('Fcp', 'Fcm'), (FORCE, FORCE), _asymmetric_coulomb, positive=(True, True)
+    ),
+    'asymmetric_viscous': TermKind(
+        ('Fvp', 'Fvm'), (VISCOUS, VISCOUS), _asymmetric_viscous, positive=(True, True)
+    ),
+    'stiction': TermKind(
+        ('Fs', 'Fsc'),
+        (FORCE, FORCE),
+        _stiction,
+        {'stiction_steepness': 1000.0, 'stribeck_slope': 20.0},
+        (True, False),
+    ),
+    'smooth_coulomb': TermKind(
+        ('Fc',), (FORCE,), _smooth_coulomb, {'tanh_steepness': 100.0}, (True,)
+    ),
+    'makkar': TermKind(
+        ('Fstr', 'Fc'),
+        (FORCE, FORCE),
+        _makkar,
+        {'makkar_gamma2': 100.0, 'makkar_gamma3': 10.0, 'makkar_gamma5': 100.0},
+        (False, True),
+    ),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class FrictionTerm:
+    """One friction term of one joint: a kind from `TERMS` with its shape constants."""
+
+    name: str
+    constants: Mapping[str, float]
+
+    @property
+    def kind(self) -> TermKind:
+        """The registry's entry."""
+        return TERMS[self.name]
+
+    def columns(self, dq: Array) -> tuple[Array, ...]:
+        """
+        Columns of the observation matrix.
+
+        Parameters
+        ----------
+        dq : (N,) velocity of the joint [rad/s or m/s]
+
+        Returns
+        -------
+        one (N,) column for each of the term's parameters
+
+        """
+        return self.kind.columns(dq, self.constants)
+
+
+def make_terms(names: tuple[str, ...], constants: Mapping[str, float]) -> tuple[FrictionTerm, ...]:
+    """
+    Look the terms up and give each its shape constants.
+
+    Raises
+    ------
+    UnknownNameError : a term that is not in the registry
+    ConfigurationError : two terms with a parameter of the same name
+
+    """
+    for name in names:
+        if name not in TERMS:
+            raise UnknownNameError('friction term', name, tuple(TERMS))
+    symbols = [symbol for name in names for symbol in TERMS[name].symbols]
+    repeated = {symbol for symbol in symbols if symbols.count(symbol) > 1}
+    if repeated:
+        raise ConfigurationError(
+            f'friction terms {", ".join(names)} share the parameter '
+            f'{", ".join(sorted(repeated))}: keep one of them'
+        )
+    return tuple(
+        FrictionTerm(name, {k: constants.get(k, v) for k, v in TERMS[name].constants.items()})
+        for name in names
+    )
+
+
+def check_constants(constants: Mapping[str, float]) -> None:
+    """
+    Refuse shape constants that no term knows.
+
+    Raises
+    ------
+    UnknownNameError : with the constants that exist
+
+    """
+    known = tuple(name for kind in TERMS.values() for name in kind.constants)
+    for name in constants:
+        if name not in known:
+            raise UnknownNameError('friction constant', name, known)

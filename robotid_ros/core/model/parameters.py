@@ -1,0 +1,61 @@
+"""Standard parameters: names, units and the one permutation between our order and Pinocchio's."""
+
+from collections.abc import Iterable
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+INERTIAL = ('XX', 'XY', 'XZ', 'YY', 'YZ', 'ZZ', 'MX', 'MY', 'MZ', 'M')
+INERTIAL_UNITS = ('kg·m²',) * 6 + ('kg·m',) * 3 + ('kg',)
+# Pinocchio: m mx my mz Ixx Ixy Iyy Ixz Iyz Izz, at the joint frame like ours.
+PINOCCHIO = np.array([4, 5, 7, 6, 8, 9, 1, 2, 3, 0])
+PINOCCHIO.flags.writeable = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Parameter:
+    """
+    One standard parameter of a robot.
+
+    Attributes
+    ----------
+    name : symbol and number, 'ZZ1'; couplings carry the numbers of their joints, 'Ia56'
+    symbol : 'ZZ'
+    unit : SI, joint side
+    joint : name of the joint, or of the coupling, that it belongs to
+
+    """
+
+    name: str
+    symbol: str
+    unit: str
+    joint: str
+
+
+def names(parameters: Iterable[Parameter]) -> tuple[str, ...]:
+    """Return the parameters' names, in order."""
+    return tuple(parameter.name for parameter in parameters)
+
+
+def from_pinocchio(dynamic: Array) -> Array:
+    """Reorder Pinocchio's ten parameters `(..., 10)` into `XX XY XZ YY YZ ZZ MX MY MZ M`."""
+    return np.asarray(dynamic)[..., PINOCCHIO]
+
+
+def to_pinocchio(inertial: Array) -> Array:
+    """Reorder `XX XY XZ YY YZ ZZ MX MY MZ M` `(..., 10)` into Pinocchio's dynamic parameters."""
+    dynamic = np.empty_like(np.asarray(inertial, dtype=float))
+    dynamic[..., PINOCCHIO] = inertial
+    return dynamic
+
+
+def frozen(array: npt.ArrayLike) -> Array:
+    """Return a read-only float array; a copy, unless it is read-only already."""
+    result = np.asarray(array, dtype=float)
+    if result.flags.writeable:
+        result = result.copy()
+        result.flags.writeable = False
+    return result

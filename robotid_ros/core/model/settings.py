@@ -1,0 +1,75 @@
+"""What a configuration says about the robot itself."""
+
+import dataclasses
+
+from ...settings import setting
+
+
+@dataclasses.dataclass(frozen=True)
+class CouplingSettings:
+    """A motor that turns with a combination of the joints' velocities, `ratios · dq`."""
+
+    ratios: tuple[float, ...] = setting((), 'motor speed per joint speed, one per joint')
+
+
+@dataclasses.dataclass(frozen=True)
+class ElasticSettings:
+    """Joints with a spring between motor and link; both positions are in the joint states."""
+
+    joints: tuple[str, ...] = setting((), 'the elastic joints; empty: all joints are rigid')
+    motors: tuple[str, ...] = setting(
+        (), "names of their motors in the joint states; empty: the joint's with _motor behind it"
+    )
+    stiffness: tuple[float, ...] = setting(
+        (),
+        'rough stiffness per elastic joint, a prior; empty: unknown',
+        unit='N·m/rad',
+        minimum=0.0,
+    )
+    link_friction: dict[str, tuple[str, ...]] = setting(
+        dict, "friction terms on the link's side by joint name, 'default' for the others; none"
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class RobotSettings:
+    """Which joints are identified and with which model; arrays follow `joints`."""
+
+    name: str = setting('', "name for reports; empty: the URDF's")
+    urdf: str = setting('', 'package://, absolute, or relative to the configuration file')
+    joints: tuple[str, ...] = setting((), 'joints to identify; empty: all movable ones')
+    gravity: tuple[float, ...] = setting(
+        (0.0, 0.0, -9.81), "gravity in the URDF's root frame, three numbers", unit='m/s²'
+    )
+    locked: dict[str, float] = setting(
+        dict, 'positions of the joints that are not identified; 0 where not given', unit='rad'
+    )
+    friction: dict[str, tuple[str, ...]] = setting(
+        lambda: {'default': ('viscous', 'coulomb', 'offset')},
+        "friction terms by joint name; 'default' for the others",
+    )
+    friction_constants: dict[str, dict[str, float]] = setting(
+        dict, "shape constants of the friction terms by joint name; 'default' for all"
+    )
+    rotor_inertia: bool = setting(True, 'identify a rotor inertia Ia for every joint')
+    couplings: dict[str, CouplingSettings] = setting(
+        dict, 'motors that drive several joints, by a name of your choice'
+    )
+    elastic: ElasticSettings = setting(ElasticSettings, 'joints with a spring in the transmission')
+    drive_gain: tuple[float, ...] = setting(
+        (), 'torque per unit of the published effort; empty: efforts are torques', unit='N·m'
+    )
+    lower: tuple[float, ...] = setting((), "lower position limits; empty: the URDF's", unit='rad')
+    upper: tuple[float, ...] = setting((), "upper position limits; empty: the URDF's", unit='rad')
+    velocity: tuple[float, ...] = setting(
+        (), "velocity limits; empty: the URDF's", unit='rad/s', minimum=0.0
+    )
+    acceleration: tuple[float, ...] = setting(
+        (), "acceleration limits; empty: the URDF's, or none", unit='rad/s²', minimum=0.0
+    )
+    jerk: tuple[float, ...] = setting(
+        (), "jerk limits; empty: the URDF's, or none", unit='rad/s³', minimum=0.0
+    )
+    effort: tuple[float, ...] = setting(
+        (), "effort limits; empty: the URDF's", unit='N·m', minimum=0.0
+    )

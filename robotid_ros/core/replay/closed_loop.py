@@ -1,0 +1,56 @@
+"""DIDIM from a recording: what `identify` calls where the method is 'didim'."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..estimation.estimators import fit
+from ..estimation.results import BaseParameters
+from ..estimation.system import observe
+from ..model.robot import Robot
+from ..signals.recording import Recording
+from ..signals.samples import Samples
+from .didim import didim, Outcome
+from .history import Iteration
+from .recorded import replay_of
+from .settings import ReplaySettings
+from .start import start_from
+
+
+def closed_loop(
+    recording: Recording,
+    robot: Robot,
+    base: BaseParameters,
+    settings: ReplaySettings,
+    samples: Samples | None = None,
+    progress: Callable[[Iteration], None] | None = None,
+) -> Outcome:
+    """
+    Identify from torque, reference and control law.
+
+    Parameters
+    ----------
+    recording : with efforts, the reference (or its trajectory) and the controller
+    robot, base : the model and its base parameters
+    settings : of the replay
+    samples : measured motion; for comparison, and for the start where that is 'idim'
+    progress : called with every finished iteration
+
+    Raises
+    ------
+    ControllerError, RecordingError : the recording does not hold what is needed
+    DivergenceError : no convergence; it holds the last good estimate
+
+    """
+    replay = replay_of(recording, robot, base, settings, samples)
+    if settings.start == 'idim' and samples is not None:
+        chi = replay.lift(fit(observe(samples, robot, base), 'wls').value)
+    else:
+        chi = start_from(replay, 'regular' if settings.start == 'idim' else settings.start)
+    return didim(replay, chi, 'wls', progress)
+
+
+def described(record: Iteration) -> str:
+    """Return one line on an iteration, for a progress display."""
+    errors = ', '.join(f'{100.0 * error:.1f}' for error in record.torque_error)
+    return f'DIDIM iteration {record.number}: torque error {errors} %'

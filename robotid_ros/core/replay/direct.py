@@ -1,0 +1,179 @@
+"""
+Direct dynamic model: accelerations from torques, with dry friction that really sticks.
+
+`M(q) q̈ = τ − N(q, q̇) − D q̇ − φ(q̇) − o − Rᵀ F_c s`, DIDIM eq. 21, where every slip speed `w = R q̇`
+has a sign `s ∈ [−1, 1]`: s = sign(w) while it slips, whatever holds it at rest while it sticks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+import pinocchio
+from scipy.linalg.lapack import dposv
+
+from ..model.parameters import Array
+
+SWEEPS = 50
+TOLERANCE = 1e-12
+
+
+@dataclasses.dataclass(frozen=True)
+class DirectModel:
+    """
+    A robot with one value of its parameters, ready to be integrated.
+
+    Attributes
+    ----------
+    model : inertias and armature
+    inertia : (n, n) inertia beyond them, of coupled motors, or None
+    viscous : (n,) or (n, n) friction torque per velocity, D
+    offset : (n,) constant torque o
+    slip : (m, n) joint velocities to slip speeds, R
+    coulomb : (m,) F_c
+    smooth : other friction torques φ of the joints' velocities (n,), or None
+    order : (n,) place of each of the model's joints among the robot's, None where they are equal
+
+    """
+
+    model: pinocchio.Model
+    viscous: Array
+    offset: Array
+    slip: Array
+    coulomb: Array
+    inertia: Array | None = None
+    smooth: Callable[[Array], Array] | None = None
+    order: npt.NDArray[np.intp] | None = None
+
+    def accelerator(self) -> Callable[[Array, Array, Array], Array]:
+        """Return `a(q, q̇, τ)`: q̈ (n,) under a torque less dry friction and offset."""
+        rigid, viscous, smooth = self._rigid(), self.viscous, self.smooth
+        dense = viscous.ndim == 2
+
+        def resisted(dq: Array, tau: Array) -> Array:
+            tau = tau - (viscous @ dq if dense else viscous * dq)
+            return tau if smooth is None else tau - smooth(dq)
+
+        if smooth is None and not dense:
+            return lambda q, dq, tau: rigid(q, dq, tau - viscous * dq)
+        return lambda q, dq, tau: rigid(q, dq, resisted(dq, tau))
+
+    def _rigid(self) -> Callable[[Array, Array, Array], Array]:
+        """Return the accelerations without friction: ABA, or by M where it has coupled motors."""
+        model, data, extra, order = self.model, self.model.createData(), self.inertia, self.order
+        aba, bias = pinocchio.aba, pinocchio.nonLinearEffects
+
+        def coupled(q: Array, dq: Array, tau: Array) -> Array:
+            force = bias(model, data, *self._ordered(q, dq))
+            force = force if order is None else force[np.argsort(order)]
+            _, result, failed = dposv(self.mass(data, q), tau - force)
+            return np.full_like(dq, np.nan) if failed else result
+
+        if extra is not None:
+            return coupled
+        if order is None:
+            return lambda q, dq, tau: aba(model, data, q, dq, tau)
+        back = np.argsort(order)
+        return lambda q, dq, tau: aba(model, data, q[order], dq[order], tau[order])[back]
+
+    def _ordered(self, *vectors: Array) -> tuple[Array, ...]:
+        return vectors if self.order is None else tuple(v[self.order] for v in vectors)
+
+    def mass(self, data: pinocchio.Data, q: Array) -> Array:
+        """Return M(q), (n, n), with the coupled motors' inertia [kg·m² or kg]."""
+        mass = pinocchio.crba(self.model, data, *self._ordered(q))
+        if self.order is not None:
+            back = np.argsort(self.order)
+            mass = mass[np.ix_(back, back)]
+        return mass if self.inertia is None else mass + self.inertia
+
+    def inverse(self, q: Array, dq: Array, ddq: Array) -> Array:
+        """Return the torque (n,) of one state [N·m or N]; dry friction at rest counts nothing."""
+        data = self.model.createData()
+        bias = pinocchio.nonLinearEffects(self.model, data, *self._ordered(q, dq)).copy()
+        bias = bias if self.order is None else bias[np.argsort(self.order)]
+        viscous = self.viscous @ dq if self.viscous.ndim == 2 else self.viscous * dq
+        dry = self.slip.T @ (self.coulomb * np.sign(self.slip @ dq))
+        smooth = 0.0 if self.smooth is None else self.smooth(dq)
+        return np.asarray(self.mass(data, q) @ ddq + bias + viscous + dry + self.offset + smooth)
+
+    def mobility(self, data: pinocchio.Data, q: Array) -> Array:
+        """Return `R M(q)⁻¹ Rᵀ`, (m, m): slip accelerations per friction."""
+        return self.slip @ dposv(self.mass(data, q), self.slip.T)[1]
+
+    def stiffness(self, q: Array) -> float:
+        """Return the fastest rate [1/s] at which smooth friction brakes the robot at q (n,)."""
+        n = self.model.nv
+        slope = np.diag(self.viscous) if self.viscous.ndim == 1 else self.viscous
+        if self.smooth is not None:
+            tiny = 1e-7
+            slope = slope + np.diag(self.smooth(np.full(n, tiny)) / tiny)
+        mass = self.mass(self.model.createData(), q)
+        return float(np.abs(np.linalg.eigvals(np.linalg.solve(mass, slope))).max(initial=0.0))
+
+
+def mean_sign(speed: float, acceleration: float, friction: float, h: float) -> float:
+    """
+    Return the mean of sign(w) over a step in which all but the friction stays constant.
+
+    The step is cut where the slip stops; from there it sticks if the friction can hold it, else
+    it slips the other way: exact, whatever happens, without looking for the event.
+
+    Parameters
+    ----------
+    speed : slip speed w at the step's start
+    acceleration : of w, without its own friction
+    friction : F_c over the inertia that w feels, the deceleration it gives
+    h : length of the step [s]
+
+    """
+    held = abs(acceleration) <= friction
+    if held and friction > 0.0:
+        after = acceleration / friction
+    else:
+        after = (acceleration > 0.0) - (acceleration < 0.0) + 0.0
+    if speed == 0.0:
+        return after
+    before = 1.0 if speed > 0.0 else -1.0
+    braking = acceleration - friction * before
+    if braking * before >= 0.0 or -speed / braking >= h:
+        return before
+    share = -speed / (braking * h)
+    return share * before + (1.0 - share) * after
+
+
+def mean_signs(
+    speed: Array, acceleration: Array, mobility: Array, coulomb: Array, s: Array, h: float
+) -> Array:
+    """
+    Solve `mean_sign` for slips that act on each other, by Gauss-Seidel sweeps.
+
+    Parameters
+    ----------
+    speed, acceleration : (m,) slip speeds, and their accelerations without dry friction
+    mobility : (m, m) see `DirectModel.mobility`
+    coulomb : (m,) F_c
+    s : (m,) where to start
+    h : length of the step [s]
+
+    Returns
+    -------
+    (m,) mean signs over the step
+
+    """
+    push = mobility * coulomb
+    own, start = push.diagonal().tolist(), speed.tolist()
+    rest, signs = acceleration - push @ s, s.tolist()
+    for _ in range(SWEEPS):
+        change = 0.0
+        for i, before in enumerate(signs):
+            after = mean_sign(start[i], float(rest[i]) + own[i] * before, own[i], h)
+            if after != before:
+                rest -= push[:, i] * (after - before)
+                signs[i], change = after, max(change, abs(after - before))
+        if change < TOLERANCE:
+            break
+    return np.array(signs)

@@ -1,0 +1,117 @@
+"""What happened while a replay was fitted: for the report, progress and the user's trust."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+
+from ..model.parameters import Array
+
+
+class Closeness(NamedTuple):
+    """
+    Relative distances `‖x_ddm − x‖/‖x‖` of the simulated motion, (n,) each.
+
+    Attributes
+    ----------
+    position, velocity, acceleration : per joint
+
+    """
+
+    position: Array
+    velocity: Array
+    acceleration: Array
+
+
+@dataclasses.dataclass(frozen=True)
+class Iteration:
+    """
+    One simulation and what it said of the parameters it was run with.
+
+    Attributes
+    ----------
+    number : 0 is the start
+    value : (b,) base parameters
+    torque_error : (n,) `‖Y_j − W_j χ_k‖/‖Y_j‖` with W from this simulation
+    to_reference : closeness of the simulated motion to the reference
+    to_measured : the same to the measured motion, None where there is none
+    inertia : (n,) J_j [kg·m² or kg]
+    factor : (n,) scale of the simulated gains, `Ĵ/J_ap`
+    share : of the full step that was taken to get here, less than 1 after step control, 0 where
+        a plain robot stood in for the fit
+
+    """
+
+    number: int
+    value: Array
+    torque_error: Array
+    to_reference: Closeness
+    to_measured: Closeness | None
+    inertia: Array
+    factor: Array
+    share: float
+
+
+@dataclasses.dataclass(frozen=True)
+class History:
+    """
+    The course of an iterative identification.
+
+    Attributes
+    ----------
+    columns : names of the b base parameters
+    joints : names of the n joints
+    iterations : from the start to the last
+    natural_frequency, damping : (n,) of the simulated loops with the last estimate [rad/s, 1]
+    bandwidth : (n,) of the motion, angular [rad/s]
+    warnings : what a user should know before trusting the result
+
+    """
+
+    columns: tuple[str, ...]
+    joints: tuple[str, ...]
+    iterations: tuple[Iteration, ...]
+    natural_frequency: Array
+    damping: Array
+    bandwidth: Array
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def steps(self) -> int:
+        """Number of least-squares steps from the start to the result."""
+        return len(self.iterations) - 1
+
+    def rows(self) -> tuple[dict[str, float], ...]:
+        """Return one mapping of named numbers an iteration, for files, figures and topics."""
+        return tuple(self.row(record) for record in self.iterations)
+
+    def row(self, record: Iteration) -> dict[str, float]:
+        """Return the named numbers of one iteration."""
+        return row(record, self.columns, self.joints)
+
+
+def row(record: Iteration, columns: tuple[str, ...], joints: tuple[str, ...]) -> dict[str, float]:
+    """Return one iteration as named numbers: torque errors, closeness, parameters."""
+    result = {'share': record.share}
+    series = [('torque error', record.torque_error)]
+    for what, close in (('reference', record.to_reference), ('measured', record.to_measured)):
+        if close is not None:
+            series += [(f'{name} to {what}', value) for name, value in close._asdict().items()]
+    for name, values in series:
+        result |= {f'{name} {j}': float(v) for j, v in zip(joints, values, strict=True)}
+    return result | {c: float(v) for c, v in zip(columns, record.value, strict=True)}
+
+
+def closeness(
+    simulated: tuple[Array, Array, Array],
+    other: tuple[Array, Array, Array],
+) -> Closeness:
+    """Compare two motions `(q, dq, ddq)` of (N, n), relative to the second."""
+    return Closeness(
+        *(
+            np.linalg.norm(a - b, axis=0) / np.maximum(np.linalg.norm(b, axis=0), 1e-300)
+            for a, b in zip(simulated, other, strict=True)
+        )
+    )

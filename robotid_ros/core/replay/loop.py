@@ -1,0 +1,170 @@
+"""
+What every control law has: a loop, discrete, behind a sensor, a delay and a saturation.
+
+A law is discrete: once a period it turns the measured state into a torque that is held until the
+next one. It is described by a frozen value and started on a reference; `start` returns the
+function that the simulation calls, with all that depends on the reference alone precomputed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+import dataclasses
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ..model.parameters import Array, frozen
+
+Step = Callable[[int, Array, Array], Array]
+
+
+class Desired(NamedTuple):
+    """
+    What the controller is asked to do at each of its updates, each (K, n).
+
+    Attributes
+    ----------
+    q, dq, ddq : reference position, velocity, acceleration [rad or m, per s, per s²]
+    effort : feed-forward effort, in the controller's unit
+
+    """
+
+    q: Array
+    dq: Array
+    ddq: Array
+    effort: Array
+
+
+class ControlLaw(Protocol):
+    """What the simulation needs of a control law."""
+
+    @property
+    def rate(self) -> float:
+        """Update rate [Hz]."""
+
+    def start(self, desired: Desired, balance: Array | None = None) -> Step:
+        """
+        Return `step(k, q, dq) -> tau`, to be called for k = 0, 1, 2 … in turn.
+
+        An integral starts where it makes the torque `balance` (n,) on the reference, as that of a
+        controller that has held the robot for a while; at zero, as after activation, without.
+        """
+
+    def scaled(self, factor: npt.ArrayLike) -> ControlLaw:
+        """Return the law of a loop whose joints have `factor` times the inertia."""
+
+    @property
+    def stiffness(self) -> Array:
+        """Torque per position error, (n,) [N·m/rad or N/m]."""
+
+    @property
+    def damping(self) -> Array:
+        """Torque per velocity, (n,) [N·m·s/rad or N·s/m]."""
+
+    @property
+    def memory(self) -> Array:
+        """Time constant with which an integral forgets where it started, (n,) [s]."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Loop:
+    """
+    What every joint's loop has, whatever its law: `τ = g_τ sat(v_τ)` (DIDIM eq. 54).
+
+    Attributes
+    ----------
+    rate : update rate [Hz]
+    gain : (n,) drive gain g_τ, torque per unit of the controller's output
+    limit : the output saturates at plus and minus this, in its own unit
+    delay : updates between a measurement and the torque that answers it
+    resolution : (n,) or scalar, one count of the position sensor; 0: none [rad or m]
+    quantum : one count of the output; 0: none
+
+    """
+
+    rate: float
+    gain: Array = dataclasses.field(default_factory=lambda: np.ones(1), kw_only=True)
+    limit: Array | float = dataclasses.field(default=np.inf, kw_only=True)
+    delay: int = dataclasses.field(default=0, kw_only=True)
+    resolution: Array | float = dataclasses.field(default=0.0, kw_only=True)
+    quantum: Array | float = dataclasses.field(default=0.0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if not isinstance(value, bool | int | str) and field.name != 'rate':
+                object.__setattr__(self, field.name, frozen(np.atleast_1d(value)))
+
+    def scaled(self, factor: npt.ArrayLike) -> Any:
+        """
+        Scale the torques, so that ω_n and ζ stay what they are when inertias scale.
+
+        DIDIM eq. 59: `k_v^s = 2 ζ ω_n Ĵ/g_τ` and an unchanged `k_p^s` are the actual gains with
+        g_τ times `Ĵ/J_ap`; integral, feed-forward and saturation scale along.
+
+        Parameters
+        ----------
+        factor : (n,) `Ĵ/J_ap` per joint
+
+        """
+        return dataclasses.replace(self, gain=self.gain * np.asarray(factor, dtype=float))
+
+    def start(self, desired: Desired, balance: Array | None = None) -> Step:
+        """Start the law on a reference; see `ControlLaw.start`."""
+        gain = self.gain
+        step = self.output(desired, None if balance is None else balance / gain)
+        if np.any(self.resolution > 0.0):
+            step = _behind_encoder(step, self.resolution)
+        if np.any(np.isfinite(self.limit)):
+            step = _saturated(step, self.limit)
+        if np.any(self.quantum > 0.0):
+            step = _quantised(step, self.quantum)
+        return _delayed(lambda k, q, dq: step(k, q, dq) * gain, self.delay)
+
+    def output(self, desired: Desired, balance: Array | None = None) -> Step:
+        """Start the bare law, whose output has neither limits nor a unit of torque."""
+        raise NotImplementedError
+
+
+def _behind_encoder(step: Step, resolution: Array | float) -> Step:
+    count = np.where(np.asarray(resolution) > 0.0, resolution, 1e-300)
+    return lambda k, q, dq: step(k, np.round(q / count) * count, dq)
+
+
+def _saturated(step: Step, limit: Array | float) -> Step:
+    low, high = -np.asarray(limit), np.asarray(limit)
+    return lambda k, q, dq: np.minimum(np.maximum(step(k, q, dq), low), high)
+
+
+def _quantised(step: Step, quantum: Array | float) -> Step:
+    count = np.where(np.asarray(quantum) > 0.0, quantum, 1e-300)
+    return lambda k, q, dq: np.round(step(k, q, dq) / count) * count
+
+
+def _delayed(step: Step, delay: int) -> Step:
+    if delay < 1:
+        return step
+    pending: deque[Array] = deque(maxlen=delay + 1)
+
+    def late(k: int, q: Array, dq: Array) -> Array:
+        pending.append(step(k, q, dq))
+        return pending[0]
+
+    return late
+
+
+def differencing(step: Step, rate: float) -> Step:
+    """Put `v = (q[k] − q[k−2])/(2 Ts)` in place of the measured velocity."""
+    past: deque[Array] = deque(maxlen=3)
+    half = 0.5 * rate
+
+    def measuring(k: int, q: Array, dq: Array) -> Array:
+        if not past:
+            past.extend((q - 2.0 * dq / rate, q - dq / rate))
+        past.append(q.copy())
+        return step(k, q, (past[2] - past[0]) * half)
+
+    return measuring

@@ -1,0 +1,183 @@
+"""
+Output error: the closed loop is simulated until its motion (or torque) is the measured one.
+
+The baseline of DIDIM (eq. 27-34): the same simulation, but every step needs the sensitivities to
+all parameters, one simulation each, and it finds its way from a near start only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...exceptions import DivergenceError, RecordingError
+from ..estimation.results import Estimate
+from ..model.parameters import Array
+from .problem import Replay
+from .reference import at_rows
+
+# Relative step of the finite differences, near the square root of the integrator's noise.
+DIFFERENCE = 1e-5
+DAMPING, SHRINK, GROW, MOST = 1e-3, 0.2, 5.0, 1e8
+
+Output = Callable[[Array], Array]
+
+
+def output_error(
+    replay: Replay, value: Array, solver: str = 'lm', output: str = 'position'
+) -> tuple[Estimate, list[float]]:
+    """
+    Fit base parameters to the simulated output by Gauss-Newton or Levenberg-Marquardt.
+
+    `min ‖y − y_s(χ)‖²`, y the joints' positions (OE) or torques (the closed-loop output error that
+    DIDIM linearises), each joint's error over its own standard deviation.
+
+    Parameters
+    ----------
+    replay : with `measured` where positions are fitted
+    value : (b,) base parameters to start from: an IDIM or DIDIM solution, or CAD
+    solver : 'gn' or 'lm'
+    output : 'position' or 'torque'
+
+    Returns
+    -------
+    the estimate, and the relative error of the output at the start and after every step
+
+    Raises
+    ------
+    RecordingError : positions are to be fitted but were not measured
+    DivergenceError : no step makes the error smaller; it holds the last good estimate
+
+    """
+    simulated, target = _outputs(replay, output)
+    value = np.array(value, dtype=float)
+    current = simulated(value)
+    weight = 1.0 / np.maximum((target - current).std(axis=1, keepdims=True), 1e-300)
+    norms = [float(np.linalg.norm(target - current) / np.linalg.norm(target))]
+    damping = DAMPING if solver == 'lm' else 0.0
+    for number in range(1, replay.settings.iterations + 1):
+        jacobian = (_sensitivities(simulated, value, current) * weight).reshape(value.size, -1).T
+        error = target - current
+        found = _descent(simulated, value, target, weight, jacobian, error, damping)
+        if found is None:
+            raise DivergenceError(
+                f'step {number} of the output error does not reduce it: start from an IDIM or '
+                'DIDIM solution',
+                number,
+                _estimate(replay, value, jacobian, error * weight, error, target, solver),
+            )
+        step, current, damping = found
+        value = value + step
+        norms.append(float(np.linalg.norm(target - current) / np.linalg.norm(target)))
+        if _converged(replay, norms, step, value):
+            break
+    error = target - current
+    return _estimate(replay, value, jacobian, error * weight, error, target, solver), norms
+
+
+def _descent(
+    simulated: Output,
+    value: Array,
+    target: Array,
+    weight: Array,
+    jacobian: Array,
+    error: Array,
+    damping: float,
+) -> tuple[Array, Array, float] | None:
+    """
+    Find a step (b,) that makes the weighted error smaller; without damping the first must do.
+
+    Returns
+    -------
+    the step, the output there (n, N) and the next damping, or None
+
+    """
+    scale = np.maximum(np.linalg.norm(jacobian, axis=0), 1e-300)
+    right, undamped = (error * weight).ravel(), damping == 0.0
+    while damping <= MOST:
+        step = _step(jacobian / scale, right, damping) / scale
+        try:
+            output = simulated(value + step)
+            if np.linalg.norm((target - output) * weight) <= np.linalg.norm(right) * (1.0 + 1e-9):
+                return step, output, SHRINK * damping
+        except DivergenceError:
+            pass
+        if undamped:
+            return None
+        damping *= GROW
+    return None
+
+
+def _outputs(replay: Replay, output: str) -> tuple[Output, Array]:
+    """Return the simulated output as a function of base parameters, and the measured, (n, N)."""
+    torque = replay.torque
+    start = replay.transient * replay.law.rate
+    row = torque.row[torque.valid & (torque.row >= start)][:: replay.decimation]
+    if output == 'position' and replay.measured is None:
+        raise RecordingError('no position was measured: use DIDIM, or fit the torque')
+    target = (
+        at_rows(replay.measured[0], row).T
+        if output == 'position' and replay.measured is not None
+        else torque.tau[np.isin(torque.row, row)].T
+    )
+
+    def simulated(value: Array) -> Array:
+        chi = replay.lift(value)
+        run = replay.simulate(chi, np.ones(replay.robot.n))
+        return at_rows(run.q if output == 'position' else run.tau, row).T
+
+    return simulated, target
+
+
+def _sensitivities(simulated: Output, value: Array, current: Array) -> Array:
+    """Return ∂y_s/∂χ by forward differences, (b, n, N) (eq. 30)."""
+    steps = DIFFERENCE * np.maximum(np.abs(value), 0.01 * np.abs(value).max())
+    return np.array(
+        [
+            (simulated(value + step * unit) - current) / step
+            for step, unit in zip(steps, np.eye(value.size), strict=True)
+        ]
+    )
+
+
+def _step(jacobian: Array, error: Array, damping: float) -> Array:
+    b = jacobian.shape[1]
+    rows = np.vstack([jacobian, np.sqrt(damping) * np.eye(b)]) if damping else jacobian
+    right = np.concatenate([error, np.zeros(b)]) if damping else error
+    return np.asarray(np.linalg.lstsq(rows, right, rcond=None)[0], dtype=float)
+
+
+def _converged(replay: Replay, norms: list[float], step: Array, value: Array) -> bool:
+    settings = replay.settings
+    return bool(
+        abs(norms[-1] - norms[-2]) <= settings.residual_tolerance * norms[-2] + 1e-12
+        and np.all(np.abs(step) <= settings.parameter_tolerance * np.abs(value) + 1e-12)
+    )
+
+
+def _estimate(
+    replay: Replay,
+    value: Array,
+    jacobian: Array,
+    error: Array,
+    residual: Array,
+    target: Array,
+    solver: str,
+) -> Estimate:
+    variance = float(np.sum(error**2)) / max(error.size - value.size, 1)
+    covariance: Array = np.asarray(variance * np.linalg.pinv(jacobian.T @ jacobian), dtype=float)
+    scaled = jacobian / np.linalg.norm(jacobian, axis=0)
+    return Estimate(
+        names=replay.base.names,
+        units=replay.base.units,
+        value=value,
+        covariance=covariance,
+        classical=covariance,
+        residual=np.linalg.norm(residual, axis=1) / np.linalg.norm(target, axis=1),
+        total_residual=float(np.linalg.norm(residual) / np.linalg.norm(target)),
+        sigma_torque=residual.std(axis=1),
+        rows=np.full(target.shape[0], target.shape[1]),
+        condition_number=float(np.linalg.cond(scaled)),
+        method=f'oe-{solver}',
+    )

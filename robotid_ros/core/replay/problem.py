@@ -1,0 +1,128 @@
+"""What a closed-loop method works on: robot, law, reference and measured torque, made ready."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from ...exceptions import DivergenceError
+from ..estimation.results import BaseParameters
+from ..model.parameters import Array
+from ..model.robot import Robot
+from .loop import ControlLaw, Desired
+from .models import direct_model
+from .reference import bandwidth, Torque
+from .settings import ReplaySettings
+from .simulate import joint_inertia, least_eigenvalue, mass_matrices, simulate, Simulation
+
+Motion = tuple[Array, Array, Array]
+
+# Eigenvalues of M, scaled to a unit diagonal, below this count as not positive.
+DEFINITE = 1e-9
+# Share of the recording that may go to the transient of an integral.
+AT_MOST = 0.2
+# Cut-off of the decimation over the bandwidth of the motion, and the most it may leave out.
+CUTOFF, MOST = 5.0, 50
+
+
+@dataclasses.dataclass(frozen=True)
+class Replay:
+    """
+    A recorded motion that can be simulated with any parameters.
+
+    Attributes
+    ----------
+    robot : the model
+    base : its base parameters
+    law : how the robot was controlled
+    desired : (K, n) reference at each update of the law
+    torque : measured torque, at some of these updates
+    settings : of the replay
+    measured : (K, n) measured q, dq, ddq for comparison alone, or None
+    external : (K, n) known torque that acted besides the motors', or None
+    a_priori : (n,) joint inertias J_ap that the law was tuned for, None: unknown
+
+    """
+
+    robot: Robot
+    base: BaseParameters
+    law: ControlLaw
+    desired: Desired
+    torque: Torque
+    settings: ReplaySettings = dataclasses.field(default_factory=ReplaySettings)
+    measured: Motion | None = None
+    external: Array | None = None
+    a_priori: Array | None = None
+
+    @property
+    def decimation(self) -> int:
+        """One row in so many is kept of the observation matrix."""
+        if self.settings.decimation:
+            return self.settings.decimation
+        cutoff = CUTOFF * float(bandwidth(self.desired.dq, self.law.rate).max()) / (2.0 * np.pi)
+        return int(max(1, min(MOST, 0.4 * self.torque.rate / cutoff)))
+
+    @property
+    def transient(self) -> float:
+        """
+        Time after which the loops have forgotten where they started [s].
+
+        `5/ω_n`, and as many time constants of an integral as fit into a part of the recording.
+        """
+        if self.a_priori is None:
+            return 0.0
+        loop = 1.0 / float(self.frequency(self.a_priori)[0].min())
+        longest = AT_MOST * self.desired.q.shape[0] / self.law.rate
+        integral = min(self.settings.transient * float(self.law.memory.max()), longest)
+        return max(self.settings.transient * loop, integral)
+
+    def lift(self, value: Array) -> Array:
+        """
+        Return standard parameters (p,) that move like base parameters `value` (b,).
+
+        Of the many that do, those nearest to the prior's masses: a direct model wants every
+        link to have one.
+        """
+        anchor = self.robot.prior.copy()
+        masses = self.robot.starts + 9
+        anchor[masses] = np.where(anchor[masses] > 0.0, anchor[masses], 1.0)
+        anchor[self.base.columns] += value - self.base.of(anchor)
+        return anchor
+
+    def inertia(self, chi: Array) -> Array:
+        """
+        Return J_j (n,) of standard parameters (DIDIM eq. 51).
+
+        Raises
+        ------
+        DivergenceError : M(q) is not positive definite somewhere on the reference
+
+        """
+        mass = mass_matrices(direct_model(self.robot, chi), self.desired.q)
+        least = least_eigenvalue(mass)
+        if not least > DEFINITE:
+            joint = self.robot.joints[int(np.argmin(np.diagonal(mass, axis1=1, axis2=2).min(0)))]
+            raise DivergenceError(
+                'the mass matrix M(q) of these parameters is not positive definite (smallest '
+                f'eigenvalue {least:.2g} of its scaled form, weakest at {joint}): the motion does '
+                'not excite the inertias enough, or the torques are not those of this robot',
+                0,
+            )
+        return joint_inertia(mass)
+
+    def simulate(self, chi: Array, factor: Array) -> Simulation:
+        """Run the loop with standard parameters `chi` (p,) and gains scaled by `factor` (n,)."""
+        return simulate(
+            direct_model(self.robot, chi),
+            self.law.scaled(factor),
+            self.desired,
+            external=self.external,
+            integrator=self.settings.integrator,
+            step=self.settings.step,
+        )
+
+    def frequency(self, inertia: Array) -> tuple[Array, Array]:
+        """Return ω_n [rad/s] and ζ (n,) of loops with joint inertias (n,) (DIDIM eq. 56)."""
+        omega = np.sqrt(np.maximum(self.law.stiffness, 0.0) / inertia)
+        return omega, self.law.damping / np.maximum(2.0 * omega * inertia, 1e-300)

@@ -1,0 +1,102 @@
+"""From a recording to a replay: control law, reference and torque as the session left them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+import dataclasses
+
+import numpy as np
+
+from ...exceptions import ControllerError
+from ..estimation.delay import hold_delay
+from ..estimation.results import BaseParameters
+from ..model.robot import Robot
+from ..signals.recording import Controller, Recording
+from ..signals.samples import Samples
+from .laws import law_of
+from .problem import Replay
+from .reference import reference_of, torque_of
+from .settings import ReplaySettings
+
+
+def replay_of(
+    recording: Recording,
+    robot: Robot,
+    base: BaseParameters,
+    settings: ReplaySettings,
+    samples: Samples | None = None,
+) -> Replay:
+    """
+    Make a recording ready for a closed-loop method.
+
+    Parameters
+    ----------
+    recording : with efforts, the reference (or its trajectory) and the controller
+    robot, base : the model and its base parameters
+    settings : of the replay; a control law given there replaces the recorded one
+    samples : measured motion, to compare with alone, or None
+
+    Raises
+    ------
+    ControllerError, UnknownNameError : the control law is not known
+    RecordingError : there is no reference
+
+    """
+    recording = recording.select(robot.joints)
+    law = law_of(_controller(recording, settings), robot.joints, robot.drive_gain)
+    start, desired = reference_of(recording, law.rate)
+    torque = torque_of(
+        recording,
+        recording.effort * robot.drive_gain,
+        start,
+        desired.q.shape[0],
+        law.rate,
+        effort_delay_of(recording, settings),
+    )
+    measured = None
+    if samples is not None:
+        at = start + np.arange(desired.q.shape[0]) / law.rate
+        q, dq, ddq = (
+            np.column_stack([np.interp(at, samples.time, column) for column in values.T])
+            for values in (samples.q, samples.dq, samples.ddq)
+        )
+        measured = (q, dq, ddq)
+    return Replay(robot, base, law, desired, torque, settings, measured)
+
+
+def effort_delay_of(recording: Recording, settings: ReplaySettings) -> float:
+    """
+    Return the updates from a torque to the stamp that reports it.
+
+    The reported efforts are compared with the recorded commands; without commands, hardware under
+    ros2_control reports the torque of the update before, other logs that of the update itself.
+    """
+    if settings.effort_delay >= 0.0:
+        return settings.effort_delay
+    controller, held = recording.controller, hold_delay(recording)
+    if controller is None:
+        return 0.0
+    if held is not None:
+        # A command that is held acts half a period after its update on average.
+        return held * controller.rate + 0.5
+    return 1.0 if '/' in controller.type else 0.0
+
+
+def _controller(recording: Recording, settings: ReplaySettings) -> Controller:
+    """Return the recorded controller with what the settings say of it instead."""
+    recorded = recording.controller
+    if recorded is None:
+        if not (settings.law and settings.rate and settings.gains):
+            raise ControllerError(
+                f'{recording.source or "the recording"} does not hold the controller: record it, '
+                "or give law, rate and gains under 'identification.replay'"
+            )
+        recorded = Controller('', settings.law, settings.rate, recording.joints, ('effort',), {})
+    gains: Mapping[str, Mapping[str, float]] = settings.gains or recorded.gains
+    return dataclasses.replace(
+        recorded,
+        type=settings.law or recorded.type,
+        rate=settings.rate or recorded.rate,
+        gains=gains,
+        command_interfaces=('effort',) if settings.law else recorded.command_interfaces,
+    )

@@ -1,0 +1,156 @@
+"""What drives and what judges a replay: the reference and the torque on the controller's grid."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...exceptions import RecordingError
+from ..model.parameters import Array
+from ..signals.recording import Recording
+from .loop import Desired
+
+# Share of the reference's velocity, in power, that its bandwidth holds.
+POWER = 0.99
+
+
+class Torque(NamedTuple):
+    """
+    Measured torque where it can be compared with a simulated one.
+
+    Attributes
+    ----------
+    row : (N,) rows of the simulation, fractional where the rates differ
+    tau : (N, n) torque that acted in that row [N·m or N]
+    valid : (N,) False where it was not measured
+    rate : of the rows [Hz]
+
+    """
+
+    row: Array
+    tau: Array
+    valid: npt.NDArray[np.bool_]
+    rate: float
+
+
+def reference_of(recording: Recording, rate: float) -> tuple[float, Desired]:
+    """
+    Return the recorded reference at every update of the controller.
+
+    Stamps that jitter, repeat or are missing are bridged by the quintic that meets position,
+    velocity and acceleration at both ends, as the controller itself interpolates. Without a
+    recorded reference it is taken from the trajectory that was run.
+
+    Parameters
+    ----------
+    recording : with `reference`, or with one trajectory
+    rate : of the controller [Hz]
+
+    Returns
+    -------
+    time of the first update [s, the recording's clock] and the reference from there on
+
+    Raises
+    ------
+    RecordingError : neither was recorded
+
+    """
+    reference = recording.reference
+    if reference is not None and reference.time.size > 1:
+        time, rows = np.unique(reference.time, return_index=True)
+        grid = time[0] + np.arange(round((time[-1] - time[0]) * rate) + 1) / rate
+        q, dq, ddq = (value[rows] for value in (reference.q, reference.dq, reference.ddq))
+        dq = np.where(np.isfinite(dq), dq, np.gradient(q, time, axis=0))
+        ddq = np.where(np.isfinite(ddq), ddq, 0.0)
+        # Controllers that have no acceleration in their reference report none, or zeros.
+        ddq = np.where(ddq.any(axis=0), ddq, np.gradient(dq, time, axis=0))
+        motion = hermite(time, q, dq, ddq, np.minimum(grid, time[-1]))
+        return float(time[0]), Desired(*motion, np.zeros_like(motion[0]))
+    for name, trajectory in recording.trajectories.items():
+        spans = [phase for phase in recording.phases if phase.name == name]
+        start, stop = (spans[0].start, spans[0].stop) if spans else recording.time[[0, -1]]
+        grid = np.arange(int((min(stop, recording.time[-1]) - start) * rate) + 1) / rate
+        index = [trajectory.joints.index(joint) for joint in recording.joints]
+        q, dq, ddq = (value[:, index] for value in trajectory.sample(grid))
+        return float(start), Desired(q, dq, ddq, np.zeros_like(q))
+    raise RecordingError(
+        f'{recording.source or "the recording"} holds neither the reference nor the trajectory: '
+        "record the controller's state, or identify by WLS"
+    )
+
+
+def torque_of(
+    recording: Recording,
+    effort: Array,
+    start: float,
+    updates: int,
+    rate: float,
+    delay: float = 0.0,
+    max_gap: float = 0.05,
+) -> Torque:
+    """
+    Return the measured torque at the updates that a simulation has rows for.
+
+    Parameters
+    ----------
+    recording : its stamps are used
+    effort : (N, n) torque at the recording's stamps [N·m or N]
+    start : time of the first update [s]
+    updates : number of rows
+    rate : of the controller [Hz]
+    delay : from the start of a hold to the stamp that reports its torque, in updates
+    max_gap : longest gap that is bridged [s]; longer than the usual spacing
+
+    """
+    time, rows = np.unique(recording.time, return_index=True)
+    effort = effort[rows]
+    spacing = float(np.median(np.diff(time)))
+    stride = max(1.0, spacing * rate)
+    stride = round(stride) if abs(stride - round(stride)) < 0.02 * stride else stride
+    lag = start + delay / rate
+    first = max(0.0, np.ceil((time[0] - lag) * rate - 1e-3))
+    last = min(updates - 1.0, np.floor((time[-1] - lag) * rate + 1e-3))
+    row = np.arange(first, last + 1e-9, stride)
+    at = lag + row / rate
+    tau = np.column_stack([np.interp(at, time, column) for column in effort.T])
+    after = np.clip(np.searchsorted(time, at), 1, time.size - 1)
+    valid = (time[after] - time[after - 1] <= max(max_gap, 1.5 * spacing)) & np.isfinite(tau).all(
+        axis=1
+    )
+    return Torque(row, np.nan_to_num(tau), valid, rate / stride)
+
+
+def hermite(time: Array, q: Array, dq: Array, ddq: Array, at: Array) -> tuple[Array, Array, Array]:
+    """Interpolate by quintics through `q dq ddq` (K, n) of `time` (K,), all three at `at` (N,)."""
+    left = np.clip(np.searchsorted(time, at, side='right') - 1, 0, time.size - 2)
+    h = (time[left + 1] - time[left])[:, None]
+    u = (at - time[left])[:, None] / h
+    start, end = ((q[i], dq[i] * h, ddq[i] * h**2 / 2.0) for i in (left, left + 1))
+    gap = end[0] - start[0] - start[1] - start[2]
+    slope = end[1] - start[1] - 2.0 * start[2]
+    bend = end[2] - start[2]
+    c3 = 10.0 * gap - 4.0 * slope + bend
+    c4 = -15.0 * gap + 7.0 * slope - 2.0 * bend
+    c5 = 6.0 * gap - 3.0 * slope + bend
+    position = start[0] + u * (start[1] + u * (start[2] + u * (c3 + u * (c4 + u * c5))))
+    velocity = start[1] + u * (2 * start[2] + u * (3 * c3 + u * (4 * c4 + u * 5 * c5)))
+    acceleration = 2 * start[2] + u * (6 * c3 + u * (12 * c4 + u * 20 * c5))
+    return position, velocity / h, acceleration / h**2
+
+
+def at_rows(values: Array, row: Array) -> Array:
+    """Interpolate the rows of `values` (K, n) linearly at fractional rows (N,)."""
+    low = np.minimum(row.astype(int), values.shape[0] - 1)
+    high = np.minimum(low + 1, values.shape[0] - 1)
+    share = (row - low)[:, None]
+    return values[low] if not share.any() else values[low] * (1 - share) + values[high] * share
+
+
+def bandwidth(dq: Array, rate: float) -> Array:
+    """Return the angular frequency below which the velocity (K, n) has 99 % of its power, (n,)."""
+    power = np.abs(np.fft.rfft(dq * np.hanning(dq.shape[0])[:, None], axis=0)) ** 2
+    total = np.cumsum(power, axis=0)
+    reached = np.argmax(total >= POWER * total[-1], axis=0)
+    return np.asarray(2.0 * np.pi * np.maximum(reached, 1) * rate / dq.shape[0])

@@ -1,0 +1,57 @@
+"""How a closed-loop replay is run and when it has converged."""
+
+import dataclasses
+
+from ...settings import setting
+
+
+@dataclasses.dataclass(frozen=True)
+class ReplaySettings:
+    """Settings of DIDIM and of the output-error method."""
+
+    start: str = setting(
+        'regular',
+        'first parameters: regular (every Ia is 1, or every ZZ with regular_zz, the rest 0), '
+        'prior (URDF and configuration), or idim (the solution from measured positions)',
+        choices=('regular', 'regular_zz', 'prior', 'idim'),
+    )
+    iterations: int = setting(15, 'give up after so many', minimum=1, maximum=200)
+    residual_tolerance: float = setting(
+        0.02, 'converged when the torque error changes by less than this share', minimum=0.0
+    )
+    parameter_tolerance: float = setting(
+        0.02,
+        'converged when no parameter changes by more than this share of it, or of its '
+        'confidence interval (two standard deviations)',
+        minimum=0.0,
+    )
+    halvings: int = setting(
+        4, 'how often a step that makes the torque error worse is halved', minimum=0, maximum=20
+    )
+    transient: float = setting(
+        5.0, 'left out at the start, in units of 1/ω_n of the slowest joint', minimum=0.0
+    )
+    decimation: int = setting(
+        0, 'keep one row in so many, after low-pass filtering W and Y; 0: from ω_n', minimum=0
+    )
+    integrator: str = setting(
+        'rk4', 'rk4 is fast; adaptive is for checking', choices=('rk4', 'adaptive')
+    )
+    step: float = setting(0.001, 'longest integration step', unit='s', minimum=1e-6)
+    effort_delay: float = setting(
+        -1.0,
+        'updates from a torque to the stamp that reports it; negative: as the recorded commands '
+        "show, where there are none 1 with ros2_control's controllers and 0 with others",
+        minimum=-1.0,
+        maximum=100.0,
+    )
+    bandwidth_ratio: float = setting(
+        5.0, 'warn where ω_n is less than so many times the bandwidth of the motion', minimum=0.0
+    )
+    law: str = setting('', "control law; empty: the recorded controller's")
+    rate: float = setting(
+        0.0, "update rate of the control law; 0: the recorded controller's", unit='Hz', minimum=0.0
+    )
+    gains: dict[str, dict[str, float]] = setting(
+        dict, 'gains of the control law by joint, in place of the recorded ones'
+    )

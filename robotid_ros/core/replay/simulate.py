@@ -1,0 +1,131 @@
+"""Closed loop: the direct model under a control law, driven by the robot's own reference."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from ...exceptions import DivergenceError, UnknownNameError
+from ..model.parameters import Array
+from .direct import DirectModel
+from .integrators import INTEGRATORS, substeps
+from .loop import ControlLaw, Desired
+
+LOOK = 100
+POSES = 200
+
+
+@dataclasses.dataclass(frozen=True)
+class Simulation:
+    """
+    Motion of the simulated robot at the controller's updates.
+
+    `W(q, q̇, q̈) χ = τ` holds in each row, with `slip` in place of sign(R q̇).
+
+    Attributes
+    ----------
+    rate : of the controller [Hz]
+    q, dq, ddq : (K, n) state, and the acceleration that follows it [rad or m, per s, per s²]
+    tau : (K, n) torque, held from its row to the next [N·m or N]
+    slip : (K, m) signs of dry friction, between −1 and 1 where it sticks or turns
+
+    """
+
+    rate: float
+    q: Array
+    dq: Array
+    ddq: Array
+    tau: Array
+    slip: Array
+
+
+def simulate(
+    direct: DirectModel,
+    law: ControlLaw,
+    desired: Desired,
+    *,
+    external: Array | None = None,
+    integrator: str = 'rk4',
+    step: float = 1e-3,
+) -> Simulation:
+    """
+    Integrate the closed loop from the reference's start, at rest relative to it (DIDIM IV).
+
+    Parameters
+    ----------
+    direct : the robot
+    law : how it is controlled
+    desired : (K, n) reference at each update
+    external : (K, n) known torque or force that acts besides the controller's, or None
+    integrator : key of `INTEGRATORS`: 'rk4', or 'adaptive' for reference
+    step : longest integration step [s]
+
+    Raises
+    ------
+    DivergenceError : the robot leaves its reference for good; nothing finite is left to compare
+
+    """
+    if integrator not in INTEGRATORS:
+        raise UnknownNameError('integrator', integrator, tuple(INTEGRATORS))
+    count, n = desired.q.shape
+    parts = substeps(direct, desired.q[0], 1.0 / law.rate, step)
+    advance = INTEGRATORS[integrator](direct, 1.0 / (law.rate * parts))
+    bound = _bound(desired.q)
+    q, dq, ddq, tau = (np.empty((count, n)) for _ in range(4))
+    slip = np.empty((count, direct.slip.shape[0]))
+    control = law.start(desired, direct.inverse(desired.q[0], desired.dq[0], desired.ddq[0]))
+    position, velocity = desired.q[0].copy(), desired.dq[0].copy()
+    for k in range(count):
+        q[k], dq[k] = position, velocity
+        effort = control(k, position, velocity)
+        tau[k] = effort
+        total = effort if external is None else effort + external[k]
+        position, velocity, ddq[k], slip[k] = advance(position, velocity, total)
+        for _ in range(parts - 1):
+            position, velocity, _, _ = advance(position, velocity, total)
+        if k % LOOK == 0 and not (np.abs(position - desired.q[k]) < bound).all():
+            raise _lost(k / law.rate, np.abs(position - desired.q[k]) / bound)
+    if not np.isfinite(position).all():
+        raise _lost(count / law.rate, np.abs(position - desired.q[-1]) / bound)
+    return Simulation(law.rate, q, dq, ddq, tau, slip)
+
+
+def mass_matrices(direct: DirectModel, q: Array) -> Array:
+    """Return M at up to `POSES` of the positions (K, n), (S, n, n)."""
+    data = direct.model.createData()
+    poses = q[:: max(1, q.shape[0] // POSES)]
+    return np.array([direct.mass(data, pose).copy() for pose in poses])
+
+
+def joint_inertia(mass: Array) -> Array:
+    """Return `J_j = max_q M_jj(q)`, (n,), of mass matrices (S, n, n) (DIDIM eq. 51)."""
+    return np.asarray(np.diagonal(mass, axis1=1, axis2=2).max(axis=0))
+
+
+def least_eigenvalue(mass: Array) -> float:
+    """
+    Return the smallest eigenvalue of mass matrices (S, n, n) scaled to a unit diagonal.
+
+    It is positive exactly where M is positive definite everywhere.
+    """
+    diagonal = np.diagonal(mass, axis1=1, axis2=2)
+    if diagonal.min() <= 0.0:
+        return float(np.min(diagonal / np.abs(diagonal).max()))
+    scale = 1.0 / np.sqrt(diagonal)
+    return float(np.linalg.eigvalsh(mass * scale[:, :, None] * scale[:, None, :]).min())
+
+
+def _bound(q: Array) -> Array:
+    """Say how far from its reference a joint may stray before it counts as lost, (n,)."""
+    travel = np.ptp(q, axis=0)
+    return 10.0 * np.maximum(travel, 0.1 * travel.max(initial=0.0)) + 1e-3
+
+
+def _lost(time: float, share: Array) -> DivergenceError:
+    joint = int(np.argmax(np.where(np.isfinite(share), share, np.inf))) + 1
+    return DivergenceError(
+        f'the simulated robot leaves its reference at {time:.3g} s, joint {joint} first: check '
+        'the control law and its gains, start from an IDIM solution, or use a slower motion',
+        0,
+    )

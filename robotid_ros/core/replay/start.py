@@ -1,0 +1,129 @@
+"""Where an iteration starts: parameters, and the inertias that the loops were tuned for."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import lsq_linear
+from scipy.signal import butter, sosfiltfilt
+
+from ...exceptions import DivergenceError
+from ..estimation.system import System
+from ..model.dynamics import inverse_dynamics
+from ..model.parameters import Array, INERTIAL
+from ..model.robot import Robot
+from .problem import Replay
+from .reference import at_rows
+
+POSITIVE = ('Ia', 'Fv', 'Fc', 'Fs', 'Fcp', 'Fcm', 'Fvp', 'Fvm')
+# Rotor inertia that a joint of the plain robot has at least, as a share of J_ap.
+LEAST = 0.25
+# A sampled loop is calm when an update's damping takes at most this share of the velocity.
+CALM = 0.5
+
+
+def start_from(replay: Replay, start: str) -> Array:
+    """
+    Return standard parameters (p,) to start from: 'regular', 'regular_zz' or 'prior'.
+
+    The regular ones make M(q) the identity, Ia_j = 1 and all else 0 (DIDIM eq. 61), or ZZ_j = 1
+    (eq. 63), which is also taken where the robot has no rotor inertias; on a prismatic joint the
+    mass stands for ZZ.
+    """
+    if start == 'prior':
+        return replay.robot.prior.copy()
+    chi = np.zeros(replay.robot.p)
+    rotors = start == 'regular' and replay.robot.rotor_inertia
+    for j, first in enumerate(replay.robot.starts):
+        own = 9 if replay.robot.prismatic[j] else 5
+        chi[first + (10 if rotors else own)] = 1.0
+    return replay.lift(replay.base.of(chi))
+
+
+def a_priori_inertia(replay: Replay) -> Array:
+    """
+    Return J_ap (n,): what the law was tuned for or, where that is unknown, nearly so.
+
+    Each joint's torque is fitted along the reference itself by the prior's rigid body, scaled, an
+    inertia of its own, and friction: `τ_j = α τ_prior,j + J q̈_j + F_v q̇_j + F_c sign(q̇_j) + o`.
+    It is a poor model, but α and J are never negative and good enough to scale the gains of the
+    first simulation; from then on the estimate's own inertias count. Where friction hides the
+    inertia, the least that makes the sampled loop calm stands in: the robot's own loop is stable.
+    """
+    if replay.a_priori is not None:
+        return replay.a_priori
+    robot, torque = replay.robot, replay.torque
+    keep = replay.decimation
+    row = torque.row[::keep]
+    q, dq, ddq = (at_rows(x, row) for x in replay.desired[:3])
+    rigid = rigid_body(robot)
+    predicted = inverse_dynamics(robot, rigid, q, dq, ddq)
+    tau = torque.tau
+    if keep > 1 and tau.shape[0] > 10 * keep:
+        tau = sosfiltfilt(butter(4, 0.8 / keep, output='sos'), tau, axis=0)
+    tau = tau[::keep]
+    valid = torque.valid[::keep]
+    try:
+        inertia = replay.inertia(rigid)
+    except DivergenceError:
+        inertia = np.zeros(robot.n)
+    fitted = [
+        _joint(tau[valid, j], predicted[valid, j], dq[valid, j], ddq[valid, j], inertia[j])
+        for j in range(robot.n)
+    ]
+    return np.maximum(fitted, calm_inertia(replay))
+
+
+def calm_inertia(replay: Replay) -> Array:
+    """Return the least inertias (n,) with which the sampled loops are well damped."""
+    law, h = replay.law, 1.0 / replay.law.rate
+    return np.maximum(np.maximum(law.damping * h, law.stiffness * h**2 / CALM) / CALM, 1e-12)
+
+
+def _joint(tau: Array, predicted: Array, dq: Array, ddq: Array, inertia: float) -> float:
+    """Return `α max M_jj + J` of one joint."""
+    columns = np.column_stack([predicted, ddq, dq, np.sign(dq), np.ones_like(dq)])
+    scale = np.linalg.norm(columns, axis=0)
+    # What does not act has no coefficient.
+    scale[scale == 0.0] = np.inf
+    low = np.array([0.0, 0.0, -np.inf, -np.inf, -np.inf])
+    alpha, own = (lsq_linear(columns / scale, tau, (low, np.inf)).x / scale)[:2]
+    return float(alpha * inertia + own)
+
+
+def plain_robot(replay: Replay, system: System) -> Array:
+    """
+    Fit the little that every robot has, standard parameters (p,) with a positive definite M(q).
+
+    The prior's rigid body times one factor, rotor inertias, friction with positive coefficients,
+    and offsets. It stands in for an early fit of all parameters that is no robot.
+    """
+    robot, base = replay.robot, replay.base
+    rigid = rigid_body(robot)
+    free = [k for k, p in enumerate(robot.parameters) if p.symbol not in INERTIAL]
+    shapes = [rigid, *np.eye(robot.p)[free]]
+    least = dict(zip(robot.joints, LEAST * a_priori_inertia(replay), strict=True))
+    low, high = [0.0], [np.inf]
+    for k in free:
+        parameter = robot.parameters[k]
+        symbol = parameter.symbol
+        bounded = symbol in POSITIVE
+        low.append(
+            least.get(parameter.joint, 0.0) if symbol == 'Ia' else 0.0 if bounded else -np.inf
+        )
+        high.append(np.inf)
+    weights = np.sqrt(np.mean(system.Y**2, axis=1))
+    columns = system.W @ (base.matrix @ np.array(shapes).T) / weights[:, None, None]
+    rows = columns.reshape(-1, len(shapes))
+    scale = np.maximum(np.linalg.norm(rows, axis=0), 1e-9 * np.linalg.norm(rows))
+    answer = lsq_linear(
+        rows / scale,
+        (system.Y / weights[:, None]).ravel(),
+        (np.array(low) * scale, np.array(high)),
+    )
+    return np.array(shapes).T @ (answer.x / scale)
+
+
+def rigid_body(robot: Robot) -> Array:
+    """Return the prior's inertial parameters alone, without rotors and friction, (p,)."""
+    inertial = [p.symbol in INERTIAL for p in robot.parameters]
+    return np.where(inertial, robot.prior, 0.0)

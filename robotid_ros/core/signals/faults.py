@@ -1,0 +1,173 @@
+"""Samples that cannot be used as they came: missing, old, repeated, spikes, wrapped, clipped."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ...exceptions import RecordingError
+from ..model.parameters import Array
+from .recording import Recording
+
+Mask = npt.NDArray[np.bool_]
+MANY = 0.2  # share of samples beyond which a fault is no accident
+# A spike goes and comes back by so many times what 99 % of the steps stay below.
+SPIKE = 10.0
+# An effort is clipped when so large a share of samples is its very extreme, this much more than
+# the level beside it: the levels of a coarse sensor get rarer outwards.
+CLIPPED, CROWDED = 0.005, 3.0
+FEW = 40  # levels of an effort, below which rounding is no noise any more
+
+
+def usable(recording: Recording, max_gap: float) -> tuple[Mask, list[str]]:
+    """
+    Tell which samples count, (N,), and in words which do not.
+
+    Raises
+    ------
+    RecordingError : too many do not
+
+    """
+    numbers, notes = _numbers(recording)
+    newer, more = _newer(recording, numbers)
+    notes += more
+    kept = numbers & newer
+    rows = np.flatnonzero(kept)
+    spiky = np.zeros(rows.size, dtype=bool)
+    for name in ('position', 'effort'):
+        values = getattr(recording, name)[rows]
+        for joint, column in zip(recording.joints, values.T, strict=True):
+            found = spikes(column)
+            if found.any():
+                notes.append(f'{int(found.sum())} spikes in the {name} of {joint} were left out')
+                spiky |= found
+    kept[rows[spiky]] = False
+    rows = rows[~spiky]
+    stale = repeated(
+        recording.time[rows], recording.position[rows], recording.effort[rows], max_gap
+    )
+    if stale.any():
+        notes.append(f'{int(stale.sum())} samples repeat the one before them: left out')
+        kept[rows[stale]] = False
+    return kept, notes
+
+
+def _numbers(recording: Recording) -> tuple[Mask, list[str]]:
+    finite = np.isfinite(recording.position).all(axis=1) & np.isfinite(recording.time)
+    finite &= np.isfinite(recording.effort).all(axis=1)
+    share = 1.0 - finite.mean() if finite.size else 0.0
+    if share > MANY:
+        _refuse(recording, share)
+    if share:
+        return finite, [f'{int((~finite).sum())} samples that are not numbers were left out']
+    return finite, []
+
+
+def _refuse(recording: Recording, share: float) -> None:
+    for name in ('position', 'effort'):
+        dead = ~np.isfinite(getattr(recording, name)).any(axis=0)
+        if dead.any():
+            joints = ', '.join(j for j, d in zip(recording.joints, dead, strict=True) if d)
+            raise RecordingError(
+                f'every {name} of {joints} are not numbers or missing: record the '
+                f'{name} of all joints, or leave these out of robot.joints'
+            )
+    raise RecordingError(
+        f'{100 * share:.0f} % of the samples of {", ".join(recording.joints)} are not numbers: '
+        'check the sensor or leave the joint out of robot.joints'
+    )
+
+
+def _newer(recording: Recording, numbers: Mask) -> tuple[Mask, list[str]]:
+    time, notes = recording.time, []
+    last = np.maximum.accumulate(np.where(numbers, time, -np.inf))
+    newer = np.concatenate([[True], time[1:] > last[:-1]])
+    older = int((numbers[1:] & (time[1:] < last[:-1])).sum())
+    if older > MANY * time.size:
+        raise RecordingError(
+            f'the stamps of {recording.source or "the recording"} jump back in {older} of '
+            f'{time.size} samples: record header stamps of one clock'
+        )
+    left = int((numbers & ~newer).sum())
+    if left:
+        notes.append(f'{left} samples with repeated or older stamps were left out')
+    return newer, notes
+
+
+def spikes(values: Array) -> Mask:
+    """Tell which of the samples (N,) lie alone, far from both neighbours on the same side."""
+    found = np.zeros(values.size, dtype=bool)
+    step = np.diff(values)
+    size = np.abs(step)
+    limit = SPIKE * float(np.percentile(size, 99.0)) if size.size else 0.0
+    if limit > 0.0:
+        away = (size[:-1] > limit) & (size[1:] > limit) & (step[:-1] * step[1:] < 0.0)
+        found[1:-1] = away
+    return found
+
+
+def repeated(time: Array, position: Array, effort: Array, max_gap: float) -> Mask:
+    """
+    Tell which samples (N,) are the one before once more, although time went on.
+
+    Drivers that are slower than their publisher, or hang, do so. A robot at rest does too: longer
+    runs count only where the position then jumps.
+    """
+    stale = np.zeros(time.size, dtype=bool)
+    same = (np.diff(position, axis=0) == 0.0).all(axis=1) & (np.diff(effort, axis=0) == 0.0).all(
+        axis=1
+    )
+    if not same.any() or same.all():
+        return stale
+    stale[1:] = same
+    edges = np.diff(np.concatenate([[0], stale.astype(np.int8), [0]]))
+    starts, stops = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+    moved = np.abs(np.diff(position, axis=0))
+    usual = np.array([np.median(m[m > 0.0]) if (m > 0.0).any() else np.inf for m in moved.T])
+    for start, stop in zip(starts, stops, strict=True):
+        last = min(int(stop), time.size - 1)
+        if time[last] - time[start - 1] <= max_gap:
+            continue
+        jumps = stop < time.size and np.any(moved[stop - 1] > 5.0 * usual)
+        stale[start:stop] = jumps
+    return stale
+
+
+def unwrapped(position: Array, joints: Sequence[str]) -> tuple[Array, list[str]]:
+    """Take jumps of 2π out of angles (N, n)."""
+    jumps = np.abs(np.diff(position, axis=0)).max(axis=0, initial=0.0) > np.pi
+    if not jumps.any():
+        return position, []
+    names = ', '.join(j for j, jump in zip(joints, jumps, strict=True) if jump)
+    position = np.where(jumps, np.unwrap(position, axis=0), position)
+    return position, [f'the position of {names} jumps by 2π: unwrapped']
+
+
+def clipped(effort: Array, limit: Array | None = None) -> Mask:
+    """
+    Tell where efforts (N, n) are cut off at their extremes, or reach a limit (n,).
+
+    Clipping shows as many samples at the very extreme, unlike the levels of a coarse sensor.
+    """
+    found = np.zeros(effort.shape, dtype=bool)
+    for j, column in enumerate(effort.T):
+        for sign in (1.0, -1.0):
+            levels, counts = np.unique((sign * column)[sign * column > 0.0], return_counts=True)
+            if levels.size < 10:
+                continue
+            crowd = counts[-1] > max(CLIPPED * column.size, CROWDED * counts[-2])
+            if crowd:
+                found[:, j] |= sign * column >= levels[-1]
+            elif limit is not None and 0.9999 < levels[-1] / limit[j] < 1.0001:
+                found[:, j] |= sign * column >= 0.9999 * limit[j]
+    return found
+
+
+def coarse(effort: Array) -> Array:
+    """Return the steps (n,) in which efforts come where they have few levels, else 0."""
+    steps = np.zeros(effort.shape[1])
+    for j, column in enumerate(effort.T):
+        levels = np.unique(column[:: max(1, column.size // 10000)])
+        if 1 < levels.size <= FEW:
+            steps[j] = float(np.median(np.diff(levels)))
+    return steps

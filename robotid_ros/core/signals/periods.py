@@ -1,0 +1,76 @@
+"""What the periods of one motion, repeated, say about noise; and their average."""
+
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+
+from ..model.parameters import Array
+from .recording import Recording
+
+# Two periods, less the step after the last sample.
+TWO = 1.99
+SETTLING = 1  # periods at the start that may hold a transient
+
+
+def folded(values: Array, rate: float, period: float) -> Array:
+    """Return whole periods of uniform samples (N, n) as (M, K, n), interpolated if need be."""
+    length = max(1, int(np.floor(rate * period + 1e-6)))
+    count = int(np.floor(len(values) / (rate * period) + 1e-6))
+    at = np.arange(count)[:, None] * period + np.arange(length) * (period / length)
+    place = np.arange(len(values)) / rate
+    columns = [np.interp(at.ravel(), place, column).reshape(at.shape) for column in values.T]
+    return np.stack(columns, axis=-1)
+
+
+def noise_of(values: Array, rate: float, period: float) -> Array | None:
+    """
+    Return the standard deviation of the noise (n,), or None with less than two settled periods.
+
+    σ² = 1/((M−1)K) Σ_k Σ_m (x_m(k) − x̄(k))² (MFS section 4.1).
+    """
+    periods = folded(values, rate, period)
+    periods = periods[SETTLING:] if len(periods) > SETTLING + 1 else periods
+    if len(periods) < 2:
+        return None
+    variance = np.sum((periods - periods.mean(axis=0)) ** 2, axis=(0, 1))
+    return np.asarray(np.sqrt(variance / ((len(periods) - 1) * periods.shape[1])))
+
+
+def period_of(recording: Recording) -> float | None:
+    """Return the period of the recorded motion [s], where it is known and at least two fit."""
+    for trajectory in recording.trajectories.values():
+        if recording.duration >= TWO * trajectory.period:
+            return float(trajectory.period)
+    return None
+
+
+def averaged(
+    recording: Recording, rate: float, period: float
+) -> tuple[Recording, float, npt.NDArray[np.bool_]]:
+    """
+    Replace uniform samples by the average of their periods, with half a period on either side.
+
+    The halves are the same average again: filters find there what they need at the edges, rows of
+    them carry no information of their own.
+
+    Returns
+    -------
+    The average, its rate [Hz], and (K,) True in the period itself
+
+    """
+    whole = np.concatenate([recording.position, recording.effort], axis=1)
+    periods = folded(whole, rate, period)
+    periods = periods[SETTLING:] if len(periods) > SETTLING + 1 else periods
+    mean = periods.mean(axis=0)
+    half = len(mean) // 2
+    padded = np.concatenate([mean[-half:], mean, mean[:half]])
+    step = period / len(mean)
+    time = recording.time[0] + step * (np.arange(len(padded)) - half)
+    n = len(recording.joints)
+    average = dataclasses.replace(
+        recording, time=time, position=padded[:, :n], velocity=None, effort=padded[:, n:]
+    )
+    own = np.zeros(len(padded), dtype=bool)
+    own[half : half + len(mean)] = True
+    return average, 1.0 / step, own

@@ -1,0 +1,151 @@
+"""From a recording to samples: repaired, filtered, differentiated, with rows that may be used."""
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+from scipy.ndimage import minimum_filter1d
+
+from ...exceptions import RecordingError, StandstillError
+from ..model.elastic import ElasticRobot
+from ..model.parameters import Array
+from ..model.robot import Robot
+from .faults import clipped, coarse
+from .filters import differences, lowpass, motion_bandwidth
+from .periods import averaged, noise_of, period_of
+from .recording import Recording
+from .repair import uniform
+from .samples import Samples, SignalSettings
+
+# Automatic cut-off over the motion's bandwidth, and the least [Hz].
+CUTOFF, LEAST = 10.0, 5.0
+# What the ends of a recording spoil, in periods of the cut-off.
+END = 3.0
+# A joint that travels less is at rest [rad or m].
+STILL = 1e-3
+# A rate that stamps give is never exact.
+ROUNDING = 1e-6
+
+
+def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Samples:
+    """
+    Turn a recording into samples (DIDIM section II).
+
+    The position is low-passed without phase, its derivatives are central differences. The torque
+    stays as it is: it is filtered together with the columns of W (parallel decimation).
+
+    Parameters
+    ----------
+    recording : joints by name; those of the robot are picked
+    robot : whose joints and drive gains
+    settings : zero means: chosen from the data
+
+    Raises
+    ------
+    RecordingError : the recording cannot be used; says why
+    UnknownNameError : a joint that was not recorded
+
+    """
+    recording = recording.select(robot.joints)
+    if isinstance(robot, ElasticRobot):
+        recording = replace(recording, effort=robot.motor_efforts(recording.effort))
+    even, rate, covered, notes = uniform(recording, settings)
+    _check_channels(even, robot)
+    with np.errstate(divide='ignore'):  # a link on a spring has no drive
+        largest = robot.limits.effort / np.abs(robot.drive_gain)
+    cut = clipped(even.effort, largest)
+    notes += [*_clipping(robot, cut), *_rounding(robot, even.effort)]
+    period = period_of(recording)
+    noise = None if period is None else noise_of(even.effort * robot.drive_gain, rate, period)
+    if settings.averaging and period is not None and covered.all() and not cut.any():
+        even, rate, covered = averaged(even, rate, period)
+        cut = np.zeros(even.position.shape, dtype=bool)
+        notes.append(f'the periods of {period:g} s were averaged')
+    cutoff = settings.cutoff or max(LEAST, CUTOFF * motion_bandwidth(even.position, rate))
+    cutoff = min(cutoff, 0.4 * rate)
+    decimation = settings.decimation or max(1, int(0.4 * rate / cutoff + ROUNDING))
+    q = lowpass(even.position, cutoff, rate, settings.order)
+    dq = differences(q, rate)
+    ddq = differences(dq, rate)
+    edge = int(np.ceil(END * rate / cutoff - ROUNDING))
+    covered = _eroded(covered, edge)
+    valid = _moving(robot, dq, settings.standstill) & covered[:, None] & ~cut
+    valid = _eroded(valid, _guard(settings, decimation))
+    valid[:edge] = valid[len(valid) - edge :] = False
+    if not valid.any():
+        raise StandstillError(
+            f'no joint of {recording.source or "the recording"} moves faster than '
+            f'{settings.standstill:g} rad/s: record a motion, or lower signals.standstill'
+        )
+    tau = even.effort * robot.drive_gain
+    return Samples(
+        robot.joints,
+        even.time,
+        q,
+        dq,
+        ddq,
+        tau,
+        rate,
+        valid,
+        noise,
+        decimation,
+        notes=(*notes,),
+        cutoff=cutoff,
+    )
+
+
+def _moving(robot: Robot, dq: Array, standstill: float) -> npt.NDArray[np.bool_]:
+    """Tell where a joint moves, and every motor that it shares with another one."""
+    moving = np.abs(dq) >= standstill
+    for coupling in robot.couplings:
+        turning = np.abs(dq @ coupling.ratios) >= standstill
+        moving[:, coupling.ratios != 0.0] &= turning[:, None]
+    return moving
+
+
+def _guard(settings: SignalSettings, decimation: int) -> int:
+    """Count the samples to leave out beside others; only decimation mixes more than one."""
+    return int(np.ceil(settings.guard * decimation)) if decimation > 1 else 1
+
+
+def _eroded(valid: npt.NDArray[np.bool_], reach: int) -> npt.NDArray[np.bool_]:
+    """Leave out what the decimation's filter mixes with rows that are not valid."""
+    size = 2 * reach + 1
+    return np.asarray(minimum_filter1d(valid, size, axis=0, mode='nearest'))
+
+
+def _check_channels(recording: Recording, robot: Robot) -> None:
+    """Refuse efforts that tell nothing although their joint moves."""
+    dead = np.ptp(recording.effort, axis=0) == 0.0
+    where = recording.source or 'the recording'
+    if dead.all():
+        raise RecordingError(
+            f'{where} has no effort that changes: give the joint_state_broadcaster the effort '
+            'interfaces'
+        )
+    for j in np.flatnonzero(dead):
+        sprung = isinstance(robot, ElasticRobot) and robot.sprung[j]
+        if not sprung and np.ptp(recording.position[:, j]) > STILL:
+            raise RecordingError(
+                f'the effort of {robot.joints[j]} never changes while it moves, its channel is '
+                'dead: repair it and record again, or record with this joint at rest and name it '
+                'in robot.locked'
+            )
+
+
+def _clipping(robot: Robot, cut: npt.NDArray[np.bool_]) -> list[str]:
+    return [
+        f'the effort of {joint} is clipped in {100 * share:.1f} % of the samples: left out, run a '
+        'slower trajectory'
+        for joint, share in zip(robot.joints, cut.mean(axis=0), strict=True)
+        if share >= 0.001
+    ]
+
+
+def _rounding(robot: Robot, effort: Array) -> list[str]:
+    return [
+        f'the effort of {joint} comes in steps of {step:.3g}: rounding is no noise, errors may be '
+        'larger than σ says'
+        for joint, step in zip(robot.joints, coarse(effort), strict=True)
+        if step > 0.0
+    ]

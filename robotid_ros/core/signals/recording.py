@@ -1,0 +1,198 @@
+"""What was recorded on a robot, before anything is computed from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+import dataclasses
+from typing import Any, TYPE_CHECKING
+
+import numpy as np
+
+from ...exceptions import RecordingError, UnknownNameError
+from ..model.parameters import Array, frozen
+
+if TYPE_CHECKING:
+    from ..excitation.trajectories import Trajectory
+
+
+@dataclasses.dataclass(frozen=True)
+class Phase:
+    """A named part of a session, `start <= t < stop` on the recording's clock [s]."""
+
+    name: str
+    start: float
+    stop: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Reference:
+    """
+    What the controller was asked to do and what it commanded.
+
+    Attributes
+    ----------
+    time : (K,) stamps on the recording's clock [s]
+    q, dq, ddq : (K, n) desired position, velocity, acceleration
+    command : (K, n) the controller's output, in the unit of its command interface, or None
+
+    """
+
+    time: Array
+    q: Array
+    dq: Array
+    ddq: Array
+    command: Array | None = None
+
+    def __post_init__(self) -> None:
+        _freeze(self, ('time', 'q', 'dq', 'ddq', 'command'))
+
+
+@dataclasses.dataclass(frozen=True)
+class Controller:
+    """
+    The controller that ran during the recording.
+
+    Attributes
+    ----------
+    name : for example 'arm_controller'
+    type : plug-in name, for example 'joint_trajectory_controller/JointTrajectoryController'
+    rate : update rate [Hz]
+    joints : in the controller's own order
+    command_interfaces : for example ('effort',)
+    gains : per joint, 'p', 'i', 'd', 'ff_velocity_scale', limits of the integral and the output
+
+    """
+
+    name: str
+    type: str
+    rate: float
+    joints: tuple[str, ...]
+    command_interfaces: tuple[str, ...]
+    gains: Mapping[str, Mapping[str, float]] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Recording:
+    """
+    Measured joint states, as they came, with all that is known about how they came about.
+
+    Attributes
+    ----------
+    joints : names, in the order of the columns
+    time : (N,) stamps [s], any origin; may jitter, repeat or have gaps
+    position : (N, n) [rad or m]
+    velocity : (N, n) [rad/s or m/s], or None when it was not measured
+    effort : (N, n) as published: torque, force or, with a drive gain, current
+    source : where it comes from, for messages
+    origin : the robot's clock at time 0 [ns]
+    notes : what was repaired when it was read, in words
+
+    """
+
+    joints: tuple[str, ...]
+    time: Array
+    position: Array
+    effort: Array
+    velocity: Array | None = None
+    source: str = ''
+    reference: Reference | None = None
+    controller: Controller | None = None
+    phases: tuple[Phase, ...] = ()
+    urdf: str | None = None
+    trajectories: Mapping[str, Trajectory] = dataclasses.field(default_factory=dict)
+    configuration: Mapping[str, Any] | None = None
+    origin: int = 0
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _freeze(self, ('time', 'position', 'velocity', 'effort'))
+        shape = (self.time.size, len(self.joints))
+        for name in ('position', 'velocity', 'effort'):
+            value = getattr(self, name)
+            if value is not None and value.shape != shape:
+                raise RecordingError(
+                    f'{self.source or "the recording"} has {name} of shape {value.shape}, '
+                    f'not {shape}: record every joint at every stamp'
+                )
+
+    @property
+    def duration(self) -> float:
+        """Time from the first to the last sample [s]."""
+        return float(self.time[-1] - self.time[0]) if self.time.size else 0.0
+
+    def select(self, joints: tuple[str, ...]) -> Recording:
+        """
+        Return the recording of these joints, in this order.
+
+        Raises
+        ------
+        UnknownNameError : a joint that was not recorded
+
+        """
+        if joints == self.joints:
+            return self
+        for joint in joints:
+            if joint not in self.joints:
+                raise UnknownNameError('joint of the recording', joint, self.joints)
+        index = [self.joints.index(joint) for joint in joints]
+        reference = self.reference
+        if reference is not None:
+            columns: dict[str, Any] = {
+                name: None if value is None else value[:, index]
+                for name in ('q', 'dq', 'ddq', 'command')
+                for value in (getattr(reference, name),)
+            }
+            reference = dataclasses.replace(reference, **columns)
+        return dataclasses.replace(
+            self,
+            joints=joints,
+            position=self.position[:, index],
+            velocity=None if self.velocity is None else self.velocity[:, index],
+            effort=self.effort[:, index],
+            reference=reference,
+        )
+
+    def between(self, start: float, stop: float) -> Recording:
+        """Return the samples with `start <= t < stop` [s, the recording's clock]."""
+        rows = (self.time >= start) & (self.time < stop)
+        reference = self.reference
+        if reference is not None:
+            kept = (reference.time >= start) & (reference.time < stop)
+            reference = Reference(
+                reference.time[kept],
+                reference.q[kept],
+                reference.dq[kept],
+                reference.ddq[kept],
+                None if reference.command is None else reference.command[kept],
+            )
+        phases = tuple(p for p in self.phases if p.stop > start and p.start < stop)
+        return dataclasses.replace(
+            self,
+            time=self.time[rows],
+            position=self.position[rows],
+            velocity=None if self.velocity is None else self.velocity[rows],
+            effort=self.effort[rows],
+            reference=reference,
+            phases=phases,
+        )
+
+    def phase(self, name: str) -> Recording:
+        """
+        Return the samples of a phase.
+
+        Raises
+        ------
+        UnknownNameError : the recording has no such phase
+
+        """
+        for phase in self.phases:
+            if phase.name == name:
+                return self.between(phase.start, phase.stop)
+        raise UnknownNameError('phase', name, tuple(phase.name for phase in self.phases))
+
+
+def _freeze(instance: object, fields: tuple[str, ...]) -> None:
+    for field in fields:
+        value = getattr(instance, field)
+        if value is not None:
+            object.__setattr__(instance, field, frozen(np.asarray(value)))

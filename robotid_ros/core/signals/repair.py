@@ -1,0 +1,94 @@
+"""From a recording as it came to uniform samples, with a report of what was repaired."""
+
+import numpy as np
+import numpy.typing as npt
+from scipy.interpolate import Akima1DInterpolator
+
+from ...exceptions import RecordingError
+from ..model.parameters import Array
+from .clock import evenly_spaced
+from .faults import unwrapped, usable
+from .recording import Recording
+from .samples import SignalSettings
+
+SHORTEST = 100  # samples
+# Stamps that lie closer to a uniform grid than this share of a sample need no interpolation.
+JITTER = 1e-3
+# What is left of a gap on the grid [s], and how many gaps are told one by one.
+LONGEST, TOLD = 1.0, 3
+
+
+def uniform(
+    recording: Recording, settings: SignalSettings
+) -> tuple[Recording, float, npt.NDArray[np.bool_], list[str]]:
+    """
+    Bring a recording onto a uniform time grid.
+
+    Returns
+    -------
+    The recording, its rate [Hz], (N,) whether a sample lies between measured ones that are closer
+    than `max_gap`, and what was repaired, in words.
+
+    Raises
+    ------
+    RecordingError : too short, too many missing values, or stamps that jump back
+
+    """
+    kept, notes = usable(recording, settings.max_gap)
+    notes = [*recording.notes, *notes]
+    if kept.sum() < SHORTEST:
+        raise RecordingError(
+            f'{recording.source or "the recording"} has {int(kept.sum())} usable samples: record '
+            f'at least {SHORTEST}'
+        )
+    time, effort = recording.time[kept], recording.effort[kept]
+    position, jumps = unwrapped(recording.position[kept], recording.joints)
+    usual = _step(time)
+    time, jitter = evenly_spaced(time, position, usual)
+    step = usual if settings.rate == 0.0 else 1.0 / settings.rate
+    longest = max(settings.max_gap, 1.5 * max(step, usual))
+    notes += [*jumps, *([jitter] if jitter else []), *_gaps(time, longest, usual)]
+    steps = np.diff(time)
+    # Of a long gap little is kept: it would only fill memory.
+    short = np.concatenate([[0.0], np.cumsum(np.minimum(steps, max(LONGEST, longest)))]) + time[0]
+    grid = time[0] + step * np.arange(int(np.floor((short[-1] - short[0]) / step + 0.5)) + 1)
+    covered = np.ones(grid.size, dtype=bool)
+    for gap in np.flatnonzero(steps > longest):
+        inside = slice(
+            np.searchsorted(grid, short[gap], 'right'), np.searchsorted(grid, short[gap + 1])
+        )
+        covered[inside] = False
+    if grid.size != time.size or np.abs(grid - short).max() >= JITTER * step:
+        # Smooth for the position, which is differentiated; without overshoot for the effort.
+        position = Akima1DInterpolator(short, position)(np.clip(grid, short[0], short[-1]))
+        effort = np.column_stack([np.interp(grid, short, column) for column in effort.T])
+    whole = short[-1] == time[-1]
+    at = grid if whole else np.interp(grid, short, time)
+    result = Recording(recording.joints, at, position, effort, source=recording.source)
+    return result, 1.0 / step, covered, notes
+
+
+def _step(time: Array) -> float:
+    """Return the time between neighbours: the mean, as stamps since 1970 resolve 0.2 µs only."""
+    steps = np.diff(time)
+    usual = np.median(steps)
+    return float(np.mean(steps[np.abs(steps - usual) <= 0.5 * usual]))
+
+
+def _gaps(time: Array, longest: float, usual: float) -> list[str]:
+    """Tell of gaps that are left out and of samples that are missing between others."""
+    steps = np.diff(time)
+    gaps = np.flatnonzero(steps > longest)
+    if gaps.size > TOLD:
+        notes = [
+            f'nothing was recorded for {steps[gaps].sum():.2f} s in {gaps.size} gaps: left out'
+        ]
+    else:
+        notes = [
+            f'nothing was recorded for {steps[gap]:.2f} s at {time[gap]:.2f} s: left out'
+            for gap in gaps
+        ]
+    missing = int(np.sum(np.round(steps[steps <= longest] / usual) - 1.0))
+    if missing > 0:
+        notes.append(f'{missing} of {time.size + missing} samples are missing: interpolated')
+    return notes

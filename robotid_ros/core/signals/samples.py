@@ -1,0 +1,99 @@
+"""Signals that an identification can use: uniform, filtered, differentiated."""
+
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+
+from ...settings import setting
+from ..model.parameters import Array, frozen
+
+
+@dataclasses.dataclass(frozen=True)
+class SignalSettings:
+    """How a recording becomes samples; zero means: chosen from the data."""
+
+    cutoff: float = setting(
+        0.0,
+        'cut-off of the zero-phase Butterworth filter of the positions; 0: from the motion',
+        unit='Hz',
+        minimum=0.0,
+    )
+    order: int = setting(4, 'order of the Butterworth filter', minimum=1, maximum=10)
+    decimation: int = setting(
+        0,
+        'keep one sample in so many, after low-pass filtering W and Y; 0: from the cut-off',
+        minimum=0,
+    )
+    rate: float = setting(
+        0.0, "rate of the uniform samples; 0: the recording's own", unit='Hz', minimum=0.0
+    )
+    max_gap: float = setting(
+        0.05,
+        'longest gap between samples that is bridged; longer ones are left out',
+        unit='s',
+        minimum=0.0,
+    )
+    standstill: float = setting(
+        0.02,
+        'rows of a joint slower than this are left out: their friction has no sign',
+        unit='rad/s',
+        minimum=0.0,
+    )
+    guard: float = setting(
+        2.0,
+        'rows this near to standstill, in rows that are kept, are left out with it: the filters '
+        'of the decimation mix them',
+        minimum=0.0,
+        maximum=10.0,
+    )
+    averaging: bool = setting(
+        False, 'average the periods of a periodic excitation before anything else'
+    )
+    time_offset: bool = setting(True, 'estimate and remove the delay between position and effort')
+
+
+@dataclasses.dataclass(frozen=True)
+class Samples:
+    """
+    Uniform samples, joint side, SI, at full rate; decimation happens with W and Y together.
+
+    Attributes
+    ----------
+    joints : names, in the order of the columns: the robot's
+    time : (N,) [s], uniform except where a gap was left out
+    q, dq, ddq : (N, n) filtered position and its derivatives
+    tau : (N, n) torque or force, unfiltered
+    rate : [Hz]
+    valid : (N, n) rows that may be used, False at standstill, at edges and in gaps
+    noise : (n,) standard deviation of the torque noise from period averaging, or None
+    decimation : keep one row in so many when W and Y are stacked
+    periodic : the samples are whole periods, so that filters may wrap around
+    notes : what was repaired or looks wrong, in words
+    cutoff : of the filter of the positions [Hz]
+
+    """
+
+    joints: tuple[str, ...]
+    time: Array
+    q: Array
+    dq: Array
+    ddq: Array
+    tau: Array
+    rate: float
+    valid: npt.NDArray[np.bool_]
+    noise: Array | None = None
+    decimation: int = 1
+    periodic: bool = False
+    notes: tuple[str, ...] = ()
+    cutoff: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ('time', 'q', 'dq', 'ddq', 'tau', 'noise'):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, frozen(value))
+        if self.valid.flags.writeable:
+            valid = self.valid.copy()
+            valid.flags.writeable = False
+            object.__setattr__(self, 'valid', valid)

@@ -1,0 +1,128 @@
+"""
+Errors that a user can meet: one sentence each, with the remedy.
+
+Every error derives from `RobotIdError`, carries its evidence as attributes, and also inherits the
+built-in that it refines, so that generic code keeps working.
+"""
+
+
+class RobotIdError(Exception):
+    """
+    Base of every error that the package raises on purpose.
+
+    Command line and nodes print its text and stop; anything else is a bug.
+    """
+
+
+class ConfigurationError(RobotIdError, ValueError):
+    """A configuration has an unknown key, a wrong type or an impossible value."""
+
+
+class ModelError(RobotIdError, ValueError):
+    """A robot description cannot be turned into a dynamic model."""
+
+
+class UnknownNameError(RobotIdError, KeyError):
+    """
+    A name is not among the ones that exist; the text lists them.
+
+    Parameters
+    ----------
+    kind : what was looked up, for example 'joint'
+    name : the name that was asked for
+    valid : the names that exist
+
+    """
+
+    def __init__(self, kind: str, name: str, valid: tuple[str, ...]):
+        self.kind, self.name, self.valid = kind, name, tuple(valid)
+        super().__init__(f"unknown {kind} '{name}': use one of {', '.join(self.valid) or 'none'}")
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class RecordingError(RobotIdError, ValueError):
+    """A recording is missing, damaged or does not hold what an identification needs."""
+
+
+class StandstillError(RecordingError):
+    """No joint moves in a recording, or in a piece of one."""
+
+
+class FileError(RobotIdError, OSError):
+    """A file cannot be read or written."""
+
+
+class TrajectoryError(RobotIdError, ValueError):
+    """A trajectory cannot be designed, read or run."""
+
+
+class LimitError(TrajectoryError):
+    """
+    A trajectory leaves a limit.
+
+    Parameters
+    ----------
+    joint : joint name
+    quantity : 'position', 'velocity', 'acceleration', 'jerk' or 'effort'
+    time : when, from the trajectory's start [s]
+    value, limit : the value reached and the limit [SI units of the joint]
+
+    """
+
+    def __init__(self, joint: str, quantity: str, time: float, value: float, limit: float):
+        self.joint, self.quantity, self.time = joint, quantity, time
+        self.value, self.limit = value, limit
+        super().__init__(
+            f'{quantity} of {joint} is {value:.4g} at {time:.3f} s, beyond its limit of '
+            f'{limit:.4g} by {abs(value - limit):.3g}: lower the amplitude or design again'
+        )
+
+
+class CollisionError(TrajectoryError):
+    """A trajectory brings two bodies closer than allowed."""
+
+
+class RankDeficientError(RobotIdError, ArithmeticError):
+    """
+    The data cannot tell some columns apart.
+
+    Parameters
+    ----------
+    names : columns of the observation matrix that are involved
+    singular_values : of the (scaled) observation matrix, descending
+
+    """
+
+    def __init__(self, names: tuple[str, ...], singular_values: tuple[float, ...]):
+        self.names, self.singular_values = tuple(names), tuple(singular_values)
+        super().__init__(
+            f'the motion does not excite {", ".join(self.names)}: '
+            'run a richer trajectory or take these parameters out of the model'
+        )
+
+
+class DivergenceError(RobotIdError, ArithmeticError):
+    """
+    An iteration does not converge; the last good estimate is kept.
+
+    Parameters
+    ----------
+    message : what happened and the remedy, one sentence
+    iteration : number of the iteration that failed, from 1
+    estimate : the last good one, or None
+
+    """
+
+    def __init__(self, message: str, iteration: int, estimate: object = None):
+        self.iteration, self.estimate = iteration, estimate
+        super().__init__(message)
+
+
+class ControllerError(RobotIdError, RuntimeError):
+    """A controller is missing, is not what the session needs, or refused a request."""
+
+
+class RobotStateError(RobotIdError, RuntimeError):
+    """The running robot left what is safe: stale, NaN, out of limits or off its reference."""

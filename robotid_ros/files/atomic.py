@@ -1,0 +1,110 @@
+"""Files that are either whole or absent: written beside their place, then renamed into it."""
+
+from collections.abc import Iterator
+import contextlib
+import os
+from pathlib import Path
+import tempfile
+
+from ..exceptions import FileError
+
+
+def write_text(path: str | Path, text: str, *, overwrite: bool = True) -> Path:
+    """Write `text` as UTF-8; see `write_bytes`."""
+    return write_bytes(path, text.encode(), overwrite=overwrite)
+
+
+def write_bytes(path: str | Path, data: bytes, *, overwrite: bool = True) -> Path:
+    """
+    Write a file whole or not at all, also when the disk fills up or the process dies.
+
+    Missing folders are made. The permissions of a file that is replaced are kept.
+
+    Parameters
+    ----------
+    path : where to
+    data : the whole content
+    overwrite : False refuses to replace an existing file
+
+    Returns
+    -------
+    The path.
+
+    Raises
+    ------
+    FileError : the file exists and may not be replaced, the disk is full, no permission
+
+    """
+    path = Path(path)
+    with explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f'.{path.name}.', dir=path.parent)
+        try:
+            with os.fdopen(handle, 'wb') as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.chmod(name, _mode(path))
+            _publish(name, path, overwrite)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name)
+        _sync_folder(path.parent)
+    return path
+
+
+@contextlib.contextmanager
+def explained(path: str | Path) -> Iterator[None]:
+    """Turn an `OSError` on `path` into a `FileError` of one sentence."""
+    try:
+        yield
+    except FileError:
+        raise
+    except FileExistsError as error:
+        raise FileError(f"'{path}' exists already: choose another name or remove it") from error
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise FileError(f"cannot access '{path}': {reason}") from error
+
+
+def read_text(path: str | Path) -> str:
+    """
+    Read a text file.
+
+    Raises
+    ------
+    FileError : it is missing, not readable or not UTF-8
+
+    """
+    with explained(path):
+        data = Path(path).read_bytes()
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise FileError(f"'{path}' is not a text file: give the right file") from error
+
+
+def _mode(path: Path) -> int:
+    """Permissions of the file that is replaced, else what the umask leaves."""
+    with contextlib.suppress(FileNotFoundError):
+        return path.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _publish(name: str, path: Path, overwrite: bool) -> None:
+    if overwrite:
+        os.replace(name, path)
+    else:
+        os.link(name, path)  # fails when the name is taken, where a rename would replace
+
+
+def _sync_folder(folder: Path) -> None:
+    # Some network file systems cannot sync a folder; the file itself is on disk by now.
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

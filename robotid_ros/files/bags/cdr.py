@@ -1,0 +1,197 @@
+"""
+Bulk decoding of serialized messages: thousands of equal layout in one stroke.
+
+Messages of one topic are nearly always laid out alike (same joints, same lengths). The first one
+is walked field by field, which says where its numbers are; all others whose strings and lengths
+agree byte for byte are then read as one matrix.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+import struct
+from typing import Any
+
+import numpy as np
+
+from ...exceptions import RecordingError
+
+# Beyond this many layouts on one topic the messages are not of one source any more.
+MAX_LAYOUTS = 1000
+_SIZES = {'bool': 1, 'byte': 1, 'char': 1, 'int8': 1, 'uint8': 1, 'int16': 2, 'uint16': 2}
+_SIZES |= {'int32': 4, 'uint32': 4, 'float32': 4, 'int64': 8, 'uint64': 8, 'float64': 8}
+_KINDS = {'bool': 'u1', 'byte': 'u1', 'char': 'u1', 'float32': 'f4', 'float64': 'f8'}
+_BASE, _NAME, _ARRAY = 1, 2, 3
+_HEADER = 4  # encapsulation: alignment counts from its end
+
+
+@dataclass
+class Layout:
+    """
+    Where the fields of one message lie.
+
+    Parameters
+    ----------
+    numbers : {field path: (offset [bytes], numpy type, count)}
+    texts : {field path: strings}, equal in all messages of the layout
+    mask : (length,) True where a byte is part of a string or of a length
+    sample : the message that was walked
+
+    """
+
+    sample: bytes
+    mask: np.ndarray
+    numbers: dict[str, tuple[int, str, int]] = field(default_factory=dict)
+    texts: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def matches(self, payloads: np.ndarray) -> np.ndarray:
+        """Which rows of (M, length) payloads have this layout."""
+        fixed = np.frombuffer(self.sample, np.uint8)[self.mask]
+        return np.asarray((payloads[:, self.mask] == fixed).all(axis=1))
+
+    def column(self, payloads: np.ndarray, path: str) -> np.ndarray:
+        """Numbers of one field, (M, count), of payloads that match."""
+        offset, kind, count = self.numbers.get(path, (0, '<f8', 0))
+        width = count * np.dtype(kind).itemsize
+        block = np.ascontiguousarray(payloads[:, offset : offset + width])
+        return block.view(kind).reshape(len(payloads), count)
+
+
+class Decoder:
+    """
+    Groups the messages of one topic by layout.
+
+    Parameters
+    ----------
+    typestore : rosbags' typestore that knows the type
+    message_type : for example 'sensor_msgs/msg/JointState'
+
+    """
+
+    def __init__(self, typestore: Any, message_type: str):
+        self.typestore, self.message_type = typestore, message_type
+        self.layouts: list[Layout] = []
+
+    def groups(self, payloads: Sequence[bytes]) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        """
+        Split messages into groups of equal layout.
+
+        Yields
+        ------
+        number of the layout in `layouts`, (M, length) bytes, (M,) positions in `payloads`
+
+        Raises
+        ------
+        RecordingError : a message does not follow its type, or every message differs
+
+        """
+        lengths = np.fromiter(map(len, payloads), int, len(payloads))
+        for length in np.unique(lengths):
+            rows = np.flatnonzero(lengths == length)
+            joined = b''.join(payloads[int(row)] for row in rows)
+            yield from self._split(np.frombuffer(joined, np.uint8).reshape(-1, length), rows)
+
+    def _split(
+        self, matrix: np.ndarray, rows: np.ndarray
+    ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        for number, layout in enumerate(self.layouts):
+            if not len(rows):
+                return
+            if len(layout.sample) == matrix.shape[1]:
+                same = layout.matches(matrix)
+                if same.any():
+                    yield number, matrix[same], rows[same]
+                    matrix, rows = matrix[~same], rows[~same]
+        while len(rows):
+            self.layouts.append(self._walk(matrix[0].tobytes()))
+            same = self.layouts[-1].matches(matrix)
+            yield len(self.layouts) - 1, matrix[same], rows[same]
+            matrix, rows = matrix[~same], rows[~same]
+
+    def _walk(self, payload: bytes) -> Layout:
+        if len(self.layouts) >= MAX_LAYOUTS:
+            raise RecordingError(
+                f'more than {MAX_LAYOUTS} different layouts of {self.message_type} on one topic: '
+                'record one publisher with constant joint names and frame_id'
+            )
+        walker = _Walker(self.typestore, payload)
+        try:
+            walker.message(self.message_type, '')
+        except (struct.error, IndexError, UnicodeDecodeError, KeyError) as error:
+            raise RecordingError(
+                f'a message of {self.message_type} is damaged ({error}): record again, or cut the '
+                'damaged part off with --from and --to'
+            ) from error
+        return walker.layout
+
+
+class _Walker:
+    """Walks one message along its type's fields."""
+
+    def __init__(self, typestore: Any, payload: bytes):
+        self.fields, self.payload, self.position = typestore.fielddefs, payload, _HEADER
+        self.order = '<' if payload[1] & 1 else '>'
+        self.layout = Layout(payload, np.zeros(len(payload), bool))
+        self.layout.mask[:2] = True
+
+    def message(self, message_type: str, prefix: str) -> None:
+        for name, description in self.fields[message_type][1]:
+            self.field(description, f'{prefix}{name}')
+
+    def field(self, description: tuple[Any, Any], path: str) -> None:
+        node, detail = int(description[0]), description[1]
+        if node == _NAME:
+            self.message(detail, f'{path}.')
+        elif node == _BASE:
+            self.items(description, 1, path)
+        else:
+            inner, size = detail
+            self.items(inner, size if node == _ARRAY else self.length(), path)
+
+    def items(self, description: tuple[Any, Any], count: int, path: str) -> None:
+        if int(description[0]) != _BASE:
+            for index in range(count):
+                self.field(description, f'{path}.{index}')
+        elif description[1][0] == 'string':
+            self.layout.texts[path] = tuple(self.text() for _ in range(count))
+        elif count:
+            kind = description[1][0]
+            size = _SIZES[kind]
+            start = self.advance(size, size * count)
+            name = _KINDS.get(kind) or f'{kind[0]}{size}'
+            self.layout.numbers[path] = (start, self.order + name, count)
+
+    def text(self) -> str:
+        length = self.length()
+        start = self.advance(1, length)
+        self.layout.mask[start : self.position] = True
+        return self.payload[start : self.position - 1].decode()
+
+    def length(self) -> int:
+        start = self.advance(4, 4)
+        self.layout.mask[start : start + 4] = True
+        return int(struct.unpack_from(self.order + 'I', self.payload, start)[0])
+
+    def advance(self, alignment: int, size: int) -> int:
+        start = self.position + (_HEADER - self.position) % alignment
+        if start + size > len(self.payload):
+            raise IndexError(f'it ends at byte {len(self.payload)} of {start + size}')
+        self.position = start + size
+        return start
+
+
+def stamps(layout: Layout, payloads: np.ndarray, path: str = 'header.stamp') -> np.ndarray:
+    """Return the times of messages, (M,) int64 [ns]."""
+    seconds = layout.column(payloads, f'{path}.sec')[:, 0].astype(np.int64)
+    return seconds * 1_000_000_000 + layout.column(payloads, f'{path}.nanosec')[:, 0]
+
+
+def batches(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    """Cut a stream into lists of at most `size` items."""
+    batch: list[Any] = []
+    for item in items:
+        batch.append(item)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

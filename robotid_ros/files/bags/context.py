@@ -1,0 +1,175 @@
+"""What a recording holds beside joint states: phases, controller, reference, robot."""
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import numpy as np
+
+from ...core.signals.recording import Controller, Phase, Reference
+from ...exceptions import RecordingError
+from .cdr import batches, Decoder, Layout, stamps
+from .definitions import CONTROLLER_STATE, STATUS, STRING
+from .joint_states import BATCH
+from .session import DESCRIPTION_TOPIC, parse_session, Session, SESSION_TOPIC, STATE_TOPIC
+from .storage import Bag
+
+Clock = Callable[[np.ndarray], np.ndarray]
+
+
+def _topic(bag: Bag, message_type: str, name: str) -> str | None:
+    """Topic of this name, in any namespace; the shortest one when there are several."""
+    found = [t for t, count in bag.topics(message_type).items() if count and t.endswith(name)]
+    found = [t for t in found if not t.endswith(f'identification{name}')]
+    return min(found, key=len, default=None)
+
+
+def last_text(bag: Bag, name: str) -> str | None:
+    """Last std_msgs/String on a topic; None when there is none."""
+    topic = _topic(bag, STRING, name)
+    text = None
+    if topic is not None:
+        for _, message in bag.decoded(topic):
+            text = message.data
+    return text
+
+
+def session(bag: Bag) -> Session:
+    """Session snapshot; an empty one when it was not recorded."""
+    text = last_text(bag, SESSION_TOPIC)
+    return Session() if text is None else parse_session(text, str(bag.path))
+
+
+def description(bag: Bag) -> str | None:
+    """URDF of the robot, when it was recorded."""
+    return last_text(bag, DESCRIPTION_TOPIC)
+
+
+def phases(
+    bag: Bag, to_stamp: Clock, origin: int, end: float, by_reception: bool = False
+) -> tuple[Phase, ...]:
+    """
+    Parts of the session, on the recording's clock.
+
+    Parameters
+    ----------
+    bag : the recording
+    to_stamp : turns times of reception into stamps [ns]
+    origin : stamp of the recording's time zero [ns]
+    end : last time of the recording [s]
+    by_reception : leave the stamps in the messages aside: their clock was set meanwhile
+
+    """
+    topic = _topic(bag, STATUS, STATE_TOPIC)
+    changes: list[tuple[str, float]] = []
+    for received, message in bag.decoded(topic) if topic else ():
+        values = {item.key: item.value for item in message.values}
+        name = values.get('state') or message.name.split(' ')[-1]
+        if not changes or changes[-1][0] != name:
+            stamp = None if by_reception else _nanoseconds(values.get('stamp'))
+            if stamp is None:
+                stamp = int(to_stamp(np.array([received], np.int64))[0])
+            changes.append((name, (stamp - origin) * 1e-9))
+    stops = [start for _, start in changes[1:]] + [max(end, changes[-1][1])] if changes else []
+    return tuple(
+        Phase(name, start, stop) for (name, start), stop in zip(changes, stops, strict=True)
+    )
+
+
+def _nanoseconds(text: str | None) -> int | None:
+    try:
+        return None if not text else int(Decimal(text) * 10**9)
+    except (InvalidOperation, ValueError, OverflowError):
+        return None
+
+
+def controller(content: Mapping[str, Any], path: str) -> Controller | None:
+    """Build the controller of a session's snapshot."""
+    if not content:
+        return None
+    try:
+        gains = content.get('gains') or {}
+        return Controller(
+            name=str(content['name']),
+            type=str(content.get('type', '')),
+            rate=float(content.get('rate', 0.0)),
+            joints=tuple(map(str, content['joints'])),
+            command_interfaces=tuple(map(str, content.get('command_interfaces', ()))),
+            gains={str(j): {str(k): float(v) for k, v in g.items()} for j, g in gains.items()},
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RecordingError(
+            f"the session in '{path}' describes its controller wrongly ({error!r}): record again"
+        ) from error
+
+
+def changed_gains(session: Session) -> tuple[str, ...]:
+    """Say which gains were others after the recording than before it."""
+    before, after = session.controller.get('gains') or {}, session.values.get('gains_after') or {}
+    if not (isinstance(before, Mapping) and isinstance(after, Mapping)) or not after:
+        return ()
+    joints = [joint for joint in before if before[joint] != after.get(joint)]
+    if not joints:
+        return ()
+    return (
+        f'the gains of {", ".join(joints)} were changed during the recording: DIDIM takes those '
+        'from before it, record again with gains that stay',
+    )
+
+
+def reference(bag: Bag, joints: tuple[str, ...], name: str, origin: int) -> Reference | None:
+    """
+    Read what the controller followed and commanded, columns in the order of `joints`.
+
+    Parameters
+    ----------
+    bag : the recording
+    joints : the recording's
+    name : of the controller to prefer when several were recorded, '' for any
+    origin : stamp of the recording's time zero [ns]
+
+    """
+    topics = {t: c for t, c in bag.topics(CONTROLLER_STATE).items() if c}
+    if CONTROLLER_STATE not in bag.typestore.fielddefs:
+        return None
+    ranked = sorted(topics, key=lambda t: (f'/{name}/' in t, topics[t]), reverse=True)
+    for topic in ranked:
+        found = _reference(bag, topic, joints, origin)
+        if found is not None:
+            return found
+    return None
+
+
+def _reference(bag: Bag, topic: str, joints: tuple[str, ...], origin: int) -> Reference | None:
+    decoder = Decoder(bag.typestore, CONTROLLER_STATE)
+    order, parts = [], []
+    count = 0
+    for batch in batches(bag.messages(topic), BATCH):
+        for number, payloads, rows in decoder.groups([data for _, _, data in batch]):
+            layout = decoder.layouts[number]
+            if set(joints) <= set(layout.texts.get('joint_names', ())):
+                order.append(rows + count)
+                parts.append(_columns(layout, payloads, joints))
+        count += len(batch)
+    if not parts:
+        return None
+    sequence = np.argsort(np.concatenate(order), kind='stable')
+    stamp, q, dq, ddq, command = (np.concatenate(c)[sequence] for c in zip(*parts, strict=True))
+    known = bool(np.isfinite(command).any())
+    return Reference((stamp - origin) * 1e-9, q, dq, ddq, command if known else None)
+
+
+def _columns(layout: Layout, payloads: np.ndarray, joints: tuple[str, ...]) -> tuple[Any, ...]:
+    names = layout.texts['joint_names']
+    index = [names.index(joint) for joint in joints]
+
+    def column(path: str) -> np.ndarray:
+        values = layout.column(payloads, path)
+        if values.shape[1] != len(names):
+            return np.full((len(payloads), len(joints)), np.nan)
+        return values[:, index]
+
+    commands = (f'output.{kind}' for kind in ('effort', 'velocities', 'positions'))
+    command = next((c for c in commands if layout.numbers.get(c)), 'output.effort')
+    kinematics = (column(f'reference.{k}') for k in ('positions', 'velocities', 'accelerations'))
+    return (stamps(layout, payloads), *kinematics, column(command))

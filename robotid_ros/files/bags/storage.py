@@ -1,0 +1,185 @@
+"""Opening recordings of every kind: rosbag2 folders, bare files, unfinished ones."""
+
+from collections.abc import Iterator
+import contextlib
+from pathlib import Path
+import re
+from typing import Any
+
+from rosbags.rosbag2 import Reader
+from zstandard import ZstdDecompressor
+
+from ...exceptions import RecordingError
+from .definitions import typestore_of
+from .recovery import is_finished, is_mcap, RecoveringReader
+
+_SQLITE = b'SQLite format 3\0'
+_ZSTD = b'\x28\xb5\x2f\xfd'
+
+
+class Bag:
+    """
+    An open recording.
+
+    Attributes
+    ----------
+    path : where it is
+    connections : topics with type, definition and count, as rosbags describes them
+    notes : what was unusual about opening it, in words
+
+    """
+
+    def __init__(self, path: Path, readers: list[Any], notes: list[str]):
+        self.path, self.notes = path, tuple(notes)
+        self._readers = readers
+        self.connections = [c for reader in readers for c in reader.connections]
+        self.typestore = typestore_of(self.connections)
+
+    def topics(self, message_type: str) -> dict[str, int]:
+        """Topics of one type and how many messages each has."""
+        counts: dict[str, int] = {}
+        for connection in self.connections:
+            if connection.msgtype == message_type:
+                counts[connection.topic] = counts.get(connection.topic, 0) + connection.msgcount
+        return counts
+
+    def messages(self, *topics: str) -> Iterator[tuple[str, int, bytes]]:
+        """
+        Yield topic, time of reception [ns] and serialized message of these topics (none: all).
+
+        Raises
+        ------
+        RecordingError : the file is damaged
+
+        """
+        for reader in self._readers:
+            chosen = [c for c in reader.connections if not topics or c.topic in topics]
+            if chosen:
+                with _explained(self.path):
+                    for connection, time, data in reader.messages(chosen):
+                        yield connection.topic, time, _plain(bytes(data))
+
+    def decoded(self, topic: str) -> Iterator[tuple[int, Any]]:
+        """Yield time of reception [ns] and message of one topic."""
+        kinds = {c.topic: c.msgtype for c in self.connections}
+        for _, time, data in self.messages(topic):
+            with _explained(self.path):
+                message = self.typestore.deserialize_cdr(data, kinds[topic])
+            yield time, message
+
+
+def _plain(data: bytes) -> bytes:
+    """Undo the compression of one message; without metadata.yaml nothing else tells of it."""
+    return (
+        bytes(ZstdDecompressor().decompressobj().decompress(data))
+        if data.startswith(_ZSTD)
+        else data
+    )
+
+
+@contextlib.contextmanager
+def open_bag(path: str | Path) -> Iterator[Bag]:
+    """
+    Open a recording for reading.
+
+    Raises
+    ------
+    RecordingError : it is missing, empty, damaged or of an unknown kind
+
+    """
+    path = Path(path)
+    notes: list[str] = []
+    readers = [_reader(part, notes) for part in _parts(path, notes)]
+    with contextlib.ExitStack() as stack:
+        for reader in readers:
+            with _explained(path):
+                reader.open()
+            stack.callback(_close, reader)
+        bag = Bag(path, readers, notes)
+        if not any(connection.msgcount for connection in bag.connections):
+            raise RecordingError(f"'{path}' holds no messages: record again")
+        yield bag
+
+
+def _parts(path: Path, notes: list[str]) -> list[Path]:
+    """Find what to open: the folder itself when it has metadata, else its files in order."""
+    if not path.exists():
+        raise RecordingError(f"there is no recording at '{path}': give a rosbag2 folder or file")
+    if not path.is_dir():
+        return [path]
+    files = [f for f in sorted(path.iterdir(), key=_natural) if f.suffix in ('.mcap', '.db3')]
+    if (path / 'metadata.yaml').exists() and all(_finished(f) for f in files):
+        return [path]
+    packed = sorted(f.name for f in path.iterdir() if f.suffix == '.zstd')
+    if packed and not files:
+        raise RecordingError(
+            f"'{path}' is compressed and lacks metadata.yaml: run zstd -d {packed[0]} in it"
+        )
+    if not files:
+        raise RecordingError(f"'{path}' holds no recording (.mcap or .db3): give another folder")
+    if not (path / 'metadata.yaml').exists():
+        notes.append('metadata.yaml is missing: read from the data files themselves')
+    return files
+
+
+def _finished(path: Path) -> bool:
+    return path.suffix != '.mcap' or (is_mcap(path) and is_finished(path))
+
+
+def _natural(path: Path) -> list[Any]:
+    """Sort key that puts part 2 before part 10."""
+    return [int(x) if x.isdigit() else x for x in re.split(r'(\d+)', path.name)]
+
+
+def _reader(path: Path, notes: list[str]) -> Any:
+    if path.is_dir():
+        return Reader(path)
+    with _explained(path), path.open('rb') as stream:
+        start = stream.read(16)
+    if not start:
+        raise RecordingError(f"'{path}' is empty: the recorder died at once; record again")
+    if start.startswith(_SQLITE):
+        wal = path.with_name(f'{path.name}-wal')
+        if wal.exists() and wal.stat().st_size:
+            notes.append(f"'{wal.name}' was not merged: run sqlite3 {path.name} .dump to do so")
+        return _named(path, '.db3')
+    if start.startswith(_ZSTD):
+        raise RecordingError(
+            f"'{path}' is compressed: give its folder with metadata.yaml, or run zstd -d on it"
+        )
+    if start.startswith(b'#ROSBAG'):
+        raise RecordingError(f"'{path}' is a ROS 1 bag: convert it with rosbags-convert")
+    if not is_mcap(path):
+        raise RecordingError(f"'{path}' is neither MCAP nor SQLite: give a rosbag2 recording")
+    if is_finished(path):
+        return _named(path, '.mcap')
+    notes.append('the recording was cut short: read up to its last whole message')
+    return RecoveringReader(path)
+
+
+def _named(path: Path, suffix: str) -> Reader:
+    if path.suffix != suffix:
+        raise RecordingError(f"'{path}' is a {suffix} file by another name: rename it")
+    return Reader(path)
+
+
+def _close(reader: Any) -> None:
+    with contextlib.suppress(Exception):
+        reader.close()
+
+
+@contextlib.contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Turn whatever a parser says about damaged bytes into one sentence."""
+    try:
+        yield
+    except RecordingError:
+        raise
+    except PermissionError as error:
+        raise RecordingError(f"'{path}' cannot be read: permission denied") from error
+    except Exception as error:
+        reason = str(error).rstrip('.') or type(error).__name__
+        raise RecordingError(
+            f"'{path}' is damaged ({reason}): copy it again from the robot, or repair it with "
+            "'robotid inspect --repair'"
+        ) from error

@@ -1,0 +1,233 @@
+"""What is in a recording, how good it is, and what it can be used for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ...core.signals.recording import Phase
+from . import context
+from .checks import check, measured
+from .definitions import CONTROLLER_STATE
+from .joint_states import find_topic, JointStates, sources
+from .reading import steady
+from .session import Session
+from .storage import Bag, open_bag
+
+# An interval this much longer than the usual one has lost messages in it.
+GAP = 1.8
+STILL = 1e-3
+
+
+@dataclass(frozen=True)
+class TopicSummary:
+    """One topic: name, type, number of messages, mean rate [Hz] (0 below two messages)."""
+
+    name: str
+    type: str
+    count: int
+    rate: float
+
+
+@dataclass(frozen=True)
+class Timing:
+    """
+    Stamps of the joint states.
+
+    Attributes
+    ----------
+    rate : usual rate, from the median interval [Hz]
+    jitter : standard deviation of the intervals without gaps [s]
+    gaps, lost : intervals with messages missing, and how many are missing
+    longest_gap, longest_at : longest interval and when it begins [s]
+    repeated, backward : stamps equal to the one before, or earlier
+
+    """
+
+    rate: float
+    jitter: float
+    gaps: int
+    lost: int
+    longest_gap: float
+    longest_at: float
+    repeated: int
+    backward: int
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One joint: travel, and each quantity 'live', 'constant', '2 NaN' or 'absent'."""
+
+    joint: str
+    travel: float
+    position: str
+    velocity: str
+    effort: str
+
+
+@dataclass(frozen=True)
+class Use:
+    """Something a recording may serve for; `reason` says what is missing when it does not."""
+
+    purpose: str
+    possible: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class BagSummary:
+    """Everything `robotid inspect` shows."""
+
+    path: Path
+    duration: float
+    topics: tuple[TopicSummary, ...]
+    timing: Timing
+    channels: tuple[Channel, ...]
+    phases: tuple[Phase, ...]
+    session: Session
+    has_urdf: bool
+    uses: tuple[Use, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def usable(self) -> bool:
+        """Whether an identification can be made from it."""
+        return self.uses[0].possible
+
+
+def summarise(path: str | Path) -> BagSummary:
+    """
+    Look through a recording.
+
+    Raises
+    ------
+    RecordingError : missing, damaged, or without joint states
+
+    """
+    with open_bag(path) as bag:
+        tables = next(sources(bag, find_topic(bag)))
+        states = max(tables, key=lambda t: (t.has_effort, len(t.stamp)))
+        smooth = measured(tables)
+        remarks, refusal = check(smooth)
+        timing = _timing(states.stamp, steady(states)[0].stamp)
+        duration = float(np.ptp(smooth.stamp)) * 1e-9
+        session = context.session(bag)
+        lag = int(np.median(states.stamp - states.received))
+        origin = int(states.stamp[0])
+        phases = context.phases(bag, lambda t: t + lag, origin, duration)
+        channels = tuple(_channel(states, column) for column in range(len(states.joints)))
+        has_urdf = context.description(bag) is not None
+        return BagSummary(
+            path=Path(path),
+            duration=duration,
+            topics=_topics(bag, duration),
+            timing=timing,
+            channels=channels,
+            phases=phases,
+            session=session,
+            has_urdf=has_urdf,
+            uses=_uses(bag, channels, refusal, session, phases, has_urdf),
+            notes=tuple(dict.fromkeys((*bag.notes, *_remarks(timing, tables), *remarks))),
+        )
+
+
+def _topics(bag: Bag, duration: float) -> tuple[TopicSummary, ...]:
+    found: dict[str, tuple[str, int]] = {}
+    for c in bag.connections:
+        found[c.topic] = (c.msgtype, found.get(c.topic, ('', 0))[1] + c.msgcount)
+    return tuple(
+        TopicSummary(name, kind, count, (count - 1) / duration if duration and count > 1 else 0.0)
+        for name, (kind, count) in sorted(found.items())
+    )
+
+
+def _timing(raw: np.ndarray, stamp: np.ndarray) -> Timing:
+    """Count odd stamps as they came, everything else on one clock."""
+    repeated, backward = int((np.diff(raw) == 0).sum()), int((np.diff(raw) < 0).sum())
+    steps = np.diff(stamp) * 1e-9
+    forward = steps[steps > 0]
+    if not forward.size:
+        return Timing(0.0, 0.0, 0, 0, 0.0, 0.0, repeated, backward)
+    usual = float(np.median(forward))
+    gaps = steps > GAP * usual
+    longest = int(np.argmax(steps))
+    return Timing(
+        rate=1.0 / usual,
+        jitter=float(np.std(forward[forward <= GAP * usual])),
+        gaps=int(gaps.sum()),
+        lost=int((np.round(steps[gaps] / usual) - 1).sum()),
+        longest_gap=float(steps[longest]),
+        longest_at=float(stamp[longest] - stamp[0]) * 1e-9,
+        repeated=repeated,
+        backward=backward,
+    )
+
+
+def _channel(states: JointStates, column: int) -> Channel:
+    position = states.position[:, column]
+    known = position[np.isfinite(position)]
+    return Channel(
+        joint=states.joints[column],
+        travel=float(np.ptp(known)) if known.size else 0.0,
+        position=_life(position),
+        velocity=_life(states.velocity[:, column]),
+        effort=_life(states.effort[:, column]),
+    )
+
+
+def _life(values: np.ndarray) -> str:
+    known = values[np.isfinite(values)]
+    if not known.size:
+        return 'absent'
+    if known.size < values.size:
+        return f'{values.size - known.size} NaN'
+    return 'constant' if np.ptp(known) == 0.0 else 'live'
+
+
+def _remarks(timing: Timing, tables: Sequence[JointStates]) -> list[str]:
+    remarks = []
+    if len(tables) > 1:
+        sets = ', '.join(
+            f'[{" ".join(table.joints)}] {len(table.stamp)} times' for table in tables
+        )
+        remarks.append(f'joint states name different sets of joints: {sets}')
+    if timing.backward:
+        remarks.append(f'{timing.backward} stamps jump back: two publishers, or a clock was set')
+    if timing.repeated:
+        remarks.append(f'{timing.repeated} stamps repeat: the same state was published twice')
+    if timing.lost:
+        remarks.append(f'{timing.lost} messages are missing in {timing.gaps} gaps')
+    return remarks
+
+
+def _uses(
+    bag: Bag,
+    channels: tuple[Channel, ...],
+    refusal: str,
+    session: Session,
+    phases: tuple[Phase, ...],
+    has_urdf: bool,
+) -> tuple[Use, ...]:
+    moving = [c.joint for c in channels if c.travel > STILL]
+    alive = [c.joint for c in channels if c.effort not in ('absent', 'constant')]
+    efforts = [joint for joint in moving if joint in alive]
+    names = {phase.name for phase in phases}
+    states = any(bag.topics(CONTROLLER_STATE).values())
+    gains = bool(session.controller.get('gains'))
+    checks = (
+        (
+            'identification',
+            bool(efforts) and not refusal,
+            refusal or 'no joint that moves has a live effort',
+        ),
+        ('period averaging, mle', 'exciting' in session.trajectories, 'no excitation trajectory'),
+        ('validation', 'validating' in names, 'no validation phase: use --part'),
+        ('didim', states and gains, 'no controller state or gains'),
+        (
+            'self-contained',
+            has_urdf and bool(session.configuration),
+            'no robot description or configuration: give -c CONFIG',
+        ),
+    )
+    return tuple(Use(purpose, ok, '' if ok else reason) for purpose, ok, reason in checks)

@@ -1,0 +1,178 @@
+"""Writing a rosbag2 MCAP recording that survives the death of its process at any time."""
+
+import itertools
+from pathlib import Path
+import struct
+import time
+from types import TracebackType
+
+from ...exceptions import FileError, RecordingError
+from ..atomic import explained
+from .definitions import definition, STRING
+from .mcap_file import McapFile, qos_profile
+
+FLUSH_PERIOD = 0.2
+
+
+class BagWriter:
+    """
+    One recording: `<folder>/<name>/<name>.mcap` and, once closed, `metadata.yaml` beside it.
+
+    At least every `flush_period` of writing the open chunk goes to the operating system: a process
+    killed at any time loses at most that much, `read_recording` reads the rest, and `finalise`
+    adds index and metadata for other tools. An existing recording is never touched: a taken name
+    gets a number (`name_2`).
+
+    Parameters
+    ----------
+    folder : where recordings go; made when missing
+    name : of the recording, for example the robot's name and the date
+    flush_period : how much a kill may lose [s]; call `flush` from a timer too, for silent topics
+
+    Raises
+    ------
+    FileError : the folder cannot be written
+
+    """
+
+    def __init__(self, folder: str | Path, name: str, flush_period: float = FLUSH_PERIOD):
+        self.path = _new_folder(Path(folder), name)
+        self.flush_period = flush_period
+        self._file = McapFile(self.path / f'{self.path.name}.mcap')
+        self._channels: dict[str, int] = {}
+        self._sequence = itertools.count(1)
+        self._flushed = time.monotonic()
+        self._open = True
+        self._failed: FileError | None = None
+
+    def add_topic(self, topic: str, message_type: str, *, latched: bool = False) -> None:
+        """
+        Declare a topic before its first message; declaring it again changes nothing.
+
+        Parameters
+        ----------
+        topic : full name, with the leading slash
+        message_type : 'sensor_msgs/msg/JointState'
+        latched : its publisher is transient local: `ros2 bag play` will then publish it so
+
+        Raises
+        ------
+        RecordingError : the definition of the type is not installed
+
+        """
+        if topic not in self._channels:
+            self._check()
+            text, type_hash = definition(message_type)
+            metadata = {'offered_qos_profiles': qos_profile(latched), 'topic_type_hash': type_hash}
+            schema = ('ros2msg', text.encode())
+            self._channels[topic] = self._file.add_channel(topic, message_type, schema, metadata)
+
+    def write(self, topic: str, data: bytes, received: int, published: int | None = None) -> None:
+        """
+        Append one serialized message (CDR, as raw subscriptions deliver it).
+
+        Parameters
+        ----------
+        topic : a declared one
+        data : the serialized message
+        received, published : times [ns]
+
+        Raises
+        ------
+        FileError : the disk is full; what was written before stays readable
+
+        """
+        channel = self._channels.get(topic)
+        if channel is None:
+            raise RecordingError(f"'{topic}' was not declared: call add_topic first")
+        self._check()
+        published = received if published is None else published
+        self._guard(
+            self._file.write, channel, bytes(data), received, published, next(self._sequence)
+        )
+        if time.monotonic() - self._flushed > self.flush_period:
+            self.flush()
+
+    def write_text(self, topic: str, text: str, received: int) -> None:
+        """Append a std_msgs/String, for example the session's snapshot, and flush."""
+        self.add_topic(topic, STRING, latched=True)
+        self.write(topic, serialize_text(text), received)
+        self.flush()
+
+    def flush(self) -> None:
+        """Hand everything written so far to the operating system."""
+        self._check()
+        self._guard(self._file.flush)
+        self._flushed = time.monotonic()
+
+    def close(self) -> Path:
+        """
+        Write index and metadata; a second call does nothing.
+
+        After a full disk the file is only closed: it stays readable up to the failure.
+
+        Returns
+        -------
+        Path of the recording (its folder).
+
+        Raises
+        ------
+        FileError : the disk is full
+
+        """
+        if not self._open:
+            return self.path
+        self._open = False
+        if self._failed is not None:
+            self._file.abandon()
+            return self.path
+        self._guard(self._file.finish)
+        self._guard(self._file.write_metadata, self.path / 'metadata.yaml')
+        return self.path
+
+    def _check(self) -> None:
+        if self._failed is not None:
+            raise self._failed
+        if not self._open:
+            raise RecordingError(f"the recording '{self.path}' is closed: start another one")
+
+    def _guard(self, step, *arguments) -> None:  # type: ignore[no-untyped-def]
+        """Remember the first failure: a file that missed data must not look complete."""
+        try:
+            step(*arguments)
+        except FileError as error:
+            self._failed = error
+            raise
+
+    def __enter__(self) -> 'BagWriter':
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def serialize_text(text: str) -> bytes:
+    """Serialize a std_msgs/String (CDR, little endian)."""
+    data = text.encode() + b'\0'
+    return b'\0\1\0\0' + struct.pack('<I', len(data)) + data
+
+
+def _new_folder(folder: Path, name: str) -> Path:
+    """Make the first of `name`, `name_2`, `name_3`, … that does not exist."""
+    if not name or '/' in name or name.startswith('.'):
+        raise FileError(f"'{name}' cannot name a recording: use letters, digits, - and _")
+    with explained(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for number in itertools.count(1):
+            path = folder / (name if number == 1 else f'{name}_{number}')
+            try:
+                path.mkdir()
+            except FileExistsError:
+                continue
+            return path
+    raise AssertionError('unreachable')

@@ -1,0 +1,155 @@
+"""Configuration: one YAML file per robot, in ROS 2 parameter-file format."""
+
+from collections.abc import Mapping
+import dataclasses
+from dataclasses import dataclass
+import os
+from pathlib import Path
+import sys
+from typing import Any
+from urllib.parse import unquote
+
+from ..core.model import RobotSettings
+from ..exceptions import ConfigurationError, FileError
+from ..nodes.settings import (
+    ExcitationNodeSettings,
+    IdentificationNodeSettings,
+    RecorderSettings,
+)
+from ..plant.settings import SimulationSettings
+from ..settings import parse, setting
+from .atomic import read_text
+from .yaml import parse_yaml
+
+PACKAGE = 'robotid_ros'
+# Declared by every ROS node; a parameter file may hold them beside the package's own groups.
+_OF_ROS = (
+    'use_sim_time',
+    'qos_overrides',
+    'start_type_description_service',
+    'robot_description',
+)
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """Everything a user can set for one robot; each group belongs to the code that reads it."""
+
+    robot: RobotSettings = setting(RobotSettings, 'the robot and its dynamic model')
+    excitation: ExcitationNodeSettings = setting(ExcitationNodeSettings, 'the motion to run')
+    recorder: RecorderSettings = setting(RecorderSettings, 'what is recorded, and where to')
+    identification: IdentificationNodeSettings = setting(
+        IdentificationNodeSettings, 'the estimation'
+    )
+    simulation: SimulationSettings = setting(SimulationSettings, 'the simulated robot')
+
+
+def load(path: str | Path) -> Configuration:
+    """
+    Read a configuration file; the URDF's path becomes absolute.
+
+    Raises
+    ------
+    FileError : the file is missing
+    ConfigurationError : not YAML, an unknown key or a wrong type, named with the file
+
+    """
+    values = read_mapping(path)
+    try:
+        return from_mapping(values, Path(path).parent)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"in '{path}': {error}") from error
+
+
+def read_mapping(path: str | Path) -> dict[str, Any]:
+    """
+    Read the groups below `/**: ros__parameters:`, unchecked; a recording stores them so.
+
+    Raises
+    ------
+    FileError : the file is missing
+    ConfigurationError : not YAML, or not a parameter file
+
+    """
+    content = parse_yaml(read_text(path), str(path))
+    shape = "it must hold '/**:', below it 'ros__parameters:', below that the groups"
+    if not isinstance(content, Mapping) or list(content) != ['/**']:
+        found = ', '.join(map(str, content)) if isinstance(content, Mapping) else content
+        raise ConfigurationError(f"'{path}' is not a robot's parameter file ({found}): {shape}")
+    node = content['/**']
+    if not isinstance(node, Mapping) or list(node) != ['ros__parameters']:
+        raise ConfigurationError(f"'{path}' is not a robot's parameter file: {shape}")
+    values = node['ros__parameters']
+    if not isinstance(values, Mapping):
+        raise ConfigurationError(f"'{path}' has no groups below 'ros__parameters': {shape}")
+    return dict(values)
+
+
+def from_mapping(values: Mapping[str, Any], folder: str | Path | None = None) -> Configuration:
+    """
+    Check a nested mapping of groups.
+
+    Parameters
+    ----------
+    values : {group: {key: value}}; parameters that every ROS node has are passed over
+    folder : what a relative URDF path starts from; None: the working directory
+
+    Raises
+    ------
+    ConfigurationError : an unknown key or a wrong type, named
+
+    """
+    own = {key: value for key, value in values.items() if key not in _OF_ROS}
+    configuration = parse(Configuration, own)
+    urdf = configuration.robot.urdf
+    if not urdf:
+        return configuration
+    robot = dataclasses.replace(configuration.robot, urdf=str(resolve(urdf, folder)))
+    return dataclasses.replace(configuration, robot=robot)
+
+
+def read_urdf(configuration: Configuration) -> str | None:
+    """
+    Read the robot description that a configuration names; None when it names none.
+
+    Raises
+    ------
+    FileError : the file is missing
+
+    """
+    return read_text(configuration.robot.urdf) if configuration.robot.urdf else None
+
+
+def resolve(uri: str, folder: str | Path | None = None) -> Path:
+    """
+    Find a file named by `package://`, `file://`, an absolute path or one relative to `folder`.
+
+    Packages are looked up where ament installed them; this package is also found in its own
+    source tree.
+
+    Raises
+    ------
+    FileError : the package is not installed
+
+    """
+    if uri.startswith('package://'):
+        package, _, rest = uri.removeprefix('package://').partition('/')
+        return _share(package) / unquote(rest)
+    if uri.startswith('file://'):
+        return Path(unquote(uri.removeprefix('file://')))
+    return (Path(folder or '.') / Path(uri).expanduser()).absolute()
+
+
+def _share(package: str) -> Path:
+    """Find a package's share folder: the own source tree, else ament's resource index."""
+    source = Path(__file__).resolve().parents[2]
+    if package == PACKAGE and (source / 'package.xml').exists():
+        return source
+    prefixes = [p for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
+    for prefix in [*prefixes, sys.prefix]:
+        marker = Path(prefix, 'share', 'ament_index', 'resource_index', 'packages', package)
+        if marker.exists():
+            return Path(prefix, 'share', package)
+    raise FileError(
+        f"the package '{package}' is not installed: install it or source its workspace"
+    )

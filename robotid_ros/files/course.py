@@ -1,0 +1,56 @@
+"""How an iterative method came to its result, and what another method makes of the same data."""
+
+from html import escape
+import math
+
+from . import figures
+from .html import section, table
+from .results import Entry, Results, total
+
+
+def convergence(results: Results) -> str:
+    """Show the course of the iterations, nothing for methods that have none."""
+    if not results.history:
+        return ''
+    method = results.compared.method if results.compared else results.method
+    return section(
+        'Convergence',
+        f'{len(results.history)} iterations of {method.upper()}, the start among them.',
+        figures.convergence(results.history),
+    )
+
+
+def comparison(results: Results) -> str:
+    """Set the base parameters of two methods side by side."""
+    other = results.compared
+    if other is None:
+        return ''
+    first, second = results.method.upper(), other.method.upper()
+    rows = [_row(a, b) for a, b in zip(results.base, other.base, strict=True)]
+    head = ('parameter', first, 'σ', second, 'σ', 'difference / σ', 'unit')
+    residuals = ', '.join(
+        f'{method} {100 * total(part):.2f} %'
+        for method, part in ((first, results.identification), (second, other.identification))
+    )
+    return section(
+        f'{first} and {second}',
+        f'Residual of the identification, all joints: {residuals}.',
+        table(head, rows, numeric=range(1, 6)),
+    )
+
+
+def apart(a: Entry, b: Entry) -> float:
+    """Return the difference of two estimates of a parameter over its standard deviation."""
+    sigma = math.hypot(a.sigma, b.sigma)
+    return (b.value - a.value) / sigma if sigma else math.nan
+
+
+def _row(a: Entry, b: Entry) -> str:
+    gap = apart(a, b)
+    css = 'poor' if abs(gap) > 3 else 'good'
+    numbers = ''.join(
+        f'<td class="n">{value:{form}}</td>'
+        for value, form in ((a.value, '.6g'), (a.sigma, '.3g'), (b.value, '.6g'), (b.sigma, '.3g'))
+    )
+    shown = f'<td class="n {css}">{gap:+.2f}</td>' if math.isfinite(gap) else '<td>—</td>'
+    return f'<tr><td>{escape(a.name)}</td>{numbers}{shown}<td>{escape(a.unit)}</td></tr>'

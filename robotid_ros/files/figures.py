@@ -1,0 +1,164 @@
+"""Figures of the report: inline SVG by matplotlib, nothing fetched from anywhere."""
+
+from collections.abc import Mapping, Sequence
+from io import StringIO
+import re
+from typing import Any
+
+import matplotlib
+from matplotlib.figure import Figure
+import numpy as np
+
+from .results import Entry, Torques
+
+MEASURED, PREDICTED, RESIDUAL = '#94a3b8', '#1d4ed8', '#dc2626'
+GOOD, FAIR, POOR, TRUE = '#15803d', '#d97706', '#b91c1c', '#7c3aed'
+INK, LINES = '#1e293b', '#e2e8f0'
+POINTS = 1200
+STYLE: Any = {
+    'svg.fonttype': 'none',
+    'svg.hashsalt': 'robotid_ros',
+    'font.family': 'sans-serif',
+    'font.size': 9.0,
+    'axes.edgecolor': LINES,
+    'axes.labelcolor': INK,
+    'axes.titlesize': 10.0,
+    'axes.titleweight': 'bold',
+    'axes.titlelocation': 'left',
+    'axes.spines.top': False,
+    'axes.spines.right': False,
+    'axes.grid': True,
+    'axes.axisbelow': True,
+    'grid.color': LINES,
+    'grid.linewidth': 0.6,
+    'xtick.color': INK,
+    'ytick.color': INK,
+    'text.color': INK,
+    'legend.frameon': False,
+}
+
+
+def torques(data: Torques, units: Sequence[str]) -> str:
+    """Draw measured and predicted torque over time, the residual below on the same scale."""
+    count = len(data.joints)
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(10.5, 2.1 * count + 0.5), layout='constrained')
+        axes = figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0]
+        for index, axis in enumerate(axes):
+            measured, predicted = data.measured[:, index], data.predicted[:, index]
+            series = (
+                (measured, MEASURED, 1.6, 'measured'),
+                (predicted, PREDICTED, 0.9, 'predicted'),
+            )
+            for values, color, size, label in series:
+                axis.plot(*envelope(data.time, values), color=color, lw=size, label=label)
+            axis.plot(
+                *envelope(data.time, measured - predicted),
+                color=RESIDUAL,
+                lw=0.7,
+                label='residual',
+            )
+            axis.set_title(data.joints[index])
+            axis.set_ylabel(units[index])
+            axis.margins(x=0.0)
+        axes[0].legend(ncols=3, loc='lower right', bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
+        axes[-1].set_xlabel('time [s]')
+        return _svg(figure)
+
+
+def envelope(time: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Thin a series for drawing: the smallest and the largest value of each of `POINTS`/2 pieces.
+
+    A break in time longer than ten usual steps shows as a break in the line.
+    """
+    time, values = np.asarray(time), np.asarray(values)
+    if len(time) > POINTS:
+        size = -(-len(time) // (POINTS // 2))
+        edges = np.arange(0, len(time), size)
+        pieces = [(e, min(e + size, len(time))) for e in edges]
+        low = [a + int(np.argmin(values[a:b])) for a, b in pieces]
+        high = [a + int(np.argmax(values[a:b])) for a, b in pieces]
+        chosen = np.unique([*low, *high, 0, len(time) - 1])
+        time, values = time[chosen], values[chosen]
+    steps = np.diff(time)
+    far = steps > 10 * np.median(steps) if steps.size else steps > 0
+    breaks = np.flatnonzero(far) + 1
+    return np.insert(time, breaks, np.nan), np.insert(values, breaks, np.nan)
+
+
+def confidence(entries: Sequence[Entry]) -> str:
+    """
+    Draw base parameters with their ±3σ, as deviation from the estimate; true values when known.
+
+    The scale is linear up to 1 % and logarithmic beyond, so that all of them can be read.
+    """
+    height = 0.24 * len(entries) + 0.9
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(10.5, height), layout='constrained')
+        axis = figure.subplots()
+        rows = np.arange(len(entries))
+        spans = np.array([min(3.0 * e.percent, 1e4) for e in entries])
+        colors = [grade(e.percent) for e in entries]
+        axis.barh(rows, 2 * spans, left=-spans, height=0.62, color=colors, alpha=0.28)
+        axis.vlines(0.0, -0.5, len(entries) - 0.5, color=INK, lw=0.8)
+        known = [(row, _deviation(e)) for row, e in enumerate(entries) if e.true is not None]
+        if known:
+            y, x = zip(*known, strict=True)
+            axis.plot(x, y, 'D', ms=4, color=TRUE, label='true value')
+            axis.legend(loc='lower right', bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
+        axis.set_xscale('symlog', linthresh=1.0, linscale=0.6)
+        ticks = [-100, -10, -1, 0, 1, 10, 100]
+        axis.set_xticks(ticks, [f'{tick:+d} %' if tick else '0' for tick in ticks])
+        limit = float(np.clip(1.3 * max([10.0, *spans]), 13.0, 1e3))
+        axis.set_xlim(-limit, limit)
+        axis.set_yticks(rows, [f'{e.name}  {e.value:.4g} {e.unit}' for e in entries])
+        axis.set_ylim(len(entries) - 0.5, -0.5)
+        axis.set_xlabel('±3σ around the estimate')
+        axis.grid(axis='y', visible=False)
+        return _svg(figure)
+
+
+def _deviation(entry: Entry) -> float:
+    assert entry.true is not None
+    return 100.0 * (entry.true - entry.value) / abs(entry.value) if entry.value else np.nan
+
+
+def grade(percent: float) -> str:
+    """Color of a relative standard deviation [%]."""
+    return GOOD if percent <= 10.0 else FAIR if percent <= 30.0 else POOR
+
+
+# Of an iteration, what shows whether it converges.
+COURSE = ('torque_error', 'parameter_change', 'position_error')
+
+
+def convergence(history: Sequence[Mapping[str, Any]]) -> str:
+    """Draw numbers per iteration, each on its own logarithmic axis."""
+    names = [name for name in COURSE if any(name in row for row in history)]
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(10.5, 2.6), layout='constrained')
+        axes = figure.subplots(1, max(len(names), 1), squeeze=False)[0]
+        for axis, name in zip(axes, names, strict=False):
+            steps = [row.get('iteration', k) for k, row in enumerate(history)]
+            values = [row[name] if _positive(row.get(name)) else np.nan for row in history]
+            axis.semilogy(steps, values, 'o-', color=PREDICTED, ms=4)
+            axis.set_title(name.replace('_', ' '))
+            axis.set_xlabel('iteration')
+            axis.set_xticks(steps)
+        return _svg(figure)
+
+
+def _positive(value: Any) -> bool:
+    return isinstance(value, int | float) and 0.0 < value < np.inf
+
+
+def _svg(figure: Figure) -> str:
+    """Text of an `<svg>` that scales with the page."""
+    stream = StringIO()
+    figure.savefig(stream, format='svg', metadata={'Date': None})
+    text = stream.getvalue()
+    text = text[text.index('<svg') :]
+    return re.sub(r'(<svg[^>]*?) width="[^"]*"', r'\1 width="100%"', text, count=1).replace(
+        ' height="', ' data-height="', 1
+    )

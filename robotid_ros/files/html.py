@@ -1,0 +1,20 @@
+"""Pieces of HTML that the parts of a report are made of."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+
+def section(title: str, text: str, content: str) -> str:
+    """Compose a section with a heading and a sentence."""
+    note = f'<p>{escape(text)}</p>' if text else ''
+    return f'\n<section><h2>{escape(title)}</h2>{note}{content}</section>'
+
+
+def table(head: Sequence[str], rows: Iterable[str], numeric: Iterable[int] = ()) -> str:
+    """Compose a table of rows `<tr>…</tr>`; the heads of `numeric` columns stand to the right."""
+    numbers = set(numeric)
+    cells = ''.join(
+        f'<th{" class=n" if index in numbers else ""}>{escape(text)}</th>'
+        for index, text in enumerate(head)
+    )
+    return f'<table><tr>{cells}</tr>{"".join(rows)}</table>'

@@ -1,0 +1,266 @@
+"""Results on disk: `parameters.yaml` and the torques behind it, written whole and read back."""
+
+from collections.abc import Mapping, Sequence
+import dataclasses
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import Any, TypeVar
+import zipfile
+
+import numpy as np
+
+from ..exceptions import FileError
+from .atomic import explained, read_text, write_bytes, write_text
+from .yaml import dump_yaml, parse_yaml
+
+PARAMETERS = 'parameters.yaml'
+TORQUES = 'torques.npz'
+URDF = 'identified.urdf'
+REPORT = 'report.html'
+FORMAT = 1
+T = TypeVar('T')
+
+
+@dataclass(frozen=True)
+class Entry:
+    """
+    One parameter as a user reads it.
+
+    Attributes
+    ----------
+    name : 'ZZ1R' or 'ZZ1'
+    value, sigma : [unit]
+    percent : 100 σ/|value|
+    unit : SI, joint side
+    joint : joint or coupling that it belongs to
+    kind : 'essential' or 'small' for base parameters; class of a standard parameter
+    combination : a base parameter as a sum of standard ones
+    column : the standard parameter that stands for a base parameter: all others zero, these alone
+        give the same torques
+    prior : value before the identification, None when there is none
+    true : value that a simulation ran with, None on a real robot
+
+    """
+
+    name: str
+    value: float
+    sigma: float
+    percent: float
+    unit: str = ''
+    joint: str = ''
+    kind: str = ''
+    combination: str = ''
+    column: str = ''
+    prior: float | None = None
+    true: float | None = None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Bounds of the 95 % confidence interval."""
+        return self.value - 1.96 * self.sigma, self.value + 1.96 * self.sigma
+
+
+@dataclass(frozen=True)
+class Residual:
+    """
+    Agreement of one joint.
+
+    Attributes
+    ----------
+    joint : name
+    relative : ‖Y − Wχ‖/‖Y‖
+    rms, torque : root mean squares of the residual and of the measured torque [unit]
+    unit : 'N·m' or 'N'
+    moving : `relative` while the joint moves: friction at rest has no model
+    r2 : coefficient of determination
+
+    """
+
+    joint: str
+    relative: float
+    rms: float
+    torque: float
+    unit: str = 'N·m'
+    moving: float = float('nan')
+    r2: float = float('nan')
+
+
+def total(rows: Sequence[Residual]) -> float:
+    """Relative residual of all joints together; NaN where torques and forces do not add up."""
+    if len({row.unit for row in rows}) != 1:
+        return float('nan')
+    squares = np.array([(row.rms**2, row.torque**2) for row in rows]).sum(axis=0)
+    return float(np.sqrt(squares[0] / squares[1])) if squares[1] else float('nan')
+
+
+@dataclass(frozen=True)
+class Torques:
+    """Measured and predicted torques, (N,) and (N, n)."""
+
+    joints: tuple[str, ...]
+    time: np.ndarray
+    measured: np.ndarray
+    predicted: np.ndarray
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What another method found in the same recording: base parameters and residuals."""
+
+    method: str
+    base: tuple[Entry, ...]
+    identification: tuple[Residual, ...]
+    validation: tuple[Residual, ...] = ()
+
+
+@dataclass(frozen=True)
+class Results:
+    """
+    Everything that an identification leaves behind, as plain values.
+
+    Attributes
+    ----------
+    robot, method, created : what, how, when (ISO 8601)
+    data : recording, duration and the like, for people
+    joints : names
+    base, standard : parameters
+    identification, validation : residuals per joint; validation is empty without other data
+    condition_number : of the weighted observation matrix
+    consistent : {joint: whether the link's parameters are those of a physical body}
+    essential : how the essential parameters were chosen, see `outcome`
+    definite : {set of standard parameters: links with a positive definite inertia at each of the
+        'tolerances'}
+    warnings : sentences
+    history : one row of numbers per iteration, of methods that iterate
+    compared : what another method found, or None
+    settings : the configuration used
+    versions : {package: version}
+    torques : {'identification' or 'validation': Torques}
+
+    """
+
+    robot: str
+    method: str
+    created: str
+    joints: tuple[str, ...]
+    base: tuple[Entry, ...]
+    standard: tuple[Entry, ...]
+    identification: tuple[Residual, ...]
+    validation: tuple[Residual, ...] = ()
+    condition_number: float = float('nan')
+    data: Mapping[str, Any] = field(default_factory=dict)
+    consistent: Mapping[str, bool] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    history: tuple[Mapping[str, float], ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    torques: Mapping[str, Torques] = field(default_factory=dict)
+    essential: Mapping[str, Any] = field(default_factory=dict)
+    definite: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    compared: Comparison | None = None
+
+    @property
+    def shortest(self) -> dict[str, float]:
+        """Standard parameters that give the identified torques; those left out are zero."""
+        return {entry.column: entry.value for entry in self.base}
+
+
+def write_results(results: Results, folder: str | Path) -> Path:
+    """
+    Write `parameters.yaml` and `torques.npz`; every number reads back bit for bit.
+
+    Returns
+    -------
+    Path of `parameters.yaml`.
+
+    Raises
+    ------
+    FileError : the folder cannot be written
+
+    """
+    plain = {f.name: _plain(getattr(results, f.name)) for f in dataclasses.fields(results)}
+    del plain['torques']
+    if results.torques:
+        write_bytes(Path(folder) / TORQUES, _packed(results.torques))
+    return write_text(Path(folder) / PARAMETERS, dump_yaml({'format': FORMAT, **plain}))
+
+
+def read_results(path: str | Path) -> Results:
+    """
+    Read `parameters.yaml`, or the folder that holds it; torques too when they are beside it.
+
+    Raises
+    ------
+    FileError : it is missing, or not what `write_results` writes
+
+    """
+    path = Path(path)
+    path = path / PARAMETERS if path.is_dir() else path
+    content = parse_yaml(read_text(path), str(path))
+    if not isinstance(content, Mapping) or content.get('format') != FORMAT:
+        raise FileError(f"'{path}' holds no identified parameters: give a {PARAMETERS}")
+    try:
+        values = {
+            f.name: content[f.name] for f in dataclasses.fields(Results) if f.name in content
+        }
+        values |= _tables(values)
+        if values.get('compared'):
+            other = values['compared']
+            values['compared'] = Comparison(**{**other, **_tables(other)})
+        for name in ('joints', 'warnings', 'history'):
+            values[name] = tuple(values[name])
+        return Results(**values, torques=_unpacked(path.with_name(TORQUES)))
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileError(f"'{path}' is damaged ({error!r}): identify again") from error
+
+
+def _tables(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the tables that a result, or one to compare with, has."""
+    kinds = {'base': Entry, 'standard': Entry, 'identification': Residual, 'validation': Residual}
+    return {name: _entries(kind, content[name]) for name, kind in kinds.items() if name in content}
+
+
+def _entries(kind: type[T], rows: Sequence[Mapping[str, Any]]) -> tuple[T, ...]:
+    return tuple(kind(**row) for row in rows)
+
+
+def _plain(value: Any) -> Any:
+    """Turn dataclasses, tuples and numpy numbers into what YAML knows."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _packed(torques: Mapping[str, Torques]) -> bytes:
+    arrays: dict[str, Any] = {
+        f'{name}.{item.name}': np.asarray(getattr(torque, item.name))
+        for name, torque in torques.items()
+        for item in dataclasses.fields(torque)
+    }
+    stream = BytesIO()
+    np.savez_compressed(stream, **arrays)
+    return stream.getvalue()
+
+
+def _unpacked(path: Path) -> dict[str, Torques]:
+    if not path.exists():
+        return {}
+    with explained(path):
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                names = dict.fromkeys(key.split('.')[0] for key in arrays)
+                return {name: _torques(name, arrays) for name in names}
+        except (ValueError, KeyError, zipfile.BadZipFile) as error:
+            raise FileError(f"'{path}' is damaged: remove it or identify again") from error
+
+
+def _torques(name: str, arrays: Mapping[str, np.ndarray]) -> Torques:
+    columns = (arrays[f'{name}.{key}'] for key in ('time', 'measured', 'predicted'))
+    return Torques(tuple(map(str, arrays[f'{name}.joints'])), *columns)

@@ -1,0 +1,149 @@
+"""A session as an identification needs it: configuration, robot, and the parts of a recording."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any
+
+from ..core.model import build_robot, Robot
+from ..core.signals.recording import Recording
+from ..exceptions import ConfigurationError, RecordingError
+from .bags import read_recording
+from .configuration import Configuration, from_mapping, load, read_mapping, read_urdf
+
+EXCITING, VALIDATING = 'exciting', 'validating'
+# A part shorter than this says nothing about a robot [s].
+SHORTEST = 0.5
+
+
+@dataclass(frozen=True)
+class Session:
+    """A recording with the robot that it is of; `settings` is the configuration's mapping."""
+
+    configuration: Configuration
+    robot: Robot
+    recording: Recording
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a recording, from its first sample: seconds, or fractions of its duration."""
+
+    start: float
+    stop: float
+    fraction: bool = False
+
+    def of(self, recording: Recording) -> Recording:
+        """
+        Cut this part out of a recording.
+
+        Raises
+        ------
+        RecordingError : next to nothing is left
+
+        """
+        first, last = float(recording.time.min()), float(recording.time.max())
+        scale = last - first if self.fraction else 1.0
+        start, stop = first + scale * self.start, first + scale * self.stop
+        # The last sample belongs to a part that ends where the recording ends.
+        return _long_enough(recording.between(start, inf if stop >= last else stop))
+
+
+def open_session(bag: str, config: str | None = None, urdf: str | None = None) -> Session:
+    """
+    Read a recording and build its robot.
+
+    Parameters
+    ----------
+    bag : the recording
+    config : configuration file; None: the configuration that the recording carries
+    urdf : robot description to use when neither a given configuration names one nor the recording
+        carries one
+
+    Raises
+    ------
+    RobotIdError : something is missing or does not fit
+
+    """
+    recording = read_recording(bag)
+    settings, configuration = _configuration(recording, config)
+    robot = build_robot(_description(configuration, recording, config, urdf), configuration.robot)
+    if not set(robot.channels) <= set(recording.joints):
+        recording = read_recording(bag, robot.channels)
+    return Session(configuration, robot, recording, settings)
+
+
+def split(
+    recording: Recording, part: Part | None = None, validation: Part | None = None
+) -> tuple[Recording, Recording | None]:
+    """
+    Split a recording into what to identify on and what to validate on.
+
+    Without parts, the session's phases count. With the first one alone, what comes after it, or
+    before it when that is longer, validates.
+
+    Returns
+    -------
+    what to identify on (all of it when the session has no phases), what to validate on or None.
+
+    """
+    names = {phase.name for phase in recording.phases}
+    if part is not None:
+        chosen = part.of(recording)
+    else:
+        chosen = _long_enough(recording.phase(EXCITING) if EXCITING in names else recording)
+    if validation is not None:
+        return chosen, validation.of(recording)
+    if part is not None:
+        return chosen, _rest(recording, chosen)
+    return chosen, _long_enough(recording.phase(VALIDATING)) if VALIDATING in names else None
+
+
+def _configuration(
+    recording: Recording, config: str | None
+) -> tuple[dict[str, Any], Configuration]:
+    if config is not None:
+        return read_mapping(config), load(config)
+    settings = dict(recording.configuration or {})
+    checked = dict(settings)
+    if recording.urdf is not None and isinstance(checked.get('robot'), Mapping):
+        # The file that the name leads to may be on another machine, or another one by now.
+        checked['robot'] = {k: v for k, v in checked['robot'].items() if k != 'urdf'}
+    try:
+        return settings, from_mapping(checked)
+    except ConfigurationError as error:
+        raise ConfigurationError(
+            f"the configuration in '{recording.source}' does not fit this version ({error}): "
+            'give one with -c'
+        ) from error
+
+
+def _description(
+    configuration: Configuration, recording: Recording, config: str | None, urdf: str | None
+) -> str:
+    named = read_urdf(configuration)
+    ranked = (named, recording.urdf) if config is not None else (recording.urdf, named)
+    for text in (*ranked, urdf):
+        if text is not None:
+            return text
+    raise ConfigurationError(
+        f"'{recording.source}' carries no robot description: give a configuration with -c whose "
+        'robot.urdf names one'
+    )
+
+
+def _rest(recording: Recording, chosen: Recording) -> Recording | None:
+    before = recording.between(-inf, float(chosen.time.min()))
+    after = recording.between(float(chosen.time.max()) + 1e-9, inf)
+    longest = max(before, after, key=lambda piece: piece.duration)
+    return longest if longest.duration >= SHORTEST else None
+
+
+def _long_enough(recording: Recording) -> Recording:
+    if recording.duration < SHORTEST:
+        raise RecordingError(
+            f"the part of '{recording.source}' to work on lasts {recording.duration:.3f} s: "
+            f'record or choose at least {SHORTEST} s'
+        )
+    return recording

@@ -1,0 +1,61 @@
+"""`trajectory.yaml`: a design with its evidence, exact to the last bit."""
+
+from pathlib import Path
+from typing import Any
+
+from ..core.excitation.results import Design
+from ..exceptions import ConfigurationError, TrajectoryError
+from .atomic import read_text, write_text
+from .yaml import dump_yaml, parse_yaml
+
+FORMAT = 'robotid_ros/trajectory/1'
+
+
+def write_design(path: str | Path, design: Design, *, overwrite: bool = True) -> Path:
+    """
+    Write a design; whole or not at all.
+
+    Raises
+    ------
+    FileError : the file cannot be written
+
+    """
+    return write_text(path, dump_design(design), overwrite=overwrite)
+
+
+def read_design(path: str | Path) -> Design:
+    """
+    Read what `write_design` wrote.
+
+    Raises
+    ------
+    FileError : the file cannot be read
+    TrajectoryError : it is not a trajectory file, or was changed since it was designed
+
+    """
+    return load_design(read_text(path), str(path))
+
+
+def dump_design(design: Design) -> str:
+    """Describe a design as YAML text."""
+    frequency = {'fundamental_frequency': 1.0 / design.trajectory.period}  # ω_f/2π [Hz]
+    values: dict[str, Any] = {'format': FORMAT, 'hash': design.trajectory.hash, **frequency}
+    return dump_yaml({**values, **design.to_dict()})
+
+
+def load_design(text: str, source: str = 'trajectory') -> Design:
+    """Read a design from YAML text; `source` names it in errors."""
+    try:
+        values = parse_yaml(text, source)
+    except ConfigurationError as error:
+        raise TrajectoryError(str(error)) from error
+    if not isinstance(values, dict) or values.get('format') != FORMAT:
+        raise TrajectoryError(
+            f"'{source}' is not a trajectory file of this version: make one with 'robotid design'"
+        )
+    design = Design.from_dict(values)
+    if design.trajectory.hash != values.get('hash'):
+        raise TrajectoryError(
+            f"'{source}' was changed after its design, its hash does not match: design it again"
+        )
+    return design

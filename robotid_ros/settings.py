@@ -1,0 +1,128 @@
+"""
+Settings: each declared once, as a field of a frozen dataclass, read by nodes and command line.
+
+A field carries its type, default, unit, description, bounds and choices; `parse` turns a nested
+mapping (a configuration file's content, a node's parameters) into a checked instance.
+"""
+
+from collections.abc import Mapping
+import dataclasses
+from types import UnionType
+import typing
+from typing import Any, TypeVar, Union
+
+from .exceptions import ConfigurationError
+
+T = TypeVar('T')
+MISSING = dataclasses.MISSING
+
+
+def setting(
+    default: Any = MISSING,
+    description: str = '',
+    *,
+    unit: str = '',
+    minimum: float | None = None,
+    maximum: float | None = None,
+    choices: tuple[str, ...] = (),
+) -> Any:
+    """
+    Declare one setting as a dataclass field.
+
+    Parameters
+    ----------
+    default : value, or a callable that makes it (a nested dataclass, `dict`); left out: required
+    description : one line, shown by `ros2 param describe` and in error messages
+    unit : SI unit, per joint 'rad' stands for 'm' on prismatic joints
+    minimum, maximum : inclusive bounds, of each element for arrays
+    choices : the allowed strings
+
+    """
+    metadata = {
+        'description': description,
+        'unit': unit,
+        'minimum': minimum,
+        'maximum': maximum,
+        'choices': choices,
+    }
+    if callable(default):
+        return dataclasses.field(default_factory=default, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def parse(cls: type[T], values: Mapping[str, Any], path: str = '') -> T:
+    """
+    Build settings `cls` from a nested mapping.
+
+    Supported field types: bool, int, float, str, tuple[float, ...], tuple[int, ...],
+    tuple[str, ...], `X | None`, nested settings, and dict[str, X] keyed by a free name.
+
+    Raises
+    ------
+    ConfigurationError : unknown key, missing key, wrong type, value out of bounds
+
+    """
+    if not isinstance(values, Mapping):
+        raise ConfigurationError(f"'{path}' must be a group of keys, not {values!r}")
+    types = typing.get_type_hints(cls)
+    fields = {f.name: f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    for key in values:
+        if key not in fields:
+            raise ConfigurationError(
+                f"unknown key '{_join(path, str(key))}': use one of {', '.join(fields)}"
+            )
+    arguments = {}
+    for name, field in fields.items():
+        if name in values:
+            arguments[name] = _convert(types[name], values[name], _join(path, name), field)
+        elif field.default is MISSING and field.default_factory is MISSING:
+            raise ConfigurationError(
+                f"'{_join(path, name)}' is missing: {field.metadata.get('description', '')}"
+            )
+    try:
+        return cls(**arguments)
+    except ConfigurationError:
+        raise
+    except ValueError as error:
+        raise ConfigurationError(f"'{path}': {error}") from error
+
+
+def _join(path: str, name: str) -> str:
+    return f'{path}.{name}' if path else name
+
+
+def _convert(kind: Any, value: Any, path: str, field: 'dataclasses.Field[Any]') -> Any:
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (Union, UnionType):
+        inner = next(a for a in arguments if a is not type(None))
+        return None if value is None else _convert(inner, value, path, field)
+    if dataclasses.is_dataclass(kind):
+        return parse(kind, value, path)  # type: ignore[arg-type]
+    if origin is dict:
+        if not isinstance(value, Mapping):
+            raise ConfigurationError(f"'{path}' must be a group of names, not {value!r}")
+        return {str(k): _convert(arguments[1], v, f'{path}.{k}', field) for k, v in value.items()}
+    if origin is tuple:
+        if isinstance(value, str | bytes) or not hasattr(value, '__iter__'):
+            raise ConfigurationError(f"'{path}' must be a list, not {value!r}")
+        return tuple(_scalar(arguments[0], v, path, field) for v in value)
+    return _scalar(kind, value, path, field)
+
+
+def _scalar(kind: type, value: Any, path: str, field: 'dataclasses.Field[Any]') -> Any:
+    meta = field.metadata
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise ConfigurationError(f"'{path}' must be of type {kind.__name__}, not {value!r}")
+    if isinstance(value, float) and value != value:
+        raise ConfigurationError(f"'{path}' must be a number, not NaN")
+    low, high, choices = meta.get('minimum'), meta.get('maximum'), meta.get('choices')
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if low is not None and value < low:
+            raise ConfigurationError(f"'{path}' is {value!r}: it must be at least {low}")
+        if high is not None and value > high:
+            raise ConfigurationError(f"'{path}' is {value!r}: it must be at most {high}")
+    if choices and value not in choices:
+        raise ConfigurationError(f"'{path}' is {value!r}: use one of {', '.join(choices)}")
+    return value

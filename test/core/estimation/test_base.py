@@ -1,0 +1,69 @@
+"""Base parameters explain every torque, and nothing more can be found."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+import numpy as np
+
+from robotid_ros.core.estimation import base_parameters
+from robotid_ros.core.estimation.base import reduce
+from robotid_ros.core.model import inverse_dynamics, regressor
+
+
+def states(robot, seed=0, count=60):
+    return np.random.default_rng(seed).normal(size=(3, count, robot.n))
+
+
+def test_base_columns_give_the_torque(robot, truth):
+    base = base_parameters(robot)
+    q, dq, ddq = states(robot)
+    W = regressor(robot, q, dq, ddq)[:, :, base.columns]
+    np.testing.assert_allclose(
+        (W @ base.of(truth)).T, inverse_dynamics(robot, truth, q, dq, ddq), atol=1e-9
+    )
+
+
+def test_rank_is_the_numerical_rank(robot):
+    base = base_parameters(robot)
+    W = regressor(robot, *states(robot, 1)).reshape(-1, robot.p)
+    assert base.rank == np.linalg.matrix_rank(W)
+    assert np.linalg.matrix_rank(W[:, base.columns]) == base.rank
+
+
+def test_seed_does_not_matter(robot):
+    one, other = base_parameters(robot, seed=1), base_parameters(robot, seed=2)
+    assert one.combinations == other.combinations
+    np.testing.assert_allclose(one.matrix, other.matrix, atol=1e-9)
+
+
+def test_combinations_say_what_the_matrix_does(robot, truth):
+    base = base_parameters(robot)
+    values = {p.name: value for p, value in zip(robot.parameters, truth, strict=True)}
+    for text, value in zip(base.combinations, base.of(truth), strict=True):
+        terms = text.partition(' = ')[2] or text
+        expression = terms.replace('·', '*')
+        np.testing.assert_allclose(eval(expression, {}, values), value, rtol=1e-4, atol=1e-9)
+
+
+def test_classes(robot):
+    base = base_parameters(robot)
+    kinds = dict(zip((p.name for p in robot.parameters), base.classes, strict=True))
+    assert kinds['Fv1'] == kinds['Fc2'] == 'identifiable'
+    assert kinds['M1'] == kinds['XX1'] == 'unidentifiable'
+    assert kinds['ZZ1'] == kinds['M3'] == 'in combination'
+
+
+@given(st.integers(1, 6), st.integers(0, 2**32 - 1))
+@settings(max_examples=20, deadline=None)
+def test_reduction_is_exact(rank, seed):
+    rng = np.random.default_rng(seed)
+    W = rng.normal(size=(30, rank)) @ rng.integers(-2, 3, size=(rank, 8)).astype(float)
+    columns, matrix = reduce(W)
+    assert len(columns) == np.linalg.matrix_rank(W)
+    np.testing.assert_allclose(W[:, columns] @ matrix, W, atol=1e-7 * max(1.0, np.abs(W).max()))
+
+
+def test_full_rank_reduces_to_itself():
+    W = np.random.default_rng(0).normal(size=(20, 5))
+    columns, matrix = reduce(W)
+    np.testing.assert_array_equal(columns, np.arange(5))
+    np.testing.assert_array_equal(matrix, np.eye(5))

@@ -1,0 +1,83 @@
+"""Consistent standard parameters: possible bodies that fit data, and the prior in silence."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from robotid_ros.core.estimation.consistent import (
+    consistent_parameters,
+    coordinates,
+    inertial_parameters,
+    pseudo_inertia,
+)
+
+pytest.importorskip('clarabel')
+
+
+def body(rng, scale=1.0):
+    """Return a random possible body: point masses seen from the joint frame."""
+    points, masses = rng.normal(0.0, 0.3, (12, 3)), rng.uniform(0.1, 1.0, 12) * scale
+    extended = np.column_stack([points, np.ones(12)])
+    return inertial_parameters((extended.T * masses) @ extended)
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=30, deadline=None)
+def test_pseudo_inertia_and_parameters_are_inverse(seed):
+    parameters = body(np.random.default_rng(seed))
+    assert np.allclose(inertial_parameters(pseudo_inertia(parameters)), parameters, rtol=1e-13)
+    identity = np.array([1, 0, 1, 0, 0, 1, 0, 0, 0, 1.0])
+    assert np.allclose(coordinates(parameters) @ identity, parameters, rtol=1e-10, atol=1e-12)
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=20, deadline=None)
+def test_sharp_data_win_over_the_prior(seed):
+    rng = np.random.default_rng(seed)
+    truth = np.concatenate([body(rng), [0.4, 2.0]])
+    prior = np.concatenate([body(rng, 1.3), [0.1, 0.0]])
+    factor = rng.normal(size=(40, 12)) * 1e5
+    result = consistent_parameters(factor, factor @ truth, prior, [0], [10, 11])
+    assert np.allclose(result.value, truth, rtol=1e-5, atol=1e-6)
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=20, deadline=None)
+def test_silent_data_leave_the_prior(seed):
+    rng = np.random.default_rng(seed)
+    prior = np.concatenate([body(rng), body(rng)])
+    result = consistent_parameters(np.zeros((1, 20)), np.zeros(1), prior, [0, 10])
+    assert np.allclose(result.value, prior, rtol=1e-6, atol=1e-7)
+    assert np.allclose(result.distance, 0.0, atol=1e-5)
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=20, deadline=None)
+def test_impossible_data_give_a_possible_body(seed):
+    rng = np.random.default_rng(seed)
+    prior = body(rng)
+    wanted = prior * rng.uniform(-1.5, 1.5, 10)
+    result = consistent_parameters(np.eye(10) * 1e3, wanted * 1e3, prior, [0], margin=0.01)
+    eigenvalues = np.linalg.eigvalsh(pseudo_inertia(result.value))
+    assert eigenvalues[0] > 0
+    assert result.margin[0] >= 0.01 - 1e-6
+    J = np.array(result.value[[0, 1, 2, 1, 3, 4, 2, 4, 5]]).reshape(3, 3)
+    moments = np.linalg.eigvalsh(J)
+    assert moments[2] <= moments[0] + moments[1]
+
+
+def test_unit_of_mass_and_length_do_not_change_the_body():
+    rng = np.random.default_rng(3)
+    truth, prior = body(rng), body(rng)
+    factor = rng.normal(size=(4, 10)) * 30
+    gram = np.array([1e6] * 6 + [1e3] * 3 + [1.0])  # m to mm
+    one = consistent_parameters(factor, factor @ truth, prior, [0])
+    other = consistent_parameters(factor / gram, factor @ truth, prior * gram, [0])
+    assert np.allclose(other.value / gram, one.value, rtol=1e-5, atol=1e-7)
+
+
+def test_a_massless_prior_becomes_a_small_body():
+    result = consistent_parameters(np.zeros((1, 10)), np.zeros(1), np.zeros(10), [0])
+    assert result.value[9] > 0
+    assert np.linalg.eigvalsh(pseudo_inertia(result.value))[0] > 0

@@ -1,0 +1,67 @@
+"""A delay between positions and efforts is found, removed, and told; none is invented."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from robotid_ros.core.estimation import base_parameters, fit, IdentificationSettings, identify
+from robotid_ros.core.estimation.delay import effort_delay, without_delay
+from robotid_ros.core.estimation.system import observe
+from robotid_ros.core.signals.periods import folded, noise_of
+from robotid_ros.core.signals.prepare import prepare
+from robotid_ros.core.signals.recording import Reference
+from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.exceptions import RecordingError
+
+from .conftest import motion
+
+SIGNALS = SignalSettings(cutoff=15.0)
+
+
+@pytest.mark.parametrize('delay', [0.0, 0.004, -0.0025])
+def test_delay_is_found(robot, record, delay):
+    late = without_delay(record(noise=0.02), -delay)
+    samples = prepare(late, robot, SIGNALS)
+    system = observe(samples, robot, base_parameters(robot))
+    found, sigma = effort_delay(system, fit(system))
+    assert abs(found - delay) < 0.1 * abs(delay) + 4.0 * sigma
+    assert sigma < 1e-3
+
+
+def test_removed_delay_leaves_the_parameters(robot, truth, record):
+    settings = IdentificationSettings(signals=SIGNALS)
+    plain = identify(record(noise=0.01), robot, settings)
+    late = identify(without_delay(record(noise=0.01), -0.004), robot, settings)
+    assert any('ms behind' in warning for warning in late.warnings)
+    assert not any('ms behind' in warning for warning in plain.warnings)
+    away = np.abs(late.estimate.value - plain.estimate.value)
+    assert np.all(away < 1.5 * plain.estimate.sigma + 5e-3)
+
+
+def test_instruments_come_from_the_reference(robot, truth, record):
+    recording = record(noise=0.01)
+    time = recording.time[::2]
+    asked = dataclasses.replace(recording, reference=Reference(time, *motion(time, 0)))
+    settings = IdentificationSettings(method='iv', signals=SIGNALS)
+    found = identify(asked, robot, settings)
+    inside = np.abs(found.estimate.value - found.base.of(truth)) < 4.0 * found.estimate.sigma
+    assert inside.mean() >= 0.85
+    with pytest.raises(RecordingError, match='controller_state'):
+        identify(recording, robot, settings)
+
+
+def test_noise_of_periods(robot):
+    rng = np.random.default_rng(0)
+    time = np.arange(20000) / 1000.0
+    clean = np.sin(2 * np.pi * time / 3.3)[:, None] * [1.0, 5.0]
+    noisy = clean + rng.normal(size=clean.shape) * [0.1, 0.4]
+    np.testing.assert_allclose(noise_of(noisy, 1000.0, 3.3), [0.1, 0.4], rtol=0.03)
+    assert noise_of(noisy[:4000], 1000.0, 3.3) is None
+
+
+def test_folded_periods_lie_on_each_other():
+    time = np.arange(5000) / 997.0
+    periods = folded(np.sin(2 * np.pi * time / 1.1)[:, None], 997.0, 1.1)
+    assert periods.shape[0] == 4
+    np.testing.assert_allclose(periods[1:], periods[:1].repeat(3, axis=0), atol=1e-4)

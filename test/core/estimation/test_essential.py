@@ -1,0 +1,93 @@
+"""Essential parameters: what is dropped is small, and dropping is what a fit without it gives."""
+
+import dataclasses
+
+import numpy as np
+
+from robotid_ros.core.estimation import fit
+from robotid_ros.core.estimation.essential import essential, independent_rows, select
+from robotid_ros.core.estimation.system import System
+
+LARGE, SMALL = (3.0, -2.0, 1.0), (0.0, 1e-4, 0.0, -1e-4)
+
+
+def system(correlated=False, seed=0, rows=2000, values=LARGE + SMALL):
+    rng = np.random.default_rng(seed)
+    b = len(values)
+    mixing = np.eye(b) + 0.2 * rng.normal(size=(b, b))
+    W = rng.normal(size=(2, rows, b)) @ mixing
+    if correlated:
+        W = np.cumsum(W, axis=1) / 10.0
+    noise = rng.normal(size=(2, rows + 19))
+    if correlated:
+        noise = np.array([np.convolve(x, np.ones(20) / np.sqrt(20.0), 'valid') for x in noise])
+    Y = W @ np.array(values) + np.array([[0.3], [0.1]]) * noise[:, :rows]
+    names = tuple('abcdefg'[:b])
+    valid = np.ones((2, rows), dtype=bool)
+    return System(names, ('1',) * b, ('j1', 'j2'), np.arange(rows) * 0.01, W, Y, valid)
+
+
+def test_what_is_large_stays_and_what_is_small_goes():
+    observed = system()
+    found = essential(observed, fit(observed))
+    assert list(found.indices) == [0, 1, 2]
+    assert {step[0] for step in found.path} == set('defg')
+    np.testing.assert_allclose(found.estimate.value, LARGE, rtol=0.02)
+    assert np.all(found.estimate.relative_sigma < 10.0)
+
+
+def test_dropping_is_what_a_fit_without_the_column_gives():
+    observed = system()
+    start = fit(observed, 'ols')
+    kept, path = select(start, 10.0, 0.05)
+    refit = essential(observed, start, method='ols').estimate
+    W, Y = observed.W.reshape(-1, 7), observed.Y.ravel()
+    chi = np.linalg.lstsq(W[:, kept], Y, rcond=None)[0]
+    np.testing.assert_allclose(refit.value, chi, rtol=1e-9)
+    growth = np.linalg.norm(Y - W[:, kept] @ chi) / np.linalg.norm(Y - W @ start.value)
+    np.testing.assert_allclose(path[-1][2], growth, rtol=1e-9)
+
+
+def test_each_step_drops_the_largest_sigma_that_a_fit_then_has():
+    observed = system(seed=3)
+    start = fit(observed, 'ols')
+    start = dataclasses.replace(start, covariance=start.classical)
+    _, path = select(start, 10.0, 0.05)
+    assert path
+    names = list(observed.names)
+    for name, percent, _, _ in path:
+        columns = [observed.names.index(n) for n in names]
+        W = observed.W[:, :, columns].reshape(-1, len(columns))
+        chi = np.linalg.lstsq(W, observed.Y.ravel(), rcond=None)[0]
+        square = np.sum((observed.Y.ravel() - W @ chi) ** 2) / (len(W) - len(chi))
+        sigma = np.sqrt(square * np.diag(np.linalg.inv(W.T @ W)))
+        worst = int(np.argmax(sigma / np.abs(chi)))
+        assert names[worst] == name
+        np.testing.assert_allclose(percent, (100.0 * sigma / np.abs(chi))[worst], rtol=0.01)
+        names.remove(name)
+
+
+def test_a_significant_parameter_stays_though_its_sigma_is_large():
+    values = (*LARGE, 0.05)
+    found = fit(system(values=values, rows=400))
+    assert found.relative_sigma[3] > 10.0
+    kept, path = select(found, 5.0, 0.05)
+    assert (kept, path) == ([0, 1, 2, 3], [])
+    kept, path = select(found, 5.0, 0.0)
+    assert kept == [0, 1, 2]
+    assert path[0][3] < 0.01
+
+
+def test_ratio_to_the_smallest_sigma_bounds_too():
+    found = fit(system(values=(*LARGE, 0.05), rows=400))
+    percent = found.relative_sigma
+    spread = percent.max() / percent.min()
+    assert select(found, 0.1, 0.0, ratio=1.01 * spread)[0] == [0, 1, 2, 3]
+    assert select(found, 0.1, 0.0, ratio=0.99 * spread)[0] == [0, 1, 2]
+
+
+def test_correlated_rows_count_less():
+    white = independent_rows(fit(system(rows=4000)))
+    correlated = independent_rows(fit(system(correlated=True, rows=4000)))
+    assert white > 0.8 * 8000
+    assert correlated < 0.3 * 8000

@@ -1,0 +1,115 @@
+"""The variants of the fit, each against what it is made for."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from robotid_ros.core.estimation import fit
+from robotid_ros.core.estimation.estimators import newey_west, WHITEN
+from robotid_ros.core.estimation.solvers import least_squares, total_least_squares
+from robotid_ros.core.estimation.system import System
+from robotid_ros.exceptions import RecordingError
+
+TRUTH = np.array([1.5, -0.7, 0.2, 3.0])
+
+
+def system(seed=0, rows=800, noise=(0.0, 0.0), errors=0.0):
+    """Return two joints' rows with noise in Y, and errors in W that the instruments lack."""
+    rng = np.random.default_rng(seed)
+    W = rng.normal(size=(2, rows, 4))
+    Y = W @ TRUTH + np.array(noise)[:, None] * rng.normal(size=(2, rows))
+    measured = W + errors * rng.normal(size=W.shape)
+    names = ('a', 'b', 'c', 'd')
+    valid = np.ones((2, rows), dtype=bool)
+    return System(
+        names, ('1',) * 4, ('j1', 'j2'), np.arange(rows) * 0.01, measured, Y, valid,
+        np.maximum(noise, 1e-9), W,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize('method', sorted(WHITEN))
+def test_every_method_finds_the_truth_in_exact_data(method):
+    estimate = fit(system(), method)
+    np.testing.assert_allclose(estimate.value, TRUTH, rtol=1e-8)
+    assert estimate.method == method
+
+
+@pytest.mark.parametrize('method', sorted(WHITEN))
+def test_every_method_states_an_honest_sigma(method):
+    draws = [fit(system(seed, 300, (0.3, 0.1)), method) for seed in range(80)]
+    values = np.array([d.value for d in draws])
+    for which in ('covariance', 'classical'):
+        stated = np.sqrt(np.mean([np.diag(getattr(d, which)) for d in draws], axis=0))
+        ratio = stated / values.std(axis=0, ddof=1)
+        assert np.all((ratio > 0.7) & (ratio < 1.4)), which
+    assert np.all(np.abs(values.mean(axis=0) - TRUTH) < 5 * values.std(axis=0) / np.sqrt(80))
+
+
+def test_weights_lower_the_variance():
+    spread = {
+        method: np.std([fit(system(s, 200, (1.0, 0.05)), method).value for s in range(40)], axis=0)
+        for method in ('ols', 'wls', 'mle')
+    }
+    assert np.all(spread['wls'] < 0.5 * spread['ols'])
+    np.testing.assert_allclose(spread['wls'], spread['mle'], rtol=0.2)
+
+
+def test_outliers_hardly_move_the_robust_fit():
+    clean = system(1, 800, (0.1, 0.1))
+    Y = clean.Y.copy()
+    Y[:, ::20] += 10.0 * clean.W[:, ::20, 0]
+    spoiled = dataclasses.replace(clean, Y=Y)
+    error = {m: np.abs(fit(spoiled, m).value - TRUTH).max() for m in ('wls', 'irls')}
+    assert error['irls'] < 0.05 < 0.1 < error['wls']
+
+
+def test_errors_in_the_columns_bias_least_squares_but_not_instruments():
+    noisy = system(2, 20000, (0.01, 0.01), errors=0.3)
+    bias = {m: np.abs(fit(noisy, m).value - TRUTH).max() for m in ('ols', 'iv')}
+    assert bias['ols'] > 0.1
+    assert bias['iv'] < 0.05
+
+
+def test_total_least_squares_is_the_null_vector_of_the_joined_matrix():
+    rng = np.random.default_rng(3)
+    W = rng.normal(size=(200, 3)) * [1.0, 10.0, 0.1]
+    Y = W @ [1.0, -0.2, 30.0] + 0.3 * rng.normal(size=200)
+    scale, length = 1.0 / np.linalg.norm(W, axis=0), np.linalg.norm(Y)
+    null = np.linalg.svd(np.column_stack([W * scale, Y / length]))[2][-1]
+    expected = -null[:-1] / null[-1] * scale * length
+    np.testing.assert_allclose(total_least_squares(W, Y).value, expected, rtol=1e-8)
+
+
+def test_least_squares_is_the_pseudo_inverse():
+    rng = np.random.default_rng(4)
+    W, Y = rng.normal(size=(60, 5)), rng.normal(size=60)
+    solution = least_squares(W, Y)
+    np.testing.assert_allclose(solution.value, np.linalg.pinv(W) @ Y)
+    np.testing.assert_allclose(solution.bread, np.linalg.inv(W.T @ W))
+
+
+def test_iterated_weights_are_a_fixed_point():
+    noisy = system(5, 500, (1.0, 0.1))
+    estimate = fit(noisy, 'wls', iterations=50)
+    sigma = [np.sqrt(np.mean((y - w @ estimate.value) ** 2)) for w, y in map(noisy.rows, range(2))]
+    known = dataclasses.replace(noisy, noise=np.array(sigma))
+    np.testing.assert_allclose(fit(known, 'mle').value, estimate.value, rtol=1e-5)
+
+
+@pytest.mark.parametrize(('method', 'missing'), [('mle', 'noise'), ('iv', 'Z')])
+def test_what_a_method_needs_is_said(method, missing):
+    with pytest.raises(RecordingError, match=method):
+        fit(dataclasses.replace(system(), **{missing: None}), method)
+
+
+def test_correlated_scores_are_counted():
+    rng = np.random.default_rng(6)
+    totals, stated = [], []
+    for _ in range(300):
+        white = rng.normal(size=2002)
+        scores = np.convolve(white, [1.0, 1.0, 1.0], 'valid')[:, None]
+        totals.append(scores.sum())
+        stated.append(newey_west(scores)[0, 0])
+    assert 0.75 < np.mean(stated) / np.var(totals) < 1.15
+    assert np.mean(stated) > 2.0 * 3.0 * 2000

@@ -1,0 +1,113 @@
+"""Payloads and drive gains from torques of MuJoCo, which carries the payload as a body."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from robotid_ros.core.estimation import base_parameters, fit
+from robotid_ros.core.estimation.payload import identify_drive_gains, identify_payload
+from robotid_ros.core.estimation.system import observe
+from robotid_ros.core.model import build_robot, RobotSettings
+from robotid_ros.core.signals.prepare import prepare
+from robotid_ros.core.signals.recording import Recording
+from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.exceptions import ConfigurationError, RecordingError
+from robotid_ros.plant.physics import Physics
+from robotid_ros.plant.settings import PayloadSettings, SimulationSettings
+
+mujoco = pytest.importorskip('mujoco')
+URDF = (Path(__file__).resolve().parents[3] / 'urdf' / 'ur10.urdf').read_text()
+ROBOT = build_robot(URDF, RobotSettings(rotor_inertia=False, friction={'default': ('viscous',)}))
+BODY = PayloadSettings(
+    link='wrist_3_link', mass=4.0, com=(0.03, -0.02, 0.1),
+    inertia=(0.02, 0.001, -0.002, 0.025, 0.003, 0.015),
+)  # fmt: skip
+SETTINGS = SignalSettings(cutoff=20.0, standstill=0.0)
+
+
+def at_the_joint():
+    """Return the payload's standard parameters at the frame of the last joint."""
+    c, m = np.array(BODY.com), BODY.mass
+    xx, xy, xz, yy, yz, zz = BODY.inertia
+    J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    J = J + m * (c @ c * np.eye(3) - np.outer(c, c))
+    return np.array([*J[0], *J[1, 1:], J[2, 2], *(m * c), m])
+
+
+def session(payload=None, seed=0, noise=0.0, viscous=0.0):
+    """Return what the arm records on sums of sines."""
+    rng = np.random.default_rng(seed)
+    time = np.arange(4000) / 200.0
+    w = 2.0 * np.pi * 0.1 * np.arange(1, 6)
+    a, b = rng.normal(size=(2, 5, ROBOT.n)) * 0.5
+    s, c = np.sin(np.outer(time, w)), np.cos(np.outer(time, w))
+    q, dq, ddq = s @ a + c @ b, c * w @ a - s * w @ b, -(s * w**2) @ a - c * w**2 @ b
+    settings = SimulationSettings() if payload is None else SimulationSettings(payload=payload)
+    model = mujoco.MjModel.from_xml_string(Physics(URDF, settings, ROBOT.joints).urdf)
+    model.dof_damping[:] = model.dof_frictionloss[:] = 0.0
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    data = mujoco.MjData(model)
+    dof = [model.joint(name).dofadr[0] for name in ROBOT.joints]
+    tau = np.empty_like(q)
+    for k in range(len(time)):
+        data.qpos[dof], data.qvel[dof], data.qacc[dof] = q[k], dq[k], ddq[k]
+        mujoco.mj_inverse(model, data)
+        tau[k] = data.qfrc_inverse[dof]
+    tau = tau + viscous * dq + noise * rng.normal(size=tau.shape)
+    return Recording(ROBOT.joints, time, q, tau)
+
+
+@pytest.fixture(scope='module')
+def recordings():
+    return session(noise=0.3, viscous=2.0), session(BODY, 1, 0.3, viscous=3.0)
+
+
+def estimate(recording):
+    base = base_parameters(ROBOT)
+    return base, fit(observe(prepare(recording, ROBOT, SETTINGS), ROBOT, base))
+
+
+def test_payload_is_found_though_friction_changed(recordings):
+    (base, empty), (_, loaded) = map(estimate, recordings)
+    found = identify_payload(ROBOT, base, empty, loaded)
+    assert np.all(np.isfinite(found.sigma))
+    assert np.all(np.abs(found.value - at_the_joint()) < 4.0 * found.sigma)
+    assert found.mass == pytest.approx(BODY.mass, rel=0.02)
+    np.testing.assert_allclose(found.centre, BODY.com, atol=5e-3)
+
+
+def test_exact_data_give_the_payload():
+    (base, empty), (_, loaded) = map(estimate, (session(), session(BODY)))
+    found = identify_payload(ROBOT, base, empty, loaded)
+    np.testing.assert_allclose(found.value, at_the_joint(), atol=5e-3)
+    assert found.possible
+
+
+def test_drive_gains_are_found(recordings):
+    gains = np.array([40.0, 0.5, 2.0, 10.0, 1.0, 3.0])
+    empty, loaded = (dataclasses.replace(r, effort=r.effort / gains) for r in recordings)
+    found = identify_drive_gains(ROBOT, empty, loaded, at_the_joint(), SETTINGS)
+    assert found.joints == ROBOT.joints
+    assert np.all(np.abs(found.value - gains) < 4.0 * found.sigma)
+    np.testing.assert_allclose(found.value[:5], gains[:5], rtol=0.1)
+
+
+def test_gains_scale_with_the_payload_that_is_told(recordings):
+    one, twice = (
+        identify_drive_gains(ROBOT, *recordings, k * at_the_joint(), SETTINGS) for k in (1.0, 2.0)
+    )
+    np.testing.assert_allclose(twice.value, 2.0 * one.value, rtol=1e-9)
+
+
+def test_no_payload_gives_no_gain(recordings):
+    with pytest.raises(RecordingError, match='feel the payload'):
+        identify_drive_gains(ROBOT, recordings[0], recordings[0], at_the_joint(), SETTINGS)
+
+
+def test_other_models_are_refused(recordings):
+    base, empty = estimate(recordings[0])
+    other = dataclasses.replace(empty, names=tuple(reversed(empty.names)))
+    with pytest.raises(ConfigurationError, match='same model'):
+        identify_payload(ROBOT, base, empty, other)

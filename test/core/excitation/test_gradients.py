@@ -1,0 +1,162 @@
+"""Exact gradients against finite differences, for every robot and criterion."""
+
+from hypothesis import assume, given, HealthCheck, settings
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from robotid_ros.core.excitation.criteria import CRITERIA, criterion
+from robotid_ros.core.excitation.observation import independent_columns, Observation
+from robotid_ros.core.excitation.problem import Problem
+from robotid_ros.core.excitation.scene import Scene
+from robotid_ros.core.excitation.settings import Obstacle, Workspace
+from robotid_ros.core.excitation.trajectories import Motion
+from robotid_ros.core.model import regressor
+from robotid_ros.exceptions import ConfigurationError, UnknownNameError
+
+from .robots import arms, quick, robot_named
+
+ROBOTS = ('emps', 'scara', 'arm3', 'tx40', 'ur10', 'puma560', 'planar_2r_elastic')
+MIX = {'condition': 1.0, 'd_optimal': 0.5, 'smallest': 0.1}
+
+
+def directional(function, x, direction, step=1e-4):
+    """Differentiate by a five-point stencil along a direction."""
+    f = [function(x + k * step * direction) for k in (-2, -1, 1, 2)]
+    return (f[0] - 8.0 * f[1] + 8.0 * f[2] - f[3]) / (12.0 * step)
+
+
+def random_motion(robot, rng, count=40):
+    return Motion(*(rng.uniform(-1.5, 1.5, (count, robot.n)) for _ in range(3)))
+
+
+@pytest.mark.parametrize('name', ROBOTS)
+def test_matrix_is_the_regressor_of_the_model(name, rng):
+    robot = robot_named(name)
+    observation, motion = Observation(robot), random_motion(robot, rng)
+    columns = [robot.column(name) for name in observation.names]
+    expected = np.moveaxis(regressor(robot, *motion), 0, 1)[:, :, columns]
+    np.testing.assert_allclose(observation.matrix(motion), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize('name', ROBOTS)
+def test_gradient_of_the_matrix(name, rng):
+    robot = robot_named(name)
+    observation = Observation(robot, np.full(robot.n, 3.0))
+    motion, step = random_motion(robot, rng), 1e-4
+    weights = rng.normal(size=observation.matrix(motion).shape)
+    gradient = observation.gradient(motion, weights)
+    direction = Motion(*(rng.normal(size=x.shape) for x in motion))
+
+    def value(shift):
+        moved = Motion(*(x + shift * d for x, d in zip(motion, direction, strict=True)))
+        return float(np.sum(weights * observation.matrix(moved)))
+
+    numeric = directional(lambda s: value(float(s)), 0.0, 1.0, step)
+    exact = sum(float(np.sum(g * d)) for g, d in zip(gradient, direction, strict=True))
+    assert exact == pytest.approx(numeric, rel=1e-8, abs=1e-8 * np.abs(weights).sum() * 1e-3)
+
+
+@pytest.mark.parametrize('name', ROBOTS)
+@pytest.mark.parametrize('kind', [*CRITERIA, 'mix'])
+def test_gradient_of_the_design(name, kind, rng):
+    """All criteria, with the barrier of effort, to 1e-7."""
+    assert_exact(robot_named(name), kind, rng)
+
+
+@given(arms(), st.sampled_from([*CRITERIA, 'mix']), st.integers(0, 999))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+def test_gradient_of_the_design_of_any_arm(robot, kind, seed):
+    assert_exact(robot, kind, np.random.default_rng(seed))
+
+
+def assert_exact(robot, kind, rng):
+    """Compare the gradient at a random point along a random direction."""
+    excitation = quick(criterion=kind, mix=MIX if kind == 'mix' else {}, order=4)
+    workspace = Workspace(self_collision=False)
+    problem = Problem(robot, excitation, Scene(robot, workspace))
+    x = problem.random(rng)
+    w = problem.observation.matrix(problem.make(*problem.unpack(x)).sample(problem.times))
+    # Differences of values that rounding blurs by 1e-16 cond(W)² can tell no more.
+    assume(np.linalg.cond(w[:, :, problem.columns].reshape(-1, len(problem.columns))) < 1e3)
+    direction = rng.normal(size=x.shape) / np.sqrt(len(x))
+    gradient = problem.gradient(x)
+    exact = gradient @ direction
+    scale = max(abs(exact), 1e-2 * np.linalg.norm(gradient))
+    # Long steps leave the parabola, short ones drown in rounding; which is long, the arm decides.
+    steps = (3e-5, 1e-3, 3e-4, 1e-4)
+    errors = (abs(directional(problem.value, x, direction, h) - exact) for h in steps)
+    assert any(error < 1e-7 * scale for error in errors)
+
+
+@given(st.integers(2, 12), st.integers(0, 9999), st.sampled_from(sorted(CRITERIA)))
+@settings(max_examples=200, deadline=None)
+def test_gradient_of_a_criterion(size, seed, kind):
+    """To 1e-7: steps are a fraction of the way to where an eigenvalue crosses another, or zero."""
+    rng = np.random.default_rng(seed)
+    w = rng.normal(size=(3 * size, size))
+    s, direction = w.T @ w / 9.0, rng.normal(size=(size, size))
+    direction = (direction + direction.T) / np.sqrt(2.0)
+    scale = 1.0 / np.sqrt(np.diag(s))
+    way = min(smooth_way(s, direction), smooth_way(*(np.outer(scale, scale) * (s, direction))))
+    objective = CRITERIA[kind].objective
+    gradient = objective(s)[1]
+    numeric = directional(lambda m: objective(m)[0], s, direction, 4e-3 * way)
+    size_of = max(abs(numeric), 1e-2 * np.linalg.norm(gradient) * np.linalg.norm(direction))
+    assert abs(float(np.sum(gradient * direction)) - numeric) < 1e-7 * size_of
+
+
+def smooth_way(s, direction):
+    """Least step along a direction that could join eigenvalues, or bring one to zero."""
+    values = np.linalg.eigvalsh(s)
+    return min(np.diff(values).min(), values[0]) / (2.0 * np.linalg.norm(direction, 2))
+
+
+def test_criteria_agree_with_their_definitions(rng):
+    w = rng.normal(size=(50, 6)) * np.arange(1, 7)
+    s = w.T @ w
+    value = {k: c.report(c.objective(s)[0]) for k, c in CRITERIA.items()}
+    scaled = w / np.linalg.norm(w, axis=0)
+    assert value['condition'] == pytest.approx(np.linalg.cond(w))
+    assert value['normalised_condition'] == pytest.approx(np.linalg.cond(scaled))
+    assert value['frobenius'] == pytest.approx(np.linalg.cond(s, 'fro'))
+    assert value['d_optimal'] == pytest.approx(-np.log(np.linalg.det(s)) / 6.0)
+    assert value['smallest'] == pytest.approx(-np.linalg.svd(w, compute_uv=False)[-1])
+
+
+def test_unknown_criteria_are_named():
+    with pytest.raises(UnknownNameError, match='use one of condition'):
+        criterion('volume')
+    with pytest.raises(ConfigurationError, match='needs weights'):
+        criterion('mix')
+
+
+@pytest.mark.parametrize(
+    ('name', 'count'), [('emps', 4), ('scara', 11), ('tx40', 61), ('ur10', 58)]
+)
+def test_base_columns(name, count, rng):
+    """As many as the rank, and the others depend on them."""
+    observation = Observation(robot_named(name))
+    motion = random_motion(robot_named(name), rng, 100)
+    w = observation.matrix(motion).reshape(-1, len(observation.names))
+    chosen = independent_columns(w)
+    assert len(chosen) == count
+    assert np.linalg.matrix_rank(w[:, chosen]) == np.linalg.matrix_rank(w, tol=1e-8) == count
+
+
+@pytest.mark.parametrize('name', ['arm3', 'tx40', 'ur10'])
+def test_gradient_of_the_scene(name, rng):
+    """Distances are found to 1e-6 m, so the step is wide and the comparison loose."""
+    robot = robot_named(name)
+    sphere = Obstacle('sphere', (0.5, 0.0, 0.5), size=(0.1,))
+    box = {'lower': (-0.6, -0.6, 0.1), 'upper': (0.6, 0.6, 1.2)}
+    scene = Scene(robot, Workspace(ground=0.0, distance=0.05, obstacles={'ball': sphere}, **box))
+    worst = []
+    for q in rng.uniform(-1.5, 1.5, (40, 1, robot.n)):
+        if scene._distances(q[0][robot.order]).min() > 0.0:
+            direction = rng.normal(size=q.shape)
+            numeric = directional(lambda x: scene.penalty(x)[0], q, direction, 2e-4)
+            exact = float(np.sum(scene.penalty_gradient(q) * direction))
+            worst.append(abs(exact - numeric) / (1.0 + abs(numeric)))
+    assert len(worst) > 5
+    assert np.median(worst) < 3e-2

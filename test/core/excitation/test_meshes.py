@@ -1,0 +1,125 @@
+"""Robots whose shapes are meshes: convex hulls take their place, and designs keep them apart."""
+
+from pathlib import Path
+import struct
+
+import numpy as np
+import pytest
+
+from robotid_ros.core.excitation import check, design, Trajectory
+from robotid_ros.core.excitation.scene import Scene
+from robotid_ros.core.excitation.settings import Validation, Workspace
+from robotid_ros.core.model import build_robot, RobotSettings
+from robotid_ros.exceptions import CollisionError
+
+from .robots import quick
+
+# Boxes along the links, and their corners numbered by bits x, y, z.
+SIZES = ((0.2, 0.2, 0.3), (0.12, 0.1, 0.5), (0.1, 0.12, 0.4), (0.08, 0.08, 0.5))
+CORNERS = np.array([[x, y, z] for z in (0, 1) for y in (0, 1) for x in (0, 1)], dtype=float)
+FACES = [(0, 2, 3), (0, 3, 1), (4, 5, 7), (4, 7, 6), (0, 1, 5), (0, 5, 4)]
+FACES += [(2, 6, 7), (2, 7, 3), (0, 4, 6), (0, 6, 2), (1, 3, 7), (1, 7, 5)]
+
+
+def write_stl(path: Path, points, faces) -> None:
+    rows = (struct.pack('<12fH', 0, 0, 0, *points[list(f)].ravel(), 0) for f in faces)
+    path.write_bytes(bytes(80) + struct.pack('<I', len(faces)) + b''.join(rows))
+
+
+def write_obj(path: Path, points, faces) -> None:
+    lines = [f'v {x} {y} {z}' for x, y, z in points]
+    lines += [f'f {a + 1} {b + 1} {c + 1}' for a, b, c in faces]
+    path.write_text('\n'.join(lines) + '\n')
+
+
+def dented(points, faces):
+    """Push the top's middle into the box: no longer convex, but of the same convex hull."""
+    middle = points[4:].mean(axis=0) - [0.0, 0.0, 0.4 * np.ptp(points[:, 2])]
+    edges = [(4, 5), (5, 7), (7, 6), (6, 4)]
+    sides = [f for f in faces if f not in FACES[2:4]]
+    return np.vstack([points, middle]), [*sides, *((a, b, 8) for a, b in edges)]
+
+
+def arm(shapes) -> str:
+    """Join four links by three joints; `shapes` are the links' geometry elements."""
+    parts = ['<robot name="arm">']
+    for k, (shape, (_, _, z)) in enumerate(zip(shapes, SIZES, strict=True)):
+        parts.append(
+            f'<link name="link_{k}"><inertial><origin xyz="0.02 0.01 {z / 2}"/>'
+            '<mass value="2"/><inertia ixx="0.03" iyy="0.03" izz="0.01" ixy="0" ixz="0" iyz="0"/>'
+            f'</inertial><collision><origin xyz="0 0 {z / 2}"/><geometry>{shape}</geometry>'
+            '</collision></link>'
+        )
+        if k:
+            axis = '0 0 1' if k == 1 else '0 1 0'
+            parts.append(
+                f'<joint name="joint_{k}" type="revolute"><parent link="link_{k - 1}"/>'
+                f'<child link="link_{k}"/><origin xyz="0 0 {SIZES[k - 1][2] + 0.02}"/>'
+                f'<axis xyz="{axis}"/><limit lower="-3" upper="3" velocity="3" effort="80"/>'
+                '</joint>'
+            )
+    return ''.join([*parts, '</robot>'])
+
+
+def boxes() -> str:
+    return arm([f'<box size="{x} {y} {z}"/>' for x, y, z in SIZES])
+
+
+def meshes(folder: Path, kind: str, reference: str) -> str:
+    """Write the same boxes as dented meshes, in millimetres."""
+    folder.mkdir(exist_ok=True)
+    shapes = []
+    for k, size in enumerate(SIZES):
+        points, faces = dented(1000.0 * (CORNERS - 0.5) * size, FACES)
+        {'stl': write_stl, 'obj': write_obj}[kind](folder / f'{k}.{kind}', points, faces)
+        name = f'{reference}/{k}.{kind}'
+        shapes.append(f'<mesh filename="{name}" scale="0.001 0.001 0.001"/>')
+    return arm(shapes)
+
+
+@pytest.mark.parametrize('kind', ['stl', 'obj'])
+@pytest.mark.parametrize('scheme', ['package', 'file'])
+def test_hulls_are_as_far_apart_as_the_boxes_they_enclose(kind, scheme, tmp_path, rng):
+    folder = tmp_path / 'arm_description'
+    reference = 'package://arm_description' if scheme == 'package' else f'file://{folder}'
+    workspace = Workspace(mesh_folders=(str(tmp_path),), ground=0.0)
+    plain = Scene(build_robot(boxes(), RobotSettings()), workspace)
+    meshed = Scene(build_robot(meshes(folder, kind, reference), RobotSettings()), workspace)
+    assert meshed.notes == ('4 meshes are replaced by their convex hulls', *plain.notes)
+    assert len(meshed.geometry.collisionPairs) == len(plain.geometry.collisionPairs) == 4
+    for q in rng.uniform(-2.5, 2.5, (50, 3)):
+        one, other = plain._distances(q), meshed._distances(q)
+        apart = one > 1e-3
+        np.testing.assert_allclose(other[apart], one[apart], atol=1e-5)
+        assert ((other > 0.0) == (one > 0.0))[np.abs(one) > 1e-4].all()
+
+
+def test_designs_keep_meshes_apart(tmp_path):
+    text = meshes(tmp_path / 'meshes', 'stl', f'file://{tmp_path}/meshes')
+    robot = build_robot(text, RobotSettings())
+    workspace = Workspace(distance=0.03)
+    excitation = quick(
+        start=(0.0, 0.4, 1.2), workspace=workspace, validation=Validation(kind='none')
+    )
+    result = design(robot, excitation)
+    assert '4 meshes are replaced by their convex hulls' in result.notes
+    times = np.linspace(0.0, excitation.period, 500)
+    plain = Scene(build_robot(boxes(), RobotSettings()), workspace)
+    distances = [plain._distances(q).min() for q in result.trajectory.sample(times).q]
+    assert min(distances) >= 0.03 - 1e-4
+    assert result.usage.distance == pytest.approx(min(distances), abs=2e-3)
+    values = result.trajectory.to_dict()
+    folded = Trajectory.from_dict({**values, 'start': [0.0, 0.6, 2.95]})
+    still = Trajectory.from_dict(
+        {**folded.to_dict(), 'coefficients': (0.0 * folded.coefficients).tolist()}
+    )
+    with pytest.raises(CollisionError, match=r'link_\d_0 and link_\d_0 are'):
+        check(robot, still, excitation)
+
+
+def test_meshes_that_are_not_found_are_said(tmp_path):
+    text = meshes(tmp_path / 'arm_description', 'stl', 'package://arm_description')
+    scene = Scene(build_robot(text, RobotSettings()), Workspace())
+    (note,) = scene.notes
+    assert 'self-collision is not checked; set excitation.workspace.mesh_folders' in note
+    assert scene.empty

@@ -1,0 +1,123 @@
+"""The identification model against RNEA, the direct model against the inverse one."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+import numpy as np
+import pinocchio
+import pytest
+
+from robotid_ros.core.model import (
+    CouplingSettings,
+    forward_dynamics,
+    inverse_dynamics,
+    mass_matrix,
+    model_with,
+    regressor,
+)
+from robotid_ros.core.model.friction import TERMS
+
+from .arms import arm
+
+COUPLED = {'wrist': CouplingSettings((0.0, 1.0, 0.0, -2.0))}
+VARIANTS = [
+    {},
+    {'joints': ('turn', 'waist', 'slide', 'arm')},
+    {'joints': ('slide', 'arm'), 'locked': {'turn': 0.4}},
+    {'couplings': COUPLED, 'rotor_inertia': False},
+    {'friction': {'default': ('viscous', 'stiction'), 'arm': ('makkar', 'offset')}},
+    {'gravity': (0.0, 6.0, -3.0), 'friction': {'default': ()}},
+]
+
+
+@pytest.mark.parametrize('variant', VARIANTS)
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=10, deadline=None)
+def test_regressor_times_parameters_is_inverse_dynamics(variant, seed):
+    robot = arm(**variant)
+    rng = np.random.default_rng(seed)
+    q, dq, ddq = rng.normal(size=(3, 7, robot.n))
+    chi = rng.normal(size=robot.p)
+    tau = inverse_dynamics(robot, chi, q, dq, ddq)
+    W = regressor(robot, q, dq, ddq)
+    assert W.shape == (robot.n, 7, robot.p)
+    scale = np.abs(W).max() * np.abs(chi).max() * robot.p
+    np.testing.assert_allclose((W @ chi).T, tau, atol=1e-9 * scale)
+
+
+def test_prior_gives_the_torque_of_the_description():
+    robot = arm()
+    rng = np.random.default_rng(1)
+    q, dq, ddq = rng.normal(size=(3, 20, robot.n))
+    model = robot.model
+    data = model.createData()
+    expected = np.array(
+        [pinocchio.rnea(model, data, *state) for state in zip(q, dq, ddq, strict=True)]
+    )
+    expected += 0.5 * dq + 0.25 * np.sign(dq)
+    np.testing.assert_allclose(inverse_dynamics(robot, robot.prior, q, dq, ddq), expected)
+
+
+def test_blocks_do_not_show():
+    robot = arm()
+    rng = np.random.default_rng(2)
+    q, dq, ddq = rng.normal(size=(3, 600, robot.n))
+    whole = regressor(robot, q, dq, ddq)
+    parts = [regressor(robot, q[k : k + 1], dq[k : k + 1], ddq[k : k + 1]) for k in range(600)]
+    np.testing.assert_array_equal(whole, np.concatenate(parts, axis=1))
+
+
+@pytest.mark.parametrize('variant', VARIANTS[:4])
+def test_forward_dynamics_undoes_inverse_dynamics(variant):
+    robot = arm(**variant)
+    rng = np.random.default_rng(3)
+    q, dq, tau = rng.normal(size=(3, robot.n))
+    ddq = forward_dynamics(robot, robot.prior, q, dq, tau)
+    again = inverse_dynamics(robot, robot.prior, q[None], dq[None], ddq[None])[0]
+    np.testing.assert_allclose(again, tau, rtol=1e-9, atol=1e-9)
+
+
+def test_mass_matrix_is_the_torque_of_unit_accelerations():
+    robot = arm(couplings=COUPLED, joints=('turn', 'slide', 'arm', 'waist'))
+    chi = robot.prior.copy()
+    chi[robot.column('Ia1')], chi[robot.column('Ia24')] = 0.3, 0.7
+    q, zero = np.full((robot.n, robot.n), 0.4), np.zeros((robot.n, robot.n))
+    still = inverse_dynamics(robot, chi, q, zero, zero)
+    columns = inverse_dynamics(robot, chi, q, zero, np.eye(robot.n)) - still
+    np.testing.assert_allclose(mass_matrix(robot, chi, q[0]), columns.T, atol=1e-10)
+
+
+def test_permuted_joints_have_permuted_torques():
+    plain, other = arm(), arm(joints=('turn', 'waist', 'slide', 'arm'))
+    index = [plain.joints.index(joint) for joint in other.joints]
+    q, dq, ddq = np.random.default_rng(4).normal(size=(3, 5, plain.n))
+    np.testing.assert_allclose(
+        inverse_dynamics(other, other.prior, q[:, index], dq[:, index], ddq[:, index]),
+        inverse_dynamics(plain, plain.prior, q, dq, ddq)[:, index],
+    )
+
+
+def test_model_with_prior_is_the_description():
+    robot = arm()
+    model = model_with(robot, robot.prior)
+    for ours, theirs in zip(model.inertias, robot.model.inertias, strict=True):
+        assert ours.isApprox(theirs, 1e-12) or theirs.mass == 0.0 or ours.mass > 0.0
+    q = np.full(robot.n, 0.2)
+    data, other = model.createData(), robot.model.createData()
+    np.testing.assert_allclose(
+        pinocchio.crba(model, data, q), pinocchio.crba(robot.model, other, q), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize('name', sorted(TERMS))
+def test_friction_opposes_motion_and_is_odd_where_symmetric(name):
+    robot = arm(friction={'default': (name,)})
+    term = robot.friction[0][0]
+    dq = np.array([-1.5, -0.2, 0.2, 1.5])
+    columns = np.array(term.columns(dq))
+    assert columns.shape == (len(term.kind.symbols), 4)
+    assert len(term.kind.units) == len(term.kind.positive) == len(term.kind.symbols)
+    for column, positive in zip(columns, term.kind.positive, strict=True):
+        if positive:
+            assert np.all(column * dq >= 0.0)
+    if name not in ('offset', 'asymmetric_coulomb', 'asymmetric_viscous'):
+        np.testing.assert_allclose(columns, -columns[:, ::-1])

@@ -1,0 +1,242 @@
+"""Elastic robots: against balances written with Pinocchio, and parameters found again."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pinocchio
+import pytest
+
+from robotid_ros.core.estimation import base_parameters, fit, IdentificationSettings, identify
+from robotid_ros.core.estimation.elastic import without_bias
+from robotid_ros.core.estimation.system import observe
+from robotid_ros.core.model import build_robot, inverse_dynamics, regressor, RobotSettings
+from robotid_ros.core.model.settings import CouplingSettings, ElasticSettings
+from robotid_ros.core.signals.recording import Recording
+from robotid_ros.core.signals.samples import Samples, SignalSettings
+from robotid_ros.exceptions import ConfigurationError, RecordingError, UnknownNameError
+
+URDF = Path(__file__).parents[3] / 'urdf'
+STIFFNESS = {'planar_2r_elastic': 20000.0, 'puma560': 2000.0}
+RATE, PERIOD = 200.0, 10.0
+
+
+def build(name='planar_2r_elastic', **changes):
+    count = 2 if name == 'planar_2r_elastic' else 6
+    joints = tuple(f'joint_{j + 1}' for j in range(count))
+    settings = RobotSettings(
+        friction={'default': ('viscous', 'coulomb', 'offset')},
+        elastic=ElasticSettings(joints=joints),
+    )
+    return build_robot((URDF / f'{name}.urdf').read_text(), replace(settings, **changes))
+
+
+def truth(robot, name='planar_2r_elastic'):
+    """Take the URDF's parameters, with motors, friction and springs of round numbers."""
+    values = {'Ia': 0.5, 'Fv': 2.0, 'Fc': 3.0, 'off': -0.4, 'K': STIFFNESS[name], 'Fvl': 0.2}
+    return np.array(
+        [values.get(p.symbol, v) for p, v in zip(robot.parameters, robot.prior, strict=True)]
+    )
+
+
+def derivatives(x):
+    """First two derivatives of one period, by its Fourier series."""
+    omega = 2j * np.pi * np.fft.rfftfreq(len(x), 1.0 / RATE)[:, None]
+    spectrum = np.fft.rfft(x, axis=0)
+    return tuple(np.fft.irfft(omega**k * spectrum, len(x), axis=0) for k in (1, 2))
+
+
+def motion(robot, chi, seed=0):
+    """One period of an elastic robot's motion, exact: links first, then what motors must do."""
+    rng = np.random.default_rng(seed)
+    n, t = robot.rigid.n, np.arange(int(RATE * PERIOD)) / RATE
+    phase = 2.0 * np.pi / PERIOD * np.outer(t, np.arange(1, 6))
+    links = 0.4 * np.sin(phase) @ rng.normal(size=(5, n)) / 2.0
+    links += 0.4 * np.cos(phase) @ rng.normal(size=(5, n)) / 2.0
+    q = np.hstack([links, links[:, robot.springs]])
+    dq, ddq = derivatives(q)
+    # With motors where the links are, springs are slack: what is missing is what they carry.
+    load = inverse_dynamics(robot, chi, q, dq, ddq)[:, robot.springs]
+    stiffness = [chi[robot.column(f'K{j + 1}')] for j in robot.springs]
+    q[:, n:] += load / stiffness
+    dq, ddq = derivatives(q)
+    tau = inverse_dynamics(robot, chi, q, dq, ddq)
+    tau[:, robot.springs] = 0.0  # but for rounding it is
+    return Samples(robot.joints, t, q, dq, ddq, tau, RATE, np.ones(q.shape, dtype=bool))
+
+
+@pytest.mark.parametrize('name', STIFFNESS)
+def test_rows_are_the_balances_of_link_and_drive(name):
+    robot = build(name).elastic
+    chi, n = truth(robot, name), robot.rigid.n
+    rng = np.random.default_rng(1)
+    q, dq, ddq = rng.normal(size=(3, 20, 2 * n))
+    spring = STIFFNESS[name] * (q[:, :n] - q[:, n:])
+    data = robot.model.createData()
+    link = np.array(
+        [
+            pinocchio.rnea(robot.model, data, *rows)
+            for rows in zip(q[:, :n], dq[:, :n], ddq[:, :n], strict=True)
+        ]
+    )
+    drive = 0.5 * ddq[:, n:] + 2.0 * dq[:, n:] + 3.0 * np.sign(dq[:, n:]) - 0.4
+    expected = np.hstack([link + spring, link + drive])
+    stacked = np.einsum('jnp,p->nj', regressor(robot, q, dq, ddq), chi)
+    np.testing.assert_allclose(stacked, expected, atol=1e-9 * np.abs(expected).max())
+    direct = inverse_dynamics(robot, chi, q, dq, ddq)
+    np.testing.assert_allclose(direct, expected, atol=1e-9 * np.abs(expected).max())
+
+
+def test_fourteen_parameters_a_joint_with_names_and_units():
+    robot = build(friction={'default': ('viscous', 'coulomb')}).elastic
+    assert robot.p == 28
+    first = {p.name: p.unit for p in robot.parameters[:14]}
+    assert list(first)[10:] == ['Ia1', 'Fv1', 'Fc1', 'K1']
+    assert first['K1'] == 'N·m/rad'
+    assert robot.joints == ('joint_1', 'joint_2', 'joint_1_motor', 'joint_2_motor')
+
+
+def test_classes_are_those_of_the_paper():
+    base = base_parameters(build().elastic)
+    classes = dict(zip((p.name for p in build().elastic.parameters), base.classes, strict=True))
+    assert base.rank == 16
+    for name in ('K1', 'K2', 'Ia1', 'Ia2', 'Fv1', 'Fc2', 'ZZ2', 'MX2'):
+        assert classes[name] == 'identifiable'
+    assert classes['ZZ1'] == classes['M2'] == 'in combination'
+    assert classes['M1'] == classes['MZ2'] == classes['XX1'] == 'unidentifiable'
+
+
+@pytest.mark.parametrize('method', ['ols', 'wls'])
+@pytest.mark.parametrize('name', STIFFNESS)
+def test_every_base_parameter_is_found_again(name, method):
+    robot = build(name).elastic
+    base, chi = base_parameters(robot), truth(robot, name)
+    system = observe(motion(robot, chi), robot, base)
+    true, estimate = base.of(chi), fit(system, method)
+    for found in (estimate, without_bias(system, robot, estimate)[1]):
+        np.testing.assert_allclose(found.value, true, rtol=1e-6, atol=1e-6 * 0.01)
+
+
+def test_rigid_joints_and_friction_of_links_are_found_again():
+    elastic = ElasticSettings(joints=('joint_2',), link_friction={'default': ('viscous',)})
+    robot = build(elastic=elastic).elastic
+    assert robot.joints == ('joint_1', 'joint_2', 'joint_2_motor')
+    base, chi = base_parameters(robot), truth(robot)
+    assert {'K2', 'Fvl2'} <= set(base.names)
+    assert 'K1' not in base.names
+    estimate = fit(observe(motion(robot, chi), robot, base), 'wls')
+    np.testing.assert_allclose(estimate.value, base.of(chi), rtol=1e-6, atol=1e-8)
+
+
+def test_noise_of_encoders_does_not_soften_springs():
+    robot = build().elastic
+    base, chi = base_parameters(robot), truth(robot)
+    clean = motion(robot, chi)
+    softer, right = [], []
+    for seed in range(5):
+        noise = 1e-3 * np.random.default_rng(seed).normal(size=clean.q.shape)
+        system = observe(replace(clean, q=clean.q + noise), robot, base)
+        estimate = fit(system, 'wls')
+        _, better = without_bias(system, robot, estimate)
+        k = base.names.index('K2')
+        softer.append(estimate.value[k] / 20000.0 - 1.0)
+        right.append(better.value[k] / 20000.0 - 1.0)
+    assert np.mean(softer) < -0.2
+    assert abs(np.mean(right)) < 0.05
+
+
+def recording(samples, noise=1e-7, effort=None):
+    shape, rng = samples.q.shape, np.random.default_rng(5)
+    tau = samples.tau if effort is None else effort
+    return Recording(samples.joints, samples.time, samples.q + noise * rng.normal(size=shape), tau)
+
+
+SETTINGS = IdentificationSettings(
+    essential=False, signals=SignalSettings(averaging=False, time_offset=False)
+)
+
+
+@pytest.mark.parametrize('published_by', ['motor', 'joint', 'both'])
+def test_effort_counts_wherever_it_is_published(published_by):
+    robot = build()
+    samples = motion(robot.elastic, truth(robot.elastic))
+    motor = samples.tau[:, 2:] + 0.01 * np.random.default_rng(2).normal(size=(2000, 2))
+    missing = np.full_like(motor, np.nan)
+    sides = {'motor': (missing, motor), 'joint': (motor, missing), 'both': (motor, motor)}
+    found = identify(recording(samples, effort=np.hstack(sides[published_by])), robot, SETTINGS)
+    value = dict(zip(found.base.names, found.estimate.value, strict=True))
+    assert value['K1'] == pytest.approx(20000.0, rel=0.01)
+    assert found.fitted.relative_residual.max() < 0.02
+    assert not any('spring' in warning or 'elastic' in warning for warning in found.warnings)
+
+
+def test_other_methods_serve_or_say_that_they_do_not():
+    robot = build()
+    samples = motion(robot.elastic, truth(robot.elastic))
+    effort = np.hstack([samples.tau[:, 2:]] * 2)
+    effort += 0.01 * np.random.default_rng(2).normal(size=effort.shape)
+    measured = recording(samples, effort=effort)
+    for method in ('ols', 'irls', 'iv'):
+        found = identify(measured, robot, replace(SETTINGS, method=method))
+        value = found.estimate.value[found.base.names.index('K1')]
+        assert value == pytest.approx(20000.0, rel=0.01)
+    with pytest.raises(ConfigurationError, match='didim'):
+        identify(measured, robot, replace(SETTINGS, method='didim'))
+
+
+def test_a_rigid_model_of_an_elastic_robot_is_told_so():
+    robot = build()
+    samples = motion(robot.elastic, truth(robot.elastic))
+    effort = np.hstack([samples.tau[:, 2:]] * 2)
+    found = identify(recording(samples, effort=effort), replace(robot, elastic=None), SETTINGS)
+    assert sum('is elastic, add it to' in warning for warning in found.warnings) == 2
+
+
+def test_an_elastic_model_of_a_rigid_robot_is_told_so():
+    robot = build()
+    stiff = np.where(
+        [p.symbol == 'K' for p in robot.elastic.parameters], 1e12, truth(robot.elastic)
+    )
+    samples = motion(robot.elastic, stiff)
+    effort = np.hstack([samples.tau[:, 2:]] * 2)
+    effort += 0.01 * np.random.default_rng(2).normal(size=effort.shape)
+    with pytest.raises(RecordingError, match=r'take the joint out of robot\.elastic'):
+        identify(recording(samples, noise=0.0, effort=effort), robot, SETTINGS)
+    found = identify(recording(samples, noise=1e-6, effort=effort), robot, SETTINGS)
+    assert sum('show no spring' in warning for warning in found.warnings) == 2
+
+
+@pytest.mark.parametrize(
+    ('changes', 'error', 'text'),
+    [
+        ({'elastic': ElasticSettings(joints=('elbow',))}, UnknownNameError, 'elbow'),
+        (
+            {'elastic': ElasticSettings(joints=('joint_1',), motors=('joint_2',))},
+            ConfigurationError,
+            'two names per elastic joint',
+        ),
+        (
+            {'elastic': ElasticSettings(joints=('joint_1',), motors=('a', 'b'))},
+            ConfigurationError,
+            '2 names',
+        ),
+        (
+            {'elastic': ElasticSettings(joints=('joint_1',), stiffness=(1.0, 2.0))},
+            ConfigurationError,
+            'stiffness',
+        ),
+        (
+            {
+                'elastic': ElasticSettings(
+                    joints=('joint_1',), link_friction={'joint_2': ('viscous',)}
+                )
+            },
+            UnknownNameError,
+            'joint_2',
+        ),
+        ({'couplings': {'wrist': CouplingSettings((1.0, 1.0))}}, ConfigurationError, 'couplings'),
+    ],
+)
+def test_bad_settings_are_refused_with_a_remedy(changes, error, text):
+    with pytest.raises(error, match=text):
+        build(**changes)

@@ -1,0 +1,117 @@
+"""From URDF and configuration to a robot, and every way in which that can fail."""
+
+import numpy as np
+import pytest
+
+from robotid_ros.core.model import build_robot, CouplingSettings, RobotSettings
+from robotid_ros.core.model.parameters import from_pinocchio, to_pinocchio
+from robotid_ros.exceptions import ConfigurationError, ModelError, UnknownNameError
+
+from .arms import arm, urdf
+
+
+def test_parameters_have_names_and_units_in_order():
+    robot = arm(friction={'default': ('viscous', 'coulomb', 'offset')})
+    first = [p.name for p in robot.parameters[:14]]
+    assert first == 'XX1 XY1 XZ1 YY1 YZ1 ZZ1 MX1 MY1 MZ1 M1 Ia1 Fv1 Fc1 off1'.split()
+    units = {p.name: p.unit for p in robot.parameters}
+    assert (units['Ia3'], units['Fv3'], units['Fc3']) == ('kg', 'N·s/m', 'N')
+    assert (units['Ia1'], units['Fv1'], units['Fc1']) == ('kg·m²', 'N·m·s/rad', 'N·m')
+    assert robot.prior[robot.column('M2')] == 2.5
+    assert robot.prior[robot.column('Fv2')] == 0.5
+    assert robot.prior[robot.column('Fc2')] == 0.25
+
+
+def test_permutation_to_pinocchio_and_back_is_the_identity():
+    values = np.arange(20.0).reshape(2, 10)
+    np.testing.assert_array_equal(from_pinocchio(to_pinocchio(values)), values)
+
+
+def test_joints_and_limits_follow_the_configuration():
+    robot = arm(joints=('turn', 'slide'), velocity=(1.0, 2.0))
+    assert robot.joints == ('turn', 'slide')
+    assert robot.model.nq == robot.model.nv == robot.n == 2
+    assert np.isinf(robot.limits.lower[0]) and robot.limits.lower[1] == -2.0
+    assert tuple(robot.limits.velocity) == (1.0, 2.0)
+    assert tuple(robot.prismatic) == (False, True)
+
+
+def test_arrays_are_read_only():
+    robot = arm()
+    for array in (robot.prior, robot.limits.lower, robot.drive_gain):
+        with pytest.raises(ValueError, match='read-only'):
+            array[0] = 1.0
+
+
+@pytest.mark.parametrize('word', ['3.14', '3.1416', '1.57', '1.5708', '-1.571', '3.141'])
+def test_rounded_right_angles_are_made_exact(word):
+    robot = build_robot(urdf(rpy=f'{word} 0 0'), RobotSettings())
+    assert any('π/2' in warning for warning in robot.warnings)
+    angle = np.round(float(word) / (np.pi / 2)) * np.pi / 2
+    np.testing.assert_allclose(robot.model.jointPlacements[2].rotation[2, 1], np.sin(angle))
+
+
+@pytest.mark.parametrize('word', ['3.1403', '1.5734', '0.5', '1.5', '1.5707963267948966'])
+def test_calibrated_angles_are_left_alone(word):
+    robot = build_robot(urdf(rpy=f'{word} 0 0'), RobotSettings())
+    assert robot.warnings == ()
+    np.testing.assert_allclose(
+        robot.model.jointPlacements[2].rotation[2, 1], np.sin(float(word)), atol=1e-15
+    )
+
+
+BARE = urdf().replace('<inertial>', '<!--').replace('</inertial>', '-->')
+MIMIC = '<mimic joint="slide" multiplier="1"/>'
+
+
+@pytest.mark.parametrize(
+    ('text', 'settings', 'error', 'words'),
+    [
+        ('', {}, ModelError, 'empty'),
+        ('<robot', {}, ModelError, 'not valid XML'),
+        ('<sdf/>', {}, ModelError, 'give a URDF'),
+        ('<robot name="r"><link name="a"/></robot>', {}, ModelError, 'no movable joint'),
+        (BARE, {}, ModelError, 'no inertials'),
+        (urdf(extra=MIMIC), {'joints': ('slide',)}, ModelError, 'mimics'),
+        (urdf(kinds=('revolute', 'floating'), names=('a', 'b')), {}, ModelError, 'floating'),
+        (urdf().replace('damping="0.5"', 'damping="much"'), {}, ModelError, 'number'),
+        (urdf(), {'joints': ('elbow',)}, UnknownNameError, 'elbow'),
+        (urdf(), {'joints': ('arm', 'arm')}, ConfigurationError, 'twice'),
+        (urdf(), {'joints': ('arm',), 'locked': {'arm': 0.0}}, ConfigurationError, 'both'),
+        (urdf(), {'friction': {'default': ('magic',)}}, UnknownNameError, 'viscous'),
+        (urdf(), {'friction': {'elbow': ('viscous',)}}, UnknownNameError, 'elbow'),
+        (urdf(), {'friction_constants': {'arm': {'k': 1.0}}}, UnknownNameError, 'makkar'),
+        (urdf(), {'friction': {'default': ('coulomb', 'makkar')}}, ConfigurationError, 'Fc'),
+        (urdf(), {'velocity': (1.0,)}, ConfigurationError, 'one per joint'),
+        (urdf(), {'gravity': (1.0,)}, ConfigurationError, 'three'),
+        (urdf(), {'lower': (3.0,) * 4}, ConfigurationError, 'no room'),
+        (urdf(), {'couplings': {'w': CouplingSettings((1.0,))}}, ConfigurationError, 'ratio'),
+    ],
+)
+def test_bad_input_is_one_sentence(text, settings, error, words):
+    with pytest.raises(error, match=words) as caught:
+        build_robot(text, RobotSettings(**settings))
+    assert '\n' not in str(caught.value)
+
+
+def test_mimic_joints_are_locked_with_their_master():
+    robot = build_robot(urdf(extra=MIMIC), RobotSettings(joints=('waist', 'arm')))
+    assert robot.joints == ('waist', 'arm')
+
+
+def test_locked_joints_are_lumped_where_they_stand():
+    free = arm()
+    locked = arm(joints=('waist', 'arm'), locked={'slide': 0.7, 'turn': -0.3})
+    from robotid_ros.core.model import inverse_dynamics
+
+    rng = np.random.default_rng(0)
+    q, dq, ddq = rng.normal(size=(3, 5, 2))
+    pad = np.zeros((5, 2))
+    full = inverse_dynamics(
+        free,
+        free.prior,
+        np.hstack([q, pad + np.array([0.7, -0.3])]),
+        np.hstack([dq, pad]),
+        np.hstack([ddq, pad]),
+    )
+    np.testing.assert_allclose(inverse_dynamics(locked, locked.prior, q, dq, ddq), full[:, :2])

@@ -1,0 +1,255 @@
+"""DIDIM: noise-free data give the truth back; what cannot work is said."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from robotid_ros.core.estimation import base_parameters, IdentificationSettings, identify
+from robotid_ros.core.estimation.identify import disagreement
+from robotid_ros.core.model.robot import build_robot, CouplingSettings, RobotSettings
+from robotid_ros.core.replay.closed_loop import closed_loop
+from robotid_ros.core.replay.didim import didim
+from robotid_ros.core.replay.laws import JointTrajectoryEffort, pd
+from robotid_ros.core.replay.loop import Desired
+from robotid_ros.core.replay.models import direct_model
+from robotid_ros.core.replay.output_error import output_error
+from robotid_ros.core.replay.problem import Replay
+from robotid_ros.core.replay.reference import Torque
+from robotid_ros.core.replay.settings import ReplaySettings
+from robotid_ros.core.replay.simulate import simulate
+from robotid_ros.core.replay.start import start_from
+from robotid_ros.core.signals.recording import Controller, Recording, Reference
+from robotid_ros.exceptions import ControllerError, DivergenceError, RecordingError
+
+from .arms import parameters, planar_urdf
+
+RATE = 500.0
+TIGHT = ReplaySettings(
+    decimation=5, residual_tolerance=1e-9, parameter_tolerance=1e-8, iterations=30, step=0.002
+)
+OMEGA, INERTIA = np.array([20.0, 40.0]), np.array([3.0, 0.7])
+P, D = np.array([3000.0, 600.0]), np.array([200.0, 40.0])
+
+
+def wave(duration=8.0, speed=1.0):
+    t = np.arange(round(duration * RATE))[:, None] / RATE
+    rng = np.random.default_rng(1)
+    q, dq, ddq = (np.zeros((t.size, 2)) for _ in range(3))
+    for harmonics in ((1, 1), (2, 3), (3, 4), (5, 6)):
+        w = speed * 2.0 * np.pi / 8.0 * np.array(harmonics)
+        a = rng.uniform(0.2, 0.6, 2)
+        q += a * (1.0 - np.cos(w * t))
+        dq += a * w * np.sin(w * t)
+        ddq += a * w * w * np.cos(w * t)
+    return Desired(q, dq, ddq, 0 * q)
+
+
+def case_of(settings=TIGHT, coupled=False, noise=0.0, law=None, duration=8.0, speed=1.0):
+    """Return a replay of torques that the package itself simulated, and the true parameters."""
+    couplings = {'wrist': CouplingSettings((1.0, 1.0))} if coupled else {}
+    robot = build_robot(
+        planar_urdf(), RobotSettings(couplings=couplings, gravity=(0.0, -9.81, 0.0))
+    )
+    base = base_parameters(robot)
+    chi = parameters(robot, 4)
+    law = law or JointTrajectoryEffort(RATE, P, 0.0, D)
+    desired = wave(duration, speed)
+    run = simulate(direct_model(robot, chi), law, desired, step=settings.step)
+    tau = run.tau + noise * run.tau.std(axis=0) * np.random.default_rng(2).normal(size=run.q.shape)
+    torque = Torque(np.arange(len(tau)) * 1.0, tau, np.ones(len(tau), dtype=bool), RATE)
+    replay = Replay(robot, base, law, desired, torque, settings)
+    return dataclasses.replace(replay, measured=(run.q, run.dq, run.ddq)), base.of(chi)
+
+
+@pytest.mark.parametrize('start', ['regular', 'regular_zz', 'prior'])
+def test_truth_from_any_start_without_noise(start):
+    replay, true = case_of()
+    found = didim(replay, start_from(replay, start))
+    np.testing.assert_allclose(found.estimate.value, true, atol=1e-6)
+    last = found.history.iterations[-1]
+    assert last.torque_error.max() < 1e-6
+    assert max(part.max() for part in last.to_measured) < 1e-6
+
+
+@pytest.mark.parametrize('coupled', [False, True])
+def test_truth_with_integral_feed_forward_and_coupling(coupled):
+    law = JointTrajectoryEffort(RATE, P, np.array([2000.0, 500.0]), D, np.array([5.0, 2.0]))
+    replay, true = case_of(coupled=coupled, law=law)
+    found = didim(replay, start_from(replay, 'regular'), 'ols')
+    np.testing.assert_allclose(found.estimate.value, true, atol=1e-6)
+
+
+def test_regular_start_makes_the_mass_matrix_one():
+    replay, _ = case_of(duration=1.0)
+    np.testing.assert_allclose(replay.inertia(start_from(replay, 'regular')), [1.0, 1.0])
+
+
+def test_few_steps_and_honest_sigma_with_noise():
+    replay, true = case_of(ReplaySettings(decimation=5, step=0.002), noise=0.03)
+    seen = []
+    found = didim(replay, start_from(replay, 'regular'), progress=seen.append)
+    assert found.history.steps <= 4
+    assert np.all(np.abs(found.estimate.value - true) <= 4.5 * found.estimate.sigma)
+    assert [record.number for record in seen] == list(range(found.history.steps + 1))
+    rows = found.history.rows()
+    assert rows[0]['torque error joint_1'] > rows[-1]['torque error joint_1'] > 0.0
+
+
+def test_position_is_never_looked_at():
+    replay, _ = case_of(ReplaySettings(decimation=5, step=0.002), noise=0.03)
+    blind = dataclasses.replace(replay, measured=None)
+    with_motion = didim(replay, start_from(replay, 'regular'))
+    without = didim(blind, start_from(blind, 'regular'))
+    np.testing.assert_array_equal(with_motion.estimate.value, without.estimate.value)
+    assert without.history.iterations[0].to_measured is None
+
+
+def test_soft_loop_is_warned_of():
+    soft = JointTrajectoryEffort(RATE, P / 40.0, 0.0, D / 6.0)
+    replay, _ = case_of(ReplaySettings(decimation=5, step=0.002), law=soft, noise=0.01)
+    found = didim(replay, start_from(replay, 'prior'))
+    assert any('times the bandwidth' in text for text in found.history.warnings)
+
+
+def test_wrong_torques_end_in_an_error_with_the_last_estimate():
+    replay, _ = case_of(ReplaySettings(decimation=5, step=0.002, iterations=6))
+    wrong = replay.torque._replace(tau=-replay.torque.tau)
+    with pytest.raises(DivergenceError) as caught:
+        didim(dataclasses.replace(replay, torque=wrong), start_from(replay, 'regular'))
+    assert caught.value.iteration >= 1
+    assert caught.value.estimate is not None
+
+
+def test_inertia_that_is_none_is_refused():
+    replay, _ = case_of(duration=1.0)
+    chi = start_from(replay, 'regular')
+    chi[replay.robot.column('Ia2')] -= 2.0
+    with pytest.raises(DivergenceError, match=r'not positive definite.*joint_2'):
+        didim(replay, chi)
+
+
+@pytest.mark.parametrize('output', ['position', 'torque'])
+def test_output_error_finds_the_truth_from_near(output):
+    settings = dataclasses.replace(TIGHT, parameter_tolerance=1e-7, residual_tolerance=1e-3)
+    replay, true = case_of(settings, duration=4.0)
+    near = true * (1.0 + 0.05 * np.cos(np.arange(true.size)))
+    estimate, norms = output_error(replay, near, 'lm', output)
+    assert norms[-1] < 1e-3 * norms[0]
+    np.testing.assert_allclose(estimate.value, true, atol=2e-3)
+
+
+def test_output_error_needs_the_position():
+    replay, true = case_of(duration=1.0)
+    with pytest.raises(RecordingError, match='no position'):
+        output_error(dataclasses.replace(replay, measured=None), true)
+
+
+def recording_of(replay, law):
+    """Return what a session's bag would hold of a replay: one update late, with gaps."""
+    run = simulate(
+        direct_model(replay.robot, parameters(replay.robot, 4)), law, replay.desired, step=0.002
+    )
+    time = 100.0 + np.arange(len(run.q)) / RATE
+    kept = np.random.default_rng(3).uniform(size=len(time)) > 0.01
+    gains = {
+        joint: {'p': P[j], 'd': D[j], 'i': 0.0} for j, joint in enumerate(replay.robot.joints)
+    }
+    return Recording(
+        replay.robot.joints,
+        time,
+        run.q,
+        np.vstack([run.tau[:1], run.tau[:-1]]),
+        reference=Reference(time[kept], *(x[kept] for x in replay.desired[:3])),
+        controller=Controller(
+            'arm_controller',
+            'joint_trajectory_controller/JointTrajectoryController',
+            RATE,
+            replay.robot.joints,
+            ('effort',),
+            gains,
+        ),
+    )
+
+
+def test_recording_alone_is_enough():
+    law = JointTrajectoryEffort(RATE, P, 0.0, D)
+    replay, true = case_of(law=law)
+    recording = recording_of(replay, law)
+    found = closed_loop(recording, replay.robot, replay.base, TIGHT)
+    np.testing.assert_allclose(found.estimate.value, true, atol=2e-3)
+
+
+def test_unknown_law_is_refused_with_the_remedy():
+    replay, _ = case_of(duration=1.0)
+    recording = recording_of(replay, replay.law)
+    position = dataclasses.replace(recording.controller, command_interfaces=('position',))
+    with pytest.raises(ControllerError, match='identify by WLS'):
+        closed_loop(
+            dataclasses.replace(recording, controller=position), replay.robot, replay.base, TIGHT
+        )
+    with pytest.raises(ControllerError, match='does not hold the controller'):
+        closed_loop(
+            dataclasses.replace(recording, controller=None), replay.robot, replay.base, TIGHT
+        )
+    with pytest.raises(RecordingError, match='neither the reference'):
+        closed_loop(
+            dataclasses.replace(recording, reference=None), replay.robot, replay.base, TIGHT
+        )
+
+
+def test_identify_by_didim():
+    law = JointTrajectoryEffort(RATE, P, 0.0, D)
+    replay, true = case_of(law=law)
+    lines = []
+    settings = IdentificationSettings(method='didim', replay=TIGHT)
+    found = identify(recording_of(replay, law), replay.robot, settings, progress=lines.append)
+    np.testing.assert_allclose(found.estimate.value, true, atol=2e-3)
+    assert found.method == 'didim' and found.history.steps > 1
+    assert any('DIDIM iteration 1' in line for line in lines)
+
+
+@pytest.mark.parametrize(('share', 'trusted'), [(0.9, True), (0.25, False)])
+def test_a_loop_that_is_not_the_robots_is_told(share, trusted):
+    # A PD loop on the position alone lags by its bandwidth, and needs a motion that is slow.
+    replay, _ = case_of(
+        dataclasses.replace(TIGHT, residual_tolerance=0.02, parameter_tolerance=0.02),
+        noise=0.02,
+        law=pd(RATE, OMEGA, np.ones(2), INERTIA),
+        speed=0.5,
+        duration=16.0,
+    )
+    slow = dataclasses.replace(replay, law=pd(RATE, share * OMEGA, np.ones(2), INERTIA))
+    slow = dataclasses.replace(slow, a_priori=INERTIA)
+    try:
+        said = list(didim(slow, start_from(slow, 'regular')).history.warnings)
+    except DivergenceError as error:
+        said = [f'not trustworthy: {error}']
+    assert any('not trustworthy' in text for text in said) is not trusted
+
+
+def test_both_methods_from_one_recording():
+    law = JointTrajectoryEffort(RATE, P, 0.0, D)
+    replay, true = case_of(law=law)
+    recording = recording_of(replay, law)
+    settings = IdentificationSettings(method='both', essential=False, replay=TIGHT)
+    found = identify(recording, replay.robot, settings)
+    assert (found.method, found.compared.method) == ('wls', 'didim')
+    np.testing.assert_allclose(found.compared.estimate.value, true, atol=2e-3)
+    assert found.history.steps == found.compared.history.steps > 1
+    # Without the controller WLS stands, and says what is missing.
+    alone = identify(dataclasses.replace(recording, controller=None), replay.robot, settings)
+    assert alone.compared is None
+    np.testing.assert_array_equal(alone.estimate.names, found.estimate.names)
+    assert any('DIDIM has no result' in text for text in alone.warnings)
+
+
+def test_disagreement_is_told_where_both_are_sure():
+    replay, _ = case_of(noise=0.02)
+    found = didim(replay, start_from(replay, 'regular')).estimate
+    moved = np.array(found.value)
+    k = int(np.argmin(found.relative_sigma))
+    moved[k] *= 1.5
+    assert disagreement(found, found) == []
+    (said,) = disagreement(found, dataclasses.replace(found, value=moved))
+    assert found.names[k] in said and sum(name in said for name in found.names) == 1

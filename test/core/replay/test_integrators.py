@@ -1,0 +1,148 @@
+"""Integration of the direct model against exact solutions, physics and another integrator."""
+
+import numpy as np
+import pinocchio
+import pytest
+
+from robotid_ros.core.replay.integrators import runge_kutta, substeps
+from robotid_ros.core.replay.laws import JointTrajectoryEffort
+from robotid_ros.core.replay.loop import Desired
+from robotid_ros.core.replay.simulate import (
+    joint_inertia,
+    least_eigenvalue,
+    mass_matrices,
+    simulate,
+)
+from robotid_ros.exceptions import DivergenceError
+
+from .arms import arm, block
+
+TRACKING = JointTrajectoryEffort(500.0, np.array([200.0, 80.0]), 100.0, np.array([20.0, 8.0]))
+
+
+def wave(count=1500, rate=500.0):
+    t = np.arange(count)[:, None] / rate
+    speed = np.array([3.0, 4.2])
+    return Desired(
+        np.sin(speed * t),
+        speed * np.cos(speed * t),
+        -(speed**2) * np.sin(speed * t),
+        np.zeros((count, 2)),
+    )
+
+
+def fall(direct, h, duration=0.8, tau=(0.5, -0.2)):
+    step = runge_kutta(direct, h)
+    q, dq = np.array([0.3, -0.2]), np.array([1.0, 2.0])
+    for _ in range(round(duration / h)):
+        q, dq, _, _ = step(q, dq, np.array(tau))
+    return np.concatenate([q, dq])
+
+
+def test_fourth_order_without_dry_friction():
+    direct = arm(friction=(0.0, 0.0))
+    exact = fall(direct, 0.0005)
+    errors = [np.abs(fall(direct, h) - exact).max() for h in (0.02, 0.01, 0.005)]
+    orders = np.log2(np.array(errors[:-1]) / errors[1:])
+    assert np.all(orders > 3.7), orders
+
+
+def test_energy_is_conserved_without_friction():
+    direct = arm(friction=(0.0, 0.0), viscous=(0.0, 0.0))
+    data = direct.model.createData()
+
+    def energy(state):
+        q, dq = state[:2], state[2:]
+        return 0.5 * dq @ mass_matrices(direct, q[None])[0] @ dq + (
+            pinocchio.computePotentialEnergy(direct.model, data, q)
+        )
+
+    before, after = (energy(fall(direct, 0.001, t, (0.0, 0.0))) for t in (0.0, 5.0))
+    assert abs(after - before) < 1e-8
+
+
+@pytest.mark.parametrize('h', [0.001, 0.004])
+def test_sliding_block_stops_where_it_should_and_stays(h):
+    direct, speed, deceleration = block(2.0, friction=3.0), 0.7, 1.5
+    step = runge_kutta(direct, h)
+    q, dq = np.zeros(1), np.array([speed])
+    push = np.zeros(1)
+    for _ in range(round(0.6 / h)):
+        q, dq, _, _ = step(q, dq, push)
+    # Within the step that stops it, the mean force is exact for the speed, not for the way.
+    assert q[0] == pytest.approx(speed**2 / (2 * deceleration), abs=deceleration * h**2)
+    assert dq[0] == 0.0
+    rest = q.copy()
+    for _ in range(50):
+        q, dq, ddq, slip = step(q, dq, np.array([-2.9]))
+    assert dq[0] == 0.0 and q[0] == rest[0]
+    assert slip[0] == pytest.approx(-2.9 / 3.0) and ddq[0] == pytest.approx(0.0, abs=1e-12)
+    q, dq, ddq, slip = step(q, dq, np.array([-3.1]))
+    assert ddq[0] == pytest.approx(-0.05) and slip[0] == -1.0
+
+
+def test_fast_and_adaptive_integrators_agree():
+    desired, direct = wave(700), arm()
+    fast = simulate(direct, TRACKING, desired)
+    sure = simulate(direct, TRACKING, desired, integrator='adaptive')
+    scale = np.abs(sure.tau).max(axis=0)
+    assert np.abs(fast.q - sure.q).max() < 1e-5
+    # The turn itself falls anywhere in a step; elsewhere the torques are the same.
+    assert np.quantile(np.abs(fast.tau - sure.tau) / scale, 0.99) < 1e-3
+    finer = simulate(direct, TRACKING, desired, step=2.5e-4)
+    assert np.abs(finer.q - sure.q).max() < 0.3 * np.abs(fast.q - sure.q).max()
+
+
+def test_every_row_balances():
+    direct = arm()
+    run = simulate(direct, TRACKING, wave())
+    data = direct.model.createData()
+    assert (np.abs(run.slip) < 1).any()
+    for q, dq, ddq, tau, slip in zip(run.q, run.dq, run.ddq, run.tau, run.slip, strict=True):
+        rigid = pinocchio.rnea(direct.model, data, q, dq, ddq)
+        friction = direct.viscous * dq + direct.coulomb * slip
+        np.testing.assert_allclose(rigid + friction, tau, atol=1e-9)
+
+
+def test_coupled_inertia_is_that_of_the_joints_when_it_is_diagonal():
+    extra = np.array([0.3, 0.2])
+    plain, coupled = arm(), arm(inertia=np.diag(extra))
+    plain.model.armature = plain.model.armature + extra
+    one, other = (simulate(direct, TRACKING, wave(300)) for direct in (plain, coupled))
+    np.testing.assert_allclose(one.q, other.q, atol=1e-10)
+
+
+def test_coupled_motor_sticks_and_turns_like_the_adaptive_one():
+    ratios = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    inertia = 0.1 * np.outer(ratios[2], ratios[2])
+    direct = arm(friction=(0.4, 0.2, 0.3), slip=ratios, inertia=inertia)
+    fast = simulate(direct, TRACKING, wave(500))
+    sure = simulate(direct, TRACKING, wave(500), integrator='adaptive')
+    assert np.abs(fast.q - sure.q).max() < 2e-5
+
+
+def test_steep_smooth_friction_gets_smaller_steps():
+    def steep(dq):
+        return 2.0 * np.tanh(dq / 1e-3)
+
+    direct = arm(friction=(0.0, 0.0), smooth=steep)
+    assert substeps(direct, np.zeros(2), 0.002, 0.001) > 5
+    run = simulate(direct, TRACKING, wave(400))
+    sure = simulate(direct, TRACKING, wave(400), integrator='adaptive')
+    np.testing.assert_allclose(run.q, sure.q, atol=1e-6)
+
+
+def test_unstable_loop_is_said_not_returned():
+    wild = JointTrajectoryEffort(500.0, np.array([-200.0, -80.0]))
+    with pytest.raises(DivergenceError, match='leaves its reference'):
+        simulate(arm(), wild, wave())
+
+
+def test_joint_inertia_is_the_largest_and_definiteness_is_seen():
+    mass = mass_matrices(arm(), np.column_stack([np.zeros(9), np.linspace(-3.0, 3.0, 9)]))
+    inertia = joint_inertia(mass)
+    assert inertia[0] == mass[:, 0, 0].max() and least_eigenvalue(mass) > 0.0
+    worse = mass - 1.1 * np.diag(inertia)
+    assert least_eigenvalue(worse) < 0.0
+    mass[4, 0, 1] = mass[4, 1, 0] = 2.0 * inertia[0]
+    assert least_eigenvalue(mass) < 0.0

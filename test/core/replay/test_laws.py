@@ -1,0 +1,181 @@
+"""Control laws against independent loops and against a real drive."""
+
+import dataclasses
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from robotid_ros.core.replay.laws import Cascade, JointTrajectoryEffort, law_of, pd
+from robotid_ros.core.replay.loop import Desired
+from robotid_ros.core.replay.simulate import simulate
+from robotid_ros.core.signals.recording import Controller
+from robotid_ros.plant.interpolation import Goal, Point
+from robotid_ros.plant.settings import GainSettings
+from robotid_ros.plant.tolerances import GoalTolerances
+from robotid_ros.plant.trajectory_controller import ControllerSettings, TrajectoryController
+
+from .arms import block
+
+EMPS = Path(__file__).parents[4] / 'shared' / 'datasets' / 'emps' / 'ident.npz'
+
+
+def random_desired(seed, count=40, n=3):
+    rng = np.random.default_rng(seed)
+    return Desired(*(rng.normal(size=(count, n)) for _ in range(4)))
+
+
+def trajectory_controller(gains, desired, states, rate):
+    """Run one joint after the other, update after update, as the controller's documents say."""
+    outputs = np.zeros_like(desired.q)
+    for j in range(desired.q.shape[1]):
+        i_term = 0.0
+        for k, (q, dq) in enumerate(states):
+            ahead = min(k + 1, len(states) - 1)
+            error = desired.q[k, j] - q[j]
+            i_term += gains['i'][j] * error / rate
+            i_term = max(gains['i_clamp_min'], min(gains['i_clamp_max'], i_term))
+            pid = gains['p'][j] * error + i_term + gains['d'][j] * (desired.dq[k, j] - dq[j])
+            pid = max(gains['u_clamp_min'], min(gains['u_clamp_max'], pid))
+            forward = gains['ff_velocity_scale'][j] * desired.dq[ahead, j]
+            outputs[k, j] = pid + forward + desired.effort[ahead, j]
+    return outputs
+
+
+@settings(deadline=None, max_examples=25, derandomize=True)
+@given(
+    seed=st.integers(0, 1000),
+    clamp=st.sampled_from([np.inf, 0.05]),
+    bound=st.sampled_from([np.inf, 3.0]),
+    integral=st.sampled_from([0.0, 20.0]),
+)
+def test_trajectory_controller_law(seed, clamp, bound, integral):
+    rng = np.random.default_rng(seed + 1)
+    desired = random_desired(seed)
+    gains = {name: rng.uniform(1, 9, 3) for name in ('p', 'i', 'd', 'ff_velocity_scale')}
+    gains['i'] *= integral
+    gains |= {'i_clamp_min': -clamp, 'i_clamp_max': clamp}
+    gains |= {'u_clamp_min': -bound, 'u_clamp_max': bound}
+    states = list(rng.normal(size=(40, 2, 3)))
+    step = JointTrajectoryEffort(250.0, **gains).start(desired)
+    ours = np.array([step(k, *state) for k, state in enumerate(states)])
+    np.testing.assert_allclose(
+        ours, trajectory_controller(gains, desired, states, 250.0), rtol=1e-12, atol=1e-12
+    )
+
+
+def test_pd_has_the_frequency_and_damping_it_was_tuned_for():
+    inertia, gain = np.array([3.6, 0.06]), np.array([2.0, 0.5])
+    law = pd(200.0, np.array([6.0, 60.0]), np.array([1.0, 0.7]), inertia, gain)
+    np.testing.assert_allclose(np.sqrt(law.stiffness / inertia), [6.0, 60.0])
+    np.testing.assert_allclose(law.damping / (2 * np.sqrt(law.stiffness * inertia)), [1.0, 0.7])
+
+
+@pytest.mark.parametrize(
+    'law',
+    [
+        Cascade(500.0, np.array([20.0]), np.array([60.0]), ki=900.0, differences=True),
+        JointTrajectoryEffort(500.0, np.array([900.0]), 300.0, np.array([60.0]), limit=8.0),
+    ],
+)
+def test_scaled_law_keeps_the_motion_of_a_heavier_robot(law):
+    t = np.arange(500) / 500.0
+    q = np.column_stack([0.2 * np.sin(6 * t)])
+    desired = Desired(q, np.gradient(q, t, axis=0), 0 * q, 0 * q)
+    light = simulate(block(2.0), law, desired)
+    heavy = simulate(block(14.0), law.scaled(7.0), desired)
+    np.testing.assert_allclose(heavy.q, light.q, atol=1e-12)
+    np.testing.assert_allclose(heavy.tau, 7.0 * light.tau, rtol=1e-9, atol=1e-9)
+
+
+def test_saturation_quantisation_encoder_and_delay():
+    desired = Desired(*(np.zeros((9, 1)),) * 4)
+    q = np.array([[0.0], [0.124], [0.126], [-0.5], [3.0]])
+    still = np.zeros(1)
+
+    def run(**options):
+        step = JointTrajectoryEffort(100.0, np.array([-10.0]), **options).start(desired)
+        return np.array([step(k, value, still)[0] for k, value in enumerate(q)])
+
+    np.testing.assert_allclose(run(), [0.0, 1.24, 1.26, -5.0, 30.0])
+    np.testing.assert_allclose(run(limit=2.0), [0.0, 1.24, 1.26, -2.0, 2.0])
+    np.testing.assert_allclose(run(limit=2.0, gain=3.0), [0.0, 3.72, 3.78, -6.0, 6.0])
+    np.testing.assert_allclose(run(quantum=0.5), [0.0, 1.0, 1.5, -5.0, 30.0])
+    np.testing.assert_allclose(run(resolution=0.25), [0.0, 0.0, 2.5, -5.0, 30.0])
+    np.testing.assert_allclose(run(delay=2), [0.0, 0.0, 0.0, 1.24, 1.26])
+
+
+def test_cascade_is_the_drive_of_a_real_axis():
+    if not EMPS.exists():
+        pytest.skip('the recordings of the EMPS axis are not on this machine')
+    data = np.load(EMPS)
+    q, zero = data['q'], np.zeros_like(data['q'])
+    law = Cascade(1000.0, data['kp'][0], data['kv'][0], differences=True, limit=10.0)
+    step = law.start(Desired(data['q_ref'], zero, zero, zero))
+    ours = np.array([step(k, value, zero[0]) for k, value in enumerate(q)])
+    error = np.linalg.norm(ours - data['vir']) / np.linalg.norm(data['vir'])
+    assert error < 0.01
+
+
+@pytest.mark.parametrize(
+    'law',
+    [
+        Cascade(500.0, np.array([20.0]), np.array([60.0]), ki=900.0, gain=2.0),
+        JointTrajectoryEffort(500.0, np.array([900.0]), 300.0, np.array([60.0]), gain=2.0),
+    ],
+)
+def test_an_integral_starts_in_balance(law):
+    still = Desired(np.full((5, 1), 0.3), *(np.zeros((5, 1)),) * 3)
+    step = law.start(still, np.array([7.0]))
+    np.testing.assert_allclose(step(0, still.q[0], np.zeros(1)), [7.0])
+    np.testing.assert_allclose(law.start(still)(0, still.q[0], np.zeros(1)), [0.0], atol=1e-15)
+
+
+@pytest.mark.parametrize('integral', [0.0, 400.0])
+def test_law_repeats_the_output_of_the_controller(integral):
+    """Feed the law with what controller_state says of a run: it gives the recorded output."""
+    gains = [
+        GainSettings(p=p, i=integral, d=d, ff_velocity_scale=ff, i_clamp_max=2.0, i_clamp_min=-2.0)
+        for p, d, ff in ((700.0, 60.0, 3.0), (300.0, 20.0, 0.0))
+    ]
+    joints, period = ('a', 'b'), 2_000_000
+    controller = TrajectoryController(
+        ControllerSettings(joints, (False, False), period, dict(zip(joints, gains, strict=True)))
+    )
+    controller.activate([0.0, 0.0], [0.0, 0.0])
+    points = [
+        Point(int(t * 1e9), [np.sin(t), 0.3 * t], [np.cos(t), 0.3 * (t < 0.99)], [], [t, -t])
+        for t in np.arange(0.0, 1.01, 0.1)
+    ]
+    points[-1].velocities = [0.0, 0.0]
+    controller.start(Goal(joints, 0, points), GoalTolerances())
+    rng = np.random.default_rng(8)
+    rows = []
+    for k in range(450):
+        q, dq = rng.normal(size=(2, 2)) * 0.1
+        controller.update(k * period, 0.002, q.tolist(), dq.tolist())
+        state = controller.state
+        desired = state.desired
+        rows.append((q, dq, desired.positions, desired.velocities, desired.effort, state.output))
+    q, dq, q_r, dq_r, effort, output = (np.array([row[i] for row in rows]) for i in range(6))
+    law = law_of(
+        Controller(
+            'arm',
+            'joint_trajectory_controller/JointTrajectoryController',
+            500.0,
+            joints,
+            ('effort',),
+            {
+                j: dataclasses.asdict(g) | {'antiwindup_strategy': 0.0}
+                for j, g in zip(joints, gains, strict=True)
+            },
+        ),
+        joints,
+        np.ones(2),
+    )
+    step = law.start(Desired(q_r, dq_r, 0 * q_r, effort))
+    ours = np.array([step(k, q[k], dq[k]) for k in range(len(q))])
+    # The last row's feed-forward is that of a sample that is not in the record.
+    np.testing.assert_allclose(ours[:-1], output[:-1], rtol=1e-9, atol=1e-9)

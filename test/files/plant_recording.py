@@ -1,0 +1,69 @@
+"""A recording made by physics, without a clock: an arm under PD control along sums of sines."""
+
+import dataclasses
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from robotid_ros.core.estimation.base import base_parameters
+from robotid_ros.core.model import build_robot, RobotSettings
+from robotid_ros.core.signals.recording import Recording
+from robotid_ros.plant.physics import Physics
+from robotid_ros.plant.settings import SimulationSettings
+
+URDF = (Path(__file__).resolve().parents[2] / 'urdf' / 'arm3.urdf').read_text()
+JOINTS = ('joint_1', 'joint_2', 'joint_3')
+PERIOD, SECONDS, HARMONICS = 6.0, 12.0, np.arange(1, 5)
+AMPLITUDE = np.array([0.6, 0.6, 0.7])
+P, D = np.array([500.0, 1500.0, 600.0]), np.array([20.0, 57.0, 14.0])
+START = (0.0, 0.3, -0.5)
+
+
+@dataclasses.dataclass(frozen=True)
+class Made:
+    """What was recorded at 500 Hz, and the parameters that are true."""
+
+    recording: Recording
+    truth: dict[str, dict[str, float]]
+
+    def base(self, robot):
+        """Return the true base parameters by name."""
+        values = [self.truth[p.joint].get(p.symbol, 0.0) for p in robot.parameters]
+        base = base_parameters(robot)
+        return dict(zip(base.names, base.of(np.array(values)), strict=True))
+
+
+@lru_cache
+def plant(gravity=(), still=()):
+    """Run the arm; joints in `still` hold their position."""
+    settings = SimulationSettings(
+        initial_positions=START, inertial_error=0.1, viscous=(0.5, 0.277, 0.1),
+        coulomb=(1.7, 0.8, 0.7), limit_effort=False, gravity=gravity,
+    )  # fmt: skip
+    physics = Physics(URDF, settings, JOINTS)
+    rng = np.random.default_rng(3)
+    a, b = rng.uniform(-1.0, 1.0, (2, 3, HARMONICS.size))
+    size = AMPLITUDE * [joint not in still for joint in JOINTS]
+    w = 2.0 * np.pi / PERIOD * HARMONICS
+    time = np.arange(round(SECONDS * 1000)) * 1e-3
+    s, c = np.sin(np.outer(time, w)), np.cos(np.outer(time, w))
+    q_ref = START + size * ((s / HARMONICS) @ a.T + ((1.0 - c) / HARMONICS) @ b.T)
+    dq_ref = size * ((c * w / HARMONICS) @ a.T + (s * w / HARMONICS) @ b.T)
+    physics.set_state(q_ref[0], dq_ref[0])
+    rows, effort = [], np.zeros(3)
+    for wanted, speed in zip(q_ref, dq_ref, strict=True):
+        q, dq = physics.position, physics.velocity
+        rows.append((q.copy(), dq.copy(), effort))
+        effort = P * (wanted - q) + D * (speed - dq)
+        physics.step(effort.tolist())
+    q, dq, tau = (np.array(values)[::2] for values in zip(*rows, strict=True))
+    q = q + 2e-5 * rng.normal(size=q.shape)
+    tau = tau + 0.01 * np.abs(tau).max(axis=0) * rng.normal(size=tau.shape)
+    truth = {joint.name: joint.values for joint in physics.true_parameters()}
+    return Made(Recording(JOINTS, time[::2], q, tau, dq, source='the bag'), truth)
+
+
+def arm(**settings):
+    """Build the model of the arm."""
+    return build_robot(URDF, RobotSettings(joints=JOINTS, **settings))

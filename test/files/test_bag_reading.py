@@ -1,0 +1,265 @@
+"""Recordings of every kind come back as they were written, or say in one sentence why not."""
+
+from bag_tools import (
+    control_store,
+    controller_state,
+    EPOCH,
+    joint_state,
+    motion,
+    states,
+    status,
+    STEP,
+    write_mcap,
+    write_sqlite,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from robotid_ros.exceptions import RecordingError, UnknownNameError
+from robotid_ros.files.bags import BagWriter, blocks, dump_session, read_recording, Session
+from robotid_ros.files.bags.cdr import Decoder
+from robotid_ros.files.bags.summary import summarise
+
+JOINTS = ('a', 'b')
+CONTROLLER_STATE = 'control_msgs/msg/JointTrajectoryControllerState'
+
+
+@pytest.mark.parametrize('write', [write_mcap, write_sqlite])
+def test_write_then_read_is_the_identity(tmp_path, write):
+    path = write(tmp_path, states(300))
+    recording = read_recording(path)
+    position, velocity, effort = motion(300, 2)
+    np.testing.assert_array_equal(recording.position, position)
+    np.testing.assert_array_equal(recording.velocity, velocity)
+    np.testing.assert_array_equal(recording.effort, effort)
+    np.testing.assert_allclose(recording.time, np.arange(300) * 0.002, atol=1e-15)
+    assert recording.joints == JOINTS
+
+
+def test_a_bare_file_reads_like_its_folder(tmp_path):
+    path = write_sqlite(tmp_path, states(50))
+    (path / 'metadata.yaml').unlink()
+    bare = read_recording(next(path.glob('*.db3')))
+    np.testing.assert_array_equal(read_recording(path).position, bare.position)
+
+
+def test_joints_come_by_name_in_the_order_asked_for(tmp_path):
+    path = write_mcap(tmp_path, states(20))
+    position = motion(20, 2)[0]
+    np.testing.assert_array_equal(read_recording(path, ['b']).position, position[:, 1:])
+    np.testing.assert_array_equal(read_recording(path, ['b', 'a']).position, position[:, ::-1])
+    with pytest.raises(UnknownNameError, match='use one of a, b'):
+        read_recording(path, ['elbow'])
+
+
+def test_names_may_change_order_between_messages(tmp_path):
+    q, _, tau = motion(40, 2)
+    messages = []
+    for k in range(40):
+        order = [0, 1] if k % 3 else [1, 0]
+        names = [JOINTS[i] for i in order]
+        messages.append(joint_state(EPOCH + k * STEP, names, q[k, order], (), tau[k, order]))
+    recording = read_recording(write_mcap(tmp_path, messages), JOINTS)
+    np.testing.assert_array_equal(recording.position, q)
+    np.testing.assert_array_equal(recording.effort, tau)
+    assert recording.velocity is None
+
+
+def test_publishers_are_joined_and_those_of_other_times_refused(tmp_path):
+    q, dq, tau = motion(60, 2)
+
+    def split(lag):
+        for k in range(60):
+            stamp = EPOCH + k * STEP
+            yield joint_state(stamp, ['a'], q[k, :1], dq[k, :1], tau[k, :1])
+            yield joint_state(stamp + lag, ['b'], q[k, 1:], dq[k, 1:], tau[k, 1:])
+
+    joined = read_recording(write_mcap(tmp_path, split(0), 'in_step'), ['b', 'a'])
+    np.testing.assert_array_equal(joined.position, q[:, ::-1])
+    near = read_recording(write_mcap(tmp_path, split(1000), 'near'), JOINTS)
+    np.testing.assert_allclose(near.position[1:], q[1:], atol=0.01)
+    assert 'different publishers' in near.notes[0]
+    with pytest.raises(RecordingError, match='do not run at one time'):
+        read_recording(write_mcap(tmp_path, split(10**9), 'apart'), JOINTS)
+
+
+def test_a_publisher_without_effort_does_not_hide_one_with_it(tmp_path):
+    q, dq, tau = motion(30, 2)
+    messages = []
+    for k in range(30):
+        messages.append(joint_state(EPOCH + k * STEP, JOINTS, q[k], dq[k], tau[k]))
+        messages.append(joint_state(EPOCH + k * STEP + 5, ['a', 'b', 'grip'], [9.0] * 3))
+    recording = read_recording(write_mcap(tmp_path, messages), JOINTS)
+    np.testing.assert_array_equal(recording.position, q)
+
+
+def test_missing_efforts_are_named(tmp_path):
+    silent = [joint_state(EPOCH + k, JOINTS, [0.0, 1.0]) for k in range(5)]
+    with pytest.raises(RecordingError, match='has no effort of any joint: give'):
+        read_recording(write_mcap(tmp_path, silent, 'silent'))
+    half = [joint_state(EPOCH + k, JOINTS, [0, 1], [0, 1], [1.0, np.nan]) for k in range(5)]
+    with pytest.raises(RecordingError, match='no effort of b'):
+        read_recording(write_mcap(tmp_path, half, 'half'), JOINTS)
+    assert read_recording(tmp_path / 'half').joints == ('a',)
+    assert read_recording(tmp_path / 'half', ['a']).joints == ('a',)
+
+
+def test_states_without_stamps_take_the_time_of_reception(tmp_path):
+    messages = [joint_state(0, JOINTS, [k, k], (), [1, 2]) for k in range(5)]
+    recording = read_recording(write_mcap(tmp_path, messages))
+    np.testing.assert_allclose(recording.time, np.arange(5) * 0.002)
+
+
+@pytest.mark.parametrize(
+    ('make', 'sentence'),
+    [
+        (lambda path: None, 'there is no recording'),
+        (lambda path: path.mkdir(), 'holds no recording'),
+        (lambda path: path.write_bytes(b''), 'is empty'),
+        (lambda path: path.write_bytes(b'hello world'), 'neither MCAP nor SQLite'),
+        (lambda path: path.write_bytes(b'#ROSBAG V2.0\n'), 'ROS 1 bag'),
+        (lambda path: path.write_bytes(b'SQLite format 3\0' + bytes(4000)), 'rename it'),
+        (lambda path: path.write_bytes(b'\x89MCAP0\r\n'), 'holds no messages'),
+    ],
+)
+def test_what_is_no_recording_is_refused(tmp_path, make, sentence):
+    make(tmp_path / 'bag')
+    with pytest.raises(RecordingError, match=sentence):
+        read_recording(tmp_path / 'bag')
+
+
+def test_recordings_without_joint_states_list_their_topics(tmp_path):
+    with BagWriter(tmp_path, 'bag') as writer:
+        writer.write_text('/robot_description', '<robot/>', EPOCH)
+    with pytest.raises(RecordingError, match='its topics: /robot_description'):
+        read_recording(writer.path)
+    assert BagWriter(tmp_path, 'empty').close() == tmp_path / 'empty'
+    with pytest.raises(RecordingError, match='holds no messages'):
+        read_recording(tmp_path / 'empty')
+
+
+def test_a_cut_database_is_damaged_not_a_traceback(tmp_path):
+    path = next(write_sqlite(tmp_path, states(2000)).glob('*.db3'))
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+    with pytest.raises(RecordingError, match='is damaged'):
+        read_recording(path)
+
+
+def test_a_session_comes_back_whole(tmp_path):
+    n = 100
+    q, dq, tau = motion(n, 2)
+    gains = {'a': {'p': 100.0, 'd': 0.1}, 'b': {'p': 1e-3, 'd': 2.0}}
+    controller = {
+        'name': 'arm', 'type': 'jtc', 'rate': 500.0, 'joints': ['b', 'a'],
+        'command_interfaces': ['effort'], 'gains': gains,
+    }  # fmt: skip
+    configuration = {'robot': {'joints': ['b', 'a'], 'gravity': [0.0, 0.1 + 0.2, -9.81]}}
+    with BagWriter(tmp_path, 'bag') as writer:
+        writer.add_topic('/joint_states', 'sensor_msgs/msg/JointState')
+        writer.add_topic('/arm/controller_state', CONTROLLER_STATE)
+        writer.add_topic('/excitation/state', 'diagnostic_msgs/msg/DiagnosticStatus', latched=True)
+        writer.write_text('/robot_description', '<robot name="x"/>', EPOCH)
+        writer.write_text(
+            '/recorder/session',
+            dump_session(Session(controller=controller, configuration=configuration)),
+            EPOCH,
+        )
+        for k in range(n):
+            stamp = EPOCH + k * STEP
+            writer.write('/joint_states', joint_state(stamp, JOINTS, q[k], dq[k], tau[k]), stamp)
+            data = controller_state(stamp, ['b', 'a'], q[k], dq[k], tau[k], q[k] + tau[k])
+            writer.write('/arm/controller_state', data, stamp)
+            if k in (10, 20, 60):
+                name = {10: 'exciting', 20: 'exciting', 60: 'validating'}[k]
+                values = {'state': name, 'stamp': f'{stamp // 10**9}.{stamp % 10**9:09d}'}
+                writer.write('/excitation/state', status(values), stamp + 999_000)
+    recording = read_recording(writer.path, JOINTS)
+    np.testing.assert_array_equal(recording.reference.q, q[:, ::-1])
+    np.testing.assert_array_equal(recording.reference.ddq, tau[:, ::-1])
+    np.testing.assert_array_equal(recording.reference.command, (q + tau)[:, ::-1])
+    np.testing.assert_allclose(recording.reference.time, recording.time)
+    assert recording.controller.gains == gains
+    assert recording.configuration == configuration
+    assert recording.urdf == '<robot name="x"/>'
+    names = [(p.name, round(p.start, 9), round(p.stop, 9)) for p in recording.phases]
+    assert names == [('exciting', 0.02, 0.12), ('validating', 0.12, 0.198)]
+
+
+def test_blocks_are_the_recording_in_pieces(tmp_path):
+    path = write_mcap(tmp_path, states(20000))
+    whole = read_recording(path)
+    pieces = list(blocks(path, seconds=10.0))
+    assert len(pieces) > 1
+    for name in ('time', 'position', 'velocity', 'effort'):
+        joined = np.concatenate([getattr(piece, name) for piece in pieces])
+        np.testing.assert_array_equal(joined, getattr(whole, name))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.integers(0, 2**31 - 1),
+            st.integers(1, 4),
+            st.booleans(),
+            st.text(max_size=5).filter(lambda text: '\0' not in text),
+        ),
+        min_size=1,
+        max_size=12,
+    )
+)
+def test_bulk_decoding_agrees_with_message_by_message(rows):
+    from bag_tools import JOINT_STATE, STORE
+
+    payloads = []
+    for stamp, n, moving, frame in rows:
+        names = [f'j{k}{"x" * k}' for k in range(n)]
+        values = np.arange(n) + stamp * 1e-3
+        speed = values if moving else ()
+        payloads.append(joint_state(stamp, names, values, speed, -values, frame))
+    decoder = Decoder(STORE, JOINT_STATE)
+    seen = []
+    for number, matrix, index in decoder.groups(payloads):
+        layout = decoder.layouts[number]
+        for column, row in zip(layout.column(matrix, 'position'), index, strict=True):
+            message = STORE.deserialize_cdr(payloads[row], JOINT_STATE)
+            np.testing.assert_array_equal(column, message.position)
+            assert layout.texts['name'] == tuple(message.name)
+        for name in ('velocity', 'effort'):
+            for column, row in zip(layout.column(matrix, name), index, strict=True):
+                message = STORE.deserialize_cdr(payloads[row], JOINT_STATE)
+                np.testing.assert_array_equal(column, getattr(message, name))
+        seen += list(index)
+    assert sorted(seen) == list(range(len(rows)))
+
+
+def test_controller_states_decode_in_bulk_too():
+    store = control_store()
+    data = controller_state(EPOCH, ['x', 'yy'], [1, 2], [3, 4], [5, 6], [7, 8])
+    decoder = Decoder(store, CONTROLLER_STATE)
+    ((number, matrix, _),) = decoder.groups([data, data])
+    layout = decoder.layouts[number]
+    np.testing.assert_array_equal(layout.column(matrix, 'output.effort'), [[7, 8]] * 2)
+    np.testing.assert_array_equal(layout.column(matrix, 'reference.accelerations'), [[5, 6]] * 2)
+
+
+def test_the_summary_counts_what_is_wrong(tmp_path):
+    stamps = [0, 1, 2, 3, 4, 4, 8, 7, 9]
+    messages = [
+        joint_state(EPOCH + k * STEP, JOINTS, [i, 0], (), [i, 3.0]) for i, k in enumerate(stamps)
+    ]
+    summary = summarise(write_mcap(tmp_path, messages))
+    timing = summary.timing
+    assert (timing.repeated, timing.backward, timing.gaps, timing.lost) == (1, 1, 2, 4)
+    assert [c.effort for c in summary.channels] == ['live', 'constant']
+    assert len(summary.notes) == 3
+    assert not summary.usable and 'record at least' in summary.uses[0].reason
+
+
+def test_a_real_bag_without_metadata(datasets):
+    recording = read_recording(datasets / 'ur10' / 'ur10_exciting_trajectory.db3')
+    assert recording.position.shape == (3441, 6)
+    assert recording.duration == pytest.approx(27.52)
