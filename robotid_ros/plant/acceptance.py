@@ -1,0 +1,86 @@
+"""Which trajectories joint_trajectory_controller (Jazzy) in effort mode takes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from .interpolation import Goal, Point, Values
+from .tolerances import EPSILON
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Parameters that decide what is taken."""
+
+    partial_joints: bool = False
+    nonzero_end_velocity: bool = False
+    integration: bool = False
+
+
+def refusal(goal: Goal, joints: Sequence[str], now: int, rules: Rules) -> str:
+    """Say why a goal is refused; empty: it is taken. NaN, limits and effort are not checked."""
+    if not rules.partial_joints and len(goal.joints) != len(joints):
+        return "the goal's joints are not the controller's"
+    if not goal.joints:
+        return 'the goal names no joints'
+    if not goal.points:
+        return 'the goal has no points'
+    for name in goal.joints:
+        if name not in joints:
+            return f"joint '{name}' is not one of the controller's"
+    if not rules.nonzero_end_velocity and any(
+        abs(velocity) > EPSILON for velocity in goal.points[-1].velocities
+    ):
+        return 'the velocity of the last point is not zero'
+    if goal.stamp and goal.stamp + goal.points[-1].time < now:
+        return 'the trajectory ends in the past'
+    return _bad_points(goal, rules)
+
+
+def _bad_points(goal: Goal, rules: Rules) -> str:
+    count = len(goal.joints)
+    for index, point in enumerate(goal.points):
+        if index and point.time <= goal.points[index - 1].time:
+            return f'the times of points {index - 1} and {index} do not increase'
+        fields = {
+            'positions': point.positions,
+            'velocities': point.velocities,
+            'accelerations': point.accelerations,
+        }
+        if rules.integration and not any(fields.values()):
+            return f'point {index} is empty'
+        for name, values in fields.items():
+            required = name == 'positions' and not rules.integration
+            if len(values) != count and (required or values):
+                return f'point {index} has {len(values)} {name} for {count} joints'
+    return ''
+
+
+def in_controller_order(goal: Goal, joints: Sequence[str], position: Values) -> Goal:
+    """
+    Sort a goal's joints; joints that a partial goal leaves out stay at `position`.
+
+    An effort array of the wrong length is taken as it is, as in the original.
+    """
+    names = list(goal.joints)
+    missing = [joint for joint in joints if joint not in names]
+    if not missing and names == list(joints):
+        return goal
+    still = [position[list(joints).index(joint)] for joint in missing]
+    order = [(names + missing).index(joint) for joint in joints]
+
+    def sort(values: Values, rest: Values) -> Values:
+        full = [*values, *rest] if values else []
+        return [full[i] for i in order] if len(full) == len(order) else full
+
+    zeros = [0.0] * len(missing)
+    points = [
+        Point(
+            p.time,
+            sort(p.positions, still),
+            sort(p.velocities, zeros),
+            sort(p.accelerations, zeros),
+            sort(p.effort, zeros),
+        )
+        for p in goal.points
+    ]
+    return replace(goal, joints=tuple(joints), points=points)

@@ -1,0 +1,103 @@
+"""Moving bodies: the links of a URDF with everything that is fixed to them lumped in."""
+
+from dataclasses import dataclass
+import xml.etree.ElementTree as ET
+
+import numpy as np
+
+from ..exceptions import ModelError, UnknownNameError
+from .inertia import Array
+from .urdf import inertials_of, Joint, joints_of, KINDS, root_link
+
+
+@dataclass(frozen=True)
+class Body:
+    """
+    A moving body in the frame of the joint that carries it.
+
+    `parent` is the index of the body before it, -1 for the base; `origin` (4, 4) places the
+    joint's frame in the parent body's; `inertial` is its pseudo-inertia (4, 4).
+    """
+
+    joint: Joint
+    parent: int
+    origin: Array
+    inertial: Array
+
+
+def moving_bodies(
+    root: ET.Element, joints: tuple[str, ...] = (), locked: dict[str, float] | None = None
+) -> tuple[Body, ...]:
+    """
+    Lump a URDF into moving bodies, parents first.
+
+    Parameters
+    ----------
+    root : parsed URDF
+    joints : the ones that move; empty: all but the locked ones. Mimic joints follow theirs
+    locked : positions of further joints, which stand still; others that do not move are at 0
+
+    Raises
+    ------
+    UnknownNameError : a joint that the URDF does not have
+    ModelError : nothing moves
+
+    """
+    everything = joints_of(root)
+    moving = _moving(everything, joints, locked or {})
+    positions = _locked_positions(everything, moving, locked or {})
+    inertials = inertials_of(root)
+    bodies: list[Body] = []
+    open_links = [(root_link(root, everything), -1, np.eye(4))]
+    while open_links:
+        link, index, place = open_links.pop()
+        for joint in [joint for joint in everything if joint.parent == link]:
+            if joint.child not in inertials:
+                raise ModelError(f"joint '{joint.name}' carries no link: correct the URDF")
+            inertial = inertials[joint.child]
+            if joint.name in moving:
+                bodies.append(Body(joint, index, place @ joint.origin, inertial.copy()))
+                open_links.append((joint.child, len(bodies) - 1, np.eye(4)))
+                continue
+            fixed = place @ joint.origin @ _displacement(joint, positions.get(joint.name, 0.0))
+            if index >= 0:
+                bodies[index].inertial[:] += fixed @ inertial @ fixed.T
+            open_links.append((joint.child, index, fixed))
+    if not bodies:
+        raise ModelError('the robot description has no movable joint: nothing can be simulated')
+    return tuple(bodies)
+
+
+def _moving(
+    everything: tuple[Joint, ...], joints: tuple[str, ...], locked: dict[str, float]
+) -> set[str]:
+    movable = {j.name: j for j in everything if j.type in KINDS}
+    for name in (*joints, *locked):
+        if name not in movable:
+            raise UnknownNameError('joint', name, tuple(movable))
+    driven = [name for name, joint in movable.items() if joint.mimic is None]
+    moving = {name for name in (joints or driven) if name not in locked}
+    follow = {n for n, j in movable.items() if j.mimic is not None and j.mimic[0] in moving}
+    return moving | follow
+
+
+def _locked_positions(
+    everything: tuple[Joint, ...], moving: set[str], locked: dict[str, float]
+) -> dict[str, float]:
+    positions = dict(locked)
+    for joint in everything:
+        if joint.mimic is not None and joint.name not in moving:
+            leader, multiplier, offset = joint.mimic
+            positions[joint.name] = multiplier * locked.get(leader, 0.0) + offset
+    return positions
+
+
+def _displacement(joint: Joint, position: float) -> Array:
+    transform = np.eye(4)
+    if joint.type == 'prismatic':
+        transform[:3, 3] = position * joint.axis
+    elif joint.type in KINDS:
+        x, y, z = joint.axis
+        cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+        transform[:3, :3] += np.sin(position) * cross + (1 - np.cos(position)) * cross @ cross
+    return transform

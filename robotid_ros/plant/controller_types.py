@@ -1,0 +1,31 @@
+"""What the trajectory controller is told, and what it tells."""
+
+from dataclasses import dataclass, field
+
+from .acceptance import Rules
+from .interpolation import Point, Values
+from .settings import ConstraintSettings, GainSettings
+
+
+@dataclass(frozen=True)
+class ControllerSettings:
+    """The controller's parameters; a changed copy is taken up by the next update."""
+
+    joints: tuple[str, ...]
+    wraps: tuple[bool, ...]
+    period: int
+    gains: dict[str, GainSettings] = field(default_factory=dict)
+    constraints: ConstraintSettings = field(default_factory=ConstraintSettings)
+    rules: Rules = field(default_factory=Rules)
+    cmd_timeout: float = 0.0
+
+
+@dataclass
+class State:
+    """What an update saw and wanted; the content of controller_state."""
+
+    desired: Point
+    current: Point
+    error: Values
+    error_velocity: Values
+    output: Values

@@ -1,0 +1,84 @@
+"""True drives: what turns and rubs between motor and joint."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..exceptions import ConfigurationError, UnknownNameError
+from .bodies import Body
+from .settings import per_joint, SimulationSettings
+
+Values = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Drives:
+    """
+    One value per moving body, in the bodies' order.
+
+    A motor of `motors` is (ratios, Ia, Fv, Fc): it turns with `ratios · dq` and adds
+    `Nᵀ (Ia N ddq + Fv N dq + Fc sign(N dq))`.
+    """
+
+    rotor_inertia: Values
+    viscous: Values
+    coulomb: Values
+    static: Values
+    stribeck_velocity: Values
+    offset: Values
+    motors: tuple[tuple[Values, float, float, float], ...]
+
+
+def build_drives(
+    settings: SimulationSettings, bodies: Sequence[Body], joints: Sequence[str]
+) -> Drives:
+    """
+    Spread the settings, which are in the order of `joints`, over the bodies.
+
+    Raises
+    ------
+    ConfigurationError : an array of the wrong length
+
+    """
+    count = len(joints)
+    names = [body.joint.name for body in bodies]
+    for name in joints:
+        if name not in names:
+            raise UnknownNameError('joint', name, tuple(names))
+
+    def spread(values: Values, name: str, otherwise: Values | None = None) -> Values:
+        if not values and otherwise is not None:
+            return otherwise
+        by_name = dict(zip(joints, per_joint(values, count, name), strict=True))
+        return tuple(by_name.get(body, 0.0) for body in names)
+
+    velocity = spread(settings.stribeck.velocity or (0.05,), 'stribeck.velocity')
+    return Drives(
+        spread(settings.rotor_inertia, 'rotor_inertia'),
+        spread(settings.viscous, 'viscous', tuple(b.joint.damping for b in bodies)),
+        spread(settings.coulomb, 'coulomb', tuple(b.joint.friction for b in bodies)),
+        spread(settings.stribeck.extra, 'stribeck.extra'),
+        tuple(value or 1.0 for value in velocity),
+        spread(settings.offset, 'offset'),
+        _motors(settings, joints, names),
+    )
+
+
+def _motors(
+    settings: SimulationSettings, joints: Sequence[str], names: Sequence[str]
+) -> tuple[tuple[Values, float, float, float], ...]:
+    coupling, count = settings.coupling, len(joints)
+    if len(coupling.matrix) % count:
+        raise ConfigurationError(
+            f"'simulation.coupling.matrix' has {len(coupling.matrix)} values: give rows of {count}"
+        )
+    number = len(coupling.matrix) // count
+    columns = [
+        per_joint(getattr(coupling, name), number, f'coupling.{name}')
+        for name in ('Ia', 'Fv', 'Fc')
+    ]
+    motors = []
+    for index in range(number):
+        row = dict(zip(joints, coupling.matrix[index * count : (index + 1) * count], strict=True))
+        ratios = tuple(row.get(name, 0.0) for name in names)
+        motors.append((ratios, columns[0][index], columns[1][index], columns[2][index]))
+    return tuple(motors)

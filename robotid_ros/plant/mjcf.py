@@ -1,0 +1,145 @@
+"""MuJoCo's model of moving bodies, our own text: nothing is merged, balanced or dropped."""
+
+from collections.abc import Sequence
+import xml.etree.ElementTree as ET
+
+import numpy as np
+
+from .bodies import Body
+from .drives import Drives
+from .inertia import Array, at_com
+from .urdf import KINDS
+
+# Bodies without inertia of their own (shafts of wrists) still need some for MuJoCo.
+LEAST_MASS, LEAST_INERTIA = 1e-9, 1e-12
+# Mechanical stops lie beyond the limits of the URDF [rad, m].
+STOP_MARGIN = 0.02
+# Friction is a constraint in MuJoCo: as stiff as it goes, so that rest is rest.
+STIFF = '0.9999 0.9999 0.001 0.5 2'
+
+
+def write_mjcf(
+    bodies: Sequence[Body], drives: Drives, gravity: Sequence[float], timestep: float
+) -> str:
+    """
+    Write the model: one body per moving body, drives as armature, damping and friction loss.
+
+    Parameters
+    ----------
+    bodies : parents first
+    drives : true drives, one value per body, and motors that drive several joints
+    gravity : in the base frame [m/s²]
+    timestep : of the integration [s]
+
+    """
+    root = ET.Element('mujoco')
+    ET.SubElement(root, 'compiler', angle='radian', balanceinertia='false', fusestatic='false')
+    option = ET.SubElement(
+        root, 'option', timestep=repr(timestep), gravity=_text(gravity), integrator='RK4'
+    )
+    ET.SubElement(option, 'flag', contact='disable', autoreset='disable')
+    parents = [ET.SubElement(root, 'worldbody')]
+    reference = f'{2.0 * timestep!r} 1'
+    for index, body in enumerate(bodies):
+        parents.append(_add_body(parents[body.parent + 1], body))
+        joint = parents[-1].find('joint')
+        assert joint is not None
+        joint.attrib.update(
+            armature=repr(drives.rotor_inertia[index]),
+            damping=repr(drives.viscous[index]),
+            frictionloss=repr(drives.coulomb[index] + drives.static[index]),
+            solreffriction=reference,
+            solimpfriction=STIFF,
+        )
+    _add_motors(root, bodies, drives, reference)
+    _add_mimics(root, bodies, reference)
+    return ET.tostring(root, encoding='unicode')
+
+
+def _add_body(parent: ET.Element, body: Body) -> ET.Element:
+    element = ET.SubElement(
+        parent,
+        'body',
+        name=body.joint.name,
+        pos=_text(body.origin[:3, 3]),
+        quat=_text(quaternion(body.origin[:3, :3])),
+    )
+    mass, com, inertia = at_com(body.inertial)
+    moments, axes = np.linalg.eigh(inertia)
+    moments = np.maximum(moments, LEAST_INERTIA)
+    # Rounding may leave a rod a hair outside of what a body can have.
+    moments[0] = max(moments[0], moments[2] - moments[1])
+    if np.linalg.det(axes) < 0.0:
+        axes[:, 0] *= -1.0
+    ET.SubElement(
+        element,
+        'inertial',
+        mass=repr(max(mass, LEAST_MASS)),
+        pos=_text(com),
+        quat=_text(quaternion(axes)),
+        diaginertia=_text(moments * (1.0 + 1e-15)),
+    )
+    joint = ET.SubElement(
+        element, 'joint', name=body.joint.name, type=KINDS[body.joint.type],
+        axis=_text(body.joint.axis), limited='false',
+    )  # fmt: skip
+    if np.isfinite([body.joint.lower, body.joint.upper]).all():
+        span = (body.joint.lower - STOP_MARGIN, body.joint.upper + STOP_MARGIN)
+        joint.attrib.update(limited='true', range=_text(span))
+    return element
+
+
+def _add_motors(root: ET.Element, bodies: Sequence[Body], drives: Drives, reference: str) -> None:
+    if not len(drives.motors):
+        return
+    tendons = ET.SubElement(root, 'tendon')
+    for index, (ratios, inertia, viscous, coulomb) in enumerate(drives.motors):
+        fixed = ET.SubElement(
+            tendons,
+            'fixed',
+            name=f'motor_{index}',
+            armature=repr(inertia),
+            damping=repr(viscous),
+            frictionloss=repr(coulomb),
+            solreffriction=reference,
+            solimpfriction=STIFF,
+        )
+        for body, ratio in zip(bodies, ratios, strict=True):
+            if ratio != 0.0:
+                ET.SubElement(fixed, 'joint', joint=body.joint.name, coef=repr(ratio))
+
+
+def _add_mimics(root: ET.Element, bodies: Sequence[Body], reference: str) -> None:
+    for body in bodies:
+        if body.joint.mimic is not None:
+            leader, multiplier, offset = body.joint.mimic
+            ET.SubElement(
+                ET.SubElement(root, 'equality'),
+                'joint',
+                joint1=body.joint.name,
+                joint2=leader,
+                polycoef=f'{offset!r} {multiplier!r} 0 0 0',
+                solref=reference,
+                solimp=STIFF,
+            )
+
+
+def quaternion(rotation: Array) -> Array:
+    """Quaternion (w, x, y, z) of a rotation (3, 3), by its largest component."""
+    trace = np.trace(rotation)
+    squares = np.array([trace, *np.diag(rotation)])
+    largest = int(np.argmax(squares))
+    r = rotation
+    columns = np.array(
+        [
+            [1 + trace, r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]],
+            [r[2, 1] - r[1, 2], 1 + 2 * r[0, 0] - trace, r[0, 1] + r[1, 0], r[0, 2] + r[2, 0]],
+            [r[0, 2] - r[2, 0], r[0, 1] + r[1, 0], 1 + 2 * r[1, 1] - trace, r[1, 2] + r[2, 1]],
+            [r[1, 0] - r[0, 1], r[0, 2] + r[2, 0], r[1, 2] + r[2, 1], 1 + 2 * r[2, 2] - trace],
+        ]
+    )
+    return np.asarray(columns[largest] / np.linalg.norm(columns[largest]))
+
+
+def _text(values: Sequence[float] | Array) -> str:
+    return ' '.join(repr(float(value)) for value in values)

@@ -1,0 +1,95 @@
+"""What the drives' electronics report: noise, quantisation and faults."""
+
+from collections.abc import Sequence
+import itertools
+
+import numpy as np
+
+from ..exceptions import UnknownNameError
+from .settings import FaultSettings, per_joint, SimulationSettings
+
+Values = list[float]
+# Random numbers are drawn in blocks: one call per update would cost more than the physics.
+BLOCK = 2048
+
+
+class Fault:
+    """
+    Something that breaks at its time.
+
+    Parameters
+    ----------
+    settings : what and when
+    joints : names, one of which may be meant
+
+    """
+
+    def __init__(self, settings: FaultSettings, joints: Sequence[str]):
+        if settings.joint and settings.joint not in joints:
+            raise UnknownNameError('joint', settings.joint, tuple(joints))
+        self.kind, self.joint = settings.kind, list(joints).index(settings.joint or joints[0])
+        self._start = settings.time
+        self._stop = settings.time + (settings.duration or float('inf'))
+
+    def active(self, kind: str, time: float) -> bool:
+        """Whether this is broken at a time since the start [s]."""
+        return kind == self.kind and self._start <= time < self._stop
+
+
+class Sensors:
+    """
+    Positions, velocities and efforts as the hardware reports them.
+
+    Parameters
+    ----------
+    settings : noise, resolution and the fault
+    joints : names, the order of every list here
+
+    """
+
+    def __init__(self, settings: SimulationSettings, joints: Sequence[str]):
+        noise, count = settings.noise, len(joints)
+        self._sigma = np.array(
+            [
+                per_joint(getattr(noise, name), count, f'noise.{name}')
+                for name in ('position', 'velocity', 'effort')
+            ]
+        )
+        self._resolution = per_joint(noise.resolution, count, 'noise.resolution')
+        self._quantised = any(self._resolution)
+        self._random = np.random.default_rng([settings.seed, 0x22])
+        self._noise = itertools.chain.from_iterable(iter(self._draw, None))
+        self._frozen: float | None = None
+        self.fault = Fault(settings.fault, joints)
+
+    def read(
+        self, time: float, position: Sequence[float], velocity: Sequence[float],
+        effort: Sequence[float],
+    ) -> tuple[Values, Values, Values]:  # fmt: skip
+        """Report true values (n,) at a time since the start [s]."""
+        for_q, for_dq, for_tau = next(self._noise)
+        q = [x + e for x, e in zip(position, for_q, strict=True)]
+        if self._quantised:
+            q = [round(x / r) * r if r else x for x, r in zip(q, self._resolution, strict=True)]
+        dq = [x + e for x, e in zip(velocity, for_dq, strict=True)]
+        tau = [x + e for x, e in zip(effort, for_tau, strict=True)]
+        if self.fault.kind:
+            self._break(time, q, dq, tau)
+        return q, dq, tau
+
+    def _break(self, time: float, q: Values, dq: Values, tau: Values) -> None:
+        fault, joint = self.fault, self.fault.joint
+        if fault.active('nan_joint_state', time):
+            q[joint] = float('nan')
+        if fault.active('dead_effort', time):
+            tau[joint] = 0.0
+        if fault.active('frozen_joint', time):
+            self._frozen = q[joint] if self._frozen is None else self._frozen
+            q[joint], dq[joint] = self._frozen, 0.0
+        else:
+            self._frozen = None
+
+    def _draw(self) -> list[list[Values]]:
+        normal = self._random.standard_normal((BLOCK, *self._sigma.shape))
+        block: list[list[Values]] = (normal * self._sigma).tolist()
+        return block

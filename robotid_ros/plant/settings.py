@@ -1,0 +1,212 @@
+"""Settings of the simulated robot: the `simulation` group of a configuration."""
+
+from dataclasses import dataclass
+import math
+
+from ..exceptions import ConfigurationError
+from ..settings import setting
+
+FAULTS = (
+    'stale_joint_states',
+    'nan_joint_state',
+    'dead_effort',
+    'frozen_joint',
+    'hardware_error',
+    'deactivate',
+)
+
+
+@dataclass(frozen=True)
+class GainSettings:
+    """Gains of one joint of the controller, as joint_trajectory_controller names them."""
+
+    p: float = setting(0.0, 'proportional gain', unit='N·m/rad')
+    i: float = setting(0.0, 'integral gain', unit='N·m/(rad·s)')
+    d: float = setting(0.0, 'derivative gain, on the velocity error', unit='N·m·s/rad')
+    i_clamp: float = setting(math.inf, 'deprecated symmetric bound of the integral term')
+    i_clamp_max: float = setting(math.inf, 'upper bound of the integral term', unit='N·m')
+    i_clamp_min: float = setting(-math.inf, 'lower bound of the integral term', unit='N·m')
+    ff_velocity_scale: float = setting(0.0, 'effort per reference velocity', unit='N·m·s/rad')
+    u_clamp_max: float = setting(math.inf, 'upper bound of the PID output', unit='N·m')
+    u_clamp_min: float = setting(-math.inf, 'lower bound of the PID output', unit='N·m')
+    tracking_time_constant: float = setting(0.0, 'for the strategy back_calculation', unit='s')
+    error_deadband: float = setting(0.0, 'no integration below this error', unit='rad')
+    antiwindup_strategy: str = setting(
+        'legacy',
+        'how the integral term is held',
+        choices=('legacy', 'none', 'back_calculation', 'conditional_integration'),
+    )
+
+
+@dataclass(frozen=True)
+class JointConstraintSettings:
+    """Tolerances of one joint of the controller."""
+
+    trajectory: float = setting(0.0, 'path tolerance, 0: not checked', unit='rad')
+    goal: float = setting(0.0, 'goal tolerance, 0: not checked', unit='rad')
+    max_deceleration_on_cancel: float = setting(0.0, 'of decelerate_on_cancel', unit='rad/s²')
+
+
+@dataclass(frozen=True)
+class ConstraintSettings:
+    """Tolerances of the controller."""
+
+    stopped_velocity_tolerance: float = setting(0.01, 'velocity at the goal', unit='rad/s')
+    goal_time: float = setting(0.0, 'time to reach the goal, 0: for ever', unit='s', minimum=0.0)
+    decelerate_on_cancel: bool = setting(False, 'brake along a ramp after cancel and abort')
+    joints: dict[str, JointConstraintSettings] = setting(dict, 'tolerances by joint')
+
+
+@dataclass(frozen=True)
+class CouplingSettings:
+    """Motors that turn with a combination of joint velocities, `dq_m = N dq`."""
+
+    matrix: tuple[float, ...] = setting((), 'N, row by row: one row of joints per motor')
+    Ia: tuple[float, ...] = setting((), 'rotor inertia per motor', unit='kg·m²', minimum=0.0)
+    Fv: tuple[float, ...] = setting((), 'viscous friction', unit='N·m·s/rad', minimum=0.0)
+    Fc: tuple[float, ...] = setting((), 'Coulomb friction', unit='N·m', minimum=0.0)
+
+
+@dataclass(frozen=True)
+class StribeckSettings:
+    """Static friction above Coulomb's: `Fs exp(-(dq / velocity)²)`."""
+
+    extra: tuple[float, ...] = setting((), 'Fs per joint', unit='N·m', minimum=0.0)
+    velocity: tuple[float, ...] = setting((), 'Stribeck velocity', unit='rad/s', minimum=1e-6)
+
+
+@dataclass(frozen=True)
+class ElasticDriveSettings:
+    """Springs between motors and links."""
+
+    stiffness: tuple[float, ...] = setting(
+        (), 'per joint, 0 or empty: rigid', unit='N·m/rad', minimum=0.0
+    )
+    feedback: str = setting(
+        'motor', 'positions that the controller sees', choices=('motor', 'link')
+    )
+    link_viscous: tuple[float, ...] = setting(
+        (0.0,), 'viscous friction on the link side', unit='N·m·s/rad', minimum=0.0
+    )
+
+
+@dataclass(frozen=True)
+class PayloadSettings:
+    """A body that is clamped to a link and that the published URDF does not know."""
+
+    link: str = setting('', 'link that carries it, empty: the last one of the chain')
+    mass: float = setting(0.0, '0: no payload', unit='kg', minimum=0.0)
+    com: tuple[float, ...] = setting((0.0, 0.0, 0.0), "in the link's frame", unit='m')
+    inertia: tuple[float, ...] = setting(
+        (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), 'xx xy xz yy yz zz at the com', unit='kg·m²'
+    )
+
+
+@dataclass(frozen=True)
+class NoiseSettings:
+    """What the sensors add: white noise per joint, one value stands for all joints."""
+
+    position: tuple[float, ...] = setting((1e-5,), 'σ', unit='rad', minimum=0.0)
+    velocity: tuple[float, ...] = setting((1e-3,), 'σ', unit='rad/s', minimum=0.0)
+    effort: tuple[float, ...] = setting(
+        (0.0,), 'σ of the drive: applied and reported effort differ', unit='N·m', minimum=0.0
+    )
+    ripple: tuple[float, ...] = setting((0.0,), 'torque ripple amplitude', unit='N·m', minimum=0.0)
+    ripple_order: float = setting(60.0, 'periods of the ripple per radian', unit='1/rad')
+    resolution: tuple[float, ...] = setting(
+        (0.0,), 'encoder quantum, 0: continuous', unit='rad', minimum=0.0
+    )
+
+
+@dataclass(frozen=True)
+class FaultSettings:
+    """Something that breaks at a given time after the start."""
+
+    kind: str = setting('', 'what breaks, empty: nothing', choices=('', *FAULTS))
+    time: float = setting(10.0, 'when, after the start', unit='s', minimum=0.0)
+    duration: float = setting(0.0, 'how long, 0: for ever', unit='s', minimum=0.0)
+    joint: str = setting('', 'which joint, empty: the first one')
+
+
+@dataclass(frozen=True)
+class SimulationSettings:
+    """
+    The simulated robot: its controller, its sensors and what its URDF does not say.
+
+    Arrays per joint are in the order of `joints`; one value stands for all joints.
+    """
+
+    controller: str = setting('arm_controller', 'name of the controller')
+    joints: tuple[str, ...] = setting((), "controlled joints, empty: the robot's movable ones")
+    update_rate: float = setting(
+        1000.0, 'control and physics', unit='Hz', minimum=10.0, maximum=4000.0
+    )
+    state_rate: float = setting(500.0, 'joint states, 0: every update', unit='Hz', minimum=0.0)
+    controller_state_rate: float = setting(
+        0.0, 'controller state, 0: every update as the real controller', unit='Hz', minimum=0.0
+    )
+    real_time_factor: float = setting(
+        1.0, '1: wall time, else simulated time and /clock, 0: as fast as it goes', minimum=0.0
+    )
+    seed: int = setting(1, 'of every random number', minimum=0)
+    gravity: tuple[float, ...] = setting((), "in the base frame, empty: the robot's", unit='m/s²')
+    initial_positions: tuple[float, ...] = setting((), 'empty: 0, or the nearest limit')
+    gains: dict[str, GainSettings] = setting(dict, "the controller's gains by joint")
+    constraints: ConstraintSettings = setting(ConstraintSettings, "the controller's tolerances")
+    limit_effort: bool = setting(True, "drives saturate at the URDF's effort limits")
+    noise: NoiseSettings = setting(NoiseSettings, 'sensors and drives')
+    drop: float = setting(0.0, 'fraction of messages that get lost', minimum=0.0, maximum=0.9)
+    payload: PayloadSettings = setting(PayloadSettings, 'a body in the gripper')
+    fault: FaultSettings = setting(FaultSettings, 'something that breaks')
+    rotor_inertia: tuple[float, ...] = setting(
+        (0.0,), 'rotor and gear, joint side', unit='kg·m²', minimum=0.0
+    )
+    viscous: tuple[float, ...] = setting(
+        (), "empty: the URDF's damping", unit='N·m·s/rad', minimum=0.0
+    )
+    coulomb: tuple[float, ...] = setting((), "empty: the URDF's friction", unit='N·m', minimum=0.0)
+    stribeck: StribeckSettings = setting(StribeckSettings, 'static friction')
+    offset: tuple[float, ...] = setting((0.0,), 'constant torque of the drive', unit='N·m')
+    coupling: CouplingSettings = setting(CouplingSettings, 'motors between joints')
+    elastic: ElasticDriveSettings = setting(ElasticDriveSettings, 'springs in the joints')
+    inertial_error: float = setting(
+        0.0,
+        "relative deviation of the true links from the URDF's",
+        minimum=0.0,
+        maximum=0.5,
+    )
+
+    def __post_init__(self) -> None:
+        for name, rate in (
+            ('state_rate', self.state_rate),
+            ('controller_state_rate', self.controller_state_rate),
+        ):
+            if rate > self.update_rate:
+                raise ConfigurationError(
+                    f"'simulation.{name}' is {rate} Hz: it must not exceed update_rate"
+                )
+        for name, values, size in (
+            ('gravity', self.gravity, 3),
+            ('payload.com', self.payload.com, 3),
+            ('payload.inertia', self.payload.inertia, 6),
+        ):
+            if len(values) != size and (values or name != 'gravity'):
+                raise ConfigurationError(f"'simulation.{name}' must have {size} numbers")
+
+
+def per_joint(values: tuple[float, ...], count: int, name: str) -> tuple[float, ...]:
+    """
+    Spread one value, none (zeros) or one per joint over `count` joints.
+
+    Raises
+    ------
+    ConfigurationError : another length
+
+    """
+    if len(values) <= 1:
+        return (values[0] if values else 0.0,) * count
+    if len(values) != count:
+        raise ConfigurationError(
+            f"'simulation.{name}' has {len(values)} values for {count} joints: give one per joint"
+        )
+    return values

@@ -1,0 +1,104 @@
+"""Tolerances of joint_trajectory_controller (Jazzy): defaults, and what a goal says instead."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from .settings import ConstraintSettings, JointConstraintSettings
+
+# float's epsilon, by which the original recognises -1 and a velocity that counts as zero.
+EPSILON = 1.1920929e-07
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """Allowed errors of one joint; 0: not checked."""
+
+    position: float = 0.0
+    velocity: float = 0.0
+    acceleration: float = 0.0
+
+    def holds(self, position: float, velocity: float) -> bool:
+        """Whether errors are allowed; NaN is, as in the original."""
+        return not (0.0 < self.position < abs(position)) and not (
+            0.0 < self.velocity < abs(velocity)
+        )
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """Tolerances of a goal: on the way, at its end, and how long the end may take [s]."""
+
+    path: tuple[Tolerance, ...]
+    goal: tuple[Tolerance, ...]
+    goal_time: float
+
+
+@dataclass(frozen=True)
+class GoalTolerances:
+    """What a goal asks for: (joint, tolerance) and a time [s]; 0: default, -1: not checked."""
+
+    path: tuple[tuple[str, Tolerance], ...] = ()
+    goal: tuple[tuple[str, Tolerance], ...] = ()
+    goal_time: float = 0.0
+
+
+def default_tolerances(settings: ConstraintSettings, joints: Sequence[str]) -> Tolerances:
+    """Tolerances from the controller's parameters."""
+    of = [settings.joints.get(joint, JointConstraintSettings()) for joint in joints]
+    stopped = settings.stopped_velocity_tolerance
+    return Tolerances(
+        tuple(Tolerance(c.trajectory) for c in of),
+        tuple(Tolerance(c.goal, stopped) for c in of),
+        settings.goal_time,
+    )
+
+
+def goal_tolerances(
+    default: Tolerances, asked: GoalTolerances, joints: Sequence[str]
+) -> tuple[Tolerances, str]:
+    """
+    Merge a goal's tolerances with the defaults.
+
+    Returns
+    -------
+    The tolerances, and why the defaults were taken altogether; empty: they were not.
+
+    """
+    try:
+        return Tolerances(
+            _merged(default.path, asked.path, joints),
+            _merged(default.goal, asked.goal, joints),
+            _resolve(default.goal_time, asked.goal_time),
+        ), ''
+    except ValueError as error:
+        return default, f'{error}: using the default tolerances'
+
+
+def _merged(
+    default: tuple[Tolerance, ...],
+    asked: Sequence[tuple[str, Tolerance]],
+    joints: Sequence[str],
+) -> tuple[Tolerance, ...]:
+    merged = list(default)
+    for joint, tolerance in asked:
+        if joint not in joints:
+            raise ValueError(f"joint '{joint}' of the goal's tolerances does not exist")
+        index = list(joints).index(joint)
+        own = default[index]
+        merged[index] = replace(
+            own,
+            position=_resolve(own.position, tolerance.position),
+            velocity=_resolve(own.velocity, tolerance.velocity),
+            acceleration=_resolve(own.acceleration, tolerance.acceleration),
+        )
+    return tuple(merged)
+
+
+def _resolve(default: float, asked: float) -> float:
+    if asked > 0.0:
+        return asked
+    if abs(asked + 1.0) < EPSILON:
+        return 0.0
+    if asked < 0.0:
+        raise ValueError(f'illegal tolerance {asked}')
+    return default

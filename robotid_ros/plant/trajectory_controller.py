@@ -1,0 +1,282 @@
+"""
+joint_trajectory_controller of ROS 2 Jazzy in effort mode, without ROS.
+
+`u = ff_velocity_scale v_ref(t + Ts) + effort_ff(t + Ts) + PID(e(t), ė(t))`: errors use the
+reference of now, feed-forwards that of the next update.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+import threading
+
+from .acceptance import in_controller_order, refusal
+from .controller_types import ControllerSettings, State
+from .interpolation import Goal, Point, shortest, Trajectory, Values
+from .outcome import GoalHandle, Outcome
+from .pid import invalid, Pid
+from .settings import GainSettings, JointConstraintSettings
+from .stopping import stopping_points
+from .tolerances import default_tolerances, goal_tolerances, GoalTolerances, Tolerance
+
+
+class TrajectoryController:
+    """
+    The controller; every method may be called from any thread.
+
+    Parameters
+    ----------
+    settings : its parameters
+
+    """
+
+    def __init__(self, settings: ControllerSettings):
+        self.settings = settings
+        self.joints, self._count = settings.joints, len(settings.joints)
+        self.active = False
+        self.command = [0.0] * self._count
+        self.warnings: list[str] = []
+        zeros = [0.0] * self._count
+        self._hold = Goal(self.joints, 0, [Point(0, list(zeros), [], [], list(zeros))])
+        self._current = Point(0, list(zeros), list(zeros), [], list(zeros))
+        self.state = State(
+            Point(0, zeros, zeros, zeros, zeros), self._current, zeros, zeros, zeros
+        )
+        self._pids = [Pid(settings.gains.get(joint, GainSettings())) for joint in self.joints]
+        self._defaults = default_tolerances(settings.constraints, self.joints)
+        self._tolerances = self._defaults
+        self._goal: GoalHandle | None = None
+        self._new: Goal | None = None
+        self._trajectory: Trajectory | None = None
+        self._holding, self._time = True, 0
+        self._timeout = 0.0
+        self._lock = threading.Lock()
+        self._apply(settings)
+
+    def configure(self, settings: ControllerSettings) -> None:
+        """Store other parameters; the next update uses them, gains at once, tolerances later."""
+        with self._lock:
+            self.settings = settings
+
+    def activate(self, position: Values, velocity: Values) -> None:
+        """Start by holding the present position, with integral terms at zero."""
+        with self._lock:
+            self._apply(self.settings)
+            self._current = Point(0, list(position), list(velocity), [], self._efforts())
+            for pid in self._pids:
+                pid.reset()
+            self._trajectory, self._new = None, self._hold_position()
+            timeout = self.settings.cmd_timeout
+            self._timeout = timeout if timeout > self._defaults.goal_time else 0.0
+            self.active = True
+
+    def deactivate(self) -> None:
+        """Stop controlling: efforts go to zero, a running goal is aborted."""
+        with self._lock:
+            self._finish(
+                Outcome.ABORTED, -1, 'Current goal cancelled during deactivate transition.'
+            )
+            self.command = [0.0] * self._count
+            self.active = False
+
+    def refusal(self, goal: Goal, now: int) -> str:
+        """Say why a goal is refused; empty: it is taken."""
+        if not self.active:
+            return 'the controller is not running'
+        return refusal(goal, self.joints, now, self.settings.rules)
+
+    def start(self, goal: Goal, asked: GoalTolerances) -> GoalHandle:
+        """Run an accepted goal; one that is running is preempted."""
+        with self._lock:
+            self._finish(Outcome.ABORTED, -1, 'Current goal preempted by new incoming action.')
+            self._new, self._holding = self._sorted(goal), False
+            self._goal = GoalHandle()
+            self._tolerances, warning = goal_tolerances(self._defaults, asked, self.joints)
+            if warning:
+                self.warnings.append(warning)
+            return self._goal
+
+    def replace_trajectory(self, goal: Goal) -> None:
+        """Run a trajectory from the topic; a running goal is judged on it from now on."""
+        with self._lock:
+            if self.active:
+                self._new, self._holding = self._sorted(goal), False
+
+    def cancel(self, handle: GoalHandle) -> None:
+        """Cancel a goal, if it is the running one, and hold the measured position."""
+        with self._lock:
+            if handle is self._goal:
+                self._finish(Outcome.CANCELED, 0, '')
+                self._new = self._stop()
+
+    def query(self, time: int) -> Point | None:
+        """Desired point at a time [ns]; None while inactive."""
+        with self._lock:
+            if not self.active or self._trajectory is None or not self._trajectory.started:
+                return None
+            return self._trajectory.sample(time)[0]
+
+    def update(self, now: int, dt: float, position: Values, velocity: Values) -> Values:
+        """
+        Compute the efforts of one cycle.
+
+        Parameters
+        ----------
+        now : the cycle's time [ns]
+        dt : time since the last update [s]
+        position, velocity : measured (n,)
+
+        Returns
+        -------
+        The command (n,) [N·m, N], which stays on the interfaces until the next update.
+
+        """
+        with self._lock:
+            if not self.active:
+                return self.command
+            if self.settings is not self._applied:
+                self._apply(self.settings)
+            trajectory, first = self._take_up(now, dt, position, velocity)
+            desired, _ = trajectory.sample(self._time)
+            following, index = trajectory.sample(self._time + self.settings.period)
+            self._compare(desired, now - trajectory.start)
+            violated, outside = self._judge(index, len(trajectory.goal.points), first)
+            ended = index == len(trajectory.goal.points)
+            since = (self._time - trajectory.start - trajectory.goal.points[-1].time) * 1e-9
+            limit = self._tolerances.goal_time
+            late = outside and limit != 0.0 and since > limit
+            if not violated and not late:
+                self._control(following, dt)
+            self._conclude(violated, ended, outside, late, since)
+            self._publish()
+            return self.command
+
+    def _take_up(
+        self, now: int, dt: float, position: Values, velocity: Values
+    ) -> tuple[Trajectory, bool]:
+        if self._trajectory is None:
+            assert self._new is not None
+            self._trajectory = Trajectory(self._new)
+        elif self._new is not None and self._new is not self._trajectory.goal:
+            self._trajectory.replace(self._new)
+        self._current = Point(0, list(position), list(velocity), [], self._efforts())
+        first = not self._trajectory.started
+        if first:
+            self._trajectory.begin(now, self._current, self.settings.wraps)
+            self._time = now
+        else:
+            self._time += round(dt * 1e9)
+        return self._trajectory, first
+
+    def _compare(self, desired: Point, elapsed: int) -> None:
+        current = self._current
+        current.time = elapsed
+        error = [
+            shortest(q, r) if wrap else r - q
+            for q, r, wrap in zip(
+                current.positions, desired.positions, self.settings.wraps, strict=True
+            )
+        ]
+        slip = [r - v for v, r in zip(current.velocities, desired.velocities, strict=True)]
+        self.state = State(desired, current, error, slip, self.state.output)
+
+    def _judge(self, index: int, count: int, first: bool) -> tuple[bool, bool]:
+        """Whether the path, and whether the goal tolerances are violated."""
+        if self._holding:
+            return False, False
+        violated = (index < count or first) and not self._holds(self._tolerances.path)
+        outside = index == count and not self._holds(self._tolerances.goal)
+        return violated, outside
+
+    def _holds(self, tolerances: Sequence[Tolerance]) -> bool:
+        errors = zip(tolerances, self.state.error, self.state.error_velocity, strict=True)
+        return all(tolerance.holds(e, de) for tolerance, e, de in errors)
+
+    def _control(self, following: Point, dt: float) -> None:
+        rows = zip(
+            self._pids, self.state.error, self.state.error_velocity,
+            following.velocities, following.effort, strict=True,
+        )  # fmt: skip
+        self.command = [
+            pid.gains.ff_velocity_scale * v + effort + pid.compute(e, de, dt)
+            for pid, e, de, v, effort in rows
+        ]
+
+    def _conclude(
+        self, violated: bool, ended: bool, outside: bool, late: bool, since: float
+    ) -> None:
+        if self._goal is not None:
+            self._goal.feedback = self.state
+            if violated:
+                self._abort(-4, 'Aborted due to path tolerance violation')
+            elif ended and not outside:
+                self._finish(Outcome.SUCCEEDED, 0, 'Goal successfully reached!')
+                self._new = self._hold_last_point()
+            elif ended and late:
+                self._abort(
+                    -5, f'Aborted due to goal_time_tolerance exceeding by {since:f} seconds'
+                )
+        elif violated or late:
+            self.warnings.append('holding position: a trajectory of the topic left its tolerances')
+            self._new = self._stop()
+        elif ended and not self._holding and 0.0 < self._timeout < since:
+            self.warnings.append('holding position: command timeout')
+            self._new = self._stop()
+
+    def _publish(self) -> None:
+        if not any(u != u for u in self.command):
+            self.state.output = list(self.command)
+
+    def _abort(self, code: int, text: str) -> None:
+        self._finish(Outcome.ABORTED, code, text)
+        self.warnings.append(text)
+        self._new = self._stop()
+
+    def _finish(self, outcome: Outcome, code: int, text: str) -> None:
+        if self._goal is not None:
+            self._goal.finish(outcome, code, text)
+            self._goal = None
+
+    def _stop(self) -> Goal:
+        constraints = self.settings.constraints
+        ramps = [
+            constraints.joints.get(j, JointConstraintSettings()).max_deceleration_on_cancel
+            for j in self.joints
+        ]
+        if not constraints.decelerate_on_cancel or min(ramps) <= 0.0:
+            return self._hold_position()
+        self._holding = True
+        period = self.settings.period
+        return Goal(self.joints, 0, stopping_points(self._current, ramps, period))
+
+    def _hold_position(self) -> Goal:
+        """Hold where the robot is; only the positions of the message are written anew."""
+        self._hold.points[0].positions = list(self._current.positions)
+        self._holding = True
+        return self._hold
+
+    def _hold_last_point(self) -> Goal:
+        """Hold the goal's last point with all that it says, velocity and effort included."""
+        assert self._trajectory is not None
+        self._hold.points[0] = replace(self._trajectory.goal.points[-1], time=0)
+        self._holding = True
+        return self._hold
+
+    def _sorted(self, goal: Goal) -> Goal:
+        sizes = {len(point.effort) for point in goal.points} - {0, len(goal.joints)}
+        if sizes:
+            self.warnings.append('Invalid input size of effort: the missing ones are taken as 0')
+        return in_controller_order(goal, self.joints, self._current.positions)
+
+    def _efforts(self) -> Values:
+        return list(self.command)
+
+    def _apply(self, settings: ControllerSettings) -> None:
+        self._applied = settings
+        self._defaults = default_tolerances(settings.constraints, self.joints)
+        for joint, pid in zip(self.joints, self._pids, strict=True):
+            gains = settings.gains.get(joint, GainSettings())
+            reason = invalid(gains)
+            if reason:
+                self.warnings.append(f'PID: Invalid gains of {joint} ({reason}). Skipping')
+            else:
+                pid.set_gains(gains)

@@ -1,0 +1,57 @@
+"""What the simulated robot really is: the answers that an identification is measured by."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .bodies import Body
+from .drives import Drives
+from .inertia import at_origin
+
+
+@dataclass(frozen=True)
+class JointTruth:
+    """
+    True parameters of one joint, or of a motor that drives several.
+
+    `values` holds `XX XY XZ YY YZ ZZ MX MY MZ M` at the joint's frame, links that are fixed to the
+    joint's link included, and `Ia Fv Fc off`, with `Fs vs` where there is static friction;
+    a motor has `Ia Fv Fc` and its `ratios`.
+    """
+
+    name: str
+    values: dict[str, float]
+    ratios: tuple[float, ...] = ()
+
+
+def true_parameters(
+    bodies: Sequence[Body], drives: Drives, order: Sequence[int]
+) -> tuple[JointTruth, ...]:
+    """List the truth joint by joint in this order of bodies, motors behind."""
+    joints = [JointTruth(bodies[i].joint.name, _joint(bodies[i], drives, i)) for i in order]
+    motors = [
+        JointTruth(
+            f'motor_{number}',
+            {'Ia': inertia, 'Fv': viscous, 'Fc': coulomb},
+            tuple(ratios[i] for i in order),
+        )
+        for number, (ratios, inertia, viscous, coulomb) in enumerate(drives.motors)
+    ]
+    return (*joints, *motors)
+
+
+def _joint(body: Body, drives: Drives, index: int) -> dict[str, float]:
+    mass, first, inertia = at_origin(body.inertial)
+    names = ('XX', 'XY', 'XZ', 'YY', 'YZ', 'ZZ')
+    cells = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+    values = {name: float(inertia[cell]) for name, cell in zip(names, cells, strict=True)}
+    values |= dict(zip(('MX', 'MY', 'MZ'), first.tolist(), strict=True))
+    values |= {
+        'M': mass,
+        'Ia': drives.rotor_inertia[index],
+        'Fv': drives.viscous[index],
+        'Fc': drives.coulomb[index],
+        'off': drives.offset[index],
+    }
+    if drives.static[index] > 0.0:
+        values |= {'Fs': drives.static[index], 'vs': drives.stribeck_velocity[index]}
+    return values

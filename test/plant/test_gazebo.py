@@ -1,0 +1,79 @@
+"""What Gazebo is given: the robot unchanged, plus effort interfaces on every controlled joint."""
+
+from importlib import resources
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pinocchio
+import pytest
+import yaml
+
+from robotid_ros.exceptions import ConfigurationError
+from robotid_ros.files.configuration import Configuration, load
+from robotid_ros.plant.gazebo import (
+    controller_parameters,
+    gazebo_description,
+    movable_joints,
+    prepare,
+)
+from robotid_ros.plant.settings import GainSettings, SimulationSettings
+
+URDF = Path(str(resources.files('robotid_ros'))).parent / 'urdf'
+CONFIGURATIONS = sorted((URDF.parent / 'config').glob('*.yaml'))
+ROBOTS = sorted(path.stem for path in URDF.glob('*.urdf'))
+
+
+@pytest.mark.parametrize('name', ROBOTS)
+def test_robot_keeps_its_dynamics(name: str) -> None:
+    urdf = (URDF / f'{name}.urdf').read_text()
+    joints = movable_joints(urdf)
+    text = gazebo_description(urdf, joints, [], '/tmp/parameters.yaml')
+    before, after = (pinocchio.buildModelFromXML(t) for t in (urdf, text))
+    assert list(after.names) == list(before.names)
+    q = pinocchio.neutral(before)
+    masses = [pinocchio.crba(m, m.createData(), q) for m in (before, after)]
+    assert masses[1] == pytest.approx(masses[0], abs=1e-12)
+
+
+def test_every_joint_has_effort_and_starts_where_told() -> None:
+    urdf = (URDF / 'arm3.urdf').read_text()
+    joints = movable_joints(urdf)
+    positions = [0.1 * i for i in range(len(joints))]
+    robot = ElementTree.fromstring(gazebo_description(urdf, joints, positions, 'p.yaml'))
+    found = robot.findall('ros2_control/joint')
+    assert [j.get('name') for j in found] == joints
+    assert all(j.find("command_interface[@name='effort']") is not None for j in found)
+    assert [float(j.find('.//param').text) for j in found] == positions
+    assert robot.find('gazebo/plugin/parameters').text == 'p.yaml'
+
+
+@pytest.mark.parametrize('path', CONFIGURATIONS, ids=lambda p: p.stem)
+def test_every_configured_robot_comes_with_its_controllers(path: Path, tmp_path: Path) -> None:
+    configuration, file = load(path), tmp_path / 'controllers.yaml'
+    robot = ElementTree.fromstring(prepare(configuration, file))
+    assert robot.findtext('gazebo/plugin/parameters') == str(file)
+    parameters = yaml.safe_load(file.read_text())
+    controller = parameters[configuration.simulation.controller]['ros__parameters']
+    names = [joint.get('name') for joint in robot.findall('ros2_control/joint')]
+    assert controller['joints'] == names
+    assert all(controller['gains'][name]['p'] > 0.0 for name in names)
+
+
+def test_a_robot_without_description_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match='URDF'):
+        prepare(Configuration(), tmp_path / 'controllers.yaml')
+
+
+def test_positions_must_match_joints() -> None:
+    urdf = (URDF / 'arm3.urdf').read_text()
+    with pytest.raises(ValueError):
+        gazebo_description(urdf, movable_joints(urdf), [0.0], 'p.yaml')
+
+
+def test_controller_is_in_effort_mode_with_the_configured_gains() -> None:
+    settings = SimulationSettings(controller='arm', gains={'a': GainSettings(p=5.0, d=1.0)})
+    content = yaml.safe_load(yaml.safe_dump(controller_parameters(settings, ['a', 'b'])))
+    controller = content['arm']['ros__parameters']
+    assert controller['command_interfaces'] == ['effort']
+    assert controller['gains'] == {'a': {'p': 5.0, 'i': 0.0, 'd': 1.0, 'ff_velocity_scale': 0.0}}
+    assert set(content['controller_manager']['ros__parameters']) >= {'arm'}
