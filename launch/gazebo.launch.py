@@ -1,0 +1,107 @@
+"""
+A session on a robot in Gazebo: gz_ros2_control in effort mode, then identify.launch.py.
+
+Releases of gz_ros2_control that do not read the effort back leave it NaN in /joint_states, and the
+excitation then refuses to start; the torque that was applied is the output in controller_state.
+"""
+
+from pathlib import Path
+import tempfile
+
+from launch import LaunchContext, LaunchDescription
+from launch.actions import (
+    DeclareLaunchArgument,
+    IncludeLaunchDescription,
+    OpaqueFunction,
+    RegisterEventHandler,
+    SetLaunchConfiguration,
+)
+from launch.event_handlers import OnProcessExit
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+from launch_ros.substitutions import FindPackageShare
+
+from robotid_ros.exceptions import RobotIdError
+from robotid_ros.files.configuration import load
+from robotid_ros.plant.gazebo import BROADCASTER, prepare
+
+HERE = Path(__file__).parent
+CONFIG = HERE.parent / 'config'
+
+
+def robot(context: LaunchContext) -> list:
+    """Spawn the robot, its controllers, and the session once they are active."""
+    try:
+        configuration = load(LaunchConfiguration('config').perform(context))
+        parameters = Path(tempfile.mkdtemp(prefix='robotid_')) / 'controllers.yaml'
+        description = prepare(configuration, parameters)
+    except RobotIdError as error:
+        raise RuntimeError(str(error)) from None
+    controller = configuration.simulation.controller
+    spawner = Node(
+        package='controller_manager',
+        executable='spawner',
+        arguments=[BROADCASTER, controller, '--param-file', str(parameters)],
+    )
+    session = IncludeLaunchDescription(
+        PythonLaunchDescriptionSource(str(HERE / 'identify.launch.py')),
+        launch_arguments={'config': LaunchConfiguration('config')}.items(),
+    )
+    create = Node(
+        package='ros_gz_sim',
+        executable='create',
+        arguments=['-topic', 'robot_description', '-name', configuration.robot.name or 'robot'],
+    )
+    return [
+        Node(
+            package='robot_state_publisher',
+            executable='robot_state_publisher',
+            parameters=[
+                {
+                    # Without a type, launch takes a text for YAML.
+                    'robot_description': ParameterValue(description, value_type=str),
+                    'use_sim_time': True,
+                }
+            ],
+        ),
+        create,
+        RegisterEventHandler(OnProcessExit(target_action=create, on_exit=[spawner])),
+        RegisterEventHandler(OnProcessExit(target_action=spawner, on_exit=[session])),
+    ]
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Describe the launch; arguments that are not declared here are those of the session."""
+    robots = sorted(path.stem for path in CONFIG.glob('*.yaml'))
+    gazebo = PathJoinSubstitution([FindPackageShare('ros_gz_sim'), 'launch', 'gz_sim.launch.py'])
+    arguments = [
+        DeclareLaunchArgument(
+            'robot', default_value='tx40', choices=robots, description='a robot of this package'
+        ),
+        DeclareLaunchArgument(
+            'config',
+            default_value=[str(CONFIG), '/', LaunchConfiguration('robot'), '.yaml'],
+            description='configuration file of another robot',
+        ),
+        DeclareLaunchArgument(
+            'gz_args', default_value='-r empty.sdf', description='of Gazebo; -s: without a window'
+        ),
+        SetLaunchConfiguration('use_sim_time', 'true'),
+    ]
+    return LaunchDescription(
+        [
+            *arguments,
+            IncludeLaunchDescription(
+                PythonLaunchDescriptionSource(gazebo),
+                launch_arguments={'gz_args': LaunchConfiguration('gz_args')}.items(),
+            ),
+            Node(
+                package='ros_gz_bridge',
+                executable='parameter_bridge',
+                arguments=['/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock'],
+            ),
+            OpaqueFunction(function=robot),
+        ]
+    )

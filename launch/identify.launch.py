@@ -1,0 +1,72 @@
+"""Identify a robot that is already up: excitation, recorder and identification."""
+
+from pathlib import Path
+
+from launch import LaunchContext, LaunchDescription
+from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import Parameter
+
+BOOLEANS = ['true', 'false']
+ARGUMENTS = [
+    DeclareLaunchArgument('config', description="the robot's configuration file"),
+    DeclareLaunchArgument(
+        'controller',
+        default_value='',
+        description="joint trajectory controller that moves the robot; empty: the file's",
+    ),
+    DeclareLaunchArgument(
+        'output_dir',
+        default_value='',
+        description="folder of recordings and results; empty: the configuration file's",
+    ),
+    DeclareLaunchArgument(
+        'auto_start',
+        default_value='false',
+        choices=BOOLEANS,
+        description='move the robot at once; false: wait for excitation/start',
+    ),
+    DeclareLaunchArgument(
+        'use_sim_time', default_value='false', choices=BOOLEANS, description='time from /clock'
+    ),
+    DeclareLaunchArgument(
+        'log_level',
+        default_value='info',
+        choices=['debug', 'info', 'warn', 'error', 'fatal'],
+        description='severity from which the nodes log',
+    ),
+]
+
+
+def session(context: LaunchContext) -> list[Node]:
+    """Start the nodes of a session; when one of them ends, the others do."""
+    given = {a.name: LaunchConfiguration(a.name).perform(context) for a in ARGUMENTS}
+    config = Path(given['config']).expanduser().absolute()
+    if not config.is_file():
+        raise RuntimeError(f"'{config}' does not exist: give a configuration file, config:=…")
+    overrides = {
+        'excitation.controller': given['controller'],
+        'excitation.auto_start': given['auto_start'] == 'true',
+        'recorder.folder': given['output_dir'],
+        'use_sim_time': given['use_sim_time'] == 'true',
+    }
+    parameters = [Parameter(key, value) for key, value in overrides.items() if value != '']
+    # No `name`: it would rename every node of a process, the simulated robot's controller too.
+    return [
+        Node(
+            package='robotid_ros',
+            executable=name,
+            output='both',
+            emulate_tty=True,
+            parameters=[str(config), *parameters],
+            ros_arguments=['--log-level', given['log_level']],
+            on_exit=Shutdown(reason=f'{name} ended'),
+        )
+        for name in ('identification', 'recorder', 'excitation')
+    ]
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Describe the launch."""
+    return LaunchDescription([*ARGUMENTS, OpaqueFunction(function=session)])

@@ -1,0 +1,118 @@
+"""`robotid demo [ROBOT]`: a whole session on the simulated robot, over services and topics."""
+
+import argparse
+from pathlib import Path
+import sys
+from typing import TYPE_CHECKING
+
+from ..exceptions import ConfigurationError, RobotIdError
+
+if TYPE_CHECKING:
+    from ..files.results import Results
+    from .text import Progress
+
+# What a session has to reach: relative residual on the validation, true parameters within ±3σ.
+RESIDUAL, INSIDE = 0.03, 0.9
+TIME_LIMIT = 600.0
+
+
+def register(
+    subparsers: 'argparse._SubParsersAction[argparse.ArgumentParser]',
+) -> argparse.ArgumentParser:
+    """Describe the arguments."""
+    parser = subparsers.add_parser(
+        'demo',
+        help='run a whole session on the simulated robot',
+        description='Start a simulated robot and identify it: four nodes, driven by services and '
+        'topics as a real robot would be. Ends with the residuals on the validation trajectory '
+        'and the identified parameters beside the true ones.',
+    )
+    parser.add_argument(
+        'robot', nargs='?', default='tx40', help='a robot of config/, or a configuration file'
+    )
+    parser.add_argument(
+        '-o', '--output', metavar='DIR', default='demo', help='folder of the recording and results'
+    )
+    parser.add_argument(
+        '--verbose', action='store_true', help='show what the nodes log, not only their warnings'
+    )
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the session, print the tables; success only if the robot was found again."""
+    config = find_config(args.robot)
+    try:
+        import rclpy  # noqa: F401
+    except ImportError as error:
+        raise RobotIdError(
+            f'the demo needs ROS 2 ({error}): source its setup.bash, or run make demo'
+        ) from error
+    from ..nodes.demo import Demo
+    from .text import Progress
+
+    with Progress(1) as progress, Demo(config, Path(args.output), verbose=args.verbose) as demo:
+        results = demo.run(lambda share, label: _show(progress, share, label), TIME_LIMIT)
+    return report(results, demo.folder)
+
+
+def _show(progress: 'Progress', share: float, label: str) -> None:
+    if progress.shown:
+        progress.show(share, label)
+
+
+def find_config(name: str) -> Path:
+    """
+    Find a robot's configuration by name or path.
+
+    Raises
+    ------
+    ConfigurationError : there is none; lists those of the package
+
+    """
+    if name.endswith('.yaml'):
+        path = Path(name)
+        if not path.is_file():
+            raise ConfigurationError(f"'{name}' does not exist: give a configuration file")
+        return path.absolute()
+    from ..files.configuration import resolve
+
+    folder = resolve('package://robotid_ros/config')
+    path = folder / f'{name}.yaml'
+    if not path.is_file():
+        known = ', '.join(sorted(p.stem for p in folder.glob('*.yaml')))
+        raise ConfigurationError(
+            f"there is no robot '{name}': use one of {known}, or a .yaml file"
+        )
+    return path
+
+
+def report(results: 'Results', folder: Path) -> int:
+    """Print residuals and parameters; return the exit code."""
+    from .identify import base_table, residual_table
+
+    print(base_table(results))
+    print()
+    print(residual_table(results))
+    inside, known = count_inside(results)
+    worst = max((row.moving for row in results.validation), default=float('inf'))
+    print(
+        f'\n{inside} of {known} true base parameters lie within ±3σ; the largest validation '
+        f'residual of a moving joint is {100 * worst:.2f} %'
+    )
+    print(f'written to {folder}')
+    if known and inside >= INSIDE * known and worst <= RESIDUAL:
+        return 0
+    print(
+        f'robotid: the robot was not found again: at least {INSIDE:.0%} within ±3σ and at most '
+        f'{RESIDUAL:.0%} residual are asked for',
+        file=sys.stderr,
+    )
+    return 1
+
+
+def count_inside(results: 'Results', factor: float = 3.0) -> tuple[int, int]:
+    """Count base parameters whose true value is within ±factor·σ, and those with a true value."""
+    known = [entry for entry in results.base if entry.true is not None]
+    inside = [e for e in known if e.true is not None and abs(e.value - e.true) <= factor * e.sigma]
+    return len(inside), len(known)

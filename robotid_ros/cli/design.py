@@ -1,0 +1,109 @@
+"""`robotid design CONFIG -o trajectory.yaml`: the motion that a robot will run."""
+
+import argparse
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..exceptions import ConfigurationError
+from ..threads import single_thread
+from .text import HelpFormatter, number, Progress, table
+
+if TYPE_CHECKING:
+    from ..core.excitation import Design, ExcitationSettings
+    from ..core.excitation import Progress as State
+    from ..core.model import Robot
+
+EXAMPLES = """\
+examples:
+  robotid design config/tx40.yaml -o trajectory.yaml
+  robotid design arm.yaml -o trajectory.yaml --plot trajectory.png --seed 3 --time-limit 120
+"""
+
+
+def register(
+    subparsers: 'argparse._SubParsersAction[argparse.ArgumentParser]',
+) -> argparse.ArgumentParser:
+    """Describe the arguments."""
+    parser = subparsers.add_parser(
+        'design',
+        help='design the trajectory that excites the parameters',
+        description='Design a trajectory that keeps all limits of a robot and tells its '
+        'parameters apart as well as possible, and another one for validation. Ctrl-C keeps the '
+        'best so far.',
+        epilog=EXAMPLES,
+        formatter_class=HelpFormatter,
+    )
+    parser.add_argument('config', help="the robot's configuration file")
+    parser.add_argument('-o', '--output', metavar='FILE', default='trajectory.yaml')
+    parser.add_argument('--plot', metavar='PICTURE', help='draw it: .png, .svg or .pdf')
+    parser.add_argument('--seed', type=int, metavar='N', help="default: the configuration's")
+    parser.add_argument('--time-limit', type=float, metavar='SECONDS', help='likewise')
+    parser.add_argument('--solver', choices=('gradient', 'genetic', 'hybrid'), help='likewise')
+    parser.add_argument('--force', action='store_true', help='replace an existing trajectory')
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Design, write, and print what was reached."""
+    single_thread()
+    from ..core.excitation import design
+    from ..core.model import build_robot
+    from ..exceptions import FileError
+    from ..files.configuration import load, read_urdf
+    from ..files.trajectory import write_design
+
+    if Path(args.output).exists() and not args.force:
+        raise FileError(f"'{args.output}' exists already: name another file or add --force")
+    configuration = load(args.config)
+    urdf = read_urdf(configuration)
+    if urdf is None:
+        raise ConfigurationError(f"'{args.config}' names no URDF: set robot.urdf")
+    robot = build_robot(urdf, configuration.robot)
+    settings = _overridden(configuration.excitation, args)
+    with Progress(1) as bar:
+        result = design(robot, settings, lambda state: _show(bar, state, settings.time_limit))
+    write_design(args.output, result, overwrite=args.force)
+    print(_summary(result, robot))
+    print(f'\nwritten: {args.output}')
+    if args.plot:
+        from ..files.design_figure import write_design_figure
+
+        write_design_figure(args.plot, result, robot, settings.workspace.frame)
+        print(f'drawn: {args.plot}')
+    return 0
+
+
+def _overridden(settings: 'ExcitationSettings', args: argparse.Namespace) -> 'ExcitationSettings':
+    given = {'seed': args.seed, 'time_limit': args.time_limit, 'solver': args.solver}
+    if args.seed is not None and args.seed < 0:
+        raise ConfigurationError('--seed must be zero or more')
+    chosen = {key: value for key, value in given.items() if value is not None}
+    return dataclasses.replace(settings, **chosen)
+
+
+def _show(bar: Progress, state: 'State', limit: float) -> None:
+    best = '' if state.criterion is None else f', best {number(state.criterion)}'
+    bar.show(state.fraction, f'{state.phase}{best}, {state.evaluations} evaluations')
+
+
+def _summary(design: 'Design', robot: 'Robot') -> str:
+    """Show the figures, and the share of every limit that each joint uses."""
+    trajectory = design.trajectory
+    lines = [
+        f'{trajectory.family} {trajectory.hash}: period {trajectory.period:g} s, '
+        f'order {trajectory.order}, seed {design.seed}, {design.solver}, '
+        f'{design.evaluations} evaluations in {design.elapsed:.1f} s',
+        f'{design.criterion.replace("_", " ")}: {number(design.value)}; condition numbers of '
+        f'{len(design.columns)} columns: '
+        + ', '.join(f'{k} {number(v)}' for k, v in design.condition_numbers.items()),
+    ]
+    names = ('position', 'velocity', 'acceleration', 'jerk', 'effort')
+    rows = [
+        (joint, *(f'{100 * getattr(design.usage, name)[j]:.0f} %' for name in names))
+        for j, joint in enumerate(robot.joints)
+    ]
+    if design.usage.distance is not None:
+        lines.append(f'smallest distance between bodies: {design.usage.distance:.3f} m')
+    notes = [f'note: {note}' for note in design.notes]
+    return '\n'.join([*lines, '', table(('share of limit', *names), rows, '<>>>>>'), '', *notes])

@@ -1,0 +1,166 @@
+"""`robotid identify BAG`: from a recording to identified parameters."""
+
+import argparse
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..exceptions import UnknownNameError
+from .parts import add_parts, chosen_part, make_part, parse_part
+from .text import HelpFormatter, number, Progress, table
+
+if TYPE_CHECKING:
+    from ..core.estimation.settings import IdentificationSettings
+    from ..core.signals.recording import Recording
+    from ..files.results import Results
+    from ..files.sessions import Session
+
+# Steps of the progress bar: reading, those that `identify` tells, writing.
+STEPS = 7
+EXAMPLES = """\
+examples:
+  robotid identify recordings/tx40_2025-01-31
+  robotid identify arm.mcap -c config/arm.yaml -o identified --method didim
+  robotid identify ur10.db3 -c config/ur10.yaml --part 0:0.5
+  robotid identify tx40 -c config/tx40.yaml --to 3.65 --validation-part 3.65s:7.3s
+"""
+
+
+def register(
+    subparsers: 'argparse._SubParsersAction[argparse.ArgumentParser]',
+) -> argparse.ArgumentParser:
+    """Describe the arguments."""
+    parser = subparsers.add_parser(
+        'identify',
+        help='identify the dynamic parameters from a recording',
+        description='Identify dynamic parameters from a recording; write parameters.yaml, '
+        'torques.npz, identified.urdf and report.html. Without options the phases of the session '
+        'are used: identification on the excitation, validation on the other trajectory.',
+        epilog=EXAMPLES,
+        formatter_class=HelpFormatter,
+    )
+    parser.add_argument('bag', help='rosbag2 folder, .mcap or .db3 file')
+    parser.add_argument('-c', '--config', metavar='FILE', help='default: the one in the recording')
+    parser.add_argument('-o', '--output', metavar='DIR', help='default: <BAG>_identified')
+    parser.add_argument(
+        '--method',
+        metavar='METHOD',
+        help="ols, wls, mle, didim, both, …; default: the configuration's",
+    )
+    add_parts(parser)
+    parser.add_argument(
+        '--validation-part',
+        type=parse_part,
+        metavar='START:STOP',
+        help='validate on this part; default: the validation phase, or what --part leaves',
+    )
+    parser.add_argument('--validation', metavar='BAG', help='validate on another recording')
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Identify, write the files, print the tables."""
+    with Progress(STEPS) as progress:
+        progress.step('reading')
+        from ..files.sessions import open_session, split
+
+        part, validation = chosen_part(args), make_part(args.validation_part)
+        session = open_session(args.bag, args.config)
+        fitted, other = split(session.recording, part, validation)
+        if args.validation:
+            other = _other(args, session)
+        from ..core.estimation import identify
+
+        settings = _settings(session, args.method)
+        found = identify(fitted, session.robot, settings, other, progress.step)
+        progress.step('writing the results')
+        from ..files.outcome import save
+
+        folder = Path(args.output or _folder(args.bag))
+        results = save(found, fitted, folder, session.settings)
+    print(_text(results))
+    print(f'\nwritten to {folder}: {", ".join(sorted(f.name for f in folder.iterdir()))}')
+    return 0
+
+
+def _settings(session: 'Session', method: str | None) -> 'IdentificationSettings':
+    from ..core.estimation.settings import METHODS
+
+    settings = session.configuration.identification
+    if method is None:
+        return settings
+    if method not in METHODS:
+        raise UnknownNameError('method', method, METHODS)
+    return dataclasses.replace(settings, method=method)
+
+
+def _other(args: argparse.Namespace, session: 'Session') -> 'Recording':
+    from ..files.bags import read_recording
+
+    recording = read_recording(args.validation, session.robot.channels)
+    part = make_part(args.validation_part)
+    return recording if part is None else part.of(recording)
+
+
+def _folder(bag: str) -> Path:
+    path = Path(bag).absolute()
+    return path.with_name(f'{path.stem if path.is_file() else path.name}_identified')
+
+
+def _text(results: 'Results') -> str:
+    sections = [base_table(results), residual_table(results)]
+    if results.compared:
+        sections.append(comparison_table(results))
+    sections += [f'warning: {text}' for text in results.warnings]
+    return '\n\n'.join(sections)
+
+
+def comparison_table(results: 'Results') -> str:
+    """Lay out the base parameters of two methods side by side."""
+    from ..files.course import apart
+
+    other = results.compared
+    assert other is not None
+    first, second = results.method.upper(), other.method.upper()
+    rows = [
+        [a.name, number(a.value, 5), number(b.value, 5), number(apart(a, b), 3), a.unit]
+        for a, b in zip(results.base, other.base, strict=True)
+    ]
+    return table(['parameter', first, second, 'difference/σ', 'unit'], rows, '<>>><')
+
+
+def base_table(results: 'Results') -> str:
+    """Lay out the base parameters, with the true values where there are any."""
+    known = any(entry.true is not None for entry in results.base)
+    headers = ['parameter', 'value', 'σ', '%σ', *(['true', 'error/σ'] if known else []), 'unit']
+    rows = []
+    for entry in results.base:
+        row = [entry.name, number(entry.value, 5), number(entry.sigma, 3)]
+        row.append(number(entry.percent, 3))
+        if known:
+            error = float('nan')
+            if entry.true is not None and entry.sigma:
+                error = (entry.value - entry.true) / entry.sigma
+            row += [number(float('nan') if entry.true is None else entry.true, 5)]
+            row += [number(error, 3)]
+        rows.append([*row, entry.unit])
+    return table(headers, rows, '<' + '>' * (len(headers) - 2) + '<')
+
+
+def residual_table(results: 'Results') -> str:
+    """Lay out the agreement of each joint and of all together."""
+    from ..files.results import total
+
+    groups = [group for group in (results.identification, results.validation) if group]
+    rows = []
+    for same in zip(*groups, strict=True):
+        cells = []
+        for row in same:
+            cells += [f'{100 * row.relative:.2f}', f'{100 * row.moving:.2f}', number(row.rms, 3)]
+        rows.append([same[0].joint, *cells, same[0].unit])
+    if len(rows) > 1:
+        sums = [cell for g in groups for cell in (f'{100 * total(g):.2f}', '', '')]
+        rows.append(['all', *sums, ''])
+    headers = ['joint', 'fit [%]', 'moving', 'RMS', 'validation [%]', 'moving', 'RMS']
+    headers = [*headers[: 1 + 3 * len(groups)], 'unit']
+    return table(headers, rows, '<' + '>' * (len(headers) - 2) + '<')

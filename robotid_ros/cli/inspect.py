@@ -1,0 +1,74 @@
+"""`robotid inspect BAG`: what a recording holds and whether it is usable."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from .text import HelpFormatter, number, table
+
+if TYPE_CHECKING:
+    from ..files.bags.summary import BagSummary
+
+EXAMPLES = """\
+examples:
+  robotid inspect session/tx40_2025-01-31
+  robotid inspect cut_short.mcap --repair
+"""
+
+
+def register(
+    subparsers: 'argparse._SubParsersAction[argparse.ArgumentParser]',
+) -> argparse.ArgumentParser:
+    """Describe the arguments."""
+    parser = subparsers.add_parser(
+        'inspect',
+        help='show what a recording holds and whether it is usable',
+        description='Show topics, rates, gaps, joints and phases of a recording, and its use. '
+        'The exit code is 1 when no identification can be made from it.',
+        epilog=EXAMPLES,
+        formatter_class=HelpFormatter,
+    )
+    parser.add_argument('bag', help='rosbag2 folder, .mcap or .db3 file')
+    parser.add_argument(
+        '--repair',
+        action='store_true',
+        help='first give a recording that was cut short its index and metadata.yaml',
+    )
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the summary."""
+    from ..files.bags import finalise
+    from ..files.bags.summary import summarise
+
+    if args.repair:
+        finalise(args.bag)
+    summary = summarise(args.bag)
+    print('\n\n'.join(_sections(summary)))
+    return 0 if summary.usable else 1
+
+
+def _sections(summary: 'BagSummary') -> list[str]:
+    timing = summary.timing
+    head = (
+        f'{summary.path}: {summary.duration:.2f} s, joint states at {timing.rate:.1f} Hz, '
+        f'jitter {timing.jitter * 1e3:.3f} ms, {timing.lost} lost in {timing.gaps} gaps, '
+        f'longest {timing.longest_gap * 1e3:.1f} ms at {timing.longest_at:.2f} s'
+    )
+    topics = [(t.name, t.type, str(t.count), f'{t.rate:.1f}') for t in summary.topics]
+    channels = [
+        (c.joint, number(c.travel), c.position, c.velocity, c.effort) for c in summary.channels
+    ]
+    sections = [
+        head,
+        table(('topic', 'type', 'messages', 'rate [Hz]'), topics),
+        table(('joint', 'travel', 'position', 'velocity', 'effort'), channels, '<><<<'),
+    ]
+    if summary.phases:
+        phases = [(p.name, f'{p.start:.2f}', f'{p.stop:.2f}') for p in summary.phases]
+        sections.append(table(('phase', 'from [s]', 'to [s]'), phases))
+    uses = [(u.purpose, 'yes' if u.possible else 'no', u.reason) for u in summary.uses]
+    sections.append(table(('usable for', '', 'why not'), uses))
+    if summary.notes:
+        sections.append('\n'.join(f'note: {note}' for note in summary.notes))
+    return sections

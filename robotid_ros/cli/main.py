@@ -1,0 +1,70 @@
+"""`robotid`: one verb a module, each with `register(subparsers)` and `run(args) -> int`."""
+
+import argparse
+from collections.abc import Sequence
+from importlib import import_module
+import os
+import sys
+
+from ..exceptions import RobotIdError
+
+VERBS = ('demo', 'design', 'identify', 'validate', 'report', 'inspect')
+INTERRUPTED = 130
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """
+    Parser of the whole command line, a subparser per verb.
+
+    A verb's module imports what is heavy inside its `run`, so that `--help` is quick.
+    """
+    parser = argparse.ArgumentParser(
+        prog='robotid',
+        description="Identify a robot's dynamic parameters: masses, inertias, friction.",
+        epilog="Each command has its own help: 'robotid identify --help'.",
+    )
+    subparsers = parser.add_subparsers(dest='verb', metavar='COMMAND', required=True)
+    for verb in VERBS:
+        module = import_module(f'.{verb}', __package__)
+        subparser = module.register(subparsers)
+        subparser.set_defaults(run=module.run)
+        subparser.add_argument(
+            '--debug', action='store_true', help='show the traceback of an error'
+        )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """
+    Run one command.
+
+    Returns
+    -------
+    0 on success, 1 on an error, 2 on wrong usage, 130 after Ctrl-C.
+
+    """
+    try:
+        args = build_parser().parse_args(argv)
+    except SystemExit as usage:
+        return usage.code if isinstance(usage.code, int) else 2
+    try:
+        return int(args.run(args))
+    except KeyboardInterrupt:
+        return _fail('interrupted', INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of our output is gone (a pager, head): nothing to say and nobody to say it to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except RobotIdError as error:
+        if args.debug:
+            raise
+        return _fail(str(error), 1)
+    except (MemoryError, Exception) as error:
+        if args.debug:
+            raise
+        return _fail(f'{type(error).__name__}: {error} (a bug: run again with --debug)', 1)
+
+
+def _fail(text: str, code: int) -> int:
+    print(f'robotid: {" ".join(text.split())}', file=sys.stderr)
+    return code

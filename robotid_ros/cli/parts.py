@@ -1,0 +1,69 @@
+"""Options that choose parts of a recording."""
+
+import argparse
+import math
+from typing import TYPE_CHECKING
+
+from ..exceptions import ConfigurationError
+
+if TYPE_CHECKING:
+    from ..files.sessions import Part
+
+# start, stop, whether they are fractions: the parser must not import what the work needs.
+Range = tuple[float, float, bool]
+
+
+def add_parts(parser: argparse.ArgumentParser) -> None:
+    """Add `--part`, `--from` and `--to`."""
+    parser.add_argument(
+        '--part',
+        type=parse_part,
+        metavar='START:STOP',
+        help='use this part: fractions (0:0.5) or seconds (0s:3.65s)',
+    )
+    parser.add_argument('--from', dest='start', type=float, metavar='S', help='use from here [s]')
+    parser.add_argument('--to', dest='stop', type=float, metavar='S', help='use up to here [s]')
+
+
+def parse_part(text: str) -> Range:
+    """Read 'START:STOP': fractions of the recording, or seconds when one ends in 's'."""
+    ends = text.split(':')
+    fraction = not any(end.endswith('s') for end in ends)
+    try:
+        start, stop = (end.removesuffix('s') for end in ends)
+        low = float(start or 0.0)
+        high = float(stop or (1.0 if fraction else math.inf))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is no part: write 0:0.5 for the first half, 2s:8.5s for seconds"
+        ) from None
+    if not 0.0 <= low < high or (fraction and high > 1.0):
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is no part: the start comes first, and fractions end at 1 (seconds: 2s:8s)"
+        )
+    return low, high, fraction
+
+
+def chosen_part(args: argparse.Namespace) -> 'Part | None':
+    """
+    Return the part that was asked for, None for all.
+
+    Raises
+    ------
+    ConfigurationError : options that contradict each other
+
+    """
+    if args.start is None and args.stop is None:
+        return make_part(args.part)
+    start = 0.0 if args.start is None else args.start
+    stop = math.inf if args.stop is None else args.stop
+    if args.part is not None or not 0.0 <= start < stop:
+        raise ConfigurationError('give either --part, or --from and --to with the start first')
+    return make_part((start, stop, False))
+
+
+def make_part(values: Range | None) -> 'Part | None':
+    """Turn what the parser read into a part."""
+    from ..files.sessions import Part
+
+    return None if values is None else Part(*values)

@@ -1,0 +1,145 @@
+"""Text on a terminal: help, tables, numbers, progress."""
+
+import argparse
+from collections.abc import Iterable, Sequence
+import math
+import shutil
+import sys
+import time
+from types import TracebackType
+from typing import TextIO
+import unicodedata
+
+BAR = 24
+_GAP = '  '
+
+
+class HelpFormatter(argparse.HelpFormatter):
+    """Wraps descriptions, keeps the lines of examples."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if text.startswith('examples:'):
+            return ''.join(indent + line for line in text.splitlines(keepends=True))
+        return super()._fill_text(text, width, indent)
+
+
+def width(text: str) -> int:
+    """Columns that a text takes on a terminal."""
+    return sum(_columns(character) for character in text)
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in 'WF' else 1
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[str]], align: str = '') -> str:
+    """
+    Align rows in columns below their headers.
+
+    Parameters
+    ----------
+    headers : one per column
+    rows : texts
+    align : '<' or '>' for each column; left out: text left, numbers right
+
+    """
+    body = [[str(cell) for cell in row] for row in rows]
+    columns = list(zip(*body, strict=True)) if body else [()] * len(headers)
+    align = align or ''.join('>' if all(map(_is_number, column)) else '<' for column in columns)
+    widths = [
+        max([width(header), *map(width, column)])
+        for header, column in zip(headers, columns, strict=True)
+    ]
+    _fit(widths)
+    rule = ['─' * size for size in widths]
+    lines = [list(headers), rule, *body]
+    return '\n'.join(
+        _GAP.join(
+            _pad(_cut(cell, size), size, side)
+            for cell, size, side in zip(line, widths, align, strict=True)
+        ).rstrip()
+        for line in lines
+    )
+
+
+def _is_number(text: str) -> bool:
+    return not text or text[0] in '+-−0123456789.—∞' or text in ('nan', 'inf')
+
+
+def _fit(widths: list[int]) -> None:
+    """Narrow the widest column until a table fits the terminal it is printed on."""
+    if sys.stdout.isatty():
+        room = shutil.get_terminal_size().columns
+        excess = sum(widths) + len(_GAP) * (len(widths) - 1) - room
+        if excess > 0:
+            widest = widths.index(max(widths))
+            widths[widest] = max(8, widths[widest] - excess)
+
+
+def _cut(text: str, size: int) -> str:
+    if width(text) <= size:
+        return text
+    while text and width(text) > size - 1:
+        text = text[:-1]
+    return f'{text}…'
+
+
+def _pad(text: str, size: int, side: str) -> str:
+    space = ' ' * (size - width(text))
+    return space + text if side == '>' else text + space
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Show a value with so many significant digits, '—' when there is none."""
+    if not math.isfinite(value):
+        return '—' if math.isnan(value) else '∞' if value > 0 else '-∞'
+    text = f'{value:.{digits}g}'
+    return f'{value:.{digits - 1}e}' if 'e' in text else text
+
+
+class Progress:
+    """
+    Steps of a long work on one line of a terminal; silent where nobody watches.
+
+    Parameters
+    ----------
+    steps : how many there will be
+    stream : where to; standard error by default, so that output can be piped
+
+    """
+
+    def __init__(self, steps: int, stream: TextIO | None = None):
+        self.steps, self.done = steps, 0
+        self.stream = stream or sys.stderr
+        self.shown = self.stream.isatty()
+        self.began = time.monotonic()
+
+    def step(self, label: str) -> None:
+        """Begin the next step."""
+        self.show(self.done / self.steps, label)
+        self.done = min(self.done + 1, self.steps)
+
+    def show(self, fraction: float, label: str) -> None:
+        """Draw the bar at a fraction of the whole."""
+        if self.shown:
+            full = round(BAR * min(max(fraction, 0.0), 1.0))
+            bar = '█' * full + '░' * (BAR - full)
+            seconds = time.monotonic() - self.began
+            line = _cut(f'{bar} {seconds:5.1f} s  {label}', shutil.get_terminal_size().columns - 1)
+            self.stream.write(f'\r\x1b[K{line}')
+            self.stream.flush()
+
+    def __enter__(self) -> 'Progress':
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.shown:
+            self.stream.write('\r\x1b[K')
+            self.stream.flush()

@@ -1,0 +1,95 @@
+"""`robotid validate BAG --parameters FILE`: how well parameters predict another recording."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .parts import add_parts, chosen_part
+from .text import HelpFormatter, number, Progress, table
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..core.model import Robot
+    from ..files.results import Results
+
+EXAMPLES = """\
+examples:
+  robotid validate recordings/tx40_other --parameters tx40_identified
+  robotid validate arm.mcap --parameters parameters.yaml -c config/arm.yaml --from 30
+"""
+
+
+def register(
+    subparsers: 'argparse._SubParsersAction[argparse.ArgumentParser]',
+) -> argparse.ArgumentParser:
+    """Describe the arguments."""
+    parser = subparsers.add_parser(
+        'validate',
+        help='compare what identified parameters predict with a recording',
+        description='Predict the torques of a recording by identified parameters and compare. '
+        "Without a part, a session's validation phase is used, else all of it.",
+        epilog=EXAMPLES,
+        formatter_class=HelpFormatter,
+    )
+    parser.add_argument('bag', help='rosbag2 folder, .mcap or .db3 file')
+    parser.add_argument(
+        '--parameters', required=True, metavar='FILE', help='parameters.yaml or its folder'
+    )
+    parser.add_argument('-c', '--config', metavar='FILE', help='default: the one in the recording')
+    parser.add_argument(
+        '--max-residual',
+        type=float,
+        metavar='PERCENT',
+        help='fail when a joint is worse than this',
+    )
+    add_parts(parser)
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Predict and print the residuals."""
+    from ..files.results import read_results, URDF
+    from ..files.sessions import open_session, split
+
+    results = read_results(args.parameters)
+    path = Path(args.parameters)
+    identified = (path if path.is_dir() else path.parent) / URDF
+    with Progress(2) as progress:
+        progress.step('reading')
+        urdf = identified.read_text() if identified.exists() else None
+        session = open_session(args.bag, args.config, urdf)
+        part = chosen_part(args)
+        chosen, other = split(session.recording, part)
+        if part is None and other is not None:
+            chosen = other
+        progress.step('predicting')
+        from ..core.estimation import validate
+        from ..files.outcome import residual_rows
+
+        settings = session.configuration.identification
+        robot = session.robot.elastic or session.robot
+        validation = validate(chosen, robot, _chi(results, robot), settings)
+    rows = residual_rows(robot, validation)
+    print(
+        table(
+            ('joint', 'residual [%]', 'RMS', 'torque RMS', 'unit'),
+            [
+                (r.joint, f'{100 * r.relative:.2f}', number(r.rms, 3), number(r.torque, 3), r.unit)
+                for r in rows
+            ],
+            '<>>><',
+        )
+    )
+    worst = 100 * max(row.relative for row in rows)
+    return 1 if args.max_residual is not None and not worst <= args.max_residual else 0
+
+
+def _chi(results: 'Results', robot: 'Robot') -> 'np.ndarray':
+    """Place the identified values on the robot's standard parameters, (p,)."""
+    import numpy as np
+
+    chi = np.zeros(robot.p)
+    for name, value in results.shortest.items():
+        chi[robot.column(name)] = value
+    return chi

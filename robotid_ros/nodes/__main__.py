@@ -1,0 +1,20 @@
+"""`python -m robotid_ros.nodes NODE`: a node without an installed executable."""
+
+from importlib import import_module
+import sys
+
+NODES = ('simulated_robot', 'excitation', 'recorder', 'identification')
+
+
+def main() -> int:
+    """Run the node that the first argument names."""
+    name = sys.argv[1] if len(sys.argv) > 1 else ''
+    if name not in NODES:
+        print(f"unknown node '{name}': use one of {', '.join(NODES)}", file=sys.stderr)
+        return 2
+    module = import_module(f'{__package__}.{name}')
+    return int(module.main(sys.argv[2:]))
+
+
+if __name__ == '__main__':
+    sys.exit(main())

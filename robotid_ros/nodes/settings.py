@@ -1,0 +1,88 @@
+"""Settings that only nodes read: how a session runs, is recorded, and what follows from it."""
+
+from dataclasses import dataclass
+
+from ..core.estimation.settings import IdentificationSettings
+from ..core.excitation.settings import ExcitationSettings
+from ..settings import setting
+
+
+@dataclass(frozen=True)
+class ExcitationNodeSettings(ExcitationSettings):
+    """The motion to run, the controller that runs it, and when to stop the robot."""
+
+    controller: str = setting('arm_controller', 'joint trajectory controller that moves the robot')
+    trajectory: str = setting('', 'trajectory.yaml to run; empty: design one')
+    auto_start: bool = setting(False, 'start as soon as the robot is there')
+    settle: float = setting(0.5, 'rest before each phase', unit='s', minimum=0.0, maximum=60.0)
+    timeout: float = setting(
+        5.0, 'longest wait for a service, an action or a message', unit='s', minimum=0.1
+    )
+    stale_after: float = setting(
+        0.25, 'joint states older than this stop the robot', unit='s', minimum=0.02, maximum=2.0
+    )
+    tracking_error: tuple[float, ...] = setting(
+        (0.1,),
+        'distance from the reference that stops the robot, one for all or per joint',
+        unit='rad',
+        minimum=1e-6,
+    )
+    goal_tolerance: tuple[float, ...] = setting(
+        (0.05,),
+        'distance at which a motion counts as finished, likewise',
+        unit='rad',
+        minimum=1e-6,
+    )
+    goal_time: float = setting(3.0, 'time to come within it', unit='s', minimum=0.1)
+    effort_share: float = setting(
+        0.98, 'share of the effort limit that stops the robot', minimum=0.01, maximum=1.0
+    )
+    effort_time: float = setting(
+        0.05, 'how long the effort may stay above that share', unit='s', minimum=0.0, maximum=1.0
+    )
+    position_tolerance: tuple[float, ...] = setting(
+        (0.02,),
+        'how far beyond its limits a joint may be measured, likewise',
+        unit='rad',
+        minimum=0.0,
+    )
+
+
+@dataclass(frozen=True)
+class RecorderSettings:
+    """Where recordings go and what is added to them."""
+
+    folder: str = setting('recordings', 'folder of the recordings; made when missing')
+    name: str = setting('', "name of a recording; empty: the robot's name and the date")
+    topics: tuple[str, ...] = setting((), 'topics to record besides those that are needed')
+    depth: int = setting(
+        5000, 'messages that may wait to be written', minimum=100, maximum=1000000
+    )
+
+
+@dataclass(frozen=True)
+class GainSettings:
+    """Gains proposed from the identified inertia J: `p = J ω²`, `d = 2 ζ J ω`."""
+
+    bandwidth: float = setting(
+        0.0, 'wanted ω_n; 0: what the present gains reach', unit='rad/s', minimum=0.0
+    )
+    damping: float = setting(1.0, 'wanted ζ', minimum=0.1, maximum=10.0)
+    change: float = setting(
+        2.0, 'largest factor by which a gain may change at once', minimum=1.0, maximum=100.0
+    )
+
+
+@dataclass(frozen=True)
+class IdentificationNodeSettings(IdentificationSettings):
+    """The estimation, where its files go, and what follows from it."""
+
+    output_dir: str = setting('', "where results go; empty: '<recording>_identified'")
+    time_limit: float = setting(900.0, 'longest identification', unit='s', minimum=1.0)
+    live_rate: float = setting(
+        50.0, 'rate of predicted effort and residual', unit='Hz', minimum=1.0, maximum=1000.0
+    )
+    live_cutoff: float = setting(
+        10.0, 'corner of the causal filter of live prediction', unit='Hz', minimum=0.1
+    )
+    controller_gains: GainSettings = setting(GainSettings, 'proposed gains')

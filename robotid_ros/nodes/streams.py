@@ -1,0 +1,128 @@
+"""
+Topics that are read in batches, many messages at a time.
+
+An executor spends several times longer on a message than it takes to store it, and its queue
+overflows when Python is late. A `Stream` leaves messages in the middleware's queue until somebody
+drains it: from a timer, or from the thread that watches the robot.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from rclpy.callback_groups import CallbackGroup
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
+
+
+class Sample(NamedTuple):
+    """One message: serialized (CDR), and when it was received and published [ns, system time]."""
+
+    data: bytes
+    received: int
+    published: int
+
+
+class _Dormant(CallbackGroup):
+    """Keeps an executor from waiting for a subscription."""
+
+    def can_execute(self, entity: object) -> bool:
+        return False
+
+    def beginning_execution(self, entity: object) -> bool:
+        return False
+
+    def ending_execution(self, entity: object) -> None:
+        pass
+
+
+class Stream:
+    """
+    Subscription without callback, with a queue of its own.
+
+    Parameters
+    ----------
+    node : that subscribes
+    message_type : class of the messages
+    topic : relative to the node, remappable
+    depth : messages that may wait
+    latched : ask for what was published before, where the publisher keeps it
+
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        message_type: type,
+        topic: str,
+        *,
+        depth: int = 1000,
+        latched: bool = False,
+    ):
+        self._node = node
+        self.message_type, self.latched = message_type, latched
+        qos = matching_qos(node, topic, depth, latched=latched)
+        self._subscription = node.create_subscription(
+            message_type, topic, _ignore, qos, callback_group=_Dormant(), raw=True
+        )
+
+    @property
+    def topic(self) -> str:
+        """Full name, after remapping."""
+        return str(self._subscription.topic_name)
+
+    @property
+    def connected(self) -> bool:
+        """Whether somebody publishes."""
+        return bool(self._subscription.get_publisher_count())
+
+    def drain(self) -> Iterator[Sample]:
+        """Take what has arrived, oldest first."""
+        handle = self._subscription.handle
+        while True:
+            with handle:
+                taken = handle.take_message(self.message_type, True)
+            if taken is None:
+                return
+            data, info = taken
+            received = info['received_timestamp'] or info['source_timestamp']
+            yield Sample(data, received, info['source_timestamp'])
+
+    def messages(self) -> Iterator[Any]:
+        """Take what has arrived as messages, oldest first."""
+        return (deserialize_message(sample.data, self.message_type) for sample in self.drain())
+
+    def last(self) -> Any | None:
+        """Take everything and decode only the newest message; None when nothing has arrived."""
+        newest = None
+        for sample in self.drain():
+            newest = sample
+        return newest and deserialize_message(newest.data, self.message_type)
+
+    def close(self) -> None:
+        """Unsubscribe."""
+        self._node.destroy_subscription(self._subscription)
+
+
+def matching_qos(node: Node, topic: str, depth: int, *, latched: bool) -> QoSProfile:
+    """
+    Choose a profile that connects to every publisher that is there, as reliable as they allow.
+
+    Without any publisher, or with one that is best effort, best effort connects to all.
+    """
+    name = node.resolve_topic_name(topic)
+    offers = [info.qos_profile for info in node.get_publishers_info_by_topic(name)]
+    reliable = latched or (
+        bool(offers) and all(o.reliability == ReliabilityPolicy.RELIABLE for o in offers)
+    )
+    keeps = latched and all(o.durability == DurabilityPolicy.TRANSIENT_LOCAL for o in offers)
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=depth,
+        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL if keeps else DurabilityPolicy.VOLATILE,
+    )
+
+
+def _ignore(message: object) -> None:
+    """Stand in for the callback that a subscription must have."""
