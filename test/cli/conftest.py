@@ -1,0 +1,86 @@
+"""A small robot, a recording of it, and the command line in this process."""
+
+from pathlib import Path
+import sys
+
+import numpy as np
+import pytest
+
+from robotid_ros.cli.main import main
+from robotid_ros.core.model import build_robot, RobotSettings
+from robotid_ros.core.model.dynamics import inverse_dynamics
+from robotid_ros.files.bags import BagWriter, dump_session, Session
+from robotid_ros.files.bags.session import SESSION_TOPIC
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'files'))
+
+ROOT = Path(__file__).resolve().parents[2]
+EPOCH = 1_700_000_000_000_000_000
+RATE = 200.0
+
+
+@pytest.fixture
+def run(capsys):
+    """Run the command line; gives exit code, output and errors."""
+
+    def run(*arguments):
+        capsys.readouterr()
+        code = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture(scope='session')
+def scara():
+    """Build the SCARA arm and parameters to find again."""
+    urdf = (ROOT / 'urdf' / 'scara.urdf').read_text()
+    robot = build_robot(urdf, RobotSettings())
+    chi = np.array(robot.prior)
+    for name, value in {'Fv1': 0.6, 'Fc1': 0.8, 'Fv2': 0.3, 'Fc2': 0.25, 'off1': 0.1}.items():
+        chi[robot.column(name)] = value
+    return robot, chi
+
+
+def motion(seconds=24.0):
+    """Sample sums of sines, another one in the second half: time, q, dq, ddq."""
+    t = np.arange(0.0, seconds, 1 / RATE)
+    q, dq, ddq = np.zeros((3, t.size, 2))
+    rng = np.random.default_rng(11)
+    for joint in range(2):
+        for k in range(1, 5):
+            w = 2 * np.pi * k / 12.0
+            phase = rng.uniform(0, 6.28, 2)[(t >= seconds / 2).astype(int)]
+            a = 0.9 / k
+            q[:, joint] += a * np.sin(w * t + phase)
+            dq[:, joint] += a * w * np.cos(w * t + phase)
+            ddq[:, joint] -= a * w * w * np.sin(w * t + phase)
+    return t, q, dq, ddq
+
+
+@pytest.fixture(scope='session')
+def bag(tmp_path_factory, scara):
+    """Record the arm: joint states in alphabetical order, phases, robot and configuration."""
+    from bag_tools import joint_state, status
+
+    robot, chi = scara
+    t, q, dq, ddq = motion()
+    tau = inverse_dynamics(robot, chi, q, dq, ddq)
+    tau += 0.01 * np.random.default_rng(1).normal(size=tau.shape)
+    configuration = {'robot': {'name': 'scara', 'urdf': 'somewhere/else.urdf'}}
+    with BagWriter(tmp_path_factory.mktemp('bags'), 'scara') as writer:
+        writer.add_topic('/joint_states', 'sensor_msgs/msg/JointState')
+        writer.add_topic('/excitation/state', 'diagnostic_msgs/msg/DiagnosticStatus')
+        writer.write_text('/robot_description', robot.urdf, EPOCH)
+        session = Session(configuration=configuration)
+        writer.write_text(SESSION_TOPIC, dump_session(session), EPOCH)
+        for state, second in (('exciting', 0.0), ('validating', 12.0), ('done', 24.0)):
+            stamp = EPOCH + int(second * 1e9)
+            writer.write('/excitation/state', status({'state': state}), stamp)
+        for k in range(t.size):
+            stamp = EPOCH + round(t[k] * 1e9)
+            names = robot.joints[::-1]
+            data = joint_state(stamp, names, q[k, ::-1], dq[k, ::-1], tau[k, ::-1])
+            writer.write('/joint_states', data, stamp)
+    return writer.path

@@ -1,0 +1,53 @@
+"""The demo's verdict, and what it is told wrongly; the session itself is in test/session."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from robotid_ros.cli.demo import count_inside, find_config, report
+from robotid_ros.exceptions import ConfigurationError
+from robotid_ros.files.results import Entry, Residual, Results
+
+
+def results(errors: list[float], moving: float) -> Results:
+    """Errors in units of σ."""
+    base = tuple(
+        Entry(f'P{k}', 1.0 + 0.1 * error, 0.1, 10.0, 'kg', 'a', 'essential', true=1.0)
+        for k, error in enumerate(errors)
+    )
+    rows = (Residual('a', 0.5, 1.0, 2.0, 'N·m', moving),)
+    return Results('r', 'wls', 'now', ('a',), base, (), rows, rows)
+
+
+def test_parameters_inside_three_sigma_are_counted():
+    found = results([0.0, -2.9, 2.9, 3.1, -5.0], 0.01)
+    assert count_inside(found) == (3, 5)
+    unknown = tuple(dataclasses.replace(entry, true=None) for entry in found.base)
+    assert count_inside(dataclasses.replace(found, base=unknown)) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ('errors', 'moving', 'code'),
+    [
+        ([0.0] * 9 + [4.0], 0.03, 0),
+        ([0.0] * 8 + [4.0] * 2, 0.01, 1),
+        ([0.0] * 10, 0.031, 1),
+        ([], 0.01, 1),
+    ],
+)
+def test_success_only_when_the_robot_was_found(
+    errors: list[float], moving: float, code: int, capsys: pytest.CaptureFixture[str]
+):
+    assert report(results(errors, moving), Path('demo')) == code
+    captured = capsys.readouterr()
+    assert 'lie within ±3σ' in captured.out
+    assert ('was not found again' in captured.err) == bool(code)
+
+
+def test_robots_are_found_by_name_or_file(tmp_path: Path):
+    assert find_config('scara').name == 'scara.yaml'
+    with pytest.raises(ConfigurationError, match=r'use one of .*scara.*tx40'):
+        find_config('r2d2')
+    with pytest.raises(ConfigurationError, match='does not exist'):
+        find_config(str(tmp_path / 'missing.yaml'))

@@ -1,0 +1,42 @@
+"""`robotid design` writes what it promises, and says in one sentence what is wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from robotid_ros.cli.main import main
+from robotid_ros.files.trajectory import read_design
+
+CONFIG = Path(__file__).resolve().parents[2] / 'config' / 'scara.yaml'
+
+
+def design(*arguments):
+    return main(['design', *map(str, arguments)])
+
+
+def test_writes_trajectory_and_picture(tmp_path, capsys):
+    file, picture = tmp_path / 'trajectory.yaml', tmp_path / 'picture.png'
+    assert design(CONFIG, '-o', file, '--plot', picture, '--time-limit', 2, '--seed', 4) == 0
+    result = read_design(file)
+    assert result.seed == 4
+    assert result.trajectory.hash in capsys.readouterr().out
+    assert picture.read_bytes().startswith(b'\x89PNG')
+
+
+def test_never_replaces_a_trajectory_unasked(tmp_path, capsys):
+    file = tmp_path / 'trajectory.yaml'
+    file.write_text('precious')
+    assert design(CONFIG, '-o', file) == 1
+    assert file.read_text() == 'precious'
+    assert '--force' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'words'),
+    [(('nowhere.yaml',), 'nowhere.yaml'), ((CONFIG, '--seed', -1), '--seed')],
+)
+def test_errors_are_one_sentence(tmp_path, capsys, arguments, words):
+    assert design(*arguments, '-o', tmp_path / 'trajectory.yaml') == 1
+    error = capsys.readouterr().err
+    assert words in error
+    assert error.count('\n') == 1

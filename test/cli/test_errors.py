@@ -1,0 +1,208 @@
+"""What goes wrong is one sentence on standard error and an exit code."""
+
+import os
+from pathlib import Path
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import yaml
+
+from robotid_ros.cli import identify, inspect
+from robotid_ros.cli import main as entry
+
+VERBS = ('demo', 'design', 'identify', 'validate', 'report', 'inspect')
+JOINTS = ('joint_1', 'joint_2')
+
+
+@pytest.fixture
+def record(tmp_path):
+    """Write joint states: stamps [s], position, effort; everything else left out."""
+    from bag_tools import EPOCH, joint_state, write_mcap
+
+    def record(time, position, effort, joints=JOINTS):
+        rows = zip(time, position, effort, strict=True)
+        messages = (joint_state(EPOCH + round(t * 1e9), joints, q, (), e) for t, q, e in rows)
+        return write_mcap(tmp_path, messages, 'made')
+
+    return record
+
+
+@pytest.fixture
+def config(tmp_path):
+    def config(urdf='scara.urdf', **groups):
+        root = Path(__file__).resolve().parents[2] / 'urdf'
+        groups.setdefault('robot', {})['urdf'] = str(root / urdf)
+        path = tmp_path / 'robot.yaml'
+        path.write_text(yaml.safe_dump({'/**': {'ros__parameters': groups}}))
+        return path
+
+    return config
+
+
+def signals(count=2000, rate=200.0):
+    t = np.arange(count) / rate
+    q = np.stack([np.sin(2 * t), np.cos(3 * t)], axis=1)
+    return t, q, np.random.default_rng(0).normal(size=q.shape)
+
+
+def python(script, *arguments):
+    """Run a script in a process of its own."""
+    environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(sys.path)}
+    command = [sys.executable, '-c', script, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment)
+
+
+def sentence(outcome, *words):
+    """One line on standard error, nothing else, exit code 1."""
+    code, out, err = outcome
+    assert code == 1, (out, err)
+    assert out == ''
+    assert re.fullmatch(r'robotid: [^\n]+\n', err), err
+    assert 'a bug' not in err
+    for word in words:
+        assert word in err
+    return err
+
+
+def test_bad_signals_are_refused(run, record, config, tmp_path):
+    t, q, tau = signals()
+    file = config()
+
+    def outcome(*arrays):
+        return run('identify', record(*arrays), '-c', file, '-o', tmp_path / 'out')
+
+    none = [()] * len(t)
+    sentence(outcome(t, q, none), 'has no effort')
+    dead = np.where([True, False], tau, np.nan)
+    sentence(outcome(t, q, dead), 'no effort of joint_2')
+    sentence(outcome(t, np.full_like(q, np.nan), tau), 'joint')
+    sentence(outcome(t, np.zeros_like(q), tau), 'still')
+    sentence(outcome(t[:60], q[:60], tau[:60]), 'lasts')
+    assert not (tmp_path / 'out').exists()
+
+
+def test_some_damage_is_survived(run, record, config, tmp_path):
+    t, q, tau = signals(4000)
+    file = config()
+    for damage in ('repeated', 'jumping', 'nan'):
+        time, effort = t.copy(), tau.copy()
+        if damage == 'repeated':
+            time[100:110] = time[99]
+        elif damage == 'jumping':
+            time[2000:] += 3.0
+        else:
+            effort[50:53] = np.nan
+        path = record(time, q, effort)
+        code, _, err = run('identify', path, '-c', file, '-o', tmp_path / damage)
+        assert code == 0, (damage, err)
+
+
+def test_missing_things_are_named(run, record, config, tmp_path):
+    path = record(*signals())
+    sentence(run('identify', tmp_path / 'none'), 'there is no recording')
+    sentence(run('identify', path), 'no robot description', '-c')
+    sentence(run('identify', path, '-c', tmp_path / 'none.yaml'), 'no such file')
+    sentence(run('identify', path, '-c', config('none.urdf')), 'none.urdf', 'no such file')
+    sentence(run('identify', path, '-c', config('tx40.urdf')), "'joint_3'", 'joint_1, joint_2')
+    sentence(run('identify', path, '-c', config(robot={'jonits': []})), "'robot.jonits'")
+    sentence(run('identify', path, '-c', config(robot={'name': 3})), "'robot.name'", 'str')
+    sentence(run('identify', path, '-c', config(), '--method', 'magic'), 'use one of ols')
+    sentence(run('identify', path, '-c', config(), '--from', 5, '--to', 3), 'start first')
+    sentence(run('validate', path, '--parameters', tmp_path), 'parameters.yaml', 'no such file')
+    sentence(run('report', path), 'parameters.yaml')
+
+
+@pytest.mark.parametrize(
+    'text',
+    ['', 'no xml', '<robot name="x"/>', '<robot name="x"><link name="a"/></robot>', '<a/>'],
+)
+def test_bad_descriptions_are_refused(run, record, config, tmp_path, text):
+    (tmp_path / 'bad.urdf').write_text(text)
+    file = config(str(tmp_path / 'bad.urdf'))
+    sentence(run('identify', record(*signals()), '-c', file))
+
+
+def test_a_full_disk_is_one_sentence(run, bag, tmp_path):
+    folder = tmp_path / 'disk'
+    folder.mkdir()
+    if os.geteuid() != 0:
+        pytest.skip('mounting a small disk needs root')
+    mount = ['mount', '-t', 'tmpfs', '-o', 'size=16k', 'tmpfs', str(folder)]
+    if subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip('no small disk can be mounted here')
+    try:
+        sentence(run('identify', bag, '-o', folder), 'no space left')
+        assert not [f for f in folder.iterdir() if f.name.startswith('.')]
+    finally:
+        subprocess.run(['umount', '-l', str(folder)], check=True)
+
+
+def test_inspect_fails_where_nothing_can_be_identified(run, record):
+    t, q, tau = signals(300)
+    code, out, err = run('inspect', record(t, q, np.zeros_like(tau)))
+    assert (code, err) == (1, '')
+    assert 'no joint that moves has a live effort' in out
+
+
+@pytest.mark.parametrize('verb', VERBS)
+def test_every_verb_explains_itself(run, verb):
+    code, out, _ = run(verb, '--help')
+    assert code == 0 and f'robotid {verb}' in out and '--debug' in out
+
+
+@pytest.mark.parametrize(
+    'arguments',
+    [(), ('fly',), ('identify',), ('identify', 'x', '--part', 'half'), ('validate', 'x')],
+)
+def test_wrong_usage_is_code_2(run, arguments):
+    code, _, err = run(*arguments)
+    assert code == 2 and 'usage: robotid' in err
+
+
+def test_interrupts_and_bugs(run, monkeypatch):
+    def interrupt(args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(inspect, 'run', interrupt)
+    assert run('inspect', 'x') == (130, '', 'robotid: interrupted\n')
+
+    def bug(args):
+        raise ZeroDivisionError('oh\nno')
+
+    monkeypatch.setattr(identify, 'run', bug)
+    code, _, err = run('identify', 'x')
+    assert code == 1 and err.count('\n') == 1 and 'a bug: run again with --debug' in err
+    with pytest.raises(ZeroDivisionError):
+        entry.main(['identify', 'x', '--debug'])
+
+
+def test_no_verb_on_recordings_touches_ros(bag, tmp_path):
+    script = (
+        'import sys\n'
+        'from robotid_ros.cli.main import main\n'
+        'bag, out = sys.argv[1:]\n'
+        'assert main(["inspect", bag]) == 0\n'
+        'assert main(["identify", bag, "-o", out]) == 0\n'
+        'assert main(["validate", bag, "--parameters", out]) == 0\n'
+        'assert main(["report", out]) == 0\n'
+        'found = [m for m in sys.modules if m.split(".")[0] in ("rclpy", "sensor_msgs")]\n'
+        'sys.exit(f"imported {found}" if found else 0)\n'
+    )
+    done = python(script, bag, tmp_path / 'out')
+    assert done.returncode == 0, done.stderr
+
+
+def test_help_needs_no_numerics():
+    script = (
+        'import sys\n'
+        'from robotid_ros.cli.main import main\n'
+        'main(["--help"])\n'
+        'heavy = {"numpy", "scipy", "pinocchio", "matplotlib", "rclpy"} & set(sys.modules)\n'
+        'sys.exit(f"imported {heavy}" if heavy else 0)\n'
+    )
+    done = python(script)
+    assert done.returncode == 0, done.stderr
+    assert 'identify' in done.stdout

@@ -1,0 +1,116 @@
+"""The verbs on recordings, from a bag to files and back."""
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from robotid_ros.files.bags import finalise, read_recording
+from robotid_ros.files.results import read_results
+
+
+@pytest.fixture(scope='module')
+def identified(tmp_path_factory, bag):
+    from robotid_ros.cli.main import main
+
+    folder = tmp_path_factory.mktemp('identified')
+    assert main(['identify', str(bag), '-o', str(folder)]) == 0
+    return folder
+
+
+def test_identify_finds_the_parameters_again(identified, scara):
+    robot, chi = scara
+    results = read_results(identified)
+    assert results.robot == 'scara' and results.method == 'wls'
+    values = {entry.name: entry for entry in results.base}
+    for name in ('Fv1', 'Fc1', 'Fv2', 'Fc2'):
+        assert values[name].value == pytest.approx(chi[robot.column(name)], rel=0.02)
+    assert max(row.relative for row in results.validation) < 0.03
+    assert [row.joint for row in results.validation] == list(robot.joints)
+    assert results.settings['robot']['name'] == 'scara'
+    assert results.torques['validation'].time[0] >= 11.9
+
+
+def test_identify_writes_files_that_others_load(identified):
+    files = {'parameters.yaml', 'torques.npz', 'identified.urdf', 'report.html'}
+    assert {f.name for f in identified.iterdir()} == files
+    path = str(identified / 'identified.urdf')
+    assert pin.buildModelFromUrdf(path).nv == mujoco.MjModel.from_xml_path(path).nv == 2
+    assert 'validation' in (identified / 'report.html').read_text()
+
+
+def test_identify_ends_with_tables(run, bag, tmp_path):
+    code, out, err = run('identify', bag, '-o', tmp_path / 'x', '--method', 'ols')
+    assert (code, err) == (0, '')
+    for text in (
+        'ZZ2',
+        'Fc1',
+        '%σ',
+        'kg·m²',
+        'validation [%]',
+        'all  ',
+        'report.html',
+        str(tmp_path),
+    ):
+        assert text in out
+    assert '\x1b' not in out and '\r' not in out
+
+
+def test_identify_takes_parts_and_methods(run, bag, tmp_path):
+    out = tmp_path / 'x'
+    assert run('identify', bag, '-o', out, '--part', '0:0.4', '--method', 'ols')[0] == 0
+    results = read_results(out)
+    assert results.method == 'ols'
+    assert results.data['to'] == pytest.approx(9.6, abs=0.01)
+    assert results.torques['validation'].time[0] >= 9.5
+    arguments = ('identify', bag, '-o', out, '--to', 8, '--validation-part', '20s:23s')
+    assert run(*arguments)[0] == 0
+    time = read_results(out).torques['validation'].time
+    assert time[0] >= 19.9 and time[-1] <= 23.1
+    assert run('identify', bag, '-o', out, '--validation', bag)[0] == 0
+
+
+def test_identify_of_a_recording_cut_short_is_that_of_the_rest(run, bag, tmp_path):
+    path = tmp_path / 'cut' / 'cut.mcap'
+    path.parent.mkdir()
+    data = (bag / 'scara.mcap').read_bytes()
+    path.write_bytes(data[: len(data) * 9 // 10])
+    assert len(read_recording(path).time) > 4000
+    assert run('identify', path.parent, '-o', tmp_path / 'a')[0] == 0
+    assert run('inspect', path.parent, '--repair')[0] == 0
+    assert finalise(path.parent) == path.parent
+    assert run('identify', path.parent, '-o', tmp_path / 'b')[0] == 0
+    first, second = (read_results(tmp_path / name).base for name in 'ab')
+    assert first == second
+
+
+def test_validate_repeats_the_residuals(run, bag, identified):
+    code, out, _ = run('validate', bag, '--parameters', identified)
+    assert code == 0
+    shown = {line.split()[0]: float(line.split()[1]) for line in out.split('\n')[2:4]}
+    for row in read_results(identified).validation:
+        assert shown[row.joint] == pytest.approx(100 * row.relative, abs=0.02)
+    assert run('validate', bag, '--parameters', identified, '--max-residual', 50)[0] == 0
+    assert run('validate', bag, '--parameters', identified, '--max-residual', 1e-6)[0] == 1
+
+
+def test_report_is_the_same_page_again(run, identified, tmp_path):
+    old = (identified / 'report.html').read_text()
+    code, out, _ = run('report', identified, '-o', tmp_path / 'r.html')
+    assert code == 0 and out.strip() == str(tmp_path / 'r.html')
+    assert (tmp_path / 'r.html').read_text() == old
+
+
+def test_inspect_shows_what_is_there(run, bag):
+    code, out, _ = run('inspect', bag)
+    assert code == 0
+    for text in ('/joint_states', '200.0', 'exciting', 'validating', 'live', 'self-contained'):
+        assert text in out
+
+
+def test_torques_of_the_report_are_those_recorded(identified, bag):
+    torques = read_results(identified).torques['identification']
+    recording = read_recording(bag, torques.joints)
+    at = np.clip(np.searchsorted(recording.time, torques.time), 0, len(recording.time) - 1)
+    spread = np.linalg.norm(recording.effort[at] - torques.measured, axis=0)
+    assert (spread < 0.1 * np.linalg.norm(torques.measured, axis=0)).all()

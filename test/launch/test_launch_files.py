@@ -1,0 +1,146 @@
+"""Launch files: every argument explains itself, wrong ones are refused, Ctrl-C ends everything."""
+
+from collections.abc import Iterator
+import os
+from pathlib import Path
+import random
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+launch_ros = pytest.importorskip('launch_ros', reason='launch is not on PyPI: tested with ROS 2')
+
+from ament_index_python.packages import get_package_prefix, PackageNotFoundError  # noqa: E402
+from launch import LaunchContext, LaunchDescription  # noqa: E402
+from launch.actions import OpaqueFunction  # noqa: E402
+from launch.launch_description_sources import (  # noqa: E402
+    get_launch_description_from_python_launch_file,
+)
+from launch.utilities import perform_substitutions  # noqa: E402
+import rclpy  # noqa: E402
+from rclpy.context import Context  # noqa: E402
+from rclpy.node import Node  # noqa: E402
+
+FOLDER = Path(__file__).resolve().parents[2] / 'launch'
+SESSION = ('identification', 'recorder', 'excitation')
+
+
+def described(name: str) -> LaunchDescription:
+    return get_launch_description_from_python_launch_file(str(FOLDER / name))
+
+
+def arguments(name: str) -> dict[str, str | None]:
+    """Names and defaults of the arguments, those of included files among them."""
+    return {
+        a.name: a.default_value and perform_substitutions(LaunchContext(), a.default_value)
+        for a in described(name).get_launch_arguments()
+        if a.name != 'config'
+    }
+
+
+@pytest.mark.parametrize('name', ['simulation.launch.py', 'identify.launch.py'])
+def test_arguments_explain_themselves(name: str) -> None:
+    for argument in described(name).get_launch_arguments():
+        assert argument.description != 'no description given', argument.name
+
+
+def test_defaults_are_safe() -> None:
+    assert arguments('identify.launch.py')['auto_start'] == 'false'
+    assert arguments('identify.launch.py')['use_sim_time'] == 'false'
+    assert arguments('simulation.launch.py')['auto_start'] == 'true'
+    assert arguments('simulation.launch.py')['real_time_factor'] == '1.0'
+
+
+@pytest.mark.parametrize(
+    ('name', 'given', 'message'),
+    [
+        ('identify.launch.py', {'config': '/does/not/exist.yaml'}, 'does not exist'),
+        ('simulation.launch.py', {'real_time_factor': 'fast'}, 'not a number'),
+    ],
+)
+def test_wrong_arguments_are_refused(name: str, given: dict[str, str], message: str) -> None:
+    context = LaunchContext()
+    description = described(name)
+    context.launch_configurations.update(given)
+    with pytest.raises(RuntimeError, match=message):
+        for entity in description.entities:
+            if isinstance(entity, OpaqueFunction):
+                entity.execute(context)
+            else:
+                entity.visit(context)
+
+
+@pytest.fixture
+def domain() -> int:
+    return random.randint(1, 100)
+
+
+@pytest.fixture
+def nodes(domain: int) -> Iterator[Node]:
+    """See the ROS graph of the domain."""
+    context = Context()
+    rclpy.init(context=context, domain_id=domain)
+    node = Node('observer', context=context)
+    yield node
+    node.destroy_node()
+    rclpy.shutdown(context=context)
+
+
+@pytest.fixture
+def running(domain: int, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    if shutil.which('ros2') is None:
+        pytest.skip('ros2 launch is not on PyPI: tested with ROS 2')
+    try:
+        get_package_prefix('robotid_ros')
+    except (PackageNotFoundError, LookupError):
+        pytest.skip('the package is not installed: build it with colcon and source the workspace')
+    environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain)}
+    process = subprocess.Popen(
+        [
+            'ros2',
+            'launch',
+            str(FOLDER / 'simulation.launch.py'),
+            'auto_start:=false',
+            f'output_dir:={tmp_path}',
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**environment, 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'},
+        start_new_session=True,
+    )
+    yield process
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def members(group: int) -> list[str]:
+    """Command lines of the processes of a group."""
+    found = []
+    for entry in Path('/proc').iterdir():
+        try:
+            if entry.name.isdigit() and os.getpgid(int(entry.name)) == group:
+                found.append((entry / 'cmdline').read_text().replace('\0', ' '))
+        except (ProcessLookupError, FileNotFoundError):
+            continue
+    return [line for line in found if line]
+
+
+@pytest.mark.ros
+@pytest.mark.slow
+def test_interrupt_ends_every_process(running: subprocess.Popen[str], nodes: Node) -> None:
+    deadline = time.monotonic() + 60.0
+    while not {*SESSION, 'simulated_robot'} <= set(nodes.get_node_names()):
+        assert time.monotonic() < deadline, nodes.get_node_names()
+        assert running.poll() is None, running.stdout and running.stdout.read()
+        time.sleep(0.2)
+    running.send_signal(signal.SIGINT)
+    output, _ = running.communicate(timeout=30.0)
+    assert running.returncode == 0, output
+    assert 'SIGTERM' not in output
+    assert 'Traceback' not in output
+    assert members(running.pid) == []

@@ -1,0 +1,79 @@
+"""All nodes of a session in one process, on one executor."""
+
+from collections.abc import Iterator
+from pathlib import Path
+import random
+import threading
+
+import pytest
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from std_srvs.srv import Trigger
+
+from robotid_ros.files.configuration import read_mapping
+from robotid_ros.nodes.excitation import Excitation
+from robotid_ros.nodes.identification import Identification
+from robotid_ros.nodes.recorder import Recorder
+from robotid_ros.nodes.runtime import overrides, result_of, spin, wait_until
+
+pytestmark = pytest.mark.ros
+CONFIG = Path(__file__).resolve().parents[2] / 'config' / 'scara.yaml'
+
+
+@pytest.fixture
+def nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, rclpy.node.Node]]:
+    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    context = Context()
+    rclpy.init(context=context, domain_id=random.SystemRandom().randint(1, 100))
+    values = read_mapping(CONFIG)
+    values['recorder'] = {'folder': str(tmp_path)}
+    values['excitation']['timeout'] = 1.0
+    options = {'context': context, 'parameter_overrides': overrides(values)}
+    made = {c.__name__: c(**options) for c in (Excitation, Recorder, Identification)}
+    made['client'] = rclpy.create_node('client', context=context)
+    executor = SingleThreadedExecutor(context=context)
+    for node in made.values():
+        executor.add_node(node)
+    thread = threading.Thread(target=spin, args=(executor, threading.Event(), []), daemon=True)
+    thread.start()
+    yield made
+    for name in ('Excitation', 'Recorder', 'Identification'):
+        made[name].close()
+    executor.shutdown(timeout_sec=1.0)
+    thread.join(timeout=2.0)
+    rclpy.try_shutdown(context=context)
+
+
+def call(node: rclpy.node.Node, name: str) -> Trigger.Response:
+    client = node.create_client(Trigger, name)
+    assert wait_until(client.service_is_ready, 10.0)
+    return result_of(client.call_async(Trigger.Request()), 10.0, name)
+
+
+def test_every_service_answers_while_nothing_is_there(nodes: dict[str, rclpy.node.Node]):
+    client = nodes['client']
+    assert call(client, 'excitation/stop').message == 'nothing was running'
+    answer = call(client, 'identification/identify')
+    assert (answer.success, answer.message) == (
+        False,
+        'there is no recording yet: record a session',
+    )
+    answer = call(client, 'identification/update_controller')
+    assert (answer.success, answer.message) == (
+        False,
+        'nothing is identified yet: record a session',
+    )
+
+
+def test_a_design_can_be_stopped_and_the_node_answers_meanwhile(
+    nodes: dict[str, rclpy.node.Node],
+):
+    client = nodes['client']
+    assert call(client, 'excitation/design').success
+    busy = call(client, 'excitation/start')
+    assert (busy.success, busy.message) == (False, 'busy: call ~/stop first')
+    assert call(client, 'excitation/stop').message == 'stopping: see ~/state'
+    excitation = nodes['Excitation']
+    assert isinstance(excitation, Excitation)
+    assert wait_until(lambda: not excitation.busy, 5.0)

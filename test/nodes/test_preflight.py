@@ -1,0 +1,66 @@
+"""What is missing before a motion is said in one sentence with the remedy."""
+
+import dataclasses
+from types import SimpleNamespace
+
+import pytest
+
+from robotid_ros.exceptions import ControllerError, RobotStateError
+from robotid_ros.nodes.controller import ControllerDescription
+from robotid_ros.nodes.preflight import check_controller, held_reference
+
+ROBOT = SimpleNamespace(joints=('a', 'b'))
+GOOD = ControllerDescription(
+    name='arm',
+    joints=('b', 'a'),
+    command_interfaces=('effort',),
+    state_interfaces=('position', 'velocity'),
+    rate=500.0,
+    gains={'a': {'p': 1.0}, 'b': {'p': 2.0}},
+    values={},
+)
+
+
+@pytest.mark.parametrize(
+    'changes',
+    [
+        {},
+        {'command_interfaces': ('position',), 'state_interfaces': ('position',), 'gains': {}},
+        {'command_interfaces': ('position', 'velocity'), 'gains': {}},
+    ],
+)
+def test_controllers_that_can_run_a_session_pass(changes: dict):
+    check_controller(dataclasses.replace(GOOD, **changes), ROBOT)
+
+
+@pytest.mark.parametrize(
+    ('changes', 'says'),
+    [
+        ({'joints': ('a', 'b', 'c')}, 'controls a, b, c, the configuration names a, b'),
+        ({'joints': ('a',)}, 'controls a, the configuration names'),
+        ({'state_interfaces': ('position',)}, 'lacks the state interface velocity'),
+        ({'state_interfaces': ()}, 'position and velocity'),
+        ({'gains': {'a': {'p': 1.0}, 'b': {'p': 0.0}}}, r'set gains\.b\.p'),
+        ({'gains': {}}, 'no proportional gain for a, b'),
+        ({'command_interfaces': ('velocity',), 'gains': {}}, 'no proportional gain'),
+    ],
+)
+def test_others_are_told_what_they_lack(changes: dict, says: str):
+    with pytest.raises(ControllerError, match=says):
+        check_controller(dataclasses.replace(GOOD, **changes), ROBOT)
+
+
+def state(names, positions):
+    return SimpleNamespace(joint_names=names, reference=SimpleNamespace(positions=positions))
+
+
+def test_held_reference_is_in_the_robots_order():
+    assert held_reference(state(['x', 'b', 'a'], [9.0, 2.0, 1.0]), ROBOT).tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    'message', [state(['a'], [1.0]), state(['a', 'b'], []), state(['a', 'b'], [1.0, float('nan')])]
+)
+def test_no_motion_starts_from_an_unknown_reference(message: SimpleNamespace):
+    with pytest.raises(RobotStateError, match='activate it'):
+        held_reference(message, ROBOT)

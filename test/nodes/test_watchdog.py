@@ -1,0 +1,133 @@
+"""Each thing that must stop the robot is seen, named, and nothing else is."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from robotid_ros.exceptions import ConfigurationError, RobotStateError
+from robotid_ros.nodes.settings import ExcitationNodeSettings
+from robotid_ros.nodes.watchdog import per_joint, states_of, Watchdog
+
+JOINTS = ('a', 'b')
+SETTINGS = ExcitationNodeSettings(effort_time=0.02, effort_share=0.9, stale_after=0.25)
+
+
+def watchdog():
+    limits = SimpleNamespace(
+        lower=np.array([-1.0, -2.0]), upper=np.array([1.0, np.inf]), effort=np.array([10.0, 20.0])
+    )
+    robot = SimpleNamespace(joints=JOINTS, limits=limits, drive_gain=np.array([1.0, 2.0]))
+    return Watchdog(robot, SETTINGS, 0.0)
+
+
+def joint_state(stamp=0.0, position=(0.0, 0.0), effort=(0.0, 0.0), name=JOINTS):
+    nanoseconds = round(stamp * 1e9)
+    header = SimpleNamespace(
+        stamp=SimpleNamespace(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
+    )
+    return SimpleNamespace(header=header, name=list(name), position=position, effort=effort)
+
+
+def look(dog, *messages, now=0.0):
+    dog.joint_states(states_of(messages, JOINTS), now)
+
+
+def controller_state(error=(0.0, 0.0), names=JOINTS):
+    return SimpleNamespace(
+        joint_names=list(names), error=SimpleNamespace(positions=np.array(error))
+    )
+
+
+def test_joints_are_matched_by_name():
+    message = joint_state(1.5, (3.0, 1.0, 2.0), (30.0, 10.0, 20.0), name=('x', 'b', 'a'))
+    states = states_of([message], JOINTS)
+    assert states.stamp.tolist() == [1_500_000_000]
+    assert states.position.tolist() == [[2.0, 1.0]]
+    assert states.effort.tolist() == [[20.0, 10.0]]
+
+
+def test_messages_of_other_joints_are_passed_over():
+    assert len(states_of([joint_state(name=('a', 'x'))], JOINTS).stamp) == 0
+
+
+def test_a_healthy_robot_is_left_alone():
+    dog = watchdog()
+    for k in range(100):
+        effort = (8.8 + 0.1 * (k % 2), 8.9)
+        look(dog, joint_state(k * 0.01, (1.015 - 0.001 * k, 1e6), effort), now=k * 0.01)
+        dog.controller_state(controller_state((0.09, -0.09)), k * 0.01)
+
+
+@pytest.mark.parametrize('field', ['position', 'effort'])
+def test_nan_names_joint_and_quantity(field):
+    with pytest.raises(RobotStateError, match=f'{field} of b'):
+        look(watchdog(), joint_state(**{field: (0.0, np.nan)}))
+
+
+def test_missing_effort_is_no_effort():
+    with pytest.raises(RobotStateError, match='effort of a'):
+        look(watchdog(), joint_state(effort=()))
+
+
+def test_one_bad_message_among_many_is_seen():
+    messages = [joint_state(k * 0.001) for k in range(10)]
+    messages[4] = joint_state(0.004, (0.0, -2.5))
+    with pytest.raises(RobotStateError, match=r'position of b is 0\.48 beyond'):
+        look(watchdog(), *messages)
+
+
+def test_silence_and_repetition_are_stale_alike():
+    silent, repeating = watchdog(), watchdog()
+    look(silent, joint_state(1.0), now=0.0)
+    look(repeating, joint_state(1.0), now=0.0)
+    look(silent, now=0.2)
+    with pytest.raises(RobotStateError, match='joint states stopped'):
+        look(silent, now=0.26)
+    with pytest.raises(RobotStateError, match='joint states stopped'):
+        look(repeating, joint_state(1.0), now=0.26)
+
+
+def test_effort_may_peak_but_not_stay():
+    # Joint b publishes half of its torque, so its limit of 20 is at 10 of what it publishes.
+    dog = watchdog()
+    look(dog, joint_state(0.0, effort=(0.0, -9.5)), joint_state(0.01, effort=(0.0, -9.5)))
+    look(dog, joint_state(0.015, effort=(0.0, 0.0)), joint_state(0.016, effort=(0.0, -9.5)))
+    look(dog, joint_state(0.03, effort=(0.0, -9.5)))
+    with pytest.raises(RobotStateError, match='effort of b'):
+        look(dog, joint_state(0.037, effort=(0.0, -9.5)))
+
+
+def test_effort_that_never_changes_in_motion_is_dead():
+    dog = watchdog()
+    with pytest.raises(RobotStateError, match='effort of b stays the same'):
+        for k in range(40):
+            moving, still = 0.002 * k, 0.5
+            state = joint_state(k * 0.01, (still, moving), (1.0, 2.0))
+            look(dog, state, now=k * 0.01)
+    assert k * 0.01 == pytest.approx(SETTINGS.stale_after, abs=0.011)
+
+
+def test_tracking_error_names_the_joint_in_any_order():
+    with pytest.raises(RobotStateError, match=r'a is 0\.2 away'):
+        watchdog().controller_state(controller_state((0.0, -0.2), ('b', 'a')), 0.0)
+
+
+def test_silent_controller_is_seen():
+    dog = watchdog()
+    dog.controller_state(controller_state(), 0.1)
+    dog.controller_state(None, 0.3)
+    with pytest.raises(RobotStateError, match='controller'):
+        dog.controller_state(None, 0.36)
+
+
+def test_nan_tracking_error_is_seen():
+    with pytest.raises(RobotStateError, match='tracking error of a'):
+        watchdog().controller_state(controller_state((np.nan, 0.0)), 0.0)
+
+
+def test_one_tolerance_or_one_per_joint():
+    assert per_joint((0.1,), JOINTS, 'x').tolist() == [0.1, 0.1]
+    assert per_joint((0.1, 0.2), JOINTS, 'x').tolist() == [0.1, 0.2]
+    with pytest.raises(ConfigurationError, match='tracking_error'):
+        per_joint((0.1, 0.2, 0.3), JOINTS, 'tracking_error')

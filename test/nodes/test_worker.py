@@ -1,0 +1,80 @@
+"""Computations in a process: results, progress and errors come back, and it can be ended."""
+
+import os
+import threading
+import time
+
+import pytest
+
+from robotid_ros.exceptions import LimitError, RobotIdError
+from robotid_ros.nodes.worker import compute
+
+
+def double(value, report):
+    for k in range(3):
+        report(k)
+    return 2 * value, os.getpid()
+
+
+def leave_a_limit(report):
+    raise LimitError('elbow', 'velocity', 1.0, 3.0, 2.0)
+
+
+def fail(report):
+    raise ZeroDivisionError('oh')
+
+
+def threads(report):
+    return [os.environ.get(name) for name in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS')]
+
+
+def sleep(report):
+    report(os.getpid())
+    time.sleep(60.0)
+
+
+def die(report):
+    os._exit(9)
+
+
+def run(function, *arguments, stop=None, report=lambda value: None, time_limit=30.0):
+    stop = stop or threading.Event()
+    return compute(function, *arguments, report=report, stop=stop, time_limit=time_limit)
+
+
+def test_result_and_progress_come_back_from_another_process():
+    seen = []
+    result, pid = run(double, 21, report=seen.append)
+    assert (result, seen) == (42, [0, 1, 2])
+    assert pid != os.getpid()
+
+
+def test_it_sums_in_one_thread(monkeypatch):
+    """Other sums would make another trajectory of the same seed."""
+    monkeypatch.setenv('OPENBLAS_NUM_THREADS', '4')
+    monkeypatch.delenv('OMP_NUM_THREADS', raising=False)
+    assert run(threads) == ['1', '1']
+
+
+def test_errors_come_back_as_their_sentence():
+    with pytest.raises(RobotIdError, match='velocity of elbow'):
+        run(leave_a_limit)
+    with pytest.raises(RobotIdError, match='ZeroDivisionError: oh'):
+        run(fail)
+    with pytest.raises(RobotIdError, match='killed'):
+        run(die)
+
+
+def test_it_ends_when_asked_or_late():
+    stop, pids = threading.Event(), []
+
+    def report(pid):
+        pids.append(pid)
+        stop.set()
+
+    with pytest.raises(RobotIdError, match='stopped by request'):
+        run(sleep, stop=stop, report=report)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pids[0], 0)
+    with pytest.raises(RobotIdError, match='not finished within'):
+        run(sleep, time_limit=0.5)

@@ -1,0 +1,202 @@
+"""A whole session by hand: four processes, driven by services and topics only."""
+
+from collections.abc import Iterator
+from pathlib import Path
+import signal
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+from rcl_interfaces.srv import GetParameters
+from sensor_msgs.msg import JointState
+
+from robotid_ros.core.estimation import base_parameters
+from robotid_ros.core.model import build_robot
+from robotid_ros.files.bags import read_recording
+from robotid_ros.files.configuration import load, read_urdf
+from robotid_ros.files.results import read_results
+from robotid_ros.nodes.demo import true_standard
+from robotid_ros.nodes.messages import stamp_of, values_of
+from robotid_ros.nodes.streams import Stream
+
+from .conftest import PATIENCE, Session
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+JOINTS = ('joint_1', 'joint_2')
+
+
+@pytest.fixture(scope='module')
+def finished(
+    config: Path, trajectory: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Session]:
+    """Run a session to its end; the nodes stay up."""
+    session = Session(config, tmp_path_factory.mktemp('session'))
+    director = session.director
+    session.measured = Stream(
+        director.node, JointState, 'identification/validation/measured', depth=5000, latched=True
+    )
+    session.predicted = Stream(
+        director.node, JointState, 'identification/validation/predicted', depth=5000, latched=True
+    )
+    session.start(
+        *('simulated_robot', 'excitation', 'recorder', 'identification'),
+        excitation={'excitation.trajectory': str(trajectory)},
+        recorder={'recorder.folder': str(session.folder)},
+        identification={'identification.method': 'both'},
+    )
+    session.robot.wait()
+    session.ready('excitation', 'recorder', 'identification')
+    director.trigger('excitation/start', PATIENCE)
+    session.until('excitation', 'done', 'failed')
+    session.until('identification', 'done', 'failed')
+    yield session
+    codes = session.close()
+    assert set(codes.values()) == {0}
+
+
+def test_states_follow_each_other(finished: Session):
+    message = finished.director.message('identification')
+    assert finished.director.state('identification') == 'done', message
+    states = finished.director.states('excitation')
+    assert [s for s in states if s not in ('designing', 'idle')] == [
+        *('approaching', 'exciting', 'approaching', 'validating', 'approaching', 'done')
+    ]
+    assert finished.director.states('recorder') == ['idle', 'recording', 'closed']
+
+
+def test_phases_in_the_bag_are_exact(finished: Session):
+    recording = read_recording(finished.director.last['recorder/bag'].data)
+    for name in ('exciting', 'validating'):
+        part = recording.phase(name).reference
+        (phase,) = (p for p in recording.phases if p.name == name)
+        planned = recording.trajectories[name].sample(part.time - phase.start)
+        # Quintic segments between points of 50 Hz follow the trajectory this closely.
+        assert np.abs(part.q - planned.q).max() < 1e-6
+        assert np.abs(part.dq - planned.dq).max() < 1e-4
+    (exciting,) = (p for p in recording.phases if p.name == 'exciting')
+    periods = (exciting.stop - exciting.start) / recording.trajectories['exciting'].period
+    assert periods == pytest.approx(2.0, abs=1e-6)
+    assert finished.director.value('recorder', '/joint_states') == str(len(recording.time))
+
+
+def test_true_parameters_are_found(finished: Session, config: Path):
+    configuration = load(config)
+    robot = build_robot(read_urdf(configuration) or '', configuration.robot)
+    truth = true_standard(robot, finished.director.last['simulated_robot/true_parameters'])
+    base = base_parameters(robot)
+    expected = dict(zip(base.names, base.of(truth), strict=True))
+    found = {}
+    for status in finished.director.last['identification/parameters'].status:
+        for name, text in values_of(status).items():
+            if not name.startswith(('standard.', 'didim.')):
+                value, sigma, percent, unit, _ = text.split('; ')
+                found[name] = (float(value), float(sigma))
+                assert float(percent) == pytest.approx(100 * float(sigma) / abs(float(value)))
+                assert unit
+    assert set(found) == set(expected)
+    inside = [abs(v - expected[n]) <= 3 * s for n, (v, s) in found.items()]
+    assert np.mean(inside) >= 0.75
+    # Inertia and friction to a few per cent, whatever σ says.
+    for name in ('ZZ1R', 'ZZ2', 'MX2', 'Fc1', 'Fc2'):
+        assert found[name][0] == pytest.approx(expected[name], rel=0.05)
+
+
+def test_didim_stands_beside_wls(finished: Session, config: Path):
+    configuration = load(config)
+    robot = build_robot(read_urdf(configuration) or '', configuration.robot)
+    truth = true_standard(robot, finished.director.last['simulated_robot/true_parameters'])
+    base = base_parameters(robot)
+    results = read_results(Path(finished.director.value('identification', 'folder')))
+    other = results.compared
+    assert (results.method, other.method) == ('wls', 'didim')
+    for entry, true in zip(other.base, base.of(truth), strict=True):
+        if entry.percent < 10.0:
+            assert abs(entry.value - true) <= max(3.0 * entry.sigma, 0.02 * abs(true)), entry
+    # Its first iteration knows nothing, its last one explains the torque.
+    errors = [row['torque_error'] for row in results.history]
+    assert len(errors) <= 9 and errors[0] > 0.3 and errors[-1] < 0.1
+    course = finished.director.last['identification/convergence'].status
+    assert [float(values_of(s)['torque_error']) for s in course] == errors
+    shown = values_of(finished.director.last['identification/parameters'].status[0])
+    assert float(shown['didim.ZZ1R'].split('; ')[0]) == other.base[0].value
+    told = finished.director.history['identification/state']
+    assert any('DIDIM iteration' in message.message for message in told)
+
+
+def test_summary_is_what_the_validation_topics_show(finished: Session):
+    measured, predicted = list(finished.measured.messages()), list(finished.predicted.messages())
+    assert len(measured) == len(predicted) > 50
+    assert [stamp_of(m.header.stamp) for m in measured] == [
+        stamp_of(m.header.stamp) for m in predicted
+    ]
+    y = np.array([m.effort for m in measured])
+    residual = np.linalg.norm(y - np.array([m.effort for m in predicted]), axis=0)
+    relative = residual / np.linalg.norm(y, axis=0)
+    summary = finished.director.last['identification/validation/summary'].status
+    assert tuple(s.name for s in summary) == JOINTS
+    for status, value in zip(summary, relative, strict=True):
+        values = values_of(status)
+        assert float(values['relative_residual']) == pytest.approx(value, rel=1e-9)
+        assert float(values['moving_relative_residual']) < 0.03
+    # The stamps are the robot's own.
+    recording = read_recording(finished.director.last['recorder/bag'].data)
+    (phase,) = (p for p in recording.phases if p.name == 'validating')
+    start = recording.origin + phase.start * 1e9
+    assert start - 1e6 <= stamp_of(measured[0].header.stamp) < start + 1e9
+
+
+def test_files_and_description_are_written(finished: Session):
+    folder = Path(finished.director.value('identification', 'folder'))
+    assert {p.name for p in folder.iterdir()} >= {
+        *('parameters.yaml', 'identified.urdf', 'report.html')
+    }
+    assert read_results(folder).joints == JOINTS
+    urdf = finished.director.last['identification/robot_description'].data
+    assert urdf == (folder / 'identified.urdf').read_text()
+    assert ElementTree.fromstring(urdf).tag == 'robot'
+
+
+def test_effort_is_predicted_live(finished: Session):
+    stream = Stream(finished.director.node, JointState, 'identification/predicted_effort')
+    residual = Stream(finished.director.node, JointState, 'identification/residual')
+    seen: list[JointState] = []
+
+    def arrived() -> bool:
+        seen.extend(stream.messages())
+        return len(seen) >= 5
+
+    finished.director.wait_for(arrived, PATIENCE, 'live prediction')
+    assert tuple(seen[-1].name) == JOINTS
+    # At rest and with vertical axes nothing but friction, which is zero then, acts.
+    assert np.abs(seen[-1].effort).max() < 2.0
+    assert residual.last() is not None
+    assert abs(stamp_of(seen[-1].header.stamp) - finished.robot.now) < 1e9
+
+
+def test_gains_are_proposed_and_set_when_asked(finished: Session):
+    names = [f'gains.{joint}.{gain}' for joint in JOINTS for gain in ('p', 'i', 'd')]
+
+    def gains() -> list[float]:
+        answer = finished.director.call(
+            GetParameters, '/arm_controller/get_parameters', GetParameters.Request(names=names)
+        )
+        return [value.double_value for value in answer.values]
+
+    before = gains()
+    proposed = finished.director.last['identification/proposed_gains'].status
+    old = [float(values_of(s)[f'old_{g}']) for s in proposed for g in ('p', 'i', 'd')]
+    new = [float(values_of(s)[f'new_{g}']) for s in proposed for g in ('p', 'i', 'd')]
+    assert old == before
+    assert new != before
+    finished.director.trigger('identification/update_controller', PATIENCE)
+    assert gains() == pytest.approx(new, rel=1e-12)
+    for status in proposed:
+        values = {key: float(value) for key, value in values_of(status).items()}
+        assert values['new_damping'] == pytest.approx(1.0, rel=1e-6)
+
+
+def test_update_fails_whole_when_the_controller_is_gone(finished: Session):
+    finished.processes.stop(('simulated_robot',), signal.SIGKILL)
+    with pytest.raises(Exception, match='arm_controller'):
+        finished.director.trigger('identification/update_controller', PATIENCE)
