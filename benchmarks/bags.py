@@ -1,0 +1,71 @@
+"""
+How fast recordings are written and read.
+
+Prints processor time per message of the writer, and seconds and memory for reading a recording
+back. Usage: `python benchmarks/bags.py [messages]`.
+"""
+
+from pathlib import Path
+import resource
+import sys
+import tempfile
+import time
+
+from robotid_ros.files.bags import BagWriter, blocks, read_recording
+
+JOINTS = 6
+EPOCH = 1_700_000_000_000_000_000
+STEP = 2_000_000
+
+
+def payloads(count: int) -> list[bytes]:
+    """Serialize joint states, a thousand different ones over and over with their own stamps."""
+    import numpy as np
+    from rosbags.typesys import get_typestore, Stores
+
+    store = get_typestore(Stores.ROS2_JAZZY)
+    kind = 'sensor_msgs/msg/JointState'
+    types = store.types
+    stamp = types['builtin_interfaces/msg/Time'](0, 0)
+    header = types['std_msgs/msg/Header'](stamp, '')
+    names = [f'joint_{k}' for k in range(JOINTS)]
+    rng = np.random.default_rng(0)
+    messages = []
+    for _ in range(1000):
+        values = rng.normal(size=(3, JOINTS))
+        messages.append(bytes(store.serialize_cdr(types[kind](header, names, *values), kind)))
+    stamps = EPOCH + STEP * np.arange(count)
+    parts = zip((stamps // 10**9).astype('<i4'), (stamps % 10**9).astype('<u4'), strict=True)
+    return [
+        messages[k % 1000][:4] + sec.tobytes() + nanosec.tobytes() + messages[k % 1000][12:]
+        for k, (sec, nanosec) in enumerate(parts)
+    ]
+
+
+def main() -> None:
+    """Write, then read whole and in blocks."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    messages = payloads(count)
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.process_time()
+        with BagWriter(folder, 'bag') as writer:
+            writer.add_topic('/joint_states', 'sensor_msgs/msg/JointState')
+            for k, data in enumerate(messages):
+                writer.write('/joint_states', data, EPOCH + STEP * k)
+        used = time.process_time() - began
+        size = sum(f.stat().st_size for f in Path(writer.path).iterdir()) / count
+        print(f'write  {1e6 * used / count:6.2f} µs of processor per message, {size:.0f} bytes')
+        del messages
+        for name, work in (
+            ('blocks', lambda: sum(len(b.time) for b in blocks(writer.path, seconds=60.0))),
+            ('read', lambda: len(read_recording(writer.path).time)),
+        ):
+            began = time.process_time()
+            found = work()
+            used = time.process_time() - began
+            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            print(f'{name:6} {used:6.2f} s for {found} messages, at most {memory:.0f} MB')
+
+
+if __name__ == '__main__':
+    main()

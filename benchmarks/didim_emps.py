@@ -1,0 +1,127 @@
+"""
+DIDIM on a real axis: EMPS, from force, reference and control law alone.
+
+    python benchmarks/didim_emps.py [FOLDER] [--check]
+
+FOLDER holds `emps/ident.npz` and `emps/valid_pulses.npz` (nonlinearbenchmark.org). The measured
+position is used for one thing only: to say afterwards how close the simulated one comes.
+"""
+
+import argparse
+from pathlib import Path
+import sys
+
+import numpy as np
+
+from robotid_ros.core.estimation import base_parameters
+from robotid_ros.core.model import build_robot
+from robotid_ros.core.replay.didim import didim
+from robotid_ros.core.replay.problem import Replay
+from robotid_ros.core.replay.recorded import replay_of
+from robotid_ros.core.replay.settings import ReplaySettings
+from robotid_ros.core.replay.start import start_from
+from robotid_ros.core.signals.recording import Controller, Recording, Reference
+from robotid_ros.files.configuration import load
+
+ROOT = Path(__file__).resolve().parent.parent
+# Published IDIM-LS estimate, and how close DIDIM should come (relative; None: not asked).
+KNOWN = {
+    'M': (95.1089, 0.005),
+    'Fv': (203.5034, 0.04),
+    'Fc': (20.3935, 0.03),
+    'off': (-3.1648, None),
+}
+# The pulses add to the drive's input; measured on the log of their own controller [V per unit].
+PULSE = 1.014
+
+
+def recording_of(path: Path) -> tuple[Recording, np.ndarray]:
+    """Return the log as a recording, and the pulses as a force (K, 1) [N]."""
+    log = np.load(path)
+    time = log['t'].ravel()
+    gain, kp, kv = (float(log[name].squeeze()) for name in ('gtau', 'kp', 'kv'))
+    velocity = np.gradient(log['q_ref'], time, axis=0)
+    gains = {'joint_1': {'kp': kp, 'kv': kv * gain, 'differences': 1.0, 'limit': 10.0 * gain}}
+    pulses = log['pulses_N'].reshape(-1, 1) if 'pulses_N' in log else np.zeros((time.size, 1))
+    recording = Recording(
+        ('joint_1',),
+        time,
+        log['q'],
+        log['tau'],
+        source=path.name,
+        reference=Reference(time, log['q_ref'], velocity, np.gradient(velocity, time, axis=0)),
+        controller=Controller('drive', 'cascade', 1000.0, ('joint_1',), ('effort',), gains),
+    )
+    return recording, PULSE * gain * pulses
+
+
+def replay(path: Path, settings: ReplaySettings) -> Replay:
+    """Return the log of `path` ready for DIDIM."""
+    configuration = load(ROOT / 'config' / 'emps.yaml')
+    urdf = (ROOT / 'urdf' / 'emps.urdf').read_text()
+    robot = build_robot(urdf, configuration.robot)
+    return replay_of(recording_of(path)[0], robot, base_parameters(robot), settings)
+
+
+def predict(path: Path, case: Replay, value: np.ndarray) -> tuple[float, float, float]:
+    """Return relative force error, largest and RMS position error [m] of parameters (b,)."""
+    recording, force = recording_of(path)
+    unused = int(case.transient * case.law.rate)
+    from dataclasses import replace
+
+    fresh = replay_of(recording, case.robot, case.base, case.settings)
+    run = replace(fresh, external=force).simulate(case.lift(value), np.ones(1))
+    position = (run.q - recording.position)[unused:]
+    total = (run.tau + force - recording.effort)[unused:]
+    return (
+        float(np.linalg.norm(total) / np.linalg.norm(recording.effort[unused:])),
+        float(np.abs(position).max()),
+        float(np.sqrt(np.mean(position**2))),
+    )
+
+
+def main() -> int:
+    """Identify, print the table and, with --check, fail where a bound is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    parser.add_argument(
+        'folder', nargs='?', type=Path, default=ROOT.parent / 'shared' / 'datasets'
+    )
+    parser.add_argument('--check', action='store_true', help='fail where a bound is missed')
+    arguments = parser.parse_args()
+    folder = arguments.folder / 'emps'
+    settings = ReplaySettings()
+    case = replay(folder / 'ident.npz', settings)
+    estimate, _, history = didim(case, start_from(case, 'regular'), 'ols')
+    print('k    torque error   M         Fv        Fc       off')
+    for record in history.iterations:
+        numbers = '  '.join(f'{x:8.3f}' for x in record.value)
+        print(f'{record.number}    {record.torque_error[0]:.4f}       {numbers}')
+    missed = []
+    print('\nparameter   published   DIDIM      sigma    deviation')
+    for name, value, sigma in zip(estimate.names, estimate.value, estimate.sigma, strict=True):
+        published, bound = KNOWN[name.rstrip('R').rstrip('1')]
+        deviation = value / published - 1.0
+        print(f'{name:10s} {published:10.4f} {value:10.4f} {sigma:9.4f} {100 * deviation:8.2f} %')
+        if bound is not None and abs(deviation) > bound:
+            missed.append(f'{name} is off by {100 * deviation:.2f} %')
+    from dataclasses import replace
+
+    timed = replace(case, a_priori=history.iterations[-1].inertia)
+    own = predict(folder / 'ident.npz', timed, estimate.value)
+    pulses = predict(folder / 'valid_pulses.npz', timed, estimate.value)
+    print(f'\niterations {history.steps}, residual {100 * estimate.total_residual:.2f} %')
+    for name, (force, largest, rms) in (('ident', own), ('valid_pulses', pulses)):
+        print(
+            f'{name}: force error {100 * force:.2f} %, position error at most '
+            f'{1e6 * largest:.1f} um, RMS {1e6 * rms:.1f} um'
+        )
+    missed += [f'{history.steps} iterations'] if history.steps > 5 else []
+    missed += ['residual above 4.6 %'] if estimate.total_residual > 0.046 else []
+    missed += ['position off by more than 60 um'] if own[1] > 60e-6 else []
+    for text in missed:
+        print('MISSED:', text)
+    return int(arguments.check and bool(missed))
+
+
+if __name__ == '__main__':
+    sys.exit(main())

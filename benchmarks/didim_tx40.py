@@ -1,0 +1,218 @@
+"""
+DIDIM on six axes: a TX-40 in MuJoCo under the joint_trajectory_controller, without its position.
+
+    python benchmarks/didim_tx40.py [--check] [--duration SECONDS]
+
+The plant is the simulated robot of this package (MuJoCo, its own controller, sensors with noise),
+which shares nothing with the model that identifies it; its links, friction and wrist coupling
+differ from the URDF. Cases: as configured; with position noise that ruins IDIM; with integral
+gains and velocity feed-forward.
+"""
+
+import argparse
+import dataclasses
+from pathlib import Path
+import sys
+
+import numpy as np
+
+from robotid_ros.core.estimation import (
+    base_parameters,
+    Estimate,
+    IdentificationSettings,
+    identify,
+)
+from robotid_ros.core.model import build_robot
+from robotid_ros.core.model.robot import Robot
+from robotid_ros.core.replay.didim import didim
+from robotid_ros.core.replay.history import History
+from robotid_ros.core.replay.recorded import replay_of
+from robotid_ros.core.replay.settings import ReplaySettings
+from robotid_ros.core.replay.start import start_from
+from robotid_ros.core.signals.recording import Controller, Recording, Reference
+from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.exceptions import DivergenceError
+from robotid_ros.files.configuration import load
+from robotid_ros.plant.interpolation import Goal, Point
+from robotid_ros.plant.physics import Physics
+from robotid_ros.plant.sensors import Sensors
+from robotid_ros.plant.settings import SimulationSettings
+from robotid_ros.plant.tolerances import GoalTolerances
+from robotid_ros.plant.trajectory_controller import ControllerSettings, TrajectoryController
+
+ROOT = Path(__file__).resolve().parent.parent
+TYPE = 'joint_trajectory_controller/JointTrajectoryController'
+# Largest acceleration of each joint along the motion [rad/s²], well inside the arm's.
+# Farthest from its start [rad].
+REACH = np.array([1.5, 0.9, 0.9, 2.0, 1.6, 2.5])
+LARGEST = np.array([9.0, 7.0, 12.0, 22.0, 18.0, 28.0])
+
+
+def motion(t: np.ndarray, home: np.ndarray, period: float = 5.0) -> tuple[np.ndarray, ...]:
+    """Return a periodic reference of five harmonics a joint, from rest at `home`."""
+    rng = np.random.default_rng(11)
+    q, dq, ddq = (np.zeros((t.size, home.size)) for _ in range(3))
+    weights = rng.uniform(-1.0, 1.0, (5, home.size))
+    weights /= np.arange(1, 6)[:, None] ** 0.5
+    for harmonic, a in enumerate(weights, start=1):
+        w = 2.0 * np.pi * harmonic / period
+        q += a * (1.0 - np.cos(w * t[:, None]))
+        dq += a * w * np.sin(w * t[:, None])
+        ddq += a * w * w * np.cos(w * t[:, None])
+    scale = np.minimum(LARGEST / np.abs(ddq).max(axis=0), REACH / np.abs(q).max(axis=0))
+    return home + q * scale, dq * scale, ddq * scale
+
+
+def session(robot: Robot, urdf: str, settings: SimulationSettings, duration: float) -> Recording:
+    """Run the plant along the motion; record what a session's bag would hold."""
+    physics = Physics(urdf, settings, robot.joints)
+    sensors = Sensors(settings, robot.joints)
+    period = round(1e9 / settings.update_rate)
+    controller = TrajectoryController(
+        ControllerSettings(robot.joints, physics.wraps, period, settings.gains)
+    )
+    controller.activate(physics.position.tolist(), physics.velocity.tolist())
+    hold = round(1.0 / physics.period)
+    knots = np.arange(0.0, duration + 1e-9, 0.01)
+    points = [
+        Point(round(t * 1e9), q.tolist(), dq.tolist(), ddq.tolist())
+        for t, q, dq, ddq in zip(
+            knots, *motion(knots, np.array(settings.initial_positions)), strict=True
+        )
+    ]
+    points[-1].velocities = [0.0] * robot.n
+    rows: list[tuple[list[float], ...]] = []
+    effort = [0.0] * robot.n
+    for k in range(hold + round(duration / physics.period)):
+        now = k * period
+        if k == hold:
+            goal = Goal(robot.joints, 0, points)
+            reason = controller.refusal(goal, now)
+            assert not reason, reason
+            controller.start(goal, GoalTolerances())
+        q, dq, tau = sensors.read(
+            k * physics.period, physics.position.tolist(), physics.velocity.tolist(), effort
+        )
+        effort = list(controller.update(now, physics.period, q, dq))
+        desired = controller.state.desired
+        rows.append((q, dq, tau, desired.positions, desired.velocities, desired.accelerations))
+        physics.step(effort)
+    q, dq, tau, *wanted = (np.array([row[i] for row in rows]) for i in range(6))
+    time = np.arange(q.shape[0]) * physics.period
+    gains = {
+        joint: {name: float(getattr(g, name)) for name in ('p', 'i', 'd', 'ff_velocity_scale')}
+        for joint, g in settings.gains.items()
+    }
+    return Recording(
+        robot.joints,
+        time,
+        q,
+        tau,
+        dq,
+        'the simulated TX-40',
+        Reference(time, *wanted),
+        Controller('arm', TYPE, settings.update_rate, robot.joints, ('effort',), gains),
+    )
+
+
+def truth(robot: Robot, urdf: str, settings: SimulationSettings) -> np.ndarray:
+    """Return the plant's own standard parameters in the robot's order, (p,)."""
+    values = {}
+    joints = Physics(urdf, settings, robot.joints).true_parameters()
+    for joint in joints[: robot.n]:
+        number = robot.joints.index(joint.name) + 1
+        values |= {f'{symbol}{number}': value for symbol, value in joint.values.items()}
+    for coupling, motor in zip(robot.couplings, joints[robot.n :], strict=True):
+        values |= {f'{symbol}{coupling.number}': v for symbol, v in motor.values.items()}
+    return np.array([values[parameter.name] for parameter in robot.parameters])
+
+
+def idim(recording: Recording, robot: Robot, cutoff: float) -> Estimate:
+    """Identify from the measured motion by weighted least squares."""
+    settings = IdentificationSettings(
+        essential=False, signals=SignalSettings(cutoff=cutoff, averaging=False)
+    )
+    return identify(recording, robot, settings).estimate
+
+
+def compare(name: str, found: Estimate, true: np.ndarray) -> tuple[int, int]:
+    """Print how many parameters that matter (%σ below 10) are right: 3 sigma or 2 %."""
+    matter = found.relative_sigma < 10.0
+    gap = np.abs(found.value - true)
+    right = (gap <= 3.0 * found.sigma) | (gap <= 0.02 * np.abs(true))
+    print(
+        f'  {name}: residual {100 * found.total_residual:.2f} % ('
+        + ' '.join(f'{100 * r:.1f}' for r in found.residual)
+        + f'), {int((right & matter).sum())} of {int(matter.sum())} essential parameters within 3 '
+        'sigma or 2 %'
+    )
+    for k in np.flatnonzero(matter & ~right):
+        print(
+            f'    {found.names[k]}: {found.value[k]:.4f} +- {found.sigma[k]:.4f}, true '
+            f'{true[k]:.4f} ({100 * gap[k] / abs(true[k]):.1f} %)'
+        )
+    return int((right & matter).sum()), int(matter.sum())
+
+
+def run(
+    name: str,
+    settings: SimulationSettings,
+    robot: Robot,
+    urdf: str,
+    duration: float,
+) -> tuple[list[str], History | None]:
+    """Run one case; return what is missed."""
+    recording = session(robot, urdf, settings, duration)
+    base = base_parameters(robot)
+    true = base.of(truth(robot, urdf, settings))
+    case = replay_of(recording, robot, base, ReplaySettings())
+    print(name)
+    try:
+        found, _, history = didim(case, start_from(case, 'regular'))
+    except DivergenceError as error:
+        print('  DIDIM:', error)
+        return [f'{name}: {error}'], None
+    errors = ' '.join(f'{np.linalg.norm(r.torque_error):.3f}' for r in history.iterations)
+    print(f'  DIDIM: {history.steps} steps, torque errors {errors}')
+    for warning in history.warnings:
+        print('   ', warning)
+    right, matter = compare('DIDIM', found, true)
+    cases = [idim(recording, robot, cutoff) for cutoff in (10.0, 20.0, 40.0)]
+    best = min(cases, key=lambda e: e.total_residual)
+    compare('IDIM ', best, true)
+    missed = [f'{name}: {history.steps} steps'] if history.steps > 8 else []
+    missed += [f'{name}: {matter - right} essential parameters are off'] if right < matter else []
+    if found.total_residual > 1.1 * best.total_residual:
+        missed.append(f'{name}: residual above 1.1 times that of IDIM')
+    return missed, history
+
+
+def main() -> int:
+    """Run the cases."""
+    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    parser.add_argument('--check', action='store_true', help='fail where a bound is missed')
+    parser.add_argument('--duration', type=float, default=20.0, help='of the motion [s]')
+    arguments = parser.parse_args()
+    configuration = load(ROOT / 'config' / 'tx40.yaml')
+    urdf = (ROOT / 'urdf' / 'tx40.urdf').read_text()
+    robot = build_robot(urdf, configuration.robot)
+    plain = configuration.simulation
+    noisy = dataclasses.replace(plain.noise, position=(3e-4,))
+    integral = {
+        joint: dataclasses.replace(g, i=2.0 * g.p, ff_velocity_scale=0.3 * g.d)
+        for joint, g in plain.gains.items()
+    }
+    missed: list[str] = []
+    for name, settings in (
+        ('as configured', plain),
+        ('position noise of 0.3 mrad', dataclasses.replace(plain, noise=noisy)),
+        ('integral gains and feed-forward', dataclasses.replace(plain, gains=integral)),
+    ):
+        missed += run(name, settings, robot, urdf, arguments.duration)[0]
+    for text in missed:
+        print('MISSED:', text)
+    return int(arguments.check and bool(missed))
+
+
+if __name__ == '__main__':
+    sys.exit(main())

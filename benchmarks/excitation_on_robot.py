@@ -1,0 +1,177 @@
+"""
+What a design is worth on the simulated TX-40 (MuJoCo, trajectory controller, noisy sensors).
+
+    python benchmarks/excitation_on_robot.py [--runs 8]
+
+Two tables: tracking error of plain and modified Fourier series, and the spread of identified base
+parameters over runs with fresh noise, along a random feasible trajectory and the optimised one.
+"""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from scipy.signal import butter, sosfiltfilt
+
+from robotid_ros.core.excitation import design, ExcitationSettings, Trajectory
+from robotid_ros.core.excitation.observation import Observation
+from robotid_ros.core.excitation.problem import Problem
+from robotid_ros.core.excitation.scene import Scene
+from robotid_ros.core.excitation.settings import Validation, Workspace
+from robotid_ros.core.excitation.trajectories import Motion
+from robotid_ros.core.excitation.waypoints import sampled
+from robotid_ros.core.model import build_robot, Robot
+from robotid_ros.files.configuration import load
+from robotid_ros.plant.interpolation import Goal, Point
+from robotid_ros.plant.physics import Physics
+from robotid_ros.plant.sensors import Sensors
+from robotid_ros.plant.settings import SimulationSettings
+from robotid_ros.plant.tolerances import GoalTolerances
+from robotid_ros.plant.trajectory_controller import ControllerSettings, TrajectoryController
+
+ROOT = Path(__file__).resolve().parent.parent
+# Seconds at rest before the motion; cut-off of the filters [Hz]; one sample in so many is used.
+REST, CUTOFF, DECIMATION = 1.0, 20.0, 20
+# Rows slower than this do not count [rad/s].
+STANDSTILL = 0.1
+
+
+def goal_of(trajectory: Trajectory, periods: int) -> Goal:
+    """Turn periods of any trajectory into a goal that ends at rest."""
+    points = sampled(trajectory, 50.0, periods)
+    rows = zip(points.time, points.q, points.dq, points.ddq, strict=True)
+    result = [Point(round(t * 1e9), q.tolist(), v.tolist(), a.tolist()) for t, q, v, a in rows]
+    result[-1].velocities = [0.0] * len(trajectory.joints)
+    return Goal(trajectory.joints, 0, result)
+
+
+def run(
+    robot: Robot, settings: SimulationSettings, trajectory: Trajectory, periods: int
+) -> tuple[np.ndarray, ...]:
+    """Run it on the simulated robot; returns measured q, effort and desired q, (N, n) at 1 kHz."""
+    start = tuple(trajectory.sample(0.0).q[0].tolist())
+    settings = replace(settings, initial_positions=start)
+    physics = Physics(robot.urdf, settings, robot.joints)
+    sensors = Sensors(settings, robot.joints)
+    period = round(1e9 / settings.update_rate)
+    controller = TrajectoryController(
+        ControllerSettings(robot.joints, physics.wraps, period, settings.gains)
+    )
+    controller.activate(physics.position.tolist(), physics.velocity.tolist())
+    goal, rows = goal_of(trajectory, periods), []
+    effort, hold = [0.0] * robot.n, round(REST / physics.period)
+    for k in range(hold + round(periods * trajectory.period / physics.period)):
+        if k == hold:
+            refusal = controller.refusal(goal, k * period)
+            assert not refusal, refusal
+            controller.start(goal, GoalTolerances())
+        q, dq, tau = sensors.read(
+            k * physics.period, physics.position.tolist(), physics.velocity.tolist(), effort
+        )
+        effort = list(controller.update(k * period, physics.period, q, dq))
+        rows.append((q, tau, controller.state.desired.positions))
+        physics.step(effort)
+    return tuple(np.array([row[i] for row in rows])[hold:] for i in range(3))
+
+
+def tracking(robot: Robot, excitation: ExcitationSettings, simulation: SimulationSettings) -> None:
+    """Print tracking errors of FFS and MFS, designed alike, in their first and second period."""
+    print('tracking error |q − q_r| [mrad], mean over joints of RMS, and largest of all')
+    for seed in (0, 1, 2):
+        for family in ('ffs', 'mfs'):
+            result = design(robot, replace(excitation, family=family, seed=seed))
+            q, _, wanted = run(robot, simulation, result.trajectory, 2)
+            parts = np.array_split(1e3 * np.abs(q - wanted), 2)
+            row = [f'{np.sqrt((p**2).mean(axis=0)).mean():6.2f} {p.max():7.2f}' for p in parts]
+            raw = result.condition_numbers['raw']
+            print(f'  {family} seed {seed} cond {raw:6.1f}: period 1 {row[0]}, period 2 {row[1]}')
+
+
+def weighted(
+    robot: Robot, columns: np.ndarray, motion: Motion, noise: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return which rows count, (N, n), and W of these over the noise of their joints, (R, b)."""
+    # A row whose friction may have either sign is off by far more than noise.
+    moving = np.abs(motion.dq) > STANDSTILL
+    w = Observation(robot).matrix(motion)[:, :, columns] / noise[:, None]
+    return moving, w[moving]
+
+
+def estimate(
+    robot: Robot,
+    columns: np.ndarray,
+    rate: float,
+    q: np.ndarray,
+    tau: np.ndarray,
+    noise: np.ndarray,
+) -> np.ndarray:
+    """Identify base parameters by weighted least squares on filtered samples, (b,)."""
+    sections = butter(4, CUTOFF / (rate / 2.0), output='sos')
+    q, tau = (sosfiltfilt(sections, x, axis=0) for x in (q, tau))
+    dq = np.gradient(q, 1.0 / rate, axis=0)
+    ddq = np.gradient(dq, 1.0 / rate, axis=0)
+    rows = slice(200, -200, DECIMATION)
+    moving, w = weighted(robot, columns, Motion(q[rows], dq[rows], ddq[rows]), noise)
+    result: np.ndarray = np.linalg.lstsq(w, (tau[rows] / noise)[moving])[0]
+    return result
+
+
+def spread(
+    robot: Robot, excitation: ExcitationSettings, simulation: SimulationSettings, runs: int
+) -> None:
+    """Print σ of a random feasible trajectory over σ of the optimised one."""
+    problem = Problem(robot, excitation, Scene(robot, excitation.workspace))
+    guess = problem.repair(problem.random(np.random.default_rng(0)))
+    trajectories = {
+        'random': problem.make(*problem.unpack(guess)),
+        'optimised': design(robot, excitation).trajectory,
+    }
+    rate, found, predicted = simulation.update_rate, {}, {}
+    noise = np.array(simulation.noise.effort)
+    for name, trajectory in trajectories.items():
+        estimates = []
+        for seed in range(runs):
+            q, tau, _ = run(robot, replace(simulation, seed=seed), trajectory, 1)
+            estimates.append(estimate(robot, problem.columns, rate, q, tau, noise))
+        found[name] = np.std(estimates, axis=0, ddof=1)
+        times = np.linspace(0.2, trajectory.period - 0.2, 1000)
+        _, flat = weighted(robot, problem.columns, trajectory.sample(times), noise)
+        predicted[name] = np.sqrt(np.diag(np.linalg.inv(flat.T @ flat)))
+        print(f'  {name}: condition of the weighted columns {np.linalg.cond(flat):.1f}')
+    for label, sigma in (('predicted', predicted), ('observed', found)):
+        ratio = sigma['random'] / sigma['optimised']
+        share = 100.0 * np.mean(ratio > 1.0)
+        quarter, median, three = np.percentile(ratio, [25, 50, 75])
+        print(
+            f'  σ random / σ optimised, {label}: quartiles {quarter:.2f} {median:.2f} '
+            f'{three:.2f}, least {ratio.min():.2f}, largest {ratio.max():.2f}; '
+            f'{share:.0f} % of {len(ratio)} fell'
+        )
+
+
+def main() -> None:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--runs', type=int, default=8, help='runs with fresh noise')
+    options = parser.parse_args()
+    configuration = load(ROOT / 'config' / 'tx40.yaml')
+    urdf = (ROOT / 'urdf' / 'tx40.urdf').read_text()
+    robot = build_robot(urdf, configuration.robot)
+    excitation = replace(
+        configuration.excitation,
+        starts=1,
+        iterations=150,
+        time_limit=1e6,
+        validation=Validation(kind='none'),
+        workspace=Workspace(self_collision=False),
+    )
+    tracking(robot, excitation, configuration.simulation)
+    print(f'spread of base parameters over {options.runs} runs')
+    # Links and friction come from the seed too: they must stay, only the noise may change.
+    simulation = replace(configuration.simulation, inertial_error=0.0)
+    spread(robot, excitation, simulation, options.runs)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,239 @@
+"""
+What an identification costs: CPU time and memory, each in a process of its own, on one thread.
+
+    python benchmarks/identification.py [FOLDER] [--scratch DIR] [--minutes 1 5 20 60] [--check]
+
+FOLDER holds the TX-40's published log. The long recording, 1 kHz, seven joints, is made in DIR
+and removed at the end; shorter ones are its first minutes.
+"""
+
+import argparse
+from collections.abc import Iterator
+import itertools
+from pathlib import Path
+import sys
+import tempfile
+import time
+
+from measure import measure, ROOT
+import numpy as np
+
+SAMPLES, REPEATS = 10_000, 3
+# Largest CPU time [s] and memory [MB] of each; for the regressor the time of the call alone.
+BOUNDS = {'regressor': (0.08, 200.0), 'tx40': (2.5, 300.0), 'hour': (150.0, 800.0)}
+PEERS = {
+    'regressor': 'figaroh 0.14-0.20 s, 355-400 MB; bare Pinocchio loop 0.04-0.05 s',
+    'tx40': 'figaroh 3.2 s, 790 MB',
+    'hour': 'no peer reads it',
+}
+EPOCH = 1_700_000_000_000_000_000
+JOINTS, RATE, PERIOD = 7, 1000, 20.0
+
+
+def work_regressor() -> None:
+    """Print the CPU time of the stacked observation matrix of a UR10, all columns."""
+    from robotid_ros.core.model import build_robot, regressor
+    from robotid_ros.core.model.settings import RobotSettings
+
+    robot = build_robot((ROOT / 'urdf/ur10.urdf').read_text(), RobotSettings())
+    q, dq, ddq = np.random.default_rng(0).uniform(-1.0, 1.0, (3, SAMPLES, robot.n))
+    regressor(robot, q[:100], dq[:100], ddq[:100])
+    began = time.process_time()
+    W = regressor(robot, q, dq, ddq)
+    print(time.process_time() - began, W.shape)
+
+
+def work_loop() -> None:
+    """Print the CPU time of Pinocchio's regressor alone, called sample by sample."""
+    import pinocchio
+
+    model = pinocchio.buildModelFromXML((ROOT / 'urdf/ur10.urdf').read_text())
+    data = model.createData()
+    q, dq, ddq = np.random.default_rng(0).uniform(-1.0, 1.0, (3, SAMPLES, model.nv))
+    began = time.process_time()
+    for k in range(SAMPLES):
+        pinocchio.computeJointTorqueRegressor(model, data, q[k], dq[k], ddq[k])
+    print(time.process_time() - began)
+
+
+def work_identify(bag: str) -> None:
+    """Identify the TX-40 from its bag, without writing anything; prints what it took in parts."""
+    from robotid_ros.core.estimation import identify
+    from robotid_ros.files.sessions import open_session, split
+
+    imported = time.process_time()
+    session = open_session(bag, str(ROOT / 'config/tx40.yaml'))
+    fitted, other = split(session.recording)
+    read = time.process_time()
+    found = identify(fitted, session.robot, session.configuration.identification, other)
+    done = time.process_time()
+    parts = f'imports {imported:.2f}, reading {read - imported:.2f}, identify {done - read:.2f} s'
+    print(f'{parts}; rank {found.base.rank}, residual {100 * found.estimate.total_residual:.2f} %')
+
+
+def work_hour(bag: str, minutes: str) -> None:
+    """Identify the arm with seven joints from the first minutes of its bag."""
+    from robotid_ros.core.estimation import IdentificationSettings, identify
+    from robotid_ros.core.model import build_robot, RobotSettings
+    from robotid_ros.files.bags import blocks
+
+    robot = build_robot(arm(), RobotSettings())
+    pieces = itertools.islice(blocks(bag, robot.joints, seconds=60.0), int(minutes))
+    found = identify(pieces, robot, IdentificationSettings())
+    truth = found.base.of(friction(robot))
+    error = np.abs(found.estimate.value - truth) / found.estimate.sigma
+    print(f'{found.estimate.rows.sum()} rows, largest error {error.max():.1f} σ')
+
+
+def arm() -> str:
+    """Describe an arm with seven joints, turning about z and y in turn."""
+    text = '<robot name="arm7"><link name="link_0"/>'
+    for k in range(JOINTS):
+        mass, axis = 4.0 - 0.4 * k, '0 0 1' if k % 2 == 0 else '0 1 0'
+        text += (
+            f'<link name="link_{k + 1}"><inertial><origin xyz="0.02 0.03 0.1"/>'
+            f'<mass value="{mass}"/><inertia ixx="{0.02 * mass}" iyy="{0.02 * mass}" '
+            f'izz="{0.01 * mass}" ixy="0.001" ixz="0.0005" iyz="-0.0008"/></inertial></link>'
+            f'<joint name="joint_{k + 1}" type="revolute"><parent link="link_{k}"/>'
+            f'<child link="link_{k + 1}"/><origin xyz="0 0 0.2"/><axis xyz="{axis}"/>'
+            '<limit lower="-2.8" upper="2.8" velocity="3" effort="200"/></joint>'
+        )
+    return text + '</robot>'
+
+
+def friction(robot) -> np.ndarray:
+    """Return the true standard parameters: those of the description, and friction."""
+    chi = robot.prior.copy()
+    for symbol, value in (('Ia', 0.3), ('Fv', 2.0), ('Fc', 1.5), ('off', 0.2)):
+        for joint in range(1, robot.n + 1):
+            chi[robot.column(f'{symbol}{joint}')] = value / joint
+    return chi
+
+
+def period(robot) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return one period of motion and torque, (K, n) each: position, velocity, effort."""
+    from robotid_ros.core.model import inverse_dynamics
+
+    rng = np.random.default_rng(3)
+    w = 2.0 * np.pi / PERIOD * np.arange(1, 11)
+    a, b = rng.normal(size=(2, len(w), JOINTS)) * 0.25
+    phase = np.outer(np.arange(round(PERIOD * RATE)) / RATE, w)
+    s, c = np.sin(phase), np.cos(phase)
+    q, dq, ddq = s @ a + c @ b, c * w @ a - s * w @ b, -(s * w**2) @ a - c * w**2 @ b
+    return q, dq, inverse_dynamics(robot, friction(robot), q, dq, ddq)
+
+
+def payloads(minutes: int) -> Iterator[tuple[int, bytes]]:
+    """Serialize joint states with fresh noise, period by period."""
+    from messages import header, JOINT_STATE, store
+
+    from robotid_ros.core.model import build_robot, RobotSettings
+
+    robot = build_robot(arm(), RobotSettings())
+    clean, rng = period(robot), np.random.default_rng(0)
+    zeros = np.zeros(JOINTS)
+    message = store().types[JOINT_STATE](header(EPOCH), list(robot.joints), zeros, zeros, zeros)
+    template = np.frombuffer(bytes(store().serialize_cdr(message, JOINT_STATE)), np.uint8)
+    length = len(clean[0])
+    spread = np.array([0.0, 0.0, 0.02])[:, None] * clean[2].std(axis=0)
+    spread[:2] = [[2e-5], [1e-3]]
+    # Lengths of 4 bytes and padding to 8 stand before each of the three arrays at the end.
+    width = 8 * JOINTS
+    ends = len(template) - np.array([2 * (width + 8), width + 8, 0])
+    for number in range(round(minutes * 60.0 / PERIOD)):
+        rows = np.tile(template, (length, 1))
+        for end, values, sigma in zip(ends, clean, spread, strict=True):
+            noisy = values + sigma * rng.normal(size=values.shape)
+            rows[:, end - width : end] = np.ascontiguousarray(noisy).view(np.uint8)
+        stamps = EPOCH + 10**9 // RATE * (number * length + np.arange(length))
+        clock = np.column_stack([stamps // 10**9, stamps % 10**9]).astype('<u4')
+        rows[:, 4:12] = np.ascontiguousarray(clock).view(np.uint8)
+        yield from zip(stamps.tolist(), map(bytes, rows), strict=True)
+
+
+def long_bag(folder: Path, minutes: int) -> Path:
+    """Write the long recording."""
+    from messages import JOINT_STATE
+
+    from robotid_ros.files.bags import BagWriter
+
+    with BagWriter(folder, 'hour') as bag:
+        bag.add_topic('/joint_states', JOINT_STATE)
+        for stamp, data in payloads(minutes):
+            bag.write('/joint_states', data, stamp)
+    return bag.path
+
+
+def row(name: str, label: str, seconds: float, megabytes: float, note: str) -> list[str]:
+    """Print one measurement beside its bounds and the peers; return what falls short."""
+    most = BOUNDS[name]
+    print(f'{label:34s} {seconds:8.3f} s (at most {most[0]:g})  ', end='')
+    print(f'{megabytes:5.0f} MB (at most {most[1]:g})  {note}')
+    print(f'{"":34s} {PEERS[name]}')
+    return [
+        f'{label}: {value:.3g} {unit} exceeds {bound:g} {unit}'
+        for value, bound, unit in ((seconds, most[0], 's'), (megabytes, most[1], 'MB'))
+        if not value <= bound
+    ]
+
+
+def regressor_row() -> list[str]:
+    """Measure the observation matrix, beside a bare loop over Pinocchio."""
+    me = Path(__file__)
+    costs = [measure([me, '--work', 'regressor']) for _ in range(REPEATS)]
+    loops = [float(measure([me, '--work', 'loop']).output) for _ in range(REPEATS)]
+    seconds = min(float(cost.output.split()[0]) for cost in costs)
+    note = f'bare loop here {min(loops):.3f} s'
+    label = f'observation matrix, {SAMPLES} × UR10'
+    return row('regressor', label, seconds, max(c.megabytes for c in costs), note)
+
+
+def tx40_row(bag: Path, scratch: Path) -> list[str]:
+    """Measure the identification of the TX-40, and the whole verb with its report."""
+    costs = [measure([Path(__file__), '--work', 'identify', bag]) for _ in range(REPEATS)]
+    best = min(costs, key=lambda cost: cost.seconds)
+    short = row('tx40', 'TX-40, whole process', best.seconds, best.megabytes, best.output.strip())
+    verb = ['-m', 'robotid_ros.cli', 'identify', bag, '-c', ROOT / 'config/tx40.yaml']
+    whole = [measure([*verb, '-o', scratch / f'out_{k}']) for k in range(REPEATS)]
+    least = min(whole, key=lambda cost: cost.seconds)
+    print(f'{"":34s} with files and report: {least.seconds:.2f} s, {least.megabytes:.0f} MB')
+    return short
+
+
+def hour_rows(scratch: Path, minutes: list[int]) -> list[str]:
+    """Measure how time and memory grow with the length of a recording."""
+    bag, short = long_bag(scratch, max(minutes)), []
+    for length in sorted(minutes):
+        cost = measure([Path(__file__), '--work', 'hour', bag, str(length)])
+        label = f'{length} min, 1 kHz, {JOINTS} joints, reading'
+        found = row('hour', label, cost.seconds, cost.megabytes, cost.output.strip())
+        short += found
+    return short
+
+
+def main() -> int:
+    """Measure, compare with the bounds."""
+    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    parser.add_argument('folder', nargs='?', type=Path, default=ROOT.parent / 'shared/datasets')
+    parser.add_argument('--scratch', type=Path, help='where recordings are made')
+    parser.add_argument('--minutes', type=int, nargs='*', default=[1, 5, 20, 60])
+    parser.add_argument('--check', action='store_true', help='fail where a bound is missed')
+    parser.add_argument('--work', nargs='+', help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.work:
+        name, *rest = arguments.work
+        globals()[f'work_{name}'](*rest)
+        return 0
+    from datasets import tx40
+
+    with tempfile.TemporaryDirectory(dir=arguments.scratch) as folder:
+        short = regressor_row()
+        short += tx40_row(tx40(arguments.folder, Path(folder)), Path(folder))
+        if arguments.minutes:
+            short += hour_rows(Path(folder), arguments.minutes)
+    print('\n'.join(short) or 'every bound is kept', file=sys.stderr if short else sys.stdout)
+    return 1 if arguments.check and short else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,234 @@
+"""
+Identification against known truth: noise draws on the arm of STICTION and on a UR10.
+
+    python benchmarks/idim_truth.py [--draws 200] [--robots arm3 ur10] [--levels 1 5] [--check]
+
+Per draw the torque gets white noise (a share of its RMS) and the encoders are quantised. Printed:
+bias over σ, observed over stated σ, variance of WLS over OLS, and the distance to the truth of
+the prior, 20 % off, and of the physically consistent standard parameters. Torques of the truth are
+Pinocchio's Newton-Euler plus friction written down here.
+"""
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+import sys
+
+from measure import ROOT
+import numpy as np
+import pinocchio
+
+from robotid_ros.core.estimation import base_parameters, fit
+from robotid_ros.core.estimation.consistent import inertial_parameters, pseudo_inertia
+from robotid_ros.core.estimation.results import Estimate
+from robotid_ros.core.estimation.standard import standard_parameters
+from robotid_ros.core.estimation.system import observe
+from robotid_ros.core.model import build_robot, Robot
+from robotid_ros.core.signals.prepare import prepare
+from robotid_ros.core.signals.recording import Recording
+from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.files.configuration import load
+from robotid_ros.files.trajectory import read_design
+
+RATE, DURATION = 500.0, 20.0
+COUNTS = 2**17  # of the encoders, per turn of the joint
+PRIOR = 0.2  # how far the prior is off
+# Largest bias over σ, and deviation of the stated σ; by how many of its own standard errors the
+# ratio of two variances may exceed one before it counts.
+BIAS, HONEST, CLEAR = 0.3, 0.2, 3.0
+CONSISTENT = 200  # draws whose standard parameters are found
+FRICTION = {
+    'arm3': {'Fv': (0.5, 0.277, 0.03), 'Fs': (2.0, 1.0, 2.0), 'Fsc': (-0.3, -0.2, -0.3)},
+    'ur10': {
+        'Ia': (2.0, 2.0, 0.9, 0.12, 0.12, 0.12),
+        'Fv': (16.0, 14.0, 11.0, 2.7, 3.2, 2.8),
+        'Fc': (11.0, 13.0, 8.0, 2.8, 3.2, 2.6),
+        'off': (0.5, -0.8, 0.4, 0.1, -0.1, 0.05),
+    },
+}
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A robot with a prior that is wrong, its true parameters, and a motion with its torque."""
+
+    robot: Robot
+    chi: np.ndarray
+    time: np.ndarray
+    q: np.ndarray
+    tau: np.ndarray
+
+
+def truth(name: str) -> Truth:
+    """Build one robot, its motion and its true torque."""
+    robot = build_robot(
+        (ROOT / f'urdf/{name}.urdf').read_text(), load(ROOT / f'config/{name}.yaml').robot
+    )
+    chi = robot.prior.copy()
+    for symbol, values in FRICTION[name].items():
+        for joint, value in enumerate(values, start=1):
+            chi[robot.column(f'{symbol}{joint}')] = value
+    time = np.arange(round(DURATION * RATE)) / RATE
+    q, dq, ddq = motion(name, robot, time)
+    tau = rigid(robot, q, dq, ddq) + drives(name, dq, ddq)
+    return Truth(replace(robot, prior=wrong(robot, chi)), chi, time, q, tau)
+
+
+def motion(name: str, robot: Robot, time: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return q, dq, ddq (N, n): the designed excitation where there is one, else sines."""
+    designed = ROOT / f'config/trajectories/{name}.yaml'
+    if designed.is_file():
+        sampled = read_design(designed).trajectory.sample(time)
+        return sampled.q, sampled.dq, sampled.ddq
+    w = 2.0 * np.pi * 0.1 * np.arange(1, 6)
+    a, b = np.random.default_rng(1).normal(size=(2, len(w), robot.n)) * 0.5
+    s, c = np.sin(np.outer(time, w)), np.cos(np.outer(time, w))
+    return s @ a + c @ b, c * w @ a - s * w @ b, -(s * w**2) @ a - c * w**2 @ b
+
+
+def rigid(robot: Robot, q: np.ndarray, dq: np.ndarray, ddq: np.ndarray) -> np.ndarray:
+    """Return the torque of the links of the description (N, n), without any armature."""
+    model = pinocchio.Model(robot.model)
+    model.armature = np.zeros(model.nv)
+    data, order = model.createData(), robot.order
+    tau = np.empty_like(q)
+    for k in range(len(q)):
+        tau[k, order] = pinocchio.rnea(model, data, q[k][order], dq[k][order], ddq[k][order])
+    return tau
+
+
+def drives(name: str, dq: np.ndarray, ddq: np.ndarray) -> np.ndarray:
+    """Return what rotors and friction take (N, n): STICTION eq. 7-9, or Coulomb and viscous."""
+    known = {symbol: np.array(values) for symbol, values in FRICTION[name].items()}
+    if name == 'arm3':
+        steep, gentle = (2.0 / np.pi * np.arctan(k * dq) for k in (1000.0, 20.0))
+        return known['Fv'] * dq + known['Fs'] * steep + known['Fsc'] * gentle
+    return known['Ia'] * ddq + known['Fv'] * dq + known['Fc'] * np.sign(dq) + known['off']
+
+
+def wrong(robot: Robot, chi: np.ndarray) -> np.ndarray:
+    """Return a prior that is 20 % off: masses, centres, inertias at the centre, and friction."""
+    rng = np.random.default_rng(7)
+    prior = chi * (1.0 + PRIOR * rng.choice([-1.0, 1.0], robot.p))
+    for start in robot.starts:
+        P = pseudo_inertia(chi[start : start + 10])
+        mass, centre = P[3, 3], P[:3, 3] / P[3, 3]
+        scatter = P[:3, :3] - mass * np.outer(centre, centre)
+        mass, scatter = (x * (1.0 + PRIOR * rng.choice([-1.0, 1.0])) for x in (mass, scatter))
+        centre = centre * (1.0 + PRIOR * rng.choice([-1.0, 1.0], 3))
+        P[:3, :3] = scatter + mass * np.outer(centre, centre)
+        P[:3, 3] = P[3, :3] = mass * centre
+        P[3, 3] = mass
+        prior[start : start + 10] = inertial_parameters(P)
+    return prior
+
+
+def draws(known: Truth, level: float, count: int) -> Iterator[Recording]:
+    """Yield recordings with fresh torque noise, encoders quantised from a fresh zero."""
+    rng = np.random.default_rng(round(1000 * level))
+    sigma = level * np.sqrt(np.mean(known.tau**2, axis=0))
+    step = 2.0 * np.pi / COUNTS
+    for _ in range(count):
+        zero = step * rng.random(known.robot.n)
+        q = step * np.round((known.q - zero) / step) + zero
+        tau = known.tau + sigma * rng.normal(size=known.tau.shape)
+        yield Recording(known.robot.joints, known.time, q, tau)
+
+
+def distance(robot: Robot, chi: np.ndarray, true: np.ndarray) -> float:
+    """Measure how far links are from the true ones: ‖S − I‖, S in units of the true link."""
+    squares = 0.0
+    for start in robot.starts:
+        P, Q = (pseudo_inertia(x[start : start + 10]) for x in (chi, true))
+        inverse = np.linalg.inv(np.linalg.cholesky(Q))
+        squares += float(np.sum((inverse @ P @ inverse.T - np.eye(4)) ** 2))
+    return float(np.sqrt(squares))
+
+
+def report(name: str, level: float, count: int) -> list[str]:
+    """Print one row for a robot at one level of noise; return what falls short."""
+    known = truth(name)
+    robot = known.robot
+    base = base_parameters(robot)
+    estimates: dict[str, list[Estimate]] = {'ols': [], 'wls': []}
+    consistent = []
+    for number, recording in enumerate(draws(known, level, count)):
+        system = observe(prepare(recording, robot, SignalSettings()), robot, base)
+        for method, found in estimates.items():
+            found.append(fit(system, method))
+        if number < CONSISTENT:
+            fitted = estimates['wls'][-1]
+            consistent.append(standard_parameters(robot, base, fitted, None).value)
+    spread = {m: np.std([e.value for e in f], axis=0, ddof=1) for m, f in estimates.items()}
+    values = np.array([e.value for e in estimates['wls']])
+    stated = np.sqrt(np.mean([e.sigma**2 for e in estimates['wls']], axis=0))
+    bias = np.abs(values.mean(axis=0) - base.of(known.chi)) / spread['wls']
+    honest, ratio = stated / spread['wls'], (spread['wls'] / spread['ols']) ** 2
+    excess = np.log(ratio) / ratio_error(values, np.array([e.value for e in estimates['ols']]))
+    label = f'{name}, {100 * level:g} %'
+    print(f'{label}: {base.rank} base parameters, {count} draws')
+    worst = base.names[int(np.argmax(bias))]
+    print(f'  bias/σ      median {np.median(bias):.3f}, largest {bias.max():.3f} ({worst})')
+    print(
+        f'  stated/observed σ  {honest.min():.3f} … {honest.max():.3f}, mean {honest.mean():.3f}'
+    )
+    print(
+        f'  var WLS/OLS {ratio.min():.3f} … {ratio.max():.3f}, median {np.median(ratio):.3f}',
+        end='',
+    )
+    print(f', at most {excess.max():.1f} standard errors above 1')
+    short = [
+        f'{label}: {text}'
+        for text, failed in (
+            (f'bias of {bias.max():.2f} σ', bias.max() >= BIAS),
+            ('stated σ is not the observed one', np.abs(honest - 1.0).max() > HONEST),
+            ('variance of WLS above that of OLS', excess.max() > CLEAR),
+        )
+        if failed
+    ]
+    return short + closer(label, known, consistent)
+
+
+def ratio_error(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return the standard error of the log of the variance ratio of paired draws (b,)."""
+    a, b = (x - x.mean(axis=0) for x in (one, other))
+    correlation = np.sum(a * b, axis=0) / np.sqrt(np.sum(a**2, axis=0) * np.sum(b**2, axis=0))
+    error: np.ndarray = np.sqrt(4.0 * (1.0 - correlation**2) / (len(one) - 1))
+    return np.maximum(error, 1e-12)
+
+
+def closer(label: str, known: Truth, found: list[np.ndarray]) -> list[str]:
+    """Print how near the truth prior and consistent parameters are; return where not nearer."""
+    size = np.linalg.norm(known.chi)
+    short = []
+    for what, measure in (
+        ('‖χ − χ_true‖/‖χ_true‖', lambda x: float(np.linalg.norm(x - known.chi) / size)),
+        ('links, in their own units', lambda x: distance(known.robot, x, known.chi)),
+    ):
+        prior, ends = measure(known.robot.prior), [measure(x) for x in found]
+        print(f'  {what}: prior {prior:.4f}, found {min(ends):.4f} … {max(ends):.4f}')
+        if max(ends) >= prior:
+            short.append(f'{label}: {what} is further from the truth than the prior')
+    return short
+
+
+def main() -> int:
+    """Draw, estimate, compare."""
+    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    parser.add_argument('--draws', type=int, default=200)
+    parser.add_argument('--robots', nargs='+', default=list(FRICTION), choices=list(FRICTION))
+    parser.add_argument(
+        '--levels', nargs='+', type=float, default=[1.0, 5.0], help='of noise [%%]'
+    )
+    parser.add_argument('--check', action='store_true', help='fail where a figure falls short')
+    arguments = parser.parse_args()
+    short: list[str] = []
+    for name in arguments.robots:
+        for level in arguments.levels:
+            short += report(name, level / 100.0, arguments.draws)
+    print('\n'.join(short) or 'every figure is reached', file=sys.stderr if short else sys.stdout)
+    return 1 if arguments.check and short else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,43 @@
+"""What a piece of work costs: in a process of its own, on one thread."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+import os
+from pathlib import Path
+import subprocess
+import sys
+
+ROOT = Path(__file__).resolve().parent.parent
+THREADS = ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS')
+
+
+@dataclass(frozen=True)
+class Cost:
+    """CPU time of the whole process [s], its largest resident size [MB], and what it printed."""
+
+    seconds: float
+    megabytes: float
+    output: str
+
+
+def measure(arguments: Sequence[str | Path]) -> Cost:
+    """
+    Run Python with these arguments on one thread.
+
+    Raises
+    ------
+    RuntimeError : it failed
+
+    """
+    paths = [str(ROOT), *filter(None, [os.environ.get('PYTHONPATH')])]
+    single = dict.fromkeys(THREADS, '1')
+    environment = {**os.environ, **single, 'PYTHONPATH': os.pathsep.join(paths)}
+    command = [sys.executable, *map(str, arguments)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        output = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f'{" ".join(command)} failed: {output}')
+    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024.0, output)
