@@ -51,8 +51,8 @@ def test_a_recording_is_what_was_published_and_is_never_overwritten(arena: Sessi
     seen = {stamp: q for stamp, q in arena.robot.rows}
     stamps = recording.origin + np.round(recording.time * 1e9).astype(np.int64)
     expected = [s for s in seen if stamps[0] <= s <= stamps[-1]]
-    assert len(expected) > 800
-    # (The eyes of this test are best effort and may miss some.)
+    # (The eyes of this test are best effort: on a busy machine they miss many.)
+    assert len(expected) > 50
     rows = {stamp: row for row, stamp in enumerate(stamps.tolist())}
     assert len(rows) == len(stamps)
     assert set(expected) <= set(rows)
