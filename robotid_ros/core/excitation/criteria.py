@@ -28,13 +28,11 @@ class Criterion:
     ----------
     objective : the objective with its gradient
     report : turns the objective into the figure that people compare
-    rank : largest rank of the gradient; 0: any
 
     """
 
     objective: Objective
     report: Callable[[float], float]
-    rank: int = 0
 
 
 def condition(s: Array) -> tuple[float, Array]:
@@ -82,11 +80,11 @@ def smallest(s: Array) -> tuple[float, Array]:
 
 
 CRITERIA: dict[str, Criterion] = {
-    'condition': Criterion(condition, math.exp, 2),
+    'condition': Criterion(condition, math.exp),
     'normalised_condition': Criterion(normalised_condition, math.exp),
     'frobenius': Criterion(frobenius, math.exp),
     'd_optimal': Criterion(d_optimal, float),
-    'smallest': Criterion(smallest, float, 1),
+    'smallest': Criterion(smallest, float),
 }
 
 

@@ -1,24 +1,27 @@
 """
 The observation matrix of a motion and the exact gradient of any function of it.
 
-For weights G, `d⟨G, W⟩` is the derivative of an inverse dynamics whose parameters are rows of G:
-Pinocchio's RNEA derivatives give it at the cost of a few inverse dynamics.
+Row j and link i of W are `J_jᵀ Y_i`: the screw of joint j in the frame of link i, and the link's
+regressor. The gradient goes the same way back, all samples at once.
 """
-
-from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-import pinocchio as pin
 
 from ..model.parameters import INERTIAL, PINOCCHIO
 from ..model.robot import Robot
 from .extras import extra_columns, ExtraColumn
+from .spatial import (
+    body_regressor,
+    body_regressor_pull,
+    cross,
+    cross_pull,
+    cross_pull_sum,
+    Tree,
+)
 from .trajectories import Motion
 
 Array = NDArray[np.float64]
-# A pass of RNEA derivatives: joint weights (N, n), and inertial parameters (10 n,).
-Pass = tuple[Array, Array]
 PINOCCHIO_SYMBOLS = tuple(INERTIAL[i] for i in np.argsort(PINOCCHIO))
 
 
@@ -31,122 +34,85 @@ class Observation:
     """
 
     def __init__(self, robot: Robot, steepness: Array | None = None) -> None:
-        self.model: pin.Model = robot.model.copy()
-        self.data = self.model.createData()
-        self.n: int = self.model.nv
-        self.order = robot.order
+        self.tree = Tree(robot.model)
+        self.order, self.inverse = robot.order, np.argsort(robot.order)
         self.extras: tuple[ExtraColumn, ...] = extra_columns(robot, steepness)
         numbers = [f'{symbol}{j + 1}' for j in self.order for symbol in PINOCCHIO_SYMBOLS]
         self.names: tuple[str, ...] = (*numbers, *(extra.name for extra in self.extras))
-        # For each joint of the model, the links that its torque depends on.
-        self._subtrees = [[k - 1 for k in self.model.subtrees[j + 1]] for j in range(self.n)]
+
+    def at(self, motion: Motion) -> 'Observed':
+        """Observe a motion of N samples."""
+        return Observed(self, motion)
 
     def matrix(self, motion: Motion) -> Array:
         """Return W as (N, n, 10 n + extras): sample, joint, column."""
-        count, inertial = len(motion.q), 10 * self.n
-        w = np.zeros((count, self.n, inertial + len(self.extras)))
-        block = np.empty((count, self.n, inertial))
-        model, data, compute = self.model, self.data, pin.computeJointTorqueRegressor
-        for k, (q, dq, ddq) in enumerate(zip(*self._model_order(motion), strict=True)):
-            block[k] = compute(model, data, q, dq, ddq)
-        w[:, self.order, :inertial] = block
-        for i, extra in enumerate(self.extras):
-            extra.fill(w[:, :, inertial + i], motion)
-        return w
+        return Observed(self, motion).matrix
 
-    def _model_order(self, motion: Motion) -> Motion:
-        return Motion(*(np.ascontiguousarray(x[:, self.order]) for x in motion))
 
-    def gradient(self, motion: Motion, weights: Array) -> Motion:
+class Observed:
+    """
+    One motion's `matrix`, with what its gradient needs.
+
+    `screws` are the joints' in each link's frame, (N, link, 6, joint), zero where the joint does
+    not move the link; `v` and `y` are velocity and regressor of the links, in their frames.
+    """
+
+    def __init__(self, observation: Observation, motion: Motion) -> None:
+        self.observation, self.motion = observation, motion
+        tree, order = observation.tree, observation.order
+        self.kinematics = k = tree.at(Motion(*(x[:, order] for x in motion)))
+        seen = k.into @ np.swapaxes(k.screws, 1, 2)[:, None]
+        self.screws = seen * tree.ancestors[:, None, :]
+        self.v, a = ((k.into @ x[..., None])[..., 0] for x in (k.v, k.a))
+        self.y = body_regressor(self.v, a)
+        count, inertial = len(motion.q), 10 * tree.n
+        self.matrix = np.zeros((count, tree.n, inertial + len(observation.extras)))
+        rows = np.swapaxes(np.swapaxes(self.screws, 2, 3) @ self.y, 1, 2)
+        self.matrix[:, order, :inertial] = rows.reshape(count, tree.n, inertial)
+        for i, extra in enumerate(observation.extras):
+            extra.fill(self.matrix[:, :, inertial + i], motion)
+
+    def gradient(self, weights: Array) -> Motion:
         """
         Differentiate `Σ weights ∘ W` with respect to q, dq and ddq, (N, n) each.
 
         Parameters
         ----------
-        motion : N samples
         weights : (N, n, 10 n + extras), held constant
 
         """
-        result = self._contract_rows(motion, weights[:, self.order, : 10 * self.n])
-        self._add_extras(result, motion, weights[:, :, 10 * self.n :])
+        observation, (count, n) = self.observation, self.motion.q.shape
+        inner = weights[:, observation.order, : 10 * n].reshape(count, n, n, 10)
+        found = self._pull(np.swapaxes(inner, 1, 2))
+        result = Motion(*(x[:, observation.inverse] for x in found))
+        for i, extra in enumerate(observation.extras):
+            extra.add_gradient(result, self.motion, weights[:, :, 10 * n + i])
         return result
 
-    def gradient_rank(
-        self, motion: Motion, left: Sequence[Array], right: Sequence[Array]
-    ) -> Motion:
-        """Differentiate `Σ_k left_kᵀ W right_k`, the cheap case: left (N, n), right (columns,)."""
-        split = 10 * self.n
-        result = self._contract(motion, [(y, v[:split]) for y, v in zip(left, right, strict=True)])
-        extra = np.einsum('kni,kc->nic', np.array(left), np.array(right)[:, split:])
-        self._add_extras(result, motion, extra)
-        return result
-
-    def _add_extras(self, result: Motion, motion: Motion, weights: Array) -> None:
-        for i, extra in enumerate(self.extras):
-            extra.add_gradient(result, motion, weights[:, :, i])
-
-    def _contract(self, motion: Motion, passes: Sequence[Pass]) -> Motion:
+    def _pull(self, weights: Array) -> Motion:
         """
-        Differentiate `Σ_p y_pᵀ ID(q, dq, ddq; χ_p)` with respect to q, dq, ddq.
+        Differentiate in the model's order; weights (N, link, joint, 10).
 
-        Inverse dynamics is linear in χ: a shift by point masses, subtracted in a pass of its own,
-        keeps every mass away from zero, where Pinocchio's inertias have no centre of mass.
+        Let G_A, G_V and T_j be the gradients in a_i, v_i and J_j, summed over the links that joint
+        k moves, D_k = v_k × J_k, and H such that `J·H = Σ G_A·(J × v_i)`; then
+        `∂ddq_k = J_k·G_A`, `∂dq_k = J_k·(G_V + H) + 2 D_k·G_A`, and
+        `∂q_k = (a_k × J_k − D_k × v_k)·G_A + D_k·(G_V + H) − Σ_{j before k} T_j·(J_k × J_j)`.
         """
-        inner = self._model_order(motion)
-        jacobians = np.zeros((3, len(inner.q), self.n))
-        shift = self._shift(max(np.abs(chi).max(initial=0.0) for _, chi in passes))
-        total = np.zeros_like(inner.q)
-        for y, chi in passes:
-            self._set_inertias(chi.reshape(self.n, 10) + shift, range(self.n))
-            self._derive(jacobians, inner, y[:, self.order])
-            total -= y[:, self.order]
-        self._set_inertias(shift, range(self.n))
-        self._derive(jacobians, inner, total)
-        return Motion(*(x[:, np.argsort(self.order)] for x in jacobians))
-
-    def _contract_rows(self, motion: Motion, weights: Array) -> Motion:
-        """Differentiate `Σ_j ID_j(q, dq, ddq; χ_j)`, χ_j = weights[:, j] for each sample."""
-        inner = self._model_order(motion)
-        chi = weights.reshape(len(weights), self.n, self.n, 10)
-        shift = self._shift(np.abs(chi).max(initial=0.0))
-        chi = chi + shift
-        rows = np.empty((len(inner.q), self.n, 3, self.n))
-        model, data, derivatives = self.model, self.data, pin.computeRNEADerivatives
-        inertias, make = self.model.inertias, pin.Inertia.FromDynamicParameters
-        work = [(j, [k + 1 for k in subtree]) for j, subtree in enumerate(self._subtrees)]
-        used = [j * self.n + link - 1 for j, links in work for link in links]
-        bodies = map(make, chi.reshape(len(chi), -1, 10)[:, used].reshape(-1, 10))
-        for q, dq, ddq, into in zip(*inner, rows, strict=True):
-            for j, links in work:
-                for link in links:
-                    inertias[link] = next(bodies)
-                by_q, by_dq, by_ddq = derivatives(model, data, q, dq, ddq)
-                row = into[j]
-                row[0], row[1], row[2] = by_q[j], by_dq[j], by_ddq[j]
-        jacobians = rows.sum(axis=1).swapaxes(0, 1).copy()
-        self._set_inertias(shift, range(self.n))
-        self._derive(jacobians, inner, -np.ones_like(inner.q))
-        return Motion(*(x[:, np.argsort(self.order)] for x in jacobians))
-
-    def _shift(self, size: float) -> Array:
-        shift = np.zeros((self.n, 10))
-        shift[:, 0] = 2.0 * size + 1e-300
-        return shift
-
-    def _derive(self, result: Array, motion: Motion, y: Array) -> None:
-        """Add `yᵀ ∂ID/∂(q, dq, ddq)` with the model's present inertias to `result`, (3, N, n)."""
-        model, data, derivatives = self.model, self.data, pin.computeRNEADerivatives
-        jacobians = np.empty((3, len(y), self.n, self.n))
-        for k, (q, dq, ddq) in enumerate(zip(*motion, strict=True)):
-            jacobians[0, k], jacobians[1, k], jacobians[2, k] = derivatives(
-                model, data, q, dq, ddq
-            )
-        result += np.einsum('nj,anji->ani', y, jacobians)
-
-    def _set_inertias(self, chi: Array, links: Iterable[int]) -> None:
-        inertias, make = self.model.inertias, pin.Inertia.FromDynamicParameters
-        for j in links:
-            inertias[int(j) + 1] = make(chi[j])
+        screws, v, a, into = self.kinematics
+        links = self.observation.tree.ancestors
+        by_v, by_a = body_regressor_pull(self.v, self.screws @ weights)
+        by_screw = (self.y @ np.swapaxes(weights, 2, 3)) * links[:, None, :]
+        back = np.swapaxes(into, 2, 3)
+        of_v, of_a = ((back @ x[..., None])[..., 0] for x in (by_v, by_a))
+        g = links.T @ of_a
+        h = links.T @ (of_v + cross_pull(of_a, v))
+        t = links.T @ (back @ by_screw).reshape(*v.shape[:2], -1)
+        before = np.swapaxes(screws, 1, 2)[:, None] * (links - np.eye(len(links)))[:, None, :]
+        turned = cross_pull_sum(before @ np.swapaxes(t.reshape(by_screw.shape), 2, 3))
+        d = cross(v, screws)
+        by_q = (cross(a, screws) - cross(d, v)) * g + d * h - screws * turned
+        by_dq = screws * h + 2.0 * d * g
+        return Motion(*(x.sum(axis=2) for x in (by_q, by_dq, screws * g)))
 
 
 def independent_columns(w: Array, tolerance: float = 1e-7) -> NDArray[np.intp]:

@@ -10,7 +10,7 @@ from ..model.robot import Robot
 from .criteria import criterion
 from .families import FAMILIES
 from .limits import motion_limits, tightened
-from .observation import independent_columns, Observation
+from .observation import independent_columns, Observation, Observed
 from .scene import Scene
 from .settings import ExcitationSettings, Margins
 from .trajectories import Motion, Trajectory
@@ -120,11 +120,11 @@ class Problem:
         """Evaluate the objective plus the barrier of effort and scene on the samples."""
         start, c = self.unpack(x)
         motion = self._motion(start, c)
-        w = self.observation.matrix(motion)
-        objective, slope = self.information(w)
-        effort, effort_slope = self._effort(w)
+        seen = self.observation.at(motion)
+        objective, slope = self.information(seen.matrix)
+        effort, effort_slope = self._effort(seen.matrix)
         distance, near = self.scene.penalty(motion.q)
-        self._last = (x.copy(), motion, w, slope, effort_slope, near)
+        self._last = (x.copy(), seen, slope, effort_slope, near)
         value = objective + BARRIER * effort + distance
         return value if np.isfinite(value) else 1e30
 
@@ -132,40 +132,25 @@ class Problem:
         """Differentiate `value`, exactly."""
         if not np.array_equal(self._last[0], x):
             self.value(x)
-        _, motion, w, slope, effort_slope, near = self._last
-        g = self._pulled(motion, w, slope, BARRIER * effort_slope)
+        _, seen, slope, effort_slope, near = self._last
+        g = self._pulled(seen, slope, BARRIER * effort_slope)
         q = g.q.copy()
-        q[near] += self.scene.penalty_gradient(motion.q[near])
+        q[near] += self.scene.penalty_gradient(seen.motion.q[near])
         pulled = Motion(q, g.dq, g.ddq)
         c = sum(b.T @ y for b, y in zip(self.bases, pulled, strict=True)) * self.scale
         if self.start is not None:
             return c.ravel()
         return np.concatenate([q.sum(axis=0) * self.half, c.ravel()])
 
-    def _pulled(self, motion: Motion, w: Array, slope: Array, effort_slope: Array) -> Motion:
-        """
-        Differentiate objective and barrier of effort through W.
-
-        Both are products `leftᵀ W right`: of the slope's eigenvectors, when it has few, and of
-        the prior parameters.
-        """
-        chosen = self._chosen(w)
-        factor = 2.0 / len(w) * self.weights
-        rank = self.criterion.rank
-        if not 0 < rank <= self.robot.n:
-            padded = np.zeros((len(slope), w.shape[2]))
-            padded[:, self.columns] = slope
-            pull = (chosen.reshape(-1, len(slope)) @ padded).reshape(w.shape)
-            pull *= factor[:, None]
-            pull += effort_slope[:, :, None] * self.prior
-            return self.observation.gradient(motion, pull)
-        values, vectors = np.linalg.eigh(slope)
-        large = np.argsort(-np.abs(values))[:rank]
-        right = np.zeros((len(large) + 1, w.shape[2]))
-        right[:-1, self.columns] = vectors[:, large].T
-        right[-1] = self.prior
-        left = [factor * values[k] * (chosen @ vectors[:, k]) for k in large]
-        return self.observation.gradient_rank(motion, [*left, effort_slope], list(right))
+    def _pulled(self, seen: Observed, slope: Array, effort_slope: Array) -> Motion:
+        """Differentiate objective and barrier of effort through W."""
+        w = seen.matrix
+        padded = np.zeros((len(slope), w.shape[2]))
+        padded[:, self.columns] = 2.0 / len(w) * slope
+        pull = (self._chosen(w).reshape(-1, len(slope)) @ padded).reshape(w.shape)
+        pull *= self.weights[:, None]
+        pull += effort_slope[:, :, None] * self.prior
+        return seen.gradient(pull)
 
     def _chosen(self, w: Array) -> Array:
         return np.take(w, self.columns, axis=2) * self.weights[:, None]

@@ -45,7 +45,7 @@ def test_gradient_of_the_matrix(name, rng):
     observation = Observation(robot, np.full(robot.n, 3.0))
     motion, step = random_motion(robot, rng), 1e-4
     weights = rng.normal(size=observation.matrix(motion).shape)
-    gradient = observation.gradient(motion, weights)
+    gradient = observation.at(motion).gradient(weights)
     direction = Motion(*(rng.normal(size=x.shape) for x in motion))
 
     def value(shift):
