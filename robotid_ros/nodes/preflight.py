@@ -72,7 +72,7 @@ def held_reference(message: Any, robot: Robot) -> np.ndarray:
 
 def check_states(
     node: Node, streams: Sequence[Stream], robot: Robot, settings: ExcitationNodeSettings
-) -> None:
+) -> bool:
     """
     Check that states flow, are complete and inside the limits, and that nobody else commands.
 
@@ -81,6 +81,11 @@ def check_states(
     node : for its graph
     streams : joint states, the controller's states, its command topic
     robot, settings : what the states are held against
+
+    Returns
+    -------
+    Whether the joint states report efforts; where they do not, as in Gazebo, the controller
+    publishes those that it commands.
 
     Raises
     ------
@@ -102,26 +107,39 @@ def check_states(
     )
     last = arrived[-1]
     _complete(last, robot)
-    Watchdog(robot, settings, time.monotonic()).joint_states(
-        states_of([last], robot.joints), time.monotonic()
-    )
+    state = states_of([last], robot.joints)
+    reported = not np.isnan(state.effort).all()
+    now = time.monotonic()
+    Watchdog(robot, settings, now, reported=reported).joint_states(state, now)
+    commanded: list[Any] = []
+
+    def active() -> bool:
+        message = controller_states.last()
+        commanded.extend([] if message is None else [message])
+        return bool(commanded)
+
     wait_until(
-        lambda: controller_states.last() is not None,
+        active,
         settings.timeout,
         what=f"nothing on '{controller_states.topic}': activate the controller",
     )
+    if not reported and len(commanded[-1].output.effort) != len(commanded[-1].joint_names):
+        raise _without('effort')
+    return reported
 
 
 def _complete(message: Any, robot: Robot) -> None:
     missing = [joint for joint in robot.joints if joint not in message.name]
     if missing:
         raise RobotStateError(f'the joint states lack {", ".join(missing)}: broadcast every joint')
-    for what in ('position', 'effort'):
-        if len(getattr(message, what)) != len(message.name):
-            raise RobotStateError(
-                f'the joint states hold no {what}: give the joint_state_broadcaster the '
-                f'{what} interfaces'
-            )
+    if len(message.position) != len(message.name):
+        raise _without('position')
+
+
+def _without(what: str) -> RobotStateError:
+    return RobotStateError(
+        f'the joint states hold no {what}: give the joint_state_broadcaster the {what} interfaces'
+    )
 
 
 def _one_writer(node: Node, commands: Stream, controller: str) -> None:

@@ -118,7 +118,11 @@ class Session:
         intruder = Stream(self._node, JointTrajectory, f'{name}/joint_trajectory', depth=1)
         self._streams = [states, controller, intruder]
         self._states, self._controller_state, self._intruder = states, controller, intruder
-        check_states(self._node, self._streams, self._robot, settings)
+        self._reported = check_states(self._node, self._streams, self._robot, settings)
+        if not self._reported:
+            self._node.get_logger().warning(
+                'the joint states report no effort: what the controller commands is taken for it'
+            )
         self._guardian.wait_ready(max(settings.timeout, GUARDIAN_TIME))
 
     def _check(self, motion: Waypoints) -> None:
@@ -195,7 +199,7 @@ class Session:
 
     def _watch(self, goal: Goal, state: State, points: Waypoints, periods: int, what: str) -> None:
         """Watch until the goal has ended; announce the phase once its start is known."""
-        watchdog = Watchdog(self._robot, self._settings, time.monotonic())
+        watchdog = self._watchdog()
         history: list[tuple[int, np.ndarray]] = []
         start: int | None = None
         newest = first = 0
@@ -232,6 +236,9 @@ class Session:
         self._tell(state, what, start, points.duration, points.duration, periods)
         self._newest = start + round(points.duration * 1e9)
 
+    def _watchdog(self) -> Watchdog:
+        return Watchdog(self._robot, self._settings, time.monotonic(), reported=self._reported)
+
     def _alive(self) -> None:
         """Everything but the robot's own state that must stop it."""
         if self._stop.is_set():
@@ -255,7 +262,7 @@ class Session:
 
     def _rest(self) -> None:
         """Stand still for a moment, under the same eyes."""
-        watchdog = Watchdog(self._robot, self._settings, time.monotonic())
+        watchdog = self._watchdog()
         end = time.monotonic() + self._settings.settle
         while time.monotonic() < end:
             self._alive()

@@ -36,7 +36,7 @@ class States:
 def states_of(messages: Sequence[Any], joints: Sequence[str]) -> States:
     """Pick `joints` out of sensor_msgs/JointState messages that have all of them."""
     rows = [m for m in messages if set(joints) <= set(m.name)]
-    stamp = np.array([m.header.stamp.sec * 10**9 + m.header.stamp.nanosec for m in rows], np.int64)
+    stamp = _stamps(rows)
     position = np.full((len(rows), len(joints)), np.nan)
     effort = position.copy()
     for row, message in enumerate(rows):
@@ -45,6 +45,11 @@ def states_of(messages: Sequence[Any], joints: Sequence[str]) -> States:
             if len(values) == len(message.name):
                 target[row] = np.asarray(values)[index]
     return States(stamp, position, effort)
+
+
+def _stamps(messages: Sequence[Any]) -> NDArray[np.int64]:
+    stamps = [m.header.stamp for m in messages]
+    return np.array([s.sec * 10**9 + s.nanosec for s in stamps], np.int64)
 
 
 def per_joint(values: Sequence[float], joints: Sequence[str], name: str) -> Array:
@@ -73,11 +78,14 @@ class Watchdog:
     robot : joints and limits
     settings : how far from them is too far
     now : time at which the watch begins [s, any steady clock]
+    reported : whether the joint states hold efforts; else those that the controller commands count
 
     """
 
-    def __init__(self, robot: Robot, settings: ExcitationNodeSettings, now: float):
-        self._settings, self.joints = settings, robot.joints
+    def __init__(
+        self, robot: Robot, settings: ExcitationNodeSettings, now: float, *, reported: bool = True
+    ):
+        self._settings, self.joints, self._reported = settings, robot.joints, reported
         beyond = per_joint(settings.position_tolerance, robot.joints, 'position_tolerance')
         self._lower, self._upper = robot.limits.lower - beyond, robot.limits.upper + beyond
         self._effort = settings.effort_share * robot.limits.effort / np.abs(robot.drive_gain)
@@ -99,10 +107,11 @@ class Watchdog:
         """
         if len(states.stamp):
             self._finite('position', states.position)
-            self._finite('effort', states.effort)
             self._inside(states.position)
-            self._unsaturated(states)
-            self._varying(states)
+            if self._reported:
+                self._finite('effort', states.effort)
+                self._unsaturated(states.stamp, states.effort)
+                self._varying(states)
             # A publisher that repeats itself is as blind as one that is silent.
             if states.stamp[-1] != self._stamp:
                 self._stamp, self._fresh_joints = int(states.stamp[-1]), now
@@ -123,6 +132,10 @@ class Watchdog:
             error = np.asarray(message.error.positions, dtype=float)[index][None]
             self._finite('tracking error', error)
             self._near(error[0])
+            if not self._reported:
+                effort = np.asarray(message.output.effort, dtype=float)[index][None]
+                self._finite('commanded effort', effort)
+                self._unsaturated(_stamps([message]), effort)
         self._recent(
             "the controller's state", now - self._fresh_controller, 'is the controller active?'
         )
@@ -141,17 +154,17 @@ class Watchdog:
                 f'[{self._lower[worst]:.4g}, {self._upper[worst]:.4g}]'
             )
 
-    def _unsaturated(self, states: States) -> None:
+    def _unsaturated(self, stamps: NDArray[np.int64], efforts: Array) -> None:
         """Tolerate short peaks: the effort must stay high for a while."""
-        high = np.abs(states.effort) >= self._effort
-        for stamp, row, effort in zip(states.stamp * 1e-9, high, states.effort, strict=True):
-            self._high_since = np.where(row, np.fmin(self._high_since, stamp), np.nan)
-            long = stamp - self._high_since >= self._settings.effort_time
+        high = np.abs(efforts) >= self._effort
+        for time, row, effort in zip(stamps * 1e-9, high, efforts, strict=True):
+            self._high_since = np.where(row, np.fmin(self._high_since, time), np.nan)
+            long = time - self._high_since >= self._settings.effort_time
             if long.any():
                 k = int(np.argmax(long))
                 raise RobotStateError(
                     f'effort of {self.joints[k]} is {effort[k]:.4g}, for '
-                    f'{stamp - self._high_since[k]:.2f} s at or above {self._effort[k]:.4g}, '
+                    f'{time - self._high_since[k]:.2f} s at or above {self._effort[k]:.4g}, '
                     f'{self._settings.effort_share:.0%} of its limit'
                 )
 

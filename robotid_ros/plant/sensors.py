@@ -55,6 +55,8 @@ class Sensors:
                 for name in ('position', 'velocity', 'effort')
             ]
         )
+        if not settings.report_effort:
+            self._sigma[2] = np.nan
         self._resolution = per_joint(noise.resolution, count, 'noise.resolution')
         self._quantised = any(self._resolution)
         self._random = np.random.default_rng([settings.seed, 0x22])

@@ -154,6 +154,7 @@ class SimulationSettings:
     gains: dict[str, GainSettings] = setting(dict, "the controller's gains by joint")
     constraints: ConstraintSettings = setting(ConstraintSettings, "the controller's tolerances")
     limit_effort: bool = setting(True, "drives saturate at the URDF's effort limits")
+    report_effort: bool = setting(True, 'joint states hold efforts; off: NaN, as in Gazebo')
     noise: NoiseSettings = setting(NoiseSettings, 'sensors and drives')
     drop: float = setting(0.0, 'fraction of messages that get lost', minimum=0.0, maximum=0.9)
     payload: PayloadSettings = setting(PayloadSettings, 'a body in the gripper')

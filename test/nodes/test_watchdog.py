@@ -13,29 +13,35 @@ JOINTS = ('a', 'b')
 SETTINGS = ExcitationNodeSettings(effort_time=0.02, effort_share=0.9, stale_after=0.25)
 
 
-def watchdog():
+def watchdog(*, reported=True):
     limits = SimpleNamespace(
         lower=np.array([-1.0, -2.0]), upper=np.array([1.0, np.inf]), effort=np.array([10.0, 20.0])
     )
     robot = SimpleNamespace(joints=JOINTS, limits=limits, drive_gain=np.array([1.0, 2.0]))
-    return Watchdog(robot, SETTINGS, 0.0)
+    return Watchdog(robot, SETTINGS, 0.0, reported=reported)
+
+
+def header(stamp):
+    nanoseconds = round(stamp * 1e9)
+    return SimpleNamespace(
+        stamp=SimpleNamespace(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
+    )
 
 
 def joint_state(stamp=0.0, position=(0.0, 0.0), effort=(0.0, 0.0), name=JOINTS):
-    nanoseconds = round(stamp * 1e9)
-    header = SimpleNamespace(
-        stamp=SimpleNamespace(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
-    )
-    return SimpleNamespace(header=header, name=list(name), position=position, effort=effort)
+    return SimpleNamespace(header=header(stamp), name=list(name), position=position, effort=effort)
 
 
 def look(dog, *messages, now=0.0):
     dog.joint_states(states_of(messages, JOINTS), now)
 
 
-def controller_state(error=(0.0, 0.0), names=JOINTS):
+def controller_state(error=(0.0, 0.0), names=JOINTS, stamp=0.0, effort=()):
     return SimpleNamespace(
-        joint_names=list(names), error=SimpleNamespace(positions=np.array(error))
+        header=header(stamp),
+        joint_names=list(names),
+        error=SimpleNamespace(positions=np.array(error)),
+        output=SimpleNamespace(effort=list(effort)),
     )
 
 
@@ -96,6 +102,17 @@ def test_effort_may_peak_but_not_stay():
     look(dog, joint_state(0.03, effort=(0.0, -9.5)))
     with pytest.raises(RobotStateError, match='effort of b'):
         look(dog, joint_state(0.037, effort=(0.0, -9.5)))
+
+
+def test_commanded_effort_stands_in_for_one_that_nobody_reports():
+    dog = watchdog(reported=False)
+    look(dog, joint_state(effort=(np.nan, np.nan)))
+    for stamp in (0.0, 0.015):
+        dog.controller_state(controller_state(names=('b', 'a'), stamp=stamp, effort=(-9.5, 0)), 0)
+    with pytest.raises(RobotStateError, match=r'effort of b is -9\.5'):
+        dog.controller_state(controller_state(stamp=0.021, effort=(0, -9.5)), 0)
+    with pytest.raises(RobotStateError, match='commanded effort of a is not a number'):
+        watchdog(reported=False).controller_state(controller_state(effort=(np.nan, 0)), 0)
 
 
 def test_effort_that_never_changes_in_motion_is_dead():
