@@ -193,7 +193,8 @@ class Identification(ConfiguredNode):
             stamp, predicted, residual = found
             joints = self._robot.joints
             self._effort.publish(effort_message(joints, stamp, predicted))
-            self._residual.publish(effort_message(joints, stamp, residual))
+            if residual is not None:
+                self._residual.publish(effort_message(joints, stamp, residual))
 
     def _proposal(
         self, present: Mapping[str, Mapping[str, float]]

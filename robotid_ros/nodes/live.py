@@ -67,29 +67,37 @@ class LivePrediction:
         self._robot, self._standard, self._cutoff = robot, standard, cutoff
         self._filter: StateVariableFilter | None = None
         self._stamp = 0
+        self._reported = False
 
     def update(self, stamp: NDArray[np.int64], position: Array, effort: Array) -> None:
-        """Take in joint states: stamps [ns], positions and efforts as published, (N, n)."""
+        """
+        Take in joint states: stamps [ns], positions and efforts as published, (N, n).
+
+        Efforts are NaN where nobody reports them; other samples with NaN are passed over.
+        """
         efforts = effort * self._robot.drive_gain
         for time, q, tau in zip(stamp.tolist(), position, efforts, strict=True):
             sample = np.concatenate([q, tau])
             dt = (time - self._stamp) * 1e-9
-            if not np.isfinite(sample).all() or (self._filter is not None and dt <= 0.0):
+            reported = not np.isnan(tau).all()
+            known = np.isfinite(sample if reported else q).all()
+            if not known or (self._filter is not None and dt <= 0.0):
                 continue
-            if self._filter is None or dt > GAP:
+            if self._filter is None or dt > GAP or reported != self._reported:
+                self._reported = reported
                 self._filter = StateVariableFilter(self._cutoff, sample)
             else:
                 self._filter.step(sample, dt)
             self._stamp = time
 
-    def predict(self) -> tuple[int, Array, Array] | None:
+    def predict(self) -> tuple[int, Array, Array | None] | None:
         """
         Predict at the last stamp.
 
         Returns
         -------
-        Stamp [ns], predicted effort (n,) and residual, measured minus predicted (n,) [N·m or N];
-        None before the first joint state.
+        Stamp [ns], predicted effort (n,) and residual, measured minus predicted (n,) [N·m or N],
+        the latter None where no effort is reported; None before the first joint state.
 
         """
         if self._filter is None:
@@ -97,4 +105,5 @@ class LivePrediction:
         n = len(self._robot.joints)
         q, dq, ddq = (row[None, :n] for row in self._filter.state)
         predicted = inverse_dynamics(self._robot, self._standard, q, dq, ddq)[0]
-        return self._stamp, predicted, self._filter.state[0, n:] - predicted
+        residual = self._filter.state[0, n:] - predicted if self._reported else None
+        return self._stamp, predicted, residual

@@ -76,3 +76,17 @@ def test_gaps_and_repetitions_do_not_upset_it():
         robot, robot.prior, np.array([[0.3]]), np.zeros((1, 1)), np.zeros((1, 1))
     )
     assert predicted == pytest.approx(still[0])
+
+
+def test_efforts_that_nobody_reports_leave_the_prediction():
+    robot = build_robot(PENDULUM, RobotSettings())
+    silent, speaking = (LivePrediction(robot, robot.prior, 10.0) for _ in range(2))
+    stamps = np.arange(1, 500, dtype=np.int64) * 2_000_000
+    position = np.sin(stamps * 3e-9)[:, None]
+    silent.update(stamps, position, np.full((499, 1), np.nan))
+    speaking.update(stamps, position, np.zeros((499, 1)))
+    assert silent.predict()[1] == pytest.approx(speaking.predict()[1], rel=1e-12)
+    assert silent.predict()[2] is None
+    # One that reports from now on has its residual at once.
+    silent.update(stamps[-1:] + 2_000_000, position[-1:], np.ones((1, 1)))
+    assert np.isfinite(silent.predict()[2]).all()
