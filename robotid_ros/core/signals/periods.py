@@ -1,12 +1,18 @@
 """What the periods of one motion, repeated, say about noise; and their average."""
 
+from __future__ import annotations
+
 import dataclasses
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from ..model.parameters import Array
 from .recording import Recording
+
+if TYPE_CHECKING:
+    from ..excitation.trajectories import Trajectory
 
 # Two periods, less the step after the last sample.
 TWO = 1.99
@@ -37,12 +43,18 @@ def noise_of(values: Array, rate: float, period: float) -> Array | None:
     return np.asarray(np.sqrt(variance / ((len(periods) - 1) * periods.shape[1])))
 
 
-def period_of(recording: Recording) -> float | None:
-    """Return the period of the recorded motion [s], where it is known and at least two fit."""
+def repeated(recording: Recording) -> Trajectory | None:
+    """Return the trajectory of the recorded motion, where it is known and two periods fit."""
     for trajectory in recording.trajectories.values():
         if recording.duration >= TWO * trajectory.period:
-            return float(trajectory.period)
+            return trajectory
     return None
+
+
+def period_of(recording: Recording) -> float | None:
+    """Return the period of the recorded motion [s], where it is known and at least two fit."""
+    trajectory = repeated(recording)
+    return None if trajectory is None else float(trajectory.period)
 
 
 def averaged(
@@ -64,13 +76,19 @@ def averaged(
     periods = periods[SETTLING:] if len(periods) > SETTLING + 1 else periods
     mean = periods.mean(axis=0)
     half = len(mean) // 2
-    padded = np.concatenate([mean[-half:], mean, mean[:half]])
+    around = wrapped(mean)
     step = period / len(mean)
-    time = recording.time[0] + step * (np.arange(len(padded)) - half)
+    time = recording.time[0] + step * (np.arange(len(around)) - half)
     n = len(recording.joints)
     average = dataclasses.replace(
-        recording, time=time, position=padded[:, :n], velocity=None, effort=padded[:, n:]
+        recording, time=time, position=around[:, :n], velocity=None, effort=around[:, n:]
     )
-    own = np.zeros(len(padded), dtype=bool)
+    own = np.zeros(len(around), dtype=bool)
     own[half : half + len(mean)] = True
     return average, 1.0 / step, own
+
+
+def wrapped(values: Array) -> Array:
+    """Put half of a period (K, n) on either side of it."""
+    half = len(values) // 2
+    return np.concatenate([values[-half:], values, values[:half]])

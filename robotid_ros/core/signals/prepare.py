@@ -1,6 +1,9 @@
 """From a recording to samples: repaired, filtered, differentiated, with rows that may be used."""
 
+from __future__ import annotations
+
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -10,12 +13,16 @@ from ...exceptions import RecordingError, StandstillError
 from ..model.elastic import ElasticRobot
 from ..model.parameters import Array
 from ..model.robot import Robot
+from .analytic import fitted
 from .faults import clipped, coarse
 from .filters import differences, lowpass, motion_bandwidth
-from .periods import averaged, noise_of, period_of
+from .periods import averaged, noise_of, period_of, repeated, wrapped
 from .recording import Recording
 from .repair import uniform
 from .samples import Samples, SignalSettings
+
+if TYPE_CHECKING:
+    from ..excitation.trajectories import Trajectory
 
 # Automatic cut-off over the motion's bandwidth, and the least [Hz].
 CUTOFF, LEAST = 10.0, 5.0
@@ -55,18 +62,28 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
         largest = robot.limits.effort / np.abs(robot.drive_gain)
     cut = clipped(even.effort, largest)
     notes += [*_clipping(robot, cut), *_rounding(robot, even.effort)]
-    period = period_of(recording)
+    period, own = period_of(recording), None
     noise = None if period is None else noise_of(even.effort * robot.drive_gain, rate, period)
     if settings.averaging and period is not None and covered.all() and not cut.any():
         even, rate, covered = averaged(even, rate, period)
+        own = covered if settings.analytic else None
         cut = np.zeros(even.position.shape, dtype=bool)
         notes.append(f'the periods of {period:g} s were averaged')
     cutoff = settings.cutoff or max(LEAST, CUTOFF * motion_bandwidth(even.position, rate))
     cutoff = min(cutoff, 0.4 * rate)
     decimation = settings.decimation or max(1, int(0.4 * rate / cutoff + ROUNDING))
-    q = lowpass(even.position, cutoff, rate, settings.order)
-    dq = differences(q, rate)
-    ddq = differences(dq, rate)
+    trajectory = None if own is None else _own_trajectory(recording)
+    if settings.analytic and trajectory is None:
+        notes.append(
+            'derivatives come from differences: signals.analytic needs signals.averaging, and two '
+            'periods or more of a recorded trajectory of all joints'
+        )
+    if trajectory is None:
+        q = lowpass(even.position, cutoff, rate, settings.order)
+        dq = differences(q, rate)
+        ddq = differences(dq, rate)
+    else:
+        q, dq, ddq = map(wrapped, fitted(even.position[own], rate, trajectory, cutoff))
     edge = int(np.ceil(END * rate / cutoff - ROUNDING))
     covered = _eroded(covered, edge)
     valid = _moving(robot, dq, settings.standstill) & covered[:, None] & ~cut
@@ -91,6 +108,20 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
         decimation,
         notes=(*notes,),
         cutoff=cutoff,
+    )
+
+
+def _own_trajectory(recording: Recording) -> Trajectory | None:
+    """Return the trajectory of the recording's joints, or None where it does not move them all."""
+    trajectory = repeated(recording)
+    if trajectory is None or not set(recording.joints) <= set(trajectory.joints):
+        return None
+    order = [trajectory.joints.index(joint) for joint in recording.joints]
+    return replace(
+        trajectory,
+        joints=recording.joints,
+        start=trajectory.start[order],
+        coefficients=trajectory.coefficients[:, order],
     )
 
 

@@ -50,6 +50,10 @@ class SignalSettings:
     averaging: bool = setting(
         False, 'average the periods of a periodic excitation before anything else'
     )
+    analytic: bool = setting(
+        False,
+        "of averaged periods: fit the positions by the trajectory's own basis, differentiate that",
+    )
     time_offset: bool = setting(True, 'estimate and remove the delay between position and effort')
 
 
