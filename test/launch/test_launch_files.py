@@ -95,7 +95,7 @@ def running(domain: int, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         pytest.skip('ros2 launch is not on PyPI: tested with ROS 2')
     try:
         get_package_prefix('robotid_ros')
-    except (PackageNotFoundError, LookupError):
+    except (PackageNotFoundError, LookupError, OSError):
         pytest.skip('the package is not installed: build it with colcon and source the workspace')
     environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain)}
     process = subprocess.Popen(
