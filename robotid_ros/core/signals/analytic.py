@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from ..model.parameters import Array
 
 if TYPE_CHECKING:
     from ..excitation.trajectories import Trajectory
 
-# Steps of the search for the time shift; a column counts when so much of it is new.
-STEPS, NEW = 10, 1e-8
-# Harmonics at the most; residual over the whole below which only rounding is left.
-HARMONICS, ROUNDING = 100, 1e-12
+# Steps of the search for the time shift, and rounds in which basis and harmonics settle.
+STEPS, ROUNDS = 10, 3
+ROUNDING = 1e-12  # residual over the whole below which nothing is left
 
 
 def fitted(
@@ -38,31 +37,31 @@ def fitted(
     """
     time = np.arange(len(position)) / rate
     time = time - _shift(position, time, rate, trajectory)
-    highest = min(int(cutoff * trajectory.period), (len(position) - 1) // 4, HARMONICS)
-    harmonics = _series(trajectory, max(highest, 1))
-    parts = [
-        np.column_stack([np.full(len(time), float(d == 0)), trajectory.matrix(time, d),
-                         harmonics.matrix(time, d)])
-        for d in range(3)
-    ]  # fmt: skip
-    Q, kept, R = _orthonormal(parts[0])
-    own = int(np.sum(kept <= len(trajectory.coefficients)))
-    loads = Q.T @ position
-    rest = position - Q[:, :own] @ loads[:own]
-    result = np.zeros((3, *position.shape))
-    for j, load in enumerate(loads.T):
-        least = ROUNDING * float(np.linalg.norm(position[:, j]))
-        used = own + _count(Q[:, own:], rest[:, j], least)
-        c = np.linalg.solve(R[:used, :used], load[:used])
-        for derivative, part in enumerate(parts):
-            result[derivative, :, j] = part[:, kept[:used]] @ c
-    return result[0], result[1], result[2]
+    basis = [_basis(trajectory, time, derivative) for derivative in range(3)]
+    inverse = np.linalg.pinv(basis[0])
+    highest = min(int(cutoff * len(position) / rate), (len(position) - 1) // 2)
+    least = ROUNDING * np.linalg.norm(position, axis=0)
+    coefficients = inverse @ position
+    spectrum = np.fft.rfft(position - basis[0] @ coefficients, axis=0)
+    used = _used(spectrum, len(position), highest, least)
+    for _ in range(ROUNDS):
+        spectrum *= used
+        beyond = np.fft.irfft(spectrum, len(position), axis=0)
+        coefficients = inverse @ (position - beyond)
+        spectrum = np.fft.rfft(position - basis[0] @ coefficients, axis=0)
+    turn = 2j * np.pi * np.fft.rfftfreq(len(position), 1.0 / rate)[:, None]
+    q, dq, ddq = (
+        part @ coefficients
+        + np.fft.irfft(turn**derivative * spectrum * used, len(position), axis=0)
+        for derivative, part in enumerate(basis)
+    )
+    return q, dq, ddq
 
 
-def _series(trajectory: Trajectory, order: int) -> Trajectory:
-    """Return harmonics of the trajectory's period."""
-    coefficients = np.zeros((2 * order, len(trajectory.joints)))
-    return dataclasses.replace(trajectory, family='ffs', order=order, coefficients=coefficients)
+def _basis(trajectory: Trajectory, time: Array, derivative: int) -> Array:
+    """Return a derivative of the trajectory's basis and of a constant, (K, k + 1)."""
+    constant = np.full(len(time), float(derivative == 0))
+    return np.column_stack([trajectory.matrix(time, derivative), constant])
 
 
 def _shift(position: Array, time: Array, rate: float, trajectory: Trajectory) -> float:
@@ -79,30 +78,14 @@ def _shift(position: Array, time: Array, rate: float, trajectory: Trajectory) ->
     return late
 
 
-def _orthonormal(columns: Array) -> tuple[Array, Array, Array]:
-    """
-    Orthonormalise columns (K, m) in their order; dependent ones are left out.
-
-    Returns
-    -------
-    Q (K, r), the columns kept (r,), and R (r, r) with columns[:, kept] = Q R
-
-    """
-    Q = np.zeros((len(columns), 0))
-    kept = []
-    for index, column in enumerate(columns.T):
-        rest = column - Q @ (Q.T @ column)
-        rest -= Q @ (Q.T @ rest)
-        length = np.linalg.norm(rest)
-        if length > NEW * np.linalg.norm(column):
-            Q = np.column_stack([Q, rest / length])
-            kept.append(index)
-    return Q, np.array(kept, dtype=np.intp), Q.T @ columns[:, kept]
-
-
-def _count(Q: Array, rest: Array, least: float) -> int:
-    """Return how many of the columns that follow Q (K, m) are worth it, by what is left (K,)."""
-    samples = len(rest)
-    left = rest @ rest - np.concatenate([[0.0], np.cumsum((Q.T @ rest) ** 2)])
-    criterion = samples * np.log(np.maximum(left, max(least, 1e-150) ** 2))
-    return int(np.argmin(criterion + np.arange(len(left)) * np.log(samples)))
+def _used(
+    spectrum: npt.NDArray[np.complex128], samples: int, highest: int, least: Array
+) -> npt.NDArray[np.bool_]:
+    """Tell which harmonics (K // 2 + 1, n) are worth their two parameters, from the lowest on."""
+    power = np.abs(spectrum) ** 2 * 2.0 / samples
+    total = power.sum(axis=0)
+    left = total - np.cumsum(power[: highest + 1], axis=0)
+    parameters = 2.0 * np.arange(highest + 1)[:, None]
+    criterion = samples * np.log(np.maximum(left, least**2)) + parameters * np.log(samples)
+    number = np.arange(len(spectrum))[:, None]
+    return (number <= np.argmin(criterion, axis=0)) & (number > 0)
