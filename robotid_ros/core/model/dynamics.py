@@ -1,5 +1,6 @@
 """The inverse dynamic identification model and the direct dynamic model."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,15 @@ BLOCK = 256
 LIGHT = 1e-8
 # Samples whose whole regressor is held at once.
 PIECE = 4096
+# Steps in which load-dependent friction and acceleration agree, at the most.
+LOADED = 100
 
 
 def regressor(robot: Robot, q: Array, dq: Array, ddq: Array, out: Array | None = None) -> Array:
     """
     Observation matrix of the standard parameters, τ_j = W[j] χ (DIDIM eq. 8-10).
+
+    Friction that grows with the load takes the load from `robot.load`, not from χ.
 
     Parameters
     ----------
@@ -40,13 +45,14 @@ def regressor(robot: Robot, q: Array, dq: Array, ddq: Array, out: Array | None =
             result[row, :, index] = values
         return robot.carry(result)
     starts = robot.starts
+    loads = _loads(robot, result) if robot.loaded else None
     for j in range(robot.n):
         column = starts[j] + 10
         if robot.rotor_inertia:
             result[j, :, column] = ddq[:, j]
             column += 1
         for term in robot.friction[j]:
-            for values in term.columns(dq[:, j]):
+            for values in term.columns(dq[:, j], None if loads is None else loads[j]):
                 result[j, :, column] = values
                 column += 1
     _couplings(robot, dq, ddq, result)
@@ -75,6 +81,13 @@ def _inertial(robot: Robot, q: Array, dq: Array, ddq: Array, out: Array) -> None
 
 # Columns of a link in our order, taken from Pinocchio's.
 _COLUMNS = np.array([4, 5, 7, 6, 8, 9, 1, 2, 3, 0])
+
+
+def _loads(robot: Robot, W: Array) -> Array:
+    """Return the torques that the links take (n, N), by the inertial columns of W."""
+    columns = (robot.starts[:, None] + np.arange(10)).ravel()
+    chi = robot.prior if robot.load is None else robot.load
+    return np.asarray(W[:, :, columns] @ chi[columns])
 
 
 def _supports(model: Any) -> list[tuple[int, int]]:
@@ -126,11 +139,12 @@ def inverse_dynamics(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) 
             tau[:, row] += chi[index] * values
         robot.carry(tau.T)
         return tau
-    return tau + ddq @ rotor_inertia(robot, chi) + friction(robot, chi, dq)
+    return tau + ddq @ rotor_inertia(robot, chi) + friction(robot, chi, dq, tau)
 
 
 def _by_regressor(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) -> Array:
     """Torques of parameters that no body has: RNEA needs a mass to have a centre of mass."""
+    robot = dataclasses.replace(robot, load=np.asarray(chi))
     pieces = [
         regressor(robot, q[k : k + PIECE], dq[k : k + PIECE], ddq[k : k + PIECE]) @ chi
         for k in range(0, len(q), PIECE)
@@ -138,7 +152,7 @@ def _by_regressor(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) -> 
     return np.concatenate(pieces, axis=1).T if pieces else np.empty_like(q)
 
 
-def friction(robot: Robot, chi: Array, dq: Array) -> Array:
+def friction(robot: Robot, chi: Array, dq: Array, load: Array | None = None) -> Array:
     """
     Friction torques, couplings' motors included.
 
@@ -147,6 +161,7 @@ def friction(robot: Robot, chi: Array, dq: Array) -> Array:
     robot : the robot
     chi : (p,) standard parameters
     dq : (N, n) or (n,)
+    load : of the shape of dq, torques that the links take [N·m or N]; None: none
 
     Returns
     -------
@@ -154,11 +169,12 @@ def friction(robot: Robot, chi: Array, dq: Array) -> Array:
 
     """
     speed = np.atleast_2d(np.asarray(dq, dtype=float))
+    loads = None if load is None else np.atleast_2d(load)
     tau = np.zeros_like(speed)
     for j, start in enumerate(robot.starts):
         column = start + 10 + int(robot.rotor_inertia)
         for term in robot.friction[j]:
-            for values in term.columns(speed[:, j]):
+            for values in term.columns(speed[:, j], None if loads is None else loads[:, j]):
                 tau[:, j] += chi[column] * values
                 column += 1
     column = robot.p - 3 * len(robot.couplings)
@@ -237,6 +253,13 @@ def forward_dynamics(robot: Robot, chi: Array, q: Array, dq: Array, tau: Array) 
     (n,) [rad/s² or m/s²]
 
     """
-    zero = np.zeros((1, robot.n))
-    bias = inverse_dynamics(robot, chi, np.atleast_2d(q), np.atleast_2d(dq), zero)[0]
-    return np.asarray(np.linalg.solve(mass_matrix(robot, chi, q), np.asarray(tau) - bias))
+    at = np.atleast_2d(q), np.atleast_2d(dq)
+    M, ddq = mass_matrix(robot, chi, q), np.zeros(robot.n)
+    # Friction that grows with the load depends on the acceleration in turn.
+    for _ in range(LOADED if robot.loaded else 1):
+        rest = np.asarray(tau) - inverse_dynamics(robot, chi, *at, ddq[None])[0]
+        step = np.linalg.solve(M, rest)
+        ddq = ddq + step
+        if np.linalg.norm(step) <= 1e-12 * np.linalg.norm(ddq):
+            break
+    return np.asarray(ddq)

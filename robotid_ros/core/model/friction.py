@@ -30,6 +30,7 @@ class TermKind:
     constants : shape constants and their defaults [s/rad, rad/s for velocities]
     columns : function of dq (N,) and the constants, one (N,) column a parameter
     positive : per parameter, whether physics wants it at least zero
+    loaded : whether the columns grow with the torque |τ| that the joint transmits to the links
 
     """
 
@@ -38,6 +39,7 @@ class TermKind:
     columns: Columns
     constants: Mapping[str, float] = dataclasses.field(default_factory=dict)
     positive: tuple[bool, ...] = ()
+    loaded: bool = False
 
 
 def _viscous(dq: Array, _: Mapping[str, float]) -> tuple[Array, ...]:
@@ -99,6 +101,8 @@ TERMS: Mapping[str, TermKind] = {
     'smooth_coulomb': TermKind(
         ('Fc',), (FORCE,), _smooth_coulomb, {'tanh_steepness': 100.0}, (True,)
     ),
+    # Friction of gears grows with the load: Fl |τ| sign(dq) (Hamon, Gautier and Garrec 2010).
+    'load_coulomb': TermKind(('Fl',), ('1',), _coulomb, positive=(True,), loaded=True),
     'makkar': TermKind(
         ('Fstr', 'Fc'),
         (FORCE, FORCE),
@@ -121,20 +125,25 @@ class FrictionTerm:
         """The registry's entry."""
         return TERMS[self.name]
 
-    def columns(self, dq: Array) -> tuple[Array, ...]:
+    def columns(self, dq: Array, load: Array | None = None) -> tuple[Array, ...]:
         """
         Columns of the observation matrix.
 
         Parameters
         ----------
         dq : (N,) velocity of the joint [rad/s or m/s]
+        load : (N,) torque that the joint transmits to the links [N·m or N]; None: none
 
         Returns
         -------
         one (N,) column for each of the term's parameters
 
         """
-        return self.kind.columns(dq, self.constants)
+        values = self.kind.columns(dq, self.constants)
+        if not self.kind.loaded:
+            return values
+        size = 0.0 if load is None else np.abs(load)
+        return tuple(size * value for value in values)
 
 
 def make_terms(names: tuple[str, ...], constants: Mapping[str, float]) -> tuple[FrictionTerm, ...]:

@@ -75,6 +75,8 @@ class Robot:
     rotor_inertia : whether every joint has an Ia
     warnings : what was changed in the description and why, in words
     elastic : the same robot with springs in its joints, or None where all are rigid
+    load : (p,) standard parameters whose links load the joints, for friction that grows with the
+        load; None: the prior's
 
     """
 
@@ -93,6 +95,12 @@ class Robot:
     rotor_inertia: bool = True
     warnings: tuple[str, ...] = ()
     elastic: ElasticRobot | None = None
+    load: Array | None = None
+
+    @property
+    def loaded(self) -> bool:
+        """Whether friction of a joint grows with its load."""
+        return any(term.kind.loaded for terms in self.friction for term in terms)
 
     @property
     def links(self) -> tuple[str, ...]:

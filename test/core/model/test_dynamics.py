@@ -1,5 +1,7 @@
 """The identification model against RNEA, the direct model against the inverse one."""
 
+import dataclasses
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
@@ -26,6 +28,7 @@ VARIANTS = [
     {'couplings': COUPLED, 'rotor_inertia': False},
     {'friction': {'default': ('viscous', 'stiction'), 'arm': ('makkar', 'offset')}},
     {'gravity': (0.0, 6.0, -3.0), 'friction': {'default': ()}},
+    {'friction': {'default': ('viscous', 'coulomb', 'load_coulomb'), 'slide': ('load_coulomb',)}},
 ]
 
 
@@ -38,7 +41,7 @@ def test_regressor_times_parameters_is_inverse_dynamics(variant, seed):
     q, dq, ddq = rng.normal(size=(3, 7, robot.n))
     chi = rng.normal(size=robot.p)
     tau = inverse_dynamics(robot, chi, q, dq, ddq)
-    W = regressor(robot, q, dq, ddq)
+    W = regressor(dataclasses.replace(robot, load=chi), q, dq, ddq)
     assert W.shape == (robot.n, 7, robot.p)
     scale = np.abs(W).max() * np.abs(chi).max() * robot.p
     np.testing.assert_allclose((W @ chi).T, tau, atol=1e-9 * scale)
@@ -113,7 +116,7 @@ def test_friction_opposes_motion_and_is_odd_where_symmetric(name):
     robot = arm(friction={'default': (name,)})
     term = robot.friction[0][0]
     dq = np.array([-1.5, -0.2, 0.2, 1.5])
-    columns = np.array(term.columns(dq))
+    columns = np.array(term.columns(dq, np.array([2.0, -1.0, -1.0, 2.0])))
     assert columns.shape == (len(term.kind.symbols), 4)
     assert len(term.kind.units) == len(term.kind.positive) == len(term.kind.symbols)
     for column, positive in zip(columns, term.kind.positive, strict=True):
@@ -121,3 +124,17 @@ def test_friction_opposes_motion_and_is_odd_where_symmetric(name):
             assert np.all(column * dq >= 0.0)
     if name not in ('offset', 'asymmetric_coulomb', 'asymmetric_viscous'):
         np.testing.assert_allclose(columns, -columns[:, ::-1])
+
+
+def test_load_dependent_friction_is_a_share_of_what_the_links_take():
+    plain = arm(friction={'default': ()}, rotor_inertia=False)
+    robot = arm(friction={'default': ('load_coulomb',)}, rotor_inertia=False)
+    rng = np.random.default_rng(3)
+    q, dq, ddq = rng.normal(size=(3, 9, robot.n))
+    chi = np.array(robot.prior)
+    chi[[robot.column(f'Fl{j}') for j in range(1, robot.n + 1)]] = share = [0.1, 0.2, 0.05, 0.0]
+    links = inverse_dynamics(plain, plain.prior, q, dq, ddq)
+    tau = inverse_dynamics(robot, chi, q, dq, ddq)
+    np.testing.assert_allclose(tau, links + share * np.abs(links) * np.sign(dq), atol=1e-12)
+    found = [forward_dynamics(robot, chi, *state) for state in zip(q, dq, tau, strict=True)]
+    np.testing.assert_allclose(found, ddq, atol=1e-8)
