@@ -11,9 +11,8 @@ from .text import HelpFormatter, number, Progress, table
 
 if TYPE_CHECKING:
     from ..core.estimation.settings import IdentificationSettings
-    from ..core.signals.recording import Recording
     from ..files.results import Results
-    from ..files.sessions import Session
+    from ..files.sessions import Session, Taken
 
 # Steps of the progress bar: reading, those that `identify` tells, writing.
 STEPS = 7
@@ -65,10 +64,10 @@ def run(args: argparse.Namespace) -> int:
         from ..files.sessions import open_session, split
 
         part, validation = chosen_part(args), make_part(args.validation_part)
-        session = open_session(args.bag, args.config)
+        session = open_session(args.bag, args.config, watch=progress.share)
         fitted, other = split(session.recording, part, validation)
         if args.validation:
-            other = _other(args, session)
+            other = _other(args, session, progress)
         from ..core.estimation import identify
 
         settings = _settings(session, args.method)
@@ -94,10 +93,10 @@ def _settings(session: 'Session', method: str | None) -> 'IdentificationSettings
     return dataclasses.replace(settings, method=method)
 
 
-def _other(args: argparse.Namespace, session: 'Session') -> 'Recording':
-    from ..files.bags import read_recording
+def _other(args: argparse.Namespace, session: 'Session', progress: Progress) -> 'Taken':
+    from ..files.bags import open_recording
 
-    recording = read_recording(args.validation, session.robot.channels)
+    recording = open_recording(args.validation, session.robot.channels, watch=progress.share)
     part = make_part(args.validation_part)
     return recording if part is None else part.of(recording)
 

@@ -111,15 +111,21 @@ class Progress:
     """
 
     def __init__(self, steps: int, stream: TextIO | None = None):
-        self.steps, self.done = steps, 0
+        self.steps, self.done, self.label = steps, 0, ''
         self.stream = stream or sys.stderr
         self.shown = self.stream.isatty()
         self.began = time.monotonic()
 
     def step(self, label: str) -> None:
         """Begin the next step."""
+        self.label = label
         self.show(self.done / self.steps, label)
         self.done = min(self.done + 1, self.steps)
+
+    def share(self, part: float) -> None:
+        """Show how much of the present step is done."""
+        done = max(0, self.done - 1) + min(max(part, 0.0), 1.0)
+        self.show(done / self.steps, f'{self.label}, {100 * part:.0f} %')
 
     def show(self, fraction: float, label: str) -> None:
         """Draw the bar at a fraction of the whole."""

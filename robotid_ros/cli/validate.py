@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     with Progress(2) as progress:
         progress.step('reading')
         urdf = identified.read_text() if identified.exists() else None
-        session = open_session(args.bag, args.config, urdf)
+        session = open_session(args.bag, args.config, urdf, progress.share)
         part = chosen_part(args)
         chosen, other = split(session.recording, part)
         if part is None and other is not None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.estimation.results import Identification, TOLERANCES, Validation
+from ..core.estimation.agreement import Validation
+from ..core.estimation.results import Identification, TOLERANCES
 from ..core.model import Robot
 from ..core.replay.history import History
-from ..core.signals.recording import Recording
 from .atomic import write_text
 from .results import (
     Comparison,
@@ -24,6 +24,7 @@ from .results import (
     URDF,
     write_results,
 )
+from .sessions import Taken
 from .urdf import identified_urdf
 
 PACKAGES = ('robotid_ros', 'numpy', 'scipy', 'pin', 'rosbags', 'mcap')
@@ -31,7 +32,7 @@ PACKAGES = ('robotid_ros', 'numpy', 'scipy', 'pin', 'rosbags', 'mcap')
 
 def save(
     identification: Identification,
-    recording: Recording,
+    recording: Taken,
     folder: str | Path,
     settings: Mapping[str, Any] | None = None,
     truth: np.ndarray | None = None,
@@ -68,7 +69,7 @@ def save(
 
 def collect(
     identification: Identification,
-    recording: Recording,
+    recording: Taken,
     settings: Mapping[str, Any] | None = None,
     truth: np.ndarray | None = None,
 ) -> Results:
@@ -235,16 +236,15 @@ def _definite(found: Identification) -> dict[str, Any]:
     return {'tolerances': list(TOLERANCES), **counts}
 
 
-def _data(recording: Recording, found: Identification) -> dict[str, Any]:
-    time = recording.time
-    rate = 1.0 / float(np.median(np.diff(time))) if time.size > 1 else 0.0
+def _data(recording: Taken, found: Identification) -> dict[str, Any]:
+    first, last = recording.span
     return {
         'source': recording.source,
         'origin': recording.origin,  # [ns]
-        'from': float(time[0]) if time.size else 0.0,
-        'to': float(time[-1]) if time.size else 0.0,
-        'rate': rate,
-        'messages': int(time.size),
+        'from': first,
+        'to': last,
+        'rate': recording.rate,
+        'messages': recording.size,
         'rows': [int(rows) for rows in found.estimate.rows],
         'relative_residual': float(found.estimate.total_residual),
         'consistent_residual': float(found.standard.residual),

@@ -8,12 +8,16 @@ from typing import Any
 from ..core.model import build_robot, Robot
 from ..core.signals.recording import Recording
 from ..exceptions import ConfigurationError, RecordingError
-from .bags import read_recording
+from .bags import open_recording, Tape
+from .bags.tape import Watch
 from .configuration import Configuration, from_mapping, load, read_mapping, read_urdf
 
 EXCITING, VALIDATING = 'exciting', 'validating'
 # A part shorter than this says nothing about a robot [s].
 SHORTEST = 0.5
+
+
+Taken = Recording | Tape
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,7 @@ class Session:
 
     configuration: Configuration
     robot: Robot
-    recording: Recording
+    recording: Taken
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -34,7 +38,7 @@ class Part:
     stop: float
     fraction: bool = False
 
-    def of(self, recording: Recording) -> Recording:
+    def of(self, recording: Taken) -> Taken:
         """
         Cut this part out of a recording.
 
@@ -43,14 +47,16 @@ class Part:
         RecordingError : next to nothing is left
 
         """
-        first, last = float(recording.time.min()), float(recording.time.max())
+        first, last = recording.span
         scale = last - first if self.fraction else 1.0
         start, stop = first + scale * self.start, first + scale * self.stop
         # The last sample belongs to a part that ends where the recording ends.
         return _long_enough(recording.between(start, inf if stop >= last else stop))
 
 
-def open_session(bag: str, config: str | None = None, urdf: str | None = None) -> Session:
+def open_session(
+    bag: str, config: str | None = None, urdf: str | None = None, watch: Watch | None = None
+) -> Session:
     """
     Read a recording and build its robot.
 
@@ -60,23 +66,24 @@ def open_session(bag: str, config: str | None = None, urdf: str | None = None) -
     config : configuration file; None: the configuration that the recording carries
     urdf : robot description to use when neither a given configuration names one nor the recording
         carries one
+    watch : told the share that is read, of a long recording
 
     Raises
     ------
     RobotIdError : something is missing or does not fit
 
     """
-    recording = read_recording(bag)
+    recording = open_recording(bag, watch=watch)
     settings, configuration = _configuration(recording, config)
     robot = build_robot(_description(configuration, recording, config, urdf), configuration.robot)
     if not set(robot.channels) <= set(recording.joints):
-        recording = read_recording(bag, robot.channels)
+        recording = open_recording(bag, robot.channels, watch=watch)
     return Session(configuration, robot, recording, settings)
 
 
 def split(
-    recording: Recording, part: Part | None = None, validation: Part | None = None
-) -> tuple[Recording, Recording | None]:
+    recording: Taken, part: Part | None = None, validation: Part | None = None
+) -> tuple[Taken, Taken | None]:
     """
     Split a recording into what to identify on and what to validate on.
 
@@ -100,9 +107,7 @@ def split(
     return chosen, _long_enough(recording.phase(VALIDATING)) if VALIDATING in names else None
 
 
-def _configuration(
-    recording: Recording, config: str | None
-) -> tuple[dict[str, Any], Configuration]:
+def _configuration(recording: Taken, config: str | None) -> tuple[dict[str, Any], Configuration]:
     if config is not None:
         return read_mapping(config), load(config)
     settings = dict(recording.configuration or {})
@@ -120,7 +125,7 @@ def _configuration(
 
 
 def _description(
-    configuration: Configuration, recording: Recording, config: str | None, urdf: str | None
+    configuration: Configuration, recording: Taken, config: str | None, urdf: str | None
 ) -> str:
     named = read_urdf(configuration)
     ranked = (named, recording.urdf) if config is not None else (recording.urdf, named)
@@ -133,14 +138,16 @@ def _description(
     )
 
 
-def _rest(recording: Recording, chosen: Recording) -> Recording | None:
-    before = recording.between(-inf, float(chosen.time.min()))
-    after = recording.between(float(chosen.time.max()) + 1e-9, inf)
-    longest = max(before, after, key=lambda piece: piece.duration)
-    return longest if longest.duration >= SHORTEST else None
+def _rest(recording: Taken, chosen: Taken) -> Taken | None:
+    (first, last), (start, stop) = recording.span, chosen.span
+    if max(start - first, last - stop) < SHORTEST:
+        return None
+    if start - first > last - stop:
+        return recording.between(-inf, start)
+    return recording.between(stop + 1e-9, inf)
 
 
-def _long_enough(recording: Recording) -> Recording:
+def _long_enough(recording: Taken) -> Taken:
     if recording.duration < SHORTEST:
         raise RecordingError(
             f"the part of '{recording.source}' to work on lasts {recording.duration:.3f} s: "

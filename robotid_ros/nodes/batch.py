@@ -11,13 +11,14 @@ from ..core.model import build_robot, mass_matrix
 from ..core.model.robot import Robot
 from ..core.signals.recording import Recording
 from ..exceptions import RecordingError
-from ..files.bags import read_recording
+from ..files.bags import open_recording
 from ..files.configuration import Configuration, read_urdf
 from ..files.outcome import save
 from ..files.results import Results
+from ..files.sessions import EXCITING, split, Taken
 from ..files.urdf import identified_urdf
 
-EXCITING, VALIDATING, FAILED = 'exciting', 'validating', 'failed'
+FAILED = 'failed'
 # Configurations at which the mass matrix is evaluated; its diagonal varies slowly.
 POSES = 500
 
@@ -74,13 +75,13 @@ def identify_bag(
 
     """
     report(f"reading '{bag}'")
-    recording = read_recording(bag)
+    recording = open_recording(bag, watch=_tenths(report))
     urdf = recording.urdf or read_urdf(configuration) or description
     if not urdf:
         raise RecordingError(f"'{bag}' holds no robot description: set robot.urdf")
     robot = build_robot(urdf, configuration.robot)
     if not set(robot.channels) <= set(recording.joints):
-        recording = read_recording(bag, robot.channels)
+        recording = open_recording(bag, robot.channels, watch=_tenths(report))
     exciting, validating = _phases(recording, failed_too)
     report(f'identifying {robot.name}')
     settings = configuration.identification
@@ -94,27 +95,37 @@ def identify_bag(
         recorded=urdf,
         urdf=identified_urdf(found.robot, found.standard.value),
         exact=np.array([results.shortest.get(p.name, 0.0) for p in robot.parameters]),
-        inertia=_inertia(robot, found, exciting.select(robot.joints)),
+        inertia=_inertia(robot, found, exciting),
         gains=recording.controller.gains if recording.controller else {},
         origin=recording.origin,
     )
 
 
-def _phases(recording: Recording, failed_too: bool) -> tuple[Recording, Recording | None]:
+def _tenths(report: Callable[[str], None]) -> Callable[[float], None]:
+    """Report every tenth of a long reading."""
+    told = 0
+
+    def watch(share: float) -> None:
+        nonlocal told
+        if (tenth := int(10.0 * share)) != told:
+            told = tenth
+            report(f'reading, {10 * tenth} %')
+
+    return watch
+
+
+def _phases(recording: Taken, failed_too: bool) -> tuple[Taken, Taken | None]:
     """Excitation and validation; without phases the whole recording is the excitation."""
     names = [phase.name for phase in recording.phases]
     if FAILED in names and not failed_too:
         raise RecordingError(
             f"the session in '{recording.source}' failed: call ~/identify to use what there is"
         )
-    if EXCITING not in names:
-        if names:
-            raise RecordingError(
-                f"'{recording.source}' ends before the excitation: record a whole session"
-            )
-        return recording, None
-    validating = recording.phase(VALIDATING) if VALIDATING in names else None
-    return recording.phase(EXCITING), validating
+    if names and EXCITING not in names:
+        raise RecordingError(
+            f"'{recording.source}' ends before the excitation: record a whole session"
+        )
+    return split(recording)
 
 
 def _folder(bag: str, output_dir: str) -> Path:
@@ -123,11 +134,12 @@ def _folder(bag: str, output_dir: str) -> Path:
     return Path(output_dir) / name if output_dir else path.with_name(name)
 
 
-def _inertia(robot: Robot, found: Identification, recording: Recording) -> np.ndarray:
-    """Largest M_jj of the rigid robot, motors included, on the motion."""
+def _inertia(robot: Robot, found: Identification, recording: Taken) -> np.ndarray:
+    """Largest M_jj of the rigid robot, motors included, on the motion or the first piece of it."""
+    piece = recording if isinstance(recording, Recording) else next(iter(recording))
     names = [parameter.name for parameter in found.robot.parameters]
     values = dict(zip(names, found.standard.value, strict=True))
     standard = np.array([values[parameter.name] for parameter in robot.parameters])
-    step = max(1, len(recording.time) // POSES)
-    poses = recording.position[::step]
+    position = piece.select(robot.joints).position
+    poses = position[:: max(1, len(position) // POSES)]
     return np.max([np.diag(mass_matrix(robot, standard, q)) for q in poses], axis=0)

@@ -54,7 +54,7 @@ def convergence_message(results: Results, stamp: Time) -> DiagnosticArray:
 
 
 def summary_message(results: Results, stamp: Time) -> DiagnosticArray:
-    """One status per joint: relative residual and RMS, of validation and of identification."""
+    """One status per joint: relative residual, R² and RMS, of validation and of identification."""
     fitted = {row.joint: row for row in results.identification}
     rows = results.validation or results.identification
     title = 'on the validation trajectory' if results.validation else 'on the identified motion'
@@ -109,10 +109,12 @@ def _summary(row: Residual, fitted: Residual, title: str) -> DiagnosticStatus:
         {
             'relative_residual': row.relative,
             'moving_relative_residual': row.moving,
+            'r2': row.r2,
             'rms': row.rms,
             'torque': row.torque,
             'unit': row.unit,
             'fit_relative_residual': fitted.relative,
+            'fit_r2': fitted.r2,
             'fit_rms': fitted.rms,
         },
         level=DiagnosticStatus.OK if finite else DiagnosticStatus.ERROR,

@@ -1,6 +1,7 @@
 """Recordings made to measure for the tests."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,7 @@ def controller_state(
     return bytes(store.serialize_cdr(store.types[name](**kinds), name))
 
 
+@lru_cache
 def control_store() -> Any:
     """Typestore that knows control_msgs from the installed package."""
     from rosbags.typesys import get_types_from_msg

@@ -1,10 +1,11 @@
 """From samples to parameters: the observation system, estimators, what follows from them."""
 
+from .agreement import Validation
 from .base import base_parameters
 from .estimators import fit
 from .identify import identify
 from .payload import DriveGains, identify_drive_gains, identify_payload, Payload
-from .results import BaseParameters, Essential, Estimate, Identification, Standard, Validation
+from .results import BaseParameters, Essential, Estimate, Identification, Standard
 from .settings import IdentificationSettings
 from .validation import validate
 

@@ -1,5 +1,6 @@
 """The delay between the recorded positions and efforts, and the recording without it."""
 
+from collections.abc import Iterable, Iterator
 import dataclasses
 
 import numpy as np
@@ -119,6 +120,11 @@ def hold_delay(recording: Recording) -> float | None:
 def is_clear(delay: float, sigma: float, rate: float) -> bool:
     """Tell whether a delay is worth removing: known well, not tiny, and no fault."""
     return abs(delay) > max(CLEAR * sigma, NOTABLE / rate) and abs(delay) < LONGEST
+
+
+def each_without_delay(pieces: Iterable[Recording], delay: float) -> Iterator[Recording]:
+    """Yield the pieces of a recording with their efforts `delay` seconds earlier."""
+    return (without_delay(piece, delay) for piece in pieces)
 
 
 def without_delay(recording: Recording, delay: float) -> Recording:

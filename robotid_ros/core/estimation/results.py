@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ..model.parameters import Array, frozen
 from ..model.robot import Robot
 from ..replay.history import History
+from .agreement import Validation
 
 # Of the Cholesky factorisation of a link's inertia at its centre of mass (STD table III) [kg·m²].
 TOLERANCES = (0.0, -0.01, -0.02, -0.04)
@@ -163,65 +164,6 @@ class Standard:
 
 
 @dataclasses.dataclass(frozen=True)
-class Validation:
-    """
-    Measured and predicted efforts on one motion.
-
-    Attributes
-    ----------
-    joints : names
-    time : (N,) [s]
-    measured, predicted : (N, n) [N·m or N], filtered and decimated alike
-    valid : (N, n) rows where the joint moves
-
-    """
-
-    joints: tuple[str, ...]
-    time: Array
-    measured: Array
-    predicted: Array
-    valid: npt.NDArray[np.bool_]
-
-    def __post_init__(self) -> None:
-        _freeze(self, 'time', 'measured', 'predicted')
-
-    @property
-    def relative_residual(self) -> Array:
-        """‖measured − predicted‖/‖measured‖ per joint, all rows, (n,)."""
-        return _ratio(self.measured - self.predicted, self.measured, np.ones_like(self.valid))
-
-    @property
-    def moving_residual(self) -> Array:
-        """The same on the rows where the joint moves, (n,)."""
-        return _ratio(self.measured - self.predicted, self.measured, self.valid)
-
-    @property
-    def rms(self) -> Array:
-        """Root mean square of the residual per joint, (n,) [N·m or N]."""
-        return np.asarray(np.sqrt(np.mean((self.measured - self.predicted) ** 2, axis=0)))
-
-    @property
-    def r2(self) -> Array:
-        """Coefficient of determination per joint, (n,)."""
-        spread = self.measured - self.measured.mean(axis=0)
-        error = np.sum((self.measured - self.predicted) ** 2, axis=0)
-        with np.errstate(divide='ignore', invalid='ignore'):
-            return np.asarray(1.0 - error / np.sum(spread**2, axis=0))
-
-    def total(self, moving: bool = False) -> float:
-        """Return the relative residual of all joints together."""
-        rows = self.valid if moving else np.ones_like(self.valid)
-        error = np.linalg.norm((self.measured - self.predicted)[rows])
-        return float(error / max(float(np.linalg.norm(self.measured[rows])), 1e-300))
-
-
-def _ratio(error: Array, signal: Array, rows: npt.NDArray[np.bool_]) -> Array:
-    top = np.sqrt(np.sum(np.where(rows, error, 0.0) ** 2, axis=0))
-    bottom = np.sqrt(np.sum(np.where(rows, signal, 0.0) ** 2, axis=0))
-    return np.asarray(top / np.maximum(bottom, 1e-300))
-
-
-@dataclasses.dataclass(frozen=True)
 class Identification:
     """
     All that one identification found out.
@@ -234,7 +176,7 @@ class Identification:
     estimate : of the base parameters
     essential : of the essential ones, or None
     standard : standard parameters with their consistency
-    fitted : efforts on the identification motion
+    fitted : efforts on the identification motion, on some of it where it is long
     validation : efforts on another motion, or None
     warnings : in words a user can act on
     history : course of an iterative method, or None

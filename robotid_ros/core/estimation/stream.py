@@ -19,12 +19,12 @@ from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
 from .delay import aligned, without_delay
 from .results import BaseParameters
+from .spread import Spread
 from .system import observe, System
 
 # Batches of one piece, and half the batches that are kept at the most.
 BATCHES, MOST = 32, 64
-# Samples of a piece of a recording that is in memory as a whole, and from how many it is cut.
-PIECE, LONG = 60_000, 600_000
+PIECE = 60_000  # samples of a piece of a recording that is in memory as a whole
 NOTES = 20
 
 
@@ -36,7 +36,8 @@ class Gathered:
     Attributes
     ----------
     system : triangular factors of all pieces
-    samples, first : of the first piece that moves, and its rows
+    samples : of the first piece that moves
+    shown : rows of some pieces, in memory, spread over the recording
     delay : of the efforts behind the positions, removed [s]
     notes : in words
 
@@ -44,7 +45,7 @@ class Gathered:
 
     system: System
     samples: Samples
-    first: System
+    shown: tuple[System, ...]
     delay: float
     notes: tuple[str, ...]
 
@@ -66,6 +67,7 @@ def gather(
     if isinstance(robot, ElasticRobot):
         raise RecordingError('springs need a recording as a whole: identify a part of it')
     factors, notes, delay = Factors(robot.n, base.rank), dict[str, None](), 0.0
+    shown = Spread[System]()
     start: tuple[Samples, System] | None = None
     tail: Recording | None = None
     for piece in pieces:
@@ -87,10 +89,13 @@ def gather(
         )
         notes.update(dict.fromkeys(samples.notes))
         factors.add(system)
+        if shown.due():
+            shown.add(system, system.valid.shape[1])
         tail = _end(recording, settings)
     if start is None:
         raise StandstillError('no joint moves in any piece of the recording: record a motion')
-    return Gathered(factors.system(start[1]), *start, delay, tuple(notes)[:NOTES])
+    total = factors.system(start[1])
+    return Gathered(total, start[0], tuple(shown.kept), delay, tuple(notes)[:NOTES])
 
 
 def _end(recording: Recording, settings: SignalSettings) -> Recording:

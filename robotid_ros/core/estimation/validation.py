@@ -1,8 +1,12 @@
 """Measured against predicted efforts, filtered alike."""
 
+from collections.abc import Iterable
+import dataclasses
+
 import numpy as np
 import numpy.typing as npt
 
+from ...exceptions import StandstillError
 from ..model.dynamics import inverse_dynamics
 from ..model.elastic import ElasticRobot, spring_torque
 from ..model.parameters import Array
@@ -10,20 +14,24 @@ from ..model.robot import Robot
 from ..signals.prepare import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples
-from .results import Validation
+from .agreement import Validation
 from .settings import IdentificationSettings
+from .spread import Spread
 from .system import decimated, System
 
 
 def validate(
-    recording: Recording, robot: Robot, chi: Array, settings: IdentificationSettings
+    recording: Recording | Iterable[Recording],
+    robot: Robot,
+    chi: Array,
+    settings: IdentificationSettings,
 ) -> Validation:
     """
     Predict the torques of a recording with given standard parameters.
 
     Parameters
     ----------
-    recording : not the one that was identified with
+    recording : not the one that was identified with; of one that comes in pieces, some are used
     robot : the model
     chi : (p,) standard parameters
     settings : how signals are prepared
@@ -33,7 +41,24 @@ def validate(
     RecordingError : the recording cannot be used
 
     """
-    return predicted(prepare(recording, robot, settings.signals), robot, chi)
+    if isinstance(recording, Recording):
+        return predicted(prepare(recording, robot, settings.signals), robot, chi)
+    parts, signals = Spread[Validation](), settings.signals
+    for piece in recording:
+        if not parts.due():
+            continue
+        try:
+            samples = prepare(piece, robot, signals)
+        except StandstillError:
+            continue
+        signals = dataclasses.replace(
+            signals, cutoff=samples.cutoff, decimation=samples.decimation
+        )
+        part = predicted(samples, robot, chi)
+        parts.add(part, len(part.time))
+    if not parts.kept:
+        raise StandstillError('no joint moves in what is to validate on: choose another part')
+    return Validation.joined(parts.kept)
 
 
 def predicted(samples: Samples, robot: Robot, chi: Array) -> Validation:

@@ -18,7 +18,7 @@ QUIET, SMOOTHER = 0.01, 0.7
 
 
 def one_clock(
-    stamp: Array, received: Array, position: Array
+    stamp: Array, received: Array, position: Array, before: float = 0.0
 ) -> tuple[Array, npt.NDArray[np.bool_], npt.NDArray[np.float64], list[str]]:
     """
     Join the parts of a recording whose clock was set, by the times of reception.
@@ -27,6 +27,7 @@ def one_clock(
     ----------
     stamp, received : (N,) [s]
     position : (N, n); where it jumps with the clock, the robot was put somewhere else
+    before : how much of the recording went before, for what is told [s]
 
     Returns
     -------
@@ -46,20 +47,21 @@ def one_clock(
         return stamp, np.ones(stamp.size, dtype=bool), np.zeros(0), []
     time, jumps, notes = stamp.copy(), [], []
     shift = 0.0
-    for before, after in itertools.pairwise(long):
-        tail, head = slice(before.stop - 50, before.stop), slice(after.start, after.start + 50)
+    for early, late in itertools.pairwise(long):
+        tail, head = slice(early.stop - 50, early.stop), slice(late.start, late.start + 50)
         jump = np.median(stamp[head] - received[head]) - np.median(stamp[tail] - received[tail])
         if abs(jump) > BACK:
             shift -= jump
-            if _moved(position, before.stop - 1, after.start):
+            if _moved(position, early.stop - 1, late.start):
                 shift += APART
             jumps.append(float(jump))
+            since = before + time[early.stop - 1] - time[long[0].start]
             notes.append(
                 f'the clock of the stamps jumped by {jump:+.6g} s after '
-                f'{time[before.stop - 1] - time[long[0].start]:.2f} s: taken back by the times of '
+                f'{since:.2f} s: taken back by the times of '
                 'reception'
             )
-        time[after] += shift
+        time[late] += shift
     if not kept.all():
         notes.append(f'{int((~kept).sum())} samples with stamps far off were left out')
     return time, kept, np.array(jumps), notes

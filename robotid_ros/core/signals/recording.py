@@ -14,6 +14,9 @@ from ..model.parameters import Array, frozen
 if TYPE_CHECKING:
     from ..excitation.trajectories import Trajectory
 
+# Samples beyond which a recording is taken in pieces.
+LONG = 600_000
+
 
 @dataclasses.dataclass(frozen=True)
 class Phase:
@@ -114,6 +117,21 @@ class Recording:
                     f'{self.source or "the recording"} has {name} of shape {value.shape}, '
                     f'not {shape}: record every joint at every stamp'
                 )
+
+    @property
+    def size(self) -> int:
+        """Number of samples."""
+        return int(self.time.size)
+
+    @property
+    def rate(self) -> float:
+        """Usual number of samples per second [Hz]."""
+        return 1.0 / float(np.median(np.diff(self.time))) if self.size > 1 else 0.0
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """Earliest and latest time [s]."""
+        return float(self.time.min()), float(self.time.max())
 
     @property
     def duration(self) -> float:

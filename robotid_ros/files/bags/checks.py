@@ -1,38 +1,99 @@
 """What an identification would say of joint states, without knowing the robot."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from ...core.signals.faults import clipped
 from ...core.signals.recording import Recording
 from ...core.signals.repair import uniform
 from ...core.signals.samples import SignalSettings
-from ...exceptions import RobotIdError
+from ...exceptions import RecordingError, RobotIdError
 from .joint_states import choose, JointStates
-from .reading import steady
+from .steady import steady
 
+Mask = npt.NDArray[np.bool_]
 STILL = 1e-3
 # Share of the power that a joint may seem to give off: friction takes, springs and weights return.
 GIVEN = 0.1
 
 
+def as_recording(states: JointStates, origin: int, source: str) -> Recording:
+    """Return joint states alone as a recording, its time from `origin` [ns]."""
+    velocity = states.velocity if np.isfinite(states.velocity).any() else None
+    return Recording(
+        joints=states.joints,
+        time=(states.stamp - origin) * 1e-9,
+        position=states.position,
+        velocity=velocity,
+        effort=states.effort,
+        source=source,
+        origin=int(origin),
+        notes=states.notes,
+    )
+
+
+def alive(
+    joints: Sequence[str], known: Mapping[str, Mask], source: str, optional: bool
+) -> list[str]:
+    """
+    Return the joints that an identification can use.
+
+    Parameters
+    ----------
+    joints : names
+    known : whether there is any 'effort' and any 'position' of each
+    source : for messages
+    optional : leave out the others; they are refused where they were asked for
+
+    Raises
+    ------
+    RecordingError : some that were asked for, or all, cannot be used
+
+    """
+    kept = list(joints)
+    for name, remedy in (
+        ('effort', "give the robot's state broadcaster the effort interfaces"),
+        ('position', 'an identification needs measured positions'),
+    ):
+        if not known[name].any():
+            raise RecordingError(f"'{source}' has no {name} of any joint: {remedy}")
+        dead = [joint for joint, has in zip(joints, known[name], strict=True) if not has]
+        if dead and not optional:
+            raise RecordingError(
+                f"'{source}' has no {name} of {', '.join(dead)}: {remedy}, or leave them out of "
+                'robot.joints'
+            )
+        kept = [joint for joint in kept if joint not in dead]
+    if not kept:
+        raise RecordingError(f"'{source}' has no joint with both position and effort: {remedy}")
+    return kept
+
+
+def known(states: JointStates) -> dict[str, Mask]:
+    """Tell whether there is any effort and any position of each joint."""
+    return {
+        name: np.isfinite(getattr(states, name)).any(axis=0) for name in ('effort', 'position')
+    }
+
+
 def measured(tables: Sequence[JointStates]) -> JointStates:
     """Bring all joints that have positions and efforts together, on one clock."""
     fullest = max(tables, key=lambda t: (t.has_effort, len(t.stamp)))
-    alive = [
+    whole = [
         joint
         for table in tables
         if 4 * len(table.stamp) >= len(fullest.stamp)
-        for joint, known in zip(
+        for joint, both in zip(
             table.joints,
             (np.isfinite(table.position) & np.isfinite(table.effort)).any(axis=0),
             strict=True,
         )
-        if known
+        if both
     ]
     try:
-        states = choose(tables, tuple(dict.fromkeys(alive))) if alive else fullest
+        states = choose(tables, tuple(dict.fromkeys(whole))) if whole else fullest
     except RobotIdError:
         states = fullest
     return steady(states)[0]
@@ -47,13 +108,7 @@ def check(states: JointStates) -> tuple[list[str], str]:
     Remarks, and why no identification is possible ('' when one is)
 
     """
-    recording = Recording(
-        joints=states.joints,
-        time=(states.stamp - states.stamp[0]) * 1e-9,
-        position=states.position,
-        effort=states.effort,
-        notes=states.notes,
-    )
+    recording = as_recording(states, states.stamp[0], '')
     try:
         even, _, _, notes = uniform(recording, SignalSettings())
     except RobotIdError as error:

@@ -1,20 +1,27 @@
 """What a recording holds beside joint states: phases, controller, reference, robot."""
 
 from collections.abc import Callable, Mapping
+import dataclasses
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 import numpy as np
 
-from ...core.signals.recording import Controller, Phase, Reference
+from ...core.signals.recording import Controller, Phase, Recording, Reference
 from ...exceptions import RecordingError
 from .cdr import batches, Decoder, Layout, stamps
 from .definitions import CONTROLLER_STATE, STATUS, STRING
 from .joint_states import BATCH
 from .session import DESCRIPTION_TOPIC, parse_session, Session, SESSION_TOPIC, STATE_TOPIC
+from .steady import Clock
 from .storage import Bag
 
-Clock = Callable[[np.ndarray], np.ndarray]
+if TYPE_CHECKING:
+    from ...core.excitation.trajectories import Trajectory
+
+Window = tuple[int | None, int | None]
+WHOLE: Window = (None, None)
+ToStamp = Callable[[np.ndarray], np.ndarray]
 
 
 def _topic(bag: Bag, message_type: str, name: str) -> str | None:
@@ -34,6 +41,43 @@ def last_text(bag: Bag, name: str) -> str | None:
     return text
 
 
+def with_context(bag: Bag, recording: Recording, clock: Clock, end: float) -> Recording:
+    """
+    Add what a bag says about its joint states, but the reference.
+
+    Parameters
+    ----------
+    bag : the recording
+    recording : joint states
+    clock : of the stamps
+    end : last time of the recording [s]
+
+    """
+    known, origin = session(bag), recording.origin
+    return dataclasses.replace(
+        recording,
+        controller=controller(known.controller, str(bag.path)),
+        phases=phases(bag, clock.stamp_of, origin, end, clock.jumped),
+        urdf=description(bag),
+        trajectories={k: _trajectory(k, v, bag) for k, v in known.trajectories.items()},
+        configuration=dict(known.configuration) or None,
+        notes=(*recording.notes, *changed_gains(known)),
+    )
+
+
+def _trajectory(phase: str, content: Any, bag: Bag) -> 'Trajectory':
+    # Designing needs much that reading does not.
+    from ...core.excitation.trajectories import Trajectory
+
+    try:
+        return Trajectory.from_dict(content)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise RecordingError(
+            f"the trajectory of phase '{phase}' in '{bag.path}' is damaged ({error!r}): "
+            'record again'
+        ) from error
+
+
 def session(bag: Bag) -> Session:
     """Session snapshot; an empty one when it was not recorded."""
     text = last_text(bag, SESSION_TOPIC)
@@ -46,7 +90,7 @@ def description(bag: Bag) -> str | None:
 
 
 def phases(
-    bag: Bag, to_stamp: Clock, origin: int, end: float, by_reception: bool = False
+    bag: Bag, to_stamp: ToStamp, origin: int, end: float, by_reception: bool = False
 ) -> tuple[Phase, ...]:
     """
     Parts of the session, on the recording's clock.
@@ -117,34 +161,40 @@ def changed_gains(session: Session) -> tuple[str, ...]:
     )
 
 
-def reference(bag: Bag, joints: tuple[str, ...], name: str, origin: int) -> Reference | None:
+def reference(bag: Bag, recording: Recording, window: Window = WHOLE) -> Reference | None:
     """
-    Read what the controller followed and commanded, columns in the order of `joints`.
+    Read what the controller followed and commanded, columns in the order of the joints.
 
     Parameters
     ----------
-    bag : the recording
-    joints : the recording's
-    name : of the controller to prefer when several were recorded, '' for any
-    origin : stamp of the recording's time zero [ns]
+    bag : where from
+    recording : its joints, origin and the controller to prefer when several were recorded
+    window : times of reception between which it is read [ns]
 
     """
+    name = recording.controller.name if recording.controller else ''
     topics = {t: c for t, c in bag.topics(CONTROLLER_STATE).items() if c}
     if CONTROLLER_STATE not in bag.typestore.fielddefs:
         return None
     ranked = sorted(topics, key=lambda t: (f'/{name}/' in t, topics[t]), reverse=True)
     for topic in ranked:
-        found = _reference(bag, topic, joints, origin)
+        found = _reference(bag, topic, recording.joints, recording.origin, window)
         if found is not None:
             return found
     return None
 
 
-def _reference(bag: Bag, topic: str, joints: tuple[str, ...], origin: int) -> Reference | None:
+def _reference(
+    bag: Bag,
+    topic: str,
+    joints: tuple[str, ...],
+    origin: int,
+    window: Window,
+) -> Reference | None:
     decoder = Decoder(bag.typestore, CONTROLLER_STATE)
     order, parts = [], []
     count = 0
-    for batch in batches(bag.messages(topic), BATCH):
+    for batch in batches(bag.messages(topic, start=window[0], stop=window[1]), BATCH):
         for number, payloads, rows in decoder.groups([data for _, _, data in batch]):
             layout = decoder.layouts[number]
             if set(joints) <= set(layout.texts.get('joint_names', ())):

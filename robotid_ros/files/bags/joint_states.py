@@ -46,7 +46,7 @@ class JointStates:
         tables = (t[:, index] for t in (self.position, self.velocity, self.effort))
         return JointStates(tuple(joints), self.stamp, self.received, *tables, notes=self.notes)
 
-    def rows(self, index: np.ndarray) -> 'JointStates':
+    def rows(self, index: np.ndarray | slice) -> 'JointStates':
         """Return these messages."""
         fields = (self.stamp, self.received, self.position, self.velocity, self.effort)
         return JointStates(self.joints, *(f[index] for f in fields), notes=self.notes)
@@ -98,7 +98,20 @@ def find_topic(bag: Bag) -> str:
     return max(named or topics, key=lambda topic: topics[topic])
 
 
-def sources(bag: Bag, topic: str, seconds: float = np.inf) -> Iterator[list[JointStates]]:
+def stacked(first: JointStates, second: JointStates) -> JointStates:
+    """Put the messages of two tables with the same columns behind each other."""
+    fields = ('stamp', 'received', *FIELDS)
+    tables = (np.concatenate([getattr(first, f), getattr(second, f)]) for f in fields)
+    return JointStates(second.joints, *tables, notes=second.notes)
+
+
+def sources(
+    bag: Bag,
+    topic: str,
+    seconds: float = np.inf,
+    start: int | None = None,
+    stop: int | None = None,
+) -> Iterator[list[JointStates]]:
     """
     Read the joint states of a topic, those with the same set of joints together.
 
@@ -107,6 +120,7 @@ def sources(bag: Bag, topic: str, seconds: float = np.inf) -> Iterator[list[Join
     bag : an open recording
     topic : of sensor_msgs/JointState
     seconds : start a new list whenever so much time has passed, to bound the memory
+    start, stop : only what was received between these times [ns]
 
     Yields
     ------
@@ -116,7 +130,7 @@ def sources(bag: Bag, topic: str, seconds: float = np.inf) -> Iterator[list[Join
     decoder = Decoder(bag.typestore, JOINT_STATE)
     pieces: dict[frozenset[str], _Pieces] = {}
     count, began = 0, None
-    for batch in batches(bag.messages(topic), BATCH):
+    for batch in batches(bag.messages(topic, start=start, stop=stop), BATCH):
         received = np.array([time for _, time, _ in batch], np.int64)
         if began is None:
             began = received[0]

@@ -1,22 +1,46 @@
-"""From a bag to a `Recording`."""
+"""From a bag to a `Recording`, or to a `Tape` where it is too long for memory."""
 
 from collections.abc import Iterator, Sequence
 import dataclasses
 from pathlib import Path
-from typing import Any, TYPE_CHECKING
 
-import numpy as np
-
-from ...core.signals.clock import one_clock
-from ...core.signals.recording import Recording
-from ...exceptions import RecordingError
+from ...core.signals.recording import LONG, Recording
 from . import context
+from .checks import alive, as_recording, known
 from .joint_states import choose, find_topic, JointStates, sources
-from .session import Session
+from .steady import Clock, steadied, steady
 from .storage import Bag, open_bag
+from .tape import Tape, Watch
 
-if TYPE_CHECKING:
-    from ...core.excitation.trajectories import Trajectory
+
+def open_recording(
+    path: str | Path,
+    joints: Sequence[str] | None = None,
+    *,
+    topic: str = '',
+    watch: Watch | None = None,
+    longest: int = LONG,
+) -> Recording | Tape:
+    """
+    Read one recording, or look through it where it has more than `longest` joint states.
+
+    Parameters
+    ----------
+    path, joints, topic : as in `read_recording`
+    watch : told the share that is read, of a long recording
+    longest : samples that are held in memory
+
+    Raises
+    ------
+    RecordingError, UnknownNameError : as in `read_recording`
+
+    """
+    with open_bag(path) as bag:
+        topic = topic or find_topic(bag)
+        count = sum(c.msgcount for c in bag.connections if c.topic == topic)
+    if count <= longest:
+        return read_recording(path, joints, topic=topic)
+    return Tape.open(path, joints, topic, watch or (lambda _: None), longest)
 
 
 def read_recording(
@@ -39,10 +63,13 @@ def read_recording(
     """
     with open_bag(path) as bag:
         tables = [choose(found, joints) for found in sources(bag, topic or find_topic(bag))]
-        states, jumps = steady(_checked(tables[0], path, joints is None))
-        session = context.session(bag)
-        recording = _recording(states, states.stamp[0], path)
-        return _with_context(recording, bag, states, session, jumps)
+        states, jumped = steady(_usable(tables[0], path, joints is None))
+        recording = as_recording(states, states.stamp[0], str(path))
+        clock = Clock(states.received, states.stamp, jumped)
+        recording = context.with_context(bag, recording, clock, float(recording.time[-1]))
+        # The stamps of the reference jump as well, and nothing says where.
+        reference = None if jumped else context.reference(bag, recording)
+        return dataclasses.replace(recording, reference=reference)
 
 
 def blocks(
@@ -59,96 +86,21 @@ def blocks(
     """
     origin = None
     with open_bag(path) as bag:
-        for found in sources(bag, topic or find_topic(bag), seconds):
-            states = _checked(choose(found, joints), path, joints is None)
-            joints = states.joints
+        for states, _ in steadied(_tables(bag, path, joints, seconds, topic)):
             origin = states.stamp[0] if origin is None else origin
-            yield _recording(states, origin, path)
+            yield as_recording(states, origin, str(path))
 
 
-def _checked(states: JointStates, path: str | Path, all_joints: bool) -> JointStates:
+def _tables(
+    bag: Bag, path: str | Path, joints: Sequence[str] | None, seconds: float, topic: str
+) -> Iterator[JointStates]:
+    optional = joints is None
+    for found in sources(bag, topic or find_topic(bag), seconds):
+        states = _usable(choose(found, joints), path, optional)
+        joints, optional = states.joints, False
+        yield states
+
+
+def _usable(states: JointStates, path: str | Path, optional: bool) -> JointStates:
     """Refuse what no identification can use; of all joints, keep those that it can."""
-    for name, remedy in (
-        ('effort', "give the robot's state broadcaster the effort interfaces"),
-        ('position', 'an identification needs measured positions'),
-    ):
-        missing = np.isnan(getattr(states, name)).all(axis=0)
-        if missing.all():
-            raise RecordingError(f"'{path}' has no {name} of any joint: {remedy}")
-        dead = [j for j, m in zip(states.joints, missing, strict=True) if m]
-        if dead and all_joints:
-            states = states.columns([j for j in states.joints if j not in dead])
-        elif dead:
-            raise RecordingError(
-                f"'{path}' has no {name} of {', '.join(dead)}: {remedy}, or leave them out of "
-                'robot.joints'
-            )
-    return states
-
-
-def steady(states: JointStates) -> tuple[JointStates, bool]:
-    """Join what was recorded before and after a clock was set; tell whether one was."""
-    origin, began = states.stamp[0], states.received[0]
-    time, kept, jumps, notes = one_clock(
-        (states.stamp - origin) * 1e-9, (states.received - began) * 1e-9, states.position
-    )
-    if kept.all() and not jumps.size:
-        return states, False
-    stamp = origin + np.round(time * 1e9).astype(np.int64)
-    whole = dataclasses.replace(states, stamp=stamp, notes=(*states.notes, *notes))
-    return whole.rows(kept), bool(jumps.size)
-
-
-def _recording(states: JointStates, origin: int, path: str | Path) -> Recording:
-    velocity = states.velocity if np.isfinite(states.velocity).any() else None
-    return Recording(
-        joints=states.joints,
-        time=(states.stamp - origin) * 1e-9,
-        position=states.position,
-        velocity=velocity,
-        effort=states.effort,
-        source=str(path),
-        origin=int(origin),
-        notes=states.notes,
-    )
-
-
-def _with_context(
-    recording: Recording, bag: Bag, states: JointStates, session: Session, jumps: bool
-) -> Recording:
-    origin = int(states.stamp[0])
-    # With simulated time stamps and reception are on different clocks; a constant apart is enough.
-    lag = int(np.median(states.stamp - states.received))
-
-    def to_stamp(received: np.ndarray) -> np.ndarray:
-        if not jumps:
-            return received + lag
-        passed = np.interp(received - origin, states.received - origin, states.stamp - origin)
-        return np.asarray(origin + np.round(passed).astype(np.int64))
-
-    controller = context.controller(session.controller, str(bag.path))
-    name = controller.name if controller else ''
-    return dataclasses.replace(
-        recording,
-        # Its stamps jump as well, and nothing says where.
-        reference=None if jumps else context.reference(bag, recording.joints, name, origin),
-        controller=controller,
-        phases=context.phases(bag, to_stamp, origin, float(recording.time[-1]), jumps),
-        urdf=context.description(bag),
-        trajectories={k: _trajectory(k, v, bag) for k, v in session.trajectories.items()},
-        configuration=dict(session.configuration) or None,
-        notes=(*recording.notes, *context.changed_gains(session)),
-    )
-
-
-def _trajectory(phase: str, content: Any, bag: Bag) -> 'Trajectory':
-    # Designing needs much that reading does not.
-    from ...core.excitation.trajectories import Trajectory
-
-    try:
-        return Trajectory.from_dict(content)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise RecordingError(
-            f"the trajectory of phase '{phase}' in '{bag.path}' is damaged ({error!r}): "
-            'record again'
-        ) from error
+    return states.columns(alive(states.joints, known(states), str(path), optional))

@@ -43,9 +43,16 @@ class Bag:
                 counts[connection.topic] = counts.get(connection.topic, 0) + connection.msgcount
         return counts
 
-    def messages(self, *topics: str) -> Iterator[tuple[str, int, bytes]]:
+    def messages(
+        self, *topics: str, start: int | None = None, stop: int | None = None
+    ) -> Iterator[tuple[str, int, bytes]]:
         """
         Yield topic, time of reception [ns] and serialized message of these topics (none: all).
+
+        Parameters
+        ----------
+        topics : whose messages
+        start, stop : only what was received at `start` or later, and before `stop` [ns]
 
         Raises
         ------
@@ -56,7 +63,7 @@ class Bag:
             chosen = [c for c in reader.connections if not topics or c.topic in topics]
             if chosen:
                 with _explained(self.path):
-                    for connection, time, data in reader.messages(chosen):
+                    for connection, time, data in reader.messages(chosen, start, stop):
                         yield connection.topic, time, _plain(bytes(data))
 
     def decoded(self, topic: str) -> Iterator[tuple[int, Any]]:

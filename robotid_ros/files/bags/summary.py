@@ -11,8 +11,8 @@ from . import context
 from .checks import check, measured
 from .definitions import CONTROLLER_STATE
 from .joint_states import find_topic, JointStates, sources
-from .reading import steady
 from .session import Session
+from .steady import steady
 from .storage import Bag, open_bag
 
 # An interval this much longer than the usual one has lost messages in it.

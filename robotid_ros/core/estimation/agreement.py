@@ -1,0 +1,78 @@
+"""How well predicted efforts agree with measured ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+
+from ..model.parameters import Array, frozen
+
+
+@dataclasses.dataclass(frozen=True)
+class Validation:
+    """
+    Measured and predicted efforts on one motion.
+
+    Attributes
+    ----------
+    joints : names
+    time : (N,) [s]
+    measured, predicted : (N, n) [N·m or N], filtered and decimated alike
+    valid : (N, n) rows where the joint moves
+
+    """
+
+    joints: tuple[str, ...]
+    time: Array
+    measured: Array
+    predicted: Array
+    valid: npt.NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        for name in ('time', 'measured', 'predicted'):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Validation]) -> Validation:
+        """Put the parts of one motion behind each other."""
+        fields = ('time', 'measured', 'predicted', 'valid')
+        columns = [np.concatenate([getattr(part, name) for part in parts]) for name in fields]
+        return cls(parts[0].joints, *columns)
+
+    @property
+    def relative_residual(self) -> Array:
+        """‖measured − predicted‖/‖measured‖ per joint, all rows, (n,)."""
+        return _ratio(self.measured - self.predicted, self.measured, np.ones_like(self.valid))
+
+    @property
+    def moving_residual(self) -> Array:
+        """The same on the rows where the joint moves, (n,)."""
+        return _ratio(self.measured - self.predicted, self.measured, self.valid)
+
+    @property
+    def rms(self) -> Array:
+        """Root mean square of the residual per joint, (n,) [N·m or N]."""
+        return np.asarray(np.sqrt(np.mean((self.measured - self.predicted) ** 2, axis=0)))
+
+    @property
+    def r2(self) -> Array:
+        """Coefficient of determination per joint, (n,)."""
+        spread = self.measured - self.measured.mean(axis=0)
+        error = np.sum((self.measured - self.predicted) ** 2, axis=0)
+        with np.errstate(divide='ignore', invalid='ignore'):
+            return np.asarray(1.0 - error / np.sum(spread**2, axis=0))
+
+    def total(self, moving: bool = False) -> float:
+        """Return the relative residual of all joints together."""
+        rows = self.valid if moving else np.ones_like(self.valid)
+        error = np.linalg.norm((self.measured - self.predicted)[rows])
+        return float(error / max(float(np.linalg.norm(self.measured[rows])), 1e-300))
+
+
+def _ratio(error: Array, signal: Array, rows: npt.NDArray[np.bool_]) -> Array:
+    top = np.sqrt(np.sum(np.where(rows, error, 0.0) ** 2, axis=0))
+    bottom = np.sqrt(np.sum(np.where(rows, signal, 0.0) ** 2, axis=0))
+    return np.asarray(top / np.maximum(bottom, 1e-300))

@@ -1,0 +1,46 @@
+"""What to doubt of an estimate: joints that hardly moved, parameters that the data hardly tell."""
+
+import numpy as np
+
+from ..model.robot import Robot
+from ..signals.samples import Samples
+from .results import Estimate
+
+# Two methods disagree on a parameter with %σ below the first by more than the second.
+SURE, APART = 10.0, 0.05
+UNCERTAIN = 100.0  # %σ above which a parameter is worth a warning
+HARDLY = 0.1  # share of the time that a joint should move at least
+TOLD = 8  # parameters that are named
+
+
+def doubtful(robot: Robot, samples: Samples, estimate: Estimate) -> list[str]:
+    """Name the joints that hardly moved and the parameters that are smaller than their σ."""
+    warnings = [
+        f'{joint} hardly moved ({100 * moving:.0f} % of the time): record a motion that moves it, '
+        'or name it in robot.locked'
+        for joint, moving in zip(robot.joints, samples.valid.mean(axis=0), strict=True)
+        if moving < HARDLY
+    ]
+    percents = zip(estimate.names, estimate.relative_sigma, strict=True)
+    unsure = [f'{name} (%σ {percent:.0f})' for name, percent in percents if percent > UNCERTAIN]
+    if unsure:
+        more = f' and {len(unsure) - TOLD} more' if len(unsure) > TOLD else ''
+        warnings.append(
+            f'smaller than their σ: {", ".join(unsure[:TOLD])}{more}; the motion does not tell '
+            'them from zero: use the essential parameters, or excite these joints more'
+        )
+    return warnings
+
+
+def disagreement(found: Estimate, other: Estimate) -> list[str]:
+    """Say which parameters that both know well differ by more than their 3 σ and by much."""
+    sure = (found.relative_sigma < SURE) & (other.relative_sigma < SURE)
+    gap = np.abs(found.value - other.value)
+    apart = gap > np.maximum(3.0 * np.hypot(found.sigma, other.sigma), APART * np.abs(found.value))
+    names = [found.names[k] for k in np.flatnonzero(sure & apart)]
+    if not names:
+        return []
+    return [
+        f'{found.method.upper()} and DIDIM disagree on {", ".join(names)}: noise of the positions '
+        'spoils the one, wrong gains, delays or a slow control loop the other'
+    ]

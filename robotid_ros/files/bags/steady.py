@@ -1,0 +1,100 @@
+"""Joint states on one clock, whole or piece by piece, whenever a clock was set meanwhile."""
+
+from collections.abc import Iterable, Iterator
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core.signals.clock import one_clock
+from .joint_states import JointStates, stacked
+
+# Messages of a piece that wait for the next one: a jump shows from both of its sides.
+HELD = 1000
+SAME = 1000  # offsets of one clock differ by rounding only [ns]
+
+
+@dataclasses.dataclass(frozen=True)
+class Clock:
+    """
+    How times of reception and stamps, on one clock, go together.
+
+    Attributes
+    ----------
+    received, stamp : (N,) of joint states, not necessarily all [ns]
+    jumped : whether the clock of the stamps was set meanwhile
+
+    """
+
+    received: npt.NDArray[np.int64]
+    stamp: npt.NDArray[np.int64]
+    jumped: bool
+
+    def stamp_of(self, received: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the stamps [ns] that belong to times of reception [ns]."""
+        if not self.jumped:
+            # With simulated time the two are different clocks; a constant apart is enough.
+            return received + int(np.median(self.stamp - self.received))
+        return _interpolated(received, self.received, self.stamp)
+
+    def received_at(self, stamp: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the times of reception [ns] that belong to stamps [ns]."""
+        return _interpolated(stamp, self.stamp, self.received)
+
+
+def _interpolated(
+    at: npt.NDArray[np.int64], x: npt.NDArray[np.int64], y: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    passed = np.interp(at - x[0], x - x[0], y - y[0])
+    return np.asarray(y[0] + np.round(passed).astype(np.int64))
+
+
+def steady(states: JointStates) -> tuple[JointStates, bool]:
+    """Join what was recorded before and after a clock was set; tell whether one was."""
+    fixed, kept, jumped = _on_one_clock(states, 0.0)
+    return (fixed if kept.all() else fixed.rows(kept)), jumped
+
+
+def steadied(tables: Iterable[JointStates]) -> Iterator[tuple[JointStates, bool]]:
+    """
+    Join successive pieces of one recording on the clock of the first, in bounded memory.
+
+    Yields
+    ------
+    Pieces of about the same size, later by up to `HELD` messages, and whether a clock jumped there
+
+    """
+    held: JointStates | None = None
+    rest: JointStates | None = None
+    origin, shift = None, 0
+    for states in tables:
+        raw = states if held is None else stacked(held, states)
+        origin = raw.stamp[0] if origin is None else origin
+        fixed, kept, jumped = _on_one_clock(raw, float(raw.stamp[0] + shift - origin) * 1e-9)
+        offset = fixed.stamp - raw.stamp
+        last = int(np.flatnonzero(kept)[-1])
+        others = np.flatnonzero(kept & (np.abs(offset - offset[last]) > SAME))
+        # What is held back is of one clock, the last.
+        cut = max(len(raw.stamp) - HELD, int(others[-1]) + 1 if others.size else 0)
+        fixed = dataclasses.replace(fixed, stamp=fixed.stamp + shift)
+        if kept[:cut].any():
+            yield fixed.rows(np.flatnonzero(kept[:cut])), jumped
+        rest = dataclasses.replace(fixed.rows(np.flatnonzero(kept[cut:]) + cut), notes=())
+        held, shift = raw.rows(slice(cut, None)), shift + int(offset[last])
+    if rest is not None and len(rest.stamp):
+        yield rest, False
+
+
+def _on_one_clock(
+    states: JointStates, before: float
+) -> tuple[JointStates, npt.NDArray[np.bool_], bool]:
+    """Return the states on the first clock, which ones to keep, and whether a clock jumped."""
+    origin, began = states.stamp[0], states.received[0]
+    time, kept, jumps, notes = one_clock(
+        (states.stamp - origin) * 1e-9, (states.received - began) * 1e-9, states.position, before
+    )
+    if kept.all() and not jumps.size:
+        return states, kept, False
+    stamp = origin + np.round(time * 1e9).astype(np.int64)
+    fixed = dataclasses.replace(states, stamp=stamp, notes=(*states.notes, *notes))
+    return fixed, kept, bool(jumps.size)

@@ -1,0 +1,156 @@
+"""A recording too long for memory gives, piece by piece, what it would give as a whole."""
+
+import itertools
+
+from bag_tools import controller_state, EPOCH, joint_state, motion, status, STEP
+from hypothesis import given, settings
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from robotid_ros.core.signals.recording import Recording
+from robotid_ros.exceptions import RecordingError, UnknownNameError
+from robotid_ros.files.bags import (
+    BagWriter,
+    blocks,
+    dump_session,
+    open_recording,
+    read_recording,
+    Session,
+    Tape,
+)
+from robotid_ros.files.bags.definitions import CONTROLLER_STATE
+from robotid_ros.files.bags.joint_states import JointStates, stacked
+from robotid_ros.files.bags.steady import steadied, steady
+from robotid_ros.files.sessions import Part, split
+
+COUNT, JOINTS = 12_000, ('a', 'b')
+HOUR = 3_600_000_000_000
+FIELDS = ('time', 'position', 'effort')
+
+
+@pytest.fixture(autouse=True)
+def short_pieces(monkeypatch):
+    monkeypatch.setattr('robotid_ros.files.bags.tape.SECONDS', 4.0)
+    monkeypatch.setattr('robotid_ros.files.bags.joint_states.BATCH', 500)
+
+
+def write(folder, jump=None):
+    """Write a session; the clock of its stamps jumps ahead by an hour after so many samples."""
+    q, dq, tau = motion(COUNT, 2)
+    q = np.cumsum(q, axis=0) * 1e-3
+    gains = {'a': {'p': 1.0}, 'b': {'p': 2.0}}
+    controller = {'name': 'arm', 'rate': 500.0, 'joints': JOINTS, 'gains': gains}
+    with BagWriter(folder, 'bag') as writer:
+        writer.add_topic('/joint_states', 'sensor_msgs/msg/JointState')
+        writer.add_topic('/arm/controller_state', CONTROLLER_STATE)
+        writer.add_topic('/excitation/state', 'diagnostic_msgs/msg/DiagnosticStatus', latched=True)
+        writer.write_text('/robot_description', '<robot name="x"/>', EPOCH)
+        writer.write_text('/recorder/session', dump_session(Session(controller=controller)), EPOCH)
+        for k in range(COUNT):
+            received = EPOCH + k * STEP
+            stamp = received + (HOUR if jump is not None and k >= jump else 0)
+            data = joint_state(stamp, JOINTS, q[k], dq[k], tau[k])
+            writer.write('/joint_states', data, received)
+            if k % 10 == 0:
+                data = controller_state(stamp, JOINTS, q[k], dq[k], tau[k], tau[k])
+                writer.write('/arm/controller_state', data, received)
+            if k in (1000, 9000):
+                name = 'exciting' if k == 1000 else 'validating'
+                writer.write('/excitation/state', status({'state': name}), received)
+    return writer.path
+
+
+def same(one, other):
+    for name in FIELDS:
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=0, atol=1e-9)
+
+
+def joined(pieces):
+    columns = {name: np.concatenate([getattr(p, name) for p in pieces]) for name in FIELDS}
+    return Recording(pieces[0].joints, **columns)
+
+
+def test_a_tape_is_the_recording(tmp_path):
+    path = write(tmp_path)
+    whole = read_recording(path)
+    assert isinstance(open_recording(path), Recording)
+    shares = []
+    tape = open_recording(path, longest=5000, watch=shares.append)
+    assert isinstance(tape, Tape) and shares[-1] == 1.0
+    assert (tape.joints, tape.urdf, tape.phases) == (whole.joints, whole.urdf, whole.phases)
+    assert (tape.span, tape.size) == (whole.span, whole.size)
+    assert tape.rate == pytest.approx(whole.rate) and tape.controller == whole.controller
+    for _ in range(2):  # it can be read again
+        pieces = list(tape)
+        assert len(pieces) > 4 and max(piece.size for piece in pieces) < 4000
+        same(joined(pieces), whole)
+    first = pieces[0]
+    followed = first.reference.time <= first.time[-1]
+    np.testing.assert_allclose(first.reference.q[followed], first.position[::10], atol=1e-12)
+    assert all(piece.reference is None for piece in pieces[1:])
+
+
+def test_parts_of_a_tape_are_those_of_the_recording(tmp_path):
+    path = write(tmp_path)
+    whole, tape = read_recording(path), open_recording(path, longest=5000)
+    exciting, validating = split(tape)
+    assert isinstance(exciting, Tape) and isinstance(validating, Recording)
+    same(joined(list(exciting)), whole.phase('exciting'))
+    same(validating, whole.phase('validating'))
+    np.testing.assert_array_equal(
+        validating.reference.command, whole.phase('validating').reference.command
+    )
+    for part in (Part(0.0, 0.3, True), Part(3.001, 9.5), Part(20.0, 1e9)):
+        chosen, rest = split(tape, part)
+        expected = split(whole, part)
+        for one, other in zip((chosen, rest), expected, strict=True):
+            same(one if isinstance(one, Recording) else joined(list(one)), other)
+    with pytest.raises(RecordingError, match='lasts'):
+        split(tape, Part(5.0, 5.2))
+    with pytest.raises(UnknownNameError, match='exciting'):
+        tape.phase('resting')
+    with pytest.raises(UnknownNameError, match='elbow'):
+        open_recording(path, ('elbow',), longest=5000)
+
+
+@pytest.mark.parametrize('jump', [1700, 2050, 7990])
+def test_clock_jumps_are_undone_in_pieces_too(tmp_path, jump):
+    path = write(tmp_path, jump)
+    whole, tape = read_recording(path), open_recording(path, longest=5000)
+    assert whole.duration < 30.0 and whole.reference is None
+    same(joined(list(tape)), whole)
+    same(joined(list(blocks(path, seconds=4.0))), whole)
+    assert [p.name for p in tape.phases] == [p.name for p in whole.phases]
+    for one, other in zip(tape.phases, whole.phases, strict=True):
+        assert one.start == pytest.approx(other.start, abs=2e-3)
+    assert any('jumped by +3600 s' in note for piece in tape for note in piece.notes)
+    same(tape.between(18.0, 22.0), whole.between(18.0, 22.0))
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    jumps=st.lists(
+        st.tuples(st.integers(150, 8850), st.sampled_from([-7.0, -0.3, 6.5, 1e9])), max_size=3
+    ),
+    cuts=st.lists(st.integers(1, 8999), max_size=6),
+)
+def test_steadied_pieces_are_the_steady_whole(jumps, cuts):
+    count = 9000
+    places = sorted({place for place, _ in jumps})
+    if any(b - a < 150 for a, b in itertools.pairwise(places)):
+        return
+    received = EPOCH + np.arange(count) * STEP
+    stamp = received.copy()
+    for place, jump in jumps:
+        stamp[place:] += int(jump * 1e9)
+    position = np.sin(np.arange(count) * 1e-3)[:, None]
+    states = JointStates(('a',), stamp, received, position, position, position)
+    edges = [0, *sorted(set(cuts)), count]
+    pieces = [states.rows(slice(a, b)) for a, b in itertools.pairwise(edges)]
+    total = None
+    for piece, _ in steadied(pieces):
+        total = piece if total is None else stacked(total, piece)
+    expected, _ = steady(states)
+    np.testing.assert_allclose(total.stamp - EPOCH, expected.stamp - EPOCH, rtol=0, atol=2000)
+    np.testing.assert_array_equal(total.position, expected.position)
