@@ -1,0 +1,72 @@
+"""Coulomb friction that grows with the load: the load of the links, iterated around the fit."""
+
+import dataclasses
+
+import numpy as np
+
+from ...exceptions import ConfigurationError
+from ..model.elastic import ElasticRobot
+from ..model.parameters import Array, INERTIAL
+from ..model.robot import Robot
+from ..signals.recording import Recording
+from .base import base_parameters
+from .delay import aligned
+from .estimators import fit
+from .results import BaseParameters, Estimate
+from .settings import IdentificationSettings
+from .system import observe
+
+# Steps at the most, and the change of the torques of the links over themselves that ends them.
+STEPS, SETTLED = 20, 1e-6
+
+
+def with_load(
+    recording: Recording, robot: Robot, settings: IdentificationSettings
+) -> tuple[Robot, list[str]]:
+    """
+    Replace the load of friction that grows with it by that of the identified links.
+
+    τ_f = Fl |τ_l| sign(dq) with τ_l = W_l χ_l, what the links take (Hamon, Gautier and Garrec
+    2010), is a product of parameters. With the load of an earlier estimate, at first the URDF's,
+    it is linear; the estimate gives the next load, until both agree. A rotor inertia that is
+    regrouped with a link's counts as load.
+
+    Returns
+    -------
+    The robot, and in words what was not possible
+
+    Raises
+    ------
+    ConfigurationError : such friction is asked of springs, or of a closed-loop simulation
+
+    """
+    if not robot.loaded:
+        return robot, []
+    if isinstance(robot, ElasticRobot) or settings.method in ('didim', 'both'):
+        raise ConfigurationError(
+            "friction 'load_coulomb' needs rigid joints and a method that simulates nothing: take "
+            "it out of robot.friction, or use method 'wls'"
+        )
+    base = base_parameters(robot)
+    samples, system, _, _ = aligned(recording, robot, base, settings.signals)
+    torque = np.zeros_like(system.Y)
+    for _ in range(STEPS):
+        load = links(robot, base, fit(system, 'wls'))
+        previous, torque = torque, system.predict(base.of(load))
+        robot = dataclasses.replace(robot, load=load)
+        if np.linalg.norm(torque - previous) <= SETTLED * np.linalg.norm(torque):
+            return robot, []
+        base = base_parameters(robot)
+        system = observe(samples, robot, base)
+    return robot, [
+        f'the load of the friction did not settle in {STEPS} steps: leave load_coulomb out of '
+        'robot.friction, or excite with more load'
+    ]
+
+
+def links(robot: Robot, base: BaseParameters, estimate: Estimate) -> Array:
+    """Return the parameters of links (p,) that an estimate comes to, all others zero."""
+    chi = np.zeros(robot.p)
+    chi[base.columns] = estimate.value
+    chi[[k for k, p in enumerate(robot.parameters) if p.symbol not in INERTIAL]] = 0.0
+    return chi
