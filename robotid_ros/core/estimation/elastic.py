@@ -1,35 +1,28 @@
-"""Springs: their stiffness without bias from encoder noise, and signs of a wrong model."""
+"""Elastic robots: estimates without bias from the noise of encoders."""
 
 import dataclasses
 
 import numpy as np
 
 from ...exceptions import RecordingError
-from ..model.dynamics import inverse_dynamics
 from ..model.elastic import ElasticRobot
-from ..model.parameters import Array, INERTIAL
 from ..model.robot import Robot
-from ..signals.filters import differences
+from ..signals.faults import clipped
+from ..signals.periods import folded, noise_of, period_of, SETTLING
 from ..signals.recording import Recording
-from ..signals.samples import Samples
+from ..signals.repair import uniform
+from ..signals.samples import Samples, SignalSettings
 from .estimators import fit
+from .likelihood import maximum_likelihood, Periods
 from .results import BaseParameters, Estimate
-from .system import decimated, System
+from .spring_signs import elasticity_warnings, NO_DEFLECTION, spring_warnings, twin_warnings
+from .system import System
 
 # Rounds of instruments, weights in each, and the change, over σ, that ends them.
 ROUNDS, REWEIGHTED, CONVERGED = 8, 3, 0.01
-# Relative residual of a link whose square, the bias of the spring, is nothing.
-HARMLESS = 1e-3
-# Deflections below this are rounding [rad or m].
-NO_DEFLECTION = 1e-9
-# Share of a deflection's power that the link's torque has to explain.
-EXPLAINED = 0.5
-# Share of what a rigid model leaves that springs have to explain, in samples of this many rows.
-SPRINGY, ROWS = 0.15, 40000
-# Least effect of a spring, Ia/K, over the square of a sample's time: derivatives err by less.
-LEAST_EFFECT = 20.0
-# A channel that moves with a joint: deflection over motion, and correlation with the effort.
-TWIN, FOLLOWS = 0.1, 0.7
+# Relative residual of a link whose square, the bias of the spring, is nothing; and that from which
+# noise of the encoders is what errors are made of.
+HARMLESS, NOISY = 1e-3, 0.05
 
 
 def account_for_springs(
@@ -45,13 +38,16 @@ def account_for_springs(
 
     Returns
     -------
-    The system and the estimate, with instruments if the robot is elastic, and warnings
+    The system and the estimate, without bias if the robot is elastic, and warnings
 
     """
     if isinstance(robot, ElasticRobot):
         if estimate.method == 'wls':
             system, estimate = without_bias(system, robot, estimate)
-        return system, estimate, spring_warnings(system, robot, estimate)
+            estimate, notes = with_motion(recording, system, robot, base, estimate)
+        else:
+            notes = []
+        return system, estimate, [*notes, *spring_warnings(system, robot, estimate)]
     chi = np.zeros(robot.p)
     chi[base.columns] = estimate.value
     signs = elasticity_warnings(samples, system, robot, estimate, chi)
@@ -100,6 +96,70 @@ def without_bias(
     return (better, found) if softest > 0.0 else (system, estimate)
 
 
+def with_motion(
+    recording: Recording,
+    system: System,
+    robot: ElasticRobot,
+    base: BaseParameters,
+    start: Estimate,
+) -> tuple[Estimate, list[str]]:
+    """
+    Estimate again together with the motion, where encoders are noisy and periods are known.
+
+    Returns
+    -------
+    The estimate by maximum likelihood, and a note; the start where that has no answer
+
+    """
+    if start.residual[robot.springs].max() < NOISY:
+        return start, []
+    periods = averages(recording, robot)
+    if periods is None:
+        return start, []
+    found = maximum_likelihood(periods, robot, base, start)
+    if found is None:
+        return start, []
+    estimate = dataclasses.replace(
+        start,
+        value=found.value,
+        covariance=found.covariance,
+        classical=found.covariance,
+        residual=system.relative_residual(found.value),
+        method='ml',
+    )
+    return estimate, [
+        'encoders are noisy: motion and parameters were estimated together from averaged periods'
+    ]
+
+
+def averages(recording: Recording, robot: ElasticRobot) -> Periods | None:
+    """Average the periods of a motion, or return None where that is not possible."""
+    period = period_of(recording)
+    if period is None:
+        return None
+    recording = recording.select(robot.joints)
+    effort = robot.motor_efforts(recording.effort)
+    even, rate, covered, _ = uniform(
+        dataclasses.replace(recording, effort=effort), SignalSettings()
+    )
+    with np.errstate(divide='ignore'):  # a link on a spring has no drive
+        largest = robot.limits.effort / np.abs(robot.drive_gain)
+    if not covered.all() or clipped(even.effort, largest).any():
+        return None
+    sigma = noise_of(even.position, rate, period)
+    if sigma is None or not sigma.all():
+        return None
+    position, torque = (folded(x, rate, period) for x in (even.position, even.effort))
+    first = SETTLING if len(position) > SETTLING + 1 else 0
+    count = len(position) - first
+    return Periods(
+        position=position[first:].mean(axis=0),
+        torque=torque[first:].mean(axis=0) * robot.drive_gain,
+        sigma=sigma / np.sqrt(count),
+        period=period,
+    )
+
+
 def check_deflections(samples: Samples, robot: Robot) -> None:
     """
     Refuse a recording in which motors and links of an elastic robot move as one.
@@ -119,103 +179,3 @@ def check_deflections(samples: Samples, robot: Robot) -> None:
                 f'{deflection:.1g}: take the joint out of robot.elastic.joints, or record the '
                 "link's and the motor's own encoder"
             )
-
-
-def spring_warnings(system: System, robot: ElasticRobot, estimate: Estimate) -> list[str]:
-    """Name the springs whose deflection does not follow the torque of the link."""
-    warnings = []
-    for j in robot.springs:
-        name = f'K{j + 1}'
-        W, _ = system.rows(int(j))
-        column = system.names.index(name)
-        stiffness = float(estimate.value[column])
-        measured = W[:, column] * stiffness
-        link = -(W @ estimate.value - measured)
-        power = float(measured @ measured)
-        explained = 1.0 - float(np.sum((measured - link) ** 2)) / power if power else 0.0
-        if stiffness <= 0.0 or explained < EXPLAINED:
-            size = float(np.sqrt(np.mean(W[:, column] ** 2)))
-            warnings.append(
-                f'the torque of {robot.joints[j]} explains {100 * max(explained, 0.0):.0f} % of '
-                f'its deflection of {size:.1e} rad, {name} = {stiffness:.3g}: these data show no '
-                'spring, take the joint out of robot.elastic.joints or improve its encoders'
-            )
-    return warnings
-
-
-def elasticity_warnings(
-    samples: Samples, system: System, robot: Robot, estimate: Estimate, chi: Array
-) -> list[str]:
-    """
-    Name the joints whose residual looks like a spring's work.
-
-    With a spring, motor and link differ by τ_link/K: a rigid model leaves a multiple of the second
-    derivative of the link's torque. Its share in the residual is told apart from all columns of W.
-
-    Parameters
-    ----------
-    samples, system : of the rigid robot
-    robot, estimate : the rigid one
-    chi : (p,) standard parameters that have the estimated base parameters
-
-    """
-    count = min(ROWS, len(samples.time)) // samples.decimation
-    rows = slice(0, count * samples.decimation)
-    link = inverse_dynamics(
-        robot,
-        np.where([p.symbol in INERTIAL for p in robot.parameters], chi, 0.0),
-        *(x[rows] for x in (samples.q, samples.dq, samples.ddq)),
-    )
-    work = differences(differences(link, samples.rate), samples.rate).T
-    if samples.decimation > 1:
-        work = decimated(work, samples.decimation)
-    work = work[:, :: samples.decimation]
-    error = (system.Y - system.predict(estimate.value))[:, :count]
-    warnings = []
-    for j, joint in enumerate(robot.joints):
-        used = system.valid[j, :count]
-        if used.sum() < 10 * system.W.shape[2]:
-            continue
-        effect, share = _partial(system.W[j, :count][used], error[j][used], work[j][used])
-        if share > SPRINGY and abs(effect) * samples.rate**2 > LEAST_EFFECT:
-            warnings.append(
-                f'an elastic transmission would explain {100 * share:.0f} % of what the rigid '
-                f'model leaves at {joint}: add a link encoder and robot.elastic, or move slower'
-            )
-    return warnings
-
-
-def _partial(W: Array, error: Array, column: Array) -> tuple[float, float]:
-    """Regress an error on a column, both cleared of W: coefficient and share explained."""
-    scale = np.maximum(np.linalg.norm(W, axis=0), 1e-300)
-    both = np.stack([error, column], axis=1)
-    both = both - W / scale @ np.linalg.lstsq(W / scale, both, rcond=1e-10)[0]
-    (ee, ec), (_, cc) = both.T @ both
-    if ee <= 0.0 or cc <= 0.0:
-        return 0.0, 0.0
-    return float(ec / cc), float(ec**2 / (ee * cc))
-
-
-def twin_warnings(recording: Recording, robot: Robot) -> list[str]:
-    """Name recorded channels that are a joint's position on the other side of a spring."""
-    warnings = []
-    for joint in robot.joints:
-        j = recording.joints.index(joint)
-        position, effort = recording.position[:, j], recording.effort[:, j]
-        for c, other in enumerate(recording.joints):
-            if other in robot.joints:
-                continue
-            deflection = recording.position[:, c] - position
-            finite = np.isfinite(deflection) & np.isfinite(effort)
-            spread = float(np.std(deflection[finite])) if finite.sum() > 2 else 0.0
-            if not NO_DEFLECTION < spread < TWIN * float(np.std(position[finite])):
-                continue
-            follows = float(np.corrcoef(deflection[finite], effort[finite])[0, 1])
-            if abs(follows) > FOLLOWS:
-                warnings.append(
-                    f'{other} moves with {joint} but for up to '
-                    f'{np.abs(deflection[finite]).max():.2g} rad, in step with its effort '
-                    f'(correlation {follows:.2f}): {joint} is elastic, add it to '
-                    'robot.elastic.joints'
-                )
-    return warnings

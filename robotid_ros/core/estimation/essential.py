@@ -1,5 +1,7 @@
 """Essential parameters: the base parameters that the data really determine."""
 
+import dataclasses
+
 import numpy as np
 from scipy.stats import f as f_distribution
 
@@ -37,8 +39,33 @@ def essential(
 
     """
     kept, path = select(start, bound, significance, ratio)
-    estimate = start if len(kept) == len(start.value) else fit(system.columns(kept), method)
+    estimate = start
+    if len(kept) < len(start.value):
+        fewer = system.columns(kept)
+        estimate = restricted(start, kept, fewer) if method == 'ml' else fit(fewer, method)
     return Essential(estimate, np.array(kept, dtype=np.intp), tuple(path))
+
+
+def restricted(start: Estimate, kept: list[int], system: System) -> Estimate:
+    """
+    Return the estimate with all other parameters zero, from its covariance alone.
+
+    For estimates whose rows are no linear system any more, see `likelihood`.
+    """
+    dropped = np.setdiff1d(np.arange(len(start.value)), kept)
+    C = start.covariance
+    gain = np.linalg.solve(C[np.ix_(dropped, dropped)], C[dropped]).T
+    value = (start.value - gain @ start.value[dropped])[kept]
+    covariance = (C - gain @ C[dropped])[np.ix_(kept, kept)]
+    return dataclasses.replace(
+        start,
+        names=system.names,
+        units=system.units,
+        value=value,
+        covariance=covariance,
+        classical=covariance,
+        residual=system.relative_residual(value),
+    )
 
 
 def select(

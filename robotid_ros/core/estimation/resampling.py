@@ -72,7 +72,8 @@ def resampled(
             'leave_one_out needs the period of the motion, two times or more: record such a '
             'trajectory, or set identification.leave_one_out to false'
         )
-    left = leave_one_out(system, period, estimate.method)
+    method = 'wls' if estimate.method == 'ml' else estimate.method
+    left = leave_one_out(system, period, method)
     listed = ', '.join(
         f'{joint} {100 * low:.1f}-{100 * high:.1f} %'
         for joint, low, high in zip(system.joints, left.min(axis=0), left.max(axis=0), strict=True)

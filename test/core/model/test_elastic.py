@@ -128,23 +128,6 @@ def test_rigid_joints_and_friction_of_links_are_found_again():
     np.testing.assert_allclose(estimate.value, base.of(chi), rtol=1e-6, atol=1e-8)
 
 
-def test_noise_of_encoders_does_not_soften_springs():
-    robot = build().elastic
-    base, chi = base_parameters(robot), truth(robot)
-    clean = motion(robot, chi)
-    softer, right = [], []
-    for seed in range(5):
-        noise = 1e-3 * np.random.default_rng(seed).normal(size=clean.q.shape)
-        system = observe(replace(clean, q=clean.q + noise), robot, base)
-        estimate = fit(system, 'wls')
-        _, better = without_bias(system, robot, estimate)
-        k = base.names.index('K2')
-        softer.append(estimate.value[k] / 20000.0 - 1.0)
-        right.append(better.value[k] / 20000.0 - 1.0)
-    assert np.mean(softer) < -0.2
-    assert abs(np.mean(right)) < 0.05
-
-
 def recording(samples, noise=1e-7, effort=None):
     shape, rng = samples.q.shape, np.random.default_rng(5)
     tau = samples.tau if effort is None else effort

@@ -1,0 +1,280 @@
+"""
+Parameters and motion together, from the periods of noisy encoders, by maximum likelihood.
+
+Where encoders err, so does every column of W. Here the motion is unknown as well: its Fourier
+coefficients c are estimated with χ, from those of the averaged positions ĉ and torques y,
+
+    ĉ = c + ε,    y = F W(c) χ + X x + e,    ε ~ N(0, σ²),  e ~ N(0, s²)
+
+(Olsen, Swevers and Verdonck 2002). F takes the Fourier coefficients of a time series, which are
+orthonormal: σ and s are those of one averaged sample. X are what is left free: friction around
+standstill, where it has no sign, and a delay of the torques. s follows by restricted maximum
+likelihood. Linearised about c, this is a generalised least squares problem in χ and x alone,
+
+    y − F W(c) χ − G (ĉ − c) = F W dχ + X x + e − G ε,    V = G σ² Gᵀ + s²,    G = ∂(F W χ)/∂c.
+"""
+
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import cho_factor, cho_solve, LinAlgError
+
+from ..model.dynamics import regressor
+from ..model.elastic import ElasticRobot
+from ..model.parameters import Array
+from .results import BaseParameters, Estimate
+
+# Harmonics of the motion: so many times those that stand out of the noise by so many σ, so many at
+# least, and unknowns of all joints at the most.
+WIDE, CLEAR, LEAST, UNKNOWNS = 2.0, 5.0, 40, 1500
+# Samples per harmonic for derivatives of the torque, and the share of the harmonics in which
+# torques are compared: those beyond feel that the series ends.
+FINE, BAND = 4, 0.8
+# Rounds, those after which free friction keeps its place, and the change, over σ, that ends them.
+ROUNDS, SETTLED, CONVERGED = 40, 6, 0.1
+# Speed below which friction is free [rad/s or m/s], and its spread, over the largest torque.
+STILL, SPREAD = 0.01, 1.0
+# Steps of the derivatives by q, dq and ddq; that of dq smooths the sign of friction.
+STEPS = (1e-5, 0.03, 1e-2)
+# No model of a torque is better than this, and no spring changes by more than a factor in a round.
+EXACT, FACTOR = 1e-4, 2.0
+MISFIT = 3.0  # of positions, over their noise: the model, not the encoders, is to blame
+
+
+@dataclasses.dataclass(frozen=True)
+class Periods:
+    """
+    The average of the periods of a motion.
+
+    Attributes
+    ----------
+    position, torque : (K, n) of the robot's joints
+    sigma : (n,) standard deviation of an averaged position
+    period : [s]
+
+    """
+
+    position: Array
+    torque: Array
+    sigma: Array
+    period: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What was found: χ (b,) and its covariance, c (m, n), the delay [s], χ² of the positions."""
+
+    value: Array
+    covariance: Array
+    motion: Array
+    delay: float
+    misfit: float
+
+
+def maximum_likelihood(
+    periods: Periods, robot: ElasticRobot, base: BaseParameters, start: Estimate
+) -> Outcome | None:
+    """
+    Estimate base parameters and motion together.
+
+    Parameters
+    ----------
+    periods : averages
+    robot, base : the model
+    start : a rough estimate of all base parameters
+
+    Returns
+    -------
+    The outcome, or None where there is none: it diverges, or positions do not fit the model
+
+    """
+    problem = _Problem(periods, robot, base)
+    springs = [base.names.index(f'K{j + 1}') for j in robot.springs]
+    value, c = np.array(start.value), problem.measured
+    s, free, delay = None, None, 0.0
+    for number in range(ROUNDS):
+        if number < SETTLED or free is None:
+            free = problem.standing(c)
+        try:
+            step = problem.step(value, c, s, free, delay)
+        except LinAlgError:
+            return None
+        # Signs of noisy speeds flip to and fro: steps that get shorter come to rest between them.
+        share = min(1.0, SETTLED / (number + 1.0))
+        change = share * step.change
+        soft = 1.0 - change[springs] / value[springs]
+        stiffness = value[springs] / np.clip(soft, 1.0 / FACTOR, FACTOR)
+        value = value + change
+        value[springs] = stiffness
+        c, s, delay = c + share * (step.motion - c), step.deviation, delay + share * step.delay
+        if not np.all(np.isfinite(value)) or np.any(stiffness <= 0.0):
+            return None
+        moved = np.abs(change) / np.sqrt(np.diag(step.covariance))
+        if number > SETTLED and moved.max() < CONVERGED:
+            fits = step.misfit < MISFIT
+            return Outcome(value, step.covariance, c, delay, step.misfit) if fits else None
+    return None
+
+
+@dataclasses.dataclass(frozen=True)
+class _Step:
+    change: Array
+    covariance: Array
+    motion: Array
+    deviation: Array
+    delay: float
+    misfit: float
+
+
+class _Problem:
+    """One period of a motion as Fourier series, and its linearisation."""
+
+    def __init__(self, periods: Periods, robot: ElasticRobot, base: BaseParameters) -> None:
+        self.robot, self.columns = robot, base.columns
+        self.noise, self.period = periods.sigma, periods.period
+        count = len(periods.position)
+        harmonics = min(_standing_out(periods), UNKNOWNS // (2 * robot.n), count // 8)
+        self.low = _lowest(harmonics, int(BAND * harmonics))
+        self.times = np.arange(count) * periods.period / count
+        self.bases = _bases(self.times, periods.period, harmonics, count)
+        coarse = np.arange(FINE * harmonics) * periods.period / (FINE * harmonics)
+        self.coarse = _bases(coarse, periods.period, harmonics, count)
+        self.thinned = count / len(coarse)
+        self.measured = self.bases[0].T @ periods.position
+        self.rows = self.bases[0][:, self.low]
+        self.torque = np.where(robot.sprung, 0.0, periods.torque)
+        self.slope = self.bases[1][:, self.low]
+        self.sharp = [j for j in range(robot.n) if _is_sharp(robot, j)]
+
+    def standing(self, c: Array) -> list[tuple[int, slice]]:
+        """Return joint and samples of each time that a joint whose friction has a sign stands."""
+        speed = self.bases[1] @ c
+        result = []
+        for j in self.sharp:
+            slow = np.concatenate([[0], (np.abs(speed[:, j]) < STILL).astype(int), [0]])
+            edges = np.flatnonzero(np.diff(slow))
+            result += [(j, slice(a, b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+        return result
+
+    def step(
+        self,
+        value: Array,
+        c: Array,
+        deviation: Array | None,
+        free: list[tuple[int, slice]],
+        delay: float,
+    ) -> _Step:
+        """Solve the linearised problem."""
+        n, count = self.robot.n, len(self.low)
+        W_t = self._regressor(tuple(basis @ c for basis in self.bases))
+        W = np.einsum('kr,jkb->jrb', self.rows, W_t, optimize=True).reshape(n * count, -1)
+        sizes = np.sqrt(np.mean((W_t * value) ** 2, axis=1))
+        least = EXACT * sizes.max(axis=1)
+        s = 10.0 * least if deviation is None else deviation
+        X, spread = self._free(free, sizes, delay)
+        G = self._sensitivity(value, c).reshape(n * count, -1)
+        noise = np.tile(self.noise**2, len(c))
+        y = (self.rows.T @ self._at(delay)).T.ravel()
+        away = (self.measured - c).ravel()
+        rho = y - W @ value - G @ away
+        squares = np.repeat(s**2, count)
+        V = (G * noise) @ G.T + np.diag(squares) + (X[:, :-1] * spread**2) @ X[:, :-1].T
+        A = np.column_stack([W, X[:, -1]])
+        scale = 1.0 / np.sqrt(np.diag(V))
+        inverse = cho_solve(cho_factor(V * np.outer(scale, scale)), np.diag(scale))
+        inverse *= scale[:, None]
+        length = np.linalg.norm(scale[:, None] * A, axis=0)
+        left = inverse @ (A / length)
+        covariance = np.linalg.inv((A / length).T @ left) / np.outer(length, length)
+        found = covariance @ ((left * length).T @ rho)
+        P = inverse - left @ (covariance * np.outer(length, length)) @ left.T
+        Pr = P @ rho
+        error = -noise * (G.T @ Pr)
+        freedom = float(np.sum(noise * np.einsum('ri,ri->i', G, P @ G)))
+        e = (squares * Pr).reshape(n, count)
+        dof = np.maximum((squares * np.diag(P)).reshape(n, count).sum(axis=1), 1.0)
+        return _Step(
+            change=found[:-1],
+            covariance=covariance[:-1, :-1],
+            motion=self.measured - error.reshape(c.shape),
+            deviation=np.maximum(np.sqrt(np.sum(e**2, axis=1) / dof), least),
+            delay=1e-3 * float(found[-1]),
+            misfit=float(np.sum(error**2 / noise)) / max(freedom, 1.0),
+        )
+
+    def _regressor(self, motion: tuple[Array, ...]) -> Array:
+        return regressor(self.robot, *motion)[:, :, self.columns]
+
+    def _at(self, delay: float) -> Array:
+        """Return the torques as they were, `delay` seconds before they were recorded."""
+        frequency = np.fft.rfftfreq(len(self.times), self.period / len(self.times))
+        turn = np.exp(2j * np.pi * frequency * delay)[:, None]
+        return np.fft.irfft(np.fft.rfft(self.torque, axis=0) * turn, len(self.times), axis=0)
+
+    def _free(
+        self, free: list[tuple[int, slice]], sizes: Array, delay: float
+    ) -> tuple[Array, Array]:
+        """Return X, the delay [ms] last, and the spread of all but the delay."""
+        n, count = self.robot.n, len(self.low)
+        X = np.zeros((n, count, len(free) + 1))
+        spread = np.zeros(len(free))
+        for k, (j, samples) in enumerate(free):
+            X[j, :, k] = self.rows[samples].sum(axis=0)
+            spread[k] = SPREAD * sizes[j].max()
+        # Links that are carried hand their friction on to the rows of their motors.
+        self.robot.carry(X)
+        X[:, :, -1] = 1e-3 * (self.slope.T @ self._at(delay)).T
+        return X.reshape(n * count, -1), spread
+
+    def _sensitivity(self, value: Array, c: Array) -> Array:
+        """Return G (n, r, m, n), by central differences of the torque along the period."""
+        n, motion = self.robot.n, [basis @ c for basis in self.coarse]
+        rows = self.thinned * self.coarse[0][:, self.low].T
+        G = np.zeros((n, len(self.low), len(c), n))
+        for i in range(n):
+            for k, step in enumerate(STEPS):
+                moved = [[x.copy() for x in motion] for _ in range(2)]
+                moved[0][k][:, i] += step
+                moved[1][k][:, i] -= step
+                ahead, behind = (self._regressor((*x,)) @ value for x in moved)
+                slopes = (ahead - behind) / (2.0 * step)
+                for j in np.flatnonzero(slopes.any(axis=1)):
+                    G[j, :, :, i] += rows @ (slopes[j][:, None] * self.coarse[k])
+        return G
+
+
+def _bases(time: Array, period: float, harmonics: int, count: int) -> tuple[Array, Array, Array]:
+    """Return a Fourier series, orthonormal on `count` samples of a period, and its derivatives."""
+    omega = 2.0 * np.pi / period * np.arange(1, harmonics + 1)
+    size = np.sqrt(2.0 / count)
+    cos, sin = (size * f(np.outer(time, omega)) for f in (np.cos, np.sin))
+    constant, zero = np.full((len(time), 1), size / np.sqrt(2.0)), np.zeros((len(time), 1))
+    return (
+        np.hstack([constant, cos, sin]),
+        np.hstack([zero, -omega * sin, omega * cos]),
+        np.hstack([zero, -(omega**2) * cos, -(omega**2) * sin]),
+    )
+
+
+def _standing_out(periods: Periods) -> int:
+    """Return how many harmonics the series of a motion needs."""
+    count = len(periods.position)
+    size = np.abs(np.fft.rfft(periods.position, axis=0)) * np.sqrt(2.0 / count)
+    clear = np.flatnonzero((size > CLEAR * periods.sigma).any(axis=1))
+    return max(LEAST, int(WIDE * clear[-1]) if clear.size else 0)
+
+
+def _lowest(harmonics: int, kept: int) -> npt.NDArray[np.intp]:
+    """Return the places of the lowest harmonics in a series."""
+    return np.concatenate([[0], np.arange(1, kept + 1), harmonics + np.arange(1, kept + 1)])
+
+
+def _is_sharp(robot: ElasticRobot, joint: int) -> bool:
+    """Tell whether the friction of a joint jumps where its speed changes sign."""
+    speed = np.array([-STILL, STILL])
+    return any(
+        float(np.ptp(values)) > 10.0 * STILL
+        for term in robot.friction[joint]
+        for values in term.columns(speed)
+    )
