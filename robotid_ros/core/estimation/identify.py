@@ -20,6 +20,7 @@ from .base import base_parameters
 from .delay import each_without_delay, without_delay
 from .doubts import disagreement, doubtful
 from .essential import essential
+from .load import with_load
 from .plausibility import implausible
 from .resampling import resampled
 from .results import BaseParameters, Estimate, Identification
@@ -66,11 +67,12 @@ def identify(
         return _both(recording, robot, settings, validation, progress)
     tell = progress or (lambda _: None)
     tell('preparing signals')
-    told: list[str] = []
+    robot, told = with_load(recording, robot, settings)
     if settings.stribeck and isinstance(recording, Recording):
-        robot, told = with_stribeck(recording, robot, settings.signals)
+        robot, notes = with_stribeck(recording, robot, settings.signals)
+        told += notes
     elif settings.stribeck:
-        told = ['the Stribeck velocity was not searched: choose a part that fits into memory']
+        told += ['the Stribeck velocity was not searched: choose a part that fits into memory']
     base = base_parameters(robot)
     solved = solve(recording, robot, base, settings, tell)
     period = period_of(recording) if isinstance(recording, Recording) else None
@@ -97,7 +99,7 @@ def identify(
         fitted = predicted(solved.samples, robot, exact)
     else:
         fitted = solved.fitted()
-    notes = (
+    warnings = (
         *robot.warnings,
         *told,
         *getattr(recording, 'notes', ()),
@@ -115,7 +117,7 @@ def identify(
         standard=standard,
         fitted=fitted,
         validation=_validated(validation, solved.delay, robot, exact, settings),
-        warnings=tuple(dict.fromkeys(notes)),
+        warnings=tuple(dict.fromkeys(warnings)),
         history=solved.history,
     )
 

@@ -1,5 +1,6 @@
 """Coulomb friction that grows with the load: the load of the links, iterated around the fit."""
 
+from collections.abc import Iterable
 import dataclasses
 
 import numpy as np
@@ -21,7 +22,7 @@ STEPS, SETTLED = 20, 1e-6
 
 
 def with_load(
-    recording: Recording, robot: Robot, settings: IdentificationSettings
+    recording: Recording | Iterable[Recording], robot: Robot, settings: IdentificationSettings
 ) -> tuple[Robot, list[str]]:
     """
     Replace the load of friction that grows with it by that of the identified links.
@@ -47,6 +48,10 @@ def with_load(
             "friction 'load_coulomb' needs rigid joints and a method that simulates nothing: take "
             "it out of robot.friction, or use method 'wls'"
         )
+    if not isinstance(recording, Recording):
+        return robot, [
+            'the load of the friction is that of the URDF: choose a part that fits into memory'
+        ]
     base = base_parameters(robot)
     samples, system, _, _ = aligned(recording, robot, base, settings.signals)
     torque = np.zeros_like(system.Y)

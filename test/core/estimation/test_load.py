@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.estimation import base_parameters, IdentificationSettings
+from robotid_ros.core.estimation import base_parameters, IdentificationSettings, identify
 from robotid_ros.core.estimation.estimators import fit
 from robotid_ros.core.estimation.load import with_load
 from robotid_ros.core.estimation.system import observe
@@ -78,3 +78,15 @@ def test_other_robots_stay_as_they_are_and_simulations_are_refused(case):
     elastic = arm(elastic=ElasticSettings(joints=('j2',))).elastic
     with pytest.raises(ConfigurationError, match='rigid joints'):
         with_load(recording, elastic, SETTINGS)
+
+
+def test_an_identification_predicts_with_it(case):
+    robot, _, recording = case
+    settings = dataclasses.replace(SETTINGS, essential=False)
+    found = identify(recording, robot, settings, recording)
+    assert found.validation.total(moving=True) < 0.01
+    values = dict(zip(found.estimate.names, found.estimate.value, strict=True))
+    assert values['Fl2'] == pytest.approx(SHARE['Fl'], rel=0.05)
+    assert found.standard.value[robot.column('Fl2')] == pytest.approx(SHARE['Fl'], rel=0.1)
+    pieces = identify(iter([recording]), robot, settings)
+    assert any('load of the friction' in text for text in pieces.warnings)
