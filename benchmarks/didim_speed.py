@@ -20,7 +20,6 @@ from robotid_ros.core.estimation import base_parameters
 from robotid_ros.core.model import build_robot
 from robotid_ros.core.model.robot import Robot
 from robotid_ros.core.replay.didim import didim
-from robotid_ros.core.replay.laws import JointTrajectoryEffort
 from robotid_ros.core.replay.loop import Desired
 from robotid_ros.core.replay.models import direct_model
 from robotid_ros.core.replay.problem import Replay
@@ -28,6 +27,7 @@ from robotid_ros.core.replay.reference import Torque
 from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.replay.simulate import simulate
 from robotid_ros.core.replay.start import start_from
+from robotid_ros.core.replay.trajectory_effort import JointTrajectoryEffort
 from robotid_ros.files.configuration import load
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -137,8 +137,13 @@ class ControllerClient:
 def _description(name: str, values: Mapping[str, Any]) -> ControllerDescription:
     gains: dict[str, dict[str, float]] = {}
     for key, value in values.items():
-        if key.startswith('gains.') and isinstance(value, int | float):
-            joint, _, gain = key.removeprefix('gains.').rpartition('.')
+        joint, _, gain = key.removeprefix('gains.').rpartition('.')
+        if not key.startswith('gains.'):
+            continue
+        if gain == 'antiwindup_strategy':
+            # Gains are numbers: a strategy is one by its name, which the replay knows.
+            gains.setdefault(joint, {})[f'antiwindup_{value}'] = 1.0
+        elif isinstance(value, int | float):
             gains.setdefault(joint, {})[gain] = float(value)
     return ControllerDescription(
         name=name,

@@ -3,183 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-import dataclasses
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ...exceptions import ControllerError, UnknownNameError
 from ..model.parameters import Array
 from ..signals.recording import Controller
-from .loop import ControlLaw, Desired, differencing, Loop, Step
+from .cascade import Cascade
+from .loop import ControlLaw
+from .trajectory_effort import JointTrajectoryEffort, recommended_tracking
 
-
-@dataclasses.dataclass(frozen=True)
-class Cascade(Loop):
-    """
-    Velocity loop inside a position loop, as drives have it.
-
-    `e_v = k_p (q_r − q) + k_ff q̇_r − v` and `v_τ = k_v e_v + k_i ∫e_v + k_a q̈_r`. With k_v and k_p
-    alone it is the law of DIDIM eq. 53; with differences of positions, that of EMPS.
-
-    Attributes
-    ----------
-    kp : (n,) position gain [1/s]
-    kv : (n,) velocity gain, output per velocity
-    ki : (n,) integral gain of the velocity loop, output per position
-    velocity_feedforward : (n,) share k_ff of the reference's velocity
-    acceleration_feedforward : (n,) output per acceleration k_a
-    differences : take `v = (q[k] − q[k−2])/(2 Ts)` instead of the measured velocity
-    integral_limit : (n,) bound of the integral's output
-
-    """
-
-    kp: Array
-    kv: Array
-    ki: Array | float = 0.0
-    velocity_feedforward: Array | float = 0.0
-    acceleration_feedforward: Array | float = 0.0
-    differences: bool = False
-    integral_limit: Array | float = np.inf
-
-    @property
-    def stiffness(self) -> Array:
-        """`k_p k_v g_τ`, (n,)."""
-        return self.kp * self.kv * self.gain
-
-    @property
-    def memory(self) -> Array:
-        """`k_v/k_i`, (n,) [s]; zero without integral."""
-        ki = np.broadcast_to(self.ki, self.kv.shape)
-        return np.divide(self.kv, ki, out=np.zeros_like(self.kv), where=ki != 0.0)
-
-    @property
-    def damping(self) -> Array:
-        """`k_v g_τ`, (n,)."""
-        return self.kv * self.gain
-
-    def output(self, desired: Desired, balance: Array | None = None) -> Step:
-        """Start the cascade; see `Loop.output`."""
-        wanted = self.kp * desired.q + self.velocity_feedforward * desired.dq
-        forward = self.acceleration_feedforward * desired.ddq + desired.effort
-        kp, kv, ki = self.kp, self.kv, np.asarray(self.ki) / self.rate
-        low, high = -np.asarray(self.integral_limit), np.asarray(self.integral_limit)
-        start = kv * (wanted[0] - kp * desired.q[0] - desired.dq[0]) + forward[0]
-        integral = _initial(balance, start, ki, low, high)
-
-        def proportional(k: int, q: Array, dq: Array) -> Array:
-            return kv * (wanted[k] - kp * q - dq) + forward[k]
-
-        def with_integral(k: int, q: Array, dq: Array) -> Array:
-            nonlocal integral
-            error = wanted[k] - kp * q - dq
-            integral = np.clip(integral + ki * error, low, high)
-            return kv * error + integral + forward[k]
-
-        step = with_integral if np.any(ki) else proportional
-        return differencing(step, self.rate) if self.differences else step
-
-
-@dataclasses.dataclass(frozen=True)
-class JointTrajectoryEffort(Loop):
-    """
-    ros2_control's joint_trajectory_controller with effort as its only command interface.
-
-    `u[k] = ff q̇_r[k+1] + effort[k+1] + sat(p e + clamp(Σ i Ts e) + d (q̇_r − q̇))`, `e = q_r − q` at
-    k: the feed-forwards look one update ahead, and `u_clamp` bounds the PID alone.
-
-    Attributes
-    ----------
-    p, i, d, ff_velocity_scale : (n,) gains, in effort
-    i_clamp_min, i_clamp_max : (n,) bounds of the integral's effort, kept while it is summed
-    u_clamp_min, u_clamp_max : (n,) bounds of the PID's effort
-
-    """
-
-    p: Array
-    i: Array | float = 0.0
-    d: Array | float = 0.0
-    ff_velocity_scale: Array | float = 0.0
-    i_clamp_min: Array | float = -np.inf
-    i_clamp_max: Array | float = np.inf
-    u_clamp_min: Array | float = -np.inf
-    u_clamp_max: Array | float = np.inf
-
-    @property
-    def stiffness(self) -> Array:
-        """`p g_τ`, (n,)."""
-        return self.p * self.gain
-
-    @property
-    def memory(self) -> Array:
-        """`p/i`, (n,) [s]; zero without integral."""
-        i = np.broadcast_to(self.i, self.p.shape)
-        return np.divide(self.p, i, out=np.zeros_like(self.p), where=i != 0.0)
-
-    @property
-    def damping(self) -> Array:
-        """`d g_τ`, (n,)."""
-        return np.asarray(self.d) * self.gain
-
-    def output(self, desired: Desired, balance: Array | None = None) -> Step:
-        """Start the controller, just activated; see `Loop.output`."""
-        p, d, i = self.p, np.asarray(self.d), np.asarray(self.i) / self.rate
-        ahead = self.ff_velocity_scale * desired.dq + desired.effort
-        forward = np.vstack([ahead[1:], ahead[-1:]])
-        wanted = p * desired.q + d * desired.dq
-        clamped = np.any(np.isfinite(self.u_clamp_min)) or np.any(np.isfinite(self.u_clamp_max))
-        if not np.any(i) and not clamped:
-            known = wanted + forward
-            return lambda k, q, dq: known[k] - p * q - d * dq
-        low, high = np.asarray(self.i_clamp_min), np.asarray(self.i_clamp_max)
-        u_low, u_high = np.asarray(self.u_clamp_min), np.asarray(self.u_clamp_max)
-        q_r = desired.q
-        integral = _initial(balance, forward[0] + 0.0 * q_r[0], i, low, high)
-
-        def step(k: int, q: Array, dq: Array) -> Array:
-            nonlocal integral
-            integral = np.minimum(np.maximum(integral + i * (q_r[k] - q), low), high)
-            pid = wanted[k] - p * q - d * dq + integral
-            return np.minimum(np.maximum(pid, u_low), u_high) + forward[k]
-
-        return step
-
-
-def _initial(balance: Array | None, without: Array, gain: Array, low: Array, high: Array) -> Array:
-    """Return the integral that completes the output to `balance`; zero where there is none."""
-    if balance is None:
-        return np.zeros_like(without)
-    return np.where(gain != 0.0, np.clip(balance - without, low, high), 0.0)
-
-
-def pd(
-    rate: float,
-    natural_frequency: npt.ArrayLike,
-    damping: npt.ArrayLike,
-    inertia: npt.ArrayLike,
-    gain: npt.ArrayLike = 1.0,
-    **options: Any,
-) -> Cascade:
-    """
-    Tune the law of DIDIM eq. 53: `v_τ = k_p k_v (q_r − q) − k_v q̇`.
-
-    Eq. 58: `k_p = ω_n/(2ζ)`, `k_v = 2 ζ ω_n J/g_τ`.
-
-    Parameters
-    ----------
-    rate : update rate [Hz]
-    natural_frequency : (n,) ω_n [rad/s]
-    damping : (n,) ζ
-    inertia : (n,) J, see `joint_inertia` [kg·m² or kg]
-    gain : (n,) drive gain g_τ
-    options : the other fields of `Cascade`
-
-    """
-    omega, zeta, gain = np.asarray(natural_frequency), np.asarray(damping), np.asarray(gain)
-    kv = 2.0 * zeta * omega * np.asarray(inertia) / gain
-    kp = np.broadcast_to(omega / (2.0 * zeta), kv.shape)
-    return Cascade(rate, kp, kv, gain=np.broadcast_to(gain, kv.shape), **options)
+# Strategies of control_toolbox, and what stands before them in the name of a recorded gain.
+STRATEGIES = ('legacy', 'none', 'back_calculation', 'conditional_integration')
+ANTIWINDUP = 'antiwindup_'
 
 
 def law_of(controller: Controller, joints: tuple[str, ...], drive_gain: Array) -> ControlLaw:
@@ -235,22 +72,45 @@ def _trajectory_controller(
             'not efforts, so the law that makes the torque is unknown: identify by WLS, or give '
             "the drives' gains under 'identification.replay.gains'"
         )
-    clamp = _take(columns, 'i_clamp')
-    clamp = np.where(clamp > 0.0, clamp, np.inf)
+    # A bound that is not given is that of the deprecated i_clamp.
+    clamp = _take(columns, 'i_clamp', np.inf)
     low, high = _take(columns, 'i_clamp_min', -np.inf), _take(columns, 'i_clamp_max', np.inf)
-    finite = np.isfinite(low) | np.isfinite(high)
+    p, i, d = (_take(columns, name) for name in ('p', 'i', 'd'))
     return JointTrajectoryEffort(
         controller.rate,
-        _take(columns, 'p'),
-        _take(columns, 'i'),
-        _take(columns, 'd'),
+        p,
+        i,
+        d,
         _take(columns, 'ff_velocity_scale'),
-        np.where(finite, low, -clamp),
-        np.where(finite, high, clamp),
+        np.where(np.isfinite(low), low, -clamp),
+        np.where(np.isfinite(high), high, clamp),
         _take(columns, 'u_clamp_min', -np.inf),
         _take(columns, 'u_clamp_max', np.inf),
+        _take(columns, 'error_deadband'),
+        **_antiwindup(columns, p, i, d),
         gain=drive_gain,
     )
+
+
+def _antiwindup(columns: dict[str, Any], p: Array, i: Array, d: Array) -> dict[str, Array]:
+    """
+    Return the fields of `JointTrajectoryEffort` that say how the integral is held, (n,) each.
+
+    A strategy is a gain of 1 by the name 'antiwindup_' and its own; without one it is 'legacy'.
+    """
+    names = [name.removeprefix(ANTIWINDUP) for name in columns if name.startswith(ANTIWINDUP)]
+    for name in names:
+        if name not in STRATEGIES:
+            raise UnknownNameError('anti-windup strategy', name, STRATEGIES)
+    none, back, conditional = (_take(columns, ANTIWINDUP + name) for name in STRATEGIES[1:])
+    given = _take(columns, 'tracking_time_constant')
+    usual = recommended_tracking(p, i, d)
+    active = (back != 0.0) & (i != 0.0)
+    return {
+        'late': np.maximum(np.maximum(none, back), conditional),
+        'tracking': np.where(active, 1.0 / np.where(given > 0.0, given, usual), 0.0),
+        'conditional': conditional,
+    }
 
 
 def _cascade(controller: Controller, columns: dict[str, Any], drive_gain: Array) -> ControlLaw:

@@ -168,3 +168,10 @@ def differencing(step: Step, rate: float) -> Step:
         return step(k, q, (past[2] - past[0]) * half)
 
     return measuring
+
+
+def balanced(balance: Array | None, without: Array, gain: Array, low: Array, high: Array) -> Array:
+    """Return the integral that completes the output to `balance`; zero where there is none."""
+    if balance is None:
+        return np.zeros_like(without)
+    return np.where(gain != 0.0, np.clip(balance - without, low, high), 0.0)

@@ -11,8 +11,9 @@ from .problem import Replay
 # Share of the torque that a model of a real robot may leave unexplained before it is suspect.
 UNEXPLAINED = 0.2
 # A simulated motion that is so many times as far from the measured one as that is from its
-# reference is not that of the robot's loop: half the bandwidth comes to 1, a third to 2.
-STRAY = 1.5
+# reference is not that of the robot's loop: half the bandwidth comes to 1, a third to 2. From
+# DOUBT on (two thirds of the bandwidth) friction is biased, from STRAY on everything.
+DOUBT, STRAY = 0.5, 1.5
 
 
 def slow_loops(replay: Replay, omega: Array, band: Array) -> list[str]:
@@ -39,11 +40,11 @@ def strays(replay: Replay, record: Iteration) -> list[str]:
     lag = np.linalg.norm(q - replay.desired.q, axis=0)
     apart = record.to_measured.position * np.linalg.norm(q, axis=0) / np.maximum(lag, 1e-300)
     return [
-        f'{joint}: not trustworthy, the simulated motion is {ratio:.2g} times as far from the '
-        'measured one as that is from its reference: the control law or its gains are not the '
-        "robot's"
+        f'{joint}: {"not trustworthy" if ratio > STRAY else "doubtful, its friction above all"}, '
+        f'the simulated motion is {ratio:.2g} times as far from the measured one as that is from '
+        "its reference: the control law or its gains are not the robot's"
         for joint, ratio in zip(replay.robot.joints, apart, strict=True)
-        if ratio > STRAY
+        if ratio > DOUBT
     ]
 
 

@@ -5,7 +5,6 @@ import pinocchio
 import pytest
 
 from robotid_ros.core.replay.integrators import runge_kutta, substeps
-from robotid_ros.core.replay.laws import JointTrajectoryEffort
 from robotid_ros.core.replay.loop import Desired
 from robotid_ros.core.replay.simulate import (
     joint_inertia,
@@ -13,6 +12,7 @@ from robotid_ros.core.replay.simulate import (
     mass_matrices,
     simulate,
 )
+from robotid_ros.core.replay.trajectory_effort import JointTrajectoryEffort
 from robotid_ros.exceptions import DivergenceError
 
 from .arms import arm, block

@@ -1,6 +1,7 @@
 """Control laws against independent loops and against a real drive."""
 
 import dataclasses
+import math
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -8,17 +9,22 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.replay.laws import Cascade, JointTrajectoryEffort, law_of, pd
+from robotid_ros.core.replay.cascade import Cascade, pd
+from robotid_ros.core.replay.laws import law_of, STRATEGIES
 from robotid_ros.core.replay.loop import Desired
 from robotid_ros.core.replay.simulate import simulate
+from robotid_ros.core.replay.trajectory_effort import JointTrajectoryEffort
 from robotid_ros.core.signals.recording import Controller
+from robotid_ros.exceptions import UnknownNameError
 from robotid_ros.plant.interpolation import Goal, Point
+from robotid_ros.plant.pid import Pid
 from robotid_ros.plant.settings import GainSettings
 from robotid_ros.plant.tolerances import GoalTolerances
 from robotid_ros.plant.trajectory_controller import ControllerSettings, TrajectoryController
 
 from .arms import block
 
+TYPE = 'joint_trajectory_controller/JointTrajectoryController'
 EMPS = Path(__file__).parents[4] / 'shared' / 'datasets' / 'emps' / 'ident.npz'
 
 
@@ -27,43 +33,80 @@ def random_desired(seed, count=40, n=3):
     return Desired(*(rng.normal(size=(count, n)) for _ in range(4)))
 
 
-def trajectory_controller(gains, desired, states, rate):
-    """Run one joint after the other, update after update, as the controller's documents say."""
+def pid_outputs(gains, desired, states, rate):
+    """Run joints of the simulated robot's own PID, which stands on control_toolbox, in turn."""
     outputs = np.zeros_like(desired.q)
-    for j in range(desired.q.shape[1]):
-        i_term = 0.0
+    for j, joint in enumerate(gains):
+        pid = Pid(joint)
         for k, (q, dq) in enumerate(states):
             ahead = min(k + 1, len(states) - 1)
-            error = desired.q[k, j] - q[j]
-            i_term += gains['i'][j] * error / rate
-            i_term = max(gains['i_clamp_min'], min(gains['i_clamp_max'], i_term))
-            pid = gains['p'][j] * error + i_term + gains['d'][j] * (desired.dq[k, j] - dq[j])
-            pid = max(gains['u_clamp_min'], min(gains['u_clamp_max'], pid))
-            forward = gains['ff_velocity_scale'][j] * desired.dq[ahead, j]
-            outputs[k, j] = pid + forward + desired.effort[ahead, j]
+            effort = pid.compute(desired.q[k, j] - q[j], desired.dq[k, j] - dq[j], 1.0 / rate)
+            forward = joint.ff_velocity_scale * desired.dq[ahead, j] + desired.effort[ahead, j]
+            outputs[k, j] = effort + forward
     return outputs
 
 
-@settings(deadline=None, max_examples=25, derandomize=True)
-@given(
-    seed=st.integers(0, 1000),
-    clamp=st.sampled_from([np.inf, 0.05]),
-    bound=st.sampled_from([np.inf, 3.0]),
-    integral=st.sampled_from([0.0, 20.0]),
+def recorded(gains):
+    """Return what a recorder keeps of a joint's gains: numbers, and the name of the strategy."""
+    values = dataclasses.asdict(gains)
+    strategy = values.pop('antiwindup_strategy')
+    return values | {f'antiwindup_{strategy}': 1.0}
+
+
+def law_for(gains, rate):
+    joints = tuple(f'joint_{k}' for k in range(len(gains)))
+    known = {joint: recorded(g) for joint, g in zip(joints, gains, strict=True)}
+    return law_of(Controller('arm', TYPE, rate, joints, ('effort',), known), joints, np.ones(1))
+
+
+bounds = st.sampled_from([math.inf, 0.02, 0.0])
+a_gain = st.floats(0.0, 50.0)
+joint_gains = st.builds(
+    GainSettings,
+    p=a_gain,
+    i=st.sampled_from([0.0, 3.0, 400.0]),
+    d=a_gain,
+    ff_velocity_scale=st.sampled_from([0.0, 2.5]),
+    i_clamp=bounds,
+    i_clamp_max=bounds,
+    i_clamp_min=bounds.map(lambda x: -x),
+    u_clamp_max=st.sampled_from([math.inf, 1.5]),
+    u_clamp_min=st.sampled_from([-math.inf, -0.5]),
+    tracking_time_constant=st.sampled_from([0.0, 0.3]),
+    error_deadband=st.sampled_from([0.0, 0.4]),
+    antiwindup_strategy=st.sampled_from(STRATEGIES),
 )
-def test_trajectory_controller_law(seed, clamp, bound, integral):
-    rng = np.random.default_rng(seed + 1)
-    desired = random_desired(seed)
-    gains = {name: rng.uniform(1, 9, 3) for name in ('p', 'i', 'd', 'ff_velocity_scale')}
-    gains['i'] *= integral
-    gains |= {'i_clamp_min': -clamp, 'i_clamp_max': clamp}
-    gains |= {'u_clamp_min': -bound, 'u_clamp_max': bound}
-    states = list(rng.normal(size=(40, 2, 3)))
-    step = JointTrajectoryEffort(250.0, **gains).start(desired)
+
+
+@settings(deadline=None, max_examples=100, derandomize=True)
+@given(gains=st.lists(joint_gains, min_size=1, max_size=3), seed=st.integers(0, 1000))
+def test_trajectory_controller_law(gains, seed):
+    desired = random_desired(seed, n=len(gains))
+    states = list(np.random.default_rng(seed + 1).normal(size=(40, 2, len(gains))))
+    step = law_for(gains, 250.0).start(desired)
     ours = np.array([step(k, *state) for k, state in enumerate(states)])
     np.testing.assert_allclose(
-        ours, trajectory_controller(gains, desired, states, 250.0), rtol=1e-12, atol=1e-12
+        ours, pid_outputs(gains, desired, states, 250.0), rtol=1e-12, atol=1e-12
     )
+
+
+def test_a_strategy_that_is_not_known_is_refused():
+    controller = Controller(
+        'arm', TYPE, 100.0, ('a',), ('effort',), {'a': {'antiwindup_new': 1.0}}
+    )
+    with pytest.raises(UnknownNameError, match=r'anti-windup strategy.*new'):
+        law_of(controller, ('a',), np.ones(1))
+
+
+@settings(deadline=None, max_examples=50, derandomize=True)
+@given(gains=joint_gains, factor=st.floats(0.1, 10.0), seed=st.integers(0, 1000))
+def test_scaled_law_scales_the_torque_alone(gains, factor, seed):
+    """The gain update of eq. 59 must not change what clamps and integral do."""
+    desired, law = random_desired(seed, n=1), law_for([gains], 250.0)
+    states = list(np.random.default_rng(seed + 1).normal(size=(40, 2, 1)))
+    one, other = (each.start(desired) for each in (law, law.scaled(factor)))
+    for k, state in enumerate(states):
+        np.testing.assert_allclose(other(k, *state), factor * one(k, *state), rtol=1e-12)
 
 
 def test_pd_has_the_frequency_and_damping_it_was_tuned_for():
@@ -133,14 +176,25 @@ def test_an_integral_starts_in_balance(law):
     np.testing.assert_allclose(law.start(still)(0, still.q[0], np.zeros(1)), [0.0], atol=1e-15)
 
 
+@pytest.mark.parametrize('strategy', STRATEGIES)
 @pytest.mark.parametrize('integral', [0.0, 400.0])
-def test_law_repeats_the_output_of_the_controller(integral):
+def test_law_repeats_the_output_of_the_controller(integral, strategy):
     """Feed the law with what controller_state says of a run: it gives the recorded output."""
     gains = [
-        GainSettings(p=p, i=integral, d=d, ff_velocity_scale=ff, i_clamp_max=2.0, i_clamp_min=-2.0)
+        GainSettings(
+            p=p,
+            i=integral,
+            d=d,
+            ff_velocity_scale=ff,
+            i_clamp_max=2.0,
+            i_clamp_min=-2.0,
+            u_clamp_max=60.0,
+            u_clamp_min=-60.0,
+            antiwindup_strategy=strategy,
+        )
         for p, d, ff in ((700.0, 60.0, 3.0), (300.0, 20.0, 0.0))
     ]
-    joints, period = ('a', 'b'), 2_000_000
+    joints, period = ('joint_0', 'joint_1'), 2_000_000
     controller = TrajectoryController(
         ControllerSettings(joints, (False, False), period, dict(zip(joints, gains, strict=True)))
     )
@@ -160,21 +214,7 @@ def test_law_repeats_the_output_of_the_controller(integral):
         desired = state.desired
         rows.append((q, dq, desired.positions, desired.velocities, desired.effort, state.output))
     q, dq, q_r, dq_r, effort, output = (np.array([row[i] for row in rows]) for i in range(6))
-    law = law_of(
-        Controller(
-            'arm',
-            'joint_trajectory_controller/JointTrajectoryController',
-            500.0,
-            joints,
-            ('effort',),
-            {
-                j: dataclasses.asdict(g) | {'antiwindup_strategy': 0.0}
-                for j, g in zip(joints, gains, strict=True)
-            },
-        ),
-        joints,
-        np.ones(2),
-    )
+    law = law_for(gains, 500.0)
     step = law.start(Desired(q_r, dq_r, 0 * q_r, effort))
     ours = np.array([step(k, q[k], dq[k]) for k in range(len(q))])
     # The last row's feed-forward is that of a sample that is not in the record.

@@ -1,0 +1,107 @@
+"""Cascaded position and velocity loops: DIDIM's PD law, and what drives have."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..model.parameters import Array
+from .loop import balanced, Desired, differencing, Loop, Step
+
+
+@dataclasses.dataclass(frozen=True)
+class Cascade(Loop):
+    """
+    Velocity loop inside a position loop, as drives have it.
+
+    `e_v = k_p (q_r − q) + k_ff q̇_r − v` and `v_τ = k_v e_v + k_i ∫e_v + k_a q̈_r`. With k_v and k_p
+    alone it is the law of DIDIM eq. 53; with differences of positions, that of EMPS.
+
+    Attributes
+    ----------
+    kp : (n,) position gain [1/s]
+    kv : (n,) velocity gain, output per velocity
+    ki : (n,) integral gain of the velocity loop, output per position
+    velocity_feedforward : (n,) share k_ff of the reference's velocity
+    acceleration_feedforward : (n,) output per acceleration k_a
+    differences : take `v = (q[k] − q[k−2])/(2 Ts)` instead of the measured velocity
+    integral_limit : (n,) bound of the integral's output
+
+    """
+
+    kp: Array
+    kv: Array
+    ki: Array | float = 0.0
+    velocity_feedforward: Array | float = 0.0
+    acceleration_feedforward: Array | float = 0.0
+    differences: bool = False
+    integral_limit: Array | float = np.inf
+
+    @property
+    def stiffness(self) -> Array:
+        """`k_p k_v g_τ`, (n,)."""
+        return self.kp * self.kv * self.gain
+
+    @property
+    def memory(self) -> Array:
+        """`k_v/k_i`, (n,) [s]; zero without integral."""
+        ki = np.broadcast_to(self.ki, self.kv.shape)
+        return np.divide(self.kv, ki, out=np.zeros_like(self.kv), where=ki != 0.0)
+
+    @property
+    def damping(self) -> Array:
+        """`k_v g_τ`, (n,)."""
+        return self.kv * self.gain
+
+    def output(self, desired: Desired, balance: Array | None = None) -> Step:
+        """Start the cascade; see `Loop.output`."""
+        wanted = self.kp * desired.q + self.velocity_feedforward * desired.dq
+        forward = self.acceleration_feedforward * desired.ddq + desired.effort
+        kp, kv, ki = self.kp, self.kv, np.asarray(self.ki) / self.rate
+        low, high = -np.asarray(self.integral_limit), np.asarray(self.integral_limit)
+        start = kv * (wanted[0] - kp * desired.q[0] - desired.dq[0]) + forward[0]
+        integral = balanced(balance, start, ki, low, high)
+
+        def proportional(k: int, q: Array, dq: Array) -> Array:
+            return kv * (wanted[k] - kp * q - dq) + forward[k]
+
+        def with_integral(k: int, q: Array, dq: Array) -> Array:
+            nonlocal integral
+            error = wanted[k] - kp * q - dq
+            integral = np.clip(integral + ki * error, low, high)
+            return kv * error + integral + forward[k]
+
+        step = with_integral if np.any(ki) else proportional
+        return differencing(step, self.rate) if self.differences else step
+
+
+def pd(
+    rate: float,
+    natural_frequency: npt.ArrayLike,
+    damping: npt.ArrayLike,
+    inertia: npt.ArrayLike,
+    gain: npt.ArrayLike = 1.0,
+    **options: Any,
+) -> Cascade:
+    """
+    Tune the law of DIDIM eq. 53: `v_τ = k_p k_v (q_r − q) − k_v q̇`.
+
+    Eq. 58: `k_p = ω_n/(2ζ)`, `k_v = 2 ζ ω_n J/g_τ`.
+
+    Parameters
+    ----------
+    rate : update rate [Hz]
+    natural_frequency : (n,) ω_n [rad/s]
+    damping : (n,) ζ
+    inertia : (n,) J, see `joint_inertia` [kg·m² or kg]
+    gain : (n,) drive gain g_τ
+    options : the other fields of `Cascade`
+
+    """
+    omega, zeta, gain = np.asarray(natural_frequency), np.asarray(damping), np.asarray(gain)
+    kv = 2.0 * zeta * omega * np.asarray(inertia) / gain
+    kp = np.broadcast_to(omega / (2.0 * zeta), kv.shape)
+    return Cascade(rate, kp, kv, gain=np.broadcast_to(gain, kv.shape), **options)

@@ -1,0 +1,28 @@
+"""What a controller's parameters say, as a recording keeps it."""
+
+import numpy as np
+
+from robotid_ros.core.replay.laws import law_of
+from robotid_ros.core.signals.recording import Controller
+from robotid_ros.nodes.controller import _description
+
+
+def test_gains_and_their_strategy_reach_the_replay():
+    values = {
+        'joints': ['a'],
+        'command_interfaces': ['effort'],
+        'update_rate': 500,
+        'constraints.a.goal': 0.1,
+        'gains.a.p': 10.0,
+        'gains.a.i': 5,
+        'gains.a.antiwindup_strategy': 'conditional_integration',
+    }
+    known = _description('arm', values).to_dict()
+    assert known['gains'] == {
+        'a': {'p': 10.0, 'i': 5.0, 'antiwindup_conditional_integration': 1.0}
+    }
+    controller = Controller(
+        known['name'], known['type'], known['rate'], ('a',), ('effort',), known['gains']
+    )
+    law = law_of(controller, ('a',), np.ones(1))
+    assert (law.rate, law.conditional[0], law.late[0], law.tracking[0]) == (500.0, 1.0, 1.0, 0.0)
