@@ -8,7 +8,7 @@ import sys
 
 from ..exceptions import RobotIdError
 
-VERBS = ('demo', 'design', 'identify', 'validate', 'report', 'inspect')
+VERBS = ('demo', 'design', 'identify', 'validate', 'payload', 'report', 'inspect')
 INTERRUPTED = 130
 
 

@@ -62,14 +62,34 @@ def motion(seconds=24.0):
 @pytest.fixture(scope='session')
 def bag(tmp_path_factory, scara):
     """Record the arm: joint states in alphabetical order, phases, robot and configuration."""
+    return record(tmp_path_factory.mktemp('bags'), *scara)
+
+
+@pytest.fixture(scope='session')
+def body():
+    """Choose a payload of 2 kg at the frame of the last joint: ZZ MX MY M."""
+    return {'ZZ': 0.05, 'MX': 0.4, 'MY': -0.1, 'M': 2.0}
+
+
+@pytest.fixture(scope='session')
+def loaded(tmp_path_factory, scara, body):
+    """Record the arm with the payload."""
+    robot, chi = scara
+    chi = chi.copy()
+    for symbol, value in body.items():
+        chi[robot.column(f'{symbol}2')] += value
+    chi[robot.column('Fc2')] += 0.1
+    return record(tmp_path_factory.mktemp('bags'), robot, chi, 'loaded')
+
+
+def record(folder, robot, chi, name='scara'):
     from bag_tools import joint_state, status
 
-    robot, chi = scara
     t, q, dq, ddq = motion()
     tau = inverse_dynamics(robot, chi, q, dq, ddq)
     tau += 0.01 * np.random.default_rng(1).normal(size=tau.shape)
     configuration = {'robot': {'name': 'scara', 'urdf': 'somewhere/else.urdf'}}
-    with BagWriter(tmp_path_factory.mktemp('bags'), 'scara') as writer:
+    with BagWriter(folder, name) as writer:
         writer.add_topic('/joint_states', 'sensor_msgs/msg/JointState')
         writer.add_topic('/excitation/state', 'diagnostic_msgs/msg/DiagnosticStatus')
         writer.write_text('/robot_description', robot.urdf, EPOCH)

@@ -13,7 +13,7 @@ import yaml
 from robotid_ros.cli import identify, inspect
 from robotid_ros.cli import main as entry
 
-VERBS = ('demo', 'design', 'identify', 'validate', 'report', 'inspect')
+VERBS = ('demo', 'design', 'identify', 'validate', 'payload', 'report', 'inspect')
 JOINTS = ('joint_1', 'joint_2')
 
 

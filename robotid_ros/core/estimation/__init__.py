@@ -2,9 +2,10 @@
 
 from .agreement import Validation
 from .base import base_parameters
+from .drive_gains import DriveGains, identify_drive_gains
 from .estimators import fit
 from .identify import identify
-from .payload import DriveGains, identify_drive_gains, identify_payload, Payload
+from .payload import identify_payload, Payload, payload_between
 from .results import BaseParameters, Essential, Estimate, Identification, Standard
 from .settings import IdentificationSettings
 from .validation import validate
@@ -24,5 +25,6 @@ __all__ = [
     'identify',
     'identify_drive_gains',
     'identify_payload',
+    'payload_between',
     'validate',
 ]

@@ -1,24 +1,23 @@
-"""Two sessions, one with a payload at the last link: the payload from them, or the drive gains."""
+"""The payload from two sessions, one without and one with it at the last link."""
 
+from collections.abc import Iterable
 import dataclasses
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import block_diag
 
-from ...exceptions import ConfigurationError, RecordingError
-from ..model.dynamics import regressor
+from ...exceptions import ConfigurationError
 from ..model.parameters import Array, frozen, INERTIAL, INERTIAL_UNITS
 from ..model.robot import Robot
-from ..signals.prepare import prepare
 from ..signals.recording import Recording
-from ..signals.samples import Samples, SignalSettings
 from .base import base_parameters
-from .estimators import newey_west
+from .plausibility import implausible
 from .results import BaseParameters, Estimate
+from .settings import IdentificationSettings
+from .solving import Progress, solve
 from .standard import possible_links
-from .system import observe, observed_torque
 
+Pieces = Recording | Iterable[Recording]
 # Smallest singular value over the largest, columns in units of their σ, of what data determine.
 RANK = 1e-6
 
@@ -54,29 +53,81 @@ class Payload:
 
     @property
     def centre(self) -> Array:
-        """Centre of mass in the frame of the last joint, (3,) [m]."""
-        return np.asarray(self.value[6:9] / self.value[9])
+        """Centre of mass in the frame of the last joint, (3,) [m]; NaN without a mass."""
+        return np.asarray(self.value[6:9] / self.mass) if self.mass else np.full(3, np.nan)
+
+    @property
+    def percent(self) -> Array:
+        """%σ (10,); inf for a parameter that is zero."""
+        with np.errstate(divide='ignore', invalid='ignore'):
+            return np.where(self.value == 0.0, np.inf, 100.0 * self.sigma / np.abs(self.value))
+
+    @property
+    def inertia(self) -> Array:
+        """Inertia at the centre of mass, axes of the last joint, (3, 3) [kg·m²]."""
+        xx, xy, xz, yy, yz, zz = self.value[:6]
+        c = self.centre
+        shift = self.mass * (c @ c * np.eye(3) - np.outer(c, c))
+        return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) - shift
 
 
-@dataclasses.dataclass(frozen=True)
-class DriveGains:
+def payload_between(
+    empty: Pieces, loaded: Pieces, robot: Robot, settings: IdentificationSettings, tell: Progress
+) -> tuple[Payload, tuple[str, ...]]:
     """
-    Torque per unit of published effort.
+    Find a payload from a recording without and one with it.
 
-    Attributes
+    Parameters
     ----------
-    joints : names
-    value, sigma : (n,)
+    empty, loaded : recordings, or successive pieces of them
+    robot : the model
+    settings : how each is identified
+    tell : told each step
+
+    Returns
+    -------
+    The payload, and what to know of the recordings and of it, in words
+
+    Raises
+    ------
+    RecordingError : a recording cannot be used; says which
 
     """
+    robot = robot.elastic or robot
+    if settings.method == 'both':
+        settings = dataclasses.replace(settings, method='wls')
+    base, found, notes = base_parameters(robot), [], list(robot.warnings)
+    for name, recording in (('empty', empty), ('loaded', loaded)):
+        tell(f'identifying, {name}')
+        solved = solve(recording, robot, base, settings, lambda _: None)
+        found.append(solved.estimate)
+        notes += [
+            f'{name}: {text}'
+            for text in (*solved.before, *implausible(robot, solved.samples, solved.estimate))
+        ]
+    payload = identify_payload(robot, base, *found)
+    return payload, (*notes, *_doubts(payload, robot.links[-1]))
 
-    joints: tuple[str, ...]
-    value: Array
-    sigma: Array
 
-    def __post_init__(self) -> None:
-        for name in ('value', 'sigma'):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+def _doubts(payload: Payload, joint: str) -> list[str]:
+    doubts = []
+    if not payload.mass > 3.0 * payload.sigma[9]:
+        doubts.append(
+            f'the mass, {payload.mass:.3g} ± {payload.sigma[9]:.2g} kg, does not stand out of its '
+            'σ: check which recording is which, take a heavier body, or a motion against gravity'
+        )
+    unknown = [n for n, s in zip(payload.names, payload.sigma, strict=True) if not np.isfinite(s)]
+    if unknown:
+        doubts.append(
+            f'the motion does not tell {", ".join(unknown)} apart (σ is infinite): move the '
+            f'joints up to {joint} more, about other axes, if these matter'
+        )
+    elif not payload.possible:
+        doubts.append(
+            'no body has exactly these parameters: small ones are within their σ, take mass and '
+            'centre of mass, or record longer'
+        )
+    return doubts
 
 
 def identify_payload(
@@ -104,7 +155,7 @@ def identify_payload(
             'the two sessions were not identified with the same model: use one configuration'
         )
     start = int(robot.starts[-1])
-    rows = np.flatnonzero(_of_links(robot, base))
+    rows = np.flatnonzero(of_links(robot, base))
     change = (loaded.value - empty.value)[rows]
     covariance = (loaded.covariance + empty.covariance)[np.ix_(rows, rows)]
     root = np.linalg.cholesky(covariance + 1e-12 * np.diag(np.diag(covariance)))
@@ -119,78 +170,7 @@ def identify_payload(
     return Payload(INERTIAL, INERTIAL_UNITS, value, sigma, bool(possible_links(value, [0])[0]))
 
 
-def identify_drive_gains(
-    robot: Robot,
-    empty: Recording,
-    loaded: Recording,
-    payload: Array,
-    settings: SignalSettings | None = None,
-) -> DriveGains:
-    """
-    Find the drive gains with a payload that is known (Gautier and Briot 2012).
-
-    Of each joint, v_j = (W_j χ_b + W_Lj χ_L)/g_j, the payload's torque W_L χ_L being zero in the
-    session without it: its coefficient is 1/g_j, that of W_j whatever it may be, friction of
-    either session on its own. Noise of the effort, on the left side, leaves this without bias.
-
-    Parameters
-    ----------
-    robot : its own drive gains do not matter
-    empty, loaded : motions without and with the payload
-    payload : χ_L (10,), `XX XY XZ YY YZ ZZ MX MY MZ M` at the frame of the last joint
-    settings : of the signals
-
-    Raises
-    ------
-    RecordingError : a recording cannot be used, or a joint does not feel the payload
-
-    """
-    settings = settings or SignalSettings()
-    robot = dataclasses.replace(robot, drive_gain=np.ones(robot.n))
-    base = base_parameters(robot)
-    samples = [prepare(recording, robot, settings) for recording in (empty, loaded)]
-    systems = [observe(s, robot, base) for s in samples]
-    torques = [np.zeros_like(systems[0].Y), _payload_torque(robot, samples[1], payload)]
-    bodies = _of_links(robot, base)
-    value, sigma = np.zeros((2, robot.n))
-    for j, joint in enumerate(robot.joints):
-        (first, v1), (second, v2) = (system.rows(j) for system in systems)
-        drives = block_diag(first[:, ~bodies], second[:, ~bodies])
-        W = np.hstack([np.vstack([first, second])[:, bodies], drives])
-        p = np.concatenate([t[j][s.valid[j]] for t, s in zip(torques, systems, strict=True)])
-        inverse, spread = _coefficient(W, np.concatenate([v1, v2]), p)
-        if not inverse > 3.0 * spread:
-            raise RecordingError(
-                f'{joint} does not feel the payload well enough for its drive gain: '
-                'take a heavier one, or a motion that moves it more'
-            )
-        value[j], sigma[j] = 1.0 / inverse, spread / inverse**2
-    return DriveGains(robot.joints, value, sigma)
-
-
-def _of_links(robot: Robot, base: BaseParameters) -> npt.NDArray[np.bool_]:
+def of_links(robot: Robot, base: BaseParameters) -> npt.NDArray[np.bool_]:
     """Tell which base parameters hold something of a link, not friction alone, (b,)."""
     links = (robot.starts[:, None] + np.arange(10)).ravel()
     return np.asarray(base.matrix[:, links].any(axis=1))
-
-
-def _payload_torque(robot: Robot, samples: Samples, payload: Array) -> Array:
-    """Return W_L χ_L (n, N) through the decimation's filter."""
-    start = int(robot.starts[-1])
-    full = regressor(robot, samples.q, samples.dq, samples.ddq)
-    tau = full[:, :, start : start + 10] @ np.asarray(payload, dtype=float)
-    return observed_torque(dataclasses.replace(samples, tau=tau.T))
-
-
-def _coefficient(W: Array, v: Array, p: Array) -> tuple[float, float]:
-    """Return the coefficient of p in the least squares of v on [W p], and its σ."""
-    norms = np.linalg.norm(W, axis=0)
-    U, s, _ = np.linalg.svd(W[:, norms > 0] / norms[norms > 0], full_matrices=False)
-    U = U[:, s > RANK * s[0]]
-    own, left = (x - U @ (U.T @ x) for x in (p, v))
-    square = float(own @ own)
-    if square <= 1e-12 * max(float(p @ p), 1e-300):
-        return 0.0, np.inf
-    coefficient = float(own @ left) / square
-    residual = left - coefficient * own
-    return coefficient, float(np.sqrt(newey_west((own * residual)[:, None])[0, 0])) / square

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.estimation import base_parameters, fit
-from robotid_ros.core.estimation.payload import identify_drive_gains, identify_payload
+from robotid_ros.core.estimation.drive_gains import identify_drive_gains
+from robotid_ros.core.estimation.payload import identify_payload
 from robotid_ros.core.estimation.system import observe
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.signals.prepare import prepare

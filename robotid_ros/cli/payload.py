@@ -1,0 +1,91 @@
+"""`robotid payload EMPTY LOADED`: the body that a robot carries, from two sessions."""
+
+import argparse
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .text import HelpFormatter, number, Progress, table
+
+if TYPE_CHECKING:
+    from ..core.estimation import Payload
+
+# Reading and identifying each recording, writing.
+STEPS = 5
+EXAMPLES = """\
+examples:
+  robotid payload recordings/empty recordings/with_gripper
+  robotid payload empty.mcap loaded.mcap -c config/arm.yaml -o gripper.yaml
+"""
+
+
+def register(
+    subparsers: 'argparse._SubParsersAction[argparse.ArgumentParser]',
+) -> argparse.ArgumentParser:
+    """Describe the arguments."""
+    parser = subparsers.add_parser(
+        'payload',
+        help='identify a payload from two recordings, without and with it',
+        description='Identify the mass, centre of mass and inertia of a body at the last link, '
+        'from what it changes between two recordings of the same robot; write them to a file. '
+        'Friction may have changed meanwhile.',
+        epilog=EXAMPLES,
+        formatter_class=HelpFormatter,
+    )
+    parser.add_argument('empty', help='recording without the payload')
+    parser.add_argument('loaded', help='recording with it')
+    parser.add_argument('-c', '--config', metavar='FILE', help='default: the one in EMPTY')
+    parser.add_argument('-o', '--output', metavar='FILE', help='default: <LOADED>_payload.yaml')
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Identify both, write the file, print the table."""
+    with Progress(STEPS) as progress:
+        progress.step('reading, empty')
+        from ..core.estimation import payload_between
+        from ..files.bags import open_recording
+        from ..files.payload import write_payload
+        from ..files.sessions import open_session, split
+
+        session = open_session(args.empty, args.config, watch=progress.share)
+        robot, empty = session.robot, split(session.recording)[0]
+        progress.step('reading, loaded')
+        recording = open_recording(args.loaded, robot.channels, watch=progress.share)
+        settings = dataclasses.replace(session.configuration.identification, leave_one_out=False)
+        payload, warnings = payload_between(
+            empty, split(recording)[0], robot, settings, progress.step
+        )
+        progress.step('writing the result')
+        facts = {
+            'robot': robot.name,
+            'frame': robot.links[-1],
+            'empty': args.empty,
+            'loaded': args.loaded,
+        }
+        path = write_payload(args.output or _file(args.loaded), payload, facts, warnings)
+    print(_text(payload, robot.links[-1]))
+    print('\n'.join(['', *(f'warning: {text}' for text in warnings), f'written: {path}']))
+    return 0
+
+
+def _file(bag: str) -> Path:
+    path = Path(bag).absolute()
+    return path.with_name(f'{path.stem if path.is_file() else path.name}_payload.yaml')
+
+
+def _text(payload: 'Payload', joint: str) -> str:
+    columns = (payload.names, payload.value, payload.sigma, payload.percent, payload.units)
+    rows = [
+        (name, number(value, 5), number(sigma, 3), number(percent, 3), unit)
+        for name, value, sigma, percent, unit in zip(*columns, strict=True)
+    ]
+    centre = ', '.join(f'{x:.4g}' for x in payload.centre)
+    return '\n'.join(
+        [
+            table(('parameter', 'value', 'σ', '%σ', 'unit'), rows, '<>>><'),
+            '',
+            f'mass {payload.mass:.4g} ± {payload.sigma[9]:.2g} kg, centre of mass ({centre}) m',
+            f'at the frame of {joint}',
+        ]
+    )

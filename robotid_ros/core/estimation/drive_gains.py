@@ -1,0 +1,110 @@
+"""The drive gains from two sessions, one with a known payload at the last link."""
+
+import dataclasses
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from ...exceptions import RecordingError
+from ..model.dynamics import regressor
+from ..model.parameters import Array, frozen
+from ..model.robot import Robot
+from ..signals.prepare import prepare
+from ..signals.recording import Recording
+from ..signals.samples import Samples, SignalSettings
+from .base import base_parameters
+from .estimators import newey_west
+from .payload import of_links, RANK
+from .system import observe, observed_torque
+
+
+@dataclasses.dataclass(frozen=True)
+class DriveGains:
+    """
+    Torque per unit of published effort.
+
+    Attributes
+    ----------
+    joints : names
+    value, sigma : (n,)
+
+    """
+
+    joints: tuple[str, ...]
+    value: Array
+    sigma: Array
+
+    def __post_init__(self) -> None:
+        for name in ('value', 'sigma'):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+
+def identify_drive_gains(
+    robot: Robot,
+    empty: Recording,
+    loaded: Recording,
+    payload: Array,
+    settings: SignalSettings | None = None,
+) -> DriveGains:
+    """
+    Find the drive gains with a payload that is known (Gautier and Briot 2012).
+
+    Of each joint, v_j = (W_j χ_b + W_Lj χ_L)/g_j, the payload's torque W_L χ_L being zero in the
+    session without it: its coefficient is 1/g_j, that of W_j whatever it may be, friction of
+    either session on its own. Noise of the effort, on the left side, leaves this without bias.
+
+    Parameters
+    ----------
+    robot : its own drive gains do not matter
+    empty, loaded : motions without and with the payload
+    payload : χ_L (10,), `XX XY XZ YY YZ ZZ MX MY MZ M` at the frame of the last joint
+    settings : of the signals
+
+    Raises
+    ------
+    RecordingError : a recording cannot be used, or a joint does not feel the payload
+
+    """
+    settings = settings or SignalSettings()
+    robot = dataclasses.replace(robot, drive_gain=np.ones(robot.n))
+    base = base_parameters(robot)
+    samples = [prepare(recording, robot, settings) for recording in (empty, loaded)]
+    systems = [observe(s, robot, base) for s in samples]
+    torques = [np.zeros_like(systems[0].Y), _payload_torque(robot, samples[1], payload)]
+    bodies = of_links(robot, base)
+    value, sigma = np.zeros((2, robot.n))
+    for j, joint in enumerate(robot.joints):
+        (first, v1), (second, v2) = (system.rows(j) for system in systems)
+        drives = block_diag(first[:, ~bodies], second[:, ~bodies])
+        W = np.hstack([np.vstack([first, second])[:, bodies], drives])
+        p = np.concatenate([t[j][s.valid[j]] for t, s in zip(torques, systems, strict=True)])
+        inverse, spread = _coefficient(W, np.concatenate([v1, v2]), p)
+        if not inverse > 3.0 * spread:
+            raise RecordingError(
+                f'{joint} does not feel the payload well enough for its drive gain: '
+                'take a heavier one, or a motion that moves it more'
+            )
+        value[j], sigma[j] = 1.0 / inverse, spread / inverse**2
+    return DriveGains(robot.joints, value, sigma)
+
+
+def _payload_torque(robot: Robot, samples: Samples, payload: Array) -> Array:
+    """Return W_L χ_L (n, N) through the decimation's filter."""
+    start = int(robot.starts[-1])
+    full = regressor(robot, samples.q, samples.dq, samples.ddq)
+    tau = full[:, :, start : start + 10] @ np.asarray(payload, dtype=float)
+    return observed_torque(dataclasses.replace(samples, tau=tau.T))
+
+
+def _coefficient(W: Array, v: Array, p: Array) -> tuple[float, float]:
+    """Return the coefficient of p in the least squares of v on [W p], and its σ."""
+    norms = np.linalg.norm(W, axis=0)
+    U, s, _ = np.linalg.svd(W[:, norms > 0] / norms[norms > 0], full_matrices=False)
+    U = U[:, s > RANK * s[0]]
+    own, left = (x - U @ (U.T @ x) for x in (p, v))
+    square = float(own @ own)
+    if square <= 1e-12 * max(float(p @ p), 1e-300):
+        return 0.0, np.inf
+    coefficient = float(own @ left) / square
+    residual = left - coefficient * own
+    return coefficient, float(np.sqrt(newey_west((own * residual)[:, None])[0, 0])) / square
