@@ -13,8 +13,9 @@ from ..signals.recording import Recording
 from ..signals.repair import uniform
 from ..signals.samples import Samples, SignalSettings
 from .estimators import fit
-from .likelihood import maximum_likelihood, Periods
+from .likelihood import maximum_likelihood
 from .results import BaseParameters, Estimate
+from .series import Periods
 from .spring_signs import elasticity_warnings, NO_DEFLECTION, spring_warnings, twin_warnings
 from .system import System
 

@@ -17,17 +17,14 @@ likelihood. Linearised about c, this is a generalised least squares problem in �
 import dataclasses
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve, LinAlgError
 
 from ..model.dynamics import regressor
 from ..model.elastic import ElasticRobot
 from ..model.parameters import Array
 from .results import BaseParameters, Estimate
+from .series import bases, harmonics_of, lowest, Periods
 
-# Harmonics of the motion: so many times those that stand out of the noise by so many σ, so many at
-# least, and unknowns of all joints at the most.
-WIDE, CLEAR, LEAST, UNKNOWNS = 2.0, 5.0, 40, 1500
 # Samples per harmonic for derivatives of the torque, and the share of the harmonics in which
 # torques are compared: those beyond feel that the series ends.
 FINE, BAND = 4, 0.8
@@ -40,25 +37,6 @@ STEPS = (1e-5, 0.03, 1e-2)
 # No model of a torque is better than this, and no spring changes by more than a factor in a round.
 EXACT, FACTOR = 1e-4, 2.0
 MISFIT = 3.0  # of positions, over their noise: the model, not the encoders, is to blame
-
-
-@dataclasses.dataclass(frozen=True)
-class Periods:
-    """
-    The average of the periods of a motion.
-
-    Attributes
-    ----------
-    position, torque : (K, n) of the robot's joints
-    sigma : (n,) standard deviation of an averaged position
-    period : [s]
-
-    """
-
-    position: Array
-    torque: Array
-    sigma: Array
-    period: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,6 +95,25 @@ def maximum_likelihood(
     return None
 
 
+def bound(periods: Periods, robot: ElasticRobot, base: BaseParameters, value: Array) -> Array:
+    """
+    Return the covariance (b, b) that no unbiased estimate falls below (Cramér and Rao).
+
+    Parameters
+    ----------
+    periods : of a motion free of noise, with the noise that encoders would add
+    robot, base : the model
+    value : (b,) true base parameters
+
+    """
+    problem = _Problem(periods, robot, base)
+    c, s, delay = problem.measured, None, 0.0
+    for _ in range(3):
+        step = problem.step(value, c, s, problem.standing(c), delay)
+        s, delay = step.deviation, delay + step.delay
+    return step.covariance
+
+
 @dataclasses.dataclass(frozen=True)
 class _Step:
     change: Array
@@ -134,12 +131,12 @@ class _Problem:
         self.robot, self.columns = robot, base.columns
         self.noise, self.period = periods.sigma, periods.period
         count = len(periods.position)
-        harmonics = min(_standing_out(periods), UNKNOWNS // (2 * robot.n), count // 8)
-        self.low = _lowest(harmonics, int(BAND * harmonics))
+        harmonics = harmonics_of(periods)
+        self.low = lowest(harmonics, int(BAND * harmonics))
         self.times = np.arange(count) * periods.period / count
-        self.bases = _bases(self.times, periods.period, harmonics, count)
+        self.bases = bases(self.times, periods.period, harmonics, count)
         coarse = np.arange(FINE * harmonics) * periods.period / (FINE * harmonics)
-        self.coarse = _bases(coarse, periods.period, harmonics, count)
+        self.coarse = bases(coarse, periods.period, harmonics, count)
         self.thinned = count / len(coarse)
         self.measured = self.bases[0].T @ periods.position
         self.rows = self.bases[0][:, self.low]
@@ -242,32 +239,6 @@ class _Problem:
                 for j in np.flatnonzero(slopes.any(axis=1)):
                     G[j, :, :, i] += rows @ (slopes[j][:, None] * self.coarse[k])
         return G
-
-
-def _bases(time: Array, period: float, harmonics: int, count: int) -> tuple[Array, Array, Array]:
-    """Return a Fourier series, orthonormal on `count` samples of a period, and its derivatives."""
-    omega = 2.0 * np.pi / period * np.arange(1, harmonics + 1)
-    size = np.sqrt(2.0 / count)
-    cos, sin = (size * f(np.outer(time, omega)) for f in (np.cos, np.sin))
-    constant, zero = np.full((len(time), 1), size / np.sqrt(2.0)), np.zeros((len(time), 1))
-    return (
-        np.hstack([constant, cos, sin]),
-        np.hstack([zero, -omega * sin, omega * cos]),
-        np.hstack([zero, -(omega**2) * cos, -(omega**2) * sin]),
-    )
-
-
-def _standing_out(periods: Periods) -> int:
-    """Return how many harmonics the series of a motion needs."""
-    count = len(periods.position)
-    size = np.abs(np.fft.rfft(periods.position, axis=0)) * np.sqrt(2.0 / count)
-    clear = np.flatnonzero((size > CLEAR * periods.sigma).any(axis=1))
-    return max(LEAST, int(WIDE * clear[-1]) if clear.size else 0)
-
-
-def _lowest(harmonics: int, kept: int) -> npt.NDArray[np.intp]:
-    """Return the places of the lowest harmonics in a series."""
-    return np.concatenate([[0], np.arange(1, kept + 1), harmonics + np.arange(1, kept + 1)])
 
 
 def _is_sharp(robot: ElasticRobot, joint: int) -> bool:

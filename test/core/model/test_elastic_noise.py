@@ -8,7 +8,8 @@ import pytest
 from robotid_ros.core.estimation import base_parameters, fit, identify
 from robotid_ros.core.estimation.elastic import without_bias
 from robotid_ros.core.estimation.essential import restricted
-from robotid_ros.core.estimation.likelihood import maximum_likelihood, Periods
+from robotid_ros.core.estimation.likelihood import bound, maximum_likelihood
+from robotid_ros.core.estimation.series import Periods
 from robotid_ros.core.estimation.system import observe
 from robotid_ros.core.excitation import Trajectory
 from robotid_ros.core.model.settings import ElasticSettings
@@ -84,6 +85,21 @@ def test_its_sigma_is_what_it_errs_by():
         assert 0.7 < found.misfit < 1.4
     assert 0.7 < np.sqrt(np.mean(np.square(errors))) < 1.4
     assert np.abs(errors).max() < 5.0
+
+
+def test_the_bound_is_the_sigma_of_the_likelihood():
+    robot = build().elastic
+    base, chi = base_parameters(robot), truth(robot)
+    clean = motion(robot, chi)
+    periods = replace(averages(clean, 0), position=np.array(clean.q))
+    found = maximum_likelihood(averages(clean, 0), robot, base, started(clean, robot, base))
+    least, reached = (np.sqrt(np.diag(C)) for C in (
+        bound(periods, robot, base, base.of(chi)), found.covariance))  # fmt: skip
+    np.testing.assert_allclose(reached, least, rtol=0.2)
+    quieter = replace(periods, sigma=0.5 * periods.sigma)
+    half = np.sqrt(np.diag(bound(quieter, robot, base, base.of(chi))))
+    k = base.names.index('K1')
+    assert half[k] == pytest.approx(0.5 * least[k], rel=0.1)
 
 
 def test_a_delay_of_the_efforts_is_found_beside_it():

@@ -1,0 +1,58 @@
+"""The motion of one period as a Fourier series, and the average that it is taken from."""
+
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+
+from ..model.parameters import Array
+
+# Harmonics of the motion: so many times those that stand out of the noise by so many σ, so many at
+# least, and unknowns of all joints at the most.
+WIDE, CLEAR, LEAST, UNKNOWNS = 2.0, 5.0, 40, 1500
+
+
+@dataclasses.dataclass(frozen=True)
+class Periods:
+    """
+    The average of the periods of a motion.
+
+    Attributes
+    ----------
+    position, torque : (K, n) of the robot's joints
+    sigma : (n,) standard deviation of an averaged position
+    period : [s]
+
+    """
+
+    position: Array
+    torque: Array
+    sigma: Array
+    period: float
+
+
+def harmonics_of(periods: Periods) -> int:
+    """Return how many harmonics the series of a motion needs."""
+    count, joints = periods.position.shape
+    size = np.abs(np.fft.rfft(periods.position, axis=0)) * np.sqrt(2.0 / count)
+    clear = np.flatnonzero((size > CLEAR * periods.sigma).any(axis=1))
+    wanted = max(LEAST, int(WIDE * clear[-1]) if clear.size else 0)
+    return min(wanted, UNKNOWNS // (2 * joints), count // 8)
+
+
+def bases(time: Array, period: float, harmonics: int, count: int) -> tuple[Array, Array, Array]:
+    """Return a Fourier series, orthonormal on `count` samples of a period, and its derivatives."""
+    omega = 2.0 * np.pi / period * np.arange(1, harmonics + 1)
+    size = np.sqrt(2.0 / count)
+    cos, sin = (size * f(np.outer(time, omega)) for f in (np.cos, np.sin))
+    constant, zero = np.full((len(time), 1), size / np.sqrt(2.0)), np.zeros((len(time), 1))
+    return (
+        np.hstack([constant, cos, sin]),
+        np.hstack([zero, -omega * sin, omega * cos]),
+        np.hstack([zero, -(omega**2) * cos, -(omega**2) * sin]),
+    )
+
+
+def lowest(harmonics: int, kept: int) -> npt.NDArray[np.intp]:
+    """Return the places of the lowest harmonics in a series."""
+    return np.concatenate([[0], np.arange(1, kept + 1), harmonics + np.arange(1, kept + 1)])
