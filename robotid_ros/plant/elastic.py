@@ -14,11 +14,10 @@ import mujoco
 import numpy as np
 
 from ..exceptions import ConfigurationError, ModelError
-from .inertia import Array
 from .mjcf import LEAST_INERTIA, LEAST_MASS, write_mjcf
 from .physics import Physics
 from .settings import per_joint, SimulationSettings
-from .truth import JointTruth, true_parameters
+from .truth import JointTruth
 
 # Attributes of a joint that belong to its motor.
 MOTOR = ('armature', 'damping', 'frictionloss', 'solreffriction', 'solimpfriction')
@@ -98,21 +97,6 @@ class ElasticPhysics(Physics):
                 chosen[j] = readings[len(self.joints) + k]
         return chosen
 
-    @property
-    def position(self) -> Array:
-        """Positions that the controller sees, (n,) [rad, m]."""
-        return np.asarray(self.data.qpos[self._seen])
-
-    @property
-    def velocity(self) -> Array:
-        """Velocities that the controller sees, (n,) [rad/s, m/s]."""
-        return np.asarray(self.data.qvel[self._seen])
-
-    @property
-    def wraps(self) -> tuple[bool, ...]:
-        """Which joints are continuous (n,)."""
-        return tuple(self.bodies[index].joint.type == 'continuous' for index in self._links)
-
     def set_state(self, position: Sequence[float], velocity: Sequence[float]) -> None:
         """Put links somewhere, with a velocity (n,), and motors where springs carry them."""
         self.data.qpos[self._links] = position
@@ -121,7 +105,7 @@ class ElasticPhysics(Physics):
 
     def true_parameters(self) -> tuple[JointTruth, ...]:
         """Give the standard parameters of the true robot, joint by joint, K among them."""
-        truth = true_parameters(self.bodies, self.drives, self._links.tolist())
+        truth = super().true_parameters()
         return tuple(
             replace(t, values={**t.values, 'K': k}) if k else t
             for t, k in zip(truth, self._stiffness, strict=True)

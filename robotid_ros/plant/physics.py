@@ -57,7 +57,9 @@ class Physics:
         self.joints = tuple(joints) or driven
         self.drives = build_drives(settings, self.bodies, self.joints)
         names = [body.joint.name for body in self.bodies]
+        # Rows of MuJoCo's arrays: what drives turn, links, and what the controller sees of both.
         self._order = np.array([names.index(name) for name in self.joints])
+        self._links = self._seen = self._order
         self.period = 1.0 / settings.update_rate
         self._compile(settings.gravity or EARTH)
         self._settle_drives(settings)
@@ -108,13 +110,13 @@ class Physics:
 
     @property
     def position(self) -> Array:
-        """Positions (n,) [rad, m]."""
-        return np.asarray(self.data.qpos[self._order])
+        """Positions that the controller sees, (n,) [rad, m]."""
+        return np.asarray(self.data.qpos[self._seen])
 
     @property
     def velocity(self) -> Array:
-        """Velocities (n,) [rad/s, m/s]."""
-        return np.asarray(self.data.qvel[self._order])
+        """Velocities that the controller sees, (n,) [rad/s, m/s]."""
+        return np.asarray(self.data.qvel[self._seen])
 
     @property
     def energy(self) -> float:
@@ -132,7 +134,7 @@ class Physics:
     @property
     def wraps(self) -> tuple[bool, ...]:
         """Which joints are continuous (n,)."""
-        return tuple(self.bodies[index].joint.type == 'continuous' for index in self._order)
+        return tuple(self.bodies[index].joint.type == 'continuous' for index in self._links)
 
     def set_state(self, position: Sequence[float], velocity: Sequence[float]) -> None:
         """Put the robot somewhere, with a velocity (n,)."""
@@ -148,7 +150,7 @@ class Physics:
 
     def true_parameters(self) -> tuple[JointTruth, ...]:
         """Give the standard parameters of the true robot, joint by joint."""
-        return true_parameters(self.bodies, self.drives, self._order.tolist())
+        return true_parameters(self.bodies, self.drives, self._links.tolist())
 
     def _compile(self, gravity: Sequence[float]) -> None:
         text = self._describe(gravity)

@@ -1,9 +1,38 @@
-"""Stopping along a ramp: joint_trajectory_controller's `decelerate_on_cancel`."""
+"""How joint_trajectory_controller comes to rest, and what it holds then."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 import math
 
-from .interpolation import Point
+from .interpolation import Goal, Point
+from .settings import ConstraintSettings, JointConstraintSettings
+
+
+class Hold:
+    """The goal that holds the robot; its one message is written anew, as the controller's own."""
+
+    def __init__(self, joints: Sequence[str]):
+        zeros = [0.0] * len(joints)
+        self._goal = Goal(tuple(joints), 0, [Point(0, list(zeros), [], [], list(zeros))])
+
+    def at(self, positions: Sequence[float]) -> Goal:
+        """Hold here; only the positions of the message change."""
+        self._goal.points[0].positions = list(positions)
+        return self._goal
+
+    def end_of(self, goal: Goal) -> Goal:
+        """Hold a goal's last point with all that it says, velocity and effort included."""
+        self._goal.points[0] = replace(goal.points[-1], time=0)
+        return self._goal
+
+
+def decelerations(constraints: ConstraintSettings, joints: Sequence[str]) -> list[float]:
+    """Return each joint's deceleration [rad/s²]; nothing where the controller stops at once."""
+    ramps = [
+        constraints.joints.get(joint, JointConstraintSettings()).max_deceleration_on_cancel
+        for joint in joints
+    ]
+    return ramps if constraints.decelerate_on_cancel and min(ramps) > 0.0 else []
 
 
 def stopping_points(state: Point, decelerations: Sequence[float], period: int) -> list[Point]:

@@ -6,16 +6,14 @@ reference of now, feed-forwards that of the next update.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 import threading
 
 from .acceptance import in_controller_order, refusal
 from .controller_types import ControllerSettings, State
+from .effort_law import EffortLaw
 from .interpolation import Goal, Point, shortest, Trajectory, Values
 from .outcome import GoalHandle, Outcome
-from .pid import invalid, Pid
-from .settings import GainSettings, JointConstraintSettings
-from .stopping import stopping_points
+from .stopping import decelerations, Hold, stopping_points
 from .tolerances import default_tolerances, goal_tolerances, GoalTolerances, Tolerance
 
 
@@ -36,12 +34,12 @@ class TrajectoryController:
         self.command = [0.0] * self._count
         self.warnings: list[str] = []
         zeros = [0.0] * self._count
-        self._hold = Goal(self.joints, 0, [Point(0, list(zeros), [], [], list(zeros))])
+        self._hold = Hold(self.joints)
         self._current = Point(0, list(zeros), list(zeros), [], list(zeros))
         self.state = State(
             Point(0, zeros, zeros, zeros, zeros), self._current, zeros, zeros, zeros
         )
-        self._pids = [Pid(settings.gains.get(joint, GainSettings())) for joint in self.joints]
+        self._law = EffortLaw(self.joints, settings.gains)
         self._defaults = default_tolerances(settings.constraints, self.joints)
         self._tolerances = self._defaults
         self._goal: GoalHandle | None = None
@@ -61,10 +59,10 @@ class TrajectoryController:
         """Start by holding the present position, with integral terms at zero."""
         with self._lock:
             self._apply(self.settings)
-            self._current = Point(0, list(position), list(velocity), [], self._efforts())
-            for pid in self._pids:
-                pid.reset()
-            self._trajectory, self._new = None, self._hold_position()
+            self._current = Point(0, list(position), list(velocity), [], list(self.command))
+            self._law.reset()
+            self._trajectory, self._new = None, self._hold.at(position)
+            self._holding = True
             timeout = self.settings.cmd_timeout
             self._timeout = timeout if timeout > self._defaults.goal_time else 0.0
             self.active = True
@@ -145,7 +143,7 @@ class TrajectoryController:
             limit = self._tolerances.goal_time
             late = outside and limit != 0.0 and since > limit
             if not violated and not late:
-                self._control(following, dt)
+                self.command = self._law.efforts(self.state, following, dt)
             self._conclude(violated, ended, outside, late, since)
             self._publish()
             return self.command
@@ -158,7 +156,7 @@ class TrajectoryController:
             self._trajectory = Trajectory(self._new)
         elif self._new is not None and self._new is not self._trajectory.goal:
             self._trajectory.replace(self._new)
-        self._current = Point(0, list(position), list(velocity), [], self._efforts())
+        self._current = Point(0, list(position), list(velocity), [], list(self.command))
         first = not self._trajectory.started
         if first:
             self._trajectory.begin(now, self._current, self.settings.wraps)
@@ -191,16 +189,6 @@ class TrajectoryController:
         errors = zip(tolerances, self.state.error, self.state.error_velocity, strict=True)
         return all(tolerance.holds(e, de) for tolerance, e, de in errors)
 
-    def _control(self, following: Point, dt: float) -> None:
-        rows = zip(
-            self._pids, self.state.error, self.state.error_velocity,
-            following.velocities, following.effort, strict=True,
-        )  # fmt: skip
-        self.command = [
-            pid.gains.ff_velocity_scale * v + effort + pid.compute(e, de, dt)
-            for pid, e, de, v, effort in rows
-        ]
-
     def _conclude(
         self, violated: bool, ended: bool, outside: bool, late: bool, since: float
     ) -> None:
@@ -210,7 +198,7 @@ class TrajectoryController:
                 self._abort(-4, 'Aborted due to path tolerance violation')
             elif ended and not outside:
                 self._finish(Outcome.SUCCEEDED, 0, 'Goal successfully reached!')
-                self._new = self._hold_last_point()
+                self._new = self._stay_at_the_end()
             elif ended and late:
                 self._abort(
                     -5, f'Aborted due to goal_time_tolerance exceeding by {since:f} seconds'
@@ -237,29 +225,16 @@ class TrajectoryController:
             self._goal = None
 
     def _stop(self) -> Goal:
-        constraints = self.settings.constraints
-        ramps = [
-            constraints.joints.get(j, JointConstraintSettings()).max_deceleration_on_cancel
-            for j in self.joints
-        ]
-        if not constraints.decelerate_on_cancel or min(ramps) <= 0.0:
-            return self._hold_position()
         self._holding = True
-        period = self.settings.period
-        return Goal(self.joints, 0, stopping_points(self._current, ramps, period))
+        ramps = decelerations(self.settings.constraints, self.joints)
+        if not ramps:
+            return self._hold.at(self._current.positions)
+        return Goal(self.joints, 0, stopping_points(self._current, ramps, self.settings.period))
 
-    def _hold_position(self) -> Goal:
-        """Hold where the robot is; only the positions of the message are written anew."""
-        self._hold.points[0].positions = list(self._current.positions)
-        self._holding = True
-        return self._hold
-
-    def _hold_last_point(self) -> Goal:
-        """Hold the goal's last point with all that it says, velocity and effort included."""
+    def _stay_at_the_end(self) -> Goal:
         assert self._trajectory is not None
-        self._hold.points[0] = replace(self._trajectory.goal.points[-1], time=0)
         self._holding = True
-        return self._hold
+        return self._hold.end_of(self._trajectory.goal)
 
     def _sorted(self, goal: Goal) -> Goal:
         sizes = {len(point.effort) for point in goal.points} - {0, len(goal.joints)}
@@ -267,16 +242,7 @@ class TrajectoryController:
             self.warnings.append('Invalid input size of effort: the missing ones are taken as 0')
         return in_controller_order(goal, self.joints, self._current.positions)
 
-    def _efforts(self) -> Values:
-        return list(self.command)
-
     def _apply(self, settings: ControllerSettings) -> None:
         self._applied = settings
         self._defaults = default_tolerances(settings.constraints, self.joints)
-        for joint, pid in zip(self.joints, self._pids, strict=True):
-            gains = settings.gains.get(joint, GainSettings())
-            reason = invalid(gains)
-            if reason:
-                self.warnings.append(f'PID: Invalid gains of {joint} ({reason}). Skipping')
-            else:
-                pid.set_gains(gains)
+        self.warnings += self._law.set_gains(settings.gains)
