@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..exceptions import UnknownNameError
-from .parts import add_parts, chosen_part, make_part, parse_part
+from .parts import add_parts, add_robot, chosen_part, make_part, open_chosen, parse_part
 from .text import HelpFormatter, number, Progress, table
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def register(
         formatter_class=HelpFormatter,
     )
     parser.add_argument('bag', help='rosbag2 folder, .mcap or .db3 file')
-    parser.add_argument('-c', '--config', metavar='FILE', help='default: the one in the recording')
+    add_robot(parser)
     parser.add_argument('-o', '--output', metavar='DIR', help='default: <BAG>_identified')
     parser.add_argument(
         '--method',
@@ -61,10 +61,10 @@ def run(args: argparse.Namespace) -> int:
     """Identify, write the files, print the tables."""
     with Progress(STEPS) as progress:
         progress.step('reading')
-        from ..files.sessions import open_session, split
+        from ..files.sessions import split
 
         part, validation = chosen_part(args), make_part(args.validation_part)
-        session = open_session(args.bag, args.config, watch=progress.share)
+        session = open_chosen(args, args.bag, progress)
         fitted, other = split(session.recording, part, validation)
         if args.validation:
             other = _other(args, session, progress)

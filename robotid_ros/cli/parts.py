@@ -1,4 +1,4 @@
-"""Options that choose parts of a recording."""
+"""Options that several verbs share: the robot, parts of a recording."""
 
 import argparse
 import math
@@ -7,10 +7,64 @@ from typing import TYPE_CHECKING
 from ..exceptions import ConfigurationError
 
 if TYPE_CHECKING:
-    from ..files.sessions import Part
+    from ..files.sessions import Part, Session
+    from .text import Progress
 
 # start, stop, whether they are fractions: the parser must not import what the work needs.
 Range = tuple[float, float, bool]
+
+
+def add_robot(parser: argparse.ArgumentParser, where: str = 'the recording') -> None:
+    """Add `--config`, `--urdf` and `--joints`."""
+    default = f'default: the one in {where}'
+    parser.add_argument('-c', '--config', metavar='FILE', help=default)
+    parser.add_argument('--urdf', metavar='FILE', help='robot description; likewise')
+    parser.add_argument(
+        '--joints',
+        type=parse_names,
+        metavar='A,B,…',
+        default=(),
+        help="identify these; default: the configuration's, else all that move",
+    )
+
+
+def open_chosen(
+    args: argparse.Namespace,
+    bag: str,
+    progress: 'Progress',
+    urdf: str | None = None,
+    joints: tuple[str, ...] = (),
+) -> 'Session':
+    """
+    Open a recording with the robot that the options ask for.
+
+    Parameters
+    ----------
+    args : what `add_robot` added
+    bag : the recording
+    progress : shows the share that is read
+    urdf : robot description where nothing else has one
+    joints : to identify where the options do not say
+
+    """
+    from ..files.sessions import open_session
+
+    return open_session(
+        bag,
+        args.config,
+        urdf,
+        progress.share,
+        description=args.urdf,
+        joints=args.joints or joints,
+    )
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    """Read names between commas."""
+    names = tuple(name.strip() for name in text.split(','))
+    if not all(names) or len(set(names)) < len(names):
+        raise argparse.ArgumentTypeError(f"'{text}' is no list of names: write joint_1,joint_2")
+    return names
 
 
 def add_parts(parser: argparse.ArgumentParser) -> None:

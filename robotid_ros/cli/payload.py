@@ -5,6 +5,7 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .parts import add_robot, open_chosen
 from .text import HelpFormatter, number, Progress, table
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def register(
     )
     parser.add_argument('empty', help='recording without the payload')
     parser.add_argument('loaded', help='recording with it')
-    parser.add_argument('-c', '--config', metavar='FILE', help='default: the one in EMPTY')
+    add_robot(parser, 'EMPTY')
     parser.add_argument('-o', '--output', metavar='FILE', help='default: <LOADED>_payload.yaml')
     return parser
 
@@ -46,9 +47,9 @@ def run(args: argparse.Namespace) -> int:
         from ..core.estimation import payload_between
         from ..files.bags import open_recording
         from ..files.payload import write_payload
-        from ..files.sessions import open_session, split
+        from ..files.sessions import split
 
-        session = open_session(args.empty, args.config, watch=progress.share)
+        session = open_chosen(args, args.empty, progress)
         robot, empty = session.robot, split(session.recording)[0]
         progress.step('reading, loaded')
         recording = open_recording(args.loaded, robot.channels, watch=progress.share)

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .parts import add_parts, chosen_part
+from .parts import add_parts, add_robot, chosen_part, open_chosen
 from .text import HelpFormatter, number, Progress, table
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def register(
     parser.add_argument(
         '--parameters', required=True, metavar='FILE', help='parameters.yaml or its folder'
     )
-    parser.add_argument('-c', '--config', metavar='FILE', help='default: the one in the recording')
+    add_robot(parser)
     parser.add_argument(
         '--max-residual',
         type=float,
@@ -50,7 +50,7 @@ def register(
 def run(args: argparse.Namespace) -> int:
     """Predict and print the residuals."""
     from ..files.results import read_results, URDF
-    from ..files.sessions import open_session, split
+    from ..files.sessions import split
 
     results = read_results(args.parameters)
     path = Path(args.parameters)
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     with Progress(2) as progress:
         progress.step('reading')
         urdf = identified.read_text() if identified.exists() else None
-        session = open_session(args.bag, args.config, urdf, progress.share)
+        session = open_chosen(args, args.bag, progress, urdf, results.joints)
         part = chosen_part(args)
         chosen, other = split(session.recording, part)
         if part is None and other is not None:

@@ -1,13 +1,15 @@
 """A session as an identification needs it: configuration, robot, and the parts of a recording."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
 from ..core.model import build_robot, Robot
+from ..core.model.selection import Extent, selected
 from ..core.signals.recording import Recording
 from ..exceptions import ConfigurationError, RecordingError
+from .atomic import read_text
 from .bags import open_recording, Tape
 from .bags.tape import Watch
 from .configuration import Configuration, from_mapping, load, read_mapping, read_urdf
@@ -55,7 +57,13 @@ class Part:
 
 
 def open_session(
-    bag: str, config: str | None = None, urdf: str | None = None, watch: Watch | None = None
+    bag: str,
+    config: str | None = None,
+    urdf: str | None = None,
+    watch: Watch | None = None,
+    *,
+    description: str | None = None,
+    joints: tuple[str, ...] = (),
 ) -> Session:
     """
     Read a recording and build its robot.
@@ -67,6 +75,8 @@ def open_session(
     urdf : robot description to use when neither a given configuration names one nor the recording
         carries one
     watch : told the share that is read, of a long recording
+    description : file of the robot description, goes before all others
+    joints : to identify, go before those of the configuration
 
     Raises
     ------
@@ -75,7 +85,19 @@ def open_session(
     """
     recording = open_recording(bag, watch=watch)
     settings, configuration = _configuration(recording, config)
-    robot = build_robot(_description(configuration, recording, config, urdf), configuration.robot)
+    if description is not None:
+        urdf = read_text(description)
+    else:
+        urdf = _description(configuration, recording, config, urdf)
+    wanted = configuration.robot
+    if joints:
+        wanted = replace(wanted, joints=joints)
+    chosen, notes = wanted, tuple[str, ...]()
+    if set(wanted.joints) <= set(recording.joints) and not wanted.elastic.joints:
+        extents = (Extent(*map(float, ends)) for ends in recording.extent.T)
+        chosen, notes = selected(urdf, wanted, dict(zip(recording.joints, extents, strict=True)))
+    robot = build_robot(urdf, chosen)
+    robot = replace(robot, warnings=(*robot.warnings, *notes))
     if not set(robot.channels) <= set(recording.joints):
         recording = open_recording(bag, robot.channels, watch=watch)
     return Session(configuration, robot, recording, settings)
@@ -133,8 +155,8 @@ def _description(
         if text is not None:
             return text
     raise ConfigurationError(
-        f"'{recording.source}' carries no robot description: give a configuration with -c whose "
-        'robot.urdf names one'
+        f"'{recording.source}' carries no robot description: give one with --urdf, or a "
+        'configuration with -c whose robot.urdf names one'
     )
 
 

@@ -134,6 +134,11 @@ class Recording:
         return float(self.time.min()), float(self.time.max())
 
     @property
+    def extent(self) -> Array:
+        """Lowest and highest position of each joint, (2, n) [rad or m]."""
+        return extent_of(self.position)
+
+    @property
     def duration(self) -> float:
         """Time from the first to the last sample [s]."""
         return float(self.time[-1] - self.time[0]) if self.time.size else 0.0
@@ -207,6 +212,13 @@ class Recording:
             if phase.name == name:
                 return self.between(phase.start, phase.stop)
         raise UnknownNameError('phase', name, tuple(phase.name for phase in self.phases))
+
+
+def extent_of(position: Array) -> Array:
+    """Return the lowest and the highest of positions (N, n) that are numbers, (2, n)."""
+    known = np.isfinite(position)
+    lowest = np.where(known, position, np.inf).min(axis=0, initial=np.inf)
+    return np.stack([lowest, np.where(known, position, -np.inf).max(axis=0, initial=-np.inf)])
 
 
 def _freeze(instance: object, fields: tuple[str, ...]) -> None:

@@ -185,7 +185,7 @@ def stamps(layout: Layout, payloads: np.ndarray, path: str = 'header.stamp') -> 
     return seconds * 1_000_000_000 + layout.column(payloads, f'{path}.nanosec')[:, 0]
 
 
-def batches(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
+def batches(items: Iterable[Any], size: int = 8192) -> Iterator[list[Any]]:
     """Cut a stream into lists of at most `size` items."""
     batch: list[Any] = []
     for item in items:

@@ -9,9 +9,8 @@ import numpy as np
 
 from ...core.signals.recording import Controller, Phase, Recording, Reference
 from ...exceptions import RecordingError
-from .cdr import batches, Decoder, Layout, stamps
-from .definitions import CONTROLLER_STATE, STATUS, STRING
-from .joint_states import BATCH
+from .controller_states import read_columns, topics_of, WHOLE, Window
+from .definitions import STATUS, STRING
 from .session import DESCRIPTION_TOPIC, parse_session, Session, SESSION_TOPIC, STATE_TOPIC
 from .steady import Clock
 from .storage import Bag
@@ -19,8 +18,13 @@ from .storage import Bag
 if TYPE_CHECKING:
     from ...core.excitation.trajectories import Trajectory
 
-Window = tuple[int | None, int | None]
-WHOLE: Window = (None, None)
+# Of a controller's state, in the order of a `Reference`.
+FOLLOWED = (
+    ('reference.positions',),
+    ('reference.velocities',),
+    ('reference.accelerations',),
+    ('output.effort', 'output.velocities', 'output.positions'),
+)
 ToStamp = Callable[[np.ndarray], np.ndarray]
 
 
@@ -173,53 +177,12 @@ def reference(bag: Bag, recording: Recording, window: Window = WHOLE) -> Referen
 
     """
     name = recording.controller.name if recording.controller else ''
-    topics = {t: c for t, c in bag.topics(CONTROLLER_STATE).items() if c}
-    if CONTROLLER_STATE not in bag.typestore.fielddefs:
-        return None
-    ranked = sorted(topics, key=lambda t: (f'/{name}/' in t, topics[t]), reverse=True)
-    for topic in ranked:
-        found = _reference(bag, topic, recording.joints, recording.origin, window)
-        if found is not None:
-            return found
+    for topic in topics_of(bag, name):
+        found = read_columns(bag, topic, recording.joints, FOLLOWED, window)
+        if found is None or np.isnan(found[1][0]).all(axis=0).any():
+            continue
+        stamp, (q, dq, ddq, command) = found
+        known = bool(np.isfinite(command).any())
+        time = (stamp - recording.origin) * 1e-9
+        return Reference(time, q, dq, ddq, command if known else None)
     return None
-
-
-def _reference(
-    bag: Bag,
-    topic: str,
-    joints: tuple[str, ...],
-    origin: int,
-    window: Window,
-) -> Reference | None:
-    decoder = Decoder(bag.typestore, CONTROLLER_STATE)
-    order, parts = [], []
-    count = 0
-    for batch in batches(bag.messages(topic, start=window[0], stop=window[1]), BATCH):
-        for number, payloads, rows in decoder.groups([data for _, _, data in batch]):
-            layout = decoder.layouts[number]
-            if set(joints) <= set(layout.texts.get('joint_names', ())):
-                order.append(rows + count)
-                parts.append(_columns(layout, payloads, joints))
-        count += len(batch)
-    if not parts:
-        return None
-    sequence = np.argsort(np.concatenate(order), kind='stable')
-    stamp, q, dq, ddq, command = (np.concatenate(c)[sequence] for c in zip(*parts, strict=True))
-    known = bool(np.isfinite(command).any())
-    return Reference((stamp - origin) * 1e-9, q, dq, ddq, command if known else None)
-
-
-def _columns(layout: Layout, payloads: np.ndarray, joints: tuple[str, ...]) -> tuple[Any, ...]:
-    names = layout.texts['joint_names']
-    index = [names.index(joint) for joint in joints]
-
-    def column(path: str) -> np.ndarray:
-        values = layout.column(payloads, path)
-        if values.shape[1] != len(names):
-            return np.full((len(payloads), len(joints)), np.nan)
-        return values[:, index]
-
-    commands = (f'output.{kind}' for kind in ('effort', 'velocities', 'positions'))
-    command = next((c for c in commands if layout.numbers.get(c)), 'output.effort')
-    kinematics = (column(f'reference.{k}') for k in ('positions', 'velocities', 'accelerations'))
-    return (stamps(layout, payloads), *kinematics, column(command))

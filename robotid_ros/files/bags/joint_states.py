@@ -1,17 +1,18 @@
 """Joint states of a recording as one table, whoever published them and in whatever order."""
 
 from collections.abc import Callable, Iterator, Sequence
+import dataclasses
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ...exceptions import RecordingError, UnknownNameError
 from .cdr import batches, Decoder, Layout, stamps
+from .controller_states import commanded_effort
 from .definitions import JOINT_STATE
 from .session import JOINT_STATES_TOPIC
 from .storage import Bag
 
-BATCH = 8192
 FIELDS = ('position', 'velocity', 'effort')
 # Publishers of some joints each are joined when so large a part of their stamps has neighbours in
 # all of them, no more than so many usual intervals apart.
@@ -130,12 +131,12 @@ def sources(
     decoder = Decoder(bag.typestore, JOINT_STATE)
     pieces: dict[frozenset[str], _Pieces] = {}
     count, began = 0, None
-    for batch in batches(bag.messages(topic, start=start, stop=stop), BATCH):
+    for batch in batches(bag.messages(topic, start=start, stop=stop)):
         received = np.array([time for _, time, _ in batch], np.int64)
         if began is None:
             began = received[0]
         if pieces and received[0] - began >= seconds * 1e9:
-            yield [p.joined() for p in pieces.values()]
+            yield [_with_effort(bag, p.joined()) for p in pieces.values()]
             pieces, began = {}, received[0]
         for number, payloads, rows in decoder.groups([data for _, _, data in batch]):
             part = _table(decoder.layouts[number], payloads, received[rows])
@@ -144,7 +145,18 @@ def sources(
             known.parts.append(part if part.joints == known.joints else part.columns(known.joints))
         count += len(batch)
     if pieces:
-        yield [p.joined() for p in pieces.values()]
+        yield [_with_effort(bag, p.joined()) for p in pieces.values()]
+
+
+def _with_effort(bag: Bag, states: JointStates) -> JointStates:
+    """Take the controllers' commands for efforts that nobody reports."""
+    if states.has_effort:
+        return states
+    effort = commanded_effort(bag, states.joints, states.stamp, states.received)
+    if np.isnan(effort).all():
+        return states
+    note = "the joint states report no effort: the controller's commands are taken for it"
+    return dataclasses.replace(states, effort=effort, notes=(*states.notes, note))
 
 
 def _table(layout: Layout, payloads: np.ndarray, received: np.ndarray) -> JointStates:

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core.signals.recording import Controller, Phase, Recording
+from ...core.signals.recording import Controller, extent_of, Phase, Recording
 from ...exceptions import RecordingError, UnknownNameError
 from . import context
 from .checks import alive, as_recording, known
+from .controller_states import WHOLE, Window
 from .joint_states import choose, JointStates, sources
 from .steady import Clock, steadied
 from .storage import Bag, open_bag
@@ -38,6 +39,7 @@ class Tape:
     topic : of the joint states
     clock : of one in `THIN` joint states
     numbers : of these joint states, from 0
+    extent : lowest and highest position of each joint, (2, n)
     start, stop : of the part that is read [s]
     longest : samples that are held in memory
     watch : told the share that is read
@@ -48,6 +50,7 @@ class Tape:
     topic: str
     clock: Clock
     numbers: np.ndarray
+    extent: np.ndarray
     start: float
     stop: float
     longest: int
@@ -77,6 +80,7 @@ class Tape:
                 looked.add(states, jumped)
                 watch(looked.count / total)
             kept = alive(looked.joints, looked.known, str(path), joints is None)
+            extent = looked.extent[:, [looked.joints.index(joint) for joint in kept]]
             clock, origin = looked.clock(), looked.origin
             end = (int(clock.stamp[-1]) - origin) * 1e-9
             none = np.empty((0, len(kept)))
@@ -84,7 +88,7 @@ class Tape:
                 tuple(kept), np.empty(0), none, none, source=str(path), origin=origin
             )
             facts = context.with_context(bag, facts, clock, end)
-        return cls(facts, topic, clock, looked.numbers(), 0.0, math.inf, longest, watch)
+        return cls(facts, topic, clock, looked.numbers(), extent, 0.0, math.inf, longest, watch)
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -218,7 +222,7 @@ class Tape:
         window = self._window(float(piece.time.min()), float(piece.time.max()))
         return dataclasses.replace(piece, reference=context.reference(bag, piece, window))
 
-    def _window(self, start: float, stop: float) -> context.Window:
+    def _window(self, start: float, stop: float) -> Window:
         """Return times of reception [ns] that hold all of a part."""
         times = self._times()
         low = None if start <= times[0] else self._received(start) - MARGIN
@@ -236,7 +240,7 @@ def _tables(
     bag: Bag,
     topic: str,
     joints: Sequence[str] | None,
-    window: context.Window = context.WHOLE,
+    window: Window = WHOLE,
 ) -> Iterator[JointStates]:
     for found in sources(bag, topic, SECONDS, *window):
         states = choose(found, joints)
@@ -250,6 +254,7 @@ class _Look:
     def __init__(self) -> None:
         self.joints: tuple[str, ...] = ()
         self.known: dict[str, np.ndarray] = {}
+        self.extent = np.empty((2, 0))
         self.count, self.jumped = 0, False
         self._times: list[np.ndarray] = []
         self._numbers: list[np.ndarray] = []
@@ -264,6 +269,10 @@ class _Look:
         self.joints = states.joints
         for name, has in known(states).items():
             self.known[name] = has | self.known.get(name, False)
+        extent = extent_of(states.position)
+        if self.count:
+            extent = extent_of(np.concatenate([extent, self.extent]))
+        self.extent = extent
         count = len(states.stamp)
         chosen = np.unique([*range(0, count, THIN), count - 1])
         self._times.append(np.stack([states.received, states.stamp])[:, chosen])

@@ -1,0 +1,62 @@
+"""Joints that mimic others, such as the second finger of a gripper."""
+
+from collections.abc import Mapping
+import dataclasses
+from xml.etree import ElementTree
+
+from ...exceptions import ModelError
+from .parsing import MOVABLE
+
+
+@dataclasses.dataclass(frozen=True)
+class Mimic:
+    """A joint that follows another one: q = ratio · q_leader + offset."""
+
+    leader: str
+    ratio: float
+    offset: float
+
+
+def mimics(elements: dict[str, ElementTree.Element]) -> dict[str, Mimic]:
+    """
+    Read which movable joints follow which.
+
+    Raises
+    ------
+    ModelError : a joint follows itself, what does not exist, or by no number
+
+    """
+    found = {}
+    for name, joint in elements.items():
+        mimic = joint.find('mimic')
+        if mimic is None or joint.get('type') not in MOVABLE:
+            continue
+        leader = str(mimic.get('joint'))
+        known = leader in elements and elements[leader].get('type') in MOVABLE
+        if not known or leader == name:
+            raise ModelError(
+                f"joint {name} mimics '{leader}', which is no other movable joint: repair the "
+                '<mimic> of the robot description'
+            )
+        try:
+            numbers = [float(mimic.get(key, d)) for key, d in (('multiplier', 1), ('offset', 0))]
+        except ValueError as error:
+            raise ModelError(
+                f'multiplier and offset of the <mimic> of joint {name} must be numbers'
+            ) from error
+        found[name] = Mimic(leader, *numbers)
+    for name in found:
+        leader = name
+        for _ in found:
+            leader = found[leader].leader if leader in found else leader
+        if leader in found:
+            raise ModelError(f'joint {name} mimics itself in the end: repair its <mimic>')
+    return found
+
+
+def standing(name: str, locked: Mapping[str, float], following: Mapping[str, Mimic]) -> float:
+    """Return where a joint stands that is not identified: as told, or where its leader puts it."""
+    if name in locked or name not in following:
+        return locked.get(name, 0.0)
+    mimic = following[name]
+    return mimic.ratio * standing(mimic.leader, locked, following) + mimic.offset

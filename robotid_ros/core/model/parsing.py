@@ -1,0 +1,114 @@
+"""The text of a URDF: checked, with angles that are almost right made right."""
+
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+
+from ...exceptions import ModelError
+
+MOVABLE = ('revolute', 'continuous', 'prismatic')
+# What a model takes from the elements of inertials and joints.
+NUMBERS = {
+    'mass': ('value',),
+    'inertia': ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz'),
+    'origin': ('xyz', 'rpy'),
+    'axis': ('xyz',),
+}
+# What rounding an angle to two decimals or more can cost [rad].
+ALMOST = 6e-3
+
+
+def movable_joints(urdf: str) -> tuple[tuple[str, ...], frozenset[str]]:
+    """
+    Return the names of the joints that can move, and which of them mimic another one.
+
+    Raises
+    ------
+    ModelError : malformed
+
+    """
+    elements = {str(joint.get('name')): joint for joint in parse(urdf).findall('joint')}
+    names = tuple(k for k, joint in elements.items() if joint.get('type') in MOVABLE)
+    return names, frozenset(k for k in names if elements[k].find('mimic') is not None)
+
+
+def parse(urdf: str) -> ElementTree.Element:
+    """
+    Parse a URDF.
+
+    Raises
+    ------
+    ModelError : no URDF, or with text where numbers must be
+
+    """
+    if not urdf.strip():
+        raise ModelError('the robot description is empty: give the text of a URDF')
+    try:
+        root = ElementTree.fromstring(urdf)
+    except ElementTree.ParseError as error:
+        raise ModelError(f'the robot description is not valid XML ({error}): repair it') from error
+    if root.tag != 'robot':
+        raise ModelError(
+            f'the robot description starts with <{root.tag}>: give a URDF, which has <robot>'
+        )
+    _check_numbers(root)
+    return root
+
+
+def _check_numbers(root: ElementTree.Element) -> None:
+    """Refuse what a parser of URDFs would leave out with a word on standard error only."""
+    for parent in (*root.findall('link/inertial'), *root.findall('joint')):
+        for element in parent.findall('*'):
+            for key in NUMBERS.get(element.tag, ()):
+                text = element.get(key, '0')
+                if '$' in text:
+                    raise ModelError(
+                        f"the robot description holds '{text}', it is the source of a xacro: run "
+                        'xacro on it first'
+                    )
+                try:
+                    _ = [float(word) for word in text.split()]
+                except ValueError as error:
+                    raise ModelError(
+                        f"{key} of <{element.tag}> in the robot description is '{text}': it must "
+                        'be a number'
+                    ) from error
+
+
+def snap(root: ElementTree.Element) -> tuple[str, ...]:
+    """
+    Make angles exact that were written as a rounded multiple of π/2, such as 3.14 or 1.5708.
+
+    Axes that are almost parallel give base parameters that no data can tell apart.
+    """
+    changed = []
+    for joint in root.findall('joint'):
+        origin = joint.find('origin')
+        if origin is None or not origin.get('rpy'):
+            continue
+        words = str(origin.get('rpy')).split()
+        exact = [_exact(word) for word in words]
+        if any(e != w for e, w in zip(exact, words, strict=True)):
+            origin.set('rpy', ' '.join(exact))
+            if any(abs(float(e) - float(w)) > 1e-9 for e, w in zip(exact, words, strict=True)):
+                changed.append(str(joint.get('name')))
+    if not changed:
+        return ()
+    return (
+        f'angles of {", ".join(changed)} were written as rounded multiples of π/2 and taken as '
+        'exact: write more decimals in the URDF',
+    )
+
+
+def _exact(word: str) -> str:
+    match = re.fullmatch(r'[-+]?\d*\.(\d{2,})', word)
+    if match is None:
+        return word
+    value, decimals = float(word), len(match.group(1))
+    quarter = round(value / (np.pi / 2))
+    target = quarter * np.pi / 2
+    # Rounded or cut off at its last decimal: anything else is a calibrated angle, left alone.
+    if quarter == 0 or not 0.0 < abs(value - target) < min(10.0**-decimals, ALMOST):
+        return word
+    return repr(float(target))

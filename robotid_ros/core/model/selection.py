@@ -1,0 +1,91 @@
+"""Which joints of a description to identify, from what a recording says of them."""
+
+from collections.abc import Mapping, Sequence
+import dataclasses
+
+from ...exceptions import ModelError
+from .parsing import movable_joints
+from .settings import RobotSettings
+
+STILL = 1e-3  # a joint that travels less is at rest [rad or m]
+
+
+@dataclasses.dataclass(frozen=True)
+class Extent:
+    """Lowest and highest recorded position of a joint [rad or m]."""
+
+    low: float
+    high: float
+
+    @property
+    def moves(self) -> bool:
+        """Whether the joint moved at all."""
+        return self.high - self.low > STILL
+
+    @property
+    def place(self) -> float:
+        """Position of a joint at rest [rad or m]."""
+        return 0.5 * (self.low + self.high)
+
+
+def selected(
+    urdf: str, settings: RobotSettings, recorded: Mapping[str, Extent]
+) -> tuple[RobotSettings, tuple[str, ...]]:
+    """
+    Choose the joints to identify where the configuration does not, and where the others stand.
+
+    Joints that moved are identified, those at rest are locked where they stood.
+
+    Parameters
+    ----------
+    urdf : the URDF's text
+    settings : what the configuration says; it has the last word
+    recorded : of each recorded joint that has efforts
+
+    Returns
+    -------
+    The settings, and what was chosen, in words
+
+    Raises
+    ------
+    ModelError : the description has joints that were not recorded, or none moved
+
+    """
+    names, followers = movable_joints(urdf)
+    free = [k for k in names if k not in settings.locked and k not in followers]
+    joints = settings.joints or _moving(free, recorded)
+    others = [k for k in free if k not in joints and k in recorded]
+    notes = [
+        f'{k} stood at {recorded[k].place:.4g} and is not identified: let it move, if it should be'
+        for k in others
+        if not settings.joints
+    ]
+    notes += [
+        f'{k} moved from {recorded[k].low:.4g} to {recorded[k].high:.4g} but counts as locked: '
+        'name it in robot.joints, or record with it at rest'
+        for k in names
+        if k in recorded and k not in joints and k not in followers and recorded[k].moves
+    ]
+    locked = {**{k: recorded[k].place for k in others}, **settings.locked}
+    return dataclasses.replace(settings, joints=joints, locked=locked), tuple(notes)
+
+
+def _moving(names: Sequence[str], recorded: Mapping[str, Extent]) -> tuple[str, ...]:
+    """Return the joints that moved; all must have been recorded."""
+    common = [name for name in names if name in recorded]
+    if not common:
+        raise ModelError(
+            f'the recording has the joints {", ".join(recorded)}, the robot description '
+            f'{", ".join(names) or "none"}: give the description of the robot that was recorded'
+        )
+    missing = [name for name in names if name not in recorded]
+    if missing:
+        raise ModelError(
+            f'the recording has no position or no effort of {", ".join(missing)}: record all '
+            'joints of the robot description, or name those to identify in robot.joints or by '
+            f'--joints {",".join(common)} (the others then stand at 0 or as robot.locked says)'
+        )
+    moving = tuple(name for name in names if recorded[name].moves)
+    if not moving:
+        raise ModelError(f'{", ".join(names)} stood still in the recording: record a motion')
+    return moving

@@ -1,0 +1,113 @@
+"""What trajectory controllers publish of themselves: what they follow and what they command."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .cdr import batches, Decoder, Layout, stamps
+from .definitions import CONTROLLER_STATE
+from .storage import Bag
+
+Window = tuple[int | None, int | None]
+WHOLE: Window = (None, None)
+# Joint states and what a controller says of the same time are received at most so far apart [ns].
+MARGIN = 2_000_000_000
+# A command is held; one that is older than so many updates was not the last.
+OLD = 4
+
+
+def topics_of(bag: Bag, name: str = '') -> list[str]:
+    """Topics of controller states, those of a controller of this name first, then the fullest."""
+    if CONTROLLER_STATE not in bag.typestore.fielddefs:
+        return []
+    topics = {topic: count for topic, count in bag.topics(CONTROLLER_STATE).items() if count}
+    return sorted(topics, key=lambda t: (f'/{name}/' in t, topics[t]), reverse=True)
+
+
+def read_columns(
+    bag: Bag,
+    topic: str,
+    joints: Sequence[str],
+    fields: Sequence[Sequence[str]],
+    window: Window = WHOLE,
+) -> tuple[np.ndarray, list[np.ndarray]] | None:
+    """
+    Read fields of the states of one controller.
+
+    Parameters
+    ----------
+    bag : where from
+    topic : of the controller
+    joints : columns; a controller that lacks one leaves it NaN
+    fields : of each the first that holds something counts, such as ('output.effort',)
+    window : times of reception between which it is read [ns]
+
+    Returns
+    -------
+    Stamps (N,) [ns] and per field (N, n); None where the controller has none of the joints.
+
+    """
+    decoder = Decoder(bag.typestore, CONTROLLER_STATE)
+    order, parts = [], []
+    count = 0
+    for batch in batches(bag.messages(topic, start=window[0], stop=window[1])):
+        for number, payloads, rows in decoder.groups([data for _, _, data in batch]):
+            layout = decoder.layouts[number]
+            if set(joints) & set(layout.texts.get('joint_names', ())):
+                order.append(rows + count)
+                values = [_column(layout, payloads, joints, names) for names in fields]
+                parts.append((stamps(layout, payloads), *values))
+        count += len(batch)
+    if not parts:
+        return None
+    sequence = np.argsort(np.concatenate(order), kind='stable')
+    stamp, *columns = (np.concatenate(column)[sequence] for column in zip(*parts, strict=True))
+    return stamp, columns
+
+
+def commanded_effort(
+    bag: Bag, joints: Sequence[str], stamp: np.ndarray, received: np.ndarray
+) -> np.ndarray:
+    """
+    Return what controllers commanded one update before each of these times.
+
+    That is what hardware reports that has no sensor: the command which it applied last.
+
+    Parameters
+    ----------
+    bag : where from
+    joints : names of the columns
+    stamp, received : (N,) of joint states [ns]
+
+    Returns
+    -------
+    (N, n), NaN where nothing is known.
+
+    """
+    effort = np.full((len(stamp), len(joints)), np.nan)
+    window = int(received.min()) - MARGIN, int(received.max()) + MARGIN
+    for topic in topics_of(bag):
+        found = read_columns(bag, topic, joints, [('output.effort',)], window)
+        if found is None or len(found[0]) < 2:
+            continue
+        at, first = np.unique(found[0], return_index=True)
+        period = float(np.median(np.diff(at)))
+        row = np.searchsorted(at, stamp - period / 2, side='right') - 1
+        recent = (row >= 0) & (stamp - at[row] <= OLD * period)
+        held = np.where(recent[:, None], found[1][0][first][row], np.nan)
+        effort = np.where(np.isnan(effort), held, effort)
+    return effort
+
+
+def _column(
+    layout: Layout, payloads: np.ndarray, joints: Sequence[str], fields: Sequence[str]
+) -> np.ndarray:
+    names = layout.texts['joint_names']
+    values = np.full((len(payloads), len(joints)), np.nan)
+    field = next((f for f in fields if layout.numbers.get(f)), fields[0])
+    found = layout.column(payloads, field)
+    if found.shape[1] == len(names):
+        for j, joint in enumerate(joints):
+            if joint in names:
+                values[:, j] = found[:, names.index(joint)]
+    return values
