@@ -106,6 +106,31 @@ def test_missing_efforts_are_named(tmp_path):
     assert read_recording(tmp_path / 'half', ['a']).joints == ('a',)
 
 
+@pytest.mark.parametrize('early', [-30_000, 30_000])
+def test_commands_stand_in_for_efforts_that_nobody_reports(tmp_path, early):
+    """Each state gets the command of the update before, whoever of the two publishes first."""
+    n = 40
+    q, dq, tau = motion(n, 2)
+    with BagWriter(tmp_path, 'gazebo') as writer:
+        writer.add_topic('/joint_states', 'sensor_msgs/msg/JointState')
+        writer.add_topic('/arm/controller_state', CONTROLLER_STATE)
+        for k in range(n):
+            stamp = EPOCH + k * STEP
+            state = joint_state(stamp, ('a', 'b', 'grip'), [*q[k], 0.0], [], [np.nan] * 3)
+            writer.write('/joint_states', state, stamp)
+            # The controller falls silent for a while: one command is late, then none is known.
+            if not 20 <= k < 30:
+                data = controller_state(stamp + early, ['b', 'a'], q[k], dq[k], tau[k], tau[k])
+                writer.write('/arm/controller_state', data, stamp)
+    recording = read_recording(writer.path, ('a', 'b'))
+    assert any('the joint states report no effort' in note for note in recording.notes)
+    expected = np.vstack([np.full((1, 2), np.nan), tau[:-1, ::-1]])
+    expected[21:31] = np.nan
+    expected[21:24] = tau[19, ::-1]
+    np.testing.assert_array_equal(recording.effort, expected)
+    assert read_recording(writer.path).joints == ('a', 'b')
+
+
 def test_states_without_stamps_take_the_time_of_reception(tmp_path):
     messages = [joint_state(0, JOINTS, [k, k], (), [1, 2]) for k in range(5)]
     recording = read_recording(write_mcap(tmp_path, messages))

@@ -17,6 +17,7 @@ from ...exceptions import RecordingError
 
 # Beyond this many layouts on one topic the messages are not of one source any more.
 MAX_LAYOUTS = 1000
+BATCH = 8192  # messages that are decoded together
 _SIZES = {'bool': 1, 'byte': 1, 'char': 1, 'int8': 1, 'uint8': 1, 'int16': 2, 'uint16': 2}
 _SIZES |= {'int32': 4, 'uint32': 4, 'float32': 4, 'int64': 8, 'uint64': 8, 'float64': 8}
 _KINDS = {'bool': 'u1', 'byte': 'u1', 'char': 'u1', 'float32': 'f4', 'float64': 'f8'}
@@ -185,7 +186,7 @@ def stamps(layout: Layout, payloads: np.ndarray, path: str = 'header.stamp') -> 
     return seconds * 1_000_000_000 + layout.column(payloads, f'{path}.nanosec')[:, 0]
 
 
-def batches(items: Iterable[Any], size: int = 8192) -> Iterator[list[Any]]:
+def batches(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
     """Cut a stream into lists of at most `size` items."""
     batch: list[Any] = []
     for item in items:

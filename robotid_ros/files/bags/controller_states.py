@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .cdr import batches, Decoder, Layout, stamps
+from .cdr import BATCH, batches, Decoder, Layout, stamps
 from .definitions import CONTROLLER_STATE
 from .storage import Bag
 
@@ -13,7 +13,7 @@ WHOLE: Window = (None, None)
 # Joint states and what a controller says of the same time are received at most so far apart [ns].
 MARGIN = 2_000_000_000
 # A command is held; one that is older than so many updates was not the last.
-OLD = 4
+OLD = 4.5
 
 
 def topics_of(bag: Bag, name: str = '') -> list[str]:
@@ -50,7 +50,7 @@ def read_columns(
     decoder = Decoder(bag.typestore, CONTROLLER_STATE)
     order, parts = [], []
     count = 0
-    for batch in batches(bag.messages(topic, start=window[0], stop=window[1])):
+    for batch in batches(bag.messages(topic, start=window[0], stop=window[1]), BATCH):
         for number, payloads, rows in decoder.groups([data for _, _, data in batch]):
             layout = decoder.layouts[number]
             if set(joints) & set(layout.texts.get('joint_names', ())):

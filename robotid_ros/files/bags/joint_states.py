@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...exceptions import RecordingError, UnknownNameError
-from .cdr import batches, Decoder, Layout, stamps
+from .cdr import BATCH, batches, Decoder, Layout, stamps
 from .controller_states import commanded_effort
 from .definitions import JOINT_STATE
 from .session import JOINT_STATES_TOPIC
@@ -131,12 +131,12 @@ def sources(
     decoder = Decoder(bag.typestore, JOINT_STATE)
     pieces: dict[frozenset[str], _Pieces] = {}
     count, began = 0, None
-    for batch in batches(bag.messages(topic, start=start, stop=stop)):
+    for batch in batches(bag.messages(topic, start=start, stop=stop), BATCH):
         received = np.array([time for _, time, _ in batch], np.int64)
         if began is None:
             began = received[0]
         if pieces and received[0] - began >= seconds * 1e9:
-            yield [_with_effort(bag, p.joined()) for p in pieces.values()]
+            yield _with_effort(bag, [p.joined() for p in pieces.values()])
             pieces, began = {}, received[0]
         for number, payloads, rows in decoder.groups([data for _, _, data in batch]):
             part = _table(decoder.layouts[number], payloads, received[rows])
@@ -145,18 +145,20 @@ def sources(
             known.parts.append(part if part.joints == known.joints else part.columns(known.joints))
         count += len(batch)
     if pieces:
-        yield [_with_effort(bag, p.joined()) for p in pieces.values()]
+        yield _with_effort(bag, [p.joined() for p in pieces.values()])
 
 
-def _with_effort(bag: Bag, states: JointStates) -> JointStates:
+def _with_effort(bag: Bag, tables: list[JointStates]) -> list[JointStates]:
     """Take the controllers' commands for efforts that nobody reports."""
-    if states.has_effort:
-        return states
-    effort = commanded_effort(bag, states.joints, states.stamp, states.received)
-    if np.isnan(effort).all():
-        return states
+    if any(table.has_effort for table in tables):
+        return tables
     note = "the joint states report no effort: the controller's commands are taken for it"
-    return dataclasses.replace(states, effort=effort, notes=(*states.notes, note))
+    filled = []
+    for table in tables:
+        effort = commanded_effort(bag, table.joints, table.stamp, table.received)
+        notes = table.notes if np.isnan(effort).all() else (*table.notes, note)
+        filled.append(dataclasses.replace(table, effort=effort, notes=notes))
+    return filled
 
 
 def _table(layout: Layout, payloads: np.ndarray, received: np.ndarray) -> JointStates:
