@@ -1,6 +1,6 @@
 """The delay between the recorded positions and efforts, and the recording without it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 import dataclasses
 
 import numpy as np
@@ -11,27 +11,29 @@ from ..model.robot import Robot
 from ..signals.prepare import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
-from .estimators import fit
-from .results import BaseParameters, Estimate
+from .lateness import earlier, Lateness, lateness, LONGEST
+from .results import BaseParameters
 from .system import observe, observed_torque, System
+
+# How long efforts are behind the positions [s], by joint; those that are not named are not.
+Delays = Mapping[str, float]
 
 # A delay counts when it is this many times its σ, and this share of the time between samples. What
 # the model lacks, springs above all, looks like a delay too: only a clear one is taken for real.
 CLEAR, NOTABLE = 6.0, 0.05
 # A reported effort is a command of at most so many updates before, to this share of its size.
 MOST_HELD, MATCH = 3, 0.1
-LONGEST = 0.05  # a longer one is a fault of the recording, not of a bus [s]
 
 
 def aligned(
     recording: Recording, robot: Robot, base: BaseParameters, settings: SignalSettings
-) -> tuple[Samples, System, float, list[str]]:
+) -> tuple[Samples, System, Delays, list[str]]:
     """
     Prepare and observe a recording, without the delay of its efforts where that is clear.
 
     Returns
     -------
-    Samples, their system, how long the efforts were behind the positions [s], and a note on that
+    Samples, their system, how long the efforts were behind the positions, and notes on that
 
     """
     wanted = settings.time_offset
@@ -42,43 +44,53 @@ def aligned(
         held = 0.0
     samples = prepare(without_delay(recording, held or 0.0), robot, settings)
     system = observe(samples, robot, base)
-    if held == 0.0:
-        return samples, system, 0.0, []
-    if held is not None:
+    if held:
         note = (
             f'the efforts are commands that were held: they belong {1e3 * held:.2f} ms before '
             'their stamps'
         )
-        return samples, system, held, [note]
-    if not wanted:
-        return samples, system, 0.0, []
-    delay, sigma = effort_delay(system, fit(system, 'wls'))
-    if not is_clear(delay, sigma, samples.rate):
-        return samples, system, 0.0, []
-    # Only the torque moves: W stays as it is.
-    samples = dataclasses.replace(samples, tau=earlier(samples.time, samples.tau, delay))
-    note = (
-        f'the efforts are {1e3 * delay:.2f} ± {1e3 * sigma:.2f} ms behind the positions: removed, '
-        'see signals.time_offset'
+        return samples, system, dict.fromkeys(robot.joints, held), [note]
+    if held == 0.0 or not wanted:
+        return samples, system, {}, []
+    delays, notes = _removable(samples, system)
+    if delays:
+        # Only the torque moves: W stays as it is.
+        each = np.array([delays.get(joint, 0.0) for joint in robot.joints])
+        samples = dataclasses.replace(samples, tau=earlier(samples.time, samples.tau, each))
+        system = dataclasses.replace(system, Y=observed_torque(samples))
+    return samples, system, delays, notes
+
+
+def _removable(samples: Samples, system: System) -> tuple[Delays, list[str]]:
+    """Return the delays that are clear enough to be removed, and what to say of all."""
+    found, delays, notes = lateness(samples, system), dict[str, float](), []
+    if is_clear(found.common, found.common_sigma, samples.rate):
+        delays = dict.fromkeys(system.joints, found.common)
+        notes.append(
+            f'the efforts are {1e3 * found.common:.2f} ± {1e3 * found.common_sigma:.2f} ms behind '
+            'the positions: removed, see signals.time_offset'
+        )
+    rough = lateness(samples, system, everywhere=True)
+    for j, joint in enumerate(system.joints):
+        here = found if found.odd[j] else rough
+        if not here.odd[j]:
+            continue
+        clear = abs(here.delay[j] - here.common) > CLEAR * np.hypot(
+            here.sigma[j], here.common_sigma
+        )
+        if clear and here is found:
+            delays[joint] = float(here.delay[j])
+        notes.append(_told(joint, j, here, removed=clear and here is found))
+    return delays, notes
+
+
+def _told(joint: str, j: int, found: Lateness, removed: bool) -> str:
+    return (
+        f'the effort of {joint} is {1e3 * found.delay[j]:.0f} ± {1e3 * found.sigma[j]:.0f} ms '
+        f'behind its position, others {1e3 * found.common:.0f} ms: '
+        f'{"removed" if removed else "not removed, its friction is doubtful"}; record all efforts '
+        'from one clock'
     )
-    return samples, dataclasses.replace(system, Y=observed_torque(samples)), delay, [note]
-
-
-def effort_delay(system: System, estimate: Estimate) -> tuple[float, float]:
-    """
-    Return how long the efforts are behind the positions, and its standard deviation [s].
-
-    Y(t) = τ(t − δ) = W χ − δ d(W χ)/dt to first order, so that the delay is one column more.
-    """
-    predicted = system.predict(estimate.value)
-    rate = np.gradient(predicted, system.time, axis=1)
-    # The scale of a column is that of its parameter's unit: a millisecond.
-    W = np.concatenate([system.W, -1e-3 * rate[:, :, None]], axis=2)
-    joined = dataclasses.replace(
-        system, names=(*system.names, 'delay'), units=(*system.units, 'ms'), W=W, Z=None
-    )
-    found = fit(joined, 'ols' if estimate.method == 'ols' else 'wls')
-    return 1e-3 * float(found.value[-1]), 1e-3 * float(found.sigma[-1])
 
 
 def hold_delay(recording: Recording) -> float | None:
@@ -122,22 +134,22 @@ def is_clear(delay: float, sigma: float, rate: float) -> bool:
     return abs(delay) > max(CLEAR * sigma, NOTABLE / rate) and abs(delay) < LONGEST
 
 
-def each_without_delay(pieces: Iterable[Recording], delay: float) -> Iterator[Recording]:
-    """Yield the pieces of a recording with their efforts `delay` seconds earlier."""
+def each_without_delay(pieces: Iterable[Recording], delay: Delays) -> Iterator[Recording]:
+    """Yield the pieces of a recording without the delays of their efforts."""
     return (without_delay(piece, delay) for piece in pieces)
 
 
-def without_delay(recording: Recording, delay: float) -> Recording:
-    """Return the recording with its efforts `delay` seconds earlier, by linear interpolation."""
+def without_delay(recording: Recording, delay: float | Delays) -> Recording:
+    """Return the recording with efforts earlier, by linear interpolation; a number: of all [s]."""
+    each = (
+        np.array([delay.get(joint, 0.0) for joint in recording.joints])
+        if isinstance(delay, Mapping)
+        else np.full(len(recording.joints), delay)
+    )
     good = np.isfinite(recording.effort).all(axis=1) & np.isfinite(recording.time)
     time = recording.time[good]
-    if not delay or time.size < 2 or np.any(np.diff(time) <= 0.0):
+    if not each.any() or time.size < 2 or np.any(np.diff(time) <= 0.0):
         return recording
     effort: Array = np.full(recording.effort.shape, np.nan)
-    effort[good] = earlier(time, recording.effort[good], delay)
+    effort[good] = earlier(time, recording.effort[good], each)
     return dataclasses.replace(recording, effort=effort)
-
-
-def earlier(time: Array, values: Array, delay: float) -> Array:
-    """Return what signals (N, n) are `delay` seconds later."""
-    return np.column_stack([np.interp(time + delay, time, column) for column in values.T])

@@ -17,7 +17,7 @@ from ..signals.periods import period_of
 from ..signals.recording import Recording
 from .agreement import Validation
 from .base import base_parameters
-from .delay import each_without_delay, without_delay
+from .delay import Delays, each_without_delay, without_delay
 from .doubts import disagreement, doubtful
 from .essential import essential
 from .load import with_load
@@ -124,7 +124,7 @@ def identify(
 
 def _validated(
     recording: Recording | Iterable[Recording] | None,
-    delay: float,
+    delay: Delays,
     robot: Robot,
     chi: np.ndarray,
     settings: IdentificationSettings,

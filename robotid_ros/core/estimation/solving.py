@@ -10,7 +10,7 @@ from ..replay.history import History
 from ..signals.recording import LONG, Recording
 from ..signals.samples import Samples
 from .agreement import Validation
-from .delay import aligned
+from .delay import aligned, Delays
 from .elastic import account_for_springs, check_deflections
 from .estimators import fit
 from .instruments import with_instruments
@@ -36,7 +36,7 @@ class Solved:
     shown : rows in memory, one system a piece
     system : that was solved
     estimate : of the base parameters
-    delay : of the efforts behind the positions, removed [s]
+    delay : of the efforts behind the positions, removed
     before, after : what is to be known of the signals and of the estimate, in words
     history : of an iterative method, or None
 
@@ -46,7 +46,7 @@ class Solved:
     shown: tuple[System, ...]
     system: System
     estimate: Estimate
-    delay: float
+    delay: Delays
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     history: History | None = None
@@ -135,7 +135,7 @@ def _in_pieces(
 def _closed_loop(
     recording: Recording,
     samples: Samples,
-    delay: float,
+    delay: Delays,
     before: tuple[str, ...],
     robot: Robot,
     base: BaseParameters,

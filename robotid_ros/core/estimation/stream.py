@@ -17,7 +17,7 @@ from ..model.robot import Robot
 from ..signals.prepare import END, prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
-from .delay import aligned, without_delay
+from .delay import aligned, Delays, without_delay
 from .results import BaseParameters
 from .spread import Spread
 from .system import observe, System
@@ -38,7 +38,7 @@ class Gathered:
     system : triangular factors of all pieces
     samples : of the first piece that moves
     shown : rows of some pieces, in memory, spread over the recording
-    delay : of the efforts behind the positions, removed [s]
+    delay : of the efforts behind the positions, removed
     notes : in words
 
     """
@@ -46,7 +46,7 @@ class Gathered:
     system: System
     samples: Samples
     shown: tuple[System, ...]
-    delay: float
+    delay: Delays
     notes: tuple[str, ...]
 
 
@@ -66,7 +66,8 @@ def gather(
     """
     if isinstance(robot, ElasticRobot):
         raise RecordingError('springs need a recording as a whole: identify a part of it')
-    factors, notes, delay = Factors(robot.n, base.rank), dict[str, None](), 0.0
+    factors, notes = Factors(robot.n, base.rank), dict[str, None]()
+    delay: Delays = {}
     shown = Spread[System]()
     start: tuple[Samples, System] | None = None
     tail: Recording | None = None

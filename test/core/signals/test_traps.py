@@ -160,7 +160,7 @@ def test_coarse_efforts(made):
 def test_nothing_is_said_of_a_good_recording(made):
     error, text = outcome(made)
     right(error)
-    assert all(line.startswith('these parameters are smaller') for line in text.splitlines())
+    assert all(line.startswith('smaller than their σ') for line in text.splitlines())
 
 
 @pytest.mark.parametrize('joint', range(3))

@@ -1,0 +1,126 @@
+"""How long the effort of each joint is behind the positions."""
+
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+from scipy.ndimage import minimum_filter1d
+
+from ...exceptions import RankDeficientError
+from ..model.parameters import Array
+from ..signals.samples import Samples
+from .estimators import fit
+from .system import observed_torque, System
+
+# Rows so near to where a joint turns round are not looked at, the most of these that leave HALF of
+# all rows: there the model is worst, and friction that sticks looks like a delay.
+AWAY, HALF = (4, 2, 1), 0.5
+# Times the delay is estimated again, without what was found so far.
+PASSES = 3
+# A joint is late by itself when it is so many σ, and so much [s], from the others; by all rows,
+# so much. Beyond the longest, what the model lacks shows, and no delay.
+DOUBT, APART, ROUGH, LONGEST = 4.0, 4e-3, 10e-3, 0.05
+
+
+@dataclasses.dataclass(frozen=True)
+class Lateness:
+    """
+    Delays of efforts behind positions.
+
+    Attributes
+    ----------
+    delay, sigma : (n,) [s]; σ is infinite where a delay does not show
+    common, common_sigma : of the joints that agree [s]
+    odd : (n,) joints that do not
+
+    """
+
+    delay: Array
+    sigma: Array
+    common: float
+    common_sigma: float
+    odd: npt.NDArray[np.bool_]
+
+
+def lateness(samples: Samples, system: System, everywhere: bool = False) -> Lateness:
+    """
+    Estimate the delay of every joint's effort, and that of most.
+
+    Y_j(t) = τ_j(t − δ_j) = W_j χ − δ_j d(W_j χ)/dt to first order: a delay is one more column, in
+    the rows of its joint only. With the delays found removed the next pass is nearer to linear.
+
+    Parameters
+    ----------
+    samples : of a recording
+    system : theirs
+    everywhere : look at rows near standstill too: rougher, but a joint that friction rules tells
+        its delay only there
+
+    """
+    tau, total = samples.tau, np.zeros(len(system.joints))
+    steady = system if everywhere else dataclasses.replace(system, valid=_steady(samples))
+    for _ in range(PASSES):
+        step, sigma = _delays(steady)
+        total = total + step
+        if np.all(np.abs(step) < 0.3 * sigma):
+            break
+        moved = dataclasses.replace(samples, tau=earlier(samples.time, tau, total))
+        steady = dataclasses.replace(steady, Y=observed_torque(moved))
+    return _agreed(total, sigma, ROUGH if everywhere else APART)
+
+
+def earlier(time: Array, values: Array, delay: float | Array) -> Array:
+    """Return signals (N, n) `delay` seconds earlier, one for all or (n,)."""
+    each = np.broadcast_to(delay, values.shape[1:])
+    columns = zip(values.T, each, strict=True)
+    return np.column_stack([np.interp(time + d, time, column) for column, d in columns])
+
+
+def _steady(samples: Samples) -> npt.NDArray[np.bool_]:
+    """Tell the rows (n, N) that lie far from where their joint turns round."""
+    moving = samples.valid.copy()
+    moving[1:] &= samples.dq[1:] * samples.dq[:-1] > 0.0
+    keep = samples.decimation
+    for away in AWAY:
+        kept = minimum_filter1d(moving, 2 * away * keep + 1, axis=0)[::keep]
+        if kept.sum() > HALF * samples.valid[::keep].sum():
+            return np.asarray(kept.T)
+    return np.asarray(samples.valid[::keep].T)
+
+
+def _delays(system: System) -> tuple[Array, Array]:
+    """Return the delay of each joint and its standard deviation (n,) [s]."""
+    n, b = len(system.joints), len(system.names)
+    delay, sigma = np.zeros(n), np.full(n, np.inf)
+    # A link behind a spring has no effort of its own.
+    shown = np.flatnonzero((system.Y != 0.0).any(axis=1) & (system.equations > 0))
+    try:
+        rate = np.gradient(system.predict(fit(system).value), system.time, axis=1)
+        W = np.zeros((*system.W.shape[:2], b + len(shown)))
+        W[:, :, :b] = system.W
+        # The scale of a column is that of its parameter's unit: a millisecond.
+        W[shown, :, b + np.arange(len(shown))] = -1e-3 * rate[shown]
+        names = (*system.names, *(f'delay{j + 1}' for j in shown))
+        units = (*system.units, *('ms' for _ in shown))
+        found = fit(dataclasses.replace(system, names=names, units=units, W=W, Z=None))
+    except RankDeficientError:
+        return delay, sigma
+    delay[shown], sigma[shown] = 1e-3 * found.value[b:], 1e-3 * found.sigma[b:]
+    return delay, sigma
+
+
+def _agreed(delay: Array, sigma: Array, apart: float) -> Lateness:
+    """Find the delay of most: the joint that is furthest off goes first, until all agree."""
+    odd = np.zeros(delay.size, dtype=bool)
+    while True:
+        weight = np.where(odd, 0.0, sigma**-2.0)
+        each = np.maximum(weight.sum() - weight, 1e-300)
+        others = (weight @ delay - weight * delay) / each
+        off = np.abs(delay - others)
+        far = off / np.sqrt(sigma**2 + 1.0 / each)
+        far[odd | (off < apart) | (off > LONGEST) | (each < 1e-200)] = 0.0
+        if far.max(initial=0.0) < DOUBT:
+            break
+        odd[np.argmax(far)] = True
+    total = max(float(weight.sum()), 1e-300)
+    return Lateness(delay, sigma, float(weight @ delay) / total, total**-0.5, odd)
