@@ -64,11 +64,16 @@ def aligned(
 def _removable(samples: Samples, system: System) -> tuple[Delays, list[str]]:
     """Return the delays that are clear enough to be removed, and what to say of all."""
     found, delays, notes = lateness(samples, system), dict[str, float](), []
+    size = f'{1e3 * found.common:.2f} ± {1e3 * found.common_sigma:.2f} ms'
     if is_clear(found.common, found.common_sigma, samples.rate):
         delays = dict.fromkeys(system.joints, found.common)
         notes.append(
-            f'the efforts are {1e3 * found.common:.2f} ± {1e3 * found.common_sigma:.2f} ms behind '
-            'the positions: removed, see signals.time_offset'
+            f'the efforts are {size} behind the positions: removed, see signals.time_offset'
+        )
+    elif abs(found.common) > max(CLEAR * found.common_sigma, LONGEST):
+        notes.append(
+            f'the efforts are {size} behind the positions: too long for a bus, not removed; '
+            'record both from one clock'
         )
     rough = lateness(samples, system, everywhere=True)
     for j, joint in enumerate(system.joints):
