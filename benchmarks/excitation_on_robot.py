@@ -15,6 +15,7 @@ import numpy as np
 from scipy.signal import butter, sosfiltfilt
 
 from robotid_ros.core.excitation import design, ExcitationSettings, Trajectory
+from robotid_ros.core.excitation.feasible import random, repair
 from robotid_ros.core.excitation.observation import Observation
 from robotid_ros.core.excitation.problem import Problem
 from robotid_ros.core.excitation.scene import Scene
@@ -122,7 +123,7 @@ def spread(
 ) -> None:
     """Print σ of a random feasible trajectory over σ of the optimised one."""
     problem = Problem(robot, excitation, Scene(robot, excitation.workspace))
-    guess = problem.repair(problem.random(np.random.default_rng(0)))
+    guess = repair(problem, random(problem, np.random.default_rng(0)))
     trajectories = {
         'random': problem.make(*problem.unpack(guess)),
         'optimised': design(robot, excitation).trajectory,

@@ -32,7 +32,8 @@ def check(
     Refuse a motion that leaves a limit, as the controller will interpolate it.
 
     Exact extrema of the quintic segments for position, velocity, acceleration and jerk; effort
-    by the prior model at the controller's rate; distances in steps of 20 ms.
+    by the prior model at the controller's rate; distances in steps of 20 ms, and down to the
+    controller's where bodies are near enough to touch in between.
 
     Parameters
     ----------
@@ -61,9 +62,8 @@ def check(
     time = np.linspace(0.0, points.duration, count)
     samples = points.sample(time)
     shares['effort'] = _effort(robot, points, time, samples, limits)
-    step = max(1, int(rate / 50.0))
     scene = scene or Scene(robot, settings.workspace)
-    distance = scene.refuse(samples.q[::step], time[::step])
+    distance = scene.refuse(samples.q, time, step=max(1, int(rate / 50.0)))
     return Usage(**{k: tuple(v.tolist()) for k, v in shares.items()}, distance=distance)
 
 

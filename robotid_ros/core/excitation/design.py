@@ -11,6 +11,7 @@ from ..model.robot import Robot
 from .check import check
 from .circle import circle
 from .criteria import CRITERIA
+from .feasible import keeps_bounds
 from .limits import motion_limits, QUANTITIES, refuse_outside
 from .observation import Observation
 from .problem import Problem
@@ -147,7 +148,7 @@ def _settled(problem: Problem, start: Array, coefficients: Array) -> tuple[Traje
     """Shrink the motion by hundredths until it passes the last check, which sees all times."""
     for _ in range(200):
         trajectory = problem.make(start, coefficients)
-        if problem.keeps_bounds(trajectory):
+        if keeps_bounds(problem, trajectory):
             try:
                 usage = check(problem.robot, trajectory, problem.settings, scene=problem.scene)
             except (LimitError, CollisionError):

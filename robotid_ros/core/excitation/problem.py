@@ -1,4 +1,4 @@
-"""The design as an optimisation problem: variables, criterion, smooth constraints, repair."""
+"""The design as an optimisation problem: variables, criterion, constraints, gradients."""
 
 from dataclasses import astuple
 from typing import Any
@@ -20,6 +20,10 @@ Array = NDArray[np.float64]
 RELAXED = 1e-2
 # Weight of the logarithmic barrier against the objective.
 BARRIER = 1e-4
+# Times at which a motion is checked [1/s], and at which of these the search measures distances.
+RATE, EVERY = 50.0, 3
+# Weight of the scene's mean penalty against the objective.
+PENALTY = 1000.0
 # The optimiser sees sign(dq) as tanh(SOFT dq / velocity limit).
 SOFT = 20.0
 
@@ -58,6 +62,11 @@ class Problem:
         self.bases = [self.template.matrix(self.times, k) for k in range(3)]
         fine = (np.arange(2 * count) + 0.5) / (2 * count) * settings.period
         self.fine = [self.template.matrix(fine, k) for k in range(4)]
+        self.dense = np.linspace(0.0, settings.period, int(np.ceil(RATE * settings.period)) + 1)
+        self.places = self.template.matrix(self.dense, 0)
+        self.sparse = self.places[::EVERY]
+        tight = self.tight
+        self.bounds = [self.half, tight.velocity, tight.acceleration, tight.jerk]
         self.scale = self._scale()
         self._last: tuple[Any, ...] = (np.empty(0),)
 
@@ -77,14 +86,10 @@ class Problem:
         w = self.observation.matrix(Motion(q, dq, ddq))
         return independent_columns(w.reshape(-1, w.shape[2]))
 
-    def _bounds(self) -> list[Array]:
-        tight = self.tight
-        return [self.half, tight.velocity, tight.acceleration, tight.jerk]
-
     def _scale(self) -> Array:
         reach = [
             bound / np.maximum(np.abs(basis).max(axis=0), 1e-12)[:, None]
-            for basis, bound in zip(self.fine, self._bounds(), strict=True)
+            for basis, bound in zip(self.fine, self.bounds, strict=True)
         ]
         return np.min(reach, axis=0)
 
@@ -107,40 +112,32 @@ class Problem:
             c if self.start is not None else np.concatenate([(start - self.middle) / self.half, c])
         )
 
-    def random(self, rng: np.random.Generator) -> Array:
-        """Draw a point whose motion keeps the linear bounds."""
-        n, k = self.robot.n, len(self.scale)
-        start = self.start
-        if start is None:
-            start = self.middle + 0.3 * self.half * rng.uniform(-1.0, 1.0, n)
-        c = rng.normal(size=(k, n)) * self.scale
-        return self.repair_linear(self.pack(start, c), 0.9)
-
     def value(self, x: Array) -> float:
-        """Evaluate the objective plus the barrier of effort and scene on the samples."""
+        """Evaluate the objective, the barrier of effort and the penalty of the scene."""
         start, c = self.unpack(x)
-        motion = self._motion(start, c)
+        motion = self.motion(start, c)
         seen = self.observation.at(motion)
         objective, slope = self.information(seen.matrix)
         effort, effort_slope = self._effort(seen.matrix)
-        distance, near = self.scene.penalty(motion.q)
-        self._last = (x.copy(), seen, slope, effort_slope, near)
-        value = objective + BARRIER * effort + distance
+        q = start + self.sparse @ c
+        penalty, penalty_slope = self.scene.penalty(q)
+        self._last = (x.copy(), seen, slope, effort_slope, q, penalty_slope)
+        value = objective + BARRIER * effort + PENALTY / len(q) * penalty
         return value if np.isfinite(value) else 1e30
 
     def gradient(self, x: Array) -> Array:
         """Differentiate `value`, exactly."""
         if not np.array_equal(self._last[0], x):
             self.value(x)
-        _, seen, slope, effort_slope, near = self._last
-        g = self._pulled(seen, slope, BARRIER * effort_slope)
-        q = g.q.copy()
-        q[near] += self.scene.penalty_gradient(seen.motion.q[near])
-        pulled = Motion(q, g.dq, g.ddq)
-        c = sum(b.T @ y for b, y in zip(self.bases, pulled, strict=True)) * self.scale
+        _, seen, slope, effort_slope, q, penalty_slope = self._last
+        pulled = self._pulled(seen, slope, BARRIER * effort_slope)
+        pushed = PENALTY / len(q) * self.scene.pull(q, penalty_slope)
+        c = sum(b.T @ y for b, y in zip(self.bases, pulled, strict=True))
+        c = ((c + self.sparse.T @ pushed) * self.scale).ravel()
         if self.start is not None:
-            return c.ravel()
-        return np.concatenate([q.sum(axis=0) * self.half, c.ravel()])
+            return c
+        start = (pulled.q.sum(axis=0) + pushed.sum(axis=0)) * self.half
+        return np.concatenate([start, c])
 
     def _pulled(self, seen: Observed, slope: Array, effort_slope: Array) -> Motion:
         """Differentiate objective and barrier of effort through W."""
@@ -155,7 +152,8 @@ class Problem:
     def _chosen(self, w: Array) -> Array:
         return np.take(w, self.columns, axis=2) * self.weights[:, None]
 
-    def _motion(self, start: Array, c: Array) -> Motion:
+    def motion(self, start: Array, c: Array) -> Motion:
+        """Evaluate the motion of q0 and coefficients at the samples."""
         phi, dphi, ddphi = self.bases
         return Motion(start + phi @ c, dphi @ c, ddphi @ c)
 
@@ -175,9 +173,7 @@ class Problem:
     def usage(self, x: Array) -> Array:
         """Return share of position, velocity, acceleration and jerk bounds, (4, M, n), signed."""
         start, c = self.unpack(x)
-        shares = np.stack(
-            [b @ c / bound for b, bound in zip(self.fine, self._bounds(), strict=True)]
-        )
+        shares = np.stack([b @ c / bound for b, bound in zip(self.fine, self.bounds, strict=True)])
         shares[0] += (start - self.middle) / self.half
         return shares
 
@@ -187,7 +183,7 @@ class Problem:
         result = np.zeros((len(index), size, n))
         quantity, _, joint = index.T
         basis = np.stack(self.fine)[quantity, index[:, 1]]
-        bound = np.stack(self._bounds())[quantity, joint]
+        bound = np.stack(self.bounds)[quantity, joint]
         result[np.arange(len(index)), :, joint] = basis * self.scale.T[joint] / bound[:, None]
         flat = result.reshape(len(index), -1)
         if self.start is not None:
@@ -195,62 +191,7 @@ class Problem:
         start = np.eye(n)[joint] * (quantity == 0)[:, None]
         return np.hstack([start, flat])
 
-    def repair(self, x: Array, share: float = 1.0) -> Array:
-        """
-        Shrink the motion about q0 until every bound holds to `share` of it.
-
-        The linear bounds are met exactly on the fine grid, joint by joint; effort and scene by
-        bisection on a common factor.
-        """
-        return self._shrink(*self.unpack(self.repair_linear(x, share)))
-
-    def repair_linear(self, x: Array, share: float = 1.0) -> Array:
-        """Shrink each joint's motion about q0 into its linear bounds."""
-        start, c = self.unpack(x)
-        if self.start is None:
-            start = self.middle + np.clip(start - self.middle, -0.9 * self.half, 0.9 * self.half)
-        factor = np.ones(len(start))
-        for k, (basis, bound) in enumerate(zip(self.fine, self._bounds(), strict=True)):
-            y = basis @ c
-            offset = start - self.middle if k == 0 else np.zeros_like(start)
-            room = np.stack([bound - offset, bound + offset])
-            used = np.maximum(np.stack([y.max(axis=0), -y.min(axis=0)]), 1e-12)
-            factor = np.minimum(factor, (share * room / used).min(axis=0))
-        return self.pack(start, c * np.maximum(factor, 0.0))
-
-    def _shrink(self, start: Array, c: Array) -> Array:
-        low, high = 0.0, 1.0
-        if not self._feasible(start, c):
-            for _ in range(12):
-                middle = 0.5 * (low + high)
-                inside = self._feasible(start, middle * c)
-                low, high = (middle, high) if inside else (low, middle)
-            c = low * c
-        return self.pack(start, c)
-
-    def _feasible(self, start: Array, c: Array) -> bool:
-        motion = self._motion(start, c)
-        tau = self.observation.matrix(motion) @ self.prior
-        within = bool((np.abs(tau) <= self.tight.effort).all())
-        return within and self.scene.clear(motion.q)
-
-    def keeps_bounds(self, trajectory: Trajectory) -> bool:
-        """Tell whether a trajectory keeps the limits and the scene, in steps of 20 ms or finer."""
-        count = max(len(self.times), int(np.ceil(50.0 * trajectory.period)))
-        times = np.linspace(0.0, trajectory.period, count)
-        motion, allowed = trajectory.sample(times), self.allowed
-        tau = self.observation.matrix(motion) @ self.prior
-        return bool(
-            (motion.q >= allowed.lower).all()
-            and (motion.q <= allowed.upper).all()
-            and (np.abs(motion.dq) <= allowed.velocity).all()
-            and (np.abs(motion.ddq) <= allowed.acceleration).all()
-            and (np.abs(trajectory.jerk(times)) <= allowed.jerk).all()
-            and (np.abs(tau) <= allowed.effort).all()
-            and self.scene.clear(motion.q)
-        )
-
     def objective(self, x: Array) -> float:
         """Evaluate the criterion's objective alone."""
-        motion = self._motion(*self.unpack(x))
+        motion = self.motion(*self.unpack(x))
         return self.information(self.observation.matrix(motion))[0]

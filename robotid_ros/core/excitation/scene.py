@@ -4,6 +4,7 @@ What the robot must not touch: itself, the ground, obstacles, and the walls of i
 Meshes are replaced by their convex hulls, which is on the safe side and quick.
 """
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,22 @@ import pinocchio as pin
 from ...exceptions import CollisionError, ConfigurationError, UnknownNameError
 from ..model.robot import Robot
 from .bodies import collision_model
+from .levers import levers
 from .settings import Workspace
 
 Array = NDArray[np.float64]
-# The penalty begins at this many smallest distances, and weighs this much there and beyond.
-KEEP, STIFFNESS = 1.4, 20.0
+# Pairs farther apart than this, beyond the smallest distance, are not measured [m].
+FAR = 0.05
+# The penalty begins at this slack, and is counted in this unit [m].
+EARLY, UNIT = 0.004, 0.01
 
 
 class Scene:
     """
-    Clearances of configurations, with gradients.
+    Slacks of configurations, with gradients: distances of bodies less the smallest one allowed.
+
+    Slacks come in the order of the geometry's collision pairs; where the tool has a box, its
+    distances from the six walls follow.
 
     Parameters
     ----------
@@ -41,6 +48,7 @@ class Scene:
         self.data = self.model.createData()
         self.geometry, self.notes = collision_model(robot, self.model, settings)
         self.geometry_data = self.geometry.createData()
+        self.pairs = len(self.geometry.collisionPairs)
         self.tool = self._tool(settings.frame)
         self.box = [self._corner('lower', -np.inf), self._corner('upper', np.inf)]
         if (self.box[0] >= self.box[1]).any():
@@ -48,9 +56,9 @@ class Scene:
                 'excitation.workspace.lower must be below excitation.workspace.upper in x, y and z'
             )
         self.boxed = bool(settings.lower or settings.upper)
-        self.smallest = max(settings.distance, 1e-4)
+        self.levers = levers(self.model, self.geometry)
         for request in self.geometry_data.collisionRequests:
-            request.security_margin = KEEP * self.smallest
+            request.security_margin = settings.distance + FAR
 
     def _tool(self, frame: str) -> int:
         if not frame:
@@ -68,10 +76,16 @@ class Scene:
     @property
     def empty(self) -> bool:
         """Whether there is nothing to touch."""
-        return not self.boxed and not len(self.geometry.collisionPairs)
+        return not self.boxed and not self.pairs
 
-    def _box_slack(self) -> Array:
-        """Return distances of the tool inside its box, (6,) [m]; the model is up to date."""
+    def _rows(self, q: Array) -> Array:
+        return np.ascontiguousarray(q[:, self.order])
+
+    def _walls(self) -> Array:
+        """Return distances of the tool inside its box, (6,) or (0,) [m], of the placed model."""
+        if not self.boxed:
+            return np.empty(0)
+        pin.updateFramePlacement(self.model, self.data, self.tool)
         place = self.data.oMf[self.tool].translation
         return np.concatenate([place - self.box[0], self.box[1] - place])
 
@@ -81,79 +95,75 @@ class Scene:
         return np.array([r.min_distance for r in self.geometry_data.distanceResults])
 
     def _near(self, q: Array) -> Array:
-        """Return the distances of pairs that the penalty sees, infinity for the others."""
+        """Return the slacks of one configuration, infinity for pairs that are far apart."""
         geometry, data = self.geometry, self.geometry_data
-        result = np.full(len(geometry.collisionPairs), np.inf)
+        result = np.full(self.pairs, np.inf)
         # Most pairs are far apart, and to tell that takes a fraction of measuring how far.
         if pin.computeCollisions(self.model, self.data, geometry, data, q, False):
             for k, found in enumerate(data.collisionResults):
                 if found.isCollision():
-                    result[k] = pin.computeDistance(geometry, data, k).min_distance
-        return result
+                    distance = pin.computeDistance(geometry, data, k).min_distance
+                    result[k] = distance - self.settings.distance
+        return np.concatenate([result, self._walls()])
 
-    def penalty(self, q: Array) -> tuple[float, NDArray[np.bool_]]:
+    def near(self, q: Array) -> Array:
+        """Return the slacks of configurations (N, n) as (N, slacks) [m], infinity where far."""
+        if self.empty:
+            return np.empty((len(q), 0))
+        return np.array([self._near(row) for row in self._rows(q)]).reshape(len(q), -1)
+
+    def clear(self, q: Array) -> bool:
+        """Tell whether all configurations (N, n) keep the smallest distance."""
+        return self.empty or all((self._near(row) >= 0.0).all() for row in self._rows(q))
+
+    def penalty(self, q: Array) -> tuple[float, Array]:
         """
-        Sum `STIFFNESS r²/2` over all clearances d of configurations (N, n).
+        Sum `h((EARLY − s)/UNIT)` over the slacks s of configurations (N, n).
 
-        r is `KEEP − d/d₀` where that is positive, d₀ the smallest distance allowed.
+        h is Huber's function of what is positive, r²/2 up to 1 and r − 1/2 beyond, so that bodies
+        that have passed into each other do not outweigh all else.
 
         Returns
         -------
-        The sum, and which configurations contribute (N,).
+        The sum, and its derivatives in the slacks (N, slacks).
 
         """
-        each = np.zeros(len(q))
-        if not self.empty:
-            for k, row in enumerate(np.ascontiguousarray(q[:, self.order])):
-                each[k] = np.sum(self._excess(self._clearances(row)) ** 2)
-        return 0.5 * STIFFNESS * float(each.sum()), each > 0.0
+        excess = np.maximum(0.0, (EARLY - self.near(q)) / UNIT)
+        value = np.where(excess < 1.0, 0.5 * excess**2, excess - 0.5)
+        return float(np.sum(value)), -np.minimum(excess, 1.0) / UNIT
 
-    def penalty_gradient(self, q: Array) -> Array:
-        """Differentiate `penalty`, (N, n)."""
-        gradient = np.zeros_like(q)
-        if not self.empty:
-            for k, row in enumerate(np.ascontiguousarray(q[:, self.order])):
-                gradient[k, self.order] = self._slope(row)
-        return gradient
-
-    def _excess(self, clearances: Array) -> Array:
-        return np.maximum(0.0, KEEP - clearances / self.smallest)
-
-    def _clearances(self, q: Array) -> Array:
-        """Return the distances of near pairs, then of the tool inside its box, [m]."""
-        distances = self._near(q)
-        if not self.boxed:
-            return distances
-        pin.updateFramePlacements(self.model, self.data)
-        # A tool on the wall is allowed: there its clearance counts as the smallest distance.
-        return np.concatenate([distances, self._box_slack() + self.smallest])
-
-    def _slope(self, q: Array) -> Array:
-        clearances = self._clearances(q)
-        excess = self._excess(clearances)
-        near, result = np.flatnonzero(excess), np.zeros_like(q)
-        if len(near):
-            pin.computeJointJacobians(self.model, self.data, q)
-            pin.updateFramePlacements(self.model, self.data)
-        pairs = len(self.geometry.collisionPairs)
-        for k in near[near < pairs]:
-            gradient = self._distance_gradient(int(k), float(clearances[k]))
-            result -= STIFFNESS * excess[k] / self.smallest * gradient
-        if self.boxed and len(near):
-            jacobian = pin.getFrameJacobian(
-                self.model, self.data, self.tool, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-            )[:3]
-            wall = STIFFNESS * excess[pairs:]
-            result -= (wall[:3] - wall[3:]) / self.smallest @ jacobian
+    def pull(self, q: Array, weights: Array) -> Array:
+        """Differentiate `Σ weights ∘ slacks` in the configurations, (N, n); weights as these."""
+        result = np.zeros_like(q)
+        for k, row in enumerate(self._rows(q)):
+            numbers = np.flatnonzero(weights[k]).tolist()
+            if numbers:
+                pin.computeJointJacobians(self.model, self.data, row)
+                pin.updateGeometryPlacements(
+                    self.model, self.data, self.geometry, self.geometry_data
+                )
+                pin.updateFramePlacement(self.model, self.data, self.tool)
+            for number in numbers:
+                slope = self._pair(number) if number < self.pairs else self._wall(number)
+                result[k, self.order] += weights[k, number] * slope
         return result
 
-    def _distance_gradient(self, pair: int, distance: float) -> Array:
+    def _wall(self, number: int) -> Array:
+        side, axis = divmod(number - self.pairs, 3)
+        jacobian = pin.getFrameJacobian(
+            self.model, self.data, self.tool, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        )
+        slope: Array = (1.0 - 2.0 * side) * jacobian[axis]
+        return slope
+
+    def _pair(self, number: int) -> Array:
         """Return ∂d/∂q = nᵀ (J₂(p₂) − J₁(p₁)), n from the nearest point p₁ to p₂."""
-        result = self.geometry_data.distanceResults[pair]
+        link = self.geometry.collisionPairs[number]
+        result = pin.computeDistance(self.geometry, self.geometry_data, number)
+        distance = float(result.min_distance)
         first, second = result.getNearestPoint1(), result.getNearestPoint2()
         normal = (second - first) / distance if abs(distance) > 1e-9 else result.normal
         objects = self.geometry.geometryObjects
-        link = self.geometry.collisionPairs[pair]
         one = self._point_jacobian(objects[link.first].parentJoint, first)
         two = self._point_jacobian(objects[link.second].parentJoint, second)
         gradient: Array = normal @ (two - one)
@@ -166,27 +176,19 @@ class Scene:
         arm = point - self.data.oMi[joint].translation
         return jacobian[:3] - pin.skew(arm) @ jacobian[3:]
 
-    def clear(self, q: Array) -> bool:
-        """Tell whether all configurations (N, n) keep the smallest distance."""
-        return self.empty or all(
-            self._slack(row) >= 0.0 for row in np.ascontiguousarray(q[:, self.order])
-        )
-
-    def _slack(self, q: Array) -> float:
-        """Return the least slack of one configuration [m]."""
-        pairs = len(self.geometry.collisionPairs)
-        clearances = self._clearances(q)
-        least = float(np.min(clearances[:pairs], initial=np.inf)) - self.settings.distance
-        return min(least, float(np.min(clearances[pairs:], initial=np.inf)) - self.smallest)
-
-    def refuse(self, q: Array, time: Array) -> float | None:
+    def refuse(self, q: Array, time: Array, step: int = 1) -> float | None:
         """
-        Refuse configurations that come too near.
+        Refuse a motion that comes too near.
+
+        Every `step`-th sample is measured, and between these as many as are needed to exclude
+        that bodies touch there: with the path that joints go, they approach by no more than
+        Σ lever·|Δq|. What is nearer than that between two neighbouring samples is not seen.
 
         Parameters
         ----------
-        q : (N, n)
+        q : (N, n) in small steps
         time : (N,) [s], for the message
+        step : samples from one measurement to the next
 
         Returns
         -------
@@ -199,20 +201,41 @@ class Scene:
         """
         if self.empty:
             return None
-        least = np.inf
-        for t, row in zip(time, np.ascontiguousarray(q[:, self.order]), strict=True):
-            distances = self._distances(row)
-            least = min(least, float(np.min(distances, initial=np.inf)))
-            if least < self.settings.distance:
-                raise CollisionError(self._names(int(np.argmin(distances)), least, float(t)))
-            if self.boxed and self._slack(row) < 0.0:
-                raise CollisionError(
-                    f'the tool leaves its box by {-self._box_slack().min():.3f} m at {t:.3f} s: '
-                    'move the start, enlarge the box or design again'
-                )
-        return least if np.isfinite(least) else None
+        rows = self._rows(q)
+        path = np.cumsum(np.abs(np.diff(rows, axis=0, prepend=rows[:1])), axis=0)
+        measured: dict[int, Array] = {}
 
-    def _names(self, pair: int, distance: float, time: float) -> str:
+        def measure(k: int) -> Array:
+            if k not in measured:
+                measured[k] = self._measured(rows[k], float(time[k]))
+            return measured[k]
+
+        marks = [*range(0, len(rows) - 1, step), len(rows) - 1]
+        intervals = list(pairwise(marks)) or [(0, 0)]
+        while intervals:
+            low, high = intervals.pop()
+            approach = self.levers @ (path[high] - path[low])
+            sure = measure(low) + measure(high) - approach >= 2.0 * self.settings.distance
+            if high - low > 1 and not sure.all():
+                middle = (low + high) // 2
+                intervals += [(low, middle), (middle, high)]
+        return float(min(d.min() for d in measured.values())) if self.pairs else None
+
+    def _measured(self, q: Array, time: float) -> Array:
+        """Return the distances of all pairs, (pairs,) [m]; refuse what is too near."""
+        distances = self._distances(q)
+        if (distances < self.settings.distance).any():
+            pair = int(np.argmin(distances))
+            raise CollisionError(self._words(pair, float(distances[pair]), time))
+        walls = self._walls()
+        if (walls < 0.0).any():
+            raise CollisionError(
+                f'the tool leaves its box by {-walls.min():.3f} m at {time:.3f} s: '
+                'move the start, enlarge the box or design again'
+            )
+        return distances
+
+    def _words(self, pair: int, distance: float, time: float) -> str:
         objects, link = self.geometry.geometryObjects, self.geometry.collisionPairs[pair]
         one, two = objects[link.first].name, objects[link.second].name
         return (

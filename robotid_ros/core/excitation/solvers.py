@@ -7,14 +7,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from .feasible import random, repair, repair_linear
 from .problem import Problem
 from .results import Progress, ProgressCallback
 
 Array = NDArray[np.float64]
-# Share of a bound above which a peak of the motion enters the first working set of constraints.
-FIRST_SHARE = 0.3
+# Share of a bound above which a peak of the motion enters the working set of constraints, first
+# and later; the largest coefficients, 1 is what one alone may reach.
+FIRST_SHARE, SHARE, REACH = 0.3, 0.6, 1.0
 # Iterations of a round: few at first, until the working set knows where the peaks are.
 FIRST_ROUND, ROUND = 10, 40
+# Most rounds that only close what is left above a bound.
+CLOSING = 5
 POPULATION = 40
 
 
@@ -45,7 +49,7 @@ class Search:
 
     def offer(self, x: Array) -> None:
         """Make a point feasible and keep it if it is the best so far."""
-        repaired = self.problem.repair(x)
+        repaired = repair(self.problem, x)
         objective = self.problem.objective(repaired)
         self.last = None
         if objective < self.objective:
@@ -83,7 +87,7 @@ class Search:
 
 def gradient(search: Search, rng: np.random.Generator, iterations: int) -> None:
     """Sequential quadratic programming from one random start."""
-    refine(search, search.problem.random(rng), iterations)
+    refine(search, random(search.problem, rng), iterations)
 
 
 def refine(search: Search, x: Array, iterations: int) -> None:
@@ -95,33 +99,47 @@ def refine(search: Search, x: Array, iterations: int) -> None:
     """
     problem = search.problem
     working: set[tuple[int, ...]] = set()
-    share, left, length = FIRST_SHARE, iterations, FIRST_ROUND
+    share, left, length, closing = FIRST_SHARE, iterations, FIRST_ROUND, CLOSING
     search.offer(x)
-    while left > 0:
+    while left > 0 or (closing > 0 and np.abs(problem.usage(x)).max() > 1.0 + 1e-6):
         new = peaks(problem.usage(x), share) - working
         working |= new
-        rows = problem.rows(np.array(sorted(working)).reshape(-1, 3))
-        constraint = np.vstack([rows, -rows])
-        result = minimize(
-            search.value,
-            x,
-            jac=problem.gradient,
-            method='SLSQP',
-            constraints={
-                'type': 'ineq',
-                'fun': lambda x, a=constraint: 1.0 - a @ x,
-                'jac': lambda x, a=constraint: -a,
-            },
-            callback=search.tick,
-            options={'maxiter': min(length, left), 'ftol': 1e-5},
-        )
-        if np.isfinite(result.x).all():
-            x = result.x
+        # When the iterations are used up, short rounds bring the last new peaks within bounds.
+        length = min(length, left) if left > 0 else FIRST_ROUND
+        closing -= left <= 0
+        x, spent = _round(search, x, working, length)
         search.offer(x)
-        left -= max(int(result.nit), 5)
-        if not new and result.nit < length and share > FIRST_SHARE:
+        left -= max(spent, 5)
+        if not new and spent < length and share > FIRST_SHARE:
             break
-        share, length = 0.98, min(2 * length, ROUND)
+        share, length = SHARE, min(2 * length, ROUND)
+
+
+def _round(
+    search: Search, x: Array, working: set[tuple[int, ...]], iterations: int
+) -> tuple[Array, int]:
+    """
+    Minimise under the working set; returns the point and the iterations it took.
+
+    The nearest point within the bounds comes first: from there, no step leaves them.
+    """
+    rows = search.problem.rows(np.array(sorted(working)).reshape(-1, 3))
+    both = np.vstack([rows, -rows])
+    bounded = {
+        'method': 'SLSQP',
+        'bounds': [(-REACH, REACH)] * len(x),
+        'constraints': {'type': 'ineq', 'fun': lambda x: 1.0 - both @ x, 'jac': lambda x: -both},
+    }
+    nearest = minimize(lambda y: 0.5 * np.sum((y - x) ** 2), x, jac=lambda y: y - x, **bounded)
+    result = minimize(
+        search.value,
+        nearest.x,
+        jac=search.problem.gradient,
+        callback=search.tick,
+        options={'maxiter': iterations, 'ftol': 1e-5},
+        **bounded,
+    )
+    return result.x if np.isfinite(result.x).all() else x, int(result.nit)
 
 
 def peaks(usage: Array, share: float) -> set[tuple[int, ...]]:
@@ -141,7 +159,7 @@ def genetic(search: Search, rng: np.random.Generator, iterations: int) -> None:
     Every individual is shrunk into the linear bounds, so that the population stays feasible.
     """
     problem = search.problem
-    population = np.stack([problem.random(rng) for _ in range(POPULATION)])
+    population = np.stack([random(problem, rng) for _ in range(POPULATION)])
     fitness = np.array([search.value(x) for x in population])
     for generation in range(iterations):
         ranks = np.argsort(np.argsort(-fitness)) + 1.0
@@ -151,7 +169,7 @@ def genetic(search: Search, rng: np.random.Generator, iterations: int) -> None:
         mutated = rng.random(children.shape) < 2.0 / children.shape[1]
         width = 0.3 * (1.0 - generation / iterations) * (population.std(axis=0) + 0.02)
         children += mutated * rng.normal(size=children.shape) * 3.0 * width
-        children = np.stack([problem.repair_linear(x) for x in children])
+        children = np.stack([repair_linear(problem, x) for x in children])
         scores = np.array([search.value(x) for x in children])
         everyone = np.concatenate([population, children])
         scores = np.concatenate([fitness, scores])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.criteria import CRITERIA, criterion
+from robotid_ros.core.excitation.feasible import random
 from robotid_ros.core.excitation.observation import independent_columns, Observation
 from robotid_ros.core.excitation.problem import Problem
 from robotid_ros.core.excitation.scene import Scene
@@ -67,18 +68,23 @@ def test_gradient_of_the_design(name, kind, rng):
 @given(arms(), st.sampled_from([*CRITERIA, 'mix']), st.integers(0, 999))
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 def test_gradient_of_the_design_of_any_arm(robot, kind, seed):
+    problem, x = drawn(robot, kind, np.random.default_rng(seed))
+    w = problem.observation.matrix(problem.motion(*problem.unpack(x)))
+    # Differences of values that rounding blurs by 1e-16 cond(W)² can tell no more.
+    assume(np.linalg.cond(w[:, :, problem.columns].reshape(-1, len(problem.columns))) < 1e3)
     assert_exact(robot, kind, np.random.default_rng(seed))
+
+
+def drawn(robot, kind, rng):
+    """Make a problem and a random point of it."""
+    excitation = quick(criterion=kind, mix=MIX if kind == 'mix' else {}, order=4)
+    problem = Problem(robot, excitation, Scene(robot, Workspace(self_collision=False)))
+    return problem, random(problem, rng)
 
 
 def assert_exact(robot, kind, rng):
     """Compare the gradient at a random point along a random direction."""
-    excitation = quick(criterion=kind, mix=MIX if kind == 'mix' else {}, order=4)
-    workspace = Workspace(self_collision=False)
-    problem = Problem(robot, excitation, Scene(robot, workspace))
-    x = problem.random(rng)
-    w = problem.observation.matrix(problem.make(*problem.unpack(x)).sample(problem.times))
-    # Differences of values that rounding blurs by 1e-16 cond(W)² can tell no more.
-    assume(np.linalg.cond(w[:, :, problem.columns].reshape(-1, len(problem.columns))) < 1e3)
+    problem, x = drawn(robot, kind, rng)
     direction = rng.normal(size=x.shape) / np.sqrt(len(x))
     gradient = problem.gradient(x)
     exact = gradient @ direction
@@ -152,11 +158,13 @@ def test_gradient_of_the_scene(name, rng):
     box = {'lower': (-0.6, -0.6, 0.1), 'upper': (0.6, 0.6, 1.2)}
     scene = Scene(robot, Workspace(ground=0.0, distance=0.05, obstacles={'ball': sphere}, **box))
     worst = []
-    for q in rng.uniform(-1.5, 1.5, (40, 1, robot.n)):
-        if scene._distances(q[0][robot.order]).min() > 0.0:
-            direction = rng.normal(size=q.shape)
-            numeric = directional(lambda x: scene.penalty(x)[0], q, direction, 2e-4)
-            exact = float(np.sum(scene.penalty_gradient(q) * direction))
+    for q in rng.uniform(-1.5, 1.5, (120, 1, robot.n)):
+        slacks = scene.near(q)
+        near = (slacks > 0.0) & (slacks < 0.04)
+        if near.any():
+            weights, direction = 1.0 * near, rng.normal(size=q.shape)
+            numeric = directional(lambda x, k=near: scene.near(x)[k].sum(), q, direction, 2e-4)
+            exact = float(np.sum(scene.pull(q, weights) * direction))
             worst.append(abs(exact - numeric) / (1.0 + abs(numeric)))
     assert len(worst) > 5
     assert np.median(worst) < 3e-2

@@ -1,0 +1,75 @@
+"""From points that break a bound to trajectories that keep all of them."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .problem import Problem
+from .trajectories import Trajectory
+
+Array = NDArray[np.float64]
+
+
+def repair(problem: Problem, x: Array, share: float = 1.0) -> Array:
+    """
+    Shrink the motion about q0 until every bound holds to `share` of it.
+
+    The linear bounds are met exactly on the fine grid, joint by joint; effort and scene by
+    bisection on a common factor.
+    """
+    start, c = problem.unpack(repair_linear(problem, x, share))
+    low, high = 0.0, 1.0
+    if not _feasible(problem, start, c):
+        for _ in range(12):
+            middle = 0.5 * (low + high)
+            inside = _feasible(problem, start, middle * c)
+            low, high = (middle, high) if inside else (low, middle)
+        c = low * c
+    return problem.pack(start, c)
+
+
+def repair_linear(problem: Problem, x: Array, share: float = 1.0) -> Array:
+    """Shrink each joint's motion about q0 into its linear bounds."""
+    start, c = problem.unpack(x)
+    middle, half = problem.middle, problem.half
+    if problem.start is None:
+        start = middle + np.clip(start - middle, -0.9 * half, 0.9 * half)
+    factor = np.ones(len(start))
+    for k, (basis, bound) in enumerate(zip(problem.fine, problem.bounds, strict=True)):
+        y = basis @ c
+        offset = start - middle if k == 0 else np.zeros_like(start)
+        room = np.stack([bound - offset, bound + offset])
+        used = np.maximum(np.stack([y.max(axis=0), -y.min(axis=0)]), 1e-12)
+        factor = np.minimum(factor, (share * room / used).min(axis=0))
+    return problem.pack(start, c * np.maximum(factor, 0.0))
+
+
+def _feasible(problem: Problem, start: Array, c: Array) -> bool:
+    tau = problem.observation.matrix(problem.motion(start, c)) @ problem.prior
+    within = bool((np.abs(tau) <= problem.tight.effort).all())
+    return within and problem.scene.clear(start + problem.places @ c)
+
+
+def random(problem: Problem, rng: np.random.Generator) -> Array:
+    """Draw a point whose motion keeps the linear bounds."""
+    n, k = problem.robot.n, len(problem.scale)
+    start = problem.start
+    if start is None:
+        start = problem.middle + 0.3 * problem.half * rng.uniform(-1.0, 1.0, n)
+    c = rng.normal(size=(k, n)) * problem.scale
+    return repair_linear(problem, problem.pack(start, c), 0.9)
+
+
+def keeps_bounds(problem: Problem, trajectory: Trajectory) -> bool:
+    """Tell whether a trajectory keeps the limits and the scene at the dense times."""
+    times, allowed = problem.dense, problem.allowed
+    motion = trajectory.sample(times)
+    tau = problem.observation.matrix(motion) @ problem.prior
+    return bool(
+        (motion.q >= allowed.lower).all()
+        and (motion.q <= allowed.upper).all()
+        and (np.abs(motion.dq) <= allowed.velocity).all()
+        and (np.abs(motion.ddq) <= allowed.acceleration).all()
+        and (np.abs(trajectory.jerk(times)) <= allowed.jerk).all()
+        and (np.abs(tau) <= allowed.effort).all()
+        and problem.scene.clear(motion.q)
+    )
