@@ -1,0 +1,30 @@
+"""A robot that reports no effort, as in Gazebo: its session lives on what the controller commands."""
+
+from pathlib import Path
+
+import pytest
+
+from robotid_ros.files.results import read_results
+
+from .conftest import PATIENCE, Session
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+
+def test_a_robot_without_reported_efforts_is_identified(session: Session, trajectory: Path):
+    session.start(
+        *('simulated_robot', 'excitation', 'recorder', 'identification'),
+        simulated_robot={'simulation.report_effort': False},
+        excitation={'excitation.trajectory': str(trajectory)},
+        recorder={'recorder.folder': str(session.folder)},
+    )
+    session.robot.wait()
+    session.ready('excitation', 'recorder', 'identification')
+    session.director.trigger('excitation/start', PATIENCE)
+    message = session.until('excitation', 'done', 'failed')
+    assert session.director.state('excitation') == 'done', message
+    message = session.until('identification', 'done', 'failed')
+    assert session.director.state('identification') == 'done', message
+    results = read_results(Path(session.director.value('identification', 'folder')))
+    assert any("controller's commands" in warning for warning in results.warnings)
+    assert max(row.moving for row in results.validation) < 0.03
