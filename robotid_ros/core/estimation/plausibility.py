@@ -17,14 +17,14 @@ Rows = npt.NDArray[np.intp]
 MOST = 1500  # samples that suffice for a rough look
 # Work of the friction over that of the whole effort: below the negative of it, a sign is wrong.
 LOSS = 0.01
+# Singular values below this share are left out of a rough look: noise would rule them.
+TELLS = 3e-3
 # Share of the variance that the URDF's masses must explain before a factor between both counts,
 # and the factors that a rough URDF may have.
 TELLING, ROUGH = 0.5, 4.0
 # Relative residual of a joint from which its efforts and the model disagree; gravity is looked at
 # from the lower one, and another direction must leave so much less.
 UNEXPLAINED, DOUBTFUL, BETTER = 0.3, 0.15, 0.6
-# A delay of one joint counts from here [s], when it leaves so much less; friction looks like one.
-LATE, LESS = 4e-3, 0.8
 OUTSIDE = 0.5  # beyond a limit [rad or m]
 AXES = (('+x', 0, 1), ('-x', 0, -1), ('+y', 1, 1), ('-y', 1, -1), ('+z', 2, 1), ('-z', 2, -1))
 
@@ -62,7 +62,7 @@ def implausible(robot: Robot, samples: Samples, estimate: Estimate) -> list[str]
     if not opposite and (worst > DOUBTFUL or upside):
         found += _gravity(robot, samples, rows[::3])
     if not opposite:
-        found += [*_scales(robot, looks), *_delays(robot, samples)]
+        found += _scales(robot, looks)
     return found + [
         f'the model leaves {100 * residual:.0f} % of the effort of {joint} unexplained: check its '
         'sign, unit and delay, robot.gravity and the joint axes of the URDF before using these '
@@ -89,7 +89,8 @@ class _Look:
 
     @property
     def opposite(self) -> bool:
-        return self.loss < -LOSS or (self.loss < LOSS and self.factor < -1.0 / ROUGH)
+        against = self.factor < -1.0 / ROUGH
+        return (self.loss < -LOSS and not self.factor > 0.0) or (self.loss < LOSS and against)
 
 
 def _look(robot: Robot, samples: Samples, rows: Rows, W: Array, joint: int) -> _Look:
@@ -102,7 +103,7 @@ def _look(robot: Robot, samples: Samples, rows: Rows, W: Array, joint: int) -> _
     own = [p.joint == robot.joints[joint] for p in robot.parameters]
     friction = [k for k, s in enumerate(kinds) if own[k] and s not in (*INERTIAL, 'Ia', 'off')]
     size = np.maximum(np.linalg.norm(w, axis=0), 1e-300)
-    chi = np.linalg.lstsq(w / size, y, rcond=1e-8)[0] / size
+    chi = np.linalg.lstsq(w / size, y, rcond=TELLS)[0] / size
     work = float(np.mean((w[:, friction] @ chi[friction]) * dq))
     loss = work / max(float(np.mean(np.abs(y * dq))), 1e-300)
     masses = [k for k, s in enumerate(kinds) if s in INERTIAL]
@@ -114,32 +115,6 @@ def _look(robot: Robot, samples: Samples, rows: Rows, W: Array, joint: int) -> _
     clear = float(left @ left) > 1e-4 * float(prior @ prior)
     factor = float(left @ right) / float(left @ left) if telling and clear else 0.0
     return _Look(loss if friction else LOSS, factor)
-
-
-def _delays(robot: Robot, samples: Samples) -> list[str]:
-    """Tell of efforts that are late or early, each joint by itself, as `effort_delay` does."""
-    stride = max(1, samples.decimation // 4)
-    first = int(np.argmax(samples.valid.any(axis=1)))
-    rows = np.arange(first, len(samples.time), stride)[:MOST]
-    W = regressor(robot, samples.q[rows], samples.dq[rows], samples.ddq[rows])
-    found = []
-    for j, joint in enumerate(robot.joints):
-        used = samples.valid[rows, j]
-        if used.sum() < 50:
-            continue
-        w, y = W[j] / np.maximum(np.linalg.norm(W[j], axis=0), 1e-300), samples.tau[rows, j]
-        predicted = w @ np.linalg.lstsq(w[used], y[used], rcond=1e-8)[0]
-        rate = -np.gradient(predicted, stride / samples.rate)
-        joined = np.column_stack([w * max(float(np.linalg.norm(rate)), 1e-300), rate])
-        chi = np.linalg.lstsq(joined[used], y[used], rcond=1e-8)[0]
-        left = np.linalg.norm(y[used] - joined[used] @ chi)
-        delay = float(chi[-1])
-        if abs(delay) > LATE and left < LESS * np.linalg.norm((y - predicted)[used]):
-            found.append(
-                f'the effort of {joint} seems to be about {1e3 * delay:.0f} ms behind its '
-                'position: record both from one clock'
-            )
-    return found
 
 
 def _gravity(robot: Robot, samples: Samples, rows: Rows) -> list[str]:

@@ -16,7 +16,7 @@ from .steady import steady
 Mask = npt.NDArray[np.bool_]
 STILL = 1e-3
 # Share of the power that a joint may seem to give off: friction takes, springs and weights return.
-GIVEN = 0.1
+GIVEN = 0.5
 
 
 def as_recording(states: JointStates, origin: int, source: str) -> Recording:
