@@ -1,4 +1,4 @@
-"""A robot that reports no effort, as in Gazebo: its session lives on what the controller commands."""
+"""A robot without reported efforts, as in Gazebo: the commands of its controller are taken."""
 
 from pathlib import Path
 
