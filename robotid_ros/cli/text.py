@@ -6,7 +6,6 @@ import math
 import shutil
 import sys
 import time
-from types import TracebackType
 from typing import TextIO
 import unicodedata
 
@@ -140,12 +139,7 @@ class Progress:
     def __enter__(self) -> 'Progress':
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.shown:
             self.stream.write('\r\x1b[K')
             self.stream.flush()

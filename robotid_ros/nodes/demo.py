@@ -7,7 +7,6 @@ from pathlib import Path
 import random
 import signal
 import time
-from types import TracebackType
 
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
@@ -135,12 +134,7 @@ class Demo:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._processes.stop()
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 import threading
-from types import TracebackType
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -152,10 +151,5 @@ class Director:
     def __enter__(self) -> 'Director':
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

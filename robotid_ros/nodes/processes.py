@@ -6,7 +6,6 @@ from pathlib import Path
 import signal
 import subprocess
 import sys
-from types import TracebackType
 from typing import Any
 
 from ..exceptions import RobotIdError
@@ -88,12 +87,7 @@ class Processes:
     def __enter__(self) -> 'Processes':
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
 

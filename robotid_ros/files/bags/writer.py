@@ -4,7 +4,6 @@ import itertools
 from pathlib import Path
 import struct
 import time
-from types import TracebackType
 
 from ...exceptions import FileError, RecordingError
 from ..atomic import explained
@@ -147,12 +146,7 @@ class BagWriter:
     def __enter__(self) -> 'BagWriter':
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
