@@ -116,6 +116,27 @@ def most(log: Log) -> list[str]:
     return ['the 80/20 split is no better than figaroh'] if peer and held >= FIGAROH else []
 
 
+def loaded(log: Log) -> None:
+    """Identify the first part again, with friction that grows with the load."""
+    terms: dict[str, tuple[str, ...]] = {
+        'default': ('viscous', 'coulomb', 'load_coulomb', 'offset')
+    }
+    wanted = replace(load(ROOT / f'config/{log.case.name}.yaml').robot, friction=terms)
+    robot = build_robot(log.robot.urdf, wanted)
+    first, second = log.parts()
+    found = identify(first, robot, replace(log.settings, essential=False), second)
+    assert found.validation is not None
+    sizes = [100.0 * shown.total() for shown in (found.fitted, found.validation)]
+    print(f'  with load-dependent friction: identified {sizes[0]:.2f} %, ', end='')
+    print(f'validated {sizes[1]:.2f} %;', end='')
+    for name, value, sigma in zip(
+        found.estimate.names, found.estimate.value, found.estimate.sigma, strict=True
+    ):
+        if name.startswith('Fl') and sigma < 0.5 * abs(value):
+            print(f' {name} {value:.2f} ± {sigma:.2f}', end='')
+    print()
+
+
 def literature(found: Identification) -> list[str]:
     """Print friction and rotor inertia beside the literature; return what deviates."""
     short = []
@@ -230,6 +251,7 @@ def main() -> int:
             log = open_log(case, arguments.folder, Path(output))
             found, missed = residuals(log, 'as configured')
             short += missed + most(log)
+            loaded(log)
             plain = replace(log.settings, signals=SignalSettings(guard=log.settings.signals.guard))
             residuals(replace(log, settings=plain), 'signals by themselves')
             if case.name == 'tx40':
