@@ -11,7 +11,7 @@ import pinocchio
 from ...exceptions import ConfigurationError, ModelError, UnknownNameError
 from .mimic import Mimic, mimics, standing
 from .parameters import Array
-from .parsing import MOVABLE, parse, snap
+from .parsing import movable, parse, snap
 from .settings import RobotSettings
 
 UNLIMITED = 1e30
@@ -47,9 +47,8 @@ def read_description(urdf: str, settings: RobotSettings) -> Description:
     """
     root = parse(urdf)
     elements = {str(joint.get('name')): joint for joint in root.findall('joint')}
-    movable = tuple(k for k, joint in elements.items() if joint.get('type') in MOVABLE)
     following = mimics(elements)
-    joints = _select(movable, following, settings)
+    joints = _select(movable(root), following, settings)
     _check_types(elements, joints, following)
     limits = {
         'lower': _limit(elements, joints, 'lower', -np.inf),
@@ -75,15 +74,15 @@ def read_description(urdf: str, settings: RobotSettings) -> Description:
 
 
 def _select(
-    movable: tuple[str, ...], following: dict[str, Mimic], settings: RobotSettings
+    names: tuple[str, ...], following: dict[str, Mimic], settings: RobotSettings
 ) -> tuple[str, ...]:
     for name in (*settings.joints, *settings.locked):
-        if name not in movable:
-            raise UnknownNameError('movable joint of the URDF', name, movable)
+        if name not in names:
+            raise UnknownNameError('movable joint of the URDF', name, names)
     if len(set(settings.joints)) < len(settings.joints):
         raise ConfigurationError("'joints' names a joint twice: name each one once")
     joints = settings.joints or tuple(
-        name for name in movable if name not in settings.locked and name not in following
+        name for name in names if name not in settings.locked and name not in following
     )
     both = set(joints) & set(settings.locked)
     if both:

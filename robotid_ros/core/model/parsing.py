@@ -21,16 +21,38 @@ ALMOST = 6e-3
 
 def movable_joints(urdf: str) -> tuple[tuple[str, ...], frozenset[str]]:
     """
-    Return the names of the joints that can move, and which of them mimic another one.
+    Return the joints that can move, from the base outwards, and which of them mimic another one.
 
     Raises
     ------
     ModelError : malformed
 
     """
-    elements = {str(joint.get('name')): joint for joint in parse(urdf).findall('joint')}
-    names = tuple(k for k, joint in elements.items() if joint.get('type') in MOVABLE)
-    return names, frozenset(k for k in names if elements[k].find('mimic') is not None)
+    root = parse(urdf)
+    names = movable(root)
+    followers = {str(j.get('name')) for j in root.findall('joint') if j.find('mimic') is not None}
+    return names, frozenset(followers & set(names))
+
+
+def movable(root: ElementTree.Element) -> tuple[str, ...]:
+    """Return the names of the joints that can move, branch by branch from the base outwards."""
+    branches: dict[str, list[ElementTree.Element]] = {}
+    for joint in root.findall('joint'):
+        branches.setdefault(_link(joint, 'parent'), []).append(joint)
+    children = {_link(joint, 'child') for joint in root.findall('joint')}
+    ahead = [joint for link in branches if link not in children for joint in branches[link]][::-1]
+    names: list[str] = []
+    while ahead:
+        joint = ahead.pop()
+        if joint.get('type') in MOVABLE:
+            names.append(str(joint.get('name')))
+        ahead += branches.pop(_link(joint, 'child'), [])[::-1]
+    return tuple(names)
+
+
+def _link(joint: ElementTree.Element, end: str) -> str:
+    element = joint.find(end)
+    return '' if element is None else element.get('link', '')
 
 
 def parse(urdf: str) -> ElementTree.Element:

@@ -37,7 +37,9 @@ class RobotSettings:
 
     name: str = setting('', "name for reports; empty: the URDF's")
     urdf: str = setting('', 'package://, absolute, or relative to the configuration file')
-    joints: tuple[str, ...] = setting((), 'joints to identify; empty: all movable ones')
+    joints: tuple[str, ...] = setting(
+        (), 'joints to identify; empty: all movable ones, from the base outwards'
+    )
     gravity: tuple[float, ...] = setting(
         (0.0, 0.0, -9.81), "gravity in the URDF's root frame, three numbers", unit='m/s²'
     )

@@ -5,6 +5,7 @@ import pinocchio as pin
 import pytest
 
 from robotid_ros.core.model import build_robot, RobotSettings
+from robotid_ros.core.model.parsing import movable_joints
 from robotid_ros.core.model.selection import Extent, selected
 from robotid_ros.exceptions import ModelError
 
@@ -85,3 +86,11 @@ def test_a_wrong_mimic_is_one_sentence(mimic, words):
         build_robot(gripper(mimic), RobotSettings(joints=('one',)))
     with pytest.raises(ModelError, match='cannot be identified by itself'):
         build_robot(gripper(), RobotSettings(joints=('one', 'follower')))
+
+
+def test_joints_come_from_the_base_outwards():
+    body, joints = gripper().split('<joint', 1)
+    *some, last = ('<joint' + joints.removesuffix('</robot>')).split('</joint>')
+    text = body + '</joint>'.join([*some[::-1], '</robot>']) + last
+    assert build_robot(text, RobotSettings(locked={'finger': 0.0})).joints == ('one', 'two')
+    assert movable_joints(text) == (('one', 'two', 'follower', 'finger'), {'follower'})
