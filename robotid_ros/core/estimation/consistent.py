@@ -202,13 +202,15 @@ def _project(
     settings.verbose = False
     # A possible body always exists, so what looks infeasible is only badly scaled.
     settings.tol_infeas_abs = settings.tol_infeas_rel = 1e-14
-    unit = np.linalg.norm(root, axis=0).max()
-    root = root / unit
+    # Stiffnesses and inertias differ by many decades.
+    sizes = np.maximum(np.linalg.norm(root[list(positive)], axis=1), 1e-300)
+    rows = np.vstack([root[list(positive)] / sizes[:, None], *(root[block] for block in blocks)])
+    unit = np.linalg.norm(rows, axis=0).max()
     solution = clarabel.DefaultSolver(
         sparse.identity(root.shape[1], format='csc'),
         np.zeros(root.shape[1]),
-        sparse.csc_matrix(-np.vstack([root[list(positive)], *(root[block] for block in blocks)])),
-        np.concatenate([free[list(positive)], *(free[block] - bound for block in blocks)]),
+        sparse.csc_matrix(-rows / unit),
+        np.concatenate([free[list(positive)] / sizes, *(free[block] - bound for block in blocks)]),
         [clarabel.NonnegativeConeT(len(positive))] * bool(len(positive))
         + [clarabel.PSDTriangleConeT(4)] * len(blocks),
         settings,

@@ -42,17 +42,16 @@ def account_for_springs(
     The system and the estimate, without bias if the robot is elastic, and warnings
 
     """
-    if isinstance(robot, ElasticRobot):
-        if estimate.method == 'wls':
-            system, estimate = without_bias(system, robot, estimate)
-            estimate, notes = with_motion(recording, system, robot, base, estimate)
-        else:
-            notes = []
-        return system, estimate, [*notes, *spring_warnings(system, robot, estimate)]
-    chi = np.zeros(robot.p)
-    chi[base.columns] = estimate.value
-    signs = elasticity_warnings(samples, system, robot, estimate, chi)
-    return system, estimate, [*twin_warnings(recording, robot), *signs]
+    twins, notes = twin_warnings(recording, robot), list[str]()
+    if not isinstance(robot, ElasticRobot):
+        chi = np.zeros(robot.p)
+        chi[base.columns] = estimate.value
+        signs = elasticity_warnings(samples, system, robot, estimate, chi)
+        return system, estimate, [*twins, *signs]
+    if estimate.method == 'wls':
+        system, estimate = without_bias(system, robot, estimate)
+        estimate, notes = with_motion(recording, system, robot, base, estimate)
+    return system, estimate, [*notes, *twins, *spring_warnings(system, robot, estimate)]
 
 
 def without_bias(

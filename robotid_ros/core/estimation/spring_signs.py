@@ -1,12 +1,13 @@
 """Signs of springs that the model lacks, and of springs in the model that are not there."""
 
 import numpy as np
+from scipy.ndimage import uniform_filter1d
 
-from ..model.dynamics import inverse_dynamics
+from ..model.dynamics import friction, inverse_dynamics
 from ..model.elastic import ElasticRobot
 from ..model.parameters import Array, INERTIAL
 from ..model.robot import Robot
-from ..signals.filters import differences
+from ..signals.filters import differences, lowpass
 from ..signals.recording import Recording
 from ..signals.samples import Samples
 from .results import Estimate
@@ -20,8 +21,9 @@ EXPLAINED = 0.5
 SPRINGY, ROWS = 0.15, 40000
 # Least effect of a spring, Ia/K, over the square of a sample's time: derivatives err by less.
 LEAST_EFFECT = 20.0
-# A channel that moves with a joint: deflection over motion, and correlation with the effort.
-TWIN, FOLLOWS = 0.1, 0.7
+# A channel that moves with a joint: deflection over motion, and correlation with the effort, both
+# averaged over so long [s].
+TWIN, FOLLOWS, SHORT = 0.1, 0.7, 0.05
 
 
 def spring_warnings(system: System, robot: ElasticRobot, estimate: Estimate) -> list[str]:
@@ -54,6 +56,8 @@ def elasticity_warnings(
 
     With a spring, motor and link differ by τ_link/K: a rigid model leaves a multiple of the second
     derivative of the link's torque. Its share in the residual is told apart from all columns of W.
+    That torque is computed twice, from the motion and from the effort: noise of the encoders
+    follows the one, noise of the efforts the other, and a spring both.
 
     Parameters
     ----------
@@ -64,22 +68,19 @@ def elasticity_warnings(
     """
     count = min(ROWS, len(samples.time)) // samples.decimation
     rows = slice(0, count * samples.decimation)
-    link = inverse_dynamics(
-        robot,
-        np.where([p.symbol in INERTIAL for p in robot.parameters], chi, 0.0),
-        *(x[rows] for x in (samples.q, samples.dq, samples.ddq)),
-    )
-    work = differences(differences(link, samples.rate), samples.rate).T
-    if samples.decimation > 1:
-        work = decimated(work, samples.decimation)
-    work = work[:, :: samples.decimation]
+    q, dq, ddq, tau = (x[rows] for x in (samples.q, samples.dq, samples.ddq, samples.tau))
+    inertial = np.where([p.symbol in INERTIAL for p in robot.parameters], chi, 0.0)
+    by_motion = _work(samples, inverse_dynamics(robot, inertial, q, dq, ddq))
+    smooth = lowpass(tau - friction(robot, chi, dq), samples.cutoff or samples.rate, samples.rate)
+    by_effort = _work(samples, smooth)
     error = (system.Y - system.predict(estimate.value))[:, :count]
     warnings = []
     for j, joint in enumerate(robot.joints):
         used = system.valid[j, :count]
         if used.sum() < 10 * system.W.shape[2]:
             continue
-        effect, share = _partial(system.W[j, :count][used], error[j][used], work[j][used])
+        W, columns = system.W[j, :count][used], (error[j], by_motion[j], by_effort[j])
+        effect, share = _partial(W, np.stack([x[used] for x in columns], axis=1))
         if share > SPRINGY and abs(effect) * samples.rate**2 > LEAST_EFFECT:
             warnings.append(
                 f'an elastic transmission would explain {100 * share:.0f} % of what the rigid '
@@ -88,37 +89,56 @@ def elasticity_warnings(
     return warnings
 
 
-def _partial(W: Array, error: Array, column: Array) -> tuple[float, float]:
-    """Regress an error on a column, both cleared of W: coefficient and share explained."""
+def _work(samples: Samples, torque: Array) -> Array:
+    """Return the second derivative of torques (N, n), filtered like the system, (n, rows)."""
+    work = differences(differences(torque, samples.rate), samples.rate).T
+    if samples.decimation > 1:
+        work = decimated(work, samples.decimation)
+    return work[:, :: samples.decimation]
+
+
+def _partial(W: Array, columns: Array) -> tuple[float, float]:
+    """Regress an error on two measures of one cause, all cleared of W: effect and its share."""
     scale = np.maximum(np.linalg.norm(W, axis=0), 1e-300)
-    both = np.stack([error, column], axis=1)
-    both = both - W / scale @ np.linalg.lstsq(W / scale, both, rcond=1e-10)[0]
-    (ee, ec), (_, cc) = both.T @ both
-    if ee <= 0.0 or cc <= 0.0:
+    cleared = columns - W / scale @ np.linalg.lstsq(W / scale, columns, rcond=1e-10)[0]
+    (ee, e1, e2), (_, _, both), _ = cleared.T @ cleared
+    if ee <= 0.0 or both <= 0.0:
         return 0.0, 0.0
-    return float(ec / cc), float(ec**2 / (ee * cc))
+    return float(e2 / both), float(e1 * e2 / (both * ee))
 
 
 def twin_warnings(recording: Recording, robot: Robot) -> list[str]:
     """Name recorded channels that are a joint's position on the other side of a spring."""
+    rigid = [joint for joint in robot.links if joint in recording.joints]
+    others = [joint for joint in recording.joints if joint not in robot.joints]
+    if isinstance(robot, ElasticRobot):
+        rigid = [joint for joint in rigid if not robot.sprung[robot.joints.index(joint)]]
     warnings = []
-    for joint in robot.joints:
-        j = recording.joints.index(joint)
-        position, effort = recording.position[:, j], recording.effort[:, j]
-        for c, other in enumerate(recording.joints):
-            if other in robot.joints:
-                continue
-            deflection = recording.position[:, c] - position
-            finite = np.isfinite(deflection) & np.isfinite(effort)
-            spread = float(np.std(deflection[finite])) if finite.sum() > 2 else 0.0
-            if not NO_DEFLECTION < spread < TWIN * float(np.std(position[finite])):
-                continue
-            follows = float(np.corrcoef(deflection[finite], effort[finite])[0, 1])
+    for joint in rigid:
+        for other in others:
+            size, follows = _twin(recording, joint, other)
             if abs(follows) > FOLLOWS:
                 warnings.append(
-                    f'{other} moves with {joint} but for up to '
-                    f'{np.abs(deflection[finite]).max():.2g} rad, in step with its effort '
-                    f'(correlation {follows:.2f}): {joint} is elastic, add it to '
+                    f'{other} moves with {joint} but for up to {size:.2g} rad, in step with its '
+                    f'effort (correlation {follows:.2f}): {joint} is elastic, add it to '
                     'robot.elastic.joints'
                 )
     return warnings
+
+
+def _twin(recording: Recording, joint: str, other: str) -> tuple[float, float]:
+    """Return how far two channels part, and how that follows the effort; 0 where they are none."""
+    j, c = recording.joints.index(joint), recording.joints.index(other)
+    deflection = recording.position[:, c] - recording.position[:, j]
+    finite = np.isfinite(deflection) & np.isfinite(recording.effort[:, j])
+    if finite.sum() < 3:
+        return 0.0, 0.0
+    step = float(np.median(np.diff(recording.time)))
+    rows = max(1, round(SHORT / step)) if step > 0.0 else 1
+    deflection, effort, position = (
+        uniform_filter1d(x[finite], rows)
+        for x in (deflection, recording.effort[:, j], recording.position[:, j])
+    )
+    if not NO_DEFLECTION < np.std(deflection) < TWIN * np.std(position) or not np.ptp(effort):
+        return 0.0, 0.0
+    return float(np.abs(deflection).max()), float(np.corrcoef(deflection, effort)[0, 1])
