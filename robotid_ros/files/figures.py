@@ -112,7 +112,7 @@ def confidence(entries: Sequence[Entry]) -> str:
         axis.set_xticks(ticks, [f'{tick:+d} %' if tick else '0' for tick in ticks])
         limit = float(np.clip(1.3 * max([10.0, *spans]), 13.0, 1e3))
         axis.set_xlim(-limit, limit)
-        axis.set_yticks(rows, [f'{e.name}  {e.value:.4g} {e.unit}' for e in entries])
+        axis.set_yticks(rows, [f'{e.name}  {float(f"{e.value:.4g}"):g} {e.unit}' for e in entries])
         axis.set_ylim(len(entries) - 0.5, -0.5)
         axis.set_xlabel('±3σ around the estimate')
         axis.grid(axis='y', visible=False)
