@@ -27,6 +27,7 @@ from robotid_ros.core.excitation.scene import Scene
 from robotid_ros.core.excitation.settings import Validation
 from robotid_ros.core.model import build_robot, Robot
 from robotid_ros.core.signals.recording import Recording
+from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.files.configuration import load
 from robotid_ros.plant.settings import SimulationSettings
 
@@ -159,7 +160,9 @@ def main() -> int:
     )
     # The links come from the seed too: they must stay, only the noise may change.
     simulation = replace(configuration.simulation, inertial_error=0.0)
-    method = replace(configuration.identification, essential=False)
+    # Rows beside standstill, which a log of seconds cannot spare, are left out as by default.
+    signals = replace(configuration.identification.signals, guard=SignalSettings().guard)
+    method = replace(configuration.identification, essential=False, signals=signals)
     scene = Scene(robot, excitation.workspace)
     verification = circle(robot, excitation, np.array(excitation.start), scene)
     turned, _ = recorded(robot, simulation, verification, 1)

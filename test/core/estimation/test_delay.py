@@ -44,6 +44,17 @@ def test_one_joint_that_is_late_is_found_and_told(robot, truth, record, joint, d
     assert np.all(away < 1.5 * plain.estimate.sigma + 5e-3)
 
 
+def test_a_late_joint_of_a_recording_in_pieces(robot, record):
+    settings = IdentificationSettings(signals=SIGNALS, essential=False)
+    late = without_delay(record(duration=40.0, noise=0.02), {'j2': -0.02})
+    pieces = [late.between(0.0, 20.0), late.between(20.0, 40.0)]
+    whole, parts = (identify(r, robot, settings, late) for r in (late, iter(pieces)))
+    assert any('effort of j2 is 20 ±' in text for text in parts.warnings)
+    away = np.abs(parts.estimate.value - whole.estimate.value)
+    assert np.all(away < 0.5 * whole.estimate.sigma)
+    assert parts.validation.total() == pytest.approx(whole.validation.total(), rel=0.05)
+
+
 def test_friction_that_sticks_does_not_look_like_a_delay(robot, truth, record):
     """Near standstill the torque of a joint that sticks comes before its motion."""
     dry, friction = np.array(truth), 6.0
