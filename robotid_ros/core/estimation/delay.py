@@ -78,14 +78,12 @@ def _removable(samples: Samples, system: System) -> tuple[Delays, list[str]]:
     rough = lateness(samples, system, everywhere=True)
     for j, joint in enumerate(system.joints):
         here = found if found.odd[j] else rough
-        if not here.odd[j]:
-            continue
-        clear = abs(here.delay[j] - here.common) > CLEAR * np.hypot(
-            here.sigma[j], here.common_sigma
-        )
-        if clear and here is found:
-            delays[joint] = float(here.delay[j])
-        notes.append(_told(joint, j, here, removed=clear and here is found))
+        if here.odd[j]:
+            spread = float(np.hypot(here.sigma[j], here.common_sigma))
+            removed = here is found and abs(here.delay[j] - here.common) > CLEAR * spread
+            if removed:
+                delays[joint] = float(here.delay[j])
+            notes.append(_told(joint, j, here, removed))
     return delays, notes
 
 
