@@ -111,7 +111,7 @@ def _delays(system: System) -> tuple[Array, Array]:
 
 def _agreed(delay: Array, sigma: Array, apart: float) -> Lateness:
     """Find the delay of most: the joint that is furthest off goes first, until all agree."""
-    odd = np.zeros(delay.size, dtype=bool)
+    odd, sigma = np.zeros(delay.size, dtype=bool), np.maximum(sigma, 1e-12)
     while True:
         weight = np.where(odd, 0.0, sigma**-2.0)
         each = np.maximum(weight.sum() - weight, 1e-300)
