@@ -2,9 +2,11 @@
 
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 import numpy as np
 import pinocchio as pin
 
@@ -80,24 +82,33 @@ def _joint(axes: list[Axes], design: Design, robot: Robot, j: int) -> None:
 
 def _history(ax: Axes, design: Design) -> None:
     if design.history:
-        time, value = zip(*design.history, strict=True)
-        ax.step([*time, design.elapsed], [*value, value[-1]], where='post', color=BLUE)
+        count, value = zip(*design.history, strict=True)
+        ax.step([*count, design.evaluations], [*value, value[-1]], where='post', color=BLUE)
         if min(value) > 0.0:
             ax.set_yscale('log')
-    ax.set_title(f'best {design.criterion.replace("_", " ")}: {design.value:.4g}')
-    ax.set_xlabel('search [s]')
+            _plain_ticks(ax)
+    ax.set_title(f'search: best {design.criterion.replace("_", " ")} {design.value:.4g}')
+    ax.set_xlabel('evaluations (friction smoothed at standstill)')
     ax.grid(alpha=0.3, which='both')
 
 
 def _singular_values(ax: Axes, design: Design) -> None:
     values = design.singular_values
     ax.semilogy(range(1, len(values) + 1), values, 'o-', color=BLUE, markersize=3)
+    _plain_ticks(ax)
     ax.set_title('singular values of W/√N')
     ax.set_xlabel('number')
     ax.grid(alpha=0.3, which='both')
 
 
-def _tool(ax: Axes, design: Design, robot: Robot, frame: str) -> None:
+def _plain_ticks(ax: Axes) -> None:
+    """Write few ticks of a logarithmic axis, as plain numbers: 0.2, 5, 100."""
+    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.yaxis.set_major_formatter(StrMethodFormatter('{x:g}'))
+    ax.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _tool(ax: Any, design: Design, robot: Robot, frame: str) -> None:
     """Draw the tool's path of the excitation, and of the validation in grey."""
     if design.validation is not None:
         ax.plot(*_path(robot, design.validation, frame).T, color=GREY, label='validation')
@@ -105,8 +116,11 @@ def _tool(ax: Axes, design: Design, robot: Robot, frame: str) -> None:
     ax.plot(*path.T, color=BLUE, label='excitation')
     ax.plot(*path[:1].T, 'o', color=RED, markersize=4)
     ax.set_aspect('equal', adjustable='datalim')
-    ax.set_title('tool path [m]')
-    ax.legend(loc='upper left', fontsize='small')
+    ax.set_box_aspect(None, zoom=1.15)
+    for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
+        axis.set_major_locator(MaxNLocator(3))
+    ax.set_title('tool path [m], red: start')
+    ax.legend(loc='upper left', bbox_to_anchor=(-0.3, 1.0), fontsize='small', frameon=False)
 
 
 def _path(robot: Robot, trajectory: Trajectory, frame: str) -> np.ndarray:

@@ -12,6 +12,8 @@ from .settings import Obstacle, Workspace
 # Pinocchio 3 has the shapes under their library's former name.
 shapes = getattr(pin, 'coal', None) or pin.hppfcl
 GROUND = 'ground'
+# Random configurations that tell which pairs never part.
+TRIES = 64
 # Radius of the balls that stand for a robot without shape [m].
 BALL = 0.01
 
@@ -123,10 +125,15 @@ def _obstacle(geometry: Any, name: str, obstacle: Obstacle) -> int:
     count, make = makers[obstacle.shape]
     sizes = {'size': count, 'position': 3, 'rpy': 3}
     for field, length in sizes.items():
-        if len(getattr(obstacle, field)) != length:
+        values = getattr(obstacle, field)
+        if len(values) != length or not np.isfinite(values).all():
             raise ConfigurationError(
-                f"'excitation.workspace.obstacles.{name}.{field}' needs {length} numbers"
+                f"'excitation.workspace.obstacles.{name}.{field}' needs {length} finite numbers"
             )
+    if min(obstacle.size) <= 0.0:
+        raise ConfigurationError(
+            f"'excitation.workspace.obstacles.{name}.size' must be above zero"
+        )
     place = pin.SE3(pin.rpy.rpyToMatrix(np.array(obstacle.rpy)), np.array(obstacle.position))
     return int(
         geometry.addGeometryObject(pin.GeometryObject(name, 0, place, make(*obstacle.size)))
@@ -161,7 +168,7 @@ def _drop_inseparable(robot: Robot, model: Any, geometry: Any, distance: float) 
     lower, upper = (np.clip(x, -np.pi, np.pi) for x in (robot.limits.lower, robot.limits.upper))
     data, places = model.createData(), geometry.createData()
     found = []
-    for q in rng.uniform(lower, upper, (64, robot.n)):
+    for q in rng.uniform(lower, upper, (TRIES, robot.n)):
         pin.computeDistances(model, data, geometry, places, q[robot.order])
         found.append([r.min_distance for r in places.distanceResults])
     farthest = np.max(found, axis=0)
@@ -171,5 +178,12 @@ def _drop_inseparable(robot: Robot, model: Any, geometry: Any, distance: float) 
     for pair, still in zip(pairs, constant, strict=True):
         if still or pair in close:
             geometry.removeCollisionPair(pin.CollisionPair(*pair))
+    for first, second in close:
+        if geometry.geometryObjects[second].name == GROUND:
+            raise ConfigurationError(
+                f'{_link(geometry.geometryObjects[first])} is below the ground in each of '
+                f'{TRIES} configurations: lower excitation.workspace.ground, or name the pair '
+                "'link/ground' in excitation.workspace.ignored_pairs"
+            )
     names = ['/'.join(str(geometry.geometryObjects[k].name) for k in pair) for pair in close]
     return (f'never apart, not checked: {", ".join(names)}',) if names else ()

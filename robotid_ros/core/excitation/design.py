@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...exceptions import CollisionError, ConfigurationError, LimitError, TrajectoryError
-from ..model.dynamics import inverse_dynamics
+from ...exceptions import CollisionError, LimitError, TrajectoryError
 from ..model.robot import Robot
 from .check import check
 from .circle import circle
 from .criteria import CRITERIA
 from .feasible import keeps_bounds
-from .limits import motion_limits, QUANTITIES, refuse_outside
+from .limits import QUANTITIES
 from .observation import Observation
 from .problem import Problem
+from .refusals import refuse_settings, refuse_start
 from .results import Design, ProgressCallback, Usage
 from .scene import Scene
 from .settings import ExcitationSettings
@@ -23,6 +23,8 @@ from .trajectories import Trajectory
 
 Array = NDArray[np.float64]
 STOPPED = 'the search was stopped before its end: the same seed may give another trajectory'
+# Least ratio of singular values: below, rounding hides the smallest from the search through WᵀW.
+USELESS = 1e-8
 NO_ROOM = (
     'the limits leave no room for any motion from the start: move excitation.start away from its '
     'limits, or loosen effort, workspace or margins'
@@ -51,15 +53,15 @@ def design(
     TrajectoryError : nothing feasible was found
 
     """
-    _refuse_lengths(robot, settings)
-    motion_limits(robot, settings)
+    refuse_settings(robot, settings)
     scene = Scene(robot, settings.workspace)
     problem = Problem(robot, settings, scene)
     if problem.start is not None:
-        _refuse_start(robot, problem, problem.start)
+        refuse_start(problem, problem.start)
     search = _search(problem, settings, progress)
     trajectory, usage = _best(problem, search)
     singular, numbers = _figures(robot, problem, trajectory)
+    _refuse_useless(problem, singular)
     return Design(
         trajectory=trajectory,
         validation=_validation(robot, settings, trajectory, scene, progress),
@@ -79,6 +81,15 @@ def design(
     )
 
 
+def _refuse_useless(problem: Problem, singular: Array) -> None:
+    """Refuse a motion so small that rounding hides what it excites."""
+    if singular[-1] < USELESS * singular[0]:
+        raise TrajectoryError(
+            f'within the limits, no motion of {problem.settings.period:g} s tells the '
+            f'{len(singular)} columns apart: lengthen excitation.period or loosen the limits'
+        )
+
+
 def _limits(problem: Problem) -> dict[str, tuple[float, ...]]:
     names = ('lower', 'upper', *QUANTITIES[1:])
     return {name: tuple(getattr(problem.limits, name).tolist()) for name in names}
@@ -92,28 +103,6 @@ def _notes(problem: Problem, search: Search) -> tuple[str, ...]:
         *((STOPPED,) if search.stopped else ()),
         *problem.scene.notes,
     )
-
-
-def _refuse_lengths(robot: Robot, settings: ExcitationSettings) -> None:
-    for name in ('start', 'noise'):
-        length = len(getattr(settings, name))
-        if length not in (0, robot.n):
-            raise ConfigurationError(
-                f"'excitation.{name}' has {length} values: give one per joint ({robot.n})"
-            )
-    if settings.criterion == 'mix' and not settings.mix:
-        raise ConfigurationError("the criterion 'mix' needs weights: set excitation.mix")
-
-
-def _refuse_start(robot: Robot, problem: Problem, start: Array) -> None:
-    """Refuse a start outside its limits, that cannot be held, or that touches."""
-    refuse_outside(robot, problem.tight, start)
-    still = np.zeros((1, robot.n))
-    tau = inverse_dynamics(robot, robot.prior, start[None], still, still)[0]
-    for j, joint in enumerate(robot.joints):
-        if abs(tau[j]) > problem.tight.effort[j]:
-            raise LimitError(joint, 'effort', 0.0, float(tau[j]), float(problem.tight.effort[j]))
-    problem.scene.refuse(start[None], np.zeros(1))
 
 
 def _search(

@@ -1,6 +1,6 @@
 """The limits that a motion must keep, complete: what a URDF lacks is derived or asked for."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,17 @@ def motion_limits(robot: Robot, settings: ExcitationSettings) -> Limits:
 
     Raises
     ------
-    ConfigurationError : no velocity or effort limit, or a lower one that is not below the upper
+    ConfigurationError : no velocity or effort limit, one that is not a number or below zero, or a
+        lower one that is not below the upper
 
     """
     limits = robot.limits
+    for name, values in asdict(limits).items():
+        for joint, value in zip(robot.joints, values, strict=True):
+            if np.isnan(value) or (name in QUANTITIES and value < 0.0):
+                raise ConfigurationError(
+                    f'the {name} limit of {joint} is {value:g}: correct robot.{name}'
+                )
     for name in ('velocity', 'effort'):
         values = np.asarray(getattr(limits, name))
         for joint, value in zip(robot.joints, values, strict=True):

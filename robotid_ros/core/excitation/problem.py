@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...exceptions import ConfigurationError
 from ..model.robot import Robot
 from .criteria import criterion
 from .families import FAMILIES
@@ -16,6 +17,8 @@ from .settings import ExcitationSettings, Margins
 from .trajectories import Motion, Trajectory
 
 Array = NDArray[np.float64]
+# Least number of samples, and of how many more a shape of friction about standstill asks for.
+COUNT, SHARPER = 100, 4
 # Relative slack below which the logarithm is continued by its parabola, so that it is finite.
 RELAXED = 1e-2
 # Weight of the logarithmic barrier against the objective.
@@ -26,6 +29,15 @@ RATE, EVERY = 50.0, 3
 PENALTY = 1000.0
 # The optimiser sees sign(dq) as tanh(SOFT dq / velocity limit).
 SOFT = 20.0
+
+
+def _midpoints(period: float, count: int) -> Array:
+    return (np.arange(count) + 0.5) / count * period
+
+
+def _sharp(robot: Robot) -> bool:
+    """Tell whether a friction term has a shape of its own about standstill, as Stribeck's has."""
+    return any(term.constants for terms in robot.friction for term in terms)
 
 
 def barrier(slack: Array) -> tuple[float, Array]:
@@ -57,10 +69,10 @@ class Problem:
         zero = np.zeros((1, robot.n))
         self.template = self.make(zero[0], np.zeros((self._size(), robot.n)))
         # Midpoints: no sample sits at rest at the ends, where Coulomb friction has no sign.
-        count = max(100, 10 * settings.order)
-        self.times = (np.arange(count) + 0.5) / count * settings.period
+        count = max(COUNT, 10 * settings.order)
+        self.times = _midpoints(settings.period, SHARPER * count if _sharp(robot) else count)
         self.bases = [self.template.matrix(self.times, k) for k in range(3)]
-        fine = (np.arange(2 * count) + 0.5) / (2 * count) * settings.period
+        fine = _midpoints(settings.period, 2 * count)
         self.fine = [self.template.matrix(fine, k) for k in range(4)]
         self.dense = np.linspace(0.0, settings.period, int(np.ceil(RATE * settings.period)) + 1)
         self.places = self.template.matrix(self.dense, 0)
@@ -74,17 +86,27 @@ class Problem:
         return FAMILIES[self.settings.family].size(self.settings.order)
 
     def _columns(self) -> NDArray[np.intp]:
-        names = self.observation.names
-        if self.settings.columns:
-            for name in self.settings.columns:
-                self.robot.column(name)
-            return np.array([names.index(name) for name in self.settings.columns])
+        """Return the essential columns of the settings, or the first independent ones."""
         rng = np.random.default_rng(0)
         shape = (60 + 10 * self.robot.n, self.robot.n)
         q = self.middle + self.half * rng.uniform(-1.0, 1.0, shape)
         dq, ddq = rng.uniform(-2.0, 2.0, (2, *shape))
         w = self.observation.matrix(Motion(q, dq, ddq))
-        return independent_columns(w.reshape(-1, w.shape[2]))
+        flat = w.reshape(-1, w.shape[2])
+        names, wanted = self.observation.names, self.settings.columns
+        if not wanted:
+            return independent_columns(flat)
+        for name in wanted:
+            self.robot.column(name)
+        chosen = np.array([names.index(name) for name in wanted])
+        free = independent_columns(flat[:, chosen])
+        bound = [name for k, name in enumerate(wanted) if k not in free]
+        if bound:
+            raise ConfigurationError(
+                f'{", ".join(bound)} of excitation.columns cannot be told from the columns before '
+                'or has no effect: leave it out'
+            )
+        return chosen
 
     def _scale(self) -> Array:
         reach = [

@@ -56,9 +56,10 @@ class Design:
     singular_values : of the weighted observation matrix / √N, descending
     usage : shares of the limits used by the trajectory
     limits : the limits, by quantity
-    history : (elapsed [s], best feasible criterion) as the design went on
-    seed, solver, evaluations, elapsed : how it was found
+    history : (evaluations, best feasible criterion) as the design went on
+    seed, solver, evaluations : how it was found
     notes : sentences that a user should read
+    elapsed : how long it took [s]; not kept in files, which the seed alone decides
 
     """
 
@@ -71,16 +72,16 @@ class Design:
     singular_values: tuple[float, ...]
     usage: Usage
     limits: dict[str, tuple[float, ...]]
-    history: tuple[tuple[float, float], ...]
+    history: tuple[tuple[int, float], ...]
     seed: int
     solver: str
     evaluations: int
-    elapsed: float
     notes: tuple[str, ...] = field(default=())
+    elapsed: float = field(default=0.0, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the design by plain values; `from_dict` gives exactly the same one back."""
-        values = {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+        values = {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.compare}
         values['usage'] = _plain(asdict(self.usage))
         return values
 

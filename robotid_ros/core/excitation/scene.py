@@ -69,7 +69,7 @@ class Scene:
 
     def _corner(self, name: str, default: float) -> Array:
         values = getattr(self.settings, name)
-        if len(values) not in (0, 3):
+        if len(values) not in (0, 3) or np.isnan(values).any():
             raise ConfigurationError(f"'excitation.workspace.{name}' needs three numbers: x, y, z")
         return np.array(values, dtype=float) if values else np.full(3, default)
 

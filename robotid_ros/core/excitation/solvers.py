@@ -34,7 +34,7 @@ class Search:
         self.best: Array | None = None
         self.objective = np.inf
         self.last: Array | None = None
-        self.history: list[tuple[float, float]] = []
+        self.history: list[tuple[int, float]] = []
         self.evaluations = 0
         self.phase = 'starting'
         self.stopped = False
@@ -54,7 +54,7 @@ class Search:
         self.last = None
         if objective < self.objective:
             self.best, self.objective = repaired, objective
-            self.history.append((self.elapsed, self.problem.criterion.report(objective)))
+            self.history.append((self.evaluations, self.problem.criterion.report(objective)))
 
     def tick(self, x: Array) -> None:
         """

@@ -6,11 +6,15 @@ from pathlib import Path
 from hypothesis import strategies as st
 import numpy as np
 
-from robotid_ros.core.excitation import ExcitationSettings
-from robotid_ros.core.model import build_robot, Robot, RobotSettings
+from robotid_ros.core.excitation import ExcitationSettings, motion_limits
+from robotid_ros.core.excitation.settings import Validation, Workspace
+from robotid_ros.core.model import build_robot, inverse_dynamics, Robot, RobotSettings
 from robotid_ros.core.model.settings import CouplingSettings
 
 URDF = Path(__file__).resolve().parents[3] / 'urdf'
+CONFIG = URDF.parent / 'config'
+NONE = Validation(kind='none')
+FREE = Workspace(self_collision=False)
 WRIST = {'wrist': CouplingSettings((0.0, 0.0, 0.0, 0.0, 1.0, 1.0))}
 
 
@@ -51,3 +55,20 @@ def arms(draw, most=5) -> Robot:
 
 def words(values) -> str:
     return ' '.join(repr(float(x)) for x in values)
+
+
+def worst(robot, trajectory, excitation):
+    """Largest shares of the limits at 1 kHz, by plain sampling: a second implementation."""
+    limits = motion_limits(robot, excitation)
+    t = np.arange(0.0, trajectory.period, 1e-3)
+    q, dq, ddq = trajectory.sample(t)
+    jerk = np.gradient(ddq, t, axis=0)[2:-2]
+    tau = inverse_dynamics(robot, robot.prior, q, dq, ddq)
+    half = 0.5 * (limits.upper - limits.lower)
+    return {
+        'position': (np.abs(q - 0.5 * (limits.lower + limits.upper)) / half).max(axis=0),
+        'velocity': (np.abs(dq) / limits.velocity).max(axis=0),
+        'acceleration': (np.abs(ddq) / limits.acceleration).max(axis=0),
+        'jerk': (np.abs(jerk) / limits.jerk).max(axis=0),
+        'effort': (np.abs(tau) / limits.effort).max(axis=0),
+    }

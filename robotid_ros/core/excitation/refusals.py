@@ -1,0 +1,62 @@
+"""What is refused before any search: settings that contradict the robot, or each other."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...exceptions import ConfigurationError, LimitError
+from ..model.dynamics import inverse_dynamics
+from ..model.robot import Robot
+from .limits import motion_limits, refuse_outside
+from .problem import Problem
+from .settings import ExcitationSettings
+
+Array = NDArray[np.float64]
+
+
+def refuse_settings(robot: Robot, settings: ExcitationSettings) -> None:
+    """
+    Refuse settings that do not fit the robot.
+
+    Raises
+    ------
+    ConfigurationError : names the setting
+
+    """
+    for name in ('start', 'noise'):
+        values = getattr(settings, name)
+        if len(values) not in (0, robot.n):
+            raise ConfigurationError(
+                f"'excitation.{name}' has {len(values)} values: give one per joint ({robot.n})"
+            )
+        if not np.isfinite(values).all():
+            raise ConfigurationError(f"'excitation.{name}' holds a value that is not finite")
+    if settings.noise and min(settings.noise) <= 0.0:
+        raise ConfigurationError("'excitation.noise' must be above zero for each joint")
+    if settings.criterion == 'mix' and not settings.mix:
+        raise ConfigurationError("the criterion 'mix' needs weights: set excitation.mix")
+    for name, weight in settings.mix.items():
+        if not 0.0 <= weight < np.inf:
+            raise ConfigurationError(
+                f"'excitation.mix.{name}' is {weight:g}: all criteria are minimised, so that "
+                'weights must be zero or more'
+            )
+    motion_limits(robot, settings)
+
+
+def refuse_start(problem: Problem, start: Array) -> None:
+    """
+    Refuse a start outside its limits, that cannot be held, or that touches something.
+
+    Raises
+    ------
+    LimitError, CollisionError : name the joint or the bodies
+
+    """
+    robot, tight = problem.robot, problem.tight
+    refuse_outside(robot, tight, start)
+    still = np.zeros((1, robot.n))
+    tau = inverse_dynamics(robot, robot.prior, start[None], still, still)[0]
+    for j, joint in enumerate(robot.joints):
+        if abs(tau[j]) > tight.effort[j]:
+            raise LimitError(joint, 'effort', 0.0, float(tau[j]), float(tight.effort[j]))
+    problem.scene.refuse(start[None], np.zeros(1))
