@@ -18,7 +18,7 @@ from .settings import IdentificationSettings
 from .system import observe
 
 # Steps at the most, and the change of the torques of the links over themselves that ends them.
-STEPS, SETTLED = 20, 1e-5
+STEPS, SETTLED = 20, 1e-4
 
 
 def with_load(
