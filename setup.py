@@ -58,8 +58,7 @@ setup(
     zip_safe=True,
     entry_points={
         'console_scripts': [
-            f'robotid = {NAME}.cli.main:main',
-            *(f'{node} = {NAME}.nodes.{node}:main' for node in NODES),
+            *(f'{name} = {NAME}.entry:{name}' for name in ('robotid', *NODES)),
         ],
     },
 )

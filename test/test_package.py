@@ -25,11 +25,12 @@ ALLOWED = {
     'exceptions': set(),
     'settings': {'exceptions'},
     'threads': set(),
+    'entry': set(),
     'core': BASE,
     'files': BASE | {'core'},
     'plant': BASE | {'files'},
-    'nodes': BASE | {'core', 'files', 'plant', 'threads'},
-    'cli': BASE | {'core', 'files', 'nodes', 'plant', 'threads'},
+    'nodes': BASE | {'core', 'entry', 'files', 'plant', 'threads'},
+    'cli': BASE | {'core', 'entry', 'files', 'nodes', 'plant', 'threads'},
 }
 
 

@@ -2,6 +2,6 @@
 
 import sys
 
-from .main import main
+from ..entry import robotid
 
-sys.exit(main())
+sys.exit(robotid())

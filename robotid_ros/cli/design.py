@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from ..core.excitation import Progress as State
     from ..core.model import Robot
 
+PICTURES = ('.png', '.svg', '.pdf')
 EXAMPLES = """\
 examples:
   robotid design config/tx40.yaml -o trajectory.yaml
@@ -50,11 +52,16 @@ def run(args: argparse.Namespace) -> int:
     from ..core.excitation import design
     from ..core.model import build_robot
     from ..exceptions import FileError
+    from ..files.atomic import expect_writable
     from ..files.configuration import load, read_urdf
     from ..files.trajectory import write_design
 
     if Path(args.output).exists() and not args.force:
         raise FileError(f"'{args.output}' exists already: name another file or add --force")
+    for path in filter(None, (args.output, args.plot)):
+        expect_writable(Path(path).parent)
+    if args.plot and Path(args.plot).suffix not in PICTURES:
+        raise FileError(f"'{args.plot}' is no picture: let its name end in {', '.join(PICTURES)}")
     configuration = load(args.config)
     urdf = read_urdf(configuration)
     if urdf is None:
@@ -78,6 +85,8 @@ def _overridden(settings: 'ExcitationSettings', args: argparse.Namespace) -> 'Ex
     given = {'seed': args.seed, 'time_limit': args.time_limit, 'solver': args.solver}
     if args.seed is not None and args.seed < 0:
         raise ConfigurationError('--seed must be zero or more')
+    if args.time_limit is not None and not 0.0 < args.time_limit < math.inf:
+        raise ConfigurationError('--time-limit must be a number of seconds above zero')
     chosen = {key: value for key, value in given.items() if value is not None}
     return dataclasses.replace(settings, **chosen)
 

@@ -61,8 +61,11 @@ def run(args: argparse.Namespace) -> int:
     """Identify, write the files, print the tables."""
     with Progress(STEPS) as progress:
         progress.step('reading')
+        from ..files.atomic import expect_writable
         from ..files.sessions import split
 
+        folder = Path(args.output or _folder(args.bag))
+        expect_writable(folder)
         part, validation = chosen_part(args), make_part(args.validation_part)
         session = open_chosen(args, args.bag, progress)
         fitted, other = split(session.recording, part, validation)
@@ -75,7 +78,6 @@ def run(args: argparse.Namespace) -> int:
         progress.step('writing the results')
         from ..files.outcome import save
 
-        folder = Path(args.output or _folder(args.bag))
         results = save(found, fitted, folder, session.settings)
     print(_text(results))
     print(f'\nwritten to {folder}: {", ".join(sorted(f.name for f in folder.iterdir()))}')

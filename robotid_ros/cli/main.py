@@ -1,10 +1,13 @@
 """`robotid`: one verb a module, each with `register(subparsers)` and `run(args) -> int`."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+import contextlib
 from importlib import import_module
 import os
+import signal
 import sys
+import threading
 
 from ..exceptions import RobotIdError
 
@@ -47,6 +50,30 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = build_parser().parse_args(argv)
     except SystemExit as usage:
         return usage.code if isinstance(usage.code, int) else 2
+    with _interruptible() as interrupted:
+        return _run(args, interrupted)
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[threading.Event]:
+    """Raise KeyboardInterrupt on SIGINT, as Python does, and remember it."""
+    interrupted = threading.Event()
+
+    def interrupt(*_: object) -> None:
+        interrupted.set()
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupted
+        return
+    old = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield interrupted
+    finally:
+        signal.signal(signal.SIGINT, old)
+
+
+def _run(args: argparse.Namespace, interrupted: threading.Event) -> int:
     try:
         return int(args.run(args))
     except KeyboardInterrupt:
@@ -59,9 +86,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         if args.debug:
             raise
         return _fail(str(error), 1)
-    except (MemoryError, Exception) as error:
+    except Exception as error:
+        if interrupted.is_set():  # libraries turn an interrupt of their import into other errors
+            return _fail('interrupted', INTERRUPTED)
         if args.debug:
             raise
+        if isinstance(error, MemoryError):
+            return _fail('there is not enough memory: choose a part with --from and --to', 1)
         return _fail(f'{type(error).__name__}: {error} (a bug: run again with --debug)', 1)
 
 

@@ -45,10 +45,13 @@ def run(args: argparse.Namespace) -> int:
     with Progress(STEPS) as progress:
         progress.step('reading, empty')
         from ..core.estimation import payload_between
+        from ..files.atomic import expect_writable
         from ..files.bags import open_recording
         from ..files.payload import write_payload
         from ..files.sessions import split
 
+        output = Path(args.output or _file(args.loaded))
+        expect_writable(output.parent)
         session = open_chosen(args, args.empty, progress)
         robot, empty = session.robot, split(session.recording)[0]
         progress.step('reading, loaded')
@@ -64,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
             'empty': args.empty,
             'loaded': args.loaded,
         }
-        path = write_payload(args.output or _file(args.loaded), payload, facts, warnings)
+        path = write_payload(output, payload, facts, warnings)
     print(_text(payload, robot.links[-1]))
     print('\n'.join(['', *(f'warning: {text}' for text in warnings), f'written: {path}']))
     return 0

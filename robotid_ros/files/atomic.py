@@ -53,6 +53,24 @@ def write_bytes(path: str | Path, data: bytes, *, overwrite: bool = True) -> Pat
     return path
 
 
+def expect_writable(folder: str | Path) -> None:
+    """
+    Check before long work that files can be written to a folder, which may be missing yet.
+
+    Raises
+    ------
+    FileError : it is no folder, or may not be written to
+
+    """
+    folder = Path(folder).absolute()
+    with explained(folder):
+        there = next(path for path in (folder, *folder.parents) if path.exists())
+    if not there.is_dir():
+        raise FileError(f"'{there}' is a file, not a folder: name another one")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise FileError(f"'{there}' may not be written to: name another folder with -o")
+
+
 @contextlib.contextmanager
 def explained(path: str | Path) -> Iterator[None]:
     """Turn an `OSError` on `path` into a `FileError` of one sentence."""

@@ -197,6 +197,11 @@ def read_results(path: str | Path) -> Results:
     """
     path = Path(path)
     path = path / PARAMETERS if path.is_dir() else path
+    if not path.exists():
+        raise FileError(
+            f"no such file: '{path}'; give a {PARAMETERS}, or the folder that robotid identify "
+            'wrote it to'
+        )
     content = parse_yaml(read_text(path), str(path))
     if not isinstance(content, Mapping) or content.get('format') != FORMAT:
         raise FileError(f"'{path}' holds no identified parameters: give a {PARAMETERS}")

@@ -1,7 +1,8 @@
 """`python -m robotid_ros.nodes NODE`: a node without an installed executable."""
 
-from importlib import import_module
 import sys
+
+from ..entry import run_node
 
 NODES = ('simulated_robot', 'excitation', 'recorder', 'identification')
 
@@ -12,8 +13,7 @@ def main() -> int:
     if name not in NODES:
         print(f"unknown node '{name}': use one of {', '.join(NODES)}", file=sys.stderr)
         return 2
-    module = import_module(f'{__package__}.{name}')
-    return int(module.main(sys.argv[2:]))
+    return run_node(name, sys.argv[2:])
 
 
 if __name__ == '__main__':

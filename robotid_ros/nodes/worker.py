@@ -4,6 +4,7 @@ from collections.abc import Callable
 import multiprocessing
 from multiprocessing.connection import Connection, wait
 import os
+import signal
 import threading
 import time
 from typing import Any
@@ -42,7 +43,12 @@ def compute(
     context = multiprocessing.get_context('spawn')
     here, there = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(there, function, arguments), daemon=True)
-    process.start()
+    # A Ctrl-C in the terminal is for the node, which then ends the computation.
+    old = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, old)
     there.close()
     end = time.monotonic() + time_limit
     try:

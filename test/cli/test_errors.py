@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 import re
+import signal
 import subprocess
 import sys
 
@@ -113,7 +114,9 @@ def test_missing_things_are_named(run, record, config, tmp_path):
     sentence(run('identify', path, '-c', config(robot={'name': 3})), "'robot.name'", 'str')
     sentence(run('identify', path, '-c', config(), '--method', 'magic'), 'use one of ols')
     sentence(run('identify', path, '-c', config(), '--from', 5, '--to', 3), 'start first')
-    sentence(run('validate', path, '--parameters', tmp_path), 'parameters.yaml', 'no such file')
+    sentence(
+        run('validate', path, '--parameters', tmp_path), 'parameters.yaml', 'robotid identify'
+    )
     sentence(run('report', path), 'parameters.yaml')
 
 
@@ -208,3 +211,57 @@ def test_help_needs_no_numerics():
     done = python(script)
     assert done.returncode == 0, done.stderr
     assert 'identify' in done.stdout
+
+
+INTERRUPTED = """
+import os, signal, sys
+
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == module and not sent:
+            sent.append(name)
+            os.kill(os.getpid(), signal.SIGINT)
+
+module, executable, *arguments = sys.argv[1:]
+sent = []
+sys.meta_path.insert(0, Interrupt())
+from robotid_ros import entry
+
+sys.argv[1:] = arguments
+sys.exit(getattr(entry, executable)())
+"""
+
+
+@pytest.mark.parametrize('module', ['numpy', 'numpy.linalg', 'pinocchio', 'matplotlib'])
+def test_an_interrupt_while_importing_is_no_traceback(bag, tmp_path, module):
+    done = python(INTERRUPTED, module, 'robotid', 'identify', bag, '-o', tmp_path / 'out')
+    assert (done.returncode, done.stderr) == (130, 'robotid: interrupted\n')
+
+
+@pytest.mark.parametrize(
+    ('module', 'executable'),
+    [
+        ('robotid_ros.cli.design', 'robotid'),
+        ('rclpy', 'recorder'),
+        ('numpy', 'excitation'),
+        ('robotid_ros.nodes.identification', 'identification'),
+    ],
+)
+def test_an_interrupt_before_anything_began_ends_at_once(module, executable):
+    done = python(INTERRUPTED, module, executable)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, '')
+
+
+def test_what_cannot_be_written_is_said_before_the_work(run, bag, tmp_path):
+    (tmp_path / 'file').write_text('kept')
+    sentence(run('identify', bag, '-o', tmp_path / 'file'), 'is a file, not a folder')
+    sentence(run('payload', bag, bag, '-o', tmp_path / 'file' / 'x'), 'is a file, not a folder')
+    assert (tmp_path / 'file').read_text() == 'kept'
+    config = Path(__file__).resolve().parents[2] / 'config' / 'scara.yaml'
+    for options, words in (
+        (('-o', tmp_path / 'file'), 'exists already'),
+        (('-o', tmp_path / 'a', '--time-limit', '-1'), 'above zero'),
+        (('-o', tmp_path / 'a', '--time-limit', 'nan'), 'above zero'),
+        (('-o', tmp_path / 'a', '--plot', 'b.doc'), '.png, .svg, .pdf'),
+    ):
+        sentence(run('design', config, *options), words)

@@ -66,6 +66,8 @@ def parse(urdf: str) -> ElementTree.Element:
     """
     if not urdf.strip():
         raise ModelError('the robot description is empty: give the text of a URDF')
+    if '<xacro:' in urdf:
+        raise ModelError('the robot description is the source of a xacro: run xacro on it first')
     try:
         root = ElementTree.fromstring(urdf)
     except ElementTree.ParseError as error:

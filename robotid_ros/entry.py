@@ -1,0 +1,40 @@
+"""The executables: Ctrl-C ends them without a traceback, also while they are still importing."""
+
+from importlib import import_module
+import signal
+
+
+def robotid() -> int:
+    """Run the command line."""
+    return _run('cli.main')
+
+
+def simulated_robot() -> int:
+    """Run the node of this name."""
+    return run_node('simulated_robot')
+
+
+def excitation() -> int:
+    """Run the node of this name."""
+    return run_node('excitation')
+
+
+def recorder() -> int:
+    """Run the node of this name."""
+    return run_node('recorder')
+
+
+def identification() -> int:
+    """Run the node of this name."""
+    return run_node('identification')
+
+
+def run_node(name: str, *args: list[str]) -> int:
+    """Run a node; without arguments those of the process are its own."""
+    return _run(f'nodes.{name}', *args)
+
+
+def _run(module: str, *args: list[str]) -> int:
+    # Nothing has begun yet that would have to end in good order; `main` sets handlers of its own.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    return int(import_module(f'.{module}', __package__).main(*args))
