@@ -101,7 +101,7 @@ def spikes(values: Array) -> Mask:
     size = np.abs(step)
     limit = SPIKE * float(np.percentile(size, 99.0)) if size.size else 0.0
     if limit > 0.0:
-        away = (size[:-1] > limit) & (size[1:] > limit) & (step[:-1] * step[1:] < 0.0)
+        away = (size[:-1] > limit) & (size[1:] > limit) & ((step[:-1] < 0.0) != (step[1:] < 0.0))
         found[1:-1] = away
     return found
 
