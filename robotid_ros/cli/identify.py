@@ -157,11 +157,13 @@ def residual_table(results: 'Results') -> str:
     for same in zip(*groups, strict=True):
         cells = []
         for row in same:
-            cells += [f'{100 * row.relative:.2f}', f'{100 * row.moving:.2f}', number(row.rms, 3)]
+            cells += [f'{100 * row.relative:.2f}', f'{100 * row.moving:.2f}']
+            cells += [f'{row.r2:.4f}', number(row.rms, 3)]
         rows.append([same[0].joint, *cells, same[0].unit])
     if len(rows) > 1:
-        sums = [cell for g in groups for cell in (f'{100 * total(g):.2f}', '', '')]
+        sums = [cell for g in groups for cell in (f'{100 * total(g):.2f}', '', '', '')]
         rows.append(['all', *sums, ''])
-    headers = ['joint', 'fit [%]', 'moving', 'RMS', 'validation [%]', 'moving', 'RMS']
-    headers = [*headers[: 1 + 3 * len(groups)], 'unit']
+    columns = ('moving', 'R²', 'RMS')
+    names = ['fit [%]', 'validation [%]'][: len(groups)]
+    headers = ['joint', *(h for name in names for h in (name, *columns)), 'unit']
     return table(headers, rows, '<' + '>' * (len(headers) - 2) + '<')

@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 import contextlib
 from importlib import import_module
+import io
 import os
 import signal
 import sys
@@ -46,6 +47,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     0 on success, 1 on an error, 2 on wrong usage, 130 after Ctrl-C.
 
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors='replace')  # terminals that do not know σ and N·m
     try:
         args = build_parser().parse_args(argv)
     except SystemExit as usage:
@@ -75,7 +79,10 @@ def _interruptible() -> Iterator[threading.Event]:
 
 def _run(args: argparse.Namespace, interrupted: threading.Event) -> int:
     try:
-        return int(args.run(args))
+        code = int(args.run(args))
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
         return _fail('interrupted', INTERRUPTED)
     except BrokenPipeError:
@@ -91,6 +98,9 @@ def _run(args: argparse.Namespace, interrupted: threading.Event) -> int:
             return _fail('interrupted', INTERRUPTED)
         if args.debug:
             raise
+        if isinstance(error, OSError) and error.errno:
+            where = f" '{error.filename}'" if error.filename else ' the output'
+            return _fail(f'cannot read or write{where}: {error.strerror.lower()}', 1)
         if isinstance(error, MemoryError):
             return _fail('there is not enough memory: choose a part with --from and --to', 1)
         return _fail(f'{type(error).__name__}: {error} (a bug: run again with --debug)', 1)

@@ -51,7 +51,7 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], align: str = ''
         max([width(header), *map(width, column)])
         for header, column in zip(headers, columns, strict=True)
     ]
-    _fit(widths)
+    _fit(widths, align)
     rule = ['─' * size for size in widths]
     lines = [list(headers), rule, *body]
     return '\n'.join(
@@ -67,14 +67,16 @@ def _is_number(text: str) -> bool:
     return not text or text[0] in '+-−0123456789.—∞' or text in ('nan', 'inf')
 
 
-def _fit(widths: list[int]) -> None:
-    """Narrow the widest column until a table fits the terminal it is printed on."""
-    if sys.stdout.isatty():
-        room = shutil.get_terminal_size().columns
-        excess = sum(widths) + len(_GAP) * (len(widths) - 1) - room
-        if excess > 0:
-            widest = widths.index(max(widths))
-            widths[widest] = max(8, widths[widest] - excess)
+def _fit(widths: list[int], align: str) -> None:
+    """Narrow the widest text until a table fits its terminal; numbers are never cut."""
+    if sys.stdout is None or not sys.stdout.isatty():
+        return
+    room = shutil.get_terminal_size().columns
+    excess = sum(widths) + len(_GAP) * (len(widths) - 1) - room
+    texts = [k for k, side in enumerate(align) if side == '<']
+    if excess > 0 and texts:
+        widest = max(texts, key=lambda k: widths[k])
+        widths[widest] = max(min(8, widths[widest]), widths[widest] - excess)
 
 
 def _cut(text: str, size: int) -> str:
@@ -112,7 +114,7 @@ class Progress:
     def __init__(self, steps: int, stream: TextIO | None = None):
         self.steps, self.done, self.label = steps, 0, ''
         self.stream = stream or sys.stderr
-        self.shown = self.stream.isatty()
+        self.shown = self.stream is not None and self.stream.isatty()
         self.began = time.monotonic()
 
     def step(self, label: str) -> None:

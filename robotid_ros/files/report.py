@@ -100,20 +100,21 @@ def _residuals(results: Results) -> str:
     for row in results.identification:
         other = validation.get(row.joint)
         cells = [f'<td>{escape(row.joint)}</td>', *_residual_cells(row)]
-        cells += _residual_cells(other) if other else ['<td class="n c" colspan="3">—</td>']
+        cells += _residual_cells(other) if other else ['<td class="n c" colspan="4">—</td>']
         body.append(f'<tr>{"".join(cells)}</tr>')
     if len(body) > 1:
         sums = [
-            f'<td class="n">{_percent(total(rows))}</td><td></td><td></td>'
+            f'<td class="n">{_percent(total(rows))}</td><td></td><td></td><td></td>'
             for rows in (results.identification, results.validation)
             if rows
         ]
         body.append(f'<tr class="sum"><td>all joints</td>{"".join(sums)}</tr>')
-    head = ('joint', *('fit', 'residual RMS', 'torque RMS'), *('validation', 'RMS', 'torque RMS'))
+    columns = ('R²', 'residual RMS', 'torque RMS')
+    head = ('joint', 'fit', *columns, 'validation', *columns)
     return section(
         'Residual per joint',
         'Norm of measured minus predicted torque, relative to the norm of the measured torque.',
-        table(head, body, numeric=range(1, 7)),
+        table(head, body, numeric=range(1, 9)),
     )
 
 
@@ -125,9 +126,9 @@ def _residual_cells(row: Residual) -> list[str]:
     percent = 100 * row.relative
     bar = f'<i class="bar" style="width:{min(percent, 30.0) * 2.2:.0f}px"></i>'
     return [
-        f'<td class="n {_grade(row)}" title="while moving: {_percent(row.moving)}, '
-        f'R² {_shown(row.r2, 4)}">'
+        f'<td class="n {_grade(row)}" title="while moving: {_percent(row.moving)}">'
         f'{bar} {percent:.2f} %</td>',
+        f'<td class="n">{_shown(row.r2, 4)}</td>',
         f'<td class="n">{row.rms:.4g} {escape(row.unit)}</td>',
         f'<td class="n c">{row.torque:.4g}</td>',
     ]

@@ -265,3 +265,22 @@ def test_what_cannot_be_written_is_said_before_the_work(run, bag, tmp_path):
         (('-o', tmp_path / 'a', '--plot', 'b.doc'), '.png, .svg, .pdf'),
     ):
         sentence(run('design', config, *options), words)
+
+
+@pytest.mark.parametrize(
+    ('redirection', 'code', 'words'),
+    [
+        ('| head -n 1', 0, ''),
+        ('> /dev/full', 1, 'robotid: cannot read or write the output: no space left on device'),
+        ('>&-', 0, ''),
+        ('2>&- | head -n 1', 0, ''),
+    ],
+)
+def test_output_goes_wherever_it_can(bag, redirection, code, words):
+    command = f'{sys.executable} -m robotid_ros.cli inspect {bag} {redirection}'
+    environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(sys.path), 'LC_ALL': 'C'}
+    environment |= {'PYTHONIOENCODING': 'ascii', 'PYTHONUTF8': '0'}
+    done = subprocess.run(
+        command, shell=True, capture_output=True, text=True, env=environment, timeout=60
+    )
+    assert (done.returncode, done.stderr.strip()) == (code, words)

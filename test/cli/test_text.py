@@ -23,6 +23,8 @@ def test_a_table_fits_the_terminal(monkeypatch):
     monkeypatch.setenv('COLUMNS', '30')
     lines = table(('name', 'text'), [('x', 'a very long text ' * 4)]).split('\n')
     assert max(map(width, lines)) <= 30 and lines[2].endswith('…')
+    numbers = table(('name', 'value'), [('a long name', '-0.00075012345678901234')]).split('\n')
+    assert numbers[2].endswith('-0.00075012345678901234') and 'a long …' in numbers[2]
 
 
 @pytest.mark.parametrize(
