@@ -14,7 +14,7 @@ unexport RMW_IMPLEMENTATION
 .PHONY: help demo test venv lint unit trajectories oldest colcon clean
 
 help:
-	@echo 'make demo    a whole session on a simulated robot (ROBOT=tx40 scara emps ur10 arm3 planar_2r_elastic)'
+	@echo 'make demo    a whole session on a simulated robot (ROBOT=tx40 scara emps ur10 arm3 planar_2r_elastic puma560_elastic)'
 	@echo 'make test    style, types and every test'
 	@echo 'make lint    style and types only'
 	@echo 'make trajectories   design all of config/trajectories again: the same ones, unless something changed'

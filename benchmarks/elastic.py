@@ -10,7 +10,8 @@ paper does not define it. SN is taken in dB: with the paper's own estimator (lea
 unweighted rows, Butterworth of order five at 20 Hz, then noise on position, velocity and
 acceleration) the error then leaps between 80 and 70, as it does in the paper; with SN as a ratio,
 noise would exceed the deflections tenfold. Ours gets noise of that SN on all encoders instead.
-Bounds are those of Cramér and Rao: no unbiased estimate has a smaller standard deviation.
+Bounds are those of Cramér and Rao, with torques that are right to 1e-4: no unbiased estimate has
+a smaller standard deviation.
 Friction (Coulomb, viscous, and Stribeck's above Coulomb's) is not in the paper's text: it is ours.
 """
 
@@ -27,10 +28,6 @@ LEVELS = (20, 40, 60, 70, 80, 100, 200, None)
 PERIODS = (1, 20, 100)
 PAPER = {'with': 0.103, 'without': 0.00862, '6r': 0.123}
 AIM = 0.05  # error at SN 20, where the paper's estimator has broken down
-# The rated load of a PUMA 560, 2.5 kg, off the axis of its last joint.
-LOAD = PayloadSettings(
-    'link_6', 2.5, (0.04, 0.03, 0.1), (0.006, 0.006, 0.004, 0.0005, 0.0003, 0.0002)
-)
 
 
 def error(case, **arguments):
@@ -128,8 +125,8 @@ def puma(draws, checks):
     coulomb = np.array([25.98, 10.62, 6.364, 1.068, 0.854, 0.554])
     static = StribeckSettings(extra=tuple((0.2 * coulomb).tolist()), velocity=(0.05,) * 6)
     for text, changes in (
-        ('bare arm', {}),
-        ('with its rated load of 2.5 kg', {'payload': LOAD}),
+        ('bare arm', {'payload': PayloadSettings()}),
+        ('with its rated load of 2.5 kg', {}),
     ):
         case = Case(ROBOTS['6r'], stribeck=static, **changes)
         deflection = np.abs(case.q[:, :6] - case.q[:, 6:]).max(axis=0) / COUNT
@@ -143,7 +140,7 @@ def puma(draws, checks):
                 f'{joint} at SN 100, 20 periods: {100 * value:.2f} % (asked: 2 %), σ at least '
                 f'{100 * least[joint]:.2f} %'
             )
-            if changes:
+            if not changes or joint != 'K6':
                 checks.append((f'6R {joint} at SN 100', value, 0.02))
 
 

@@ -24,6 +24,8 @@ ROUNDS, REWEIGHTED, CONVERGED = 8, 3, 0.01
 # Relative residual of a link whose square, the bias of the spring, is nothing; and that from which
 # noise of the encoders is what errors are made of.
 HARMLESS, NOISY = 1e-3, 0.05
+# Scatter of the periods, over the motion, that is rounding: they are one, repeated.
+EXACT = 1e-9
 
 
 def account_for_springs(
@@ -108,7 +110,8 @@ def with_motion(
 
     Returns
     -------
-    The estimate by maximum likelihood, and a note; the start where that has no answer
+    The estimate by maximum likelihood, and a note; the start where that has no answer, or leaves
+    more of a torque unexplained: a series cannot follow joints that stick for long
 
     """
     if start.residual[robot.springs].max() < NOISY:
@@ -117,7 +120,8 @@ def with_motion(
     if periods is None:
         return start, []
     found = maximum_likelihood(periods, robot, base, start)
-    if found is None:
+    drives = ~robot.sprung
+    if found is None or np.any(found.error[drives] > start.sigma_torque[drives]):
         return start, []
     estimate = dataclasses.replace(
         start,
@@ -147,7 +151,7 @@ def averages(recording: Recording, robot: ElasticRobot) -> Periods | None:
     if not covered.all() or clipped(even.effort, largest).any():
         return None
     sigma = noise_of(even.position, rate, period)
-    if sigma is None or not sigma.all():
+    if sigma is None or np.any(sigma <= EXACT * np.ptp(even.position, axis=0)):
         return None
     position, torque = (folded(x, rate, period) for x in (even.position, even.effort))
     first = SETTLING if len(position) > SETTLING + 1 else 0

@@ -29,7 +29,7 @@ from .series import bases, harmonics_of, lowest, Periods
 # torques are compared: those beyond feel that the series ends.
 FINE, BAND = 4, 0.8
 # Rounds, those after which free friction keeps its place, and the change, over σ, that ends them.
-ROUNDS, SETTLED, CONVERGED = 40, 6, 0.1
+ROUNDS, SETTLED, CONVERGED = 30, 6, 0.1
 # Speed below which friction is free [rad/s or m/s], and its spread, over the largest torque.
 STILL, SPREAD = 0.01, 1.0
 # Steps of the derivatives by q, dq and ddq; that of dq smooths the sign of friction.
@@ -41,13 +41,18 @@ MISFIT = 3.0  # of positions, over their noise: the model, not the encoders, is 
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What was found: χ (b,) and its covariance, c (m, n), the delay [s], χ² of the positions."""
+    """
+    What was found: χ (b,) and its covariance, c (m, n), the delay [s], χ² of the positions.
+
+    `error` (n,) is the torque that is left, per row, within the band of the motion.
+    """
 
     value: Array
     covariance: Array
     motion: Array
     delay: float
     misfit: float
+    error: Array
 
 
 def maximum_likelihood(
@@ -90,14 +95,18 @@ def maximum_likelihood(
             return None
         moved = np.abs(change) / np.sqrt(np.diag(step.covariance))
         if number > SETTLED and moved.max() < CONVERGED:
-            fits = step.misfit < MISFIT
-            return Outcome(value, step.covariance, c, delay, step.misfit) if fits else None
+            if step.misfit > MISFIT:
+                return None
+            error = s * np.sqrt(len(problem.low) / len(problem.times))
+            return Outcome(value, step.covariance, c, delay, step.misfit, error)
     return None
 
 
 def bound(periods: Periods, robot: ElasticRobot, base: BaseParameters, value: Array) -> Array:
     """
     Return the covariance (b, b) that no unbiased estimate falls below (Cramér and Rao).
+
+    Torques are right to 1e-4 but for an unknown delay, and friction is as modelled at all times.
 
     Parameters
     ----------
@@ -107,11 +116,7 @@ def bound(periods: Periods, robot: ElasticRobot, base: BaseParameters, value: Ar
 
     """
     problem = _Problem(periods, robot, base)
-    c, s, delay = problem.measured, None, 0.0
-    for _ in range(3):
-        step = problem.step(value, c, s, problem.standing(c), delay)
-        s, delay = step.deviation, delay + step.delay
-    return step.covariance
+    return problem.step(value, problem.measured, np.zeros(robot.n), [], 0.0).covariance
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,13 +150,20 @@ class _Problem:
         self.sharp = [j for j in range(robot.n) if _is_sharp(robot, j)]
 
     def standing(self, c: Array) -> list[tuple[int, slice]]:
-        """Return joint and samples of each time that a joint whose friction has a sign stands."""
+        """
+        Return joint and samples of each time that a joint whose friction has a sign stands.
+
+        Friction that holds a joint may change meanwhile: pieces are as short as rows can tell.
+        """
+        piece = max(1, len(self.times) // len(self.low))
         speed = self.bases[1] @ c
         result = []
         for j in self.sharp:
             slow = np.concatenate([[0], (np.abs(speed[:, j]) < STILL).astype(int), [0]])
             edges = np.flatnonzero(np.diff(slow))
-            result += [(j, slice(a, b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+            for start, stop in zip(edges[::2], edges[1::2], strict=True):
+                starts = range(start, stop, piece)
+                result += [(j, slice(k, min(k + piece, stop))) for k in starts]
         return result
 
     def step(
@@ -168,7 +180,7 @@ class _Problem:
         W = np.einsum('kr,jkb->jrb', self.rows, W_t, optimize=True).reshape(n * count, -1)
         sizes = np.sqrt(np.mean((W_t * value) ** 2, axis=1))
         least = EXACT * sizes.max(axis=1)
-        s = 10.0 * least if deviation is None else deviation
+        s = 10.0 * least if deviation is None else np.maximum(deviation, least)
         X, spread = self._free(free, sizes, delay)
         G = self._sensitivity(value, c).reshape(n * count, -1)
         noise = np.tile(self.noise**2, len(c))
@@ -195,7 +207,7 @@ class _Problem:
             change=found[:-1],
             covariance=covariance[:-1, :-1],
             motion=self.measured - error.reshape(c.shape),
-            deviation=np.maximum(np.sqrt(np.sum(e**2, axis=1) / dof), least),
+            deviation=np.sqrt(np.sum(e**2, axis=1) / dof),
             delay=1e-3 * float(found[-1]),
             misfit=float(np.sum(error**2 / noise)) / max(freedom, 1.0),
         )
