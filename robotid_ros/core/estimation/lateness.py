@@ -62,7 +62,7 @@ def lateness(samples: Samples, system: System, everywhere: bool = False) -> Late
     for _ in range(PASSES):
         step, sigma = _delays(steady)
         total = total + step
-        if np.all(np.abs(step) < 0.3 * sigma):
+        if everywhere or np.all(np.abs(step) < 0.3 * sigma):
             break
         moved = dataclasses.replace(samples, tau=earlier(samples.time, tau, total))
         steady = dataclasses.replace(steady, Y=observed_torque(moved))
