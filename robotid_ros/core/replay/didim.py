@@ -58,13 +58,12 @@ class Outcome(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class _Trial:
-    """A simulation with its observation matrix, as far as the next step needs them."""
+    """A simulation, as far as later steps need it; its observation matrix is large and is not."""
 
     chi: Array
     record: Iteration
     estimate: Estimate
     error: float
-    system: System
 
 
 def didim(
@@ -91,18 +90,19 @@ def didim(
 
     """
     replay = dataclasses.replace(replay, a_priori=a_priori_inertia(replay))
-    trials = [_first(replay, chi, method)]
-    _tell(progress, trials[0])
+    trial, system = _first(replay, chi, method)
+    trials = [trial]
+    _tell(progress, trial)
     while len(trials) < replay.settings.iterations:
-        trials.append(_next(replay, trials, method))
-        _tell(progress, trials[-1])
-        regular = trials[-1].record.share == 1.0
-        if regular and _converged(trials[-2].estimate, trials[-1].estimate, replay.settings):
-            found = trials[-1]
+        trial, system = _next(replay, trials, system, method)
+        trials.append(trial)
+        _tell(progress, trial)
+        regular = trial.record.share == 1.0
+        if regular and _converged(trials[-2].estimate, trial.estimate, replay.settings):
             # A last simulation, to see that the result stands up and how close it comes.
-            trials.append(_next(replay, trials, method, strict=True))
+            trials.append(_next(replay, trials, system, method, strict=True)[0])
             _tell(progress, trials[-1])
-            return Outcome(found.estimate, found.system, _history(replay, trials))
+            return Outcome(trial.estimate, system, _history(replay, trials))
     raise DivergenceError(
         f'DIDIM has not converged after {len(trials)} iterations, its torque error is '
         f'{trials[-1].error:.3g}: use a slower motion or a stiffer control loop, check the gains, '
@@ -128,14 +128,16 @@ def _tell(progress: Progress | None, trial: _Trial) -> None:
         progress(trial.record)
 
 
-def _first(replay: Replay, chi: Array, method: str) -> _Trial:
+def _first(replay: Replay, chi: Array, method: str) -> tuple[_Trial, System]:
     try:
         return _try(replay, chi, method, 0, 1.0, replay.a_priori)
     except DivergenceError as error:
         raise DivergenceError(f'DIDIM cannot start: {error}', 0) from error
 
 
-def _next(replay: Replay, trials: list[_Trial], method: str, strict: bool = False) -> _Trial:
+def _next(
+    replay: Replay, trials: list[_Trial], system: System, method: str, strict: bool = False
+) -> tuple[_Trial, System]:
     """
     Step to the newest fit; where it is no robot, or a worse one, to something between.
 
@@ -145,12 +147,12 @@ def _next(replay: Replay, trials: list[_Trial], method: str, strict: bool = Fals
     """
     trial, number = trials[-1], len(trials)
     failure: DivergenceError | None = None
-    for share, make in _ways(replay, trials, strict):
+    for share, make in _ways(replay, trials, system, strict):
         try:
             tuned_for = None if share == 1.0 else replay.a_priori
-            candidate = _try(replay, make(), method, number, share, tuned_for)
+            candidate, observed = _try(replay, make(), method, number, share, tuned_for)
             if candidate.error <= WORSE * trial.error:
-                return candidate
+                return candidate, observed
             error = DivergenceError(
                 f'the torque error grows from {trial.error:.3g} to {candidate.error:.3g}: the '
                 "control law or its gains may not be the robot's, or its natural frequency is too "
@@ -165,7 +167,7 @@ def _next(replay: Replay, trials: list[_Trial], method: str, strict: bool = Fals
     ) from failure
 
 
-def _ways(replay: Replay, trials: list[_Trial], strict: bool) -> list[Way]:
+def _ways(replay: Replay, trials: list[_Trial], system: System, strict: bool) -> list[Way]:
     """Return what to try in turn: the share of a full step, and how to get the parameters."""
     trial = trials[-1]
     newest = replay.lift(trial.estimate.value)
@@ -181,7 +183,7 @@ def _ways(replay: Replay, trials: list[_Trial], strict: bool) -> list[Way]:
     if ahead is not None:
         ways.insert(0, (1.0, functools.partial(replay.lift, ahead)))
     # From the start there is nothing to go half way from.
-    plain = functools.partial(plain_robot, replay, trial.system)
+    plain = functools.partial(plain_robot, replay, system)
     ways.insert(1 if len(trials) == 1 else 3, (0.0, plain))
     return ways
 
@@ -212,7 +214,7 @@ def _try(
     number: int,
     share: float,
     tuned_for: Array | None = None,
-) -> _Trial:
+) -> tuple[_Trial, System]:
     """Simulate and fit; the gains were tuned for the inertia (n,), `None`: for that of `chi`."""
     inertia = replay.inertia(chi)
     factor = np.ones_like(inertia) if tuned_for is None else inertia / tuned_for
@@ -232,7 +234,7 @@ def _try(
         share,
     )
     error = float(np.sqrt(np.mean(errors**2)))
-    return _Trial(chi, record, fit(system, method), error, system)
+    return _Trial(chi, record, fit(system, method), error), system
 
 
 def _history(replay: Replay, trials: list[_Trial]) -> History:

@@ -76,6 +76,7 @@ def _trajectory_controller(
     clamp = _take(columns, 'i_clamp', np.inf)
     low, high = _take(columns, 'i_clamp_min', -np.inf), _take(columns, 'i_clamp_max', np.inf)
     p, i, d = (_take(columns, name) for name in ('p', 'i', 'd'))
+    late, tracking, conditional = _antiwindup(columns, p, i, d)
     return JointTrajectoryEffort(
         controller.rate,
         p,
@@ -87,14 +88,18 @@ def _trajectory_controller(
         _take(columns, 'u_clamp_min', -np.inf),
         _take(columns, 'u_clamp_max', np.inf),
         _take(columns, 'error_deadband'),
-        **_antiwindup(columns, p, i, d),
+        late,
+        tracking,
+        conditional,
         gain=drive_gain,
     )
 
 
-def _antiwindup(columns: dict[str, Any], p: Array, i: Array, d: Array) -> dict[str, Array]:
+def _antiwindup(
+    columns: dict[str, Any], p: Array, i: Array, d: Array
+) -> tuple[Array, Array, Array]:
     """
-    Return the fields of `JointTrajectoryEffort` that say how the integral is held, (n,) each.
+    Return `late`, `tracking` and `conditional` of `JointTrajectoryEffort`, (n,) each.
 
     A strategy is a gain of 1 by the name 'antiwindup_' and its own; without one it is 'legacy'.
     """
@@ -106,11 +111,8 @@ def _antiwindup(columns: dict[str, Any], p: Array, i: Array, d: Array) -> dict[s
     given = _take(columns, 'tracking_time_constant')
     usual = recommended_tracking(p, i, d)
     active = (back != 0.0) & (i != 0.0)
-    return {
-        'late': np.maximum(np.maximum(none, back), conditional),
-        'tracking': np.where(active, 1.0 / np.where(given > 0.0, given, usual), 0.0),
-        'conditional': conditional,
-    }
+    tracking = np.where(active, 1.0 / np.where(given > 0.0, given, usual), 0.0)
+    return np.maximum(np.maximum(none, back), conditional), tracking, conditional
 
 
 def _cascade(controller: Controller, columns: dict[str, Any], drive_gain: Array) -> ControlLaw:

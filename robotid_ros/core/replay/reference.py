@@ -110,7 +110,9 @@ def torque_of(
     stride = max(1.0, spacing * rate)
     stride = round(stride) if abs(stride - round(stride)) < 0.02 * stride else stride
     lag = start + delay / rate
-    first = max(0.0, np.ceil((time[0] - lag) * rate - 1e-3))
+    first = np.ceil((time[0] - lag) * rate - 1e-3)
+    # The rows stay on the stamps: torques are interpolated only where stamps jitter.
+    first += stride * np.ceil(max(-first, 0.0) / stride)
     last = min(updates - 1.0, np.floor((time[-1] - lag) * rate + 1e-3))
     row = np.arange(first, last + 1e-9, stride)
     at = lag + row / rate

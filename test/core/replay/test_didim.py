@@ -1,6 +1,7 @@
 """DIDIM: noise-free data give the truth back; what cannot work is said."""
 
 import dataclasses
+import types
 
 import numpy as np
 import pytest
@@ -230,6 +231,34 @@ def test_a_loop_that_is_not_the_robots_is_told(share, expected):
         said = [f'not trustworthy: {error}']
     words = ('doubtful', 'not trustworthy')
     assert {word for word in words if any(word in text for text in said)} == expected
+
+
+@pytest.mark.parametrize(('share', 'expected'), [(1.0, False), (0.3, True)])
+def test_gains_that_change_within_the_motion_are_told(share, expected):
+    before = JointTrajectoryEffort(RATE, P, 0.0, D)
+    after = JointTrajectoryEffort(RATE, share * P, 0.0, share * D)
+
+    def start(desired, balance=None):
+        first, second = (law.start(desired, balance) for law in (before, after))
+        return lambda k, q, dq: (first if k < 2000 else second)(k, q, dq)
+
+    replay, _ = case_of(ReplaySettings(decimation=5, step=0.002), law=before)
+    chi = parameters(replay.robot, 4)
+    law = types.SimpleNamespace(rate=RATE, start=start)
+    run = simulate(direct_model(replay.robot, chi), law, replay.desired, step=0.002)
+    torque = replay.torque._replace(tau=run.tau)
+    changed = dataclasses.replace(replay, torque=torque, measured=(run.q, run.dq, run.ddq))
+    said = didim(changed, start_from(changed, 'regular')).history.warnings
+    assert any("gains are not the robot's" in text for text in said) is expected
+
+
+def test_what_a_recording_says_of_its_gains_is_in_the_result():
+    law = JointTrajectoryEffort(RATE, P, 0.0, D)
+    replay, _ = case_of(law=law, duration=4.0)
+    note = 'the gains of joint_2 were changed during the recording'
+    recording = dataclasses.replace(recording_of(replay, law), notes=(note,))
+    settings = IdentificationSettings(method='didim', essential=False, replay=TIGHT)
+    assert note in identify(recording, replay.robot, settings).warnings
 
 
 def test_both_methods_from_one_recording():

@@ -72,6 +72,16 @@ def test_torque_is_taken_where_it_acted(every):
     np.testing.assert_allclose(torque.tau, command[::every], atol=1e-9)
 
 
+@pytest.mark.parametrize('every', [1, 4, 10])
+def test_a_torque_from_before_the_reference_does_not_shift_the_rows(every):
+    command = np.random.default_rng(2).normal(size=(400, 1))
+    reported = np.vstack([np.zeros((1, 1)), command[:-1]])[::every]
+    stamps = (7.0 + np.arange(400) / 200.0)[::every]
+    torque = torque_of(Recording(('j',), stamps, reported, reported), reported, 7.0, 400, 200.0, 1)
+    np.testing.assert_allclose(torque.row, np.arange(every - 1, 399, every), atol=1e-9)
+    np.testing.assert_allclose(torque.tau, command[every - 1 : 399 : every], atol=1e-9)
+
+
 def test_gaps_are_left_out():
     stamps = np.arange(400) / 200.0
     kept = (np.arange(400) < 100) | (np.arange(400) > 140)
