@@ -100,7 +100,9 @@ def _run(args: argparse.Namespace, interrupted: threading.Event) -> int:
             raise
         if isinstance(error, OSError) and error.errno:
             where = f" '{error.filename}'" if error.filename else ' the output'
-            return _fail(f'cannot read or write{where}: {error.strerror.lower()}', 1)
+            return _fail(
+                f'cannot read or write{where}: {(error.strerror or str(error)).lower()}', 1
+            )
         if isinstance(error, MemoryError):
             return _fail('there is not enough memory: choose a part with --from and --to', 1)
         return _fail(f'{type(error).__name__}: {error} (a bug: run again with --debug)', 1)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from io import StringIO
+import itertools
 import re
 from typing import Any
 
@@ -15,6 +16,7 @@ MEASURED, PREDICTED, RESIDUAL = '#94a3b8', '#1d4ed8', '#dc2626'
 GOOD, FAIR, POOR, TRUE = '#15803d', '#d97706', '#b91c1c', '#7c3aed'
 INK, LINES = '#1e293b', '#e2e8f0'
 POINTS = 1200
+SPARSE = 0.6  # share of a recording that its torques cover, below which one stretch is drawn
 STYLE: Any = {
     'svg.fonttype': 'none',
     'svg.hashsalt': 'robotid_ros',
@@ -81,10 +83,35 @@ def envelope(time: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarr
         high = [a + int(np.argmax(values[a:b])) for a, b in pieces]
         chosen = np.unique([*low, *high, 0, len(time) - 1])
         time, values = time[chosen], values[chosen]
-    steps = np.diff(time)
-    far = steps > 10 * np.median(steps) if steps.size else steps > 0
-    breaks = np.flatnonzero(far) + 1
+    breaks = _breaks(time)
     return np.insert(time, breaks, np.nan), np.insert(values, breaks, np.nan)
+
+
+def _breaks(time: np.ndarray) -> np.ndarray:
+    """Return the rows before which nothing was recorded for longer than ten usual steps."""
+    steps = np.diff(time)
+    return np.flatnonzero(steps > 10 * np.median(steps)) + 1 if steps.size else np.array([], int)
+
+
+def stretches(data: Torques) -> tuple[Torques, int]:
+    """
+    Return what to draw: all, or of samples here and there in a long recording the first stretch.
+
+    Returns
+    -------
+    The torques to draw, and of how many stretches they are the first; 1 where they are all
+
+    """
+    breaks = _breaks(data.time)
+    if not breaks.size:
+        return data, 1
+    edges = [0, *breaks, len(data.time)]
+    covered = sum(data.time[b - 1] - data.time[a] for a, b in itertools.pairwise(edges))
+    if covered > SPARSE * (data.time[-1] - data.time[0]):
+        return data, 1
+    first = slice(0, breaks[0])
+    columns = (data.time[first], data.measured[first], data.predicted[first])
+    return Torques(data.joints, *columns), len(breaks) + 1
 
 
 def confidence(entries: Sequence[Entry]) -> str:

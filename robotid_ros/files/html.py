@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from html import escape
+import math
 
 
 def section(title: str, text: str, content: str) -> str:
@@ -18,3 +19,8 @@ def table(head: Sequence[str], rows: Iterable[str], numeric: Iterable[int] = ())
         for index, text in enumerate(head)
     )
     return f'<table><tr>{cells}</tr>{"".join(rows)}</table>'
+
+
+def shown(value: float | None, digits: int) -> str:
+    """Show a number with so many digits, '—' where there is none."""
+    return '—' if value is None or not math.isfinite(value) else f'{value:.{digits}g}'

@@ -8,7 +8,8 @@ from . import figures
 from .atomic import write_text
 from .course import comparison, convergence
 from .html import section, table
-from .results import Entry, Residual, Results, total
+from .parameter_sections import base, standard
+from .results import Residual, Results, total
 
 _CSS = Path(__file__).with_name('report.css')
 GOOD, FAIR = 5.0, 15.0
@@ -38,10 +39,10 @@ def render(results: Results) -> str:
         _warnings(results),
         _residuals(results),
         *_torques(results),
-        _base(results),
+        base(results),
         comparison(results),
         convergence(results),
-        _standard(results),
+        standard(results),
         _origin(results),
     )
     title = f'{results.robot or "robot"}: identified dynamic parameters'
@@ -68,7 +69,7 @@ def _tiles(results: Results) -> str:
             text = f'largest residual, {name}: {worst.joint}'
             tiles.append((f'{100 * worst.relative:.2f} %', text, _grade(worst)))
     sharp = sum(entry.percent <= 10.0 for entry in results.base)
-    tiles.append((f'{sharp} of {len(results.base)}', 'base parameters within σ ≤ 10 %', ''))
+    tiles.append((f'{sharp} of {len(results.base)}', 'base parameters with %σ ≤ 10', ''))
     if math.isfinite(results.condition_number):
         tiles.append((f'{results.condition_number:.1f}', 'condition number', ''))
     known = [e for e in results.base if e.true is not None]
@@ -98,9 +99,10 @@ def _residuals(results: Results) -> str:
     validation = {row.joint: row for row in results.validation}
     body = []
     for row in results.identification:
-        other = validation.get(row.joint)
+        same = validation.get(row.joint)
         cells = [f'<td>{escape(row.joint)}</td>', *_residual_cells(row)]
-        cells += _residual_cells(other) if other else ['<td class="n c" colspan="4">—</td>']
+        if validation:
+            cells += _residual_cells(same) if same else ['<td class="n c" colspan="4">—</td>']
         body.append(f'<tr>{"".join(cells)}</tr>')
     if len(body) > 1:
         sums = [
@@ -110,11 +112,12 @@ def _residuals(results: Results) -> str:
         ]
         body.append(f'<tr class="sum"><td>all joints</td>{"".join(sums)}</tr>')
     columns = ('R²', 'residual RMS', 'torque RMS')
-    head = ('joint', 'fit', *columns, 'validation', *columns)
+    other = ('validation', *columns) if validation else ()
+    head = ('joint', 'fit', *columns, *other)
     return section(
         'Residual per joint',
         'Norm of measured minus predicted torque, relative to the norm of the measured torque.',
-        table(head, body, numeric=range(1, 9)),
+        table(head, body, numeric=range(1, len(head))),
     )
 
 
@@ -128,7 +131,7 @@ def _residual_cells(row: Residual) -> list[str]:
     return [
         f'<td class="n {_grade(row)}" title="while moving: {_percent(row.moving)}">'
         f'{bar} {percent:.2f} %</td>',
-        f'<td class="n">{_shown(row.r2, 4)}</td>',
+        f'<td class="n">{row.r2:.4f}</td>',
         f'<td class="n">{row.rms:.4g} {escape(row.unit)}</td>',
         f'<td class="n c">{row.torque:.4g}</td>',
     ]
@@ -140,136 +143,43 @@ def _torques(results: Results) -> list[str]:
         'validation': ('Validation', 'Data that the identification has not seen.'),
         'identification': ('Fit', 'The data that the parameters were identified from.'),
     }
-    return [
-        section(
-            f'{texts[name][0]}: torques',
-            texts[name][1],
-            figures.torques(data, [units.get(joint, '') for joint in data.joints]),
-        )
-        for name in texts
-        if (data := results.torques.get(name)) is not None
-    ]
-
-
-def _base(results: Results) -> str:
-    if not results.base:
-        return ''
-    known = any(entry.true is not None for entry in results.base)
-    head = [
-        'parameter',
-        'value',
-        'σ',
-        '%σ',
-        *(['true', 'error / σ'] if known else []),
-        'unit',
-        '',
-        '=',
-    ]
-    body = [_base_row(entry, known) for entry in results.base]
-    numbers = range(1, 6 if known else 4)
-    return section(
-        'Base parameters',
-        'What the motion identifies: each is a combination of standard parameters.'
-        + _essentials(results),
-        figures.confidence(results.base)
-        + f'<details><summary>Table</summary>{table(head, body, numeric=numbers)}</details>',
-    )
-
-
-def _essentials(results: Results) -> str:
-    if not results.essential:
-        return ''
-    path = results.essential['path']
-    growth = path[-1]['growth'] if path else 1.0
-    return (
-        f' {results.essential["count"]} of {len(results.base)} are essential: without the others '
-        f'the weighted residual is {growth:.3f} times as large.'
-    )
-
-
-def _base_row(entry: Entry, known: bool) -> str:
-    cells = _value_cells(entry)
-    if known:
-        cells += _true_cells(entry)
-    cells.append(f'<td>{escape(entry.unit)}</td><td class="c">{escape(entry.kind)}</td>')
-    return f'<tr>{"".join(cells)}<td class="c">{escape(entry.combination)}</td></tr>'
-
-
-def _true_cells(entry: Entry) -> list[str]:
-    if entry.true is None:
-        return ['<td class="n c">—</td>'] * 2
-    error = (entry.value - entry.true) / entry.sigma if entry.sigma else math.nan
-    css = 'good' if abs(error) <= 3 else 'poor'
-    return [f'<td class="n">{entry.true:.5g}</td>', f'<td class="n {css}">{error:+.2f}</td>']
-
-
-def _value_cells(entry: Entry) -> list[str]:
-    css = {figures.GOOD: 'good', figures.FAIR: 'fair'}.get(figures.grade(entry.percent), 'poor')
-    low, high = entry.interval
-    percent = f'{entry.percent:.2f}' if entry.percent < 1e4 else '> 10⁴'
-    return [
-        f'<td>{escape(entry.name)}</td>',
-        f'<td class="n" title="95 %: {low:.5g} … {high:.5g}">{entry.value:.6g}</td>',
-        f'<td class="n">{_shown(entry.sigma, 3)}</td>',
-        f'<td class="n {css}">{percent if math.isfinite(entry.percent) else "—"}</td>',
-    ]
-
-
-def _shown(value: float | None, digits: int) -> str:
-    return '—' if value is None or not math.isfinite(value) else f'{value:.{digits}g}'
-
-
-def _standard(results: Results) -> str:
-    body = []
-    for entry in results.standard:
-        cells = [
-            f'<td>{escape(entry.name)}</td><td class="n">{entry.value:.6g}</td>',
-            f'<td class="n c">{_shown(entry.prior, 6)}</td><td>{escape(entry.unit)}</td>',
-            f'<td>{escape(entry.joint)}</td><td class="c">{escape(entry.kind)}</td>',
-        ]
-        body.append(f'<tr>{"".join(cells)}</tr>')
-    head = ('parameter', 'value', 'before', 'unit', 'joint', 'class')
-    bad = [joint for joint, good in results.consistent.items() if not good]
-    note = 'One set of standard parameters that agrees with the base parameters.'
-    if bad:
-        note += f' Not the parameters of physical bodies: {", ".join(bad)}.'
-    elif results.consistent:
-        note += ' All links are physically consistent.'
-    listed = table(head, body, numeric=(1, 2))
-    return section(
-        'Standard parameters',
-        note,
-        f'{_definite(results)}<details><summary>Table</summary>{listed}</details>',
-    )
-
-
-def _definite(results: Results) -> str:
-    """Count possible links at each tolerance of the Cholesky factorisation (STD table III)."""
-    titles = {
-        'prior': 'before',
-        'cad': 'closest to it',
-        'cad_essential': 'closest, essential parameters only',
-        'value': 'physically consistent',
-    }
-    sets = [name for name in titles if name in results.definite]
-    if not sets:
-        return ''
-    rows = (
-        f'<tr><td class="n">{tolerance:g}</td>'
-        + ''.join(f'<td class="n">{results.definite[name][k]}</td>' for name in sets)
-        + '</tr>'
-        for k, tolerance in enumerate(results.definite['tolerances'])
-    )
-    head = ('tolerance', *(titles[name] for name in sets))
-    return (
-        '<p>Links with a positive definite inertia at the centre of mass, by tolerance:</p>'
-        + table(head, rows, numeric=range(len(head)))
-    )
+    sections = []
+    for name, (title, text) in texts.items():
+        data = results.torques.get(name)
+        if data is None:
+            continue
+        drawn, count = figures.stretches(data)
+        if count > 1:
+            text += f' The first of {count} stretches spread over a long recording.'
+        figure = figures.torques(drawn, [units.get(joint, '') for joint in data.joints])
+        sections.append(section(f'{title}: torques', text, figure))
+    return sections
 
 
 def _origin(results: Results) -> str:
+    data = results.data
+    facts = {
+        'recording': data.get('source'),
+        'from': _measure(data.get('from'), 's'),
+        'to': _measure(data.get('to'), 's'),
+        'joint states': data.get('messages'),
+        'rate': _measure(data.get('rate'), 'Hz'),
+        'rows of each joint after decimation': ', '.join(map(str, data.get('rows', ()))),
+        'residual of the base parameters, moving rows': _share(data.get('relative_residual')),
+        'residual of the standard parameters': _share(data.get('consistent_residual')),
+        **results.versions,
+    }
     rows = [
-        f'<tr><td>{escape(str(key))}</td><td class="c">{escape(str(value))}</td></tr>'
-        for key, value in (*results.data.items(), *results.versions.items())
+        f'<tr><td>{escape(key)}</td><td class="c">{escape(str(value))}</td></tr>'
+        for key, value in facts.items()
+        if value not in (None, '')
     ]
     return section('Data and versions', '', table((), rows))
+
+
+def _measure(value: float | None, unit: str) -> str:
+    return '' if value is None else f'{value:.6g} {unit}'
+
+
+def _share(value: float | None) -> str:
+    return '' if value is None else _percent(value)

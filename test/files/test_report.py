@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.exceptions import FileError
-from robotid_ros.files.figures import confidence, convergence, envelope, torques
+from robotid_ros.files.figures import confidence, convergence, envelope, stretches, torques
 from robotid_ros.files.report import render, write_report
 from robotid_ros.files.results import (
     Entry,
@@ -154,3 +154,21 @@ def test_thinning_keeps_peaks_and_breaks():
     assert np.nanmax(y) == 4.0 and np.nanmin(y) == -7.0
     assert np.isnan(t).sum() == np.isnan(y).sum() == 1
     assert t[0] == time[0] and t[-1] == time[-1]
+
+
+def test_of_stretches_far_apart_the_first_is_drawn(results):
+    whole = results.torques['validation']
+    assert stretches(whole) == (whole, 1)
+    time = whole.time + 600.0 * (np.arange(3000) // 1000)
+    data = Torques(whole.joints, time, whole.measured, whole.predicted)
+    first, count = stretches(data)
+    assert count == 3 and first.time[-1] == time[999]
+    page = render(dataclasses.replace(results, torques={'identification': data}))
+    assert 'The first of 3 stretches spread over a long recording' in page
+
+
+def test_without_validation_there_are_no_columns_of_it(results):
+    page = render(dataclasses.replace(results, validation=(), torques={}))
+    assert '>validation<' not in page and '>R²<' in page
+    assert page.count('<th class=n>R²</th>') == 1
+    assert render(results).count('<th class=n>R²</th>') == 2
