@@ -22,6 +22,7 @@ from robotid_ros.files.bags import (
 from robotid_ros.files.bags.definitions import CONTROLLER_STATE
 from robotid_ros.files.bags.joint_states import JointStates, stacked
 from robotid_ros.files.bags.steady import steadied, steady
+from robotid_ros.files.bags.summary import summarise
 from robotid_ros.files.sessions import Part, split
 
 COUNT, JOINTS = 12_000, ('a', 'b')
@@ -126,6 +127,17 @@ def test_clock_jumps_are_undone_in_pieces_too(tmp_path, jump):
         assert one.start == pytest.approx(other.start, abs=2e-3)
     assert any('jumped by +3600 s' in note for piece in tape for note in piece.notes)
     same(tape.between(18.0, 22.0), whole.between(18.0, 22.0))
+
+
+def test_a_long_recording_is_inspected_in_pieces(tmp_path, monkeypatch):
+    path = write(tmp_path, 5000)
+    whole = summarise(path)
+    monkeypatch.setattr('robotid_ros.files.bags.summary.LONG', 1000)
+    monkeypatch.setattr('robotid_ros.files.bags.summary.SECONDS', 4.0)
+    pieces = summarise(path)
+    for field in ('duration', 'topics', 'timing', 'channels', 'phases', 'uses'):
+        assert getattr(pieces, field) == getattr(whole, field)
+    assert whole.timing.rate == pytest.approx(500.0) and whole.usable
 
 
 @settings(max_examples=30, deadline=None)

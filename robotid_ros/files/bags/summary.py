@@ -1,23 +1,23 @@
 """What is in a recording, how good it is, and what it can be used for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from ...core.signals.recording import Phase
+from ...core.signals.recording import LONG, Phase
 from . import context
-from .checks import check, measured
 from .definitions import CONTROLLER_STATE
-from .joint_states import find_topic, JointStates, sources
+from .joint_states import find_topic, sources
+from .look import Channel, Look, STILL
 from .session import Session
-from .steady import steady
+from .steady import steadied
 from .storage import Bag, open_bag
+from .tape import SECONDS
 
 # An interval this much longer than the usual one has lost messages in it.
 GAP = 1.8
-STILL = 1e-3
 
 
 @dataclass(frozen=True)
@@ -53,17 +53,6 @@ class Timing:
     longest_at: float
     repeated: int
     backward: int
-
-
-@dataclass(frozen=True)
-class Channel:
-    """One joint: travel, and each quantity 'live', 'constant', '2 NaN' or 'absent'."""
-
-    joint: str
-    travel: float
-    position: str
-    velocity: str
-    effort: str
 
 
 @dataclass(frozen=True)
@@ -106,17 +95,20 @@ def summarise(path: str | Path) -> BagSummary:
 
     """
     with open_bag(path) as bag:
-        tables = next(sources(bag, find_topic(bag)))
-        states = max(tables, key=lambda t: (t.has_effort, len(t.stamp)))
-        smooth = measured(tables)
-        remarks, refusal = check(smooth)
-        timing = _timing(states.stamp, steady(states)[0].stamp)
-        duration = float(np.ptp(smooth.stamp)) * 1e-9
+        topic = find_topic(bag)
+        count = sum(c.msgcount for c in bag.connections if c.topic == topic)
+        look = Look()
+        tables = sources(bag, topic, np.inf if count <= LONG else SECONDS)
+        pieces = steadied(filter(None, map(look.at, tables)))
+        stamp = np.concatenate([piece.stamp for piece, _ in pieces])
+        remarks, refusal = look.verdict()
+        raw, received = look.stamps()
+        timing = _timing(raw, stamp)
+        duration = float(np.ptp(stamp)) * 1e-9
         session = context.session(bag)
-        lag = int(np.median(states.stamp - states.received))
-        origin = int(states.stamp[0])
-        phases = context.phases(bag, lambda t: t + lag, origin, duration)
-        channels = tuple(_channel(states, column) for column in range(len(states.joints)))
+        lag = int(np.median(raw - received))
+        phases = context.phases(bag, lambda t: t + lag, int(raw[0]), duration)
+        channels = look.channels()
         has_urdf = context.description(bag) is not None
         return BagSummary(
             path=Path(path),
@@ -128,7 +120,7 @@ def summarise(path: str | Path) -> BagSummary:
             session=session,
             has_urdf=has_urdf,
             uses=_uses(bag, channels, refusal, session, phases, has_urdf),
-            notes=tuple(dict.fromkeys((*bag.notes, *_remarks(timing, tables), *remarks))),
+            notes=tuple(dict.fromkeys((*bag.notes, *_remarks(timing, look.sets), *remarks))),
         )
 
 
@@ -164,33 +156,10 @@ def _timing(raw: np.ndarray, stamp: np.ndarray) -> Timing:
     )
 
 
-def _channel(states: JointStates, column: int) -> Channel:
-    position = states.position[:, column]
-    known = position[np.isfinite(position)]
-    return Channel(
-        joint=states.joints[column],
-        travel=float(np.ptp(known)) if known.size else 0.0,
-        position=_life(position),
-        velocity=_life(states.velocity[:, column]),
-        effort=_life(states.effort[:, column]),
-    )
-
-
-def _life(values: np.ndarray) -> str:
-    known = values[np.isfinite(values)]
-    if not known.size:
-        return 'absent'
-    if known.size < values.size:
-        return f'{values.size - known.size} NaN'
-    return 'constant' if np.ptp(known) == 0.0 else 'live'
-
-
-def _remarks(timing: Timing, tables: Sequence[JointStates]) -> list[str]:
+def _remarks(timing: Timing, counts: Mapping[tuple[str, ...], int]) -> list[str]:
     remarks = []
-    if len(tables) > 1:
-        sets = ', '.join(
-            f'[{" ".join(table.joints)}] {len(table.stamp)} times' for table in tables
-        )
+    if len(counts) > 1:
+        sets = ', '.join(f'[{" ".join(joints)}] {count} times' for joints, count in counts.items())
         remarks.append(f'joint states name different sets of joints: {sets}')
     if timing.backward:
         remarks.append(f'{timing.backward} stamps jump back: two publishers, or a clock was set')

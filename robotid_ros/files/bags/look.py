@@ -1,0 +1,99 @@
+"""What a look at joint states, piece by piece, says of each joint."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .checks import check, measured
+from .joint_states import FIELDS, JointStates
+
+STILL = 1e-3
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One joint: travel, and each quantity 'live', 'constant', '2 NaN' or 'absent'."""
+
+    joint: str
+    travel: float
+    position: str
+    velocity: str
+    effort: str
+
+
+class Look:
+    """
+    Counts, extremes and faults of joint states; memory grows by two stamps a message.
+
+    Attributes
+    ----------
+    sets : how many messages there are of each set of joints
+
+    """
+
+    def __init__(self) -> None:
+        self.sets: dict[tuple[str, ...], int] = {}
+        self._joints: tuple[str, ...] = ()
+        self._stamps: list[np.ndarray] = []
+        self._missing: dict[str, np.ndarray] = {}
+        self._extent: dict[str, np.ndarray] = {}
+        self._verdict: tuple[list[str], str] = ([], '')
+        self._moved = False
+
+    def at(self, tables: Sequence[JointStates]) -> JointStates | None:
+        """Look at a piece; return the states of the fullest publisher, None where it paused."""
+        for table in tables:
+            self.sets[table.joints] = self.sets.get(table.joints, 0) + len(table.stamp)
+        same = [table for table in tables if set(self._joints) <= set(table.joints)]
+        if not same:
+            return None
+        states = max(same, key=lambda t: (t.has_effort, len(t.stamp)))
+        states = states.columns(self._joints or states.joints)
+        self._joints = states.joints
+        self._stamps.append(np.stack([states.stamp, states.received]))
+        for name in FIELDS:
+            self._count(name, getattr(states, name))
+        if not self._moved:
+            self._verdict = check(measured(tables))
+            travel = self._extent['position'][1] - self._extent['position'][0]
+            self._moved = bool((travel > STILL).any())
+        return states
+
+    def _count(self, name: str, values: np.ndarray) -> None:
+        known = np.isfinite(values)
+        low = np.where(known, values, np.inf).min(axis=0, initial=np.inf)
+        high = np.where(known, values, -np.inf).max(axis=0, initial=-np.inf)
+        missing = (~known).sum(axis=0)
+        if name in self._extent:
+            low = np.minimum(low, self._extent[name][0])
+            high = np.maximum(high, self._extent[name][1])
+            missing = missing + self._missing[name]
+        self._extent[name], self._missing[name] = np.stack([low, high]), missing
+
+    def verdict(self) -> tuple[list[str], str]:
+        """Return remarks, and why no identification is possible, of the first piece that moves."""
+        return self._verdict
+
+    def stamps(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return all stamps and times of reception, as they came [ns]."""
+        stamp, received = np.concatenate(self._stamps, axis=1)
+        return stamp, received
+
+    def channels(self) -> tuple[Channel, ...]:
+        """Describe each joint."""
+        low, high = self._extent['position']
+        travel = np.where(high >= low, high - low, 0.0)
+        return tuple(
+            Channel(joint, float(travel[j]), *(self._life(name, j) for name in FIELDS))
+            for j, joint in enumerate(self._joints)
+        )
+
+    def _life(self, name: str, joint: int) -> str:
+        total = sum(stamps.shape[1] for stamps in self._stamps)
+        missing, (low, high) = int(self._missing[name][joint]), self._extent[name][:, joint]
+        if missing == total:
+            return 'absent'
+        if missing:
+            return f'{missing} NaN'
+        return 'constant' if low == high else 'live'
