@@ -1,0 +1,63 @@
+"""What is shown of a recording in pieces: stretches spread over it, as many as memory holds."""
+
+import dataclasses
+
+from hypothesis import given
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from robotid_ros.core.estimation import IdentificationSettings, identify
+from robotid_ros.core.estimation.spread import Spread
+from robotid_ros.exceptions import RecordingError
+
+SETTINGS = IdentificationSettings(essential=False)
+
+
+@given(rows=st.lists(st.integers(1, 40), min_size=1, max_size=200), most=st.integers(1, 300))
+def test_a_spread_is_even_and_bounded(rows, most):
+    spread = Spread[int](most)
+    for number, count in enumerate(rows):
+        if spread.due():
+            spread.add(number, count)
+    steps = np.diff(spread.kept)
+    assert spread.kept[0] == 0 and len(set(steps)) <= 1
+    assert sum(rows[k] for k in spread.kept) <= most or len(spread.kept) == 1
+    if len(rows) * max(rows) <= most:
+        assert spread.kept == list(range(len(rows)))
+
+
+@pytest.fixture(scope='module')
+def pieces(record):
+    whole = record(duration=60.0, noise=0.02)
+    return whole, [whole.between(20.0 * k, 20.0 * k + 20.0) for k in range(3)]
+
+
+def test_residuals_and_validation_of_pieces_are_those_of_the_whole(pieces, record, robot):
+    whole, parts = pieces
+    other = record(seed=1, duration=40.0, noise=0.02)
+    halves = [other.between(0.0, 20.0), other.between(20.0, 40.0)]
+    found = identify(whole, robot, SETTINGS, other)
+    again = identify(parts, robot, SETTINGS, halves)
+    for one, two in ((found.fitted, again.fitted), (found.validation, again.validation)):
+        assert len(two.time) > 0.9 * len(one.time) and np.all(np.diff(two.time) > 0.0)
+        np.testing.assert_allclose(two.relative_residual, one.relative_residual, rtol=0.1)
+        np.testing.assert_allclose(two.r2, one.r2, atol=1e-3)
+    assert any('3 stretches spread over it' in text for text in again.warnings)
+
+
+@pytest.mark.parametrize(
+    ('change', 'words'),
+    [
+        ({'method': 'iv'}, "method 'iv' needs a recording in memory"),
+        ({'method': 'didim'}, "method 'didim' needs"),
+        ({'leave_one_out': True}, 'leave_one_out needs'),
+    ],
+)
+def test_what_needs_the_whole_says_so_at_once(pieces, robot, change, words):
+    def never():
+        raise AssertionError('it was read all the same')
+        yield
+
+    with pytest.raises(RecordingError, match=words):
+        identify(never(), robot, dataclasses.replace(SETTINGS, **change))
