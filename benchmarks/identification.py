@@ -206,9 +206,12 @@ def hour_rows(scratch: Path, minutes: list[int]) -> list[str]:
     for length in sorted(minutes):
         cost = measure([Path(__file__), '--work', 'hour', bag, str(length)])
         label = f'{length} min, 1 kHz, {JOINTS} joints, reading'
-        found = row('hour', label, cost.seconds, cost.megabytes, cost.output.strip())
-        short += found
-    return short
+        short += row('hour', label, cost.seconds, cost.megabytes, cost.output.strip())
+    urdf = scratch / 'arm7.urdf'
+    urdf.write_text(arm())
+    cost = measure(['-m', 'robotid_ros.cli', 'identify', bag, '--urdf', urdf])
+    label = f'{max(minutes)} min, robotid identify'
+    return short + row('hour', label, cost.seconds, cost.megabytes, 'files and report included')
 
 
 def main() -> int:

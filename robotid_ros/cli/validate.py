@@ -72,16 +72,15 @@ def run(args: argparse.Namespace) -> int:
         robot = session.robot.elastic or session.robot
         validation = validate(chosen, robot, _chi(results, robot), settings)
     rows = residual_rows(robot, validation)
-    print(
-        table(
-            ('joint', 'residual [%]', 'RMS', 'torque RMS', 'unit'),
-            [
-                (r.joint, f'{100 * r.relative:.2f}', number(r.rms, 3), number(r.torque, 3), r.unit)
-                for r in rows
-            ],
-            '<>>><',
+    lines = [
+        (
+            *(r.joint, f'{100 * r.relative:.2f}', f'{100 * r.moving:.2f}', f'{r.r2:.4f}'),
+            *(number(r.rms, 3), number(r.torque, 3), r.unit),
         )
-    )
+        for r in rows
+    ]
+    head = ('joint', 'residual [%]', 'moving', 'R²', 'RMS', 'torque RMS', 'unit')
+    print(table(head, lines, '<>>>>><'))
     worst = max(rows, key=lambda row: row.relative)
     if args.max_residual is None or 100 * worst.relative <= args.max_residual:
         return 0

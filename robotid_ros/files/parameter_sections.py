@@ -38,6 +38,8 @@ def _essentials(results: Results) -> str:
     if not results.essential:
         return ''
     path = results.essential['path']
+    if results.essential['count'] == len(results.base):
+        return ' All are essential.'
     growth = path[-1]['growth'] if path else 1.0
     return (
         f' {results.essential["count"]} of {len(results.base)} are essential: without the others '

@@ -65,9 +65,9 @@ def _tiles(results: Results) -> str:
     tiles = []
     for name, rows in (('validation', results.validation), ('fit', results.identification)):
         if rows:
-            worst = max(rows, key=lambda row: row.relative)
+            worst = max(rows, key=lambda row: row.shown)
             text = f'largest residual, {name}: {worst.joint}'
-            tiles.append((f'{100 * worst.relative:.2f} %', text, _grade(worst)))
+            tiles.append((f'{100 * worst.shown:.2f} %', text, _grade(worst.shown)))
     sharp = sum(entry.percent <= 10.0 for entry in results.base)
     tiles.append((f'{sharp} of {len(results.base)}', 'base parameters with %σ ≤ 10', ''))
     if math.isfinite(results.condition_number):
@@ -83,8 +83,8 @@ def _tiles(results: Results) -> str:
     return f'<div class="tiles">{body}</div>'
 
 
-def _grade(row: Residual) -> str:
-    percent = 100 * row.relative
+def _grade(share: float) -> str:
+    percent = 100 * share
     return 'good' if percent <= GOOD else 'fair' if percent <= FAIR else 'poor'
 
 
@@ -106,17 +106,18 @@ def _residuals(results: Results) -> str:
         body.append(f'<tr>{"".join(cells)}</tr>')
     if len(body) > 1:
         sums = [
-            f'<td class="n">{_percent(total(rows))}</td><td></td><td></td><td></td>'
+            f'<td></td><td class="n">{_percent(total(rows))}</td><td></td><td></td>'
             for rows in (results.identification, results.validation)
             if rows
         ]
         body.append(f'<tr class="sum"><td>all joints</td>{"".join(sums)}</tr>')
-    columns = ('R²', 'residual RMS', 'torque RMS')
+    columns = ('at all times', 'R²', 'RMS')
     other = ('validation', *columns) if validation else ()
     head = ('joint', 'fit', *columns, *other)
     return section(
         'Residual per joint',
-        'Norm of measured minus predicted torque, relative to the norm of the measured torque.',
+        'Norm of measured minus predicted torque, relative to the norm of the measured torque, '
+        'while the joint moves and at all times: at standstill friction may be anything.',
         table(head, body, numeric=range(1, len(head))),
     )
 
@@ -126,14 +127,14 @@ def _percent(value: float) -> str:
 
 
 def _residual_cells(row: Residual) -> list[str]:
-    percent = 100 * row.relative
-    bar = f'<i class="bar" style="width:{min(percent, 30.0) * 2.2:.0f}px"></i>'
+    css = _grade(row.shown)
+    bar = f'<i class="bar" style="width:{min(100 * row.shown, 30.0) * 2.2:.0f}px"></i>'
+    torque = f'of {row.torque:.4g} {row.unit}'
     return [
-        f'<td class="n {_grade(row)}" title="while moving: {_percent(row.moving)}">'
-        f'{bar} {percent:.2f} %</td>',
+        f'<td class="n {css}">{bar} {100 * row.shown:.2f} %</td>',
+        f'<td class="n c">{_percent(row.relative)}</td>',
         f'<td class="n">{row.r2:.4f}</td>',
-        f'<td class="n">{row.rms:.4g} {escape(row.unit)}</td>',
-        f'<td class="n c">{row.torque:.4g}</td>',
+        f'<td class="n" title="{escape(torque)}">{row.rms:.4g} {escape(row.unit)}</td>',
     ]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 import dataclasses
 from dataclasses import dataclass, field
 from io import BytesIO
+import math
 from pathlib import Path
 from typing import Any, TypeVar
 import zipfile
@@ -84,6 +85,11 @@ class Residual:
     unit: str = 'N·m'
     moving: float = float('nan')
     r2: float = float('nan')
+
+    @property
+    def shown(self) -> float:
+        """What to judge by: while the joint moves, where that is known."""
+        return self.relative if math.isnan(self.moving) else self.moving
 
 
 def total(rows: Sequence[Residual]) -> float:
