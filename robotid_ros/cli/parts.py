@@ -2,11 +2,13 @@
 
 import argparse
 import math
-from typing import TYPE_CHECKING
+from typing import Any, TYPE_CHECKING
 
 from ..exceptions import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..files.sessions import Part, Session
     from .text import Progress
 
@@ -34,6 +36,7 @@ def open_chosen(
     progress: 'Progress',
     urdf: str | None = None,
     joints: tuple[str, ...] = (),
+    settings: 'Mapping[str, Any] | None' = None,
 ) -> 'Session':
     """
     Open a recording with the robot that the options ask for.
@@ -45,6 +48,7 @@ def open_chosen(
     progress : shows the share that is read
     urdf : robot description where nothing else has one
     joints : to identify where the options do not say
+    settings : configuration where the options do not say
 
     """
     from ..files.sessions import open_session
@@ -56,6 +60,7 @@ def open_chosen(
         progress.share,
         description=args.urdf,
         joints=args.joints or joints,
+        settings=settings,
     )
 
 

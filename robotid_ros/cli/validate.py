@@ -37,7 +37,7 @@ def register(
     parser.add_argument(
         '--parameters', required=True, metavar='FILE', help='parameters.yaml or its folder'
     )
-    add_robot(parser)
+    add_robot(parser, 'the parameters')
     parser.add_argument(
         '--max-residual',
         type=float,
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     with Progress(2) as progress:
         progress.step('reading')
         urdf = identified.read_text() if identified.exists() else None
-        session = open_chosen(args, args.bag, progress, urdf, results.joints)
+        session = open_chosen(args, args.bag, progress, urdf, results.joints, results.settings)
         part = chosen_part(args)
         chosen, other = split(session.recording, part)
         if part is None and other is not None:

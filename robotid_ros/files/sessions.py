@@ -64,6 +64,7 @@ def open_session(
     *,
     description: str | None = None,
     joints: tuple[str, ...] = (),
+    settings: Mapping[str, Any] | None = None,
 ) -> Session:
     """
     Read a recording and build its robot.
@@ -77,6 +78,7 @@ def open_session(
     watch : told the share that is read, of a long recording
     description : file of the robot description, goes before all others
     joints : to identify, go before those of the configuration
+    settings : configuration where no file is given, goes before that of the recording
 
     Raises
     ------
@@ -84,7 +86,7 @@ def open_session(
 
     """
     recording = open_recording(bag, watch=watch)
-    settings, configuration = _configuration(recording, config)
+    known, configuration = _configuration(recording, config, settings)
     if description is not None:
         urdf = read_text(description)
     else:
@@ -100,7 +102,7 @@ def open_session(
     robot = replace(robot, warnings=(*robot.warnings, *notes))
     if not set(robot.channels) <= set(recording.joints):
         recording = open_recording(bag, robot.channels, watch=watch)
-    return Session(configuration, robot, recording, settings)
+    return Session(configuration, robot, recording, known)
 
 
 def split(
@@ -129,20 +131,22 @@ def split(
     return chosen, _long_enough(recording.phase(VALIDATING)) if VALIDATING in names else None
 
 
-def _configuration(recording: Taken, config: str | None) -> tuple[dict[str, Any], Configuration]:
+def _configuration(
+    recording: Taken, config: str | None, given: Mapping[str, Any] | None
+) -> tuple[dict[str, Any], Configuration]:
     if config is not None:
         return read_mapping(config), load(config)
-    settings = dict(recording.configuration or {})
+    settings = dict(given or recording.configuration or {})
     checked = dict(settings)
-    if recording.urdf is not None and isinstance(checked.get('robot'), Mapping):
+    if (given or recording.urdf is not None) and isinstance(checked.get('robot'), Mapping):
         # The file that the name leads to may be on another machine, or another one by now.
         checked['robot'] = {k: v for k, v in checked['robot'].items() if k != 'urdf'}
     try:
         return settings, from_mapping(checked)
     except ConfigurationError as error:
+        where = 'of the identification' if given else f"in '{recording.source}'"
         raise ConfigurationError(
-            f"the configuration in '{recording.source}' does not fit this version ({error}): "
-            'give one with -c'
+            f'the configuration {where} does not fit this version ({error}): give one with -c'
         ) from error
 
 

@@ -60,6 +60,12 @@ def motion(seconds=24.0):
 
 
 @pytest.fixture(scope='session')
+def sums():
+    """Return what samples sums of sines."""
+    return motion
+
+
+@pytest.fixture(scope='session')
 def bag(tmp_path_factory, scara):
     """Record the arm: joint states in alphabetical order, phases, robot and configuration."""
     return record(tmp_path_factory.mktemp('bags'), *scara)

@@ -4,6 +4,7 @@ import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
+import yaml
 
 from robotid_ros.files.bags import finalise, read_recording
 from robotid_ros.files.results import read_results
@@ -115,3 +116,26 @@ def test_torques_of_the_report_are_those_recorded(identified, bag):
     at = np.clip(np.searchsorted(recording.time, torques.time), 0, len(recording.time) - 1)
     spread = np.linalg.norm(recording.effort[at] - torques.measured, axis=0)
     assert (spread < 0.1 * np.linalg.norm(torques.measured, axis=0)).all()
+
+
+def test_validate_knows_the_configuration_of_the_identification(run, scara, sums, tmp_path):
+    """A recording of joint states alone suffices; without the drive gain nothing would fit."""
+    from bag_tools import EPOCH, joint_state, write_mcap
+
+    from robotid_ros.core.model.dynamics import inverse_dynamics
+
+    robot, chi = scara
+    t, q, dq, ddq = (x[:2400] for x in sums(24.0))
+    current = inverse_dynamics(robot, chi, q, dq, ddq) / [20.0, -10.0]
+    rows = zip(t, q, current, strict=True)
+    stamps = ((EPOCH + round(s * 1e9), x, i) for s, x, i in rows)
+    path = write_mcap(tmp_path, (joint_state(s, robot.joints, x, (), i) for s, x, i in stamps))
+    (tmp_path / 'scara.urdf').write_text(robot.urdf)
+    settings = {'robot': {'urdf': 'scara.urdf', 'drive_gain': [20.0, -10.0]}}
+    config = tmp_path / 'scara.yaml'
+    config.write_text(yaml.safe_dump({'/**': {'ros__parameters': settings}}))
+    out = tmp_path / 'out'
+    assert run('identify', path, '-c', config, '-o', out)[0] == 0
+    (tmp_path / 'scara.urdf').unlink()
+    code, text, err = run('validate', path, '--parameters', out, '--max-residual', 5)
+    assert (code, err) == (0, ''), text
