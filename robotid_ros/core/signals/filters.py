@@ -1,12 +1,15 @@
 """Zero-phase low-pass filters and central differences."""
 
 import numpy as np
+from scipy.optimize import nnls
 from scipy.signal import butter, sosfiltfilt
 
 from ..model.parameters import Array
 
 # Power over that of the noise from which a frequency belongs to the motion.
 AUDIBLE = 10.0
+# In so many bands the noise is measured.
+BANDS = 16
 
 
 def lowpass(x: Array, cutoff: float, rate: float, order: int = 4) -> Array:
@@ -37,17 +40,31 @@ def motion_bandwidth(q: Array, rate: float, share: float = 0.99) -> float:
     """
     Return the frequency below which this share of the power of every speed lies [Hz].
 
-    Noise of the positions grows with the square of the frequency in the speeds: what does not
-    stand out of the noise of the upper half of the spectrum does not count.
+    What does not stand out of the noise, which the upper half of the spectrum shows, does not
+    count.
     """
     speed = np.diff(q, axis=0) * rate
     spectrum = np.abs(np.fft.rfft(speed * np.hanning(len(speed))[:, None], axis=0)) ** 2
     frequency = np.fft.rfftfreq(len(speed), 1.0 / rate)
-    shape = np.sin(np.pi * frequency[1:] / rate)[:, None] ** 2
-    upper = frequency[1:] > 0.25 * rate
-    floor = np.median(spectrum[1:][upper] / shape[upper], axis=0) / np.log(2.0)
-    spectrum[1:][spectrum[1:] < AUDIBLE * floor * shape] = 0.0
+    floor = np.column_stack([_noise_floor(column, frequency / rate) for column in spectrum.T])
+    spectrum[spectrum < AUDIBLE * floor] = 0.0
     total = np.cumsum(spectrum, axis=0)
     moving = (np.ptp(q, axis=0) > 1e-6) & (total[-1] > 0.0)
     index = [int(np.searchsorted(t, share * t[-1])) for t in total.T[moving]]
     return float(frequency[max(index)]) if index else 0.0
+
+
+def _noise_floor(power: Array, share: Array) -> Array:
+    """
+    Fit the noise in the power of a speed at these shares of the sampling rate.
+
+    Noise of the positions grows with the frequency; that of the stamps, which shifts a moving
+    joint, does not.
+    """
+    shapes = np.column_stack([np.sin(np.pi * share) ** 2, np.ones_like(share)])
+    bands = [b for b in np.array_split(np.flatnonzero(share > 0.25), BANDS) if b.size]
+    level = np.array([np.median(power[band]) for band in bands])
+    if not bands or not level.all():
+        return np.zeros_like(power)
+    shape = np.array([shapes[band].mean(axis=0) for band in bands]) / level[:, None]
+    return np.asarray(shapes @ nnls(shape, np.ones(len(bands)))[0] / np.log(2.0))

@@ -1,0 +1,40 @@
+"""The cut-off follows the motion, whatever the noise."""
+
+import numpy as np
+import pytest
+
+from robotid_ros.core.signals.filters import motion_bandwidth
+
+RATE, SECONDS = 1000.0, 20.0
+TIME = np.arange(round(RATE * SECONDS)) / RATE
+# Sums of two sines; the faster one ends the motion's band.
+FAST = 2.0
+
+
+def motion(time):
+    slow = 2.0 * np.sin(2.0 * np.pi * 0.2 * time)
+    return np.column_stack([slow + 0.1 * np.sin(2.0 * np.pi * FAST * time), 0.5 * slow])
+
+
+def polled(rng):
+    """Read at a pace that wanders a robot that updates every millisecond; drop repetitions."""
+    read = np.cumsum(rng.uniform(0.7e-3, 1.3e-3, TIME.size))
+    update, first = np.unique(np.floor(read * 1e3), return_index=True)
+    return np.column_stack([np.interp(TIME, read[first], x) for x in motion(update * 1e-3).T])
+
+
+@pytest.mark.parametrize(
+    'record',
+    [
+        lambda rng: motion(TIME),
+        lambda rng: motion(TIME) + 1e-5 * rng.normal(size=(TIME.size, 2)),
+        lambda rng: np.round(motion(TIME) / 1e-4) * 1e-4,
+        lambda rng: motion(TIME + 3e-4 * rng.uniform(-1.0, 1.0, TIME.size)),
+        polled,
+    ],
+    ids=['exact', 'noise', 'quanta', 'jitter', 'polled'],
+)
+def test_bandwidth_is_the_motions(record):
+    q = record(np.random.default_rng(5))
+    assert motion_bandwidth(q, RATE) == pytest.approx(FAST, rel=0.1)
+    assert motion_bandwidth(q[:, 1:], RATE) == pytest.approx(0.2, abs=0.1)
