@@ -45,7 +45,7 @@ def motion_bandwidth(q: Array, rate: float, share: float = 0.99) -> float:
     """
     speed = np.diff(q, axis=0) * rate
     spectrum = np.abs(np.fft.rfft(speed * np.hanning(len(speed))[:, None], axis=0)) ** 2
-    frequency = np.fft.rfftfreq(len(speed), 1.0 / rate)
+    frequency = np.fft.rfftfreq(len(speed), 1.0 / rate).astype(float)
     floor = np.column_stack([_noise_floor(column, frequency / rate) for column in spectrum.T])
     spectrum[spectrum < AUDIBLE * floor] = 0.0
     total = np.cumsum(spectrum, axis=0)
