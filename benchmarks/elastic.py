@@ -27,6 +27,8 @@ ROBOTS = {'2r': 'planar_2r_elastic', '6r': 'puma560_elastic'}
 LEVELS = (20, 40, 60, 70, 80, 100, 200, None)
 PERIODS = (1, 20, 100)
 PAPER = {'with': 0.103, 'without': 0.00862, '6r': 0.123}
+# Noise from which so many periods are worth their while [dB].
+MANY, NOISY = PERIODS[-1], 60
 AIM = 0.05  # error at SN 20, where the paper's estimator has broken down
 
 
@@ -82,22 +84,21 @@ def noise_table(case, draws, checks):
         theirs = np.mean(
             [normalised_error(*case.paper(level, seed), case.truth) for seed in range(draws)]
         )
-        ours = [
-            np.mean([error(case, level=level, periods=count, seed=s) for s in range(draws)])
-            for count in PERIODS
-        ]
-        least = [expected(case.bound(level, count)) for count in PERIODS]
-        numbers = ''.join(f'{a:20.5f}{b:9.5f}' for a, b in zip(ours, least, strict=True))
+        cells = []
+        for count in PERIODS[:2] if level is None or level > NOISY else PERIODS:
+            errors = [error(case, level=level, periods=count, seed=s) for s in range(draws)]
+            cells.append((float(np.mean(errors)), expected(case.bound(level, count))))
+        numbers = ''.join(f'{a:20.5f}{b:9.5f}' for a, b in cells)
         print(f'{level or "none":>9}{theirs:14.5f}{numbers}', flush=True)
-        checks.append((f'SN {level}: no worse than as the paper', ours[0], theirs))
+        checks.append((f'SN {level}: no worse than as the paper', cells[0][0], theirs))
         if level == 20:
-            checks.append((f'SN 20, {PERIODS[-1]} periods', ours[-1], AIM))
+            checks.append((f'SN 20, {MANY} periods', cells[-1][0], AIM))
     for joint, value in stiffness(case, 100, 1, draws).items():
         print(f'{joint} at SN 100: {100 * value:.3f} % (asked: 1 %)')
         checks.append((f'2R {joint} at SN 100', value, 0.01))
 
 
-def gains(case, draws, level=20, periods=100):
+def gains(case, draws, level=20, periods=MANY):
     """Print what each measure against noise gains, one after the other."""
     print(f'\nwhat each measure gains at SN {level}, 2R, means of draws')
 
