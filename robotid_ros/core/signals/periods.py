@@ -45,8 +45,9 @@ def noise_of(values: Array, rate: float, period: float) -> Array | None:
 
 def repeated(recording: Recording) -> Trajectory | None:
     """Return the trajectory of the recorded motion, where it is known and two periods fit."""
-    for trajectory in recording.trajectories.values():
-        if recording.duration >= TWO * trajectory.period:
+    ran = {phase.name for phase in recording.phases}
+    for name, trajectory in recording.trajectories.items():
+        if (not ran or name in ran) and recording.duration >= TWO * trajectory.period:
             return trajectory
     return None
 

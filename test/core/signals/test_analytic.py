@@ -9,9 +9,9 @@ from robotid_ros.core.excitation.families import FAMILIES
 from robotid_ros.core.excitation.trajectories import Trajectory
 from robotid_ros.core.signals.analytic import fitted
 from robotid_ros.core.signals.filters import differences, lowpass
-from robotid_ros.core.signals.periods import wrapped
+from robotid_ros.core.signals.periods import period_of, wrapped
 from robotid_ros.core.signals.prepare import prepare
-from robotid_ros.core.signals.recording import Recording
+from robotid_ros.core.signals.recording import Phase, Recording
 from robotid_ros.core.signals.samples import SignalSettings
 
 from .test_prepare import ROBOT
@@ -99,3 +99,20 @@ def test_a_trajectory_of_other_joints_leaves_the_filter():
     other = prepare(recording, ROBOT, dataclasses.replace(settings, analytic=True))
     np.testing.assert_array_equal(other.ddq, plain.ddq)
     assert any('differences' in note for note in other.notes)
+
+
+def test_a_period_is_that_of_the_phase():
+    long, short = made('mfs'), dataclasses.replace(made('mfs', 1), period=3.0)
+    time = np.arange(round(40.0 * RATE)) / RATE
+    zeros = np.zeros((time.size, 2))
+    recording = Recording(
+        ROBOT.joints,
+        time,
+        zeros,
+        zeros,
+        phases=(Phase('exciting', 0.0, 20.0), Phase('validating', 20.0, 40.0)),
+        trajectories={'exciting': long, 'validating': short},
+    )
+    assert period_of(recording.phase('exciting')) == PERIOD
+    assert period_of(recording.phase('validating')) == 3.0
+    assert period_of(recording.phase('exciting').between(0.0, 8.0)) is None
