@@ -208,10 +208,23 @@ class Recording:
         UnknownNameError : the recording has no such phase
 
         """
-        for phase in self.phases:
-            if phase.name == name:
-                return self.between(phase.start, phase.stop)
-        raise UnknownNameError('phase', name, tuple(phase.name for phase in self.phases))
+        phase = phase_of(self.phases, name)
+        return self.between(phase.start, phase.stop)
+
+
+def phase_of(phases: tuple[Phase, ...], name: str) -> Phase:
+    """
+    Find the first phase of a name.
+
+    Raises
+    ------
+    UnknownNameError : there is none
+
+    """
+    for phase in phases:
+        if phase.name == name:
+            return phase
+    raise UnknownNameError('phase', name, tuple(phase.name for phase in phases))
 
 
 def extent_of(position: Array) -> Array:

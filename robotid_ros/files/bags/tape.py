@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.signals.recording import Controller, extent_of, Phase, Recording
-from ...exceptions import RecordingError, UnknownNameError
+from ...core.signals.recording import Controller, extent_of, Phase, phase_of, Recording
+from ...exceptions import RecordingError
 from . import context
 from .checks import alive, as_recording, known
 from .controller_states import WHOLE, Window
@@ -168,10 +168,8 @@ class Tape:
         UnknownNameError : the recording has no such phase
 
         """
-        for phase in self.phases:
-            if phase.name == name:
-                return self.between(phase.start, phase.stop)
-        raise UnknownNameError('phase', name, tuple(phase.name for phase in self.phases))
+        phase = phase_of(self.phases, name)
+        return self.between(phase.start, phase.stop)
 
     def whole(self) -> Recording:
         """
