@@ -16,6 +16,7 @@ SPIKE = 10.0
 # An effort is clipped when so large a share of samples is its very extreme, this much more than
 # the level beside it: the levels of a coarse sensor get rarer outwards.
 CLIPPED, CROWDED = 0.005, 3.0
+NEARLY = 1.0  # a joint turns no further between samples [rad]
 FEW = 40  # levels of an effort, below which rounding is no noise any more
 
 
@@ -134,12 +135,15 @@ def repeated(time: Array, position: Array, effort: Array, max_gap: float) -> Mas
 
 
 def unwrapped(position: Array, joints: Sequence[str]) -> tuple[Array, list[str]]:
-    """Take jumps of 2π out of angles (N, n)."""
-    jumps = np.abs(np.diff(position, axis=0)).max(axis=0, initial=0.0) > np.pi
+    """Take jumps of 2π out of angles (N, n); other jumps are no turns."""
+    step = np.diff(position, axis=0)
+    turns = np.where(np.abs(np.abs(step) - 2.0 * np.pi) < NEARLY, np.sign(step), 0.0)
+    jumps = np.abs(turns).sum(axis=0) > 0.0
     if not jumps.any():
         return position, []
     names = ', '.join(j for j, jump in zip(joints, jumps, strict=True) if jump)
-    position = np.where(jumps, np.unwrap(position, axis=0), position)
+    position = position.copy()
+    position[1:] -= 2.0 * np.pi * np.cumsum(turns, axis=0)
     return position, [f'the position of {names} jumps by 2π: unwrapped']
 
 

@@ -264,6 +264,8 @@ def test_faults_one_by_one():
     straight, notes = unwrapped(np.angle(np.exp(1j * turn)), ['a'])
     np.testing.assert_allclose(np.diff(straight[:, 0]), np.diff(turn[:, 0]), atol=1e-12)
     assert notes and not unwrapped(turn, ['a'])[1]
+    turn[250] += 20.0
+    assert not unwrapped(turn, ['a'])[1]
     coarse = np.round(20.0 * np.sin(np.linspace(0.0, 60.0, 5000)))[:, None]
     assert not clipped(coarse).any()
     assert clipped(np.clip(coarse, -12.0, 12.0)).mean() > 0.3
