@@ -93,6 +93,7 @@ def payload_between(
     RecordingError : a recording cannot be used; says which
 
     """
+    robot.refuse_followers('identifying a payload')
     robot = robot.elastic or robot
     if settings.method == 'both':
         settings = dataclasses.replace(settings, method='wls')

@@ -44,6 +44,7 @@ class Scene:
 
     def __init__(self, robot: Robot, settings: Workspace) -> None:
         self.settings, self.order = settings, robot.order
+        robot.refuse_followers('planning a motion')
         self.model: Any = robot.model.copy()
         self.data = self.model.createData()
         self.geometry, self.notes = collision_model(robot, self.model, settings)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pinocchio
 
 from ...exceptions import ConfigurationError, ModelError, UnknownNameError
-from .mimic import Mimic, mimics, standing
+from .mimic import Follower, followers, Mimic, mimics, standing
 from .parameters import Array
 from .parsing import movable, parse, snap
 from .settings import RobotSettings
@@ -33,6 +33,7 @@ class Description:
     damping: Array
     dry_friction: Array
     warnings: tuple[str, ...]
+    followers: tuple[Follower, ...] = ()
 
 
 def read_description(urdf: str, settings: RobotSettings) -> Description:
@@ -59,9 +60,11 @@ def read_description(urdf: str, settings: RobotSettings) -> Description:
         'dry_friction': _attribute(elements, joints, 'dynamics', 'friction', 0.0),
     }
     warnings = snap(root)
-    model = _reduce(_build(root), joints, following, settings)
+    with_them = followers(joints, settings.locked, following)
+    moving = (*joints, *(follower.name for follower in with_them))
+    model = _reduce(_build(root), moving, following, settings)
     _check_inertia(model)
-    order = np.array([joints.index(name) for name in list(model.names)[1:]], dtype=np.intp)
+    order = np.array([moving.index(name) for name in list(model.names)[1:]], dtype=np.intp)
     return Description(
         name=root.get('name') or 'robot',
         joints=joints,
@@ -70,6 +73,7 @@ def read_description(urdf: str, settings: RobotSettings) -> Description:
         prismatic=np.array([elements[j].get('type') == 'prismatic' for j in joints]),
         **limits,
         warnings=warnings,
+        followers=with_them,
     )
 
 
@@ -108,11 +112,6 @@ def _check_types(
             raise ModelError(
                 f'joint {name} mimics {mimic.leader} and cannot be identified by itself: take it '
                 'out of robot.joints'
-            )
-        if mimic.leader in joints:
-            raise ModelError(
-                f'joint {name} mimics {mimic.leader}, which is to be identified: name '
-                f'{mimic.leader} in robot.locked, both then stand still, or make {name} fixed'
             )
 
 

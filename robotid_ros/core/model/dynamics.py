@@ -64,7 +64,8 @@ def _inertial(robot: Robot, q: Array, dq: Array, ddq: Array, out: Array) -> None
     model, n, order = robot.model, robot.model.nv, robot.order
     data = model.createData()
     compute = pinocchio.computeJointTorqueRegressor
-    q, dq, ddq = (np.ascontiguousarray(x[:, order]) for x in (q, dq, ddq))
+    q, dq, ddq = (np.ascontiguousarray(x[:, order]) for x in _links(robot, q, dq, ddq))
+    lead = robot.lead
     block = np.empty((BLOCK, n, 10 * n))
     supports = _supports(model)
     starts = robot.starts
@@ -76,7 +77,20 @@ def _inertial(robot: Robot, q: Array, dq: Array, ddq: Array, out: Array) -> None
         for row, column in supports:
             start = starts[order[column]]
             source = block[:count, row, 10 * column : 10 * column + 10]
-            out[order[row], rows, start : start + 10] = source[:, _COLUMNS]
+            joint = order[row]
+            if not robot.followers:
+                out[joint, rows, start : start + 10] = source[:, _COLUMNS]
+                continue
+            for driver in np.flatnonzero(lead[joint]):  # Gᵀ W(G q)
+                values = lead[joint, driver] * source[:, _COLUMNS]
+                out[driver, rows, start : start + 10] += values
+
+
+def _links(robot: Robot, q: Array, dq: Array, ddq: Array) -> tuple[Array, Array, Array]:
+    """Return the motion of all links, those that follow others too, (N, n + m)."""
+    if not robot.followers:
+        return q, dq, ddq
+    return robot.led(q), dq @ robot.lead.T, ddq @ robot.lead.T
 
 
 # Columns of a link in our order, taken from Pinocchio's.
@@ -130,10 +144,13 @@ def inverse_dynamics(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) 
         return _by_regressor(robot, chi, q, dq, ddq)
     model, order = model_with(robot, chi, armature=False), robot.order
     data = model.createData()
-    tau = np.zeros_like(q)
-    rows = zip(q[:, order], dq[:, order], ddq[:, order], strict=True)
+    links = _links(robot, q, dq, ddq)
+    tau = np.zeros_like(links[0])
+    rows = zip(*(x[:, order] for x in links), strict=True)
     for k, (position, velocity, acceleration) in enumerate(rows):
         tau[k, order] = pinocchio.rnea(model, data, position, velocity, acceleration)
+    if robot.followers:
+        tau = tau @ robot.lead
     if isinstance(robot, ElasticRobot):
         for row, index, values in drive_columns(robot, q, dq, ddq):
             tau[:, row] += chi[index] * values
@@ -171,7 +188,7 @@ def friction(robot: Robot, chi: Array, dq: Array, load: Array | None = None) -> 
     speed = np.atleast_2d(np.asarray(dq, dtype=float))
     loads = None if load is None else np.atleast_2d(load)
     tau = np.zeros_like(speed)
-    for j, start in enumerate(robot.starts):
+    for j, start in enumerate(robot.starts[: robot.n]):
         column = start + 10 + int(robot.rotor_inertia)
         for term in robot.friction[j]:
             for values in term.columns(speed[:, j], None if loads is None else loads[:, j]):
@@ -190,7 +207,7 @@ def rotor_inertia(robot: Robot, chi: Array) -> Array:
     """Rotor inertias as a matrix (n, n): diagonal, but for couplings."""
     result = np.zeros((robot.n, robot.n))
     if robot.rotor_inertia:
-        result[np.diag_indices(robot.n)] = np.asarray(chi)[robot.starts + 10]
+        result[np.diag_indices(robot.n)] = np.asarray(chi)[robot.starts[: robot.n] + 10]
     column = robot.p - 3 * len(robot.couplings)
     for coupling in robot.couplings:
         result += chi[column] * np.outer(coupling.ratios, coupling.ratios)
@@ -209,7 +226,8 @@ def model_with(robot: Robot, chi: Array, armature: bool = True) -> Any:
         start = robot.starts[j]
         dynamic = to_pinocchio(np.asarray(chi, dtype=float)[start : start + 10])
         model.inertias[k + 1] = _inertia(dynamic)
-        rotor = chi[start + 10] if armature and robot.rotor_inertia else 0.0
+        own = armature and robot.rotor_inertia and j < robot.n
+        rotor = chi[start + 10] if own else 0.0
         model.armature[k] = rotor
     return model
 
@@ -232,10 +250,11 @@ def mass_matrix(robot: Robot, chi: Array, q: Array) -> Array:
     """Mass matrix with rotor inertias and couplings, (n, n), in the order of `robot.joints`."""
     model = model_with(robot, chi, armature=False)
     data, order = model.createData(), robot.order
-    upper = np.triu(pinocchio.crba(model, data, np.asarray(q, dtype=float)[order]))
+    positions = robot.led(np.asarray(q, dtype=float))
+    upper = np.triu(pinocchio.crba(model, data, positions[order]))
     matrix = np.empty_like(upper)
     matrix[np.ix_(order, order)] = upper + np.triu(upper, 1).T
-    return matrix + rotor_inertia(robot, chi)
+    return robot.lead.T @ matrix @ robot.lead + rotor_inertia(robot, chi)
 
 
 def forward_dynamics(robot: Robot, chi: Array, q: Array, dq: Array, tau: Array) -> Array:

@@ -87,6 +87,7 @@ def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:
     ConfigurationError : arrays of the wrong length, motors that are named like joints, couplings
 
     """
+    robot.refuse_followers('robot.elastic')
     elastic = settings.elastic
     names, stiffness = _motor_names(robot, elastic), _stiffness(elastic)
     motors = np.arange(robot.n)

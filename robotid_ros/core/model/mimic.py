@@ -54,6 +54,35 @@ def mimics(elements: dict[str, ElementTree.Element]) -> dict[str, Mimic]:
     return found
 
 
+@dataclasses.dataclass(frozen=True)
+class Follower:
+    """A joint that moves with an identified one: q = ratio · q[leader] + offset."""
+
+    name: str
+    leader: int
+    ratio: float
+    offset: float
+
+
+def followers(
+    joints: tuple[str, ...], locked: Mapping[str, float], following: Mapping[str, Mimic]
+) -> tuple[Follower, ...]:
+    """Return the joints that follow identified ones, be it over several others."""
+    found = []
+    for name in following:
+        leader, ratio, offset = name, 1.0, 0.0
+        while leader in following and leader not in locked:
+            mimic = following[leader]
+            leader, offset, ratio = (
+                mimic.leader,
+                offset + ratio * mimic.offset,
+                ratio * mimic.ratio,
+            )
+        if leader in joints and leader != name:
+            found.append(Follower(name, joints.index(leader), ratio, offset))
+    return tuple(found)
+
+
 def standing(name: str, locked: Mapping[str, float], following: Mapping[str, Mimic]) -> float:
     """Return where a joint stands that is not identified: as told, or where its leader puts it."""
     if name in locked or name not in following:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ...exceptions import ConfigurationError, UnknownNameError
 from .description import Description, read_description
 from .friction import check_constants, FrictionTerm, make_terms
+from .mimic import Follower
 from .parameters import Array, from_pinocchio, frozen, INERTIAL, INERTIAL_UNITS, Parameter
 from .settings import CouplingSettings, RobotSettings
 
@@ -75,6 +76,8 @@ class Robot:
     rotor_inertia : whether every joint has an Ia
     warnings : what was changed in the description and why, in words
     elastic : the same robot with springs in its joints, or None where all are rigid
+    followers : joints that mimic identified ones; their links come after those of the joints, in
+        `parameters`, and in `order`, which then leads to n + m positions
     load : (p,) standard parameters whose links load the joints, for friction that grows with the
         load; None: the prior's
 
@@ -95,6 +98,7 @@ class Robot:
     rotor_inertia: bool = True
     warnings: tuple[str, ...] = ()
     elastic: ElasticRobot | None = None
+    followers: tuple[Follower, ...] = ()
     load: Array | None = None
 
     @property
@@ -104,8 +108,9 @@ class Robot:
 
     @property
     def links(self) -> tuple[str, ...]:
-        """Names of the joints that carry a link: all but the motors of an elastic robot."""
-        return self.joints[: len(self.starts)]
+        """Names of the joints that carry a link: followers too, motors of elastic joints not."""
+        names = tuple(follower.name for follower in self.followers)
+        return (*self.joints[: len(self.starts) - len(names)], *names)
 
     @property
     def channels(self) -> tuple[str, ...]:
@@ -121,6 +126,35 @@ class Robot:
     def p(self) -> int:
         """Number of standard parameters."""
         return len(self.parameters)
+
+    @property
+    def lead(self) -> Array:
+        """G (n + m, n): how fast the joints and their followers move, dq_links = G dq."""
+        rows = np.zeros((len(self.followers), self.n))
+        for row, follower in zip(rows, self.followers, strict=True):
+            row[follower.leader] = follower.ratio
+        return np.vstack([np.eye(self.n), rows])
+
+    def led(self, q: Array) -> Array:
+        """Return the positions (N, n + m) of the joints and of their followers."""
+        offset = np.array([follower.offset for follower in self.followers])
+        return q @ self.lead.T + np.concatenate([np.zeros(self.n), offset])
+
+    def refuse_followers(self, what: str) -> None:
+        """
+        Refuse what does not go with joints that mimic identified ones.
+
+        Raises
+        ------
+        ConfigurationError : there are some
+
+        """
+        if self.followers:
+            names = ', '.join(follower.name for follower in self.followers)
+            raise ConfigurationError(
+                f'{what} does not go with joints that mimic identified ones ({names}): name the '
+                'joints that they follow in robot.locked'
+            )
 
     @property
     def gravity(self) -> Array:
@@ -183,6 +217,7 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
         prismatic=description.prismatic,
         rotor_inertia=settings.rotor_inertia,
         warnings=description.warnings,
+        followers=description.followers,
     )
     if not settings.elastic.joints:
         return robot
@@ -237,6 +272,11 @@ def _parameters(
         for term in friction[j]:
             symbols += zip(term.kind.symbols, _units(term.kind.units, linear), strict=True)
         result += [Parameter(f'{s}{j + 1}', s, unit, joint) for s, unit in symbols]
+    for number, follower in enumerate(description.followers, start=len(description.joints) + 1):
+        result += [
+            Parameter(f'{symbol}{number}', symbol, unit, follower.name)
+            for symbol, unit in zip(INERTIAL, INERTIAL_UNITS, strict=True)
+        ]
     for coupling in couplings:
         symbols = [('Ia', 'kg·m²'), *zip(('Fv', 'Fc'), ('N·m·s/rad', 'N·m'), strict=True)]
         result += [
@@ -257,6 +297,8 @@ def _prior(description: Description, parameters: tuple[Parameter, ...]) -> Array
         inertial = from_pinocchio(model.inertias[k + 1].toDynamicParameters())
         for symbol, value in zip(INERTIAL, inertial, strict=True):
             values[f'{symbol}{j + 1}'] = value
+        if j >= len(description.joints):  # followers have no drive
+            continue
         values[f'Ia{j + 1}'] = model.armature[k]
         values[f'Fv{j + 1}'] = description.damping[j]
         for symbol in ('Fc', 'Fs', 'Fcp', 'Fcm'):

@@ -23,6 +23,7 @@ JUMPS = ('coulomb', 'asymmetric_coulomb')
 
 def direct_model(robot: Robot, chi: Array) -> DirectModel:
     """Build the direct model of a robot with standard parameters `chi` (p,)."""
+    robot.refuse_followers('a replay')
     value = dict(
         zip((p.name for p in robot.parameters), np.asarray(chi, dtype=float), strict=True)
     )

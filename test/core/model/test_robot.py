@@ -72,7 +72,7 @@ MIMIC = '<mimic joint="slide" multiplier="1"/>'
         ('<sdf/>', {}, ModelError, 'give a URDF'),
         ('<robot name="r"><link name="a"/></robot>', {}, ModelError, 'no movable joint'),
         (BARE, {}, ModelError, 'no inertials'),
-        (urdf(extra=MIMIC), {'joints': ('slide',)}, ModelError, 'mimics'),
+        (urdf(extra=MIMIC), {'joints': ('turn',)}, ModelError, 'mimics'),
         (urdf(kinds=('revolute', 'floating'), names=('a', 'b')), {}, ModelError, 'floating'),
         (urdf().replace('damping="0.5"', 'damping="much"'), {}, ModelError, 'number'),
         (urdf(), {'joints': ('elbow',)}, UnknownNameError, 'elbow'),
