@@ -184,7 +184,7 @@ def _validation(
         seed=settings.seed + 1,
         starts=1,
         solver='gradient',
-        iterations=max(1, settings.iterations // 4),
+        iterations=max(1, settings.iterations // 3),
         period=wanted.period or settings.period,
         start=tuple(excitation.start.tolist()),
     )

@@ -25,8 +25,8 @@ RELAXED = 1e-2
 BARRIER = 1e-4
 # Times at which a motion is checked [1/s], and at which of these the search measures distances.
 RATE, EVERY = 50.0, 3
-# Weight of the scene's mean penalty against the objective.
-PENALTY = 1000.0
+# Weights of the scene's mean penalty against the objective, as the search goes on.
+PENALTIES = (10.0, 100.0, 1000.0)
 # The optimiser sees sign(dq) as tanh(SOFT dq / velocity limit).
 SOFT = 20.0
 
@@ -80,7 +80,7 @@ class Problem:
         tight = self.tight
         self.bounds = [self.half, tight.velocity, tight.acceleration, tight.jerk]
         self.scale = self._scale()
-        self._last: tuple[Any, ...] = (np.empty(0),)
+        self.press(len(PENALTIES))
 
     def _size(self) -> int:
         return FAMILIES[self.settings.family].size(self.settings.order)
@@ -134,6 +134,11 @@ class Problem:
             c if self.start is not None else np.concatenate([(start - self.middle) / self.half, c])
         )
 
+    def press(self, stage: int) -> None:
+        """Choose how much the scene's penalty weighs: more from stage to stage."""
+        self.pressure = PENALTIES[min(stage, len(PENALTIES) - 1)] / len(self.sparse)
+        self._last: tuple[Any, ...] = (np.empty(0),)
+
     def value(self, x: Array) -> float:
         """Evaluate the objective, the barrier of effort and the penalty of the scene."""
         start, c = self.unpack(x)
@@ -144,7 +149,7 @@ class Problem:
         q = start + self.sparse @ c
         penalty, penalty_slope = self.scene.penalty(q)
         self._last = (x.copy(), seen, slope, effort_slope, q, penalty_slope)
-        value = objective + BARRIER * effort + PENALTY / len(q) * penalty
+        value = objective + BARRIER * effort + self.pressure * penalty
         return value if np.isfinite(value) else 1e30
 
     def gradient(self, x: Array) -> Array:
@@ -153,7 +158,7 @@ class Problem:
             self.value(x)
         _, seen, slope, effort_slope, q, penalty_slope = self._last
         pulled = self._pulled(seen, slope, BARRIER * effort_slope)
-        pushed = PENALTY / len(q) * self.scene.pull(q, penalty_slope)
+        pushed = self.pressure * self.scene.pull(q, penalty_slope)
         c = sum(b.T @ y for b, y in zip(self.bases, pulled, strict=True))
         c = ((c + self.sparse.T @ pushed) * self.scale).ravel()
         if self.start is not None:

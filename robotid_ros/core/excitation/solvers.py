@@ -1,6 +1,7 @@
 """Solvers: from random points to ever better feasible trajectories, the best always at hand."""
 
 from collections.abc import Callable
+from itertools import count
 import time
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from .feasible import random, repair, repair_linear
-from .problem import Problem
+from .problem import PENALTIES, Problem
 from .results import Progress, ProgressCallback
 
 Array = NDArray[np.float64]
@@ -17,7 +18,7 @@ Array = NDArray[np.float64]
 FIRST_SHARE, SHARE, REACH = 0.3, 0.6, 1.0
 # Iterations of a round: few at first, until the working set knows where the peaks are.
 FIRST_ROUND, ROUND = 10, 40
-# Most rounds that only close what is left above a bound.
+# Most rounds, each of the first one's length, that only close what is left above a bound.
 CLOSING = 5
 POPULATION = 40
 
@@ -99,20 +100,23 @@ def refine(search: Search, x: Array, iterations: int) -> None:
     """
     problem = search.problem
     working: set[tuple[int, ...]] = set()
-    share, left, length, closing = FIRST_SHARE, iterations, FIRST_ROUND, CLOSING
+    left, length = iterations, FIRST_ROUND
     search.offer(x)
-    while left > 0 or (closing > 0 and np.abs(problem.usage(x)).max() > 1.0 + 1e-6):
-        new = peaks(problem.usage(x), share) - working
+    for stage in count():
+        closing = left <= 0
+        problem.press(len(PENALTIES) if closing else stage)
+        new = peaks(problem.usage(x), SHARE if stage else FIRST_SHARE) - working
         working |= new
         # When the iterations are used up, short rounds bring the last new peaks within bounds.
-        length = min(length, left) if left > 0 else FIRST_ROUND
-        closing -= left <= 0
+        length = FIRST_ROUND if closing else min(length, left)
         x, spent = _round(search, x, working, length)
         search.offer(x)
         left -= max(spent, 5)
-        if not new and spent < length and share > FIRST_SHARE:
+        kept = np.abs(problem.usage(x)).max() <= 1.0 + 1e-6
+        settled = not new and spent < length and stage >= len(PENALTIES)
+        if settled or (left <= 0 and kept) or left <= -CLOSING * FIRST_ROUND:
             break
-        share, length = SHARE, min(2 * length, ROUND)
+        length = min(2 * length, ROUND)
 
 
 def _round(

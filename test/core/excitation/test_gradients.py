@@ -168,3 +168,25 @@ def test_gradient_of_the_scene(name, rng):
             worst.append(abs(exact - numeric) / (1.0 + abs(numeric)))
     assert len(worst) > 5
     assert np.median(worst) < 3e-2
+
+
+@pytest.mark.parametrize('name', ['tx40', 'ur10'])
+def test_gradient_of_the_design_among_bodies(name, rng):
+    """The scene's penalty goes through all coefficients; distances are found to 1e-6 m."""
+    robot = robot_named(name)
+    workspace = Workspace(ground=0.0, lower=(-0.7, -0.7, 0.1), upper=(0.7, 0.7, 1.3))
+    problem = Problem(robot, quick(), Scene(robot, workspace))
+    errors = []
+    for x in (random(problem, rng) for _ in range(5)):
+        problem.press(0)
+        bare = problem.value(x) - problem.pressure * problem.scene.penalty(places(problem, x))[0]
+        assert bare < problem.value(x)
+        direction = rng.normal(size=x.shape) / np.sqrt(len(x))
+        numeric = directional(problem.value, x, direction, 1e-4)
+        errors.append(abs(problem.gradient(x) @ direction - numeric) / abs(numeric))
+    assert np.median(errors) < 1e-2
+
+
+def places(problem, x):
+    start, c = problem.unpack(x)
+    return start + problem.sparse @ c
