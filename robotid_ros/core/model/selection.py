@@ -8,6 +8,8 @@ from .parsing import movable_joints
 from .settings import RobotSettings
 
 STILL = 1e-3  # a joint that travels less is at rest [rad or m]
+# What a configuration gives for each joint, which then are all that are free.
+EACH = ('lower', 'upper', 'velocity', 'acceleration', 'jerk', 'effort', 'drive_gain', 'couplings')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +55,8 @@ def selected(
     """
     names, followers = movable_joints(urdf)
     free = [k for k in names if k not in settings.locked and k not in followers]
-    joints = settings.joints or _moving(free, recorded)
+    counted = any(getattr(settings, name) for name in EACH)
+    joints = settings.joints or _moving(free, recorded, all_of_them=counted)
     others = [k for k in free if k not in joints and k in recorded]
     notes = [
         f'{k} stood at {recorded[k].place:.4g} and is not identified: let it move, if it should be'
@@ -70,8 +73,10 @@ def selected(
     return dataclasses.replace(settings, joints=joints, locked=locked), tuple(notes)
 
 
-def _moving(names: Sequence[str], recorded: Mapping[str, Extent]) -> tuple[str, ...]:
-    """Return the joints that moved; all must have been recorded."""
+def _moving(
+    names: Sequence[str], recorded: Mapping[str, Extent], all_of_them: bool
+) -> tuple[str, ...]:
+    """Return the joints that moved, or all of them; all must have been recorded."""
     common = [name for name in names if name in recorded]
     if not common:
         raise ModelError(
@@ -88,4 +93,4 @@ def _moving(names: Sequence[str], recorded: Mapping[str, Extent]) -> tuple[str, 
     moving = tuple(name for name in names if recorded[name].moves)
     if not moving:
         raise ModelError(f'{", ".join(names)} stood still in the recording: record a motion')
-    return moving
+    return tuple(names) if all_of_them else moving

@@ -60,6 +60,12 @@ def test_the_configuration_has_the_last_word():
     assert len(notes) == 1 and 'two moved from -1 to 1 but counts as locked' in notes[0]
 
 
+def test_settings_per_joint_are_of_all_free_joints():
+    for asked in ({'drive_gain': (1.0, -1.0, 2.0)}, {'effort': (9.0, 9.0, 9.0)}):
+        settings, notes = selected(gripper(), RobotSettings(**asked), ALL)
+        assert settings.joints == ('one', 'two', 'finger') and not notes
+
+
 @pytest.mark.parametrize(
     ('recorded', 'words'),
     [
