@@ -1,7 +1,7 @@
 """
 What a design is worth on the simulated TX-40 (MuJoCo, trajectory controller, noisy sensors).
 
-    python benchmarks/excitation_on_robot.py [--runs 8]
+    python benchmarks/excitation_on_robot.py [--runs 8] [--spread]
 
 Two tables: tracking error of plain and modified Fourier series, and the spread of identified base
 parameters over runs with fresh noise, along a random feasible trajectory and the optimised one.
@@ -118,43 +118,86 @@ def estimate(
     return result
 
 
-def spread(
-    robot: Robot, excitation: ExcitationSettings, simulation: SimulationSettings, runs: int
-) -> None:
-    """Print σ of a random feasible trajectory over σ of the optimised one."""
+def candidates(robot: Robot, excitation: ExcitationSettings) -> tuple[np.ndarray, dict]:
+    """Return the base columns, and a random feasible trajectory beside the optimised one."""
     problem = Problem(robot, excitation, Scene(robot, excitation.workspace))
     guess = repair(problem, random(problem, np.random.default_rng(0)))
-    trajectories = {
+    return problem.columns, {
         'random': problem.make(*problem.unpack(guess)),
         'optimised': design(robot, excitation).trajectory,
     }
-    rate, found, predicted = simulation.update_rate, {}, {}
+
+
+def promised(
+    robot: Robot, columns: np.ndarray, trajectory: Trajectory, noise: np.ndarray
+) -> np.ndarray:
+    """Return σ of the base parameters by the weighted columns, up to a common factor, (b,)."""
+    times = np.linspace(0.2, trajectory.period - 0.2, 1000)
+    _, flat = weighted(robot, columns, trajectory.sample(times), noise)
+    result: np.ndarray = np.sqrt(np.diag(np.linalg.inv(flat.T @ flat)))
+    return result
+
+
+def observed(
+    robot: Robot,
+    columns: np.ndarray,
+    trajectory: Trajectory,
+    simulation: SimulationSettings,
+    noise: np.ndarray,
+    runs: int,
+) -> np.ndarray:
+    """Return the spread of identified base parameters over runs with fresh noise, (b,)."""
+    estimates = []
+    for seed in range(runs):
+        q, tau, _ = run(robot, replace(simulation, seed=seed), trajectory, 1)
+        estimates.append(estimate(robot, columns, simulation.update_rate, q, tau, noise))
+    result: np.ndarray = np.std(estimates, axis=0, ddof=1)
+    return result
+
+
+def spread(
+    robot: Robot, excitation: ExcitationSettings, simulation: SimulationSettings, runs: int
+) -> None:
+    """
+    Print σ of a random feasible trajectory over σ of the optimised one.
+
+    The criterion counts the noise of efforts alone. Once more without noise of position and
+    velocity, the runs say what these add: noise in W, which weighs more where W is small.
+    """
+    columns, trajectories = candidates(robot, excitation)
     noise = np.array(simulation.noise.effort)
-    for name, trajectory in trajectories.items():
-        estimates = []
-        for seed in range(runs):
-            q, tau, _ = run(robot, replace(simulation, seed=seed), trajectory, 1)
-            estimates.append(estimate(robot, problem.columns, rate, q, tau, noise))
-        found[name] = np.std(estimates, axis=0, ddof=1)
-        times = np.linspace(0.2, trajectory.period - 0.2, 1000)
-        _, flat = weighted(robot, problem.columns, trajectory.sample(times), noise)
-        predicted[name] = np.sqrt(np.diag(np.linalg.inv(flat.T @ flat)))
-        print(f'  {name}: condition of the weighted columns {np.linalg.cond(flat):.1f}')
-    for label, sigma in (('predicted', predicted), ('observed', found)):
-        ratio = sigma['random'] / sigma['optimised']
-        share = 100.0 * np.mean(ratio > 1.0)
-        quarter, median, three = np.percentile(ratio, [25, 50, 75])
-        print(
-            f'  σ random / σ optimised, {label}: quartiles {quarter:.2f} {median:.2f} '
-            f'{three:.2f}, least {ratio.min():.2f}, largest {ratio.max():.2f}; '
-            f'{share:.0f} % of {len(ratio)} fell'
-        )
+    still = replace(simulation.noise, position=(0.0,), velocity=(0.0,))
+    sigma = {k: promised(robot, columns, t, noise) for k, t in trajectories.items()}
+    ratios('promised', sigma)
+    kinds = {'noise of efforts': replace(simulation, noise=still), 'all noise': simulation}
+    found = {}
+    for label, settings in kinds.items():
+        found[label] = {
+            k: observed(robot, columns, t, settings, noise, runs) for k, t in trajectories.items()
+        }
+        ratios(f'observed, {label}', found[label])
+    for name in trajectories:
+        grown = found['all noise'][name] / found['noise of efforts'][name]
+        print(f'  {name}: noise of position and velocity makes σ {np.median(grown):.2f} times')
+
+
+def ratios(label: str, sigma: dict[str, np.ndarray]) -> None:
+    """Print the distribution of σ ratios."""
+    ratio = sigma['random'] / sigma['optimised']
+    share = 100.0 * np.mean(ratio > 1.0)
+    quarter, median, three = np.percentile(ratio, [25, 50, 75])
+    print(
+        f'  σ random / σ optimised, {label:26s}: quartiles {quarter:.2f} {median:.2f} '
+        f'{three:.2f}, least {ratio.min():.2f}, largest {ratio.max():.2f}; '
+        f'{share:.0f} % of {len(ratio)} fell'
+    )
 
 
 def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--runs', type=int, default=8, help='runs with fresh noise')
+    parser.add_argument('--spread', action='store_true', help='the second table only')
     options = parser.parse_args()
     configuration = load(ROOT / 'config' / 'tx40.yaml')
     urdf = (ROOT / 'urdf' / 'tx40.urdf').read_text()
@@ -167,7 +210,8 @@ def main() -> None:
         validation=Validation(kind='none'),
         workspace=Workspace(self_collision=False),
     )
-    tracking(robot, excitation, configuration.simulation)
+    if not options.spread:
+        tracking(robot, excitation, configuration.simulation)
     print(f'spread of base parameters over {options.runs} runs')
     # Links and friction come from the seed too: they must stay, only the noise may change.
     simulation = replace(configuration.simulation, inertial_error=0.0)
