@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from ...core.signals.recording import Controller, extent_of, Phase, phase_of, Recording
+from ...core.signals.recording import Controller, Phase, phase_of, Recording
 from ...exceptions import RecordingError
 from . import context
-from .checks import alive, as_recording, known
+from .checks import alive, as_recording
 from .controller_states import WHOLE, Window
 from .joint_states import choose, JointStates, sources
 from .steady import Clock, steadied
 from .storage import Bag, open_bag
+from .thinned import Thinned
 
 Watch = Callable[[float], None]
 SECONDS = 60.0  # of a piece
-THIN = 500  # joint states for one that is kept of the clock
 MARGIN = 2_000_000_000  # between reception and stamp, where they do not follow each other [ns]
 
 
@@ -37,7 +37,7 @@ class Tape:
     ----------
     facts : all but the samples
     topic : of the joint states
-    clock : of one in `THIN` joint states
+    clock : of one in `thinned.THIN` joint states
     numbers : of these joint states, from 0
     extent : lowest and highest position of each joint, (2, n)
     start, stop : of the part that is read [s]
@@ -75,7 +75,7 @@ class Tape:
         """
         with open_bag(path) as bag:
             total = sum(c.msgcount for c in bag.connections if c.topic == topic)
-            looked = _Look()
+            looked = Thinned()
             for states, jumped in steadied(_tables(bag, topic, joints)):
                 looked.add(states, jumped)
                 watch(looked.count / total)
@@ -244,45 +244,3 @@ def _tables(
         states = choose(found, joints)
         joints = states.joints
         yield states
-
-
-class _Look:
-    """What a look through all pieces comes to."""
-
-    def __init__(self) -> None:
-        self.joints: tuple[str, ...] = ()
-        self.known: dict[str, np.ndarray] = {}
-        self.extent = np.empty((2, 0))
-        self.count, self.jumped = 0, False
-        self._times: list[np.ndarray] = []
-        self._numbers: list[np.ndarray] = []
-
-    @property
-    def origin(self) -> int:
-        """First stamp [ns]."""
-        return int(self._times[0][1, 0])
-
-    def add(self, states: JointStates, jumped: bool) -> None:
-        """Look at a piece."""
-        self.joints = states.joints
-        for name, has in known(states).items():
-            self.known[name] = has | self.known.get(name, False)
-        extent = extent_of(states.position)
-        if self.count:
-            extent = extent_of(np.concatenate([extent, self.extent]))
-        self.extent = extent
-        count = len(states.stamp)
-        chosen = np.unique([*range(0, count, THIN), count - 1])
-        self._times.append(np.stack([states.received, states.stamp])[:, chosen])
-        self._numbers.append(chosen + self.count)
-        self.count += count
-        self.jumped |= jumped
-
-    def numbers(self) -> np.ndarray:
-        """Return which joint states the clock is of."""
-        return np.concatenate(self._numbers)
-
-    def clock(self) -> Clock:
-        """Return how reception and stamps go together."""
-        received, stamp = np.concatenate(self._times, axis=1)
-        return Clock(received, stamp, self.jumped)
