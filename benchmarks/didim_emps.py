@@ -8,6 +8,7 @@ position is used for one thing only: to say afterwards how close the simulated o
 """
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 import sys
 
@@ -67,8 +68,6 @@ def predict(path: Path, case: Replay, value: np.ndarray) -> tuple[float, float, 
     """Return relative force error, largest and RMS position error [m] of parameters (b,)."""
     recording, force = recording_of(path)
     unused = int(case.transient * case.law.rate)
-    from dataclasses import replace
-
     fresh = replay_of(recording, case.robot, case.base, case.settings)
     run = replace(fresh, external=force).simulate(case.lift(value), np.ones(1))
     position = (run.q - recording.position)[unused:]
@@ -104,8 +103,6 @@ def main() -> int:
         print(f'{name:10s} {published:10.4f} {value:10.4f} {sigma:9.4f} {100 * deviation:8.2f} %')
         if bound is not None and abs(deviation) > bound:
             missed.append(f'{name} is off by {100 * deviation:.2f} %')
-    from dataclasses import replace
-
     timed = replace(case, a_priori=history.iterations[-1].inertia)
     own = predict(folder / 'ident.npz', timed, estimate.value)
     pulses = predict(folder / 'valid_pulses.npz', timed, estimate.value)
