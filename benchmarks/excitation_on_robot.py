@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from scipy.signal import butter, sosfiltfilt
+from scipy.stats import f
 
 from robotid_ros.core.excitation import design, ExcitationSettings, Trajectory
 from robotid_ros.core.excitation.feasible import random, repair
@@ -169,6 +170,8 @@ def spread(
     still = replace(simulation.noise, position=(0.0,), velocity=(0.0,))
     sigma = {k: promised(robot, columns, t, noise) for k, t in trajectories.items()}
     ratios('promised', sigma)
+    low, high = np.sqrt(f.ppf([0.25, 0.75], runs - 1, runs - 1))
+    print(f'  with {runs} runs, chance puts quartiles of equal σ at {low:.2f} and {high:.2f}')
     kinds = {'noise of efforts': replace(simulation, noise=still), 'all noise': simulation}
     found = {}
     for label, settings in kinds.items():
