@@ -110,8 +110,7 @@ def with_motion(
 
     Returns
     -------
-    The estimate by maximum likelihood, and a note; the start where that has no answer, or leaves
-    more of a torque unexplained: a series cannot follow joints that stick for long
+    The estimate by maximum likelihood, and a note; the start where that has no answer
 
     """
     if start.residual[robot.springs].max() < NOISY:
@@ -120,8 +119,7 @@ def with_motion(
     if periods is None:
         return start, []
     found = maximum_likelihood(periods, robot, base, start)
-    drives = ~robot.sprung
-    if found is None or np.any(found.error[drives] > start.sigma_torque[drives]):
+    if found is None:
         return start, []
     estimate = dataclasses.replace(
         start,

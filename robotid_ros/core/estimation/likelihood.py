@@ -57,17 +57,18 @@ def maximum_likelihood(
     ----------
     periods : averages
     robot, base : the model
-    start : a rough estimate of all base parameters
+    start : a rough estimate of all base parameters, and the torques that it leaves unexplained
 
     Returns
     -------
-    The outcome, or None where there is none: it diverges, or positions do not fit the model
+    The outcome, or None where there is none: it diverges, positions do not fit the model, or more
+    torque is left than at the start (a series cannot follow joints that stick for long)
 
     """
     problem = Linearised(periods, robot, base)
     springs = [base.names.index(f'K{j + 1}') for j in robot.springs]
     value, c = np.array(start.value), problem.measured
-    s, free, delay = None, None, 0.0
+    s, free, delay, drives = None, None, 0.0, ~robot.sprung
     for number in range(ROUNDS):
         if number < SETTLED or free is None:
             free = problem.standing(c)
@@ -85,11 +86,13 @@ def maximum_likelihood(
         c, s, delay = c + share * (step.motion - c), step.deviation, delay + share * step.delay
         if not np.all(np.isfinite(value)) or np.any(stiffness <= 0.0):
             return None
+        if number <= SETTLED:
+            continue
+        error = s * np.sqrt(len(problem.low) / len(problem.times))
+        if np.any(error[drives] > start.sigma_torque[drives]) or step.misfit > MISFIT:
+            return None
         moved = np.abs(change) / np.sqrt(np.diag(step.covariance))
-        if number > SETTLED and moved.max() < CONVERGED:
-            if step.misfit > MISFIT:
-                return None
-            error = s * np.sqrt(len(problem.low) / len(problem.times))
+        if moved.max() < CONVERGED:
             return Outcome(value, step.covariance, c, delay, step.misfit, error)
     return None
 

@@ -42,7 +42,8 @@ def started(samples, robot, base, error=0.0):
     """Return an estimate whose parameters are all wrong by some share."""
     estimate = fit(observe(samples, robot, base), 'wls')
     sign = np.where(np.arange(base.rank) % 2, 1.0, -1.0)
-    return replace(estimate, value=estimate.value * (1.0 + error * sign))
+    left = np.full(robot.n, np.inf)
+    return replace(estimate, value=estimate.value * (1.0 + error * sign), sigma_torque=left)
 
 
 def test_instruments_do_not_soften_springs():
@@ -121,7 +122,11 @@ def test_positions_that_no_parameters_explain_have_no_likelihood():
     clean = motion(robot, truth(robot))
     periods = averages(clean, 0)
     other = replace(periods, torque=periods.torque[::-1].copy())
-    assert maximum_likelihood(other, robot, base, started(clean, robot, base)) is None
+    start = started(clean, robot, base)
+    assert maximum_likelihood(other, robot, base, start) is None
+    better = replace(start, sigma_torque=np.zeros(robot.n))
+    assert maximum_likelihood(periods, robot, base, start) is not None
+    assert maximum_likelihood(periods, robot, base, better) is None
 
 
 def test_a_noisy_recording_is_identified_with_its_motion():
