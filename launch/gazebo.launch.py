@@ -1,8 +1,8 @@
 """
 A session on a robot in Gazebo: gz_ros2_control in effort mode, then identify.launch.py.
 
-Releases of gz_ros2_control that do not read the effort back leave it NaN in /joint_states: a session
-then takes for it what the controller commands.
+Releases of gz_ros2_control that do not read the effort back leave it NaN in /joint_states: a
+session then takes for it what the controller commands.
 """
 
 from pathlib import Path
