@@ -56,7 +56,7 @@ class Recorder(ConfiguredNode):
     def _on_state(self, message: DiagnosticStatus) -> None:
         state = values_of(message).get('state')
         if state in {s.value for s in State if s.moving} and not self.recording:
-            self._begin(by_session=True)
+            self._begin(message)
         elif state in {s.value for s in State if s.ended} and self._taping is not None:
             if self._taping.by_session:
                 self._taping.stop()
@@ -66,7 +66,7 @@ class Recorder(ConfiguredNode):
             response.message = 'already recording' if request.data else 'not recording'
             return response
         if request.data:
-            response.message = self._begin(by_session=False)
+            response.message = self._begin()
             response.success = self.recording
         else:
             assert self._taping is not None
@@ -74,12 +74,12 @@ class Recorder(ConfiguredNode):
             response.success, response.message = True, 'closing: its path will be on ~/bag'
         return response
 
-    def _begin(self, *, by_session: bool) -> str:
+    def _begin(self, state: DiagnosticStatus | None = None) -> str:
         """Open a bag and record in a worker thread; say where, or why not."""
         now = datetime.now().strftime('%Y-%m-%d_%H-%M-%S')
         name = self.settings.name or f'{self.configuration.robot.name or "robot"}_{now}'
         try:
-            self._taping = Taping(self, name, lambda: self._design, by_session=by_session)
+            self._taping = Taping(self, name, lambda: self._design, state)
         except RobotIdError as error:
             self._fail(error)
             return one_line(error)

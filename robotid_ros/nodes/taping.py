@@ -11,6 +11,7 @@ from typing import Any, TYPE_CHECKING
 
 from control_msgs.msg import JointTrajectoryControllerState
 from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
@@ -39,7 +40,7 @@ class Taping:
     node : that records
     name : of the recording
     design : gives what the excitation runs, as plain values
-    by_session : started by the excitation's state, and ended by it
+    state : of the excitation, which started this and will end it; None: started by hand
 
     Raises
     ------
@@ -52,10 +53,9 @@ class Taping:
         node: Recorder,
         name: str,
         design: Callable[[], Mapping[str, Any]],
-        *,
-        by_session: bool,
+        state: DiagnosticStatus | None,
     ):
-        self.by_session = by_session
+        self.by_session, self._first = state is not None, state
         self._node, self._design = node, design
         self._end = threading.Event()
         self._at_once = False
@@ -102,6 +102,7 @@ class Taping:
         asking.start()
         gone = 0.0
         try:
+            self._write_first()
             while not self._end.is_set():
                 self._write()
                 time.sleep(PERIOD)
@@ -131,6 +132,13 @@ class Taping:
                 raise UnknownNameError('topic', name, tuple(sorted(known)))
             streams.append(Stream(node, _message_class(known[name][0]), topic, depth=depth))
         return streams
+
+    def _write_first(self) -> None:
+        """Write what started this: its stream may be connected only after the next state."""
+        if self._first is not None:
+            now = time.time_ns()
+            self._writer.write(self._state.topic, serialize_message(self._first), now, now)
+            self._counts[self._state.topic] += 1
 
     def _write(self) -> None:
         for stream in self._streams:

@@ -36,6 +36,11 @@ def moving(arena: Session, trajectory: Path) -> Iterator[Session]:
         excitation={'excitation.trajectory': str(trajectory)},
         recorder={'recorder.folder': str(arena.folder)},
     )
+    # The recorder must have found the excitation, or its bag begins late.
+    node = arena.director.node
+    arena.director.wait_for(
+        lambda: node.count_subscribers('excitation/state') > 1, PATIENCE, 'discovery'
+    )
     arena.director.trigger('excitation/start', PATIENCE)
     arena.until('excitation', 'exciting')
     arena.robot.wait_moving()
