@@ -256,8 +256,15 @@ def main() -> int:
             residuals(replace(log, settings=plain), 'signals by themselves')
             if case.name == 'tx40':
                 short += [] if found.base.rank == RANK else [f'rank {found.base.rank}']
+                # The literature used every row: without those beside standstill, sign(dq6) hardly
+                # differs from sign(dq5 + dq6), and Fc6 comes out 0.48 ± 0.14 for 0.30 ± 0.13.
+                every = replace(log.settings.signals, guard=0.0)
                 start, _, end = case.split
-                whole = identify(log.recording.between(start, end), log.robot, log.settings)
+                whole = identify(
+                    log.recording.between(start, end),
+                    log.robot,
+                    replace(log.settings, signals=every),
+                )
                 short += literature(whole) + essentials(found) + tables(whole)
     print('\n'.join(short) or 'every figure is reached', file=sys.stderr if short else sys.stdout)
     return 1 if arguments.check and short else 0
