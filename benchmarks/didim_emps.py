@@ -14,8 +14,8 @@ import sys
 
 import numpy as np
 
-from robotid_ros.core.estimation import base_parameters
 from robotid_ros.core.model import build_robot
+from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.replay.didim import didim
 from robotid_ros.core.replay.problem import Replay
 from robotid_ros.core.replay.recorded import replay_of

@@ -16,8 +16,8 @@ import time
 import numpy as np
 import pinocchio
 
-from robotid_ros.core.estimation import base_parameters
 from robotid_ros.core.model import build_robot
+from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot import Robot
 from robotid_ros.core.replay.didim import didim
 from robotid_ros.core.replay.loop import Desired

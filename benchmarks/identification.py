@@ -73,7 +73,8 @@ def work_identify(bag: str) -> None:
 
 def work_hour(bag: str, minutes: str) -> None:
     """Identify the arm with seven joints from the first minutes of its bag."""
-    from robotid_ros.core.estimation import IdentificationSettings, identify
+    from robotid_ros.core.estimation import identify
+    from robotid_ros.core.estimation.settings import IdentificationSettings
     from robotid_ros.core.model import build_robot, RobotSettings
     from robotid_ros.files.bags import blocks
 

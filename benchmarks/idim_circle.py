@@ -20,7 +20,8 @@ from excitation_on_robot import run
 from measure import ROOT
 import numpy as np
 
-from robotid_ros.core.estimation import IdentificationSettings, identify
+from robotid_ros.core.estimation import identify
+from robotid_ros.core.estimation.settings import IdentificationSettings
 from robotid_ros.core.excitation import design, ExcitationSettings, Trajectory
 from robotid_ros.core.excitation.circle import circle
 from robotid_ros.core.excitation.scene import Scene

@@ -19,7 +19,9 @@ from datasets import Case, CASES
 from measure import ROOT
 import numpy as np
 
-from robotid_ros.core.estimation import Identification, IdentificationSettings, identify
+from robotid_ros.core.estimation import identify
+from robotid_ros.core.estimation.results import Identification
+from robotid_ros.core.estimation.settings import IdentificationSettings
 from robotid_ros.core.estimation.standard import consistent_links
 from robotid_ros.core.model import build_robot, Robot
 from robotid_ros.core.signals.prepare import prepare

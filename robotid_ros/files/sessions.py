@@ -6,7 +6,7 @@ from math import inf
 from typing import Any
 
 from ..core.model import build_robot, Robot
-from ..core.model.selection import Extent, selected
+from ..core.model.joint_selection import Extent, selected
 from ..core.signals.recording import Recording
 from ..exceptions import ConfigurationError, RecordingError
 from .atomic import read_text

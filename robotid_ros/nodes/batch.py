@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.estimation import Identification, identify
+from ..core.estimation import identify
+from ..core.estimation.results import Identification
 from ..core.model import build_robot, mass_matrix
 from ..core.model.robot import Robot
 from ..core.signals.recording import Recording

@@ -11,8 +11,8 @@ import time
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
 
-from ..core.estimation import base_parameters
 from ..core.model import build_robot
+from ..core.model.base_parameters import base_parameters
 from ..core.model.robot import Robot
 from ..exceptions import RobotIdError
 from ..files.configuration import load, read_urdf

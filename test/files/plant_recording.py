@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from robotid_ros.core.estimation.base import base_parameters
 from robotid_ros.core.model import build_robot, RobotSettings
+from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.plant.physics import Physics
 from robotid_ros.plant.settings import SimulationSettings

@@ -10,8 +10,8 @@ import pytest
 from rcl_interfaces.srv import GetParameters
 from sensor_msgs.msg import JointState
 
-from robotid_ros.core.estimation import base_parameters
 from robotid_ros.core.model import build_robot
+from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.files.bags import read_recording
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.results import read_results

@@ -1,7 +1,7 @@
 """From samples to parameters: the observation system, estimators, what follows from them."""
 
+from ..model.base_parameters import base_parameters
 from .agreement import Validation
-from .base import base_parameters
 from .drive_gains import DriveGains, identify_drive_gains
 from .estimators import fit
 from .identify import identify

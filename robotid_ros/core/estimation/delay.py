@@ -5,7 +5,7 @@ import dataclasses
 
 import numpy as np
 
-from ..model.elastic import ElasticRobot
+from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import Array
 from ..model.robot import Robot
 from ..signals.prepare import prepare

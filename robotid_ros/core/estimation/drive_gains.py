@@ -6,13 +6,13 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from ...exceptions import RecordingError
+from ..model.base_parameters import base_parameters
 from ..model.dynamics import regressor
 from ..model.parameters import Array, frozen
 from ..model.robot import Robot
 from ..signals.prepare import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
-from .base import base_parameters
 from .estimators import newey_west
 from .payload import of_links, RANK
 from .system import observe, observed_torque

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import RecordingError
-from ..model.elastic import ElasticRobot
+from ..model.elastic_robot import ElasticRobot
 from ..model.robot import Robot
 from ..signals.faults import clipped
 from ..signals.periods import folded, noise_of, period_of, SETTLING

@@ -11,12 +11,12 @@ from ...exceptions import (
     DivergenceError,
     RecordingError,
 )
-from ..model.elastic import ElasticRobot
+from ..model.base_parameters import base_parameters
+from ..model.elastic_robot import ElasticRobot
 from ..model.robot import Robot
 from ..signals.periods import period_of
 from ..signals.recording import Recording
 from .agreement import Validation
-from .base import base_parameters
 from .delay import Delays, each_without_delay, without_delay
 from .doubts import disagreement, doubtful
 from .essential import essential

@@ -19,7 +19,7 @@ import dataclasses
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from ..model.elastic import ElasticRobot
+from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import Array
 from .linearised import Linearised
 from .results import BaseParameters, Estimate

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from ..model.dynamics import regressor
-from ..model.elastic import ElasticRobot
+from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import Array
 from .results import BaseParameters
 from .series import bases, harmonics_of, lowest, Periods

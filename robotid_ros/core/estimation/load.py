@@ -6,11 +6,11 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import ConfigurationError
-from ..model.elastic import ElasticRobot
+from ..model.base_parameters import base_parameters
+from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import Array, INERTIAL
 from ..model.robot import Robot
 from ..signals.recording import Recording
-from .base import base_parameters
 from .delay import aligned
 from .estimators import fit
 from .results import BaseParameters, Estimate

@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...exceptions import ConfigurationError
+from ..model.base_parameters import base_parameters
 from ..model.parameters import Array, frozen, INERTIAL, INERTIAL_UNITS
 from ..model.robot import Robot
 from ..signals.recording import Recording
-from .base import base_parameters
 from .plausibility import implausible
 from .results import BaseParameters, Estimate
 from .settings import IdentificationSettings

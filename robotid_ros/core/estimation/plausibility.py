@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..model.dynamics import regressor
-from ..model.elastic import ElasticRobot
+from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import Array, INERTIAL
 from ..model.robot import Robot
 from ..signals.samples import Samples

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 import dataclasses
 
 from ...exceptions import RecordingError
-from ..model.elastic import ElasticRobot
+from ..model.elastic_robot import ElasticRobot
 from ..model.robot import Robot
 from ..replay.history import History
 from ..signals.recording import LONG, Recording

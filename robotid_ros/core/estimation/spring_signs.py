@@ -4,7 +4,7 @@ import numpy as np
 from scipy.ndimage import uniform_filter1d
 
 from ..model.dynamics import friction, inverse_dynamics
-from ..model.elastic import ElasticRobot
+from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import Array, INERTIAL
 from ..model.robot import Robot
 from ..signals.filters import differences, lowpass

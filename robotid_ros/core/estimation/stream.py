@@ -11,7 +11,7 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import RecordingError, StandstillError
-from ..model.elastic import ElasticRobot
+from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import Array
 from ..model.robot import Robot
 from ..signals.prepare import END, prepare

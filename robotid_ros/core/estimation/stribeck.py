@@ -5,14 +5,14 @@ import dataclasses
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from ..model.elastic import ElasticRobot
+from ..model.base_parameters import base_parameters
+from ..model.elastic_robot import ElasticRobot
 from ..model.friction import FrictionTerm
 from ..model.parameters import Array
 from ..model.robot import Robot
 from ..signals.prepare import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
-from .base import base_parameters
 from .system import decimated, observe
 
 # Which constant of a term is searched [s/rad], how far around the configured one, and on how many

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from ...exceptions import StandstillError
 from ..model.dynamics import inverse_dynamics
-from ..model.elastic import ElasticRobot, spring_torque
+from ..model.elastic_robot import ElasticRobot, spring_torque
 from ..model.parameters import Array
 from ..model.robot import Robot
 from ..signals.prepare import prepare

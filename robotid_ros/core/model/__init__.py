@@ -1,7 +1,7 @@
 """What is known of a robot: joints, limits, standard parameters, friction, dynamics."""
 
 from .dynamics import forward_dynamics, inverse_dynamics, mass_matrix, model_with, regressor
-from .elastic import elastic_robot, ElasticRobot
+from .elastic_robot import elastic_robot, ElasticRobot
 from .parameters import Parameter
 from .robot import build_robot, Coupling, CouplingSettings, Limits, Robot, RobotSettings
 

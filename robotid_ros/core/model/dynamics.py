@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pinocchio
 
-from .elastic import drive_columns, ElasticRobot
+from .elastic_robot import drive_columns, ElasticRobot
 from .parameters import Array, to_pinocchio
 from .robot import Robot
 

@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ...exceptions import ConfigurationError, UnknownNameError
-from .description import Description, read_description
 from .friction import check_constants, FrictionTerm, make_terms
-from .mimic import Follower
+from .mimic_joints import Follower
 from .parameters import Array, from_pinocchio, frozen, INERTIAL, INERTIAL_UNITS, Parameter
+from .robot_description import Description, read_description
 from .settings import CouplingSettings, RobotSettings
 
 if TYPE_CHECKING:
-    from .elastic import ElasticRobot
+    from .elastic_robot import ElasticRobot
 
 __all__ = ['Coupling', 'CouplingSettings', 'Limits', 'Robot', 'RobotSettings', 'build_robot']
 
@@ -221,7 +221,7 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
     )
     if not settings.elastic.joints:
         return robot
-    from .elastic import elastic_robot  # it extends this module
+    from .elastic_robot import elastic_robot  # it extends this module
 
     return dataclasses.replace(robot, elastic=elastic_robot(robot, settings))
 

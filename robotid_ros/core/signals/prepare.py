@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.ndimage import minimum_filter1d
 
 from ...exceptions import RecordingError, StandstillError
-from ..model.elastic import ElasticRobot
+from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import Array
 from ..model.robot import Robot
 from .analytic import fitted

@@ -4,9 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 
-from robotid_ros.core.estimation import base_parameters
-from robotid_ros.core.estimation.base import reduce
 from robotid_ros.core.model import inverse_dynamics, regressor
+from robotid_ros.core.model.base_parameters import base_parameters, reduce
 
 
 def states(robot, seed=0, count=60):

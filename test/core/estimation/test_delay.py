@@ -5,10 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.estimation import base_parameters, IdentificationSettings, identify
+from robotid_ros.core.estimation import identify
 from robotid_ros.core.estimation.delay import without_delay
 from robotid_ros.core.estimation.lateness import lateness
+from robotid_ros.core.estimation.settings import IdentificationSettings
 from robotid_ros.core.estimation.system import observe
+from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.signals.periods import folded, noise_of
 from robotid_ros.core.signals.prepare import prepare
 from robotid_ros.core.signals.recording import Reference

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.estimation import base_parameters
-from robotid_ros.core.estimation.base import echelon, reduce
 from robotid_ros.core.model import build_robot, RobotSettings
+from robotid_ros.core.model.base_parameters import base_parameters, echelon, reduce
 from robotid_ros.exceptions import UnknownNameError
 
 URDF = Path(__file__).resolve().parents[3] / 'urdf'

@@ -5,8 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.estimation import fit
-from robotid_ros.core.estimation.estimators import newey_west, WHITEN
+from robotid_ros.core.estimation.estimators import fit, newey_west, WHITEN
 from robotid_ros.core.estimation.solvers import least_squares, total_least_squares
 from robotid_ros.core.estimation.system import System
 from robotid_ros.exceptions import RecordingError

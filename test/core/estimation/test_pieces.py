@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.estimation import IdentificationSettings, identify
+from robotid_ros.core.estimation import identify
+from robotid_ros.core.estimation.settings import IdentificationSettings
 from robotid_ros.core.estimation.spread import Spread
 from robotid_ros.exceptions import RecordingError
 

@@ -5,8 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.estimation import fit, IdentificationSettings, identify
+from robotid_ros.core.estimation import identify
+from robotid_ros.core.estimation.estimators import fit
 from robotid_ros.core.estimation.resampling import bootstrap, leave_one_out
+from robotid_ros.core.estimation.settings import IdentificationSettings
 from robotid_ros.core.estimation.stream import triangular
 from robotid_ros.core.estimation.system import System
 from robotid_ros.core.excitation.families import FAMILIES

@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.estimation import base_parameters, fit
 from robotid_ros.core.estimation.consistent import coordinates
 from robotid_ros.core.estimation.essential import essential
+from robotid_ros.core.estimation.estimators import fit
 from robotid_ros.core.estimation.standard import (
     closest_essential,
     consistent_links,
@@ -18,6 +18,7 @@ from robotid_ros.core.estimation.standard import (
 )
 from robotid_ros.core.estimation.system import System
 from robotid_ros.core.model import inverse_dynamics, regressor
+from robotid_ros.core.model.base_parameters import base_parameters
 
 from .conftest import motion
 

@@ -7,10 +7,13 @@ import numpy as np
 import pinocchio
 import pytest
 
-from robotid_ros.core.estimation import base_parameters, fit, IdentificationSettings, identify
+from robotid_ros.core.estimation import identify
 from robotid_ros.core.estimation.elastic import without_bias
+from robotid_ros.core.estimation.estimators import fit
+from robotid_ros.core.estimation.settings import IdentificationSettings
 from robotid_ros.core.estimation.system import observe
 from robotid_ros.core.model import build_robot, inverse_dynamics, regressor, RobotSettings
+from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.settings import CouplingSettings, ElasticSettings
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import Samples, SignalSettings

@@ -5,8 +5,8 @@ import pinocchio as pin
 import pytest
 
 from robotid_ros.core.model import build_robot, RobotSettings
-from robotid_ros.core.model.parsing import movable_joints
-from robotid_ros.core.model.selection import Extent, selected
+from robotid_ros.core.model.joint_selection import Extent, selected
+from robotid_ros.core.model.urdf_parsing import movable_joints
 from robotid_ros.exceptions import ModelError
 
 LINK = (

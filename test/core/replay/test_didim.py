@@ -6,8 +6,10 @@ import types
 import numpy as np
 import pytest
 
-from robotid_ros.core.estimation import base_parameters, IdentificationSettings, identify
+from robotid_ros.core.estimation import identify
 from robotid_ros.core.estimation.doubts import disagreement
+from robotid_ros.core.estimation.settings import IdentificationSettings
+from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot import build_robot, CouplingSettings, RobotSettings
 from robotid_ros.core.replay.cascade import pd
 from robotid_ros.core.replay.closed_loop import closed_loop

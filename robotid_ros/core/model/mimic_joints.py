@@ -5,7 +5,7 @@ import dataclasses
 from xml.etree import ElementTree
 
 from ...exceptions import ModelError
-from .parsing import MOVABLE
+from .urdf_parsing import MOVABLE
 
 
 @dataclasses.dataclass(frozen=True)

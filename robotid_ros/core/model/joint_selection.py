@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 import dataclasses
 
 from ...exceptions import ModelError
-from .parsing import movable_joints
 from .settings import RobotSettings
+from .urdf_parsing import movable_joints
 
 STILL = 1e-3  # a joint that travels less is at rest [rad or m]
 # What a configuration gives for each joint, which then are all that are free.

@@ -6,10 +6,10 @@ import numpy as np
 from scipy.linalg import qr
 
 from ...exceptions import UnknownNameError
-from ..model.dynamics import regressor
-from ..model.parameters import Array
-from ..model.robot import Robot
-from .results import BaseParameters
+from ..estimation.results import BaseParameters
+from .dynamics import regressor
+from .parameters import Array
+from .robot import Robot
 
 TOLERANCE = 1e-6  # of a column that is independent, relative to its length
 TIDY = 1e-7  # coefficients below this are rounding

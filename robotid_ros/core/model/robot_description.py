@@ -9,10 +9,10 @@ import numpy.typing as npt
 import pinocchio
 
 from ...exceptions import ConfigurationError, ModelError, UnknownNameError
-from .mimic import Follower, followers, Mimic, mimics, standing
+from .mimic_joints import Follower, followers, Mimic, mimics, standing
 from .parameters import Array
-from .parsing import movable, parse, snap
 from .settings import RobotSettings
+from .urdf_parsing import movable, parse, snap
 
 UNLIMITED = 1e30
 
