@@ -8,10 +8,10 @@ import numpy as np
 
 from robotid_ros.core.estimation import elastic, identify
 from robotid_ros.core.estimation.likelihood import bound
-from robotid_ros.core.estimation.series import Periods
 from robotid_ros.core.model import build_robot, regressor
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.signals.filters import differences, lowpass
+from robotid_ros.core.signals.fourier_series import Periods
 from robotid_ros.core.signals.recording import Phase, Recording
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.trajectory import read_design

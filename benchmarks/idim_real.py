@@ -24,7 +24,7 @@ from robotid_ros.core.estimation.results import Identification
 from robotid_ros.core.estimation.settings import IdentificationSettings
 from robotid_ros.core.estimation.standard import consistent_links
 from robotid_ros.core.model import build_robot, Robot
-from robotid_ros.core.signals.prepare import prepare
+from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.files.bags import read_recording

@@ -8,7 +8,7 @@ import numpy as np
 from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import Array
 from ..model.robot import Robot
-from ..signals.prepare import prepare
+from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
 from .lateness import earlier, Lateness, lateness, LONGEST

@@ -10,7 +10,7 @@ from ..model.base_parameters import base_parameters
 from ..model.dynamics import regressor
 from ..model.parameters import Array, frozen
 from ..model.robot import Robot
-from ..signals.prepare import prepare
+from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
 from .estimators import newey_west

@@ -7,15 +7,15 @@ import numpy as np
 from ...exceptions import RecordingError
 from ..model.elastic_robot import ElasticRobot
 from ..model.robot import Robot
-from ..signals.faults import clipped
-from ..signals.periods import folded, noise_of, period_of, SETTLING
+from ..signals.fourier_series import Periods
+from ..signals.invalid_samples import clipped
+from ..signals.periodic import folded, noise_of, period_of, SETTLING
 from ..signals.recording import Recording
-from ..signals.repair import uniform
+from ..signals.resampling import uniform
 from ..signals.samples import Samples, SignalSettings
 from .estimators import fit
 from .likelihood import maximum_likelihood
 from .results import BaseParameters, Estimate
-from .series import Periods
 from .spring_signs import elasticity_warnings, NO_DEFLECTION, spring_warnings, twin_warnings
 from .system import System
 

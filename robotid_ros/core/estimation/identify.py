@@ -14,7 +14,7 @@ from ...exceptions import (
 from ..model.base_parameters import base_parameters
 from ..model.elastic_robot import ElasticRobot
 from ..model.robot import Robot
-from ..signals.periods import period_of
+from ..signals.periodic import period_of
 from ..signals.recording import Recording
 from .agreement import Validation
 from .delay import Delays, each_without_delay, without_delay

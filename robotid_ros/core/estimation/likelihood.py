@@ -21,9 +21,9 @@ from scipy.linalg import LinAlgError
 
 from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import Array
+from ..signals.fourier_series import Periods
 from .linearised import Linearised
 from .results import BaseParameters, Estimate
-from .series import Periods
 
 # Rounds, those after which free friction keeps its place, and the change, over σ, that ends them.
 ROUNDS, SETTLED, CONVERGED = 30, 6, 0.1

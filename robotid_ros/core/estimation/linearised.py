@@ -8,8 +8,8 @@ from scipy.linalg import cho_factor, cho_solve
 from ..model.dynamics import regressor
 from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import Array
+from ..signals.fourier_series import bases, harmonics_of, lowest, Periods
 from .results import BaseParameters
-from .series import bases, harmonics_of, lowest, Periods
 
 # Samples per harmonic for derivatives of the torque, and the share of the harmonics in which
 # torques are compared: those beyond feel that the series ends.

@@ -14,7 +14,7 @@ from ...exceptions import RecordingError, StandstillError
 from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import Array
 from ..model.robot import Robot
-from ..signals.prepare import END, prepare
+from ..signals.preparation import END, prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
 from .delay import aligned, Delays, without_delay

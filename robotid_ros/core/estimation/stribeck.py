@@ -10,7 +10,7 @@ from ..model.elastic_robot import ElasticRobot
 from ..model.friction import FrictionTerm
 from ..model.parameters import Array
 from ..model.robot import Robot
-from ..signals.prepare import prepare
+from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
 from .system import decimated, observe

@@ -11,7 +11,7 @@ from ..model.dynamics import inverse_dynamics
 from ..model.elastic_robot import ElasticRobot, spring_torque
 from ..model.parameters import Array
 from ..model.robot import Robot
-from ..signals.prepare import prepare
+from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples
 from .agreement import Validation

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ...core.signals.faults import clipped
+from ...core.signals.invalid_samples import clipped
 from ...core.signals.recording import Recording
-from ...core.signals.repair import uniform
+from ...core.signals.resampling import uniform
 from ...core.signals.samples import SignalSettings
 from ...exceptions import RecordingError, RobotIdError
 from .joint_states import choose, JointStates

@@ -8,7 +8,7 @@ from robotid_ros.core.estimation.estimators import fit
 from robotid_ros.core.estimation.system import observe
 from robotid_ros.core.excitation.trajectories import Trajectory
 from robotid_ros.core.model.base_parameters import base_parameters
-from robotid_ros.core.signals.prepare import prepare
+from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.samples import SignalSettings
 
 NOISE, DRAWS = 2e-3, 3  # [rad]

@@ -11,8 +11,8 @@ from robotid_ros.core.estimation.lateness import lateness
 from robotid_ros.core.estimation.settings import IdentificationSettings
 from robotid_ros.core.estimation.system import observe
 from robotid_ros.core.model.base_parameters import base_parameters
-from robotid_ros.core.signals.periods import folded, noise_of
-from robotid_ros.core.signals.prepare import prepare
+from robotid_ros.core.signals.periodic import folded, noise_of
+from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Reference
 from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.exceptions import RecordingError

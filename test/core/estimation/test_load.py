@@ -13,7 +13,7 @@ from robotid_ros.core.estimation.system import observe
 from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.settings import ElasticSettings
-from robotid_ros.core.signals.prepare import prepare
+from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.exceptions import ConfigurationError

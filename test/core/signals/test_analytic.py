@@ -7,10 +7,10 @@ import pytest
 
 from robotid_ros.core.excitation.families import FAMILIES
 from robotid_ros.core.excitation.trajectories import Trajectory
-from robotid_ros.core.signals.analytic import fitted
+from robotid_ros.core.signals.analytic_derivatives import fitted
 from robotid_ros.core.signals.filters import differences, lowpass
-from robotid_ros.core.signals.periods import period_of, wrapped
-from robotid_ros.core.signals.prepare import prepare
+from robotid_ros.core.signals.periodic import period_of, wrapped
+from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Phase, Recording
 from robotid_ros.core.signals.samples import SignalSettings
 

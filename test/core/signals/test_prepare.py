@@ -11,7 +11,7 @@ from robotid_ros.core.excitation.families import FAMILIES
 from robotid_ros.core.excitation.trajectories import Trajectory
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.signals.filters import differences, lowpass
-from robotid_ros.core.signals.prepare import prepare
+from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Phase, Recording, Reference
 from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.exceptions import RecordingError, UnknownNameError

@@ -9,8 +9,8 @@ import pytest
 
 from robotid_ros.core.estimation import identify
 from robotid_ros.core.estimation.settings import IdentificationSettings
-from robotid_ros.core.signals.clock import evenly_spaced, one_clock
-from robotid_ros.core.signals.faults import clipped, repeated, spikes, unwrapped
+from robotid_ros.core.signals.clock_correction import evenly_spaced, one_clock
+from robotid_ros.core.signals.invalid_samples import clipped, repeated, spikes, unwrapped
 from robotid_ros.exceptions import RecordingError, RobotIdError
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'files'))

@@ -6,8 +6,8 @@ from scipy.interpolate import Akima1DInterpolator
 
 from ...exceptions import RecordingError
 from ..model.parameters import Array
-from .clock import evenly_spaced
-from .faults import unwrapped, usable
+from .clock_correction import evenly_spaced
+from .invalid_samples import unwrapped, usable
 from .recording import Recording
 from .samples import SignalSettings
 

@@ -13,12 +13,12 @@ from ...exceptions import RecordingError, StandstillError
 from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import Array
 from ..model.robot import Robot
-from .analytic import fitted
-from .faults import clipped, coarse
+from .analytic_derivatives import fitted
 from .filters import differences, lowpass, motion_bandwidth
-from .periods import averaged, noise_of, period_of, repeated, wrapped
+from .invalid_samples import clipped, coarse
+from .periodic import averaged, noise_of, period_of, repeated, wrapped
 from .recording import Recording
-from .repair import uniform
+from .resampling import uniform
 from .samples import Samples, SignalSettings
 
 if TYPE_CHECKING:
