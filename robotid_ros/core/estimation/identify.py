@@ -16,8 +16,8 @@ from ..model.elastic_robot import ElasticRobot
 from ..model.robot import Robot
 from ..signals.periodic import period_of
 from ..signals.recording import Recording
+from ..timing.delay_compensation import Delays, each_without_delay, without_delay
 from .agreement import Validation
-from .delay import Delays, each_without_delay, without_delay
 from .doubts import disagreement, doubtful
 from .essential import essential
 from .load import with_load

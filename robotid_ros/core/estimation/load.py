@@ -11,7 +11,7 @@ from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import Array, INERTIAL
 from ..model.robot import Robot
 from ..signals.recording import Recording
-from .delay import aligned
+from ..timing.delay_compensation import aligned
 from .estimators import fit
 from .results import BaseParameters, Estimate
 from .settings import IdentificationSettings

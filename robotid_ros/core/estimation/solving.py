@@ -9,8 +9,8 @@ from ..model.robot import Robot
 from ..replay.history import History
 from ..signals.recording import LONG, Recording
 from ..signals.samples import Samples
+from ..timing.delay_compensation import aligned, Delays
 from .agreement import Validation
-from .delay import aligned, Delays
 from .elastic import account_for_springs, check_deflections
 from .estimators import fit
 from .instruments import with_instruments

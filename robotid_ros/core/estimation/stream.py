@@ -17,7 +17,7 @@ from ..model.robot import Robot
 from ..signals.preparation import END, prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
-from .delay import aligned, Delays, without_delay
+from ..timing.delay_compensation import aligned, Delays, without_delay
 from .results import BaseParameters
 from .spread import Spread
 from .system import observe, System

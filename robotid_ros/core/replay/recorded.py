@@ -8,11 +8,11 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import ControllerError
-from ..estimation.delay import hold_delay
 from ..estimation.results import BaseParameters
 from ..model.robot import Robot
 from ..signals.recording import Controller, Recording
 from ..signals.samples import Samples
+from ..timing.delay_compensation import hold_delay
 from .laws import law_of
 from .problem import Replay
 from .reference import reference_of, torque_of

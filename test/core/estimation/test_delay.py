@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.estimation import identify
-from robotid_ros.core.estimation.delay import without_delay
-from robotid_ros.core.estimation.lateness import lateness
 from robotid_ros.core.estimation.settings import IdentificationSettings
 from robotid_ros.core.estimation.system import observe
 from robotid_ros.core.model.base_parameters import base_parameters
@@ -15,6 +13,8 @@ from robotid_ros.core.signals.periodic import folded, noise_of
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Reference
 from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.timing.delay_compensation import without_delay
+from robotid_ros.core.timing.delay_estimation import lateness
 from robotid_ros.exceptions import RecordingError
 
 from .conftest import motion

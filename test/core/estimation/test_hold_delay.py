@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from robotid_ros.core.estimation.delay import hold_delay
 from robotid_ros.core.signals.recording import Controller, Recording, Reference
+from robotid_ros.core.timing.delay_compensation import hold_delay
 
 PERIOD = 1e-3
 

@@ -5,15 +5,15 @@ import dataclasses
 
 import numpy as np
 
+from ..estimation.results import BaseParameters
+from ..estimation.system import observe, observed_torque, System
 from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import Array
 from ..model.robot import Robot
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
-from .lateness import earlier, Lateness, lateness, LONGEST
-from .results import BaseParameters
-from .system import observe, observed_torque, System
+from .delay_estimation import earlier, Lateness, lateness, LONGEST
 
 # How long efforts are behind the positions [s], by joint; those that are not named are not.
 Delays = Mapping[str, float]

@@ -7,10 +7,10 @@ import numpy.typing as npt
 from scipy.ndimage import minimum_filter1d
 
 from ...exceptions import RankDeficientError
+from ..estimation.estimators import fit
+from ..estimation.system import observed_torque, System
 from ..model.parameters import Array
 from ..signals.samples import Samples
-from .estimators import fit
-from .system import observed_torque, System
 
 # Rows so near to where a joint turns round are not looked at, the most of these that leave HALF of
 # all rows: there the model is worst, and friction that sticks looks like a delay.
