@@ -25,9 +25,9 @@ import numpy as np
 from scara_plant import Data, differentiated, experiment, INERTIA, Motion, QUICK, RATE, SLOW, ZETA
 from scara_tables import Claims, course, deviation, MATTER, NOMINAL, PER_PAPER, percent, table
 
-from robotid_ros.core.estimation.estimators import Estimate, fit
 from robotid_ros.core.model import build_robot
 from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.regression.estimators import Estimate, fit
 from robotid_ros.core.replay.cascade import pd
 from robotid_ros.core.replay.didim import didim
 from robotid_ros.core.replay.history import History

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from scara_plant import LENGTH, NAMES, NOMINAL
 
-from robotid_ros.core.estimation.estimators import Estimate
+from robotid_ros.core.regression.estimators import Estimate
 from robotid_ros.core.replay.history import History
 
 # Parameters that the claims are about.

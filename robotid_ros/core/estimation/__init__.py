@@ -1,9 +1,9 @@
 """From samples to parameters: the observation system, estimators, what follows from them."""
 
 from ..model.base_parameters import base_parameters
-from .agreement import Validation
+from ..regression.estimators import fit
+from ..regression.goodness_of_fit import Validation
 from .drive_gains import DriveGains, identify_drive_gains
-from .estimators import fit
 from .identify import identify
 from .payload import identify_payload, Payload, payload_between
 from .results import BaseParameters, Essential, Estimate, Identification, Standard

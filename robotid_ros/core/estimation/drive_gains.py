@@ -10,12 +10,12 @@ from ..model.base_parameters import base_parameters
 from ..model.dynamics import regressor
 from ..model.parameters import Array, frozen
 from ..model.robot import Robot
+from ..regression.estimators import newey_west
+from ..regression.observation_system import observe, observed_torque
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
-from .estimators import newey_west
 from .payload import of_links, RANK
-from .system import observe, observed_torque
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,17 +7,17 @@ import numpy as np
 from ...exceptions import RecordingError
 from ..model.elastic_robot import ElasticRobot
 from ..model.robot import Robot
+from ..regression.estimators import fit
+from ..regression.observation_system import System
 from ..signals.fourier_series import Periods
 from ..signals.invalid_samples import clipped
 from ..signals.periodic import folded, noise_of, period_of, SETTLING
 from ..signals.recording import Recording
 from ..signals.resampling import uniform
 from ..signals.samples import Samples, SignalSettings
-from .estimators import fit
 from .likelihood import maximum_likelihood
 from .results import BaseParameters, Estimate
 from .spring_signs import elasticity_warnings, NO_DEFLECTION, spring_warnings, twin_warnings
-from .system import System
 
 # Rounds of instruments, weights in each, and the change, over σ, that ends them.
 ROUNDS, REWEIGHTED, CONVERGED = 8, 3, 0.01

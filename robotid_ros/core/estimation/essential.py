@@ -6,9 +6,9 @@ import numpy as np
 from scipy.stats import f as f_distribution
 
 from ..model.parameters import Array
-from .estimators import fit
+from ..regression.estimators import fit
+from ..regression.observation_system import System
 from .results import Essential, Estimate
-from .system import System
 
 Step = tuple[str, float, float, float]
 

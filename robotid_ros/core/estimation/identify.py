@@ -14,15 +14,15 @@ from ...exceptions import (
 from ..model.base_parameters import base_parameters
 from ..model.elastic_robot import ElasticRobot
 from ..model.robot import Robot
+from ..regression.block_bootstrap import resampled
+from ..regression.goodness_of_fit import Validation
 from ..signals.periodic import period_of
 from ..signals.recording import Recording
 from ..timing.delay_compensation import Delays, each_without_delay, without_delay
-from .agreement import Validation
 from .doubts import disagreement, doubtful
 from .essential import essential
 from .load import with_load
 from .plausibility import implausible
-from .resampling import resampled
 from .results import BaseParameters, Estimate, Identification
 from .settings import IdentificationSettings
 from .solving import Progress, solve

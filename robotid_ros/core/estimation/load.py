@@ -10,12 +10,12 @@ from ..model.base_parameters import base_parameters
 from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import Array, INERTIAL
 from ..model.robot import Robot
+from ..regression.estimators import fit
+from ..regression.observation_system import observe
 from ..signals.recording import Recording
 from ..timing.delay_compensation import aligned
-from .estimators import fit
 from .results import BaseParameters, Estimate
 from .settings import IdentificationSettings
-from .system import observe
 
 # Steps at the most, and the change of the torques of the links over themselves that ends them.
 STEPS, SETTLED = 20, 1e-4

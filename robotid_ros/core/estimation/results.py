@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from ..model.parameters import Array, frozen
 from ..model.robot import Robot
+from ..regression.goodness_of_fit import Validation
 from ..replay.history import History
-from .agreement import Validation
 
 # Of the Cholesky factorisation of a link's inertia at its centre of mass (STD table III) [kg·m²].
 TOLERANCES = (0.0, -0.01, -0.02, -0.04)

@@ -6,18 +6,18 @@ import dataclasses
 from ...exceptions import RecordingError
 from ..model.elastic_robot import ElasticRobot
 from ..model.robot import Robot
+from ..regression.estimators import fit
+from ..regression.goodness_of_fit import Validation
+from ..regression.instrumental_variables import with_instruments
+from ..regression.observation_system import System
 from ..replay.history import History
 from ..signals.recording import LONG, Recording
 from ..signals.samples import Samples
 from ..timing.delay_compensation import aligned, Delays
-from .agreement import Validation
 from .elastic import account_for_springs, check_deflections
-from .estimators import fit
-from .instruments import with_instruments
 from .results import BaseParameters, Estimate
 from .settings import IdentificationSettings
 from .stream import gather, pieces_of
-from .system import System
 from .validation import of_system
 
 Progress = Callable[[str], None]

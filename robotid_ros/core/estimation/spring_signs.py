@@ -7,11 +7,11 @@ from ..model.dynamics import friction, inverse_dynamics
 from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import Array, INERTIAL
 from ..model.robot import Robot
+from ..regression.observation_system import decimated, System
 from ..signals.filters import differences, lowpass
 from ..signals.recording import Recording
 from ..signals.samples import Samples
 from .results import Estimate
-from .system import decimated, System
 
 # Deflections below this are rounding [rad or m].
 NO_DEFLECTION = 1e-9

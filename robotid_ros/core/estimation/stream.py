@@ -14,13 +14,13 @@ from ...exceptions import RecordingError, StandstillError
 from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import Array
 from ..model.robot import Robot
+from ..regression.block_sampling import Spread
+from ..regression.observation_system import observe, System
 from ..signals.preparation import END, prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
 from ..timing.delay_compensation import aligned, Delays, without_delay
 from .results import BaseParameters
-from .spread import Spread
-from .system import observe, System
 
 # Batches of one piece, and half the batches that are kept at the most.
 BATCHES, MOST = 32, 64

@@ -10,10 +10,10 @@ from ..model.elastic_robot import ElasticRobot
 from ..model.friction import FrictionTerm
 from ..model.parameters import Array
 from ..model.robot import Robot
+from ..regression.observation_system import decimated, observe
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
-from .system import decimated, observe
 
 # Which constant of a term is searched [s/rad], how far around the configured one, and on how many
 # values the search starts.

@@ -11,13 +11,13 @@ from ..model.dynamics import inverse_dynamics
 from ..model.elastic_robot import ElasticRobot, spring_torque
 from ..model.parameters import Array
 from ..model.robot import Robot
+from ..regression.block_sampling import Spread
+from ..regression.goodness_of_fit import Validation
+from ..regression.observation_system import decimated, System
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples
-from .agreement import Validation
 from .settings import IdentificationSettings
-from .spread import Spread
-from .system import decimated, System
 
 
 def validate(

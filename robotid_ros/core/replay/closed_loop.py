@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..estimation.estimators import fit
 from ..estimation.results import BaseParameters
-from ..estimation.system import observe
 from ..model.robot import Robot
+from ..regression.estimators import fit
+from ..regression.observation_system import observe
 from ..signals.recording import Recording
 from ..signals.samples import Samples
 from .didim import didim, Outcome

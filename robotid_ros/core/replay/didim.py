@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ...exceptions import DivergenceError
-from ..estimation.estimators import Estimate, fit
-from ..estimation.system import System
 from ..model.parameters import Array
+from ..regression.estimators import Estimate, fit
+from ..regression.observation_system import System
 from .history import closeness, History, Iteration
 from .observe import observe
 from .problem import Replay

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...exceptions import RecordingError
-from ..estimation.system import decimated, System
 from ..model.dynamics import regressor
 from ..model.parameters import Array
+from ..regression.observation_system import decimated, System
 from .models import slip_columns
 from .problem import Replay
 from .reference import at_rows

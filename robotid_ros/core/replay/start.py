@@ -7,10 +7,10 @@ from scipy.optimize import lsq_linear
 from scipy.signal import butter, sosfiltfilt
 
 from ...exceptions import DivergenceError
-from ..estimation.system import System
 from ..model.dynamics import inverse_dynamics
 from ..model.parameters import Array, INERTIAL
 from ..model.robot import Robot
+from ..regression.observation_system import System
 from .problem import Replay
 from .reference import at_rows
 

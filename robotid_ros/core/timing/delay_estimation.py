@@ -7,9 +7,9 @@ import numpy.typing as npt
 from scipy.ndimage import minimum_filter1d
 
 from ...exceptions import RankDeficientError
-from ..estimation.estimators import fit
-from ..estimation.system import observed_torque, System
 from ..model.parameters import Array
+from ..regression.estimators import fit
+from ..regression.observation_system import observed_torque, System
 from ..signals.samples import Samples
 
 # Rows so near to where a joint turns round are not looked at, the most of these that leave HALF of

@@ -4,10 +4,10 @@ import dataclasses
 
 import numpy as np
 
-from robotid_ros.core.estimation.estimators import fit
-from robotid_ros.core.estimation.system import observe
 from robotid_ros.core.excitation.trajectories import Trajectory
 from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.regression.estimators import fit
+from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.samples import SignalSettings
 

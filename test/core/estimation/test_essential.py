@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 
 from robotid_ros.core.estimation.essential import essential, independent_rows, select
-from robotid_ros.core.estimation.estimators import fit
-from robotid_ros.core.estimation.system import System
+from robotid_ros.core.regression.estimators import fit
+from robotid_ros.core.regression.observation_system import System
 
 LARGE, SMALL = (3.0, -2.0, 1.0), (0.0, 1e-4, 0.0, -1e-4)
 

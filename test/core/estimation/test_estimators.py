@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.estimation.estimators import fit, newey_west, WHITEN
-from robotid_ros.core.estimation.solvers import least_squares, total_least_squares
-from robotid_ros.core.estimation.system import System
+from robotid_ros.core.regression.estimators import fit, newey_west, WHITEN
+from robotid_ros.core.regression.least_squares import least_squares, total_least_squares
+from robotid_ros.core.regression.observation_system import System
 from robotid_ros.exceptions import RecordingError
 
 TRUTH = np.array([1.5, -0.7, 0.2, 3.0])

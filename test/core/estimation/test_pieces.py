@@ -9,7 +9,7 @@ import pytest
 
 from robotid_ros.core.estimation import identify
 from robotid_ros.core.estimation.settings import IdentificationSettings
-from robotid_ros.core.estimation.spread import Spread
+from robotid_ros.core.regression.block_sampling import Spread
 from robotid_ros.exceptions import RecordingError
 
 SETTINGS = IdentificationSettings(essential=False)

@@ -7,7 +7,6 @@ import pytest
 
 from robotid_ros.core.estimation.consistent import coordinates
 from robotid_ros.core.estimation.essential import essential
-from robotid_ros.core.estimation.estimators import fit
 from robotid_ros.core.estimation.standard import (
     closest_essential,
     consistent_links,
@@ -16,9 +15,10 @@ from robotid_ros.core.estimation.standard import (
     standard_parameters,
     with_drives,
 )
-from robotid_ros.core.estimation.system import System
 from robotid_ros.core.model import inverse_dynamics, regressor
 from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.regression.estimators import fit
+from robotid_ros.core.regression.observation_system import System
 
 from .conftest import motion
 

@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import RecordingError
+from ..estimation.results import BaseParameters
 from ..model.robot import Robot
 from ..signals.recording import Recording
 from ..signals.samples import Samples
-from .results import BaseParameters
-from .system import observe, System
+from .observation_system import observe, System
 
 
 def with_instruments(

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 
 from ...exceptions import RankDeficientError, RecordingError, UnknownNameError
+from ..estimation.results import Estimate
 from ..model.parameters import Array
-from .results import Estimate
-from .solvers import instrumental, least_squares, Solution, total_least_squares
-from .system import System
+from .least_squares import instrumental, least_squares, Solution, total_least_squares
+from .observation_system import System
 
 __all__ = ['SOLVE', 'WHITEN', 'Estimate', 'fit']
 

@@ -7,11 +7,11 @@ import numpy.typing as npt
 from scipy.signal import butter, sosfiltfilt
 
 from ...exceptions import RecordingError
+from ..estimation.results import BaseParameters
 from ..model.dynamics import regressor
 from ..model.parameters import Array, frozen
 from ..model.robot import Robot
 from ..signals.samples import Samples
-from .results import BaseParameters
 
 # Of the decimation's filter; its cut-off over the Nyquist frequency that is left.
 ORDER, BAND = 4, 0.8

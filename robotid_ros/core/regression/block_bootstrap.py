@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import ConfigurationError, RecordingError
+from ..estimation.results import Estimate
+from ..estimation.settings import IdentificationSettings
 from ..model.parameters import Array
 from .estimators import fit, WHITEN
-from .results import Estimate
-from .settings import IdentificationSettings
-from .system import System
+from .observation_system import System
 
 # Methods whose weights do not follow single rows.
 LINEAR = ('ols', 'wls', 'mle')
