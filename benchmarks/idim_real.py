@@ -22,8 +22,8 @@ import numpy as np
 from robotid_ros.core.estimation import identify
 from robotid_ros.core.estimation.results import Identification
 from robotid_ros.core.estimation.settings import IdentificationSettings
-from robotid_ros.core.estimation.standard import consistent_links
 from robotid_ros.core.model import build_robot, Robot
+from robotid_ros.core.parameters.standard import consistent_links
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings

@@ -14,19 +14,19 @@ from ...exceptions import (
 from ..model.base_parameters import base_parameters
 from ..model.elastic_robot import ElasticRobot
 from ..model.robot import Robot
+from ..parameters.essential import essential
+from ..parameters.standard import standard_parameters
 from ..regression.block_bootstrap import resampled
 from ..regression.goodness_of_fit import Validation
 from ..signals.periodic import period_of
 from ..signals.recording import Recording
 from ..timing.delay_compensation import Delays, each_without_delay, without_delay
 from .doubts import disagreement, doubtful
-from .essential import essential
 from .load import with_load
 from .plausibility import implausible
 from .results import BaseParameters, Estimate, Identification
 from .settings import IdentificationSettings
 from .solving import Progress, solve
-from .standard import standard_parameters
 from .stribeck import with_stribeck
 from .validation import predicted, validate
 

@@ -10,12 +10,12 @@ from ...exceptions import ConfigurationError
 from ..model.base_parameters import base_parameters
 from ..model.parameters import Array, frozen, INERTIAL, INERTIAL_UNITS
 from ..model.robot import Robot
+from ..parameters.standard import possible_links
 from ..signals.recording import Recording
 from .plausibility import implausible
 from .results import BaseParameters, Estimate
 from .settings import IdentificationSettings
 from .solving import Progress, solve
-from .standard import possible_links
 
 Pieces = Recording | Iterable[Recording]
 # Smallest singular value over the largest, columns in units of their σ, of what data determine.

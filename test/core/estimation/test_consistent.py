@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.estimation.consistent import (
+from robotid_ros.core.parameters.physical_consistency import (
     consistent_parameters,
     coordinates,
     inertial_parameters,

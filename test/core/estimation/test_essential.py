@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from robotid_ros.core.estimation.essential import essential, independent_rows, select
+from robotid_ros.core.parameters.essential import essential, independent_rows, select
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import System
 

@@ -5,9 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.estimation.consistent import coordinates
-from robotid_ros.core.estimation.essential import essential
-from robotid_ros.core.estimation.standard import (
+from robotid_ros.core.model import inverse_dynamics, regressor
+from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.parameters.essential import essential
+from robotid_ros.core.parameters.physical_consistency import coordinates
+from robotid_ros.core.parameters.standard import (
     closest_essential,
     consistent_links,
     possible_links,
@@ -15,8 +17,6 @@ from robotid_ros.core.estimation.standard import (
     standard_parameters,
     with_drives,
 )
-from robotid_ros.core.model import inverse_dynamics, regressor
-from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import System
 

@@ -5,10 +5,10 @@ import dataclasses
 import numpy as np
 from scipy.stats import f as f_distribution
 
+from ..estimation.results import Essential, Estimate
 from ..model.parameters import Array
 from ..regression.estimators import fit
 from ..regression.observation_system import System
-from .results import Essential, Estimate
 
 Step = tuple[str, float, float, float]
 

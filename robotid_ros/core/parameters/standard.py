@@ -3,11 +3,11 @@
 import numpy as np
 import numpy.typing as npt
 
+from ..estimation.results import BaseParameters, Essential, Estimate, Standard, TOLERANCES
 from ..model.parameters import Array
 from ..model.robot import Robot
 from ..regression.observation_system import System
-from .consistent import consistent_parameters, pseudo_inertia
-from .results import BaseParameters, Essential, Estimate, Standard, TOLERANCES
+from .physical_consistency import consistent_parameters, pseudo_inertia
 
 POSITIVE = ('Ia', 'Fv', 'Fc', 'Fs', 'Fcp', 'Fcm', 'Fvp', 'Fvm', 'Fvl', 'Fcl', 'K')
 # How wrong the prior of a rotor inertia or a friction coefficient may be, over its value, and the
