@@ -9,7 +9,7 @@ from .parts import add_robot, open_chosen
 from .text import HelpFormatter, number, Progress, table
 
 if TYPE_CHECKING:
-    from ..core.estimation.payload import Payload
+    from ..core.payload.payload import Payload
 
 # Reading and identifying each recording, writing.
 STEPS = 5
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     """Identify both, write the file, print the table."""
     with Progress(STEPS) as progress:
         progress.step('reading, empty')
-        from ..core.estimation.payload import payload_between
+        from ..core.payload.payload import payload_between
         from ..files.atomic import expect_writable
         from ..files.bags import open_recording
         from ..files.payload import write_payload

@@ -5,7 +5,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from ..core.estimation.payload import Payload
+from ..core.payload.payload import Payload
 from .atomic import write_text
 from .outcome import versions
 from .yaml import dump_yaml

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from robotid_ros.core.estimation.drive_gains import identify_drive_gains
-from robotid_ros.core.estimation.payload import identify_payload
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.payload.drive_gains import identify_drive_gains
+from robotid_ros.core.payload.payload import identify_payload
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.core.signals.preparation import prepare

@@ -7,15 +7,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ...exceptions import ConfigurationError
+from ..estimation.plausibility import implausible
+from ..estimation.results import BaseParameters, Estimate
+from ..estimation.settings import IdentificationSettings
+from ..estimation.solving import Progress, solve
 from ..model.base_parameters import base_parameters
 from ..model.parameters import Array, frozen, INERTIAL, INERTIAL_UNITS
 from ..model.robot import Robot
 from ..parameters.standard import possible_links
 from ..signals.recording import Recording
-from .plausibility import implausible
-from .results import BaseParameters, Estimate
-from .settings import IdentificationSettings
-from .solving import Progress, solve
 
 Pieces = Recording | Iterable[Recording]
 # Smallest singular value over the largest, columns in units of their σ, of what data determine.
