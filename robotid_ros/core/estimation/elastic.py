@@ -5,6 +5,12 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import RecordingError
+from ..diagnostics.joint_elasticity import (
+    elasticity_warnings,
+    NO_DEFLECTION,
+    spring_warnings,
+    twin_warnings,
+)
 from ..model.elastic_robot import ElasticRobot
 from ..model.robot import Robot
 from ..regression.estimators import fit
@@ -17,7 +23,6 @@ from ..signals.resampling import uniform
 from ..signals.samples import Samples, SignalSettings
 from .likelihood import maximum_likelihood
 from .results import BaseParameters, Estimate
-from .spring_signs import elasticity_warnings, NO_DEFLECTION, spring_warnings, twin_warnings
 
 # Rounds of instruments, weights in each, and the change, over σ, that ends them.
 ROUNDS, REWEIGHTED, CONVERGED = 8, 3, 0.01

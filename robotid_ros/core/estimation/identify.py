@@ -11,6 +11,8 @@ from ...exceptions import (
     DivergenceError,
     RecordingError,
 )
+from ..diagnostics.identifiability import disagreement, doubtful
+from ..diagnostics.plausibility import implausible
 from ..model.base_parameters import base_parameters
 from ..model.elastic_robot import ElasticRobot
 from ..model.robot import Robot
@@ -21,9 +23,7 @@ from ..regression.goodness_of_fit import Validation
 from ..signals.periodic import period_of
 from ..signals.recording import Recording
 from ..timing.delay_compensation import Delays, each_without_delay, without_delay
-from .doubts import disagreement, doubtful
 from .load import with_load
-from .plausibility import implausible
 from .results import BaseParameters, Estimate, Identification
 from .settings import IdentificationSettings
 from .solving import Progress, solve

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...exceptions import ConfigurationError
-from ..estimation.plausibility import implausible
+from ..diagnostics.plausibility import implausible
 from ..estimation.results import BaseParameters, Estimate
 from ..estimation.settings import IdentificationSettings
 from ..estimation.solving import Progress, solve

@@ -6,8 +6,8 @@ import types
 import numpy as np
 import pytest
 
+from robotid_ros.core.diagnostics.identifiability import disagreement
 from robotid_ros.core.estimation import identify
-from robotid_ros.core.estimation.doubts import disagreement
 from robotid_ros.core.estimation.settings import IdentificationSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot import build_robot, CouplingSettings, RobotSettings

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.ndimage import uniform_filter1d
 
+from ..estimation.results import Estimate
 from ..model.dynamics import friction, inverse_dynamics
 from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import Array, INERTIAL
@@ -11,7 +12,6 @@ from ..regression.observation_system import decimated, System
 from ..signals.filters import differences, lowpass
 from ..signals.recording import Recording
 from ..signals.samples import Samples
-from .results import Estimate
 
 # Deflections below this are rounding [rad or m].
 NO_DEFLECTION = 1e-9

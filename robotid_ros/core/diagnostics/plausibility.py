@@ -5,12 +5,12 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
+from ..estimation.results import Estimate
 from ..model.dynamics import regressor
 from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import Array, INERTIAL
 from ..model.robot import Robot
 from ..signals.samples import Samples
-from .results import Estimate
 
 Rows = npt.NDArray[np.intp]
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from ..estimation.results import Estimate
 from ..model.robot import Robot
 from ..signals.samples import Samples
-from .results import Estimate
 
 # Two methods disagree on a parameter with %σ below the first by more than the second.
 SURE, APART = 10.0, 0.05
