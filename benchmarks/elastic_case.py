@@ -6,8 +6,9 @@ from unittest.mock import patch
 
 import numpy as np
 
-from robotid_ros.core.estimation import elastic, identify
-from robotid_ros.core.estimation.likelihood import bound
+from robotid_ros.core.elastic_joints import elastic_estimation
+from robotid_ros.core.elastic_joints.maximum_likelihood import bound
+from robotid_ros.core.estimation import identify
 from robotid_ros.core.model import build_robot, regressor
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.signals.filters import differences, lowpass
@@ -125,8 +126,8 @@ class Case:
             self.configuration.identification, signals=signals, essential=False
         )
         recording = self.noisy(level, periods, seed)
-        least = elastic.NOISY if together else np.inf
-        with patch.object(elastic, 'NOISY', least):
+        least = elastic_estimation.NOISY if together else np.inf
+        with patch.object(elastic_estimation, 'NOISY', least):
             found = identify(recording, self.robot(friction), settings)
         values = dict(zip(found.base.names, found.estimate.value.tolist(), strict=True))
         names = [p.name for p in found.robot.parameters]

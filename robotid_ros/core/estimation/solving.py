@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 import dataclasses
 
 from ...exceptions import RecordingError
+from ..elastic_joints.elastic_estimation import account_for_springs, check_deflections
 from ..model.elastic_robot import ElasticRobot
 from ..model.robot import Robot
 from ..regression.estimators import fit
@@ -14,7 +15,6 @@ from ..replay.history import History
 from ..signals.recording import LONG, Recording
 from ..signals.samples import Samples
 from ..timing.delay_compensation import aligned, Delays
-from .elastic import account_for_springs, check_deflections
 from .results import BaseParameters, Estimate
 from .settings import IdentificationSettings
 from .stream import gather, pieces_of

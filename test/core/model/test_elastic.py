@@ -7,8 +7,8 @@ import numpy as np
 import pinocchio
 import pytest
 
+from robotid_ros.core.elastic_joints.elastic_estimation import without_bias
 from robotid_ros.core.estimation import identify
-from robotid_ros.core.estimation.elastic import without_bias
 from robotid_ros.core.estimation.settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, inverse_dynamics, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters

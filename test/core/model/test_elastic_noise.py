@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from robotid_ros.core.elastic_joints.elastic_estimation import without_bias
+from robotid_ros.core.elastic_joints.maximum_likelihood import bound, maximum_likelihood
 from robotid_ros.core.estimation import identify
-from robotid_ros.core.estimation.elastic import without_bias
-from robotid_ros.core.estimation.likelihood import bound, maximum_likelihood
 from robotid_ros.core.excitation import Trajectory
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.settings import ElasticSettings

@@ -19,11 +19,11 @@ import dataclasses
 import numpy as np
 from scipy.linalg import LinAlgError
 
+from ..estimation.results import BaseParameters, Estimate
 from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import Array
 from ..signals.fourier_series import Periods
-from .linearised import Linearised
-from .results import BaseParameters, Estimate
+from .linearised_motion import Linearised
 
 # Rounds, those after which free friction keeps its place, and the change, over σ, that ends them.
 ROUNDS, SETTLED, CONVERGED = 30, 6, 0.1

@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from ..estimation.results import BaseParameters
 from ..model.dynamics import regressor
 from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import Array
 from ..signals.fourier_series import bases, harmonics_of, lowest, Periods
-from .results import BaseParameters
 
 # Samples per harmonic for derivatives of the torque, and the share of the harmonics in which
 # torques are compared: those beyond feel that the series ends.

@@ -11,6 +11,7 @@ from ..diagnostics.joint_elasticity import (
     spring_warnings,
     twin_warnings,
 )
+from ..estimation.results import BaseParameters, Estimate
 from ..model.elastic_robot import ElasticRobot
 from ..model.robot import Robot
 from ..regression.estimators import fit
@@ -21,8 +22,7 @@ from ..signals.periodic import folded, noise_of, period_of, SETTLING
 from ..signals.recording import Recording
 from ..signals.resampling import uniform
 from ..signals.samples import Samples, SignalSettings
-from .likelihood import maximum_likelihood
-from .results import BaseParameters, Estimate
+from .maximum_likelihood import maximum_likelihood
 
 # Rounds of instruments, weights in each, and the change, over σ, that ends them.
 ROUNDS, REWEIGHTED, CONVERGED = 8, 3, 0.01
