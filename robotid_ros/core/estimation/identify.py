@@ -20,14 +20,14 @@ from ..parameters.essential import essential
 from ..parameters.standard import standard_parameters
 from ..regression.block_bootstrap import resampled
 from ..regression.goodness_of_fit import Validation
+from ..selection.load_friction import with_load
+from ..selection.stribeck_velocity import with_stribeck
 from ..signals.periodic import period_of
 from ..signals.recording import Recording
 from ..timing.delay_compensation import Delays, each_without_delay, without_delay
-from .load import with_load
 from .results import BaseParameters, Estimate, Identification
 from .settings import IdentificationSettings
 from .solving import Progress, solve
-from .stribeck import with_stribeck
 from .validation import predicted, validate
 
 

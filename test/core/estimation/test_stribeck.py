@@ -5,8 +5,8 @@ import pytest
 
 from robotid_ros.core.estimation import identify
 from robotid_ros.core.estimation.settings import IdentificationSettings
-from robotid_ros.core.estimation.stribeck import with_stribeck
 from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
+from robotid_ros.core.selection.stribeck_velocity import with_stribeck
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
 

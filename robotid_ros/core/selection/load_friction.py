@@ -6,6 +6,8 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import ConfigurationError
+from ..estimation.results import BaseParameters, Estimate
+from ..estimation.settings import IdentificationSettings
 from ..model.base_parameters import base_parameters
 from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import Array, INERTIAL
@@ -14,8 +16,6 @@ from ..regression.estimators import fit
 from ..regression.observation_system import observe
 from ..signals.recording import Recording
 from ..timing.delay_compensation import aligned
-from .results import BaseParameters, Estimate
-from .settings import IdentificationSettings
 
 # Steps at the most, and the change of the torques of the links over themselves that ends them.
 STEPS, SETTLED = 20, 1e-4
