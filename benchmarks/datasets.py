@@ -17,9 +17,9 @@ import tempfile
 from messages import CONTROLLER_STATE, controller_state, JOINT_STATE, joint_state, STATUS, status
 import numpy as np
 
-from robotid_ros.core.estimation import identify
-from robotid_ros.core.estimation.results import Identification
 from robotid_ros.core.model import build_robot
+from robotid_ros.core.pipeline.identification import identify
+from robotid_ros.core.pipeline.results import Identification
 from robotid_ros.exceptions import FileError, RobotIdError
 from robotid_ros.files.bags import BagWriter, dump_session, read_recording, Session
 from robotid_ros.files.bags.session import SESSION_TOPIC, STATE_TOPIC

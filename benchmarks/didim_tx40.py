@@ -18,13 +18,13 @@ import sys
 
 import numpy as np
 
-from robotid_ros.core.estimation import identify
-from robotid_ros.core.estimation.results import Estimate
-from robotid_ros.core.estimation.settings import IdentificationSettings
+from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot import Robot
 from robotid_ros.core.parameters.essential import essential
+from robotid_ros.core.pipeline.identification import identify
+from robotid_ros.core.pipeline.results import Estimate
 from robotid_ros.core.replay.didim import didim
 from robotid_ros.core.replay.recorded import replay_of
 from robotid_ros.core.replay.settings import ReplaySettings

@@ -8,9 +8,9 @@ import numpy as np
 
 from robotid_ros.core.elastic_joints import elastic_estimation
 from robotid_ros.core.elastic_joints.maximum_likelihood import bound
-from robotid_ros.core.estimation import identify
 from robotid_ros.core.model import build_robot, regressor
 from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.filters import differences, lowpass
 from robotid_ros.core.signals.fourier_series import Periods
 from robotid_ros.core.signals.recording import Phase, Recording

@@ -58,7 +58,7 @@ def work_loop() -> None:
 
 def work_identify(bag: str) -> None:
     """Identify the TX-40 from its bag, without writing anything; prints what it took in parts."""
-    from robotid_ros.core.estimation import identify
+    from robotid_ros.core.pipeline.identification import identify
     from robotid_ros.files.sessions import open_session, split
 
     imported = time.process_time()
@@ -73,9 +73,9 @@ def work_identify(bag: str) -> None:
 
 def work_hour(bag: str, minutes: str) -> None:
     """Identify the arm with seven joints from the first minutes of its bag."""
-    from robotid_ros.core.estimation import identify
-    from robotid_ros.core.estimation.settings import IdentificationSettings
+    from robotid_ros.core.identification_settings import IdentificationSettings
     from robotid_ros.core.model import build_robot, RobotSettings
+    from robotid_ros.core.pipeline.identification import identify
     from robotid_ros.files.bags import blocks
 
     robot = build_robot(arm(), RobotSettings())

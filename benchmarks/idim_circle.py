@@ -20,13 +20,13 @@ from excitation_on_robot import run
 from measure import ROOT
 import numpy as np
 
-from robotid_ros.core.estimation import identify
-from robotid_ros.core.estimation.settings import IdentificationSettings
 from robotid_ros.core.excitation import design, ExcitationSettings, Trajectory
 from robotid_ros.core.excitation.circle import circle
 from robotid_ros.core.excitation.scene import Scene
 from robotid_ros.core.excitation.settings import Validation
+from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, Robot
+from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.files.configuration import load

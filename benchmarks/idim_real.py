@@ -19,11 +19,11 @@ from datasets import Case, CASES
 from measure import ROOT
 import numpy as np
 
-from robotid_ros.core.estimation import identify
-from robotid_ros.core.estimation.results import Identification
-from robotid_ros.core.estimation.settings import IdentificationSettings
+from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, Robot
 from robotid_ros.core.parameters.standard import consistent_links
+from robotid_ros.core.pipeline.identification import identify
+from robotid_ros.core.pipeline.results import Identification
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings

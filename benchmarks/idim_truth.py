@@ -18,11 +18,11 @@ from measure import ROOT
 import numpy as np
 import pinocchio
 
-from robotid_ros.core.estimation.results import Estimate
 from robotid_ros.core.model import build_robot, Robot
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.parameters.physical_consistency import inertial_parameters, pseudo_inertia
 from robotid_ros.core.parameters.standard import standard_parameters
+from robotid_ros.core.pipeline.results import Estimate
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.core.signals.preparation import prepare

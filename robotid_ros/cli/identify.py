@@ -10,7 +10,7 @@ from .parts import add_parts, add_robot, chosen_part, make_part, open_chosen, pa
 from .text import HelpFormatter, number, Progress, table
 
 if TYPE_CHECKING:
-    from ..core.estimation.settings import IdentificationSettings
+    from ..core.identification_settings import IdentificationSettings
     from ..files.results import Results
     from ..files.sessions import Session, Taken
 
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         fitted, other = split(session.recording, part, validation)
         if args.validation:
             other = _other(args, session, progress)
-        from ..core.estimation import identify
+        from ..core.pipeline.identification import identify
 
         settings = _settings(session, args.method)
         found = identify(fitted, session.robot, settings, other, progress.step)
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _settings(session: 'Session', method: str | None) -> 'IdentificationSettings':
-    from ..core.estimation.settings import METHODS
+    from ..core.identification_settings import METHODS
 
     settings = session.configuration.identification
     if method is None:

@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         if part is None and other is not None:
             chosen = other
         progress.step('predicting')
-        from ..core.estimation.validation import validate
+        from ..core.pipeline.validation import validate
         from ..files.outcome import residual_rows
 
         settings = session.configuration.identification

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.estimation import identify
-from ..core.estimation.results import Identification
 from ..core.model import build_robot, mass_matrix
 from ..core.model.robot import Robot
+from ..core.pipeline.identification import identify
+from ..core.pipeline.results import Identification
 from ..core.signals.recording import Recording
 from ..exceptions import RecordingError
 from ..files.bags import open_recording

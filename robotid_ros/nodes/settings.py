@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from ..core.estimation.settings import IdentificationSettings
 from ..core.excitation.settings import ExcitationSettings
+from ..core.identification_settings import IdentificationSettings
 from ..settings import setting
 
 

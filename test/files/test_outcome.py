@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from robotid_ros.core.estimation.results import (
+from robotid_ros.core.model import build_robot, RobotSettings
+from robotid_ros.core.pipeline.results import (
     BaseParameters,
     Essential,
     Estimate,
@@ -14,7 +15,6 @@ from robotid_ros.core.estimation.results import (
     Standard,
     Validation,
 )
-from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.replay.history import Closeness, History, Iteration
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.bags import Session

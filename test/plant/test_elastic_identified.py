@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from robotid_ros.core.estimation import identify
 from robotid_ros.core.model import build_robot
 from robotid_ros.core.model.settings import ElasticSettings
+from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.trajectory import read_design

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ..estimation.results import Estimate
 from ..model.robot import Robot
+from ..pipeline.results import Estimate
 from ..signals.samples import Samples
 
 # Two methods disagree on a parameter with %σ below the first by more than the second.

@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
-from ..estimation.results import Estimate
 from ..model.dynamics import regressor
 from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import Array, INERTIAL
 from ..model.robot import Robot
+from ..pipeline.results import Estimate
 from ..signals.samples import Samples
 
 Rows = npt.NDArray[np.intp]

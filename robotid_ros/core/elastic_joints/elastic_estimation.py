@@ -11,9 +11,9 @@ from ..diagnostics.joint_elasticity import (
     spring_warnings,
     twin_warnings,
 )
-from ..estimation.results import BaseParameters, Estimate
 from ..model.elastic_robot import ElasticRobot
 from ..model.robot import Robot
+from ..pipeline.results import BaseParameters, Estimate
 from ..regression.estimators import fit
 from ..regression.observation_system import System
 from ..signals.fourier_series import Periods

@@ -19,9 +19,9 @@ import dataclasses
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from ..estimation.results import BaseParameters, Estimate
 from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import Array
+from ..pipeline.results import BaseParameters, Estimate
 from ..signals.fourier_series import Periods
 from .linearised_motion import Linearised
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import qr
 
 from ...exceptions import UnknownNameError
-from ..estimation.results import BaseParameters
+from ..pipeline.results import BaseParameters
 from .dynamics import regressor
 from .parameters import Array
 from .robot import Robot

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 from scipy.stats import f as f_distribution
 
-from ..estimation.results import Essential, Estimate
 from ..model.parameters import Array
+from ..pipeline.results import Essential, Estimate
 from ..regression.estimators import fit
 from ..regression.observation_system import System
 

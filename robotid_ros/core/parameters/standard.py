@@ -3,9 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
-from ..estimation.results import BaseParameters, Essential, Estimate, Standard, TOLERANCES
 from ..model.parameters import Array
 from ..model.robot import Robot
+from ..pipeline.results import BaseParameters, Essential, Estimate, Standard, TOLERANCES
 from ..regression.observation_system import System
 from .physical_consistency import consistent_parameters, pseudo_inertia
 

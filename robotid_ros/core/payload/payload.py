@@ -8,13 +8,13 @@ import numpy.typing as npt
 
 from ...exceptions import ConfigurationError
 from ..diagnostics.plausibility import implausible
-from ..estimation.results import BaseParameters, Estimate
-from ..estimation.settings import IdentificationSettings
-from ..estimation.solving import Progress, solve
+from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters
 from ..model.parameters import Array, frozen, INERTIAL, INERTIAL_UNITS
 from ..model.robot import Robot
 from ..parameters.standard import possible_links
+from ..pipeline.estimation import Progress, solve
+from ..pipeline.results import BaseParameters, Estimate
 from ..signals.recording import Recording
 
 Pieces = Recording | Iterable[Recording]

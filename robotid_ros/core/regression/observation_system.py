@@ -7,10 +7,10 @@ import numpy.typing as npt
 from scipy.signal import butter, sosfiltfilt
 
 from ...exceptions import RecordingError
-from ..estimation.results import BaseParameters
 from ..model.dynamics import regressor
 from ..model.parameters import Array, frozen
 from ..model.robot import Robot
+from ..pipeline.results import BaseParameters
 from ..signals.samples import Samples
 
 # Of the decimation's filter; its cut-off over the Nyquist frequency that is left.

@@ -7,9 +7,9 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import DivergenceError
-from ..estimation.results import BaseParameters
 from ..model.parameters import Array
 from ..model.robot import Robot
+from ..pipeline.results import BaseParameters
 from .loop import ControlLaw, Desired
 from .models import direct_model
 from .reference import bandwidth, Torque

@@ -6,12 +6,12 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import ConfigurationError
-from ..estimation.results import BaseParameters, Estimate
-from ..estimation.settings import IdentificationSettings
+from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters
 from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import Array, INERTIAL
 from ..model.robot import Robot
+from ..pipeline.results import BaseParameters, Estimate
 from ..regression.estimators import fit
 from ..regression.observation_system import observe
 from ..signals.recording import Recording

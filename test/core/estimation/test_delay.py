@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.estimation import identify
-from robotid_ros.core.estimation.settings import IdentificationSettings
+from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.core.signals.periodic import folded, noise_of
 from robotid_ros.core.signals.preparation import prepare

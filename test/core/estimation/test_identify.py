@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.estimation import identify
-from robotid_ros.core.estimation.settings import IdentificationSettings
-from robotid_ros.core.estimation.validation import validate
+from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.pipeline.identification import identify
+from robotid_ros.core.pipeline.validation import validate
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import System
 from robotid_ros.core.signals.samples import SignalSettings

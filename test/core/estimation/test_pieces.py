@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.estimation import identify
-from robotid_ros.core.estimation.settings import IdentificationSettings
+from robotid_ros.core.identification_settings import IdentificationSettings
+from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.block_sampling import Spread
 from robotid_ros.exceptions import RecordingError
 

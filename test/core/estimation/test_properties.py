@@ -6,11 +6,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from robotid_ros.core.estimation import identify
-from robotid_ros.core.estimation.settings import IdentificationSettings
-from robotid_ros.core.estimation.stream import gather, pieces_of
+from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.pipeline.chunked_estimation import gather, pieces_of
+from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.core.signals.preparation import prepare

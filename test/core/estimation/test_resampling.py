@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.estimation import identify
-from robotid_ros.core.estimation.settings import IdentificationSettings
-from robotid_ros.core.estimation.stream import triangular
 from robotid_ros.core.excitation.families import FAMILIES
 from robotid_ros.core.excitation.trajectories import Trajectory
+from robotid_ros.core.identification_settings import IdentificationSettings
+from robotid_ros.core.pipeline.chunked_estimation import triangular
+from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.block_bootstrap import bootstrap, leave_one_out
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import System

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from robotid_ros.core.estimation import identify
-from robotid_ros.core.estimation.settings import IdentificationSettings
+from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
+from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.selection.stribeck_velocity import with_stribeck
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings

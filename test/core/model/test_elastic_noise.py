@@ -7,11 +7,11 @@ import pytest
 
 from robotid_ros.core.elastic_joints.elastic_estimation import without_bias
 from robotid_ros.core.elastic_joints.maximum_likelihood import bound, maximum_likelihood
-from robotid_ros.core.estimation import identify
 from robotid_ros.core.excitation import Trajectory
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.settings import ElasticSettings
 from robotid_ros.core.parameters.essential import restricted
+from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.core.signals.fourier_series import Periods

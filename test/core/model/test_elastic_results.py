@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from robotid_ros.core.estimation import identify
+from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.files.outcome import save
 from robotid_ros.files.results import read_results
 from robotid_ros.files.urdf import identified_urdf

@@ -4,12 +4,12 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from robotid_ros.core.estimation import identify
-from robotid_ros.core.estimation.settings import IdentificationSettings
 from robotid_ros.core.excitation import design, ExcitationSettings
+from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, inverse_dynamics, mass_matrix, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.dynamics import regressor
+from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.files.urdf import identified_urdf

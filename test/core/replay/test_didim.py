@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.diagnostics.identifiability import disagreement
-from robotid_ros.core.estimation import identify
-from robotid_ros.core.estimation.settings import IdentificationSettings
+from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot import build_robot, CouplingSettings, RobotSettings
+from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.replay.cascade import pd
 from robotid_ros.core.replay.closed_loop import closed_loop
 from robotid_ros.core.replay.didim import didim

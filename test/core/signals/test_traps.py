@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from robotid_ros.core.estimation import identify
-from robotid_ros.core.estimation.settings import IdentificationSettings
+from robotid_ros.core.identification_settings import IdentificationSettings
+from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.clock_correction import evenly_spaced, one_clock
 from robotid_ros.core.signals.invalid_samples import clipped, repeated, spikes, unwrapped
 from robotid_ros.exceptions import RecordingError, RobotIdError

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...exceptions import StandstillError
+from ..identification_settings import IdentificationSettings
 from ..model.dynamics import inverse_dynamics
 from ..model.elastic_robot import ElasticRobot, spring_torque
 from ..model.parameters import Array
@@ -17,7 +18,6 @@ from ..regression.observation_system import decimated, System
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples
-from .settings import IdentificationSettings
 
 
 def validate(

@@ -13,6 +13,7 @@ from ...exceptions import (
 )
 from ..diagnostics.identifiability import disagreement, doubtful
 from ..diagnostics.plausibility import implausible
+from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters
 from ..model.elastic_robot import ElasticRobot
 from ..model.robot import Robot
@@ -25,9 +26,8 @@ from ..selection.stribeck_velocity import with_stribeck
 from ..signals.periodic import period_of
 from ..signals.recording import Recording
 from ..timing.delay_compensation import Delays, each_without_delay, without_delay
+from .estimation import Progress, solve
 from .results import BaseParameters, Estimate, Identification
-from .settings import IdentificationSettings
-from .solving import Progress, solve
 from .validation import predicted, validate
 
 

@@ -2,9 +2,9 @@
 
 import dataclasses
 
-from ...settings import setting
-from ..replay.settings import ReplaySettings
-from ..signals.samples import SignalSettings
+from ..settings import setting
+from .replay.settings import ReplaySettings
+from .signals.samples import SignalSettings
 
 METHODS = ('ols', 'wls', 'mle', 'irls', 'tls', 'iv', 'didim', 'both')
 

@@ -5,6 +5,7 @@ import dataclasses
 
 from ...exceptions import RecordingError
 from ..elastic_joints.elastic_estimation import account_for_springs, check_deflections
+from ..identification_settings import IdentificationSettings
 from ..model.elastic_robot import ElasticRobot
 from ..model.robot import Robot
 from ..regression.estimators import fit
@@ -15,9 +16,8 @@ from ..replay.history import History
 from ..signals.recording import LONG, Recording
 from ..signals.samples import Samples
 from ..timing.delay_compensation import aligned, Delays
+from .chunked_estimation import gather, pieces_of
 from .results import BaseParameters, Estimate
-from .settings import IdentificationSettings
-from .stream import gather, pieces_of
 from .validation import of_system
 
 Progress = Callable[[str], None]
