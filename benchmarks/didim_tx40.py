@@ -24,7 +24,7 @@ from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot import Robot
 from robotid_ros.core.parameters.essential import essential
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.pipeline.results import Estimate
+from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.replay.didim import didim
 from robotid_ros.core.replay.recorded import replay_of
 from robotid_ros.core.replay.settings import ReplaySettings

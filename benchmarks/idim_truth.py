@@ -22,7 +22,7 @@ from robotid_ros.core.model import build_robot, Robot
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.parameters.physical_consistency import inertial_parameters, pseudo_inertia
 from robotid_ros.core.parameters.standard import standard_parameters
-from robotid_ros.core.pipeline.results import Estimate
+from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.core.signals.preparation import prepare

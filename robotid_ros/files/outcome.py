@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..core.model import Robot
-from ..core.pipeline.results import Identification, TOLERANCES
+from ..core.parameters.standard import TOLERANCES
+from ..core.pipeline.results import Identification
 from ..core.regression.goodness_of_fit import Validation
 from ..core.replay.history import History
 from .atomic import write_text

@@ -7,14 +7,11 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.model import build_robot, RobotSettings
-from robotid_ros.core.pipeline.results import (
-    BaseParameters,
-    Essential,
-    Estimate,
-    Identification,
-    Standard,
-    Validation,
-)
+from robotid_ros.core.model.base_parameters import BaseParameters
+from robotid_ros.core.parameters.essential import Essential
+from robotid_ros.core.parameters.standard import Standard
+from robotid_ros.core.pipeline.results import Identification, Validation
+from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.replay.history import Closeness, History, Iteration
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.bags import Session

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..model.robot import Robot
-from ..pipeline.results import Estimate
+from ..regression.estimate import Estimate
 from ..signals.samples import Samples
 
 # Two methods disagree on a parameter with %σ below the first by more than the second.

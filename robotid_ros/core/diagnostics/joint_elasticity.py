@@ -3,11 +3,12 @@
 import numpy as np
 from scipy.ndimage import uniform_filter1d
 
+from ..arrays import Array
 from ..model.dynamics import friction, inverse_dynamics
 from ..model.elastic_robot import ElasticRobot
-from ..model.parameters import Array, INERTIAL
+from ..model.parameters import INERTIAL
 from ..model.robot import Robot
-from ..pipeline.results import Estimate
+from ..regression.estimate import Estimate
 from ..regression.observation_system import decimated, System
 from ..signals.filters import differences, lowpass
 from ..signals.recording import Recording

@@ -5,11 +5,12 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import Array
 from ..model.dynamics import regressor
 from ..model.elastic_robot import ElasticRobot
-from ..model.parameters import Array, INERTIAL
+from ..model.parameters import INERTIAL
 from ..model.robot import Robot
-from ..pipeline.results import Estimate
+from ..regression.estimate import Estimate
 from ..signals.samples import Samples
 
 Rows = npt.NDArray[np.intp]

@@ -11,9 +11,10 @@ from ..diagnostics.joint_elasticity import (
     spring_warnings,
     twin_warnings,
 )
+from ..model.base_parameters import BaseParameters
 from ..model.elastic_robot import ElasticRobot
 from ..model.robot import Robot
-from ..pipeline.results import BaseParameters, Estimate
+from ..regression.estimate import Estimate
 from ..regression.estimators import fit
 from ..regression.observation_system import System
 from ..signals.fourier_series import Periods

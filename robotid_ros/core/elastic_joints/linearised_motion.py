@@ -5,10 +5,10 @@ import dataclasses
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from ..arrays import Array
+from ..model.base_parameters import BaseParameters
 from ..model.dynamics import regressor
 from ..model.elastic_robot import ElasticRobot
-from ..model.parameters import Array
-from ..pipeline.results import BaseParameters
 from ..signals.fourier_series import bases, harmonics_of, lowest, Periods
 
 # Samples per harmonic for derivatives of the torque, and the share of the harmonics in which

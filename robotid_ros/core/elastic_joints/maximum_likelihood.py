@@ -19,9 +19,10 @@ import dataclasses
 import numpy as np
 from scipy.linalg import LinAlgError
 
+from ..arrays import Array
+from ..model.base_parameters import BaseParameters
 from ..model.elastic_robot import ElasticRobot
-from ..model.parameters import Array
-from ..pipeline.results import BaseParameters, Estimate
+from ..regression.estimate import Estimate
 from ..signals.fourier_series import Periods
 from .linearised_motion import Linearised
 

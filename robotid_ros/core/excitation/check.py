@@ -4,9 +4,9 @@ from dataclasses import replace
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...exceptions import LimitError, TrajectoryError
+from ..arrays import Array
 from ..model.dynamics import inverse_dynamics
 from ..model.robot import Limits, Robot
 from .limits import motion_limits
@@ -16,7 +16,6 @@ from .settings import ExcitationSettings
 from .trajectories import Motion, Trajectory
 from .waypoints import sampled, Waypoints
 
-Array = NDArray[np.float64]
 # What rounding may add to a share, and the position that no joint reaches [rad or m].
 ROUNDING, ENDLESS = 1e-9, 1e6
 

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...exceptions import ConfigurationError, UnknownNameError
+from ..arrays import Array
 
-Array = NDArray[np.float64]
 # S (b, b) -> objective and ∂objective/∂S (b, b), symmetric.
 Objective = Callable[[Array], tuple[float, Array]]
 

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...exceptions import CollisionError, LimitError, TrajectoryError
+from ..arrays import Array
 from ..model.robot import Robot
 from .check import check
 from .circle import circle
@@ -21,7 +21,6 @@ from .settings import ExcitationSettings
 from .solvers import Search, SOLVERS, Stopped
 from .trajectories import Trajectory
 
-Array = NDArray[np.float64]
 STOPPED = 'the search was stopped before its end: the same seed may give another trajectory'
 # Least ratio of singular values: below, rounding hides the smallest from the search through WᵀW.
 USELESS = 1e-8

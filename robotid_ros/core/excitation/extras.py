@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..model.friction import FrictionTerm, TERMS
 from ..model.robot import Robot
 from .trajectories import Motion
 
-Array = NDArray[np.float64]
 STEP = 1e-6
 
 

@@ -8,10 +8,9 @@ coefficients, and one basis serves all joints. A new family is one class and one
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import BSpline
 
-Array = NDArray[np.float64]
+from ..arrays import Array
 
 
 class Family(Protocol):

@@ -1,12 +1,10 @@
 """From points that break a bound to trajectories that keep all of them."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from .problem import Problem
 from .trajectories import Trajectory
-
-Array = NDArray[np.float64]
 
 
 def repair(problem: Problem, x: Array, share: float = 1.0) -> Array:

@@ -3,14 +3,13 @@
 from dataclasses import asdict, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...exceptions import ConfigurationError, LimitError
+from ..arrays import Array
 from ..model.robot import Limits, Robot
 from .settings import ExcitationSettings, Margins
 
 QUANTITIES = ('position', 'velocity', 'acceleration', 'jerk', 'effort')
-Array = NDArray[np.float64]
 
 
 def motion_limits(robot: Robot, settings: ExcitationSettings) -> Limits:

@@ -8,6 +8,7 @@ regressor. The gradient goes the same way back, all samples at once.
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..model.parameters import INERTIAL, PINOCCHIO
 from ..model.robot import Robot
 from .extras import extra_columns, ExtraColumn
@@ -21,7 +22,6 @@ from .spatial import (
 )
 from .trajectories import Motion
 
-Array = NDArray[np.float64]
 PINOCCHIO_SYMBOLS = tuple(INERTIAL[i] for i in np.argsort(PINOCCHIO))
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...exceptions import ConfigurationError
+from ..arrays import Array
 from ..model.robot import Robot
 from .criteria import criterion
 from .families import FAMILIES
@@ -16,7 +17,6 @@ from .scene import Scene
 from .settings import ExcitationSettings, Margins
 from .trajectories import Motion, Trajectory
 
-Array = NDArray[np.float64]
 # Least number of samples, and of how many more a shape of friction about standstill asks for.
 COUNT, SHARPER = 100, 4
 # Relative slack below which the logarithm is continued by its parabola, so that it is finite.

@@ -1,16 +1,14 @@
 """What is refused before any search: settings that contradict the robot, or each other."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...exceptions import ConfigurationError, LimitError
+from ..arrays import Array
 from ..model.dynamics import inverse_dynamics
 from ..model.robot import Robot
 from .limits import motion_limits, refuse_outside
 from .problem import Problem
 from .settings import ExcitationSettings
-
-Array = NDArray[np.float64]
 
 
 def refuse_settings(robot: Robot, settings: ExcitationSettings) -> None:

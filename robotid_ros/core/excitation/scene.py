@@ -8,16 +8,15 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 import pinocchio as pin
 
 from ...exceptions import CollisionError, ConfigurationError, UnknownNameError
+from ..arrays import Array
 from ..model.robot import Robot
 from .bodies import collision_model
 from .levers import levers
 from .settings import Workspace
 
-Array = NDArray[np.float64]
 # Pairs farther apart than this, beyond the smallest distance, are not measured [m].
 FAR = 0.05
 # The penalty begins at this slack, and is counted in this unit [m].

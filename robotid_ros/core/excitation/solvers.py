@@ -5,14 +5,13 @@ from itertools import count
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from ..arrays import Array
 from .feasible import random, repair, repair_linear
 from .problem import PENALTIES, Problem
 from .results import Progress, ProgressCallback
 
-Array = NDArray[np.float64]
 # Share of a bound above which a peak of the motion enters the working set of constraints, first
 # and later; the largest coefficients, 1 is what one alone may reach.
 FIRST_SHARE, SHARE, REACH = 0.3, 0.6, 1.0

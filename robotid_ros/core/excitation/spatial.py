@@ -9,12 +9,10 @@ rigid body dynamics algorithms", RSS 2018.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 import pinocchio as pin
 
+from ..arrays import Array
 from .trajectories import Motion
-
-Array = NDArray[np.float64]
 
 
 def _cross_tensor() -> Array:

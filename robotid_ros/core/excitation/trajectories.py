@@ -7,12 +7,11 @@ import json
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...exceptions import TrajectoryError, UnknownNameError
+from ..arrays import Array
 from .families import FAMILIES, Family
-
-Array = NDArray[np.float64]
 
 
 class Motion(NamedTuple):

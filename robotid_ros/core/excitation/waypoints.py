@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...exceptions import TrajectoryError
+from ..arrays import Array
 from .families import QuinticPoints
 from .trajectories import Motion, Trajectory
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,58 @@
 """Base parameters: the combinations of standard parameters that torques depend on."""
 
 from collections.abc import Callable
+import dataclasses
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import qr
 
 from ...exceptions import UnknownNameError
-from ..pipeline.results import BaseParameters
+from ..arrays import Array, freeze_fields
 from .dynamics import regressor
-from .parameters import Array
 from .robot import Robot
 
 TOLERANCE = 1e-6  # of a column that is independent, relative to its length
 TIDY = 1e-7  # coefficients below this are rounding
+
+
+CLASSES = ('unidentifiable', 'identifiable', 'in combination')
+
+
+@dataclasses.dataclass(frozen=True)
+class BaseParameters:
+    """
+    The minimal set of parameters that the dynamics depend on: χ_b = χ_L + B χ_K.
+
+    Attributes
+    ----------
+    names : of the b base parameters; 'R' marks a regrouped one, 'ZZ1R'
+    units : of the base parameters
+    combinations : printed, 'ZZ1R = ZZ1 + Ia1 + 0.25·M2'
+    matrix : (b, p) every base parameter as a combination of the standard ones, χ_b = matrix χ
+    columns : (b,) columns of the standard regressor that are kept, W_b = W[:, columns]
+    classes : of each standard parameter, one of CLASSES
+
+    """
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    combinations: tuple[str, ...]
+    matrix: Array
+    columns: npt.NDArray[np.intp]
+    classes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        freeze_fields(self, 'matrix')
+
+    @property
+    def rank(self) -> int:
+        """Number of base parameters."""
+        return len(self.names)
+
+    def of(self, standard: Array) -> Array:
+        """Return the base parameters (b,) of standard ones (p,)."""
+        return np.asarray(self.matrix @ standard)
 
 
 def base_parameters(

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pinocchio
 
+from ..arrays import Array
 from .elastic_robot import drive_columns, ElasticRobot
-from .parameters import Array, to_pinocchio
+from .parameters import to_pinocchio
 from .robot import Robot
 
 # Samples per block: a block's regressor stays in the processor's cache.

@@ -21,8 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...exceptions import ConfigurationError, UnknownNameError
+from ..arrays import Array, frozen
 from .friction import FrictionTerm, make_terms
-from .parameters import Array, frozen, INERTIAL, INERTIAL_UNITS, Parameter
+from .parameters import INERTIAL, INERTIAL_UNITS, Parameter
 from .robot import Limits, Robot
 from .settings import ElasticSettings, RobotSettings
 

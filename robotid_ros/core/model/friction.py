@@ -10,7 +10,7 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import ConfigurationError, UnknownNameError
-from .parameters import Array
+from ..arrays import Array
 
 Columns = Callable[[Array, Mapping[str, float]], tuple[Array, ...]]
 

@@ -4,9 +4,8 @@ from collections.abc import Iterable
 import dataclasses
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from ..arrays import Array
 
 INERTIAL = ('XX', 'XY', 'XZ', 'YY', 'YZ', 'ZZ', 'MX', 'MY', 'MZ', 'M')
 INERTIAL_UNITS = ('kg·m²',) * 6 + ('kg·m',) * 3 + ('kg',)
@@ -50,12 +49,3 @@ def to_pinocchio(inertial: Array) -> Array:
     dynamic = np.empty_like(np.asarray(inertial, dtype=float))
     dynamic[..., PINOCCHIO] = inertial
     return dynamic
-
-
-def frozen(array: npt.ArrayLike) -> Array:
-    """Return a read-only float array; a copy, unless it is read-only already."""
-    result = np.asarray(array, dtype=float)
-    if result.flags.writeable:
-        result = result.copy()
-        result.flags.writeable = False
-    return result

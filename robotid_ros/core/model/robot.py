@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...exceptions import ConfigurationError, UnknownNameError
+from ..arrays import Array, frozen
 from .friction import check_constants, FrictionTerm, make_terms
 from .mimic_joints import Follower
-from .parameters import Array, from_pinocchio, frozen, INERTIAL, INERTIAL_UNITS, Parameter
+from .parameters import from_pinocchio, INERTIAL, INERTIAL_UNITS, Parameter
 from .robot_description import Description, read_description
 from .settings import CouplingSettings, RobotSettings
 

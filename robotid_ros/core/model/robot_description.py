@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pinocchio
 
 from ...exceptions import ConfigurationError, ModelError, UnknownNameError
+from ..arrays import Array
 from .mimic_joints import Follower, followers, Mimic, mimics, standing
-from .parameters import Array
 from .settings import RobotSettings
 from .urdf_parsing import movable, parse, snap
 

@@ -3,14 +3,34 @@
 import dataclasses
 
 import numpy as np
+import numpy.typing as npt
 from scipy.stats import f as f_distribution
 
-from ..model.parameters import Array
-from ..pipeline.results import Essential, Estimate
+from ..arrays import Array
+from ..regression.estimate import Estimate
 from ..regression.estimators import fit
 from ..regression.observation_system import System
 
 Step = tuple[str, float, float, float]
+
+
+@dataclasses.dataclass(frozen=True)
+class Essential:
+    """
+    The parameters that the data really determine, and how the others were dropped.
+
+    Attributes
+    ----------
+    estimate : of the essential parameters alone
+    indices : (e,) their places among the base parameters
+    path : per step, (dropped parameter, its %σ, weighted residual after over that of all base
+        parameters, p-value of the F-test)
+
+    """
+
+    estimate: Estimate
+    indices: npt.NDArray[np.intp]
+    path: tuple[tuple[str, float, float, float], ...]
 
 
 def essential(

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...exceptions import ConfigurationError, RobotIdError
-from ..model.parameters import Array, frozen
+from ..arrays import Array, freeze_fields
 
 SMALLEST_MASS = 1e-3  # of a link whose prior has none [kg]
 SMALLEST_RADIUS = 1e-2  # its radius of gyration [m]
@@ -49,8 +49,7 @@ class Consistent:
     margin: Array
 
     def __post_init__(self) -> None:
-        for name in ('value', 'sigma', 'distance', 'margin'):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+        freeze_fields(self, 'value', 'sigma', 'distance', 'margin')
 
 
 def pseudo_inertia(inertial: Array) -> Array:

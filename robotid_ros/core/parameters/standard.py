@@ -1,18 +1,59 @@
 """Standard parameters that explain the base parameters, and whether a body can have them."""
 
+from collections.abc import Mapping
+import dataclasses
+
 import numpy as np
 import numpy.typing as npt
 
-from ..model.parameters import Array
+from ..arrays import Array, freeze_fields
+from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
-from ..pipeline.results import BaseParameters, Essential, Estimate, Standard, TOLERANCES
+from ..regression.estimate import Estimate
 from ..regression.observation_system import System
+from .essential import Essential
 from .physical_consistency import consistent_parameters, pseudo_inertia
 
 POSITIVE = ('Ia', 'Fv', 'Fc', 'Fs', 'Fcp', 'Fcm', 'Fvp', 'Fvm', 'Fvl', 'Fcl', 'K')
 # How wrong the prior of a rotor inertia or a friction coefficient may be, over its value, and the
 # least spread, over the torque-like scale of its joint.
 SPREAD, LEAST = 1.0, 1.0
+
+
+# Of the Cholesky factorisation of a link's inertia at its centre of mass (STD table III) [kg·m²].
+TOLERANCES = (0.0, -0.01, -0.02, -0.04)
+
+
+@dataclasses.dataclass(frozen=True)
+class Standard:
+    """
+    Standard parameters that explain the data, of the many that do.
+
+    Attributes
+    ----------
+    value : (p,) physically consistent ones, closest to the prior
+    sigma : (p,) their standard deviation; inf where the data say nothing
+    cad : (p,) closest to the prior without constraints, by SVD (STD eq. 26-30)
+    cad_essential : (p,) the same, weighted by the essential parameters (eq. 31-33), or None
+    consistent : (n,) whether each link of `value` is one that a body can have
+    cad_consistent : (n,) whether each link of `cad` is
+    residual : relative residual of `value`, all joints; NaN where it was not computed
+    definite : links with a positive definite inertia at the centre of mass and a positive mass, at
+        each of TOLERANCES (STD table III), of 'prior', 'cad', 'cad_essential' and 'value'
+
+    """
+
+    value: Array
+    sigma: Array
+    cad: Array
+    cad_essential: Array | None
+    consistent: npt.NDArray[np.bool_]
+    cad_consistent: npt.NDArray[np.bool_]
+    residual: float
+    definite: Mapping[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        freeze_fields(self, 'value', 'sigma', 'cad', 'cad_essential')
 
 
 def standard_parameters(

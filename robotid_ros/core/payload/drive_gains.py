@@ -6,9 +6,9 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from ...exceptions import RecordingError
+from ..arrays import Array, freeze_fields
 from ..model.base_parameters import base_parameters
 from ..model.dynamics import regressor
-from ..model.parameters import Array, frozen
 from ..model.robot import Robot
 from ..regression.estimators import newey_west
 from ..regression.observation_system import observe, observed_torque
@@ -35,8 +35,7 @@ class DriveGains:
     sigma: Array
 
     def __post_init__(self) -> None:
-        for name in ('value', 'sigma'):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+        freeze_fields(self, 'value', 'sigma')
 
 
 def identify_drive_gains(

@@ -7,14 +7,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ...exceptions import ConfigurationError
+from ..arrays import Array, freeze_fields
 from ..diagnostics.plausibility import implausible
 from ..identification_settings import IdentificationSettings
-from ..model.base_parameters import base_parameters
-from ..model.parameters import Array, frozen, INERTIAL, INERTIAL_UNITS
+from ..model.base_parameters import base_parameters, BaseParameters
+from ..model.parameters import INERTIAL, INERTIAL_UNITS
 from ..model.robot import Robot
 from ..parameters.standard import possible_links
 from ..pipeline.estimation import Progress, solve
-from ..pipeline.results import BaseParameters, Estimate
+from ..regression.estimate import Estimate
 from ..signals.recording import Recording
 
 Pieces = Recording | Iterable[Recording]
@@ -43,8 +44,7 @@ class Payload:
     possible: bool
 
     def __post_init__(self) -> None:
-        for name in ('value', 'sigma'):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+        freeze_fields(self, 'value', 'sigma')
 
     @property
     def mass(self) -> float:

@@ -11,8 +11,9 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import RecordingError, StandstillError
+from ..arrays import Array
+from ..model.base_parameters import BaseParameters
 from ..model.elastic_robot import ElasticRobot
-from ..model.parameters import Array
 from ..model.robot import Robot
 from ..regression.block_sampling import Spread
 from ..regression.observation_system import observe, System
@@ -20,7 +21,6 @@ from ..signals.preparation import END, prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
 from ..timing.delay_compensation import aligned, Delays, without_delay
-from .results import BaseParameters
 
 # Batches of one piece, and half the batches that are kept at the most.
 BATCHES, MOST = 32, 64

@@ -6,8 +6,10 @@ import dataclasses
 from ...exceptions import RecordingError
 from ..elastic_joints.elastic_estimation import account_for_springs, check_deflections
 from ..identification_settings import IdentificationSettings
+from ..model.base_parameters import BaseParameters
 from ..model.elastic_robot import ElasticRobot
 from ..model.robot import Robot
+from ..regression.estimate import Estimate
 from ..regression.estimators import fit
 from ..regression.goodness_of_fit import Validation
 from ..regression.instrumental_variables import with_instruments
@@ -17,7 +19,6 @@ from ..signals.recording import LONG, Recording
 from ..signals.samples import Samples
 from ..timing.delay_compensation import aligned, Delays
 from .chunked_estimation import gather, pieces_of
-from .results import BaseParameters, Estimate
 from .validation import of_system
 
 Progress = Callable[[str], None]

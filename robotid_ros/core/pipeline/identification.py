@@ -14,12 +14,13 @@ from ...exceptions import (
 from ..diagnostics.identifiability import disagreement, doubtful
 from ..diagnostics.plausibility import implausible
 from ..identification_settings import IdentificationSettings
-from ..model.base_parameters import base_parameters
+from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.elastic_robot import ElasticRobot
 from ..model.robot import Robot
 from ..parameters.essential import essential
 from ..parameters.standard import standard_parameters
 from ..regression.block_bootstrap import resampled
+from ..regression.estimate import Estimate
 from ..regression.goodness_of_fit import Validation
 from ..selection.load_friction import with_load
 from ..selection.stribeck_velocity import with_stribeck
@@ -27,7 +28,7 @@ from ..signals.periodic import period_of
 from ..signals.recording import Recording
 from ..timing.delay_compensation import Delays, each_without_delay, without_delay
 from .estimation import Progress, solve
-from .results import BaseParameters, Estimate, Identification
+from .results import Identification
 from .validation import predicted, validate
 
 

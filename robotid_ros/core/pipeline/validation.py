@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...exceptions import StandstillError
+from ..arrays import Array
 from ..identification_settings import IdentificationSettings
 from ..model.dynamics import inverse_dynamics
 from ..model.elastic_robot import ElasticRobot, spring_torque
-from ..model.parameters import Array
 from ..model.robot import Robot
 from ..regression.block_sampling import Spread
 from ..regression.goodness_of_fit import Validation

@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import ConfigurationError, RecordingError
+from ..arrays import Array
 from ..identification_settings import IdentificationSettings
-from ..model.parameters import Array
-from ..pipeline.results import Estimate
+from .estimate import Estimate
 from .estimators import fit, WHITEN
 from .observation_system import System
 

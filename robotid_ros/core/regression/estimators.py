@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 from ...exceptions import RankDeficientError, RecordingError, UnknownNameError
-from ..model.parameters import Array
-from ..pipeline.results import Estimate
+from ..arrays import Array
+from .estimate import Estimate
 from .least_squares import instrumental, least_squares, Solution, total_least_squares
 from .observation_system import System
 

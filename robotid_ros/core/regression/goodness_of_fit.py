@@ -8,7 +8,7 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
-from ..model.parameters import Array, frozen
+from ..arrays import Array, freeze_fields
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,8 +32,7 @@ class Validation:
     valid: npt.NDArray[np.bool_]
 
     def __post_init__(self) -> None:
-        for name in ('time', 'measured', 'predicted'):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+        freeze_fields(self, 'time', 'measured', 'predicted')
 
     @classmethod
     def joined(cls, parts: Sequence[Validation]) -> Validation:

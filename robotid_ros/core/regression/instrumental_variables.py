@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import RecordingError
+from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
-from ..pipeline.results import BaseParameters
 from ..signals.recording import Recording
 from ..signals.samples import Samples
 from .observation_system import observe, System

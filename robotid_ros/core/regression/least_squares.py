@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import RecordingError
-from ..model.parameters import Array
+from ..arrays import Array
 
 TINY = 1e-16  # of a singular value over the largest, so that nothing overflows
 

@@ -7,10 +7,10 @@ import numpy.typing as npt
 from scipy.signal import butter, sosfiltfilt
 
 from ...exceptions import RecordingError
+from ..arrays import Array, freeze_fields
+from ..model.base_parameters import BaseParameters
 from ..model.dynamics import regressor
-from ..model.parameters import Array, frozen
 from ..model.robot import Robot
-from ..pipeline.results import BaseParameters
 from ..signals.samples import Samples
 
 # Of the decimation's filter; its cut-off over the Nyquist frequency that is left.
@@ -55,8 +55,7 @@ class System:
     band: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ('time', 'W', 'Y'):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+        freeze_fields(self, 'time', 'W', 'Y')
 
     @property
     def equations(self) -> npt.NDArray[np.intp]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..model.parameters import Array
+from ..arrays import Array
 from .loop import balanced, Desired, differencing, Loop, Step
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
-from ..pipeline.results import BaseParameters
 from ..regression.estimators import fit
 from ..regression.observation_system import observe
 from ..signals.recording import Recording

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...exceptions import DivergenceError
-from ..model.parameters import Array
+from ..arrays import Array
 from ..regression.estimators import Estimate, fit
 from ..regression.observation_system import System
 from .history import closeness, History, Iteration

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..model.parameters import Array
+from ..arrays import Array
 
 
 class Closeness(NamedTuple):

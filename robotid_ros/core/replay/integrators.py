@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from ..model.parameters import Array
+from ..arrays import Array
 from .direct import DirectModel, mean_signs
 
 Integrate = Callable[[Array, Array, Array], 'Advance']

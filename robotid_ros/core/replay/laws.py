@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...exceptions import ControllerError, UnknownNameError
-from ..model.parameters import Array
+from ..arrays import Array
 from ..signals.recording import Controller
 from .cascade import Cascade
 from .loop import ControlLaw

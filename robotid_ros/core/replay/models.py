@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..arrays import Array
 from ..model.dynamics import model_with
 from ..model.friction import FrictionTerm
-from ..model.parameters import Array
 from ..model.robot import Robot
 from .direct import DirectModel
 

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...exceptions import RecordingError
+from ..arrays import Array
 from ..model.dynamics import regressor
-from ..model.parameters import Array
 from ..regression.observation_system import decimated, System
 from .models import slip_columns
 from .problem import Replay

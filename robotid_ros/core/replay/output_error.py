@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 
 from ...exceptions import DivergenceError, RecordingError
-from ..model.parameters import Array
-from ..pipeline.results import Estimate
+from ..arrays import Array
+from ..regression.estimate import Estimate
 from .problem import Replay
 from .reference import at_rows
 

@@ -7,9 +7,9 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import DivergenceError
-from ..model.parameters import Array
+from ..arrays import Array
+from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
-from ..pipeline.results import BaseParameters
 from .loop import ControlLaw, Desired
 from .models import direct_model
 from .reference import bandwidth, Torque

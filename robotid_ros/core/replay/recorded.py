@@ -8,8 +8,8 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import ControllerError
+from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
-from ..pipeline.results import BaseParameters
 from ..signals.recording import Controller, Recording
 from ..signals.samples import Samples
 from ..timing.delay_compensation import hold_delay

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...exceptions import RecordingError
-from ..model.parameters import Array
+from ..arrays import Array
 from ..signals.recording import Recording
 from .loop import Desired
 

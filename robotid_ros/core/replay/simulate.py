@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import DivergenceError, UnknownNameError
-from ..model.parameters import Array
+from ..arrays import Array
 from .direct import DirectModel
 from .integrators import INTEGRATORS, substeps
 from .loop import ControlLaw, Desired

@@ -7,8 +7,9 @@ from scipy.optimize import lsq_linear
 from scipy.signal import butter, sosfiltfilt
 
 from ...exceptions import DivergenceError
+from ..arrays import Array
 from ..model.dynamics import inverse_dynamics
-from ..model.parameters import Array, INERTIAL
+from ..model.parameters import INERTIAL
 from ..model.robot import Robot
 from ..regression.observation_system import System
 from .problem import Replay

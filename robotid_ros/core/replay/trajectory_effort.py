@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from ..model.parameters import Array
+from ..arrays import Array
 from .loop import balanced, Desired, Loop, Step
 
 

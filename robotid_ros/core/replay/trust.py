@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..model.parameters import Array
+from ..arrays import Array
 from .history import Iteration
 from .problem import Replay
 

@@ -6,12 +6,13 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import ConfigurationError
+from ..arrays import Array
 from ..identification_settings import IdentificationSettings
-from ..model.base_parameters import base_parameters
+from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.elastic_robot import ElasticRobot
-from ..model.parameters import Array, INERTIAL
+from ..model.parameters import INERTIAL
 from ..model.robot import Robot
-from ..pipeline.results import BaseParameters, Estimate
+from ..regression.estimate import Estimate
 from ..regression.estimators import fit
 from ..regression.observation_system import observe
 from ..signals.recording import Recording

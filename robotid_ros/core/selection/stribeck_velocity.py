@@ -5,10 +5,10 @@ import dataclasses
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from ..arrays import Array
 from ..model.base_parameters import base_parameters
 from ..model.elastic_robot import ElasticRobot
 from ..model.friction import FrictionTerm
-from ..model.parameters import Array
 from ..model.robot import Robot
 from ..regression.observation_system import decimated, observe
 from ..signals.preparation import prepare

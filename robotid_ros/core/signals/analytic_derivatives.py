@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ..model.parameters import Array
+from ..arrays import Array
 
 if TYPE_CHECKING:
     from ..excitation.trajectories import Trajectory

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import numpy.typing as npt
 
-from ..model.parameters import Array
+from ..arrays import Array
 
 # Stamps may be this late or early without a clock having jumped [s]: back, and ahead.
 BACK, AHEAD = 0.1, 5.0

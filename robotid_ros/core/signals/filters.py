@@ -4,7 +4,7 @@ import numpy as np
 from scipy.optimize import nnls
 from scipy.signal import butter, sosfiltfilt
 
-from ..model.parameters import Array
+from ..arrays import Array
 
 # Power over that of the noise from which a frequency belongs to the motion.
 AUDIBLE = 10.0

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
-from ..model.parameters import Array
+from ..arrays import Array
 
 # Harmonics of the motion: so many times those that stand out of the noise by so many σ, so many at
 # least, and unknowns of all joints at the most.

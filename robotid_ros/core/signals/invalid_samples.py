@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...exceptions import RecordingError
-from ..model.parameters import Array
+from ..arrays import Array
 from .recording import Recording
 
 Mask = npt.NDArray[np.bool_]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ..model.parameters import Array
+from ..arrays import Array
 from .recording import Recording
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from scipy.ndimage import minimum_filter1d
 
 from ...exceptions import RecordingError, StandstillError
+from ..arrays import Array
 from ..model.elastic_robot import ElasticRobot
-from ..model.parameters import Array
 from ..model.robot import Robot
 from .analytic_derivatives import fitted
 from .filters import differences, lowpass, motion_bandwidth

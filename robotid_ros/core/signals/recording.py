@@ -9,7 +9,7 @@ from typing import Any, TYPE_CHECKING
 import numpy as np
 
 from ...exceptions import RecordingError, UnknownNameError
-from ..model.parameters import Array, frozen
+from ..arrays import Array, freeze_fields
 
 if TYPE_CHECKING:
     from ..excitation.trajectories import Trajectory
@@ -47,7 +47,7 @@ class Reference:
     command: Array | None = None
 
     def __post_init__(self) -> None:
-        _freeze(self, ('time', 'q', 'dq', 'ddq', 'command'))
+        freeze_fields(self, 'time', 'q', 'dq', 'ddq', 'command')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Recording:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _freeze(self, ('time', 'position', 'velocity', 'effort'))
+        freeze_fields(self, 'time', 'position', 'velocity', 'effort')
         shape = (self.time.size, len(self.joints))
         for name in ('position', 'velocity', 'effort'):
             value = getattr(self, name)
@@ -232,10 +232,3 @@ def extent_of(position: Array) -> Array:
     known = np.isfinite(position)
     lowest = np.where(known, position, np.inf).min(axis=0, initial=np.inf)
     return np.stack([lowest, np.where(known, position, -np.inf).max(axis=0, initial=-np.inf)])
-
-
-def _freeze(instance: object, fields: tuple[str, ...]) -> None:
-    for field in fields:
-        value = getattr(instance, field)
-        if value is not None:
-            object.__setattr__(instance, field, frozen(np.asarray(value)))

@@ -5,7 +5,7 @@ import numpy.typing as npt
 from scipy.interpolate import Akima1DInterpolator
 
 from ...exceptions import RecordingError
-from ..model.parameters import Array
+from ..arrays import Array
 from .clock_correction import evenly_spaced
 from .invalid_samples import unwrapped, usable
 from .recording import Recording

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...settings import setting
-from ..model.parameters import Array, frozen
+from ..arrays import Array, frozen
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,10 +5,10 @@ import dataclasses
 
 import numpy as np
 
+from ..arrays import Array
+from ..model.base_parameters import BaseParameters
 from ..model.elastic_robot import ElasticRobot
-from ..model.parameters import Array
 from ..model.robot import Robot
-from ..pipeline.results import BaseParameters
 from ..regression.observation_system import observe, observed_torque, System
 from ..signals.preparation import prepare
 from ..signals.recording import Recording

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from scipy.ndimage import minimum_filter1d
 
 from ...exceptions import RankDeficientError
-from ..model.parameters import Array
+from ..arrays import Array
 from ..regression.estimators import fit
 from ..regression.observation_system import observed_torque, System
 from ..signals.samples import Samples

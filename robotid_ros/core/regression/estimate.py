@@ -1,0 +1,61 @@
+"""An estimate: values, uncertainty and what they rest on."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import Array, freeze_fields
+
+
+@dataclasses.dataclass(frozen=True)
+class Estimate:
+    """
+    Estimated parameters with their uncertainty.
+
+    Attributes
+    ----------
+    names, units : of the b parameters
+    value : (b,)
+    covariance : (b, b) of the estimate, residuals taken as they are (correlated in time)
+    classical : (b, b) covariance if the residuals were white
+    residual : (n,) relative residual per joint, ‖Y_j − W_j χ‖/‖Y_j‖
+    total_residual : relative residual of all joints together
+    sigma_torque : (n,) standard deviation of the joints' residuals [N·m or N]
+    rows : (n,) rows used per joint, after decimation
+    condition_number : of the observation matrix, columns scaled to length one
+    method : 'ols', 'wls', ...
+
+    """
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    value: Array
+    covariance: Array
+    classical: Array
+    residual: Array
+    total_residual: float
+    sigma_torque: Array
+    rows: npt.NDArray[np.intp]
+    condition_number: float
+    method: str
+
+    def __post_init__(self) -> None:
+        freeze_fields(self, 'value', 'covariance', 'classical', 'residual', 'sigma_torque')
+
+    @property
+    def sigma(self) -> Array:
+        """Standard deviation of each parameter (b,)."""
+        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+
+    @property
+    def relative_sigma(self) -> Array:
+        """%σ = 100 σ/|χ| (b,); inf for a parameter that is zero."""
+        with np.errstate(divide='ignore', invalid='ignore'):
+            return np.where(self.value == 0.0, np.inf, 100.0 * self.sigma / np.abs(self.value))
+
+    def interval(self, factor: float = 3.0) -> tuple[Array, Array]:
+        """Return the lower and upper bounds at ±factor·σ."""
+        return self.value - factor * self.sigma, self.value + factor * self.sigma
