@@ -11,7 +11,7 @@ from robotid_ros.nodes.settings import GainSettings
 positive = st.floats(1e-3, 1e4)
 
 
-@settings(derandomize=True, max_examples=50)
+@settings(max_examples=50)
 @given(p=positive, d=positive, inertia=positive, omega=st.floats(0.1, 100.0))
 def test_closed_loop_has_the_wanted_poles_when_no_bound_is_hit(p, d, inertia, omega):
     wanted = GainSettings(bandwidth=omega, damping=0.7, change=1e12)
@@ -21,7 +21,7 @@ def test_closed_loop_has_the_wanted_poles_when_no_bound_is_hit(p, d, inertia, om
     assert -poles.real / np.abs(poles) == pytest.approx(0.7, rel=1e-6)
 
 
-@settings(derandomize=True, max_examples=50)
+@settings(max_examples=50)
 @given(p=positive, i=positive, d=positive, inertia=positive, factor=st.floats(1.0, 10.0))
 def test_no_gain_changes_by_more_than_the_factor(p, i, d, inertia, factor):
     new = propose(Gains(p, i, d, inertia), GainSettings(bandwidth=30.0, change=factor))

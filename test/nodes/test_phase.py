@@ -21,7 +21,7 @@ def observed(points: Waypoints, start: int, stamps: np.ndarray) -> np.ndarray:
     return points.sample(np.clip((stamps - start) * 1e-9, 0.0, points.duration)).q
 
 
-@settings(derandomize=True, max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     offset=st.integers(0, 30_000_000),
     period=st.integers(1_000_000, 8_000_000),

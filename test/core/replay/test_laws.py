@@ -78,7 +78,7 @@ joint_gains = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=100, derandomize=True)
+@settings(max_examples=100)
 @given(gains=st.lists(joint_gains, min_size=1, max_size=3), seed=st.integers(0, 1000))
 def test_trajectory_controller_law(gains, seed):
     desired = random_desired(seed, n=len(gains))
@@ -98,7 +98,7 @@ def test_a_strategy_that_is_not_known_is_refused():
         law_of(controller, ('a',), np.ones(1))
 
 
-@settings(deadline=None, max_examples=50, derandomize=True)
+@settings(max_examples=50)
 @given(gains=joint_gains, factor=st.floats(0.1, 10.0), seed=st.integers(0, 1000))
 def test_scaled_law_scales_the_torque_alone(gains, factor, seed):
     """The gain update of eq. 59 must not change what clamps and integral do."""
