@@ -23,9 +23,9 @@ os.environ |= dict.fromkeys(('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS'), '1')
 import numpy as np
 
 from robotid_ros.core.excitation import check, Design, design, ExcitationSettings, Progress
-from robotid_ros.core.excitation.feasible import random
-from robotid_ros.core.excitation.problem import Problem
-from robotid_ros.core.excitation.scene import Scene
+from robotid_ros.core.excitation.constraints.collision_scene import Scene
+from robotid_ros.core.excitation.design.feasibility import random
+from robotid_ros.core.excitation.design.optimisation_problem import Problem
 from robotid_ros.core.excitation.settings import Margins, Validation, Workspace
 from robotid_ros.core.model import build_robot, Robot, RobotSettings
 from robotid_ros.files.configuration import load, read_urdf

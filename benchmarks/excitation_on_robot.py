@@ -16,13 +16,13 @@ from scipy.signal import butter, sosfiltfilt
 from scipy.stats import f
 
 from robotid_ros.core.excitation import design, ExcitationSettings, Trajectory
-from robotid_ros.core.excitation.feasible import random, repair
-from robotid_ros.core.excitation.observation import Observation
-from robotid_ros.core.excitation.problem import Problem
-from robotid_ros.core.excitation.scene import Scene
+from robotid_ros.core.excitation.constraints.collision_scene import Scene
+from robotid_ros.core.excitation.design.feasibility import random, repair
+from robotid_ros.core.excitation.design.observation_matrix import Observation
+from robotid_ros.core.excitation.design.optimisation_problem import Problem
 from robotid_ros.core.excitation.settings import Validation, Workspace
-from robotid_ros.core.excitation.trajectories import Motion
-from robotid_ros.core.excitation.waypoints import sampled
+from robotid_ros.core.excitation.trajectories.trajectory import Motion
+from robotid_ros.core.excitation.trajectories.waypoints import sampled
 from robotid_ros.core.model import build_robot, Robot
 from robotid_ros.files.configuration import load
 from robotid_ros.plant.interpolation import Goal, Point

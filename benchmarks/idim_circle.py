@@ -21,8 +21,8 @@ from measure import ROOT
 import numpy as np
 
 from robotid_ros.core.excitation import design, ExcitationSettings, Trajectory
-from robotid_ros.core.excitation.circle import circle
-from robotid_ros.core.excitation.scene import Scene
+from robotid_ros.core.excitation.constraints.collision_scene import Scene
+from robotid_ros.core.excitation.design.validation_circle import circle
 from robotid_ros.core.excitation.settings import Validation
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, Robot

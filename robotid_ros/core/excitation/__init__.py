@@ -1,12 +1,12 @@
 """Which motion to run: trajectories, criteria, constraints, design, and the last check."""
 
-from .check import check
-from .design import design
-from .limits import motion_limits
+from .constraints.motion_limits import motion_limits
+from .constraints.trajectory_check import check
+from .design.design import design
 from .results import Design, Progress, Usage
 from .settings import ExcitationSettings
-from .trajectories import Basis, Motion, Trajectory
-from .waypoints import move, Waypoints, waypoints
+from .trajectories.trajectory import Basis, Motion, Trajectory
+from .trajectories.waypoints import move, Waypoints, waypoints
 
 __all__ = [
     'Basis',

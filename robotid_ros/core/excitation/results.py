@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from ...exceptions import TrajectoryError
-from .trajectories import Trajectory
+from .trajectories.trajectory import Trajectory
 
 
 @dataclass(frozen=True)

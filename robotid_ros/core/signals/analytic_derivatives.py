@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ..arrays import Array
 
 if TYPE_CHECKING:
-    from ..excitation.trajectories import Trajectory
+    from ..excitation.trajectories.trajectory import Trajectory
 
 # Steps of the search for the time shift, and rounds in which basis and harmonics settle.
 STEPS, ROUNDS = 10, 3

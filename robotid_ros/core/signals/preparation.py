@@ -22,7 +22,7 @@ from .resampling import uniform
 from .samples import Samples, SignalSettings
 
 if TYPE_CHECKING:
-    from ..excitation.trajectories import Trajectory
+    from ..excitation.trajectories.trajectory import Trajectory
 
 # Automatic cut-off over the motion's bandwidth, and the least [Hz].
 CUTOFF, LEAST = 10.0, 5.0

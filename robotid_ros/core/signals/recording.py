@@ -12,7 +12,7 @@ from ...exceptions import RecordingError, UnknownNameError
 from ..arrays import Array, freeze_fields
 
 if TYPE_CHECKING:
-    from ..excitation.trajectories import Trajectory
+    from ..excitation.trajectories.trajectory import Trajectory
 
 # Samples beyond which a recording is taken in pieces.
 LONG = 600_000

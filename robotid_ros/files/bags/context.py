@@ -16,7 +16,7 @@ from .steady import Clock
 from .storage import Bag
 
 if TYPE_CHECKING:
-    from ...core.excitation.trajectories import Trajectory
+    from ...core.excitation.trajectories.trajectory import Trajectory
 
 # Of a controller's state, in the order of a `Reference`.
 FOLLOWED = (
@@ -71,7 +71,7 @@ def with_context(bag: Bag, recording: Recording, clock: Clock, end: float) -> Re
 
 def _trajectory(phase: str, content: Any, bag: Bag) -> 'Trajectory':
     # Designing needs much that reading does not.
-    from ...core.excitation.trajectories import Trajectory
+    from ...core.excitation.trajectories.trajectory import Trajectory
 
     try:
         return Trajectory.from_dict(content)

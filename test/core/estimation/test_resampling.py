@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation.families import FAMILIES
-from robotid_ros.core.excitation.trajectories import Trajectory
+from robotid_ros.core.excitation.trajectories.families import FAMILIES
+from robotid_ros.core.excitation.trajectories.trajectory import Trajectory
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.pipeline.chunked_estimation import triangular
 from robotid_ros.core.pipeline.identification import identify

@@ -5,13 +5,13 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation.criteria import CRITERIA, criterion
-from robotid_ros.core.excitation.feasible import random
-from robotid_ros.core.excitation.observation import independent_columns, Observation
-from robotid_ros.core.excitation.problem import Problem
-from robotid_ros.core.excitation.scene import Scene
+from robotid_ros.core.excitation.constraints.collision_scene import Scene
+from robotid_ros.core.excitation.design.criteria import CRITERIA, criterion
+from robotid_ros.core.excitation.design.feasibility import random
+from robotid_ros.core.excitation.design.observation_matrix import independent_columns, Observation
+from robotid_ros.core.excitation.design.optimisation_problem import Problem
 from robotid_ros.core.excitation.settings import Obstacle, Workspace
-from robotid_ros.core.excitation.trajectories import Motion
+from robotid_ros.core.excitation.trajectories.trajectory import Motion
 from robotid_ros.core.model import regressor
 from robotid_ros.exceptions import ConfigurationError, UnknownNameError
 

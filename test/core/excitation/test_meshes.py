@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation import check, design, Trajectory
-from robotid_ros.core.excitation.scene import Scene
+from robotid_ros.core.excitation.constraints.collision_scene import Scene
 from robotid_ros.core.excitation.settings import Validation, Workspace
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.exceptions import CollisionError

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation.trajectories import Trajectory
+from robotid_ros.core.excitation.trajectories.trajectory import Trajectory
 from robotid_ros.core.replay.recorded import effort_delay_of
 from robotid_ros.core.replay.reference import bandwidth, hermite, reference_of, torque_of
 from robotid_ros.core.replay.settings import ReplaySettings

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation.families import FAMILIES
-from robotid_ros.core.excitation.trajectories import Trajectory
+from robotid_ros.core.excitation.trajectories.families import FAMILIES
+from robotid_ros.core.excitation.trajectories.trajectory import Trajectory
 from robotid_ros.core.signals.analytic_derivatives import fitted
 from robotid_ros.core.signals.filters import differences, lowpass
 from robotid_ros.core.signals.periodic import period_of, wrapped

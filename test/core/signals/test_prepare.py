@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation.families import FAMILIES
-from robotid_ros.core.excitation.trajectories import Trajectory
+from robotid_ros.core.excitation.trajectories.families import FAMILIES
+from robotid_ros.core.excitation.trajectories.trajectory import Trajectory
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.signals.filters import differences, lowpass
 from robotid_ros.core.signals.preparation import prepare

@@ -4,10 +4,10 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from ...exceptions import ConfigurationError, LimitError
-from ..arrays import Array
-from ..model.robot import Limits, Robot
-from .settings import ExcitationSettings, Margins
+from ....exceptions import ConfigurationError, LimitError
+from ...arrays import Array
+from ...model.robot import Limits, Robot
+from ..settings import ExcitationSettings, Margins
 
 QUANTITIES = ('position', 'velocity', 'acceleration', 'jerk', 'effort')
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Array
-from ..model.friction import FrictionTerm, TERMS
-from ..model.robot import Robot
-from .trajectories import Motion
+from ...arrays import Array
+from ...model.friction import FrictionTerm, TERMS
+from ...model.robot import Robot
+from ..trajectories.trajectory import Motion
 
 STEP = 1e-6
 

@@ -7,10 +7,10 @@ import time
 import numpy as np
 from scipy.optimize import minimize
 
-from ..arrays import Array
-from .feasible import random, repair, repair_linear
-from .problem import PENALTIES, Problem
-from .results import Progress, ProgressCallback
+from ...arrays import Array
+from ..results import Progress, ProgressCallback
+from .feasibility import random, repair, repair_linear
+from .optimisation_problem import PENALTIES, Problem
 
 # Share of a bound above which a peak of the motion enters the working set of constraints, first
 # and later; the largest coefficients, 1 is what one alone may reach.

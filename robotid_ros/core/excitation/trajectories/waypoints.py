@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...exceptions import TrajectoryError
-from ..arrays import Array
+from ....exceptions import TrajectoryError
+from ...arrays import Array
 from .families import QuinticPoints
-from .trajectories import Motion, Trajectory
+from .trajectory import Motion, Trajectory
 
 
 @dataclass(frozen=True)

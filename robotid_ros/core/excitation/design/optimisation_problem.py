@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...exceptions import ConfigurationError
-from ..arrays import Array
-from ..model.robot import Robot
+from ....exceptions import ConfigurationError
+from ...arrays import Array
+from ...model.robot import Robot
+from ..constraints.collision_scene import Scene
+from ..constraints.motion_limits import motion_limits, tightened
+from ..settings import ExcitationSettings, Margins
+from ..trajectories.families import FAMILIES
+from ..trajectories.trajectory import Motion, Trajectory
 from .criteria import criterion
-from .families import FAMILIES
-from .limits import motion_limits, tightened
-from .observation import independent_columns, Observation, Observed
-from .scene import Scene
-from .settings import ExcitationSettings, Margins
-from .trajectories import Motion, Trajectory
+from .observation_matrix import independent_columns, Observation, Observed
 
 # Least number of samples, and of how many more a shape of friction about standstill asks for.
 COUNT, SHARPER = 100, 4

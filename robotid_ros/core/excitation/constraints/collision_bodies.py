@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from ...exceptions import ConfigurationError
-from ..model.robot import Robot
-from .settings import Obstacle, Workspace
+from ....exceptions import ConfigurationError
+from ...model.robot import Robot
+from ..settings import Obstacle, Workspace
 
 # Pinocchio 3 has the shapes under their library's former name.
 shapes = getattr(pin, 'coal', None) or pin.hppfcl

@@ -5,16 +5,16 @@ from math import comb
 
 import numpy as np
 
-from ...exceptions import LimitError, TrajectoryError
-from ..arrays import Array
-from ..model.dynamics import inverse_dynamics
-from ..model.robot import Limits, Robot
-from .limits import motion_limits
-from .results import Usage
-from .scene import Scene
-from .settings import ExcitationSettings
-from .trajectories import Motion, Trajectory
-from .waypoints import sampled, Waypoints
+from ....exceptions import LimitError, TrajectoryError
+from ...arrays import Array
+from ...model.dynamics import inverse_dynamics
+from ...model.robot import Limits, Robot
+from ..results import Usage
+from ..settings import ExcitationSettings
+from ..trajectories.trajectory import Motion, Trajectory
+from ..trajectories.waypoints import sampled, Waypoints
+from .collision_scene import Scene
+from .motion_limits import motion_limits
 
 # What rounding may add to a share, and the position that no joint reaches [rad or m].
 ROUNDING, ENDLESS = 1e-9, 1e6

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from ..arrays import Array
-from .trajectories import Motion
+from ...arrays import Array
+from ..trajectories.trajectory import Motion
 
 
 def _cross_tensor() -> Array:

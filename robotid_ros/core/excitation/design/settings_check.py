@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from ...exceptions import ConfigurationError, LimitError
-from ..arrays import Array
-from ..model.dynamics import inverse_dynamics
-from ..model.robot import Robot
-from .limits import motion_limits, refuse_outside
-from .problem import Problem
-from .settings import ExcitationSettings
+from ....exceptions import ConfigurationError, LimitError
+from ...arrays import Array
+from ...model.dynamics import inverse_dynamics
+from ...model.robot import Robot
+from ..constraints.motion_limits import motion_limits, refuse_outside
+from ..settings import ExcitationSettings
+from .optimisation_problem import Problem
 
 
 def refuse_settings(robot: Robot, settings: ExcitationSettings) -> None:

@@ -8,11 +8,11 @@ regressor. The gradient goes the same way back, all samples at once.
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Array
-from ..model.parameters import INERTIAL, PINOCCHIO
-from ..model.robot import Robot
-from .extras import extra_columns, ExtraColumn
-from .spatial import (
+from ...arrays import Array
+from ...model.parameters import INERTIAL, PINOCCHIO
+from ...model.robot import Robot
+from ..trajectories.trajectory import Motion
+from .batch_kinematics import (
     body_regressor,
     body_regressor_pull,
     cross,
@@ -20,7 +20,7 @@ from .spatial import (
     cross_pull_sum,
     Tree,
 )
-from .trajectories import Motion
+from .drive_columns import extra_columns, ExtraColumn
 
 PINOCCHIO_SYMBOLS = tuple(INERTIAL[i] for i in np.argsort(PINOCCHIO))
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...exceptions import TrajectoryError, UnknownNameError
-from ..arrays import Array
+from ....exceptions import TrajectoryError, UnknownNameError
+from ...arrays import Array
 from .families import FAMILIES, Family
 
 

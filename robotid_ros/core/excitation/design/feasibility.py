@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ..arrays import Array
-from .problem import Problem
-from .trajectories import Trajectory
+from ...arrays import Array
+from ..trajectories.trajectory import Trajectory
+from .optimisation_problem import Problem
 
 
 def repair(problem: Problem, x: Array, share: float = 1.0) -> Array:

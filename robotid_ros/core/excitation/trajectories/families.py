@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from scipy.interpolate import BSpline
 
-from ..arrays import Array
+from ...arrays import Array
 
 
 class Family(Protocol):

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array
+from ...arrays import Array
 
 
 def levers(model: Any, geometry: Any) -> Array:

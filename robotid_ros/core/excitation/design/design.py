@@ -4,22 +4,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...exceptions import CollisionError, LimitError, TrajectoryError
-from ..arrays import Array
-from ..model.robot import Robot
-from .check import check
-from .circle import circle
+from ....exceptions import CollisionError, LimitError, TrajectoryError
+from ...arrays import Array
+from ...model.robot import Robot
+from ..constraints.collision_scene import Scene
+from ..constraints.motion_limits import QUANTITIES
+from ..constraints.trajectory_check import check
+from ..results import Design, ProgressCallback, Usage
+from ..settings import ExcitationSettings
+from ..trajectories.trajectory import Trajectory
 from .criteria import CRITERIA
-from .feasible import keeps_bounds
-from .limits import QUANTITIES
-from .observation import Observation
-from .problem import Problem
-from .refusals import refuse_settings, refuse_start
-from .results import Design, ProgressCallback, Usage
-from .scene import Scene
-from .settings import ExcitationSettings
-from .solvers import Search, SOLVERS, Stopped
-from .trajectories import Trajectory
+from .feasibility import keeps_bounds
+from .observation_matrix import Observation
+from .optimisation_problem import Problem
+from .optimisers import Search, SOLVERS, Stopped
+from .settings_check import refuse_settings, refuse_start
+from .validation_circle import circle
 
 STOPPED = 'the search was stopped before its end: the same seed may give another trajectory'
 # Least ratio of singular values: below, rounding hides the smallest from the search through WᵀW.

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from ...exceptions import CollisionError, ConfigurationError, UnknownNameError
-from ..arrays import Array
-from ..model.robot import Robot
-from .bodies import collision_model
-from .levers import levers
-from .settings import Workspace
+from ....exceptions import CollisionError, ConfigurationError, UnknownNameError
+from ...arrays import Array
+from ...model.robot import Robot
+from ..settings import Workspace
+from .collision_bodies import collision_model
+from .collision_bounds import levers
 
 # Pairs farther apart than this, beyond the smallest distance, are not measured [m].
 FAR = 0.05

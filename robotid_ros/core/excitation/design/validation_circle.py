@@ -9,13 +9,13 @@ import pinocchio as pin
 from scipy.interpolate import make_interp_spline
 from scipy.optimize import least_squares
 
-from ...exceptions import TrajectoryError, UnknownNameError
-from ..arrays import Array
-from ..model.robot import Limits, Robot
-from .limits import motion_limits, tightened
-from .scene import Scene
-from .settings import ExcitationSettings
-from .trajectories import Motion, Trajectory
+from ....exceptions import TrajectoryError, UnknownNameError
+from ...arrays import Array
+from ...model.robot import Limits, Robot
+from ..constraints.collision_scene import Scene
+from ..constraints.motion_limits import motion_limits, tightened
+from ..settings import ExcitationSettings
+from ..trajectories.trajectory import Motion, Trajectory
 
 # Points of a turn that are solved for, and the largest error of the tool's path [m].
 POINTS, ACCURACY = 100, 1e-6
