@@ -17,10 +17,10 @@ import numpy as np
 from robotid_ros.core.model import build_robot
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.replay.didim import didim
-from robotid_ros.core.replay.problem import Replay
-from robotid_ros.core.replay.recorded import replay_of
+from robotid_ros.core.replay.initial_parameters import start_from
+from robotid_ros.core.replay.replay_from_recording import replay_of
+from robotid_ros.core.replay.replay_problem import Replay
 from robotid_ros.core.replay.settings import ReplaySettings
-from robotid_ros.core.replay.start import start_from
 from robotid_ros.core.signals.recording import Controller, Recording, Reference
 from robotid_ros.files.configuration import load
 

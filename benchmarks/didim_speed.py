@@ -20,14 +20,14 @@ from robotid_ros.core.model import build_robot
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot import Robot
 from robotid_ros.core.replay.didim import didim
-from robotid_ros.core.replay.loop import Desired
-from robotid_ros.core.replay.models import direct_model
-from robotid_ros.core.replay.problem import Replay
-from robotid_ros.core.replay.reference import Torque
+from robotid_ros.core.replay.initial_parameters import start_from
+from robotid_ros.core.replay.laws.control_loop import Desired
+from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
+from robotid_ros.core.replay.reference_and_torque import Torque
+from robotid_ros.core.replay.replay_problem import Replay
 from robotid_ros.core.replay.settings import ReplaySettings
-from robotid_ros.core.replay.simulate import simulate
-from robotid_ros.core.replay.start import start_from
-from robotid_ros.core.replay.trajectory_effort import JointTrajectoryEffort
+from robotid_ros.core.replay.simulation.closed_loop import simulate
+from robotid_ros.core.replay.simulation.direct_model import direct_model
 from robotid_ros.files.configuration import load
 
 ROOT = Path(__file__).resolve().parent.parent

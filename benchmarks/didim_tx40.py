@@ -26,9 +26,9 @@ from robotid_ros.core.parameters.essential import essential
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.replay.didim import didim
-from robotid_ros.core.replay.recorded import replay_of
+from robotid_ros.core.replay.initial_parameters import start_from
+from robotid_ros.core.replay.replay_from_recording import replay_of
 from robotid_ros.core.replay.settings import ReplaySettings
-from robotid_ros.core.replay.start import start_from
 from robotid_ros.core.signals.recording import Controller, Recording, Reference
 from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.exceptions import DivergenceError

@@ -28,16 +28,16 @@ from scara_tables import Claims, course, deviation, MATTER, NOMINAL, PER_PAPER, 
 from robotid_ros.core.model import build_robot
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.regression.estimators import Estimate, fit
-from robotid_ros.core.replay.cascade import pd
+from robotid_ros.core.replay.convergence_history import History
 from robotid_ros.core.replay.didim import didim
-from robotid_ros.core.replay.history import History
-from robotid_ros.core.replay.loop import Desired
-from robotid_ros.core.replay.observe import observe
-from robotid_ros.core.replay.problem import Replay
-from robotid_ros.core.replay.reference import bandwidth, Torque
+from robotid_ros.core.replay.initial_parameters import start_from
+from robotid_ros.core.replay.laws.cascaded_loops import pd
+from robotid_ros.core.replay.laws.control_loop import Desired
+from robotid_ros.core.replay.reference_and_torque import bandwidth, Torque
+from robotid_ros.core.replay.replay_problem import Replay
 from robotid_ros.core.replay.settings import ReplaySettings
-from robotid_ros.core.replay.simulate import Simulation
-from robotid_ros.core.replay.start import start_from
+from robotid_ros.core.replay.simulated_observation import observe
+from robotid_ros.core.replay.simulation.closed_loop import Simulation
 from robotid_ros.exceptions import DivergenceError
 from robotid_ros.files.configuration import load
 

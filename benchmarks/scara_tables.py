@@ -6,7 +6,7 @@ import numpy as np
 from scara_plant import LENGTH, NAMES, NOMINAL
 
 from robotid_ros.core.regression.estimators import Estimate
-from robotid_ros.core.replay.history import History
+from robotid_ros.core.replay.convergence_history import History
 
 # Parameters that the claims are about.
 MATTER = [0, 2, 3, 4, 7]

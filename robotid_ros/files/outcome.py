@@ -13,7 +13,7 @@ from ..core.model import Robot
 from ..core.parameters.standard import TOLERANCES
 from ..core.pipeline.results import Identification
 from ..core.regression.goodness_of_fit import Validation
-from ..core.replay.history import History
+from ..core.replay.convergence_history import History
 from .atomic import write_text
 from .results import (
     Comparison,

@@ -12,7 +12,7 @@ from robotid_ros.core.parameters.essential import Essential
 from robotid_ros.core.parameters.standard import Standard
 from robotid_ros.core.pipeline.results import Identification, Validation
 from robotid_ros.core.regression.estimate import Estimate
-from robotid_ros.core.replay.history import Closeness, History, Iteration
+from robotid_ros.core.replay.convergence_history import Closeness, History, Iteration
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.bags import Session
 from robotid_ros.files.bags.context import changed_gains

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from robotid_ros.core.replay.laws import law_of
+from robotid_ros.core.replay.laws.control_laws import law_of
 from robotid_ros.core.signals.recording import Controller
 from robotid_ros.nodes.controller import _description
 

@@ -14,7 +14,7 @@ from ..regression.estimators import fit
 from ..regression.goodness_of_fit import Validation
 from ..regression.instrumental_variables import with_instruments
 from ..regression.observation_system import System
-from ..replay.history import History
+from ..replay.convergence_history import History
 from ..signals.recording import LONG, Recording
 from ..signals.samples import Samples
 from ..timing.delay_compensation import aligned, Delays
@@ -145,7 +145,7 @@ def _closed_loop(
 ) -> Solved:
     """Estimate by DIDIM."""
     # Imported here: the replay stands on this package's estimators.
-    from ..replay.closed_loop import closed_loop, described
+    from ..replay.didim_from_recording import closed_loop, described
 
     outcome = closed_loop(
         recording, robot, base, settings.replay, samples, lambda step: tell(described(step))

@@ -10,7 +10,7 @@ from ..parameters.essential import Essential
 from ..parameters.standard import Standard
 from ..regression.estimate import Estimate
 from ..regression.goodness_of_fit import Validation
-from ..replay.history import History
+from ..replay.convergence_history import History
 
 
 @dataclasses.dataclass(frozen=True)

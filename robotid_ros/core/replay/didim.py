@@ -18,13 +18,13 @@ from ...exceptions import DivergenceError
 from ..arrays import Array
 from ..regression.estimators import Estimate, fit
 from ..regression.observation_system import System
-from .history import closeness, History, Iteration
-from .observe import observe
-from .problem import Replay
-from .reference import bandwidth
+from .convergence_history import closeness, History, Iteration
+from .initial_parameters import a_priori_inertia, plain_robot
+from .reference_and_torque import bandwidth
+from .reliability import slow_loops, strays, unexplained
+from .replay_problem import Replay
 from .settings import ReplaySettings
-from .start import a_priori_inertia, plain_robot
-from .trust import slow_loops, strays, unexplained
+from .simulated_observation import observe
 
 Progress = Callable[[Iteration], None]
 Way = tuple[float, Callable[[], Array]]

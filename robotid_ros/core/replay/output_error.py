@@ -14,8 +14,8 @@ import numpy as np
 from ...exceptions import DivergenceError, RecordingError
 from ..arrays import Array
 from ..regression.estimate import Estimate
-from .problem import Replay
-from .reference import at_rows
+from .reference_and_torque import at_rows
+from .replay_problem import Replay
 
 # Relative step of the finite differences, near the square root of the integrator's noise.
 DIFFERENCE = 1e-5

@@ -11,18 +11,18 @@ from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot import build_robot, CouplingSettings, RobotSettings
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.replay.cascade import pd
-from robotid_ros.core.replay.closed_loop import closed_loop
 from robotid_ros.core.replay.didim import didim
-from robotid_ros.core.replay.loop import Desired
-from robotid_ros.core.replay.models import direct_model
+from robotid_ros.core.replay.didim_from_recording import closed_loop
+from robotid_ros.core.replay.initial_parameters import start_from
+from robotid_ros.core.replay.laws.cascaded_loops import pd
+from robotid_ros.core.replay.laws.control_loop import Desired
+from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
 from robotid_ros.core.replay.output_error import output_error
-from robotid_ros.core.replay.problem import Replay
-from robotid_ros.core.replay.reference import Torque
+from robotid_ros.core.replay.reference_and_torque import Torque
+from robotid_ros.core.replay.replay_problem import Replay
 from robotid_ros.core.replay.settings import ReplaySettings
-from robotid_ros.core.replay.simulate import simulate
-from robotid_ros.core.replay.start import start_from
-from robotid_ros.core.replay.trajectory_effort import JointTrajectoryEffort
+from robotid_ros.core.replay.simulation.closed_loop import simulate
+from robotid_ros.core.replay.simulation.direct_model import direct_model
 from robotid_ros.core.signals.recording import Controller, Recording, Reference
 from robotid_ros.exceptions import ControllerError, DivergenceError, RecordingError
 

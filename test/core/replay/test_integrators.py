@@ -4,15 +4,15 @@ import numpy as np
 import pinocchio
 import pytest
 
-from robotid_ros.core.replay.integrators import runge_kutta, substeps
-from robotid_ros.core.replay.loop import Desired
-from robotid_ros.core.replay.simulate import (
+from robotid_ros.core.replay.laws.control_loop import Desired
+from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
+from robotid_ros.core.replay.simulation.closed_loop import (
     joint_inertia,
     least_eigenvalue,
     mass_matrices,
     simulate,
 )
-from robotid_ros.core.replay.trajectory_effort import JointTrajectoryEffort
+from robotid_ros.core.replay.simulation.integrators import runge_kutta, substeps
 from robotid_ros.exceptions import DivergenceError
 
 from .arms import arm, block

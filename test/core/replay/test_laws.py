@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.replay.cascade import Cascade, pd
-from robotid_ros.core.replay.laws import law_of, STRATEGIES
-from robotid_ros.core.replay.loop import Desired
-from robotid_ros.core.replay.simulate import simulate
-from robotid_ros.core.replay.trajectory_effort import JointTrajectoryEffort
+from robotid_ros.core.replay.laws.cascaded_loops import Cascade, pd
+from robotid_ros.core.replay.laws.control_laws import law_of, STRATEGIES
+from robotid_ros.core.replay.laws.control_loop import Desired
+from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
+from robotid_ros.core.replay.simulation.closed_loop import simulate
 from robotid_ros.core.signals.recording import Controller
 from robotid_ros.exceptions import UnknownNameError
 from robotid_ros.plant.interpolation import Goal, Point

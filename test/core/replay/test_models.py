@@ -5,10 +5,10 @@ import pytest
 
 from robotid_ros.core.model.dynamics import forward_dynamics, inverse_dynamics, regressor
 from robotid_ros.core.model.robot import build_robot, CouplingSettings, RobotSettings
-from robotid_ros.core.replay.loop import Desired
-from robotid_ros.core.replay.models import direct_model, slip_columns
-from robotid_ros.core.replay.simulate import simulate
-from robotid_ros.core.replay.trajectory_effort import JointTrajectoryEffort
+from robotid_ros.core.replay.laws.control_loop import Desired
+from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
+from robotid_ros.core.replay.simulation.closed_loop import simulate
+from robotid_ros.core.replay.simulation.direct_model import direct_model, slip_columns
 
 from .arms import parameters, planar_urdf
 

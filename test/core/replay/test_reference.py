@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.trajectories.trajectory import Trajectory
-from robotid_ros.core.replay.recorded import effort_delay_of
-from robotid_ros.core.replay.reference import bandwidth, hermite, reference_of, torque_of
+from robotid_ros.core.replay.reference_and_torque import (
+    bandwidth,
+    hermite,
+    reference_of,
+    torque_of,
+)
+from robotid_ros.core.replay.replay_from_recording import effort_delay_of
 from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.signals.recording import Controller, Phase, Recording, Reference
 

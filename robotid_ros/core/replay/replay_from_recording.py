@@ -13,9 +13,9 @@ from ..model.robot import Robot
 from ..signals.recording import Controller, Recording
 from ..signals.samples import Samples
 from ..timing.delay_compensation import hold_delay
-from .laws import law_of
-from .problem import Replay
-from .reference import reference_of, torque_of
+from .laws.control_laws import law_of
+from .reference_and_torque import reference_of, torque_of
+from .replay_problem import Replay
 from .settings import ReplaySettings
 
 

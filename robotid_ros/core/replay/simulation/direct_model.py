@@ -12,11 +12,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..arrays import Array
-from ..model.dynamics import model_with
-from ..model.friction import FrictionTerm
-from ..model.robot import Robot
-from .direct import DirectModel
+from ...arrays import Array
+from ...model.dynamics import model_with
+from ...model.friction import FrictionTerm
+from ...model.robot import Robot
+from .direct_dynamics import DirectModel
 
 JUMPS = ('coulomb', 'asymmetric_coulomb')
 

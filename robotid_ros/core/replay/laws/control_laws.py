@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ...exceptions import ControllerError, UnknownNameError
-from ..arrays import Array
-from ..signals.recording import Controller
-from .cascade import Cascade
-from .loop import ControlLaw
-from .trajectory_effort import JointTrajectoryEffort, recommended_tracking
+from ....exceptions import ControllerError, UnknownNameError
+from ...arrays import Array
+from ...signals.recording import Controller
+from .cascaded_loops import Cascade
+from .control_loop import ControlLaw
+from .joint_trajectory_effort import JointTrajectoryEffort, recommended_tracking
 
 # Strategies of control_toolbox, and what stands before them in the name of a recorded gain.
 STRATEGIES = ('legacy', 'none', 'back_calculation', 'conditional_integration')

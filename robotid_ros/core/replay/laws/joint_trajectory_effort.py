@@ -6,8 +6,8 @@ import dataclasses
 
 import numpy as np
 
-from ..arrays import Array
-from .loop import balanced, Desired, Loop, Step
+from ...arrays import Array
+from .control_loop import balanced, Desired, Loop, Step
 
 
 @dataclasses.dataclass(frozen=True)

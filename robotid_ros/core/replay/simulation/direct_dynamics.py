@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pinocchio
 from scipy.linalg.lapack import dposv
 
-from ..arrays import Array
+from ...arrays import Array
 
 SWEEPS = 50
 TOLERANCE = 1e-12

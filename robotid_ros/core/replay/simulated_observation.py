@@ -11,10 +11,10 @@ from ...exceptions import RecordingError
 from ..arrays import Array
 from ..model.dynamics import regressor
 from ..regression.observation_system import decimated, System
-from .models import slip_columns
-from .problem import Replay
-from .reference import at_rows
-from .simulate import Simulation
+from .reference_and_torque import at_rows
+from .replay_problem import Replay
+from .simulation.closed_loop import Simulation
+from .simulation.direct_model import slip_columns
 
 Rows = npt.NDArray[np.intp]
 # Rows, how many of them are overlap before the piece, and how many are its own.

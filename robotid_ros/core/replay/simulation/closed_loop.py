@@ -6,11 +6,11 @@ import dataclasses
 
 import numpy as np
 
-from ...exceptions import DivergenceError, UnknownNameError
-from ..arrays import Array
-from .direct import DirectModel
+from ....exceptions import DivergenceError, UnknownNameError
+from ...arrays import Array
+from ..laws.control_loop import ControlLaw, Desired
+from .direct_dynamics import DirectModel
 from .integrators import INTEGRATORS, substeps
-from .loop import ControlLaw, Desired
 
 LOOK = 100
 POSES = 200

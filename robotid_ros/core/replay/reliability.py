@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import Array
-from .history import Iteration
-from .problem import Replay
+from .convergence_history import Iteration
+from .replay_problem import Replay
 
 # Share of the torque that a model of a real robot may leave unexplained before it is suspect.
 UNEXPLAINED = 0.2

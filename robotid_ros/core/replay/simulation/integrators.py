@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from ..arrays import Array
-from .direct import DirectModel, mean_signs
+from ...arrays import Array
+from .direct_dynamics import DirectModel, mean_signs
 
 Integrate = Callable[[Array, Array, Array], 'Advance']
 

@@ -10,11 +10,11 @@ from ..regression.estimators import fit
 from ..regression.observation_system import observe
 from ..signals.recording import Recording
 from ..signals.samples import Samples
+from .convergence_history import Iteration
 from .didim import didim, Outcome
-from .history import Iteration
-from .recorded import replay_of
+from .initial_parameters import start_from
+from .replay_from_recording import replay_of
 from .settings import ReplaySettings
-from .start import start_from
 
 
 def closed_loop(

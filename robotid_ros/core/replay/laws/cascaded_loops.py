@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Array
-from .loop import balanced, Desired, differencing, Loop, Step
+from ...arrays import Array
+from .control_loop import balanced, Desired, differencing, Loop, Step
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ...exceptions import RecordingError
 from ..arrays import Array
 from ..signals.recording import Recording
-from .loop import Desired
+from .laws.control_loop import Desired
 
 # Share of the reference's velocity, in power, that its bandwidth holds.
 POWER = 0.99

@@ -12,8 +12,8 @@ from ..model.dynamics import inverse_dynamics
 from ..model.parameters import INERTIAL
 from ..model.robot import Robot
 from ..regression.observation_system import System
-from .problem import Replay
-from .reference import at_rows
+from .reference_and_torque import at_rows
+from .replay_problem import Replay
 
 POSITIVE = ('Ia', 'Fv', 'Fc', 'Fs', 'Fcp', 'Fcm', 'Fvp', 'Fvm')
 # Rotor inertia that a joint of the plain robot has at least, as a share of J_ap.

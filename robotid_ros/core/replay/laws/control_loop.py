@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Array, frozen
+from ...arrays import Array, frozen
 
 Step = Callable[[int, Array, Array], Array]
 

@@ -10,11 +10,17 @@ from ...exceptions import DivergenceError
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
-from .loop import ControlLaw, Desired
-from .models import direct_model
-from .reference import bandwidth, Torque
+from .laws.control_loop import ControlLaw, Desired
+from .reference_and_torque import bandwidth, Torque
 from .settings import ReplaySettings
-from .simulate import joint_inertia, least_eigenvalue, mass_matrices, simulate, Simulation
+from .simulation.closed_loop import (
+    joint_inertia,
+    least_eigenvalue,
+    mass_matrices,
+    simulate,
+    Simulation,
+)
+from .simulation.direct_model import direct_model
 
 Motion = tuple[Array, Array, Array]
 
