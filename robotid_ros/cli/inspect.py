@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from .text import HelpFormatter, number, table
 
 if TYPE_CHECKING:
-    from ..files.bags.summary import BagSummary
+    from ..files.bags.read.summary import BagSummary
 
 EXAMPLES = """\
 examples:
@@ -39,7 +39,7 @@ def register(
 def run(args: argparse.Namespace) -> int:
     """Print the summary."""
     from ..files.bags import finalise
-    from ..files.bags.summary import summarise
+    from ..files.bags.read.summary import summarise
 
     if args.repair:
         finalise(args.bag)

@@ -11,7 +11,7 @@ from ..core.signals.recording import Recording
 from ..exceptions import ConfigurationError, RecordingError
 from .atomic import read_text
 from .bags import open_recording, Tape
-from .bags.tape import Watch
+from .bags.read.chunked_recording import Watch
 from .configuration import Configuration, from_mapping, load, read_mapping, read_urdf
 
 EXCITING, VALIDATING = 'exciting', 'validating'

@@ -9,8 +9,8 @@ import numpy as np
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import get_typestore, Stores
 
-from robotid_ros.files.bags.definitions import definition
-from robotid_ros.files.bags.writer import BagWriter
+from robotid_ros.files.bags.message_definitions import definition
+from robotid_ros.files.bags.write.bag_writer import BagWriter
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 JOINT_STATE = 'sensor_msgs/msg/JointState'

@@ -19,8 +19,8 @@ import pytest
 
 from robotid_ros.exceptions import RecordingError, UnknownNameError
 from robotid_ros.files.bags import BagWriter, blocks, dump_session, read_recording, Session
-from robotid_ros.files.bags.cdr import Decoder
-from robotid_ros.files.bags.summary import summarise
+from robotid_ros.files.bags.read.message_decoding import Decoder
+from robotid_ros.files.bags.read.summary import summarise
 
 JOINTS = ('a', 'b')
 CONTROLLER_STATE = 'control_msgs/msg/JointTrajectoryControllerState'

@@ -17,7 +17,7 @@ from rosbags.highlevel import AnyReader
 
 from robotid_ros.exceptions import FileError, RecordingError
 from robotid_ros.files.bags import BagWriter, finalise, read_recording
-from robotid_ros.files.bags.recovery import is_finished
+from robotid_ros.files.bags.repair.mcap_recovery import is_finished
 
 WRITER = """
 import sys, time

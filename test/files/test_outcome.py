@@ -15,7 +15,7 @@ from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.replay.convergence_history import Closeness, History, Iteration
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.bags import Session
-from robotid_ros.files.bags.context import changed_gains
+from robotid_ros.files.bags.read.session_context import changed_gains
 from robotid_ros.files.course import apart
 from robotid_ros.files.outcome import history_rows, save
 from robotid_ros.files.results import read_results

@@ -19,10 +19,10 @@ from robotid_ros.files.bags import (
     Session,
     Tape,
 )
-from robotid_ros.files.bags.definitions import CONTROLLER_STATE
-from robotid_ros.files.bags.joint_states import JointStates, stacked
-from robotid_ros.files.bags.steady import steadied, steady
-from robotid_ros.files.bags.summary import summarise
+from robotid_ros.files.bags.message_definitions import CONTROLLER_STATE
+from robotid_ros.files.bags.read.clock_alignment import steadied, steady
+from robotid_ros.files.bags.read.joint_states import JointStates, stacked
+from robotid_ros.files.bags.read.summary import summarise
 from robotid_ros.files.sessions import Part, split
 
 COUNT, JOINTS = 12_000, ('a', 'b')
@@ -32,8 +32,8 @@ FIELDS = ('time', 'position', 'effort')
 
 @pytest.fixture(autouse=True)
 def short_pieces(monkeypatch):
-    monkeypatch.setattr('robotid_ros.files.bags.tape.SECONDS', 4.0)
-    monkeypatch.setattr('robotid_ros.files.bags.joint_states.BATCH', 500)
+    monkeypatch.setattr('robotid_ros.files.bags.read.chunked_recording.SECONDS', 4.0)
+    monkeypatch.setattr('robotid_ros.files.bags.read.joint_states.BATCH', 500)
 
 
 def write(folder, jump=None):
@@ -132,8 +132,8 @@ def test_clock_jumps_are_undone_in_pieces_too(tmp_path, jump):
 def test_a_long_recording_is_inspected_in_pieces(tmp_path, monkeypatch):
     path = write(tmp_path, 5000)
     whole = summarise(path)
-    monkeypatch.setattr('robotid_ros.files.bags.summary.LONG', 1000)
-    monkeypatch.setattr('robotid_ros.files.bags.summary.SECONDS', 4.0)
+    monkeypatch.setattr('robotid_ros.files.bags.read.summary.LONG', 1000)
+    monkeypatch.setattr('robotid_ros.files.bags.read.summary.SECONDS', 4.0)
     pieces = summarise(path)
     for field in ('duration', 'topics', 'timing', 'channels', 'phases', 'uses'):
         assert getattr(pieces, field) == getattr(whole, field)

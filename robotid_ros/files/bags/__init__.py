@@ -1,10 +1,10 @@
 """Recordings: rosbag2 folders and files, read whole or cut short, written to lose nothing."""
 
-from .reading import blocks, open_recording, read_recording
-from .recovery import finalise
-from .session import dump_session, Session
-from .tape import Tape
-from .writer import BagWriter
+from .read.chunked_recording import Tape
+from .read.recording import blocks, open_recording, read_recording
+from .repair.mcap_recovery import finalise
+from .session_header import dump_session, Session
+from .write.bag_writer import BagWriter
 
 __all__ = [
     'BagWriter',

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
-from ...core.signals.recording import LONG, Phase
-from . import context
-from .definitions import CONTROLLER_STATE
+from ....core.signals.recording import LONG, Phase
+from ..message_definitions import CONTROLLER_STATE
+from ..session_header import Session
+from . import session_context
+from .channel_statistics import Channel, Look, STILL
+from .chunked_recording import SECONDS
+from .clock_alignment import steadied
 from .joint_states import find_topic, sources
-from .look import Channel, Look, STILL
-from .session import Session
-from .steady import steadied
 from .storage import Bag, open_bag
-from .tape import SECONDS
 
 # An interval this much longer than the usual one has lost messages in it.
 GAP = 1.8
@@ -105,11 +105,11 @@ def summarise(path: str | Path) -> BagSummary:
         raw, received = look.stamps()
         timing = _timing(raw, stamp)
         duration = float(np.ptp(stamp)) * 1e-9
-        session = context.session(bag)
+        session = session_context.session(bag)
         lag = int(np.median(raw - received))
-        phases = context.phases(bag, lambda t: t + lag, int(raw[0]), duration)
+        phases = session_context.phases(bag, lambda t: t + lag, int(raw[0]), duration)
         channels = look.channels()
-        has_urdf = context.description(bag) is not None
+        has_urdf = session_context.description(bag) is not None
         return BagSummary(
             path=Path(path),
             duration=duration,

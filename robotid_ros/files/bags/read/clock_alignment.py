@@ -6,7 +6,7 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
-from ...core.signals.clock_correction import one_clock
+from ....core.signals.clock_correction import one_clock
 from .joint_states import JointStates, stacked
 
 # Messages of a piece that wait for the next one: a jump shows from both of its sides.

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...exceptions import RecordingError, UnknownNameError
-from .cdr import BATCH, batches, Decoder, Layout, stamps
+from ....exceptions import RecordingError, UnknownNameError
+from ..message_definitions import JOINT_STATE
+from ..session_header import JOINT_STATES_TOPIC
 from .controller_states import commanded_effort
-from .definitions import JOINT_STATE
-from .session import JOINT_STATES_TOPIC
+from .message_decoding import BATCH, batches, Decoder, Layout, stamps
 from .storage import Bag
 
 FIELDS = ('position', 'velocity', 'effort')

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from ...core.signals.recording import Controller, Phase, phase_of, Recording
-from ...exceptions import RecordingError
-from . import context
-from .checks import alive, as_recording
+from ....core.signals.recording import Controller, Phase, phase_of, Recording
+from ....exceptions import RecordingError
+from . import session_context
+from .clock_alignment import Clock, steadied
+from .clock_index import Thinned
 from .controller_states import WHOLE, Window
+from .joint_state_checks import alive, as_recording
 from .joint_states import choose, JointStates, sources
-from .steady import Clock, steadied
 from .storage import Bag, open_bag
-from .thinned import Thinned
 
 Watch = Callable[[float], None]
 SECONDS = 60.0  # of a piece
@@ -87,7 +87,7 @@ class Tape:
             facts = Recording(
                 tuple(kept), np.empty(0), none, none, source=str(path), origin=origin
             )
-            facts = context.with_context(bag, facts, clock, end)
+            facts = session_context.with_context(bag, facts, clock, end)
         return cls(facts, topic, clock, looked.numbers(), extent, 0.0, math.inf, longest, watch)
 
     @property
@@ -218,7 +218,7 @@ class Tape:
         if self.clock.jumped:
             return piece
         window = self._window(float(piece.time.min()), float(piece.time.max()))
-        return dataclasses.replace(piece, reference=context.reference(bag, piece, window))
+        return dataclasses.replace(piece, reference=session_context.reference(bag, piece, window))
 
     def _window(self, start: float, stop: float) -> Window:
         """Return times of reception [ns] that hold all of a part."""

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .cdr import BATCH, batches, Decoder, Layout, stamps
-from .definitions import CONTROLLER_STATE
+from ..message_definitions import CONTROLLER_STATE
+from .message_decoding import BATCH, batches, Decoder, Layout, stamps
 from .storage import Bag
 
 Window = tuple[int | None, int | None]

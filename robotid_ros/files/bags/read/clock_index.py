@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ...core.signals.recording import extent_of
-from .checks import known
+from ....core.signals.recording import extent_of
+from .clock_alignment import Clock
+from .joint_state_checks import known
 from .joint_states import JointStates
-from .steady import Clock
 
 THIN = 500  # joint states for one that is kept of the clock
 

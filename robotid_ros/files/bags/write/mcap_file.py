@@ -12,8 +12,8 @@ from typing import Any
 
 from mcap.writer import CompressionType, Writer
 
-from ..atomic import explained, write_text
-from ..yaml import dump_yaml, parse_yaml
+from ...atomic import explained, write_text
+from ...yaml import dump_yaml, parse_yaml
 
 CHUNK_SIZE = 1 << 20
 STORAGE_VERSION = 9

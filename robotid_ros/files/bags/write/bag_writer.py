@@ -5,9 +5,9 @@ from pathlib import Path
 import struct
 import time
 
-from ...exceptions import FileError, RecordingError
-from ..atomic import explained
-from .definitions import definition, STRING
+from ....exceptions import FileError, RecordingError
+from ...atomic import explained
+from ..message_definitions import definition, STRING
 from .mcap_file import McapFile, qos_profile
 
 FLUSH_PERIOD = 0.2

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .checks import check, measured
+from .joint_state_checks import check, measured
 from .joint_states import FIELDS, JointStates
 
 STILL = 1e-3

@@ -7,16 +7,16 @@ from typing import Any, TYPE_CHECKING
 
 import numpy as np
 
-from ...core.signals.recording import Controller, Phase, Recording, Reference
-from ...exceptions import RecordingError
+from ....core.signals.recording import Controller, Phase, Recording, Reference
+from ....exceptions import RecordingError
+from ..message_definitions import STATUS, STRING
+from ..session_header import DESCRIPTION_TOPIC, parse_session, Session, SESSION_TOPIC, STATE_TOPIC
+from .clock_alignment import Clock
 from .controller_states import read_columns, topics_of, WHOLE, Window
-from .definitions import STATUS, STRING
-from .session import DESCRIPTION_TOPIC, parse_session, Session, SESSION_TOPIC, STATE_TOPIC
-from .steady import Clock
 from .storage import Bag
 
 if TYPE_CHECKING:
-    from ...core.excitation.trajectories.trajectory import Trajectory
+    from ....core.excitation.trajectories.trajectory import Trajectory
 
 # Of a controller's state, in the order of a `Reference`.
 FOLLOWED = (
@@ -71,7 +71,7 @@ def with_context(bag: Bag, recording: Recording, clock: Clock, end: float) -> Re
 
 def _trajectory(phase: str, content: Any, bag: Bag) -> 'Trajectory':
     # Designing needs much that reading does not.
-    from ...core.excitation.trajectories.trajectory import Trajectory
+    from ....core.excitation.trajectories.trajectory import Trajectory
 
     try:
         return Trajectory.from_dict(content)

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 import dataclasses
 from pathlib import Path
 
-from ...core.signals.recording import LONG, Recording
-from . import context
-from .checks import alive, as_recording, known
+from ....core.signals.recording import LONG, Recording
+from . import session_context
+from .chunked_recording import Tape, Watch
+from .clock_alignment import Clock, steadied, steady
+from .joint_state_checks import alive, as_recording, known
 from .joint_states import choose, find_topic, JointStates, sources
-from .steady import Clock, steadied, steady
 from .storage import Bag, open_bag
-from .tape import Tape, Watch
 
 
 def open_recording(
@@ -66,9 +66,9 @@ def read_recording(
         states, jumped = steady(_usable(tables[0], path, joints is None))
         recording = as_recording(states, states.stamp[0], str(path))
         clock = Clock(states.received, states.stamp, jumped)
-        recording = context.with_context(bag, recording, clock, float(recording.time[-1]))
+        recording = session_context.with_context(bag, recording, clock, float(recording.time[-1]))
         # The stamps of the reference jump as well, and nothing says where.
-        reference = None if jumped else context.reference(bag, recording)
+        reference = None if jumped else session_context.reference(bag, recording)
         return dataclasses.replace(recording, reference=reference)
 
 

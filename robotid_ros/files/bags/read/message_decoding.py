@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...exceptions import RecordingError
+from ....exceptions import RecordingError
 
 # Beyond this many layouts on one topic the messages are not of one source any more.
 MAX_LAYOUTS = 1000

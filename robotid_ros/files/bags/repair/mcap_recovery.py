@@ -27,9 +27,9 @@ from rosbags.interfaces import (
     MessageDefinitionFormat,
 )
 
-from ...exceptions import RecordingError
-from ..atomic import explained
-from .mcap_file import McapFile
+from ....exceptions import RecordingError
+from ...atomic import explained
+from ..write.mcap_file import McapFile
 
 MAGIC = b'\x89MCAP0\r\n'
 _FRAME = struct.Struct('<BQ')

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ...core.signals.invalid_samples import clipped
-from ...core.signals.recording import Recording
-from ...core.signals.resampling import uniform
-from ...core.signals.samples import SignalSettings
-from ...exceptions import RecordingError, RobotIdError
+from ....core.signals.invalid_samples import clipped
+from ....core.signals.recording import Recording
+from ....core.signals.resampling import uniform
+from ....core.signals.samples import SignalSettings
+from ....exceptions import RecordingError, RobotIdError
+from .clock_alignment import steady
 from .joint_states import choose, JointStates
-from .steady import steady
 
 Mask = npt.NDArray[np.bool_]
 STILL = 1e-3
