@@ -15,7 +15,7 @@ from robotid_ros.core.signals.filters import differences, lowpass
 from robotid_ros.core.signals.fourier_series import Periods
 from robotid_ros.core.signals.recording import Phase, Recording
 from robotid_ros.files.configuration import load, read_urdf
-from robotid_ros.files.trajectory import read_design
+from robotid_ros.files.trajectory_file import read_design
 from robotid_ros.plant.elastic import ElasticPhysics
 
 CONFIG = Path(__file__).resolve().parent.parent / 'config'

@@ -59,7 +59,7 @@ def work_loop() -> None:
 def work_identify(bag: str) -> None:
     """Identify the TX-40 from its bag, without writing anything; prints what it took in parts."""
     from robotid_ros.core.pipeline.identification import identify
-    from robotid_ros.files.sessions import open_session, split
+    from robotid_ros.files.identification_input import open_session, split
 
     imported = time.process_time()
     session = open_session(bag, str(ROOT / 'config/tx40.yaml'))

@@ -29,7 +29,7 @@ from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.files.configuration import load
-from robotid_ros.files.trajectory import read_design
+from robotid_ros.files.trajectory_file import read_design
 
 RATE, DURATION = 500.0, 20.0
 COUNTS = 2**17  # of the encoders, per turn of the joint

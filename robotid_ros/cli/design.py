@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     from ..exceptions import FileError
     from ..files.atomic import expect_writable
     from ..files.configuration import load, read_urdf
-    from ..files.trajectory import write_design
+    from ..files.trajectory_file import write_design
 
     if Path(args.output).exists() and not args.force:
         raise FileError(f"'{args.output}' exists already: name another file or add --force")
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     print(_summary(result, robot))
     print(f'\nwritten: {args.output}')
     if args.plot:
-        from ..files.design_figure import write_design_figure
+        from ..files.report.design_figure import write_design_figure
 
         write_design_figure(args.plot, result, robot, settings.workspace.frame)
         print(f'drawn: {args.plot}')

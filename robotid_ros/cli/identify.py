@@ -11,8 +11,8 @@ from .text import HelpFormatter, number, Progress, table
 
 if TYPE_CHECKING:
     from ..core.identification_settings import IdentificationSettings
+    from ..files.identification_input import Session, Taken
     from ..files.results import Results
-    from ..files.sessions import Session, Taken
 
 # Steps of the progress bar: reading, those that `identify` tells, writing.
 STEPS = 7
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     with Progress(STEPS) as progress:
         progress.step('reading')
         from ..files.atomic import expect_writable
-        from ..files.sessions import split
+        from ..files.identification_input import split
 
         folder = Path(args.output or _folder(args.bag))
         expect_writable(folder)
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         settings = _settings(session, args.method)
         found = identify(fitted, session.robot, settings, other, progress.step)
         progress.step('writing the results')
-        from ..files.outcome import save
+        from ..files.save_results import save
 
         results = save(found, fitted, folder, session.settings)
     print(_text(results))
@@ -118,7 +118,7 @@ def _text(results: 'Results') -> str:
 
 def comparison_table(results: 'Results') -> str:
     """Lay out the base parameters of two methods side by side."""
-    from ..files.course import apart
+    from ..files.report.convergence_section import apart
 
     other = results.compared
     assert other is not None

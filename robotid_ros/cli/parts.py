@@ -9,7 +9,7 @@ from ..exceptions import ConfigurationError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..files.sessions import Part, Session
+    from ..files.identification_input import Part, Session
     from .text import Progress
 
 # start, stop, whether they are fractions: the parser must not import what the work needs.
@@ -51,7 +51,7 @@ def open_chosen(
     settings : configuration where the options do not say
 
     """
-    from ..files.sessions import open_session
+    from ..files.identification_input import open_session
 
     return open_session(
         bag,
@@ -123,6 +123,6 @@ def chosen_part(args: argparse.Namespace) -> 'Part | None':
 
 def make_part(values: Range | None) -> 'Part | None':
     """Turn what the parser read into a part."""
-    from ..files.sessions import Part
+    from ..files.identification_input import Part
 
     return None if values is None else Part(*values)

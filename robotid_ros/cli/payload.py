@@ -47,8 +47,8 @@ def run(args: argparse.Namespace) -> int:
         from ..core.payload.payload import payload_between
         from ..files.atomic import expect_writable
         from ..files.bags import open_recording
-        from ..files.payload import write_payload
-        from ..files.sessions import split
+        from ..files.export.payload_file import write_payload
+        from ..files.identification_input import split
 
         output = Path(args.output or _file(args.loaded))
         expect_writable(output.parent)

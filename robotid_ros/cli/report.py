@@ -31,7 +31,7 @@ def register(
 
 def run(args: argparse.Namespace) -> int:
     """Write the page."""
-    from ..files.report import write_report
+    from ..files.report.page import write_report
     from ..files.results import read_results, REPORT
 
     path = Path(args.parameters)

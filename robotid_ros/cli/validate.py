@@ -50,8 +50,8 @@ def register(
 
 def run(args: argparse.Namespace) -> int:
     """Predict and print the residuals."""
+    from ..files.identification_input import split
     from ..files.results import read_results, URDF
-    from ..files.sessions import split
 
     results = read_results(args.parameters)
     path = Path(args.parameters)
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
             chosen = other
         progress.step('predicting')
         from ..core.pipeline.validation import validate
-        from ..files.outcome import residual_rows
+        from ..files.save_results import residual_rows
 
         settings = session.configuration.identification
         robot = session.robot.elastic or session.robot

@@ -14,10 +14,10 @@ from ..core.signals.recording import Recording
 from ..exceptions import RecordingError
 from ..files.bags import open_recording
 from ..files.configuration import Configuration, read_urdf
-from ..files.outcome import save
+from ..files.export.identified_urdf import identified_urdf
+from ..files.identification_input import EXCITING, split, Taken
 from ..files.results import Results
-from ..files.sessions import EXCITING, split, Taken
-from ..files.urdf import identified_urdf
+from ..files.save_results import save
 
 FAILED = 'failed'
 # Configurations at which the mass matrix is evaluated; its diagonal varies slowly.

@@ -16,7 +16,7 @@ from ..core.model.base_parameters import base_parameters
 from ..core.model.robot import Robot
 from ..exceptions import RobotIdError
 from ..files.configuration import load, read_urdf
-from ..files.report import write_report
+from ..files.report.page import write_report
 from ..files.results import read_results, REPORT, Results, write_results
 from .director import Director
 from .messages import values_of

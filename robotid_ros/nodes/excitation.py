@@ -14,7 +14,7 @@ from ..core.excitation import Design, design, Progress, waypoints
 from ..core.model import build_robot, Robot, RobotSettings
 from ..exceptions import ModelError, RobotIdError
 from ..files.configuration import read_urdf
-from ..files.trajectory import dump_design, read_design
+from ..files.trajectory_file import dump_design, read_design
 from . import runtime
 from .goal import trajectory_message
 from .messages import seconds, State, status

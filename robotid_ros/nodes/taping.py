@@ -19,7 +19,7 @@ from trajectory_msgs.msg import JointTrajectory
 from ..exceptions import ControllerError, FileError, UnknownNameError
 from ..files.bags import BagWriter, dump_session, Session
 from ..files.bags.session_header import SESSION_TOPIC
-from ..files.outcome import versions
+from ..files.save_results import versions
 from .controller import ControllerClient
 from .streams import Stream
 

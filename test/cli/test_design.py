@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from robotid_ros.cli.main import main
-from robotid_ros.files.trajectory import read_design
+from robotid_ros.files.trajectory_file import read_design
 
 CONFIG = Path(__file__).resolve().parents[2] / 'config' / 'scara.yaml'
 

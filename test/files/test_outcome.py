@@ -16,9 +16,9 @@ from robotid_ros.core.replay.convergence_history import Closeness, History, Iter
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.bags import Session
 from robotid_ros.files.bags.read.session_context import changed_gains
-from robotid_ros.files.course import apart
-from robotid_ros.files.outcome import history_rows, save
+from robotid_ros.files.report.convergence_section import apart
 from robotid_ros.files.results import read_results
+from robotid_ros.files.save_results import history_rows, save
 
 URDF = Path(__file__).resolve().parents[2] / 'urdf' / 'scara.urdf'
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from robotid_ros.exceptions import FileError
-from robotid_ros.files.figures import confidence, convergence, envelope, stretches, torques
-from robotid_ros.files.report import render, write_report
+from robotid_ros.files.report.figures import confidence, convergence, envelope, stretches, torques
+from robotid_ros.files.report.page import render, write_report
 from robotid_ros.files.results import (
     Entry,
     read_results,

@@ -5,7 +5,7 @@ import pytest
 
 from robotid_ros.core.signals.recording import Phase, Recording
 from robotid_ros.exceptions import RecordingError
-from robotid_ros.files.sessions import Part, split
+from robotid_ros.files.identification_input import Part, split
 
 
 def recording(phases=(), count=1001):

@@ -7,7 +7,7 @@ import pytest
 
 from robotid_ros.core.excitation import Design, Trajectory, Usage
 from robotid_ros.exceptions import FileError, TrajectoryError
-from robotid_ros.files.trajectory import dump_design, load_design, read_design, write_design
+from robotid_ros.files.trajectory_file import dump_design, load_design, read_design, write_design
 
 NUMBER = st.floats(-1e300, 1e300, allow_nan=False)
 

@@ -12,7 +12,7 @@ from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.core.model.parameters import INERTIAL
 from robotid_ros.exceptions import ModelError
-from robotid_ros.files.urdf import identified_urdf, is_physical
+from robotid_ros.files.export.identified_urdf import identified_urdf, is_physical
 
 ROBOTS = Path(__file__).resolve().parents[2] / 'urdf'
 NAMES = ('scara', 'tx40', 'ur10', 'arm3', 'emps')

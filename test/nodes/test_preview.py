@@ -15,7 +15,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from robotid_ros.files.configuration import read_mapping
-from robotid_ros.files.trajectory import read_design
+from robotid_ros.files.trajectory_file import read_design
 from robotid_ros.nodes.excitation import Excitation
 from robotid_ros.nodes.runtime import overrides, result_of, spin, wait_until
 

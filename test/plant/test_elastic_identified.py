@@ -12,7 +12,7 @@ from robotid_ros.core.model.settings import ElasticSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.configuration import load, read_urdf
-from robotid_ros.files.trajectory import read_design
+from robotid_ros.files.trajectory_file import read_design
 from robotid_ros.plant.elastic import make_physics
 from robotid_ros.plant.settings import ElasticDriveSettings, GainSettings
 

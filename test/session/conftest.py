@@ -16,7 +16,7 @@ import yaml
 from robotid_ros.core.excitation import Design, design
 from robotid_ros.core.model import build_robot
 from robotid_ros.files.configuration import load, read_urdf
-from robotid_ros.files.trajectory import write_design
+from robotid_ros.files.trajectory_file import write_design
 from robotid_ros.nodes.director import Director
 from robotid_ros.nodes.processes import environment, Processes
 from robotid_ros.nodes.streams import Stream

@@ -11,7 +11,7 @@ from rclpy.node import Node
 import yaml
 
 from robotid_ros.core.excitation import Design, Trajectory
-from robotid_ros.files.trajectory import write_design
+from robotid_ros.files.trajectory_file import write_design
 
 from .conftest import PATIENCE, Session
 

@@ -12,7 +12,7 @@ from robotid_ros.core.excitation.settings import Obstacle, Workspace
 from robotid_ros.core.model import build_robot
 from robotid_ros.exceptions import CollisionError, LimitError, TrajectoryError
 from robotid_ros.files.configuration import load, read_urdf
-from robotid_ros.files.trajectory import read_design
+from robotid_ros.files.trajectory_file import read_design
 
 from .robots import CONFIG, NONE, quick, robot_named, worst
 

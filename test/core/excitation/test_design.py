@@ -12,7 +12,7 @@ import pytest
 
 from robotid_ros.core.excitation import check, Design, design
 from robotid_ros.core.excitation.settings import Margins, Validation
-from robotid_ros.files.trajectory import read_design
+from robotid_ros.files.trajectory_file import read_design
 
 from .robots import CONFIG, FREE, NONE, quick, robot_named, worst
 

@@ -15,6 +15,8 @@ from ..core.pipeline.results import Identification
 from ..core.regression.goodness_of_fit import Validation
 from ..core.replay.convergence_history import History
 from .atomic import write_text
+from .export.identified_urdf import identified_urdf
+from .identification_input import Taken
 from .results import (
     Comparison,
     Entry,
@@ -25,8 +27,6 @@ from .results import (
     URDF,
     write_results,
 )
-from .sessions import Taken
-from .urdf import identified_urdf
 
 PACKAGES = ('robotid_ros', 'numpy', 'scipy', 'pin', 'rosbags', 'mcap')
 
@@ -58,7 +58,7 @@ def save(
     FileError : the folder cannot be written
 
     """
-    from .report import write_report  # matplotlib is slow to import and not for every node
+    from .report.page import write_report  # matplotlib is slow to import and not for every node
 
     results = collect(identification, recording, settings, truth)
     description = identified_urdf(identification.robot, identification.standard.value)

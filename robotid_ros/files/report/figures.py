@@ -10,7 +10,7 @@ import matplotlib
 from matplotlib.figure import Figure
 import numpy as np
 
-from .results import Entry, Torques
+from ..results import Entry, Torques
 
 MEASURED, PREDICTED, RESIDUAL = '#94a3b8', '#1d4ed8', '#dc2626'
 GOOD, FAIR, POOR, TRUE = '#15803d', '#d97706', '#b91c1c', '#7c3aed'

@@ -4,12 +4,12 @@ from html import escape
 import math
 from pathlib import Path
 
+from ..atomic import write_text
+from ..results import Residual, Results, total
 from . import figures
-from .atomic import write_text
-from .course import comparison, convergence
+from .convergence_section import comparison, convergence
 from .html import section, table
 from .parameter_sections import base, standard
-from .results import Residual, Results, total
 
 _CSS = Path(__file__).with_name('report.css')
 GOOD, FAIR = 5.0, 15.0

@@ -10,9 +10,9 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodF
 import numpy as np
 import pinocchio as pin
 
-from ..core.excitation import Design, Trajectory
-from ..core.model import inverse_dynamics, Robot
-from .atomic import write_bytes
+from ...core.excitation import Design, Trajectory
+from ...core.model import inverse_dynamics, Robot
+from ..atomic import write_bytes
 
 BLUE, GREY, RED = '#1d4ed8', '#94a3b8', '#dc2626'
 POINTS = 1000

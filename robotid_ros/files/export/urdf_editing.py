@@ -5,7 +5,7 @@ import re
 from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
 
-from ..exceptions import ModelError
+from ...exceptions import ModelError
 
 Edit = tuple[int, int, str]
 _TAG = re.compile(rb'<(?:[^>"\']|"[^"]*"|\'[^\']*\')*>')

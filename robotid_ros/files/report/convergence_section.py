@@ -3,9 +3,9 @@
 from html import escape
 import math
 
+from ..results import Entry, Results, total
 from . import figures
 from .html import section, table
-from .results import Entry, Results, total
 
 
 def convergence(results: Results) -> str:

@@ -5,10 +5,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from ..core.payload.payload import Payload
-from .atomic import write_text
-from .outcome import versions
-from .yaml import dump_yaml
+from ...core.payload.payload import Payload
+from ..atomic import write_text
+from ..save_results import versions
+from ..yaml import dump_yaml
 
 FORMAT = 1
 AXES = ('xx', 'xy', 'xz', 'yy', 'yz', 'zz')

@@ -6,12 +6,12 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 
-from ..core.model.parameters import from_pinocchio, INERTIAL
-from ..exceptions import ModelError
-from .urdf_text import applied, Edit, Element, place, Scanner
+from ...core.model.parameters import from_pinocchio, INERTIAL
+from ...exceptions import ModelError
+from .urdf_editing import applied, Edit, Element, place, Scanner
 
 if TYPE_CHECKING:
-    from ..core.model import Robot
+    from ...core.model import Robot
 
 # What a simulator still accepts as mass and principal moment of inertia of a moving link.
 SMALLEST = 1e-9

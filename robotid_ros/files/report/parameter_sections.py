@@ -3,9 +3,9 @@
 from html import escape
 import math
 
+from ..results import Entry, Results
 from . import figures
 from .html import section, shown, table
-from .results import Entry, Results
 
 
 def base(results: Results) -> str:
