@@ -21,7 +21,7 @@ import sys
 from elastic_case import Case, COULOMB, COUNT, MAKKAR, normalised_error, STICTION
 import numpy as np
 
-from robotid_ros.plant.settings import PayloadSettings, StribeckSettings
+from robotid_ros.simulation_settings import PayloadSettings, StribeckSettings
 
 ROBOTS = {'2r': 'planar_2r_elastic', '6r': 'puma560_elastic'}
 LEVELS = (20, 40, 60, 70, 80, 100, 200, None)

@@ -28,9 +28,9 @@ from robotid_ros.files.configuration import load
 from robotid_ros.plant.interpolation import Goal, Point
 from robotid_ros.plant.physics import Physics
 from robotid_ros.plant.sensors import Sensors
-from robotid_ros.plant.settings import SimulationSettings
 from robotid_ros.plant.tolerances import GoalTolerances
 from robotid_ros.plant.trajectory_controller import ControllerSettings, TrajectoryController
+from robotid_ros.simulation_settings import SimulationSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 # Seconds at rest before the motion; cut-off of the filters [Hz]; one sample in so many is used.

@@ -30,7 +30,7 @@ from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.files.configuration import load
-from robotid_ros.plant.settings import SimulationSettings
+from robotid_ros.simulation_settings import SimulationSettings
 
 DIAMETER, SPEED, PERIODS = 0.1, 0.5, 2
 FAMILIES = ('ffs', 'mfs')

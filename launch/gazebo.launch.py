@@ -25,7 +25,7 @@ from launch_ros.substitutions import FindPackageShare
 
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.configuration import load
-from robotid_ros.plant.gazebo import BROADCASTER, prepare
+from robotid_ros.files.export.gazebo import BROADCASTER, prepare
 
 HERE = Path(__file__).parent
 CONFIG = HERE.parent / 'config'

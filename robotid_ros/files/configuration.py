@@ -11,13 +11,9 @@ from urllib.parse import unquote
 
 from ..core.model import RobotSettings
 from ..exceptions import ConfigurationError, FileError
-from ..nodes.settings import (
-    ExcitationNodeSettings,
-    IdentificationNodeSettings,
-    RecorderSettings,
-)
-from ..plant.settings import SimulationSettings
+from ..node_settings import ExcitationNodeSettings, IdentificationNodeSettings, RecorderSettings
 from ..settings import parse, setting
+from ..simulation_settings import SimulationSettings
 from .atomic import read_text
 from .yaml import parse_yaml
 

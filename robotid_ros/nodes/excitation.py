@@ -15,13 +15,13 @@ from ..core.model import build_robot, Robot, RobotSettings
 from ..exceptions import ModelError, RobotIdError
 from ..files.configuration import read_urdf
 from ..files.trajectory_file import dump_design, read_design
+from ..node_settings import ExcitationNodeSettings
 from . import runtime
 from .goal import trajectory_message
 from .messages import seconds, State, status
 from .preview import Preview
 from .runtime import ConfiguredNode, LATCHED, one_line, wait_until
 from .session import Session
-from .settings import ExcitationNodeSettings
 from .worker import compute
 
 # A design may go on for this long after its own time limit [s].

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 import math
 
-from .settings import GainSettings
+from ..node_settings import GainSettings
 
 
 @dataclass(frozen=True)

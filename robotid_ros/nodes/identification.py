@@ -15,6 +15,7 @@ from std_srvs.srv import Trigger
 
 from ..core.model import build_robot, Robot
 from ..exceptions import ControllerError, RobotIdError
+from ..node_settings import IdentificationNodeSettings
 from . import runtime
 from .batch import identify_bag, Outcome
 from .controller import ControllerClient
@@ -30,7 +31,6 @@ from .result_messages import (
     summary_message,
 )
 from .runtime import ConfiguredNode, LATCHED, one_line
-from .settings import IdentificationNodeSettings
 from .streams import Stream
 from .watchdog import states_of
 from .worker import compute

@@ -9,9 +9,9 @@ from rclpy.node import Node
 
 from ..core.model.robot import Robot
 from ..exceptions import ControllerError, RobotStateError
+from ..node_settings import ExcitationNodeSettings
 from .controller import ControllerDescription
 from .runtime import wait_until
-from .settings import ExcitationNodeSettings
 from .streams import Stream
 from .watchdog import states_of, Watchdog
 

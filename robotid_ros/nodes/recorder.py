@@ -11,10 +11,10 @@ from std_srvs.srv import SetBool
 
 from ..exceptions import RobotIdError
 from ..files.yaml import parse_yaml
+from ..node_settings import RecorderSettings
 from . import runtime
 from .messages import State, status, values_of
 from .runtime import ConfiguredNode, LATCHED, one_line
-from .settings import RecorderSettings
 from .taping import Taping
 
 

@@ -20,6 +20,7 @@ from trajectory_msgs.msg import JointTrajectory
 from ..core.excitation import check, Design, move, Waypoints, waypoints
 from ..core.model.robot import Robot
 from ..exceptions import ControllerError, RobotStateError
+from ..node_settings import ExcitationNodeSettings
 from .controller import ControllerClient
 from .goal import Goal, TrajectoryAction
 from .guardian import Guardian
@@ -27,7 +28,6 @@ from .messages import stamp_of, State
 from .phase import start_of
 from .preflight import check_controller, check_states, held_reference
 from .runtime import wait_until
-from .settings import ExcitationNodeSettings
 from .streams import Stream
 from .watchdog import per_joint, states_of, Watchdog
 

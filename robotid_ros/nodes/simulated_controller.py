@@ -17,9 +17,9 @@ from ..plant.controller_types import State
 from ..plant.interpolation import Goal, Point
 from ..plant.outcome import GoalHandle, Outcome
 from ..plant.physics import Physics
-from ..plant.settings import SimulationSettings
 from ..plant.tolerances import GoalTolerances, Tolerance
 from ..plant.trajectory_controller import TrajectoryController
+from ..simulation_settings import SimulationSettings
 from .simulated_messages import ControllerStates
 from .simulated_parameters import ACTION_MONITOR_RATE, declare_parameters, read_parameters
 

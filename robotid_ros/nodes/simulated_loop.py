@@ -11,8 +11,8 @@ from ..exceptions import RobotIdError
 from ..plant.controller_types import State
 from ..plant.physics import Physics
 from ..plant.sensors import Sensors
-from ..plant.settings import SimulationSettings
 from ..plant.trajectory_controller import TrajectoryController
+from ..simulation_settings import SimulationSettings
 
 SECOND = 1_000_000_000
 # After a longer stop of the machine the robot goes on from where it stood.

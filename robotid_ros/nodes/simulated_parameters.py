@@ -9,7 +9,7 @@ from rclpy.node import Node
 
 from ..plant.acceptance import Rules
 from ..plant.controller_types import ControllerSettings
-from ..plant.settings import (
+from ..simulation_settings import (
     ConstraintSettings,
     GainSettings,
     JointConstraintSettings,

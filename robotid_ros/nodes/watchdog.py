@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..core.model.robot import Robot
 from ..exceptions import ConfigurationError, RobotStateError
-from .settings import ExcitationNodeSettings
+from ..node_settings import ExcitationNodeSettings
 
 Array = NDArray[np.float64]
 # A joint cannot move this far at constant effort [rad or m].

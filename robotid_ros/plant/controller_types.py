@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
+from ..simulation_settings import ConstraintSettings, GainSettings
 from .acceptance import Rules
 from .interpolation import Point, Values
-from .settings import ConstraintSettings, GainSettings
 
 
 @dataclass(frozen=True)

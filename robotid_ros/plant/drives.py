@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..exceptions import ConfigurationError, UnknownNameError
+from ..simulation_settings import per_joint, SimulationSettings
 from .bodies import Body
-from .settings import per_joint, SimulationSettings
 
 Values = tuple[float, ...]
 

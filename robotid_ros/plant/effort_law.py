@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
+from ..simulation_settings import GainSettings
 from .controller_types import State
 from .interpolation import Point, Values
 from .pid import invalid, Pid
-from .settings import GainSettings
 
 
 class EffortLaw:

@@ -14,9 +14,9 @@ import mujoco
 import numpy as np
 
 from ..exceptions import ConfigurationError, ModelError
+from ..simulation_settings import per_joint, SimulationSettings
 from .mjcf import LEAST_INERTIA, LEAST_MASS, write_mjcf
 from .physics import Physics
-from .settings import per_joint, SimulationSettings
 from .truth import JointTruth
 
 # Attributes of a joint that belong to its motor.

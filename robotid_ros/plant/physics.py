@@ -13,11 +13,11 @@ import mujoco
 import numpy as np
 
 from ..exceptions import ConfigurationError, ModelError, RobotStateError
+from ..simulation_settings import per_joint, SimulationSettings
 from .bodies import moving_bodies
 from .drives import build_drives
 from .inertia import Array
 from .mjcf import write_mjcf
-from .settings import per_joint, SimulationSettings
 from .truth import JointTruth, true_parameters
 from .urdf import parse_urdf, true_urdf
 

@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 
 from ..exceptions import UnknownNameError
-from .settings import FaultSettings, per_joint, SimulationSettings
+from ..simulation_settings import FaultSettings, per_joint, SimulationSettings
 
 Values = list[float]
 # Random numbers are drawn in blocks: one call per update would cost more than the physics.

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 import math
 
+from ..simulation_settings import ConstraintSettings, JointConstraintSettings
 from .interpolation import Goal, Point
-from .settings import ConstraintSettings, JointConstraintSettings
 
 
 class Hold:

@@ -6,8 +6,8 @@ import xml.etree.ElementTree as ET
 import numpy as np
 
 from ..exceptions import ModelError
+from ..simulation_settings import PayloadSettings
 from .inertia import Array, at_com, deviate, physical, pseudo_inertia
-from .settings import PayloadSettings
 
 KINDS = {'revolute': 'hinge', 'continuous': 'hinge', 'prismatic': 'slide'}
 

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
+from robotid_ros.node_settings import GainSettings
 from robotid_ros.nodes.gains import Gains, parameters, propose
-from robotid_ros.nodes.settings import GainSettings
 
 positive = st.floats(1e-3, 1e4)
 

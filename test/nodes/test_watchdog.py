@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.exceptions import ConfigurationError, RobotStateError
-from robotid_ros.nodes.settings import ExcitationNodeSettings
+from robotid_ros.node_settings import ExcitationNodeSettings
 from robotid_ros.nodes.watchdog import per_joint, states_of, Watchdog
 
 JOINTS = ('a', 'b')

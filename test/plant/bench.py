@@ -3,12 +3,9 @@
 from robotid_ros.plant.acceptance import Rules
 from robotid_ros.plant.controller_types import ControllerSettings
 from robotid_ros.plant.interpolation import Goal, Point
-from robotid_ros.plant.settings import (
-    ConstraintSettings,
-    GainSettings,
-)
 from robotid_ros.plant.tolerances import GoalTolerances
 from robotid_ros.plant.trajectory_controller import TrajectoryController
+from robotid_ros.simulation_settings import ConstraintSettings, GainSettings
 
 JOINTS = ('a', 'b')
 MS = 1_000_000

@@ -8,11 +8,8 @@ import pytest
 from robotid_ros.plant.acceptance import Rules
 from robotid_ros.plant.interpolation import Goal, Point
 from robotid_ros.plant.outcome import Outcome
-from robotid_ros.plant.settings import (
-    ConstraintSettings,
-    JointConstraintSettings,
-)
 from robotid_ros.plant.tolerances import GoalTolerances, Tolerance
+from robotid_ros.simulation_settings import ConstraintSettings, JointConstraintSettings
 
 from .bench import at, Bench, JOINTS, S
 

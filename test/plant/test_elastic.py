@@ -12,14 +12,14 @@ from robotid_ros.nodes.simulated_loop import ControlLoop, Outputs
 from robotid_ros.plant.elastic import ElasticPhysics, make_physics
 from robotid_ros.plant.physics import Physics
 from robotid_ros.plant.sensors import Sensors
-from robotid_ros.plant.settings import (
+from robotid_ros.plant.trajectory_controller import ControllerSettings, TrajectoryController
+from robotid_ros.simulation_settings import (
     ElasticDriveSettings,
     GainSettings,
     NoiseSettings,
     SimulationSettings,
     StribeckSettings,
 )
-from robotid_ros.plant.trajectory_controller import ControllerSettings, TrajectoryController
 
 URDF = Path(__file__).parents[2] / 'urdf'
 ROBOTS = {'planar_2r_elastic': (20000.0,), 'puma560': (2000.0,)}

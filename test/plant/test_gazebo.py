@@ -10,13 +10,13 @@ import yaml
 
 from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.files.configuration import Configuration, load
-from robotid_ros.plant.gazebo import (
+from robotid_ros.files.export.gazebo import (
     controller_parameters,
     gazebo_description,
     movable_joints,
     prepare,
 )
-from robotid_ros.plant.settings import GainSettings, SimulationSettings
+from robotid_ros.simulation_settings import GainSettings, SimulationSettings
 
 URDF = Path(str(resources.files('robotid_ros'))).parent / 'urdf'
 CONFIGURATIONS = sorted((URDF.parent / 'config').glob('*.yaml'))

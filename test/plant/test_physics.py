@@ -8,7 +8,7 @@ import pytest
 
 from robotid_ros.exceptions import ConfigurationError, ModelError, RobotStateError
 from robotid_ros.plant.physics import Physics
-from robotid_ros.plant.settings import (
+from robotid_ros.simulation_settings import (
     CouplingSettings,
     NoiseSettings,
     PayloadSettings,

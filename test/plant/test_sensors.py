@@ -5,7 +5,7 @@ import pytest
 
 from robotid_ros.exceptions import UnknownNameError
 from robotid_ros.plant.sensors import Sensors
-from robotid_ros.plant.settings import FaultSettings, NoiseSettings, SimulationSettings
+from robotid_ros.simulation_settings import FaultSettings, NoiseSettings, SimulationSettings
 
 JOINTS = ('a', 'b')
 QUIET = NoiseSettings(position=(0.0,), velocity=(0.0,))

@@ -6,9 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from robotid_ros.plant.settings import (
-    GainSettings,
-)
+from robotid_ros.simulation_settings import GainSettings
 
 from .bench import at, Bench, S
 

@@ -17,7 +17,7 @@ from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.exceptions import ConfigurationError, RecordingError
 from robotid_ros.plant.physics import Physics
-from robotid_ros.plant.settings import PayloadSettings, SimulationSettings
+from robotid_ros.simulation_settings import PayloadSettings, SimulationSettings
 
 mujoco = pytest.importorskip('mujoco')
 URDF = (Path(__file__).resolve().parents[3] / 'urdf' / 'ur10.urdf').read_text()

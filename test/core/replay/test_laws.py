@@ -18,9 +18,9 @@ from robotid_ros.core.signals.recording import Controller
 from robotid_ros.exceptions import UnknownNameError
 from robotid_ros.plant.interpolation import Goal, Point
 from robotid_ros.plant.pid import Pid
-from robotid_ros.plant.settings import GainSettings
 from robotid_ros.plant.tolerances import GoalTolerances
 from robotid_ros.plant.trajectory_controller import ControllerSettings, TrajectoryController
+from robotid_ros.simulation_settings import GainSettings
 
 from .arms import block
 

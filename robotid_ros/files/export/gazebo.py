@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 
 import yaml
 
-from ..exceptions import ConfigurationError
-from ..files.configuration import Configuration, read_urdf
-from .settings import SimulationSettings
+from ...exceptions import ConfigurationError
+from ...simulation_settings import SimulationSettings
+from ..configuration import Configuration, read_urdf
 
 BROADCASTER = 'joint_state_broadcaster'
 GAINS = ('p', 'i', 'd', 'ff_velocity_scale')

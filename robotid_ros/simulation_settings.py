@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 import math
 
-from ..exceptions import ConfigurationError
-from ..settings import setting
+from .exceptions import ConfigurationError
+from .settings import setting
 
 FAULTS = (
     'stale_joint_states',

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from ..core.excitation.settings import ExcitationSettings
-from ..core.identification_settings import IdentificationSettings
-from ..settings import setting
+from .core.excitation.settings import ExcitationSettings
+from .core.identification_settings import IdentificationSettings
+from .settings import setting
 
 
 @dataclass(frozen=True)
