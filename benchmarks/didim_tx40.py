@@ -33,11 +33,14 @@ from robotid_ros.core.signals.recording import Controller, Recording, Reference
 from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.exceptions import DivergenceError
 from robotid_ros.files.configuration import load
-from robotid_ros.plant.interpolation import Goal, Point
-from robotid_ros.plant.physics import Physics
-from robotid_ros.plant.sensors import Sensors
-from robotid_ros.plant.tolerances import GoalTolerances
-from robotid_ros.plant.trajectory_controller import ControllerSettings, TrajectoryController
+from robotid_ros.plant.controller.interpolation import Goal, Point
+from robotid_ros.plant.controller.tolerances import GoalTolerances
+from robotid_ros.plant.controller.trajectory_controller import (
+    ControllerSettings,
+    TrajectoryController,
+)
+from robotid_ros.plant.physics.mujoco_physics import Physics
+from robotid_ros.plant.physics.sensors import Sensors
 from robotid_ros.simulation_settings import SimulationSettings
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -16,7 +16,7 @@ from robotid_ros.core.signals.fourier_series import Periods
 from robotid_ros.core.signals.recording import Phase, Recording
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.trajectory_file import read_design
-from robotid_ros.plant.elastic import ElasticPhysics
+from robotid_ros.plant.physics.elastic_physics import ElasticPhysics
 
 CONFIG = Path(__file__).resolve().parent.parent / 'config'
 RATE, COUNT = 1000.0, 2.0 * np.pi / 1_250_000

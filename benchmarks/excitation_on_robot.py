@@ -25,11 +25,14 @@ from robotid_ros.core.excitation.trajectories.trajectory import Motion
 from robotid_ros.core.excitation.trajectories.waypoints import sampled
 from robotid_ros.core.model import build_robot, Robot
 from robotid_ros.files.configuration import load
-from robotid_ros.plant.interpolation import Goal, Point
-from robotid_ros.plant.physics import Physics
-from robotid_ros.plant.sensors import Sensors
-from robotid_ros.plant.tolerances import GoalTolerances
-from robotid_ros.plant.trajectory_controller import ControllerSettings, TrajectoryController
+from robotid_ros.plant.controller.interpolation import Goal, Point
+from robotid_ros.plant.controller.tolerances import GoalTolerances
+from robotid_ros.plant.controller.trajectory_controller import (
+    ControllerSettings,
+    TrajectoryController,
+)
+from robotid_ros.plant.physics.mujoco_physics import Physics
+from robotid_ros.plant.physics.sensors import Sensors
 from robotid_ros.simulation_settings import SimulationSettings
 
 ROOT = Path(__file__).resolve().parent.parent

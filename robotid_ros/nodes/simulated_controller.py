@@ -13,12 +13,12 @@ from rclpy.task import Future
 from rclpy.time import Time
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from ..plant.controller_types import State
-from ..plant.interpolation import Goal, Point
-from ..plant.outcome import GoalHandle, Outcome
-from ..plant.physics import Physics
-from ..plant.tolerances import GoalTolerances, Tolerance
-from ..plant.trajectory_controller import TrajectoryController
+from ..plant.controller.controller_types import State
+from ..plant.controller.goal_outcome import GoalHandle, Outcome
+from ..plant.controller.interpolation import Goal, Point
+from ..plant.controller.tolerances import GoalTolerances, Tolerance
+from ..plant.controller.trajectory_controller import TrajectoryController
+from ..plant.physics.mujoco_physics import Physics
 from ..simulation_settings import SimulationSettings
 from .simulated_messages import ControllerStates
 from .simulated_parameters import ACTION_MONITOR_RATE, declare_parameters, read_parameters

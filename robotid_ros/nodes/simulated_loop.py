@@ -8,10 +8,10 @@ import threading
 import time
 
 from ..exceptions import RobotIdError
-from ..plant.controller_types import State
-from ..plant.physics import Physics
-from ..plant.sensors import Sensors
-from ..plant.trajectory_controller import TrajectoryController
+from ..plant.controller.controller_types import State
+from ..plant.controller.trajectory_controller import TrajectoryController
+from ..plant.physics.mujoco_physics import Physics
+from ..plant.physics.sensors import Sensors
 from ..simulation_settings import SimulationSettings
 
 SECOND = 1_000_000_000

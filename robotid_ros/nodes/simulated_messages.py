@@ -10,7 +10,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectoryPoint
 
-from ..plant.controller_types import State
+from ..plant.controller.controller_types import State
 
 SECOND = 1_000_000_000
 # Found again in the serialised template; no name holds these bytes.

@@ -7,8 +7,8 @@ from typing import Any
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
 
-from ..plant.acceptance import Rules
-from ..plant.controller_types import ControllerSettings
+from ..plant.controller.controller_types import ControllerSettings
+from ..plant.controller.goal_acceptance import Rules
 from ..simulation_settings import (
     ConstraintSettings,
     GainSettings,

@@ -16,9 +16,9 @@ from std_msgs.msg import String
 
 from ..exceptions import ConfigurationError, RobotIdError
 from ..files.configuration import read_urdf
-from ..plant.elastic import make_physics
-from ..plant.sensors import Sensors
-from ..plant.truth import JointTruth
+from ..plant.physics.elastic_physics import make_physics
+from ..plant.physics.sensors import Sensors
+from ..plant.physics.true_parameters import JointTruth
 from .runtime import ConfiguredNode, LATCHED, run, spin
 from .simulated_controller import SimulatedController
 from .simulated_loop import ControlLoop, Outputs

@@ -9,8 +9,8 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectoryPoint
 
 from robotid_ros.nodes.simulated_messages import Clocks, ControllerStates, JointStates
-from robotid_ros.plant.controller_types import State
-from robotid_ros.plant.interpolation import Point
+from robotid_ros.plant.controller.controller_types import State
+from robotid_ros.plant.controller.interpolation import Point
 
 JOINTS = ('zjoint', 'joint2', 'joint3')
 numbers = st.lists(st.floats(), min_size=3, max_size=3)

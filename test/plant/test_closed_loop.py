@@ -7,14 +7,14 @@ import pytest
 
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.nodes.simulated_loop import ControlLoop, Outputs
-from robotid_ros.plant.acceptance import Rules
-from robotid_ros.plant.controller_types import ControllerSettings
-from robotid_ros.plant.elastic import make_physics
-from robotid_ros.plant.interpolation import Goal, Point
-from robotid_ros.plant.outcome import Outcome
-from robotid_ros.plant.sensors import Sensors
-from robotid_ros.plant.tolerances import GoalTolerances
-from robotid_ros.plant.trajectory_controller import TrajectoryController
+from robotid_ros.plant.controller.controller_types import ControllerSettings
+from robotid_ros.plant.controller.goal_acceptance import Rules
+from robotid_ros.plant.controller.goal_outcome import Outcome
+from robotid_ros.plant.controller.interpolation import Goal, Point
+from robotid_ros.plant.controller.tolerances import GoalTolerances
+from robotid_ros.plant.controller.trajectory_controller import TrajectoryController
+from robotid_ros.plant.physics.elastic_physics import make_physics
+from robotid_ros.plant.physics.sensors import Sensors
 
 ROOT = Path(__file__).parents[2]
 CONFIGURATIONS = sorted((ROOT / 'config').glob('*.yaml'))

@@ -5,10 +5,10 @@ import math
 
 import pytest
 
-from robotid_ros.plant.acceptance import Rules
-from robotid_ros.plant.interpolation import Goal, Point
-from robotid_ros.plant.outcome import Outcome
-from robotid_ros.plant.tolerances import GoalTolerances, Tolerance
+from robotid_ros.plant.controller.goal_acceptance import Rules
+from robotid_ros.plant.controller.goal_outcome import Outcome
+from robotid_ros.plant.controller.interpolation import Goal, Point
+from robotid_ros.plant.controller.tolerances import GoalTolerances, Tolerance
 from robotid_ros.simulation_settings import ConstraintSettings, JointConstraintSettings
 
 from .bench import at, Bench, JOINTS, S

@@ -9,10 +9,13 @@ import pytest
 
 from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.nodes.simulated_loop import ControlLoop, Outputs
-from robotid_ros.plant.elastic import ElasticPhysics, make_physics
-from robotid_ros.plant.physics import Physics
-from robotid_ros.plant.sensors import Sensors
-from robotid_ros.plant.trajectory_controller import ControllerSettings, TrajectoryController
+from robotid_ros.plant.controller.trajectory_controller import (
+    ControllerSettings,
+    TrajectoryController,
+)
+from robotid_ros.plant.physics.elastic_physics import ElasticPhysics, make_physics
+from robotid_ros.plant.physics.mujoco_physics import Physics
+from robotid_ros.plant.physics.sensors import Sensors
 from robotid_ros.simulation_settings import (
     ElasticDriveSettings,
     GainSettings,

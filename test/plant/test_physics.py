@@ -7,7 +7,7 @@ import pinocchio
 import pytest
 
 from robotid_ros.exceptions import ConfigurationError, ModelError, RobotStateError
-from robotid_ros.plant.physics import Physics
+from robotid_ros.plant.physics.mujoco_physics import Physics
 from robotid_ros.simulation_settings import (
     CouplingSettings,
     NoiseSettings,

@@ -5,10 +5,10 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 
-from .bodies import Body
 from .drives import Drives
-from .inertia import Array, at_com
-from .urdf import KINDS
+from .moving_bodies import Body
+from .pseudo_inertia import Array, at_com
+from .urdf_reading import KINDS
 
 # Bodies without inertia of their own (shafts of wrists) still need some for MuJoCo.
 LEAST_MASS, LEAST_INERTIA = 1e-9, 1e-12

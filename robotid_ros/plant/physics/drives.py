@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..exceptions import ConfigurationError, UnknownNameError
-from ..simulation_settings import per_joint, SimulationSettings
-from .bodies import Body
+from ...exceptions import ConfigurationError, UnknownNameError
+from ...simulation_settings import per_joint, SimulationSettings
+from .moving_bodies import Body
 
 Values = tuple[float, ...]
 

@@ -5,9 +5,9 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 
-from ..exceptions import ModelError
-from ..simulation_settings import PayloadSettings
-from .inertia import Array, at_com, deviate, physical, pseudo_inertia
+from ...exceptions import ModelError
+from ...simulation_settings import PayloadSettings
+from .pseudo_inertia import Array, at_com, deviate, physical, pseudo_inertia
 
 KINDS = {'revolute': 'hinge', 'continuous': 'hinge', 'prismatic': 'slide'}
 

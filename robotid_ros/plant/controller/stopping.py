@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 import math
 
-from ..simulation_settings import ConstraintSettings, JointConstraintSettings
+from ...simulation_settings import ConstraintSettings, JointConstraintSettings
 from .interpolation import Goal, Point
 
 

@@ -12,14 +12,14 @@ import math
 import mujoco
 import numpy as np
 
-from ..exceptions import ConfigurationError, ModelError, RobotStateError
-from ..simulation_settings import per_joint, SimulationSettings
-from .bodies import moving_bodies
+from ...exceptions import ConfigurationError, ModelError, RobotStateError
+from ...simulation_settings import per_joint, SimulationSettings
 from .drives import build_drives
-from .inertia import Array
 from .mjcf import write_mjcf
-from .truth import JointTruth, true_parameters
-from .urdf import parse_urdf, true_urdf
+from .moving_bodies import moving_bodies
+from .pseudo_inertia import Array
+from .true_parameters import JointTruth, true_parameters
+from .urdf_reading import parse_urdf, true_urdf
 
 EARTH = (0.0, 0.0, -9.81)
 

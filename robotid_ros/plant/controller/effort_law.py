@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from ..simulation_settings import GainSettings
+from ...simulation_settings import GainSettings
 from .controller_types import State
 from .interpolation import Point, Values
 from .pid import invalid, Pid

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from ..simulation_settings import ConstraintSettings, GainSettings
-from .acceptance import Rules
+from ...simulation_settings import ConstraintSettings, GainSettings
+from .goal_acceptance import Rules
 from .interpolation import Point, Values
 
 

@@ -8,11 +8,11 @@ reference of now, feed-forwards that of the next update.
 from collections.abc import Sequence
 import threading
 
-from .acceptance import in_controller_order, refusal
 from .controller_types import ControllerSettings, State
 from .effort_law import EffortLaw
+from .goal_acceptance import in_controller_order, refusal
+from .goal_outcome import GoalHandle, Outcome
 from .interpolation import Goal, Point, shortest, Trajectory, Values
-from .outcome import GoalHandle, Outcome
 from .stopping import decelerations, Hold, stopping_points
 from .tolerances import default_tolerances, goal_tolerances, GoalTolerances, Tolerance
 

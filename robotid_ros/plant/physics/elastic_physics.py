@@ -13,11 +13,11 @@ import xml.etree.ElementTree as ET
 import mujoco
 import numpy as np
 
-from ..exceptions import ConfigurationError, ModelError
-from ..simulation_settings import per_joint, SimulationSettings
+from ...exceptions import ConfigurationError, ModelError
+from ...simulation_settings import per_joint, SimulationSettings
 from .mjcf import LEAST_INERTIA, LEAST_MASS, write_mjcf
-from .physics import Physics
-from .truth import JointTruth
+from .mujoco_physics import Physics
+from .true_parameters import JointTruth
 
 # Attributes of a joint that belong to its motor.
 MOTOR = ('armature', 'damping', 'frictionloss', 'solreffriction', 'solimpfriction')

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..simulation_settings import ConstraintSettings, JointConstraintSettings
+from ...simulation_settings import ConstraintSettings, JointConstraintSettings
 
 # float's epsilon, by which the original recognises -1 and a velocity that counts as zero.
 EPSILON = 1.1920929e-07

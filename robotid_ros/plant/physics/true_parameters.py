@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .bodies import Body
 from .drives import Drives
-from .inertia import at_origin
+from .moving_bodies import Body
+from .pseudo_inertia import at_origin
 
 
 @dataclass(frozen=True)

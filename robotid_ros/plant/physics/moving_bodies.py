@@ -5,9 +5,9 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 
-from ..exceptions import ModelError, UnknownNameError
-from .inertia import Array
-from .urdf import inertials_of, Joint, joints_of, KINDS, root_link
+from ...exceptions import ModelError, UnknownNameError
+from .pseudo_inertia import Array
+from .urdf_reading import inertials_of, Joint, joints_of, KINDS, root_link
 
 
 @dataclass(frozen=True)

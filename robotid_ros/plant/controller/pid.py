@@ -2,7 +2,7 @@
 
 import math
 
-from ..simulation_settings import GainSettings
+from ...simulation_settings import GainSettings
 
 
 def invalid(gains: GainSettings) -> str:
