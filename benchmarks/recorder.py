@@ -19,8 +19,8 @@ import numpy as np
 from robotid_ros.cli.demo import find_config
 from robotid_ros.files.bags import read_recording
 from robotid_ros.files.configuration import load
-from robotid_ros.nodes.director import Director
-from robotid_ros.nodes.processes import environment, Processes
+from robotid_ros.nodes.demo.node_processes import environment, Processes
+from robotid_ros.nodes.demo.session_client import Director
 
 ALLOWED = 1e-3
 

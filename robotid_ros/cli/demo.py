@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         raise RobotIdError(
             f'the demo needs ROS 2 ({error}): source its setup.bash, or run make demo'
         ) from error
-    from ..nodes.demo import Demo
+    from ..nodes.demo.demo import Demo
     from .text import Progress
 
     with Progress(1) as progress, Demo(config, Path(args.output), verbose=args.verbose) as demo:

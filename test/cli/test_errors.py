@@ -244,7 +244,7 @@ def test_an_interrupt_while_importing_is_no_traceback(bag, tmp_path, module):
         ('robotid_ros.cli.design', 'robotid'),
         ('rclpy', 'recorder'),
         ('numpy', 'excitation'),
-        ('robotid_ros.nodes.identification', 'identification'),
+        ('robotid_ros.nodes.identification.identification_node', 'identification'),
     ],
 )
 def test_an_interrupt_before_anything_began_ends_at_once(module, executable):

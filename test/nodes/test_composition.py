@@ -12,10 +12,10 @@ from rclpy.executors import SingleThreadedExecutor
 from std_srvs.srv import Trigger
 
 from robotid_ros.files.configuration import read_mapping
-from robotid_ros.nodes.excitation import Excitation
-from robotid_ros.nodes.identification import Identification
-from robotid_ros.nodes.recorder import Recorder
-from robotid_ros.nodes.runtime import overrides, result_of, spin, wait_until
+from robotid_ros.nodes.common.runtime import overrides, result_of, spin, wait_until
+from robotid_ros.nodes.excitation.excitation_node import Excitation
+from robotid_ros.nodes.identification.identification_node import Identification
+from robotid_ros.nodes.recorder.recorder_node import Recorder
 
 pytestmark = pytest.mark.ros
 CONFIG = Path(__file__).resolve().parents[2] / 'config' / 'scara.yaml'

@@ -4,7 +4,7 @@ import numpy as np
 
 from robotid_ros.core.replay.laws.control_laws import law_of
 from robotid_ros.core.signals.recording import Controller
-from robotid_ros.nodes.controller import _description
+from robotid_ros.nodes.common.controller_client import _description
 
 
 def test_gains_and_their_strategy_reach_the_replay():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.node_settings import GainSettings
-from robotid_ros.nodes.gains import Gains, parameters, propose
+from robotid_ros.nodes.identification.gain_proposal import Gains, parameters, propose
 
 positive = st.floats(1e-3, 1e4)
 

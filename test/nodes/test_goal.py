@@ -7,7 +7,7 @@ import pytest
 
 from robotid_ros.core.excitation import move, Waypoints
 from robotid_ros.exceptions import TrajectoryError
-from robotid_ros.nodes.goal import duration, trajectory_message
+from robotid_ros.nodes.excitation.trajectory_goal import duration, trajectory_message
 
 
 @given(st.floats(0.0, 1e6))

@@ -6,7 +6,7 @@ from scipy.signal import butter, lsim
 
 from robotid_ros.core.model import build_robot, inverse_dynamics
 from robotid_ros.core.model.robot import RobotSettings
-from robotid_ros.nodes.live import LivePrediction, StateVariableFilter
+from robotid_ros.nodes.identification.live_prediction import LivePrediction, StateVariableFilter
 
 PENDULUM = """
 <robot name="pendulum">

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from robotid_ros.files.results import Entry, Residual, Results, Torques
-from robotid_ros.nodes.gains import Gains
-from robotid_ros.nodes.messages import seconds, stamp_of, State, status, text, values_of
-from robotid_ros.nodes.result_messages import (
+from robotid_ros.nodes.common.messages import seconds, stamp_of, State, status, text, values_of
+from robotid_ros.nodes.identification.gain_proposal import Gains
+from robotid_ros.nodes.identification.result_messages import (
     effort_messages,
     gains_message,
     parameters_message,

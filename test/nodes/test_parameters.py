@@ -13,8 +13,8 @@ from rclpy.parameter import Parameter
 
 from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.files.configuration import load, read_mapping
-from robotid_ros.nodes.parameters import configure
-from robotid_ros.nodes.runtime import ConfiguredNode, overrides
+from robotid_ros.nodes.common.ros_parameters import configure
+from robotid_ros.nodes.common.runtime import ConfiguredNode, overrides
 
 CONFIGS = sorted((Path(__file__).resolve().parents[2] / 'config').glob('*.yaml'))
 GROUPS = ('robot', 'excitation', 'recorder', 'identification', 'simulation')

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 import numpy as np
 
 from robotid_ros.core.excitation import move, Trajectory, Waypoints, waypoints
-from robotid_ros.nodes.phase import start_of
+from robotid_ros.nodes.excitation.motion_start import start_of
 
 ORIGIN = 1_700_000_000_000_000_000
 

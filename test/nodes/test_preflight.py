@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from robotid_ros.exceptions import ControllerError, RobotStateError
-from robotid_ros.nodes.controller import ControllerDescription
-from robotid_ros.nodes.preflight import check_controller, held_reference
+from robotid_ros.nodes.common.controller_client import ControllerDescription
+from robotid_ros.nodes.excitation.preflight import check_controller, held_reference
 
 ROBOT = SimpleNamespace(joints=('a', 'b'))
 GOOD = ControllerDescription(

@@ -16,8 +16,8 @@ from std_srvs.srv import Trigger
 
 from robotid_ros.files.configuration import read_mapping
 from robotid_ros.files.trajectory_file import read_design
-from robotid_ros.nodes.excitation import Excitation
-from robotid_ros.nodes.runtime import overrides, result_of, spin, wait_until
+from robotid_ros.nodes.common.runtime import overrides, result_of, spin, wait_until
+from robotid_ros.nodes.excitation.excitation_node import Excitation
 
 pytestmark = pytest.mark.ros
 CONFIG = Path(__file__).resolve().parents[2] / 'config'

@@ -8,7 +8,11 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectoryPoint
 
-from robotid_ros.nodes.simulated_messages import Clocks, ControllerStates, JointStates
+from robotid_ros.nodes.simulated_robot.message_templates import (
+    Clocks,
+    ControllerStates,
+    JointStates,
+)
 from robotid_ros.plant.controller.controller_types import State
 from robotid_ros.plant.controller.interpolation import Point
 

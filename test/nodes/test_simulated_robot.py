@@ -28,8 +28,8 @@ from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 import yaml
 
-from robotid_ros.nodes.runtime import LATCHED, overrides, wait_until
-from robotid_ros.nodes.simulated_robot import SimulatedRobot
+from robotid_ros.nodes.common.runtime import LATCHED, overrides, wait_until
+from robotid_ros.nodes.simulated_robot.simulated_robot_node import SimulatedRobot
 
 # Distinct, and not from a generator that another test may have seeded.
 DOMAINS = iter(random.SystemRandom().sample(range(1, 101), 50))
@@ -396,7 +396,7 @@ def start_process(*arguments):
         'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
     }
     return subprocess.Popen(
-        [sys.executable, '-m', 'robotid_ros.nodes.simulated_robot', *arguments],
+        [sys.executable, '-m', 'robotid_ros.nodes.simulated_robot.simulated_robot_node', *arguments],
         env=environment, stderr=subprocess.PIPE, text=True, cwd=ROOT,
     )  # fmt: skip
 

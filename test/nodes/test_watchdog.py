@@ -7,7 +7,7 @@ import pytest
 
 from robotid_ros.exceptions import ConfigurationError, RobotStateError
 from robotid_ros.node_settings import ExcitationNodeSettings
-from robotid_ros.nodes.watchdog import per_joint, states_of, Watchdog
+from robotid_ros.nodes.excitation.watchdog import per_joint, states_of, Watchdog
 
 JOINTS = ('a', 'b')
 SETTINGS = ExcitationNodeSettings(effort_time=0.02, effort_share=0.9, stale_after=0.25)

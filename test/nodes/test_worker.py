@@ -7,7 +7,7 @@ import time
 import pytest
 
 from robotid_ros.exceptions import LimitError, RobotIdError
-from robotid_ros.nodes.worker import compute
+from robotid_ros.nodes.common.worker_process import compute
 
 
 def double(value, report):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.files.configuration import load, read_urdf
-from robotid_ros.nodes.simulated_loop import ControlLoop, Outputs
+from robotid_ros.nodes.simulated_robot.control_loop import ControlLoop, Outputs
 from robotid_ros.plant.controller.controller_types import ControllerSettings
 from robotid_ros.plant.controller.goal_acceptance import Rules
 from robotid_ros.plant.controller.goal_outcome import Outcome

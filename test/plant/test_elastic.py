@@ -8,7 +8,7 @@ import pinocchio
 import pytest
 
 from robotid_ros.exceptions import ConfigurationError
-from robotid_ros.nodes.simulated_loop import ControlLoop, Outputs
+from robotid_ros.nodes.simulated_robot.control_loop import ControlLoop, Outputs
 from robotid_ros.plant.controller.trajectory_controller import (
     ControllerSettings,
     TrajectoryController,

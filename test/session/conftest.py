@@ -17,9 +17,9 @@ from robotid_ros.core.excitation import Design, design
 from robotid_ros.core.model import build_robot
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.trajectory_file import write_design
-from robotid_ros.nodes.director import Director
-from robotid_ros.nodes.processes import environment, Processes
-from robotid_ros.nodes.streams import Stream
+from robotid_ros.nodes.common.batched_subscription import Stream
+from robotid_ros.nodes.demo.node_processes import environment, Processes
+from robotid_ros.nodes.demo.session_client import Director
 
 CONFIG = Path(__file__).resolve().parents[2] / 'config' / 'scara.yaml'
 # Slower than this counts as rest: ten times the noise of a speed from positions [rad/s].

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from robotid_ros.nodes.messages import values_of
+from robotid_ros.nodes.common.messages import values_of
 
 from .conftest import CONFIG, PATIENCE, Session
 

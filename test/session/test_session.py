@@ -15,9 +15,9 @@ from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.files.bags import read_recording
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.results import read_results
-from robotid_ros.nodes.demo import true_standard
-from robotid_ros.nodes.messages import stamp_of, values_of
-from robotid_ros.nodes.streams import Stream
+from robotid_ros.nodes.common.batched_subscription import Stream
+from robotid_ros.nodes.common.messages import stamp_of, values_of
+from robotid_ros.nodes.demo.demo import true_standard
 
 from .conftest import PATIENCE, Session
 

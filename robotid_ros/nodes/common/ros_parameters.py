@@ -1,0 +1,161 @@
+"""
+A node's ROS parameters and the package's configuration: the same settings, declared once.
+
+A node is given the robot's YAML by `--params-file`. Its overrides become the nested mapping that
+`files/configuration.py` checks; the checked values are then declared as read-only parameters.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+import dataclasses
+import math
+from pathlib import Path
+from types import UnionType
+import typing
+from typing import Any, Union
+
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from ...files.configuration import Configuration, from_mapping
+
+INT64_MAX = 2**63 - 1
+_EMPTY = {
+    float: Parameter.Type.DOUBLE_ARRAY,
+    int: Parameter.Type.INTEGER_ARRAY,
+    str: Parameter.Type.STRING_ARRAY,
+    bool: Parameter.Type.BOOL_ARRAY,
+}
+
+
+def configure(
+    overrides: Mapping[str, Any], folder: str | Path | None = None
+) -> tuple[Configuration, dict[str, Any]]:
+    """
+    Check a node's overrides.
+
+    Parameters
+    ----------
+    overrides : {'robot.name': 'tx40', …}; None stands for an empty list, as ROS reads `[]`
+    folder : what a relative URDF path starts from
+
+    Returns
+    -------
+    The configuration, and the nested mapping it was made of.
+
+    Raises
+    ------
+    ConfigurationError : an unknown key or a wrong type, named
+
+    """
+    groups: dict[str, Any] = {}
+    for name, value in overrides.items():
+        # The description itself may come as a parameter, as robot_state_publisher takes it.
+        if name == 'robot_description':
+            continue
+        _insert(groups, name.split('.'), value)
+    values = _settled(Configuration, groups)
+    return from_mapping(values, folder), values
+
+
+def declare(node: Node, configuration: Configuration, groups: Iterable[str]) -> None:
+    """Declare the fields of these groups as read-only parameters of the node."""
+    wanted = tuple(f'{group}.' for group in groups)
+    node.declare_parameters(
+        '',
+        [
+            (name, _value(kind, value), _descriptor(kind, field))
+            for name, kind, value, field in _leaves(configuration)
+            if name.startswith(wanted)
+        ],
+        ignore_override=True,
+    )
+
+
+def _insert(groups: dict[str, Any], path: list[str], value: Any) -> None:
+    for key in path[:-1]:
+        groups = groups.setdefault(key, {})
+    groups[path[-1]] = value
+
+
+def _settled(kind: Any, value: Any) -> Any:
+    """Undo what ROS makes of YAML: `[]` comes as None, `null` as the text 'null'."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (Union, UnionType):
+        inner = next(a for a in arguments if a is not type(None))
+        return None if value in (None, 'null', '~', '') else _settled(inner, value)
+    if origin is tuple:
+        return [] if value is None else list(value) if hasattr(value, 'tolist') else value
+    if not isinstance(value, Mapping):
+        return value
+    if dataclasses.is_dataclass(kind):
+        hints = typing.get_type_hints(kind)
+        return {key: _settled(hints.get(key), item) for key, item in value.items()}
+    inner = arguments[1] if origin is dict else None
+    return {key: _settled(inner, item) for key, item in value.items()}
+
+
+def _leaves(settings: Any, prefix: str = '') -> Iterator[tuple[str, Any, Any, Any]]:
+    """All fields below, as (full name, type, value, dataclass field)."""
+    hints = typing.get_type_hints(type(settings))
+    for field in dataclasses.fields(settings):
+        name, value = f'{prefix}{field.name}', getattr(settings, field.name)
+        yield from _expand(name, hints[field.name], value, field)
+
+
+def _expand(name: str, kind: Any, value: Any, field: Any) -> Iterator[tuple[str, Any, Any, Any]]:
+    if dataclasses.is_dataclass(value):
+        yield from _leaves(value, f'{name}.')
+    elif typing.get_origin(kind) is dict:
+        for key, item in value.items():
+            yield from _expand(f'{name}.{key}', typing.get_args(kind)[1], item, field)
+    else:
+        yield name, kind, value, field
+
+
+def _element(kind: Any) -> tuple[type, bool]:
+    """Python type of one element, and whether there is a list of them."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (Union, UnionType):
+        return _element(next(a for a in arguments if a is not type(None)))
+    return (arguments[0], True) if origin is tuple else (kind, False)
+
+
+def _value(kind: Any, value: Any) -> Any:
+    """Value to declare; of an empty list only the type, as rclpy takes it for a list of bytes."""
+    element, is_list = _element(kind)
+    if is_list and not value:
+        return _EMPTY[element]
+    return list(value) if is_list else value
+
+
+def _descriptor(kind: Any, field: Any) -> ParameterDescriptor:
+    meta = field.metadata
+    element, is_list = _element(kind)
+    low, high = meta.get('minimum'), meta.get('maximum')
+    descriptor = ParameterDescriptor(
+        description=meta.get('description', ''),
+        additional_constraints='; '.join(_constraints(meta)),
+        read_only=True,
+        dynamic_typing=type(None) in typing.get_args(kind),
+    )
+    if is_list or descriptor.dynamic_typing or (low is None and high is None):
+        return descriptor
+    if element is float:
+        low, high = -math.inf if low is None else low, math.inf if high is None else high
+        descriptor.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
+    elif element is int:
+        low, high = -INT64_MAX if low is None else low, INT64_MAX if high is None else high
+        descriptor.integer_range = [IntegerRange(from_value=int(low), to_value=int(high), step=1)]
+    return descriptor
+
+
+def _constraints(meta: Mapping[str, Any]) -> Iterator[str]:
+    if meta.get('unit'):
+        yield f'unit: {meta["unit"]}'
+    if meta.get('minimum') is not None:
+        yield f'at least {meta["minimum"]}'
+    if meta.get('maximum') is not None:
+        yield f'at most {meta["maximum"]}'
+    if meta.get('choices'):
+        yield f'one of {", ".join(meta["choices"])}'

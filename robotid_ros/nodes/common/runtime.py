@@ -1,0 +1,210 @@
+"""
+What every node shares: start, signals, bounded waits, shutdown.
+
+The executor spins in a thread of its own, so that the main thread can take signals at once; work
+that waits runs in further threads and never blocks the executor.
+"""
+
+from collections.abc import Callable, Sequence
+import itertools
+import os
+from pathlib import Path
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
+from rclpy.task import Future
+
+from ...exceptions import ControllerError, RobotIdError
+from .ros_parameters import configure, declare
+
+LATCHED = QoSProfile(
+    depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
+)
+# A node that cannot close within this time is ended: nothing may hang.
+CLOSE_TIME = 4.0
+
+
+class ConfiguredNode(Node):
+    """
+    A node that was given a robot's configuration as parameters.
+
+    Parameters
+    ----------
+    name : of the node
+    groups : of the configuration that it declares as parameters
+    folder : what a relative URDF path starts from; None: the folder of the parameter file
+    options : of `rclpy.node.Node`, for example `context` and `parameter_overrides`
+
+    Raises
+    ------
+    ConfigurationError : an unknown key or a wrong type, named
+
+    """
+
+    def __init__(
+        self, name: str, groups: Sequence[str], *, folder: str | Path | None = None, **options: Any
+    ):
+        super().__init__(name, **options)
+        try:
+            overrides = {key: p.value for key, p in self._parameter_overrides.items()}
+            folder = parameter_folder(sys.argv) if folder is None else folder
+            self.configuration, self.values = configure(overrides, folder)
+            declare(self, self.configuration, groups)
+        except RobotIdError:
+            self.destroy_node()
+            raise
+
+    def close(self) -> None:
+        """Let work in progress end in good order; the executor still spins meanwhile."""
+
+
+def run(
+    make: Callable[[], Node], args: Sequence[str] | None = None, *, context: Context | None = None
+) -> int:
+    """
+    Run one node until it is told to stop; the `main` of every executable.
+
+    Returns
+    -------
+    0 after SIGINT or SIGTERM, 1 on an error, which is logged in one sentence.
+
+    """
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    logger = rclpy.logging.get_logger('robotid_ros')
+    try:
+        rclpy.init(
+            args=sys.argv if args is None else ['node', *args],
+            context=context,
+            signal_handler_options=SignalHandlerOptions.NO,
+        )
+        node = make()
+    except RobotIdError as error:
+        logger.fatal(one_line(error))
+        rclpy.try_shutdown(context=context)
+        return 1
+    except Exception as error:
+        # Only the arguments can be wrong here: rcl says what, over several lines.
+        logger.fatal(f'cannot start: {one_line(error)}')
+        rclpy.try_shutdown(context=context)
+        return 1
+    return _serve(node, stop)
+
+
+def _serve(node: Node, stop: threading.Event) -> int:
+    executor = SingleThreadedExecutor(context=node.context)
+    executor.add_node(node)
+    failures: list[BaseException] = []
+    thread = threading.Thread(target=spin, args=(executor, stop, failures), daemon=True)
+    thread.start()
+    while not stop.wait(1.0):
+        pass
+    last_resort = threading.Timer(CLOSE_TIME, os._exit, (1,))
+    last_resort.daemon = True
+    last_resort.start()
+    if hasattr(node, 'close'):
+        node.close()
+    executor.shutdown(timeout_sec=0.5)
+    thread.join(timeout=0.5)
+    for failure in failures:
+        node.get_logger().fatal(one_line(failure))
+    node.destroy_node()
+    rclpy.try_shutdown(context=node.context)
+    last_resort.cancel()
+    return 1 if failures else 0
+
+
+def spin(executor: Executor, stop: threading.Event, failures: list[BaseException]) -> None:
+    """Spin until shutdown; a callback that fails stops the node and is reported once."""
+    try:
+        executor.spin()
+    except ExternalShutdownException:
+        pass
+    except Exception as error:
+        failures.append(error)
+        if not isinstance(error, RobotIdError):
+            sys.excepthook(type(error), error, error.__traceback__)
+    finally:
+        stop.set()
+
+
+def one_line(error: BaseException) -> str:
+    """Text of an error as one sentence; what is not the package's own names its type."""
+    text = ' '.join(str(error).split())
+    return text if isinstance(error, RobotIdError) else f'{type(error).__name__}: {text}'
+
+
+def parameter_folder(argv: Sequence[str]) -> Path | None:
+    """Folder of the first `--params-file` among a process's arguments."""
+    for flag, value in itertools.pairwise(argv):
+        if flag == '--params-file':
+            return Path(value).absolute().parent
+    return None
+
+
+def wait_until(
+    condition: Callable[[], bool], timeout: float, *, period: float = 0.005, what: str = ''
+) -> bool:
+    """
+    Wait in a worker thread for something that the executor's thread brings about.
+
+    Returns
+    -------
+    Whether it came true in time; with `what` given, running out of time is an error instead.
+
+    Raises
+    ------
+    ControllerError : it did not come true, and `what` says how to put it
+
+    """
+    end = time.monotonic() + timeout
+    while not condition():
+        if time.monotonic() > end:
+            if what:
+                raise ControllerError(what)
+            return False
+        time.sleep(period)
+    return True
+
+
+def result_of(future: Future, timeout: float, what: str) -> Any:
+    """
+    Wait in a worker thread for the result of a service call or a goal.
+
+    Raises
+    ------
+    ControllerError : no answer in time; `what` says from whom
+
+    """
+    done = threading.Event()
+    future.add_done_callback(lambda _: done.set())
+    if not done.wait(timeout):
+        future.cancel()
+        raise ControllerError(f'no answer from {what} within {timeout:g} s: is it still running?')
+    return future.result()
+
+
+def overrides(values: dict[str, Any], prefix: str = '') -> list[Parameter]:
+    """Turn a nested mapping into parameter overrides, to compose nodes in one process."""
+    result = []
+    for key, value in values.items():
+        name = f'{prefix}{key}'
+        if isinstance(value, dict):
+            result += overrides(value, f'{name}.')
+        elif isinstance(value, list | tuple) and not value:
+            result.append(Parameter(name, Parameter.Type.NOT_SET))
+        else:
+            value = list(value) if isinstance(value, tuple) else value
+            result.append(Parameter(name, value=value))
+    return result

@@ -1,0 +1,103 @@
+"""Long computations in a process of their own: the node stays responsive and can stop them."""
+
+from collections.abc import Callable
+import multiprocessing
+from multiprocessing.connection import Connection, wait
+import os
+import signal
+import threading
+import time
+from typing import Any
+
+from ...exceptions import RobotIdError
+from ...threads import single_thread
+from .runtime import one_line
+
+Report = Callable[[Any], None]
+
+
+def compute(
+    function: Callable[..., Any],
+    *arguments: Any,
+    report: Report,
+    stop: threading.Event,
+    time_limit: float,
+) -> Any:
+    """
+    Call `function(*arguments, report)` in a process; wait for its result in a worker thread.
+
+    Parameters
+    ----------
+    function : a module's function; it passes what it reports to its last argument
+    arguments : values that can be pickled
+    report : called here with what the function reports
+    stop : ends the process when set
+    time_limit : longest time [s]
+
+    Raises
+    ------
+    RobotIdError : the function's own, or it was stopped, took too long or died
+
+    """
+    single_thread()
+    context = multiprocessing.get_context('spawn')
+    here, there = context.Pipe(duplex=False)
+    process = context.Process(target=_work, args=(there, function, arguments), daemon=True)
+    # A Ctrl-C in the terminal is for the node, which then ends the computation.
+    old = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, old)
+    there.close()
+    end = time.monotonic() + time_limit
+    try:
+        while True:
+            if stop.is_set():
+                raise RobotIdError('stopped by request')
+            if time.monotonic() > end:
+                raise RobotIdError(
+                    f'not finished within {time_limit:g} s: simplify, or allow more'
+                )
+            if not here.poll(0.05):
+                continue
+            kind, value = _receive(here)
+            if kind == 'report':
+                report(value)
+            elif kind == 'result':
+                return value
+            else:
+                raise RobotIdError(value)
+    finally:
+        here.close()
+        process.kill()
+        process.join(1.0)
+
+
+def _receive(connection: Connection) -> tuple[str, Any]:
+    try:
+        return connection.recv()
+    except (EOFError, OSError) as error:
+        raise RobotIdError('the computation was killed: is there enough memory?') from error
+
+
+def _work(
+    connection: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]
+) -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+    try:
+        result = function(*arguments, lambda value: connection.send(('report', value)))
+        connection.send(('result', result))
+    except RobotIdError as error:
+        # Its text only: an error's own arguments do not survive pickling.
+        connection.send(('error', str(error)))
+    except Exception as error:
+        connection.send(('error', f'{one_line(error)} (a bug: please report it)'))
+        raise
+
+
+def _end_with(sentinel: int) -> None:
+    wait([sentinel])
+    os._exit(1)

@@ -1,0 +1,157 @@
+"""The demo's session: four processes on a private domain, and a director."""
+
+from collections.abc import Callable
+import dataclasses
+import os
+from pathlib import Path
+import random
+import signal
+import time
+
+from diagnostic_msgs.msg import DiagnosticArray
+import numpy as np
+
+from ...core.model import build_robot
+from ...core.model.base_parameters import base_parameters
+from ...core.model.robot import Robot
+from ...exceptions import RobotIdError
+from ...files.configuration import load, read_urdf
+from ...files.report.page import write_report
+from ...files.results import read_results, REPORT, Results, write_results
+from ..common.messages import values_of
+from .node_processes import environment, Processes
+from .session_client import Director
+
+# Domains that leave their ports below those that Linux hands out.
+DOMAINS = range(1, 101)
+Show = Callable[[float, str], None]
+# Where each state stands in the whole, as start and length.
+STAGES = {
+    '': (0.0, 0.02),
+    'idle': (0.02, 0.0),
+    'designing': (0.02, 0.25),
+    'approaching': (0.27, 0.03),
+    'exciting': (0.3, 0.45),
+    'validating': (0.75, 0.15),
+    'done': (0.9, 0.1),
+}
+
+
+class Demo:
+    """
+    A session on the simulated robot.
+
+    Parameters
+    ----------
+    config : the robot's configuration file
+    output : folder of recording and results
+    verbose : let the nodes log more than warnings
+
+    """
+
+    def __init__(self, config: Path, output: Path, *, verbose: bool = False):
+        self._config, self._output = config, output
+        self.folder = output
+        # A fixed seed would let two demos on one machine meet.
+        self._domain = random.SystemRandom().choice(DOMAINS)
+        self._processes = Processes(config, self._domain, 'info' if verbose else 'warn')
+
+    def run(self, show: Show, time_limit: float) -> Results:
+        """
+        Run the session; return its results with the true parameters beside the identified.
+
+        Parameters
+        ----------
+        show : told the share that is done, and what is being done
+        time_limit : longest time [s]
+
+        Raises
+        ------
+        RobotIdError : a node failed; says which and why
+
+        """
+        show(0.0, 'starting the nodes')
+        self._processes.start('simulated_robot')
+        self._processes.start('recorder', {'recorder.folder': str(self._output.absolute())})
+        self._processes.start('identification')
+        # A busy machine may hold up the simulated robot; that is no reason to stop it.
+        self._processes.start('excitation', {'excitation.stale_after': 1.0})
+        os.environ.update(environment(self._domain))
+        with Director(self._domain) as director:
+            end = time.monotonic() + time_limit
+            self._follow(director, lambda: director.state('recorder') == 'idle', show, end)
+            director.trigger('excitation/start', timeout=30.0)
+            self._follow(director, lambda: director.state('identification') == 'done', show, end)
+            self.folder = Path(director.value('identification', 'folder'))
+            truth = director.last.get('simulated_robot/true_parameters')
+        return self._beside_truth(truth)
+
+    def _follow(
+        self, director: Director, done: Callable[[], bool], show: Show, end: float
+    ) -> None:
+        """Show progress until `done`; any node's failure ends the demo."""
+        while not done():
+            self._processes.check()
+            for node in ('excitation', 'recorder', 'identification'):
+                if director.state(node) == 'failed':
+                    raise RobotIdError(f'{node}: {director.message(node)}')
+            if time.monotonic() > end:
+                raise RobotIdError('the demo takes too long: run it on a machine with less load')
+            start, length = STAGES.get(director.state('excitation'), (0.9, 0.1))
+            share = float(director.value('excitation', 'progress') or 0.0)
+            busy = 'identification' if director.state('excitation') == 'done' else 'excitation'
+            show(start + length * share, director.message(busy))
+            time.sleep(0.1)
+
+    def _beside_truth(self, message: DiagnosticArray | None) -> Results:
+        """Put the true base parameters into results and report."""
+        results = read_results(self.folder)
+        if message is None:
+            raise RobotIdError('the simulated robot does not publish its true parameters')
+        configuration = load(self._config)
+        robot = build_robot(read_urdf(configuration) or '', configuration.robot)
+        robot = robot.elastic or robot
+        truth = true_standard(robot, message)
+        base = base_parameters(robot)
+        known = {
+            name: float(value)
+            for name, row, value in zip(
+                base.names, base.matrix, base.of(np.nan_to_num(truth)), strict=True
+            )
+            if np.isfinite(truth[row != 0.0]).all()
+        }
+        entries = tuple(dataclasses.replace(e, true=known.get(e.name)) for e in results.base)
+        standard = tuple(
+            dataclasses.replace(entry, true=float(value) if np.isfinite(value) else None)
+            for entry, value in zip(results.standard, truth, strict=True)
+        )
+        results = dataclasses.replace(results, base=entries, standard=standard)
+        write_results(results, self.folder)
+        write_report(results, self.folder / REPORT)
+        return results
+
+    def __enter__(self) -> 'Demo':
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._processes.stop()
+
+
+def true_standard(robot: Robot, message: DiagnosticArray) -> np.ndarray:
+    """
+    Read the standard parameters (p,) of a simulated robot from what it publishes about itself.
+
+    Joints are matched by name, motors between joints by their ratios. What the simulation does not
+    have, such as the shape of a friction term, is NaN.
+    """
+    groups = {status.name: values_of(status) for status in message.status}
+    names: dict[str, str] = {}
+    for number, joint in enumerate(robot.links, start=1):
+        names |= {f'{symbol}{number}': value for symbol, value in groups[joint].items()}
+    for coupling in robot.couplings:
+        for values in groups.values():
+            ratios = [float(x) for x in values.get('ratios', '').split()]
+            if len(ratios) == robot.n and np.allclose(ratios, coupling.ratios):
+                names |= {f'{symbol}{coupling.number}': value for symbol, value in values.items()}
+    return np.array([float(names.get(parameter.name, 'nan')) for parameter in robot.parameters])

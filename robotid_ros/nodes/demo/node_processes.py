@@ -1,0 +1,102 @@
+"""The nodes of a session as processes on a ROS domain of their own."""
+
+from collections.abc import Iterable, Mapping
+import os
+from pathlib import Path
+import signal
+import subprocess
+import sys
+from typing import Any
+
+from ...exceptions import RobotIdError
+
+# From the one that moves the robot to the robot itself: ended in this order.
+ORDER = ('excitation', 'recorder', 'identification', 'simulated_robot')
+PATIENCE = 6.0
+
+
+class Processes:
+    """
+    Nodes that are started together and ended in good order, whatever happens.
+
+    Parameters
+    ----------
+    config : the robot's configuration file
+    domain : ROS domain id
+    log_level : severity from which the nodes log
+
+    """
+
+    def __init__(self, config: Path, domain: int, log_level: str = 'warn'):
+        self._config, self._domain, self._log_level = config, domain, log_level
+        self.running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, name: str, parameters: Mapping[str, Any] | None = None) -> None:
+        """Start one node with these parameters besides the file's."""
+        given = [f'{key}:={_yaml(value)}' for key, value in (parameters or {}).items()]
+        options = [word for item in given for word in ('-p', item)]
+        root = str(Path(__file__).parents[2])
+        path = os.pathsep.join(filter(None, (root, os.environ.get('PYTHONPATH'))))
+        self.running[name] = subprocess.Popen(
+            [
+                *(sys.executable, '-m', __package__, name, '--ros-args'),
+                *('--params-file', str(self._config), '--log-level', self._log_level),
+                *options,
+            ],
+            env={**os.environ, **environment(self._domain), 'PYTHONPATH': path},
+        )
+
+    def check(self) -> None:
+        """
+        See that all are alive.
+
+        Raises
+        ------
+        RobotIdError : one has ended
+
+        """
+        for name, process in self.running.items():
+            if process.poll() is not None:
+                raise RobotIdError(
+                    f"the node '{name}' ended with code {process.returncode}: see what it logged"
+                )
+
+    def stop(self, names: Iterable[str] = ORDER, number: int = signal.SIGINT) -> dict[str, int]:
+        """
+        End nodes one after another; one that does not end in time is killed.
+
+        Returns
+        -------
+        Exit codes by name.
+
+        """
+        codes = {}
+        for name in names:
+            process = self.running.pop(name, None)
+            if process is None:
+                continue
+            if process.poll() is None:
+                process.send_signal(number)
+            try:
+                codes[name] = process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                codes[name] = process.wait()
+        return codes
+
+    def __enter__(self) -> 'Processes':
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def environment(domain: int) -> dict[str, str]:
+    """Variables that keep nodes on this machine and on their own domain."""
+    return {'ROS_DOMAIN_ID': str(domain), 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
+
+
+def _yaml(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str | Path) else repr(value)

@@ -1,0 +1,155 @@
+"""A client that drives a session as a user would: over services and topics only."""
+
+from collections.abc import Callable
+import threading
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.signals import SignalHandlerOptions
+from std_msgs.msg import String
+from std_srvs.srv import SetBool, Trigger
+
+from ...exceptions import RobotIdError
+from ..common.messages import values_of
+from ..common.runtime import LATCHED, result_of, wait_until
+
+LATCHED_TOPICS: dict[str, type] = {
+    'excitation/state': DiagnosticStatus,
+    'recorder/state': DiagnosticStatus,
+    'recorder/bag': String,
+    'identification/state': DiagnosticStatus,
+    'identification/parameters': DiagnosticArray,
+    'identification/convergence': DiagnosticArray,
+    'identification/robot_description': String,
+    'identification/validation/summary': DiagnosticArray,
+    'identification/proposed_gains': DiagnosticArray,
+    'simulated_robot/true_parameters': DiagnosticArray,
+}
+
+
+class Director:
+    """
+    Keeps the last message of every latched topic, and calls services.
+
+    Parameters
+    ----------
+    domain : ROS domain id; None: the environment's
+
+    """
+
+    def __init__(self, domain: int | None = None):
+        self.context = Context()
+        rclpy.init(
+            context=self.context,
+            domain_id=domain,
+            signal_handler_options=SignalHandlerOptions.NO,
+            args=[],
+        )
+        self.node = rclpy.create_node(
+            'director', context=self.context, use_global_arguments=False, enable_rosout=False
+        )
+        self.last: dict[str, Any] = {}
+        self.history: dict[str, list[Any]] = {topic: [] for topic in LATCHED_TOPICS}
+        for topic, message_type in LATCHED_TOPICS.items():
+            self.node.create_subscription(message_type, topic, self._keeper(topic), LATCHED)
+        self._executor = SingleThreadedExecutor(context=self.context)
+        self._executor.add_node(self.node)
+        self._thread = threading.Thread(target=self._spin, daemon=True)
+        self._thread.start()
+
+    def state(self, node: str) -> str:
+        """Last state of a node, '' before the first one."""
+        message = self.last.get(f'{node}/state')
+        return values_of(message).get('state', '') if message is not None else ''
+
+    def message(self, node: str) -> str:
+        """Sentence of the last state of a node."""
+        found = self.last.get(f'{node}/state')
+        return found.message if found is not None else ''
+
+    def value(self, node: str, key: str) -> str:
+        """One value of the last state of a node."""
+        found = self.last.get(f'{node}/state')
+        return values_of(found).get(key, '') if found is not None else ''
+
+    def states(self, node: str) -> list[str]:
+        """All states that a node has been in, each once in a row."""
+        names = [values_of(m).get('state', '') for m in self.history[f'{node}/state']]
+        return [name for k, name in enumerate(names) if k == 0 or name != names[k - 1]]
+
+    def trigger(self, service: str, timeout: float = 10.0) -> str:
+        """
+        Call a Trigger service.
+
+        Raises
+        ------
+        RobotIdError : no answer, or refused
+
+        """
+        return self._call(Trigger, service, Trigger.Request(), timeout)
+
+    def switch(self, service: str, on: bool, timeout: float = 10.0) -> str:
+        """Call a SetBool service; errors as in `trigger`."""
+        return self._call(SetBool, service, SetBool.Request(data=on), timeout)
+
+    def wait_for(self, condition: Callable[[], bool], timeout: float, what: str) -> None:
+        """
+        Wait for something.
+
+        Raises
+        ------
+        ControllerError : it did not happen in time
+
+        """
+        wait_until(condition, timeout, what=f'{what} did not happen within {timeout:g} s')
+
+    def call(self, service_type: type, service: str, request: Any, timeout: float = 10.0) -> Any:
+        """
+        Call any service.
+
+        Raises
+        ------
+        ControllerError : nobody answers
+
+        """
+        client = self.node.create_client(service_type, service)
+        try:
+            wait_until(client.service_is_ready, timeout, what=f"nobody serves '{service}'")
+            return result_of(client.call_async(request), timeout, service)
+        finally:
+            self.node.destroy_client(client)
+
+    def close(self) -> None:
+        """Leave the graph."""
+        self._executor.shutdown(timeout_sec=0.5)
+        self._thread.join(timeout=1.0)
+        self.node.destroy_node()
+        rclpy.try_shutdown(context=self.context)
+
+    def _call(self, service_type: type, service: str, request: Any, timeout: float) -> str:
+        answer = self.call(service_type, service, request, timeout)
+        if not answer.success:
+            raise RobotIdError(f"'{service}' refused: {answer.message}")
+        return str(answer.message)
+
+    def _keeper(self, topic: str) -> Callable[[Any], None]:
+        def keep(message: Any) -> None:
+            self.last[topic] = message
+            self.history[topic].append(message)
+
+        return keep
+
+    def _spin(self) -> None:
+        try:
+            self._executor.spin()
+        except ExternalShutdownException:
+            pass
+
+    def __enter__(self) -> 'Director':
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

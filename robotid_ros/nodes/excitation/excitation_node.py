@@ -1,0 +1,234 @@
+"""Node `excitation`: designs the motion, runs it on the robot, and stops the robot in need."""
+
+from collections.abc import Callable
+import threading
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
+
+from ...core.excitation import Design, design, Progress, waypoints
+from ...core.model import build_robot, Robot, RobotSettings
+from ...exceptions import ModelError, RobotIdError
+from ...files.configuration import read_urdf
+from ...files.trajectory_file import dump_design, read_design
+from ...node_settings import ExcitationNodeSettings
+from ..common import runtime
+from ..common.messages import seconds, State, status
+from ..common.runtime import ConfiguredNode, LATCHED, one_line, wait_until
+from ..common.worker_process import compute
+from .preview import Preview
+from .session import Session
+from .trajectory_goal import trajectory_message
+
+# A design may go on for this long after its own time limit [s].
+DESIGN_GRACE = 60.0
+Job = Callable[[], tuple[State, str]]
+
+
+class Excitation(ConfiguredNode):
+    """
+    Drives a session: idle → designing → approaching → exciting → validating → done or failed.
+
+    Parameters
+    ----------
+    options : of `ConfiguredNode`, for example `context` and `parameter_overrides`
+
+    """
+
+    def __init__(self, **options: Any):
+        super().__init__('excitation', ('robot', 'excitation'), **options)
+        self.settings: ExcitationNodeSettings = self.configuration.excitation
+        self._robot: Robot | None = None
+        self._design: Design | None = None
+        self._description = ''
+        self._stop = threading.Event()
+        self._worker: threading.Thread | None = None
+        self.busy = False
+        self._lock = threading.Lock()
+        self._state_publisher = self.create_publisher(DiagnosticStatus, '~/state', LATCHED)
+        self._reference = self.create_publisher(JointTrajectory, '~/reference', LATCHED)
+        self._trajectory = self.create_publisher(String, '~/trajectory', LATCHED)
+        self.create_subscription(String, 'robot_description', self._described, LATCHED)
+        group = MutuallyExclusiveCallbackGroup()
+        self._preview = Preview(self, group)
+        for name, callback in (
+            ('design', self._on_design),
+            ('start', self._on_start),
+            ('stop', self._on_stop),
+            ('show', self._on_show),
+        ):
+            self.create_service(Trigger, f'~/{name}', callback, callback_group=group)
+        self._announce(State.IDLE, 'call ~/start', {})
+        if self.settings.auto_start:
+            self._begin(self._session)
+
+    def close(self) -> None:
+        """Stop the robot and end the worker."""
+        self._stop.set()
+        if self._worker is not None:
+            self._worker.join(timeout=2.0)
+
+    def _described(self, message: String) -> None:
+        self._description = message.data
+
+    def _on_design(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        return self._answer(response, self._design_only, 'designing: see ~/state')
+
+    def _on_start(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        return self._answer(response, self._session, 'started: see ~/state')
+
+    def _on_stop(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        busy = self.busy
+        self._stop.set()
+        self._preview.stop()
+        response.success = True
+        response.message = 'stopping: see ~/state' if busy else 'nothing was running'
+        return response
+
+    def _on_show(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        if self.busy or self._design is None:
+            todo = 'busy: call ~/stop first' if self.busy else 'no trajectory: call ~/design first'
+            response.success, response.message = False, todo
+            return response
+        try:
+            duration = self._preview.play(self._design, self.settings.rate)
+        except RobotIdError as error:
+            response.success, response.message = False, one_line(error)
+        else:
+            response.success, response.message = True, f'see ~/preview for {duration:g} s'
+        return response
+
+    def _answer(self, response: Trigger.Response, job: Job, message: str) -> Trigger.Response:
+        response.success = self._begin(job)
+        response.message = message if response.success else 'busy: call ~/stop first'
+        return response
+
+    def _begin(self, job: Job) -> bool:
+        """Start a job in the worker thread unless one runs."""
+        with self._lock:
+            if self.busy:
+                return False
+            self.busy = True
+            self._stop.clear()
+            self._preview.stop()
+            self._worker = threading.Thread(target=self._guarded, args=(job,), daemon=True)
+            self._worker.start()
+            return True
+
+    def _guarded(self, job: Job) -> None:
+        """Run a job; whatever goes wrong becomes the state 'failed' with one sentence."""
+        try:
+            state, text = job()
+        except Exception as error:
+            state, text = State.FAILED, one_line(error)
+            self.get_logger().error(text)
+            if not isinstance(error, RobotIdError):
+                raise
+        finally:
+            self.busy = False
+            self._announce(state, text, {})
+
+    def _design_only(self) -> tuple[State, str]:
+        self._design = None
+        self._prepared()
+        return State.IDLE, 'designed: call ~/start'
+
+    def _session(self) -> tuple[State, str]:
+        plan = self._prepared()
+        assert self._robot is not None
+        Session(self, self._robot, self.settings, self._announce, self._stop).run(plan)
+        return State.DONE, 'the robot has moved through its trajectories'
+
+    def _prepared(self) -> Design:
+        """Design once, or load; then show what will be run."""
+        if self._design is None:
+            self._announce(State.DESIGNING, 'designing the trajectory', {})
+            urdf = self._urdf()
+            self._robot = build_robot(urdf, self.configuration.robot)
+            if self.settings.trajectory:
+                self._design = read_design(self.settings.trajectory)
+            else:
+                self._design = self._designed(urdf)
+        self._show(self._design)
+        return self._design
+
+    def _urdf(self) -> str:
+        """Take the configuration's description, else the published one."""
+        urdf = read_urdf(self.configuration)
+        if urdf is not None:
+            return urdf
+        if not wait_until(lambda: bool(self._description), self.settings.timeout):
+            raise ModelError(
+                'there is no robot description: set robot.urdf, or start robot_state_publisher, '
+                "which publishes '/robot_description'"
+            )
+        return self._description
+
+    def _designed(self, urdf: str) -> Design:
+        arguments = (urdf, self.configuration.robot, self.settings)
+        plan = compute(
+            design_trajectory,
+            *arguments,
+            report=self._designing,
+            stop=self._stop,
+            time_limit=self.settings.time_limit + DESIGN_GRACE,
+        )
+        numbers = plan.condition_numbers.values()
+        self.get_logger().info(f'designed a trajectory, condition number {min(numbers):.3g}')
+        return plan
+
+    def _designing(self, progress: Progress) -> None:
+        best = 'none yet' if progress.criterion is None else f'{progress.criterion:.4g}'
+        self._announce(
+            State.DESIGNING,
+            f'{progress.phase}: best so far {best}',
+            {'progress': round(progress.fraction, 4), 'evaluations': progress.evaluations},
+        )
+
+    def _show(self, plan: Design) -> None:
+        settings = self.settings
+        motion = waypoints(plan.trajectory, settings.rate, settings.periods)
+        self._reference.publish(trajectory_message(motion))
+        self._trajectory.publish(String(data=dump_design(plan)))
+
+    def _announce(self, state: State, message: str, values: dict[str, Any]) -> None:
+        """Publish a state; `start` among the values is when it began, on the robot's clock."""
+        now = self.get_clock().now().nanoseconds
+        stamp = values.pop('start', None) or now
+        if self._design is not None:
+            values['trajectory'] = self._design.trajectory.hash
+            if self._design.validation is not None:
+                values['validation'] = self._design.validation.hash
+        level = DiagnosticStatus.ERROR if state is State.FAILED else DiagnosticStatus.OK
+        self._state_publisher.publish(
+            status(
+                'excitation',
+                message,
+                {'state': state.value, 'stamp': seconds(stamp), **values},
+                hardware=self.configuration.robot.name,
+                level=level,
+            )
+        )
+
+
+def design_trajectory(
+    urdf: str,
+    robot: RobotSettings,
+    settings: ExcitationNodeSettings,
+    report: Callable[[Progress], None],
+) -> Design:
+    """Design in a process of its own, see `worker.compute`."""
+
+    def progress(state: Progress) -> None:
+        report(state)
+
+    return design(build_robot(urdf, robot), settings, progress)
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node."""
+    return runtime.run(Excitation, args)

@@ -1,0 +1,222 @@
+"""One goal of FollowJointTrajectory: send, accept, watch, cancel; every wait is bounded."""
+
+from collections.abc import Callable, Sequence
+import math
+from typing import Any
+import uuid
+
+from action_msgs.msg import GoalStatus
+from action_msgs.srv import CancelGoal
+from builtin_interfaces.msg import Duration
+from control_msgs.action import FollowJointTrajectory
+from control_msgs.msg import JointTolerance
+import numpy as np
+from rclpy.action import ActionClient
+from rclpy.node import Node
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from unique_identifier_msgs.msg import UUID
+
+from ...core.excitation import Waypoints
+from ...exceptions import ControllerError, RobotStateError, TrajectoryError
+from ..common.runtime import result_of, wait_until
+
+ACTION = 'follow_joint_trajectory'
+_ENDS = {
+    GoalStatus.STATUS_ABORTED: 'aborted',
+    GoalStatus.STATUS_CANCELED: 'cancelled by somebody else',
+}
+_CODES = {
+    FollowJointTrajectory.Result.PATH_TOLERANCE_VIOLATED: 'a joint left its path tolerance',
+    FollowJointTrajectory.Result.GOAL_TOLERANCE_VIOLATED: 'a joint did not reach its goal',
+}
+
+
+def trajectory_message(points: Waypoints) -> JointTrajectory:
+    """
+    Turn waypoints into a message that starts as soon as it is received (stamp 0).
+
+    Raises
+    ------
+    TrajectoryError : a value is not finite, or the end is not exactly at rest
+
+    """
+    if not all(np.isfinite(a).all() for a in (points.time, points.q, points.dq, points.ddq)):
+        raise TrajectoryError('the trajectory holds values that are not finite: design it again')
+    if points.dq[-1].any():
+        raise TrajectoryError('the trajectory does not end at rest: design it again')
+    rows = zip(
+        points.time, points.q.tolist(), points.dq.tolist(), points.ddq.tolist(), strict=True
+    )
+    return JointTrajectory(
+        joint_names=list(points.joints),
+        points=[
+            JointTrajectoryPoint(
+                positions=q, velocities=dq, accelerations=ddq, time_from_start=duration(t)
+            )
+            for t, q, dq, ddq in rows
+        ],
+    )
+
+
+def duration(seconds: float) -> Duration:
+    """Turn seconds into a message, rounded to the nanosecond."""
+    whole = math.floor(seconds)
+    nanoseconds = round((seconds - whole) * 1e9)
+    return Duration(sec=whole + nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
+
+
+class TrajectoryAction:
+    """
+    Action client of a controller.
+
+    Parameters
+    ----------
+    node : whose executor spins
+    controller : its name
+    timeout : longest wait for an answer [s]
+
+    """
+
+    def __init__(self, node: Node, controller: str, timeout: float):
+        self._node = node
+        self.name, self.timeout = f'{controller}/{ACTION}', timeout
+        self._client = ActionClient(node, FollowJointTrajectory, self.name)
+        self._cancel = node.create_client(CancelGoal, f'{self.name}/_action/cancel_goal')
+
+    @property
+    def cancel_service(self) -> str:
+        """Full name of the service that cancels."""
+        return str(self._cancel.service_name)
+
+    def wait(self) -> None:
+        """
+        Wait for the action server.
+
+        Raises
+        ------
+        ControllerError : nobody serves the action
+
+        """
+        wait_until(
+            lambda: self._client.server_is_ready() and self._cancel.service_is_ready(),
+            self.timeout,
+            what=f"nobody serves the action '{self.name}': activate the controller",
+        )
+
+    def send(
+        self,
+        goal_id: uuid.UUID,
+        points: Waypoints,
+        path: Sequence[float],
+        end: Sequence[float],
+        goal_time: float,
+    ) -> 'Goal':
+        """
+        Send a goal.
+
+        Parameters
+        ----------
+        goal_id : its name, known to whoever may have to cancel it
+        points : the motion
+        path, end : (n,) tolerances on the way and at the end [rad or m]
+        goal_time : time to come within the end's tolerance [s]
+
+        Returns
+        -------
+        The goal, not yet accepted.
+
+        """
+        goal = FollowJointTrajectory.Goal(
+            trajectory=trajectory_message(points),
+            path_tolerance=_tolerances(points.joints, path),
+            goal_tolerance=_tolerances(points.joints, end),
+            goal_time_tolerance=duration(goal_time),
+        )
+        message = UUID(uuid=list(goal_id.bytes))
+        return Goal(self, lambda: self._client.send_goal_async(goal, goal_uuid=message))
+
+    def in_executor(self, function: Callable[[], Any]) -> Any:
+        """
+        Call a function of the action client in the executor's thread.
+
+        The client registers a request after it has sent it: an answer that another thread takes
+        in between would be lost.
+        """
+        executor = self._node.executor
+        assert executor is not None
+        return result_of(executor.create_task(function), self.timeout, 'this node')
+
+    def cancel(self, goal_id: uuid.UUID, timeout: float) -> bool:
+        """Cancel a goal; True when the controller confirms that it does not run any more."""
+        request = CancelGoal.Request()
+        request.goal_info.goal_id.uuid = list(goal_id.bytes)
+        try:
+            answer = result_of(self._cancel.call_async(request), timeout, self.name)
+        except ControllerError:
+            return False
+        ended = (CancelGoal.Response.ERROR_NONE, CancelGoal.Response.ERROR_GOAL_TERMINATED)
+        return answer.return_code in ended
+
+
+class Goal:
+    """
+    A goal that was sent.
+
+    Parameters
+    ----------
+    action : its action
+    send : sends it and returns the future of its handle
+
+    """
+
+    def __init__(self, action: TrajectoryAction, send: Callable[[], Any]):
+        self._action = action
+        self._handle = action.in_executor(send)
+        self._result: Any = None
+
+    def accepted(self) -> bool:
+        """
+        Tell whether the controller has taken it; False while there is no answer.
+
+        Raises
+        ------
+        ControllerError : refused
+
+        """
+        if self._result is None and self._handle.done():
+            handle = self._handle.result()
+            if not handle.accepted:
+                raise ControllerError(
+                    f"'{self._action.name}' refused the trajectory: the controller's log says why "
+                    '(is it active, does it control exactly these joints?)'
+                )
+            self._result = self._action.in_executor(handle.get_result_async)
+        return self._result is not None
+
+    def finished(self) -> bool:
+        """
+        Tell whether the motion has succeeded.
+
+        Raises
+        ------
+        RobotStateError : it ended otherwise; says how
+
+        """
+        if self._result is None or not self._result.done():
+            return False
+        answer = self._result.result()
+        # A cancelled goal has error code 0: only the status tells.
+        if answer.status == GoalStatus.STATUS_SUCCEEDED:
+            return True
+        code, text = answer.result.error_code, answer.result.error_string
+        why = _CODES.get(code, '') if answer.status == GoalStatus.STATUS_ABORTED else ''
+        end = _ENDS.get(answer.status, f'ended with status {answer.status}')
+        details = ': '.join(part for part in (end, why, text) if part)
+        raise RobotStateError(f'the controller stopped the motion, {details}')
+
+
+def _tolerances(joints: Sequence[str], values: Sequence[float]) -> list[JointTolerance]:
+    return [
+        JointTolerance(name=name, position=float(value))
+        for name, value in zip(joints, values, strict=True)
+    ]

@@ -1,0 +1,193 @@
+"""What must hold while a robot moves, checked on the latest messages; no ROS in here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.model.robot import Robot
+from ...exceptions import ConfigurationError, RobotStateError
+from ...node_settings import ExcitationNodeSettings
+
+Array = NDArray[np.float64]
+# A joint cannot move this far at constant effort [rad or m].
+DEAD_DISTANCE = 0.02
+
+
+@dataclass(frozen=True)
+class States:
+    """
+    Joint states by name: rows are messages, columns joints; what a message lacks is NaN.
+
+    Parameters
+    ----------
+    stamp : (N,) [ns]
+    position, effort : (N, n)
+
+    """
+
+    stamp: NDArray[np.int64]
+    position: Array
+    effort: Array
+
+
+def states_of(messages: Sequence[Any], joints: Sequence[str]) -> States:
+    """Pick `joints` out of sensor_msgs/JointState messages that have all of them."""
+    rows = [m for m in messages if set(joints) <= set(m.name)]
+    stamp = _stamps(rows)
+    position = np.full((len(rows), len(joints)), np.nan)
+    effort = position.copy()
+    for row, message in enumerate(rows):
+        index = [message.name.index(joint) for joint in joints]
+        for values, target in ((message.position, position), (message.effort, effort)):
+            if len(values) == len(message.name):
+                target[row] = np.asarray(values)[index]
+    return States(stamp, position, effort)
+
+
+def _stamps(messages: Sequence[Any]) -> NDArray[np.int64]:
+    stamps = [m.header.stamp for m in messages]
+    return np.array([s.sec * 10**9 + s.nanosec for s in stamps], np.int64)
+
+
+def per_joint(values: Sequence[float], joints: Sequence[str], name: str) -> Array:
+    """
+    Spread one value over the joints, or take one per joint.
+
+    Raises
+    ------
+    ConfigurationError : neither
+
+    """
+    if len(values) not in (1, len(joints)):
+        raise ConfigurationError(
+            f"'excitation.{name}' has {len(values)} values: give one, or one per joint "
+            f'({len(joints)})'
+        )
+    return np.broadcast_to(np.asarray(values, dtype=float), len(joints)).copy()
+
+
+class Watchdog:
+    """
+    Stops the motion when the robot leaves what is safe.
+
+    Parameters
+    ----------
+    robot : joints and limits
+    settings : how far from them is too far
+    now : time at which the watch begins [s, any steady clock]
+    reported : whether the joint states hold efforts; else those that the controller commands count
+
+    """
+
+    def __init__(
+        self, robot: Robot, settings: ExcitationNodeSettings, now: float, *, reported: bool = True
+    ):
+        self._settings, self.joints, self._reported = settings, robot.joints, reported
+        beyond = per_joint(settings.position_tolerance, robot.joints, 'position_tolerance')
+        self._lower, self._upper = robot.limits.lower - beyond, robot.limits.upper + beyond
+        self._effort = settings.effort_share * robot.limits.effort / np.abs(robot.drive_gain)
+        self._tracking = per_joint(settings.tracking_error, robot.joints, 'tracking_error')
+        self._stamp = -1
+        self._fresh_joints = self._fresh_controller = now
+        self._high_since = np.full(len(robot.joints), np.nan)
+        # Per joint: the effort, and stamp and position when it last changed.
+        self._changed = np.full((3, len(robot.joints)), np.nan)
+
+    def joint_states(self, states: States, now: float) -> None:
+        """
+        Check what the sensors say since the last call, which may be nothing.
+
+        Raises
+        ------
+        RobotStateError : which joint, what, how much
+
+        """
+        if len(states.stamp):
+            self._finite('position', states.position)
+            self._inside(states.position)
+            if self._reported:
+                self._finite('effort', states.effort)
+                self._unsaturated(states.stamp, states.effort)
+                self._varying(states)
+            # A publisher that repeats itself is as blind as one that is silent.
+            if states.stamp[-1] != self._stamp:
+                self._stamp, self._fresh_joints = int(states.stamp[-1]), now
+        self._recent('joint states', now - self._fresh_joints)
+
+    def controller_state(self, message: Any | None, now: float) -> None:
+        """
+        Check the controller's last state, None when nothing has arrived since the last call.
+
+        Raises
+        ------
+        RobotStateError : which joint, what, how much
+
+        """
+        if message is not None:
+            self._fresh_controller = now
+            index = [message.joint_names.index(joint) for joint in self.joints]
+            error = np.asarray(message.error.positions, dtype=float)[index][None]
+            self._finite('tracking error', error)
+            self._near(error[0])
+            if not self._reported:
+                effort = np.asarray(message.output.effort, dtype=float)[index][None]
+                self._finite('commanded effort', effort)
+                self._unsaturated(_stamps([message]), effort)
+        self._recent(
+            "the controller's state", now - self._fresh_controller, 'is the controller active?'
+        )
+
+    def _finite(self, what: str, values: Array) -> None:
+        for joint, column in zip(self.joints, values.T, strict=True):
+            if not np.isfinite(column).all():
+                raise RobotStateError(f'{what} of {joint} is not a number: check its sensor')
+
+    def _inside(self, position: Array) -> None:
+        beyond = np.maximum(self._lower - position, position - self._upper).max(axis=0)
+        worst = int(np.argmax(beyond))
+        if beyond[worst] > 0.0:
+            raise RobotStateError(
+                f'position of {self.joints[worst]} is {beyond[worst]:.4g} beyond its limits '
+                f'[{self._lower[worst]:.4g}, {self._upper[worst]:.4g}]'
+            )
+
+    def _unsaturated(self, stamps: NDArray[np.int64], efforts: Array) -> None:
+        """Tolerate short peaks: the effort must stay high for a while."""
+        high = np.abs(efforts) >= self._effort
+        for time, row, effort in zip(stamps * 1e-9, high, efforts, strict=True):
+            self._high_since = np.where(row, np.fmin(self._high_since, time), np.nan)
+            long = time - self._high_since >= self._settings.effort_time
+            if long.any():
+                k = int(np.argmax(long))
+                raise RobotStateError(
+                    f'effort of {self.joints[k]} is {effort[k]:.4g}, for '
+                    f'{time - self._high_since[k]:.2f} s at or above {self._effort[k]:.4g}, '
+                    f'{self._settings.effort_share:.0%} of its limit'
+                )
+
+    def _varying(self, states: States) -> None:
+        """Find the dead sensor of a joint that moves on while its effort stays the same."""
+        stamp, position, effort = states.stamp[-1] * 1e-9, states.position[-1], states.effort
+        now = np.stack([effort[-1], np.full(len(self.joints), stamp), position])
+        changed = (effort != self._changed[0]).any(axis=0)
+        self._changed = np.where(changed, now, self._changed)
+        silent = stamp - self._changed[1] > self._settings.stale_after
+        dead = silent & (np.abs(position - self._changed[2]) > DEAD_DISTANCE)
+        if dead.any():
+            joint = self.joints[int(np.argmax(dead))]
+            raise RobotStateError(f'effort of {joint} stays the same while it moves: check it')
+
+    def _near(self, error: Array) -> None:
+        worst = int(np.argmax(np.abs(error) - self._tracking))
+        if abs(error[worst]) > self._tracking[worst]:
+            raise RobotStateError(
+                f'{self.joints[worst]} is {abs(error[worst]):.4g} away from its reference, more '
+                f'than {self._tracking[worst]:.4g}'
+            )
+
+    def _recent(self, what: str, age: float, hint: str = 'is the driver running?') -> None:
+        if age > self._settings.stale_after:
+            raise RobotStateError(f'{what} stopped {age:.2f} s ago: {hint}')

@@ -1,0 +1,146 @@
+"""From a bag to files and to what the topics show; runs in a process of its own."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.model import build_robot, mass_matrix
+from ...core.model.robot import Robot
+from ...core.pipeline.identification import identify
+from ...core.pipeline.results import Identification
+from ...core.signals.recording import Recording
+from ...exceptions import RecordingError
+from ...files.bags import open_recording
+from ...files.configuration import Configuration, read_urdf
+from ...files.export.identified_urdf import identified_urdf
+from ...files.identification_input import EXCITING, split, Taken
+from ...files.results import Results
+from ...files.save_results import save
+
+FAILED = 'failed'
+# Configurations at which the mass matrix is evaluated; its diagonal varies slowly.
+POSES = 500
+
+
+class Outcome(NamedTuple):
+    """
+    What an identification leaves behind.
+
+    Parameters
+    ----------
+    results : parameters and residuals, as plain values
+    folder : of the files
+    recorded : the description that the robot was built from
+    urdf : the description with identified parameters
+    exact : (p,) standard parameters that give the identified torques, others zero
+    inertia : (n,) largest M_jj on the motion [kg·m² or kg]
+    gains : the controller's at the time of the recording, {joint: {p, i, d}}
+    origin : the robot's clock at time 0 of the results [ns]
+
+    """
+
+    results: Results
+    folder: Path
+    recorded: str
+    urdf: str
+    exact: np.ndarray
+    inertia: np.ndarray
+    gains: Mapping[str, Mapping[str, float]]
+    origin: int
+
+
+def identify_bag(
+    bag: str,
+    configuration: Configuration,
+    values: Mapping[str, Any],
+    description: str,
+    failed_too: bool,
+    report: Callable[[str], None],
+) -> Outcome:
+    """
+    Identify from a session's bag and write the results beside it.
+
+    Parameters
+    ----------
+    bag : path of the recording
+    configuration, values : checked, and as it was given
+    description : URDF to use when neither recording nor configuration has one
+    failed_too : use the recording of a session that failed
+    report : told what is being done
+
+    Raises
+    ------
+    RobotIdError : the recording cannot be used; says why
+
+    """
+    report(f"reading '{bag}'")
+    recording = open_recording(bag, watch=_tenths(report))
+    urdf = recording.urdf or read_urdf(configuration) or description
+    if not urdf:
+        raise RecordingError(f"'{bag}' holds no robot description: set robot.urdf")
+    robot = build_robot(urdf, configuration.robot)
+    if not set(robot.channels) <= set(recording.joints):
+        recording = open_recording(bag, robot.channels, watch=_tenths(report))
+    exciting, validating = _phases(recording, failed_too)
+    report(f'identifying {robot.name}')
+    settings = configuration.identification
+    found = identify(exciting, robot, settings, validating, report)
+    folder = _folder(bag, settings.output_dir)
+    report(f"writing '{folder}'")
+    results = save(found, exciting, folder, values)
+    return Outcome(
+        results=results,
+        folder=folder,
+        recorded=urdf,
+        urdf=identified_urdf(found.robot, found.standard.value),
+        exact=np.array([results.shortest.get(p.name, 0.0) for p in robot.parameters]),
+        inertia=_inertia(robot, found, exciting),
+        gains=recording.controller.gains if recording.controller else {},
+        origin=recording.origin,
+    )
+
+
+def _tenths(report: Callable[[str], None]) -> Callable[[float], None]:
+    """Report every tenth of a long reading."""
+    told = 0
+
+    def watch(share: float) -> None:
+        nonlocal told
+        if (tenth := int(10.0 * share)) != told:
+            told = tenth
+            report(f'reading, {10 * tenth} %')
+
+    return watch
+
+
+def _phases(recording: Taken, failed_too: bool) -> tuple[Taken, Taken | None]:
+    """Excitation and validation; without phases the whole recording is the excitation."""
+    names = [phase.name for phase in recording.phases]
+    if FAILED in names and not failed_too:
+        raise RecordingError(
+            f"the session in '{recording.source}' failed: call ~/identify to use what there is"
+        )
+    if names and EXCITING not in names:
+        raise RecordingError(
+            f"'{recording.source}' ends before the excitation: record a whole session"
+        )
+    return split(recording)
+
+
+def _folder(bag: str, output_dir: str) -> Path:
+    path = Path(bag)
+    name = f'{path.stem if path.is_file() else path.name}_identified'
+    return Path(output_dir) / name if output_dir else path.with_name(name)
+
+
+def _inertia(robot: Robot, found: Identification, recording: Taken) -> np.ndarray:
+    """Largest M_jj of the rigid robot, motors included, on the motion or the first piece of it."""
+    piece = recording if isinstance(recording, Recording) else next(iter(recording))
+    names = [parameter.name for parameter in found.robot.parameters]
+    values = dict(zip(names, found.standard.value, strict=True))
+    standard = np.array([values[parameter.name] for parameter in robot.parameters])
+    position = piece.select(robot.joints).position
+    poses = position[:: max(1, len(position) // POSES)]
+    return np.max([np.diag(mass_matrix(robot, standard, q)) for q in poses], axis=0)

@@ -1,0 +1,68 @@
+"""Controller gains that fit the identified inertia; no ROS in here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+import math
+
+from ...node_settings import GainSettings
+
+
+@dataclass(frozen=True)
+class Gains:
+    """
+    PID gains of one joint and the behaviour they give a decoupled inertia J.
+
+    Parameters
+    ----------
+    p, i, d : gains per unit of the controller's command
+    inertia : J in that unit [kg·m² where the command is a torque]
+
+    """
+
+    p: float
+    i: float
+    d: float
+    inertia: float
+
+    @property
+    def natural_frequency(self) -> float:
+        """ω_n = √(p/J) [rad/s]."""
+        return math.sqrt(max(self.p, 0.0) / self.inertia)
+
+    @property
+    def damping(self) -> float:
+        """ζ = d / (2 √(p J))."""
+        return self.d / (2.0 * math.sqrt(self.p * self.inertia)) if self.p > 0.0 else math.inf
+
+
+def propose(old: Gains, settings: GainSettings) -> Gains:
+    """
+    Place the poles of J q̈ = −p e − d ė at the wanted ω_n and ζ: `p = J ω²`, `d = 2 ζ J ω`.
+
+    The integral gain keeps its ratio to p. No gain changes by more than the allowed factor; one
+    that is zero stays zero.
+
+    Parameters
+    ----------
+    old : present gains
+    settings : what is wanted
+
+    """
+    omega = settings.bandwidth or old.natural_frequency
+    p = _bounded(old.p, old.inertia * omega**2, settings.change)
+    d = _bounded(old.d, 2.0 * settings.damping * old.inertia * omega, settings.change)
+    i = old.i * p / old.p if old.p else old.i
+    return Gains(p, i, d, old.inertia)
+
+
+def _bounded(old: float, new: float, factor: float) -> float:
+    return min(max(new, old / factor), old * factor)
+
+
+def parameters(gains: Mapping[str, Gains]) -> dict[str, float]:
+    """Name the gains as the controller's parameters do."""
+    return {
+        f'gains.{joint}.{name}': getattr(values, name)
+        for joint, values in gains.items()
+        for name in ('p', 'i', 'd')
+    }

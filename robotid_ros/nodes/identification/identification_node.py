@@ -1,0 +1,262 @@
+"""Node `identification`: bag → parameters, files and topics; then live prediction and gains."""
+
+from collections.abc import Mapping
+from pathlib import Path
+import threading
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.task import Future
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from ...core.model import build_robot, Robot
+from ...exceptions import ControllerError, RobotIdError
+from ...node_settings import IdentificationNodeSettings
+from ..common import runtime
+from ..common.batched_subscription import Stream
+from ..common.controller_client import ControllerClient
+from ..common.messages import status
+from ..common.runtime import ConfiguredNode, LATCHED, one_line
+from ..common.worker_process import compute
+from ..excitation.watchdog import states_of
+from .bag_identification import identify_bag, Outcome
+from .gain_proposal import Gains, parameters, propose
+from .live_prediction import LivePrediction
+from .result_messages import (
+    convergence_message,
+    effort_message,
+    effort_messages,
+    gains_message,
+    parameters_message,
+    summary_message,
+)
+
+# Every sample of the validation stays there for who comes late.
+SERIES = QoSProfile(depth=20000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+class Identification(ConfiguredNode):
+    """
+    Identifies whenever the recorder has closed a bag, or when asked.
+
+    Parameters
+    ----------
+    options : of `ConfiguredNode`, for example `context` and `parameter_overrides`
+
+    """
+
+    def __init__(self, **options: Any):
+        super().__init__('identification', ('robot', 'identification'), **options)
+        self.settings: IdentificationNodeSettings = self.configuration.identification
+        self._bag, self._description = '', ''
+        self._outcome: Outcome | None = None
+        self._robot: Robot | None = None
+        self._live: tuple[LivePrediction, Stream] | None = None
+        self._stop = threading.Event()
+        self._worker: threading.Thread | None = None
+        excitation = self.configuration.excitation
+        self._controller = ControllerClient(self, excitation.controller, excitation.timeout)
+        self._publish_topics()
+        self.create_subscription(String, 'recorder/bag', self._on_bag, LATCHED)
+        self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
+        self.create_service(Trigger, '~/identify', self._on_identify)
+        self.create_service(
+            Trigger,
+            '~/update_controller',
+            self._on_update_controller,
+            callback_group=MutuallyExclusiveCallbackGroup(),
+        )
+        self.create_timer(1.0 / self.settings.live_rate, self._predict)
+        self._tell('idle', 'waiting for a recording', {})
+
+    def close(self) -> None:
+        """End the computation."""
+        self._stop.set()
+        if self._worker is not None:
+            self._worker.join(timeout=2.0)
+
+    def _publish_topics(self) -> None:
+        def latched(message_type: type, name: str) -> Any:
+            return self.create_publisher(message_type, f'~/{name}', LATCHED)
+
+        self._state = latched(DiagnosticStatus, 'state')
+        self._parameters = latched(DiagnosticArray, 'parameters')
+        self._identified = latched(String, 'robot_description')
+        self._summary = latched(DiagnosticArray, 'validation/summary')
+        self._convergence = latched(DiagnosticArray, 'convergence')
+        self._gains = latched(DiagnosticArray, 'proposed_gains')
+        self._measured = self.create_publisher(JointState, '~/validation/measured', SERIES)
+        self._predicted = self.create_publisher(JointState, '~/validation/predicted', SERIES)
+        self._effort = self.create_publisher(JointState, '~/predicted_effort', 10)
+        self._residual = self.create_publisher(JointState, '~/residual', 10)
+
+    def _on_description(self, message: String) -> None:
+        self._description = message.data
+
+    def _on_bag(self, message: String) -> None:
+        self._bag = message.data
+        if not self._begin(failed_too=False):
+            self.get_logger().warn(f"busy: call ~/identify for '{self._bag}' later")
+
+    def _on_identify(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        if not self._bag:
+            response.message = 'there is no recording yet: record a session'
+            return response
+        response.success = self._begin(failed_too=True)
+        started = f"identifying from '{self._bag}': see ~/state"
+        response.message = started if response.success else 'busy: wait for ~/state'
+        return response
+
+    def _begin(self, *, failed_too: bool) -> bool:
+        if self._worker is not None and self._worker.is_alive():
+            return False
+        arguments = (self._bag, failed_too)
+        self._worker = threading.Thread(target=self._identify, args=arguments, daemon=True)
+        self._worker.start()
+        return True
+
+    def _identify(self, bag: str, failed_too: bool) -> None:
+        try:
+            outcome: Outcome = compute(
+                identify_bag,
+                *(bag, self.configuration, self.values, self._description, failed_too),
+                report=self._progress,
+                stop=self._stop,
+                time_limit=self.settings.time_limit,
+            )
+            self._publish(outcome)
+        except Exception as error:
+            if self.context.ok():
+                self._tell('failed', one_line(error), {'bag': bag}, DiagnosticStatus.ERROR)
+                self.get_logger().error(one_line(error))
+            if not isinstance(error, RobotIdError):
+                raise
+
+    def _progress(self, text: str) -> None:
+        self._tell('identifying', text, {})
+        self.get_logger().info(text)
+
+    def _publish(self, outcome: Outcome) -> None:
+        """Publish everything; the state comes last and says where the files are."""
+        results, now = outcome.results, self.get_clock().now().to_msg()
+        self._robot = build_robot(outcome.recorded, self.configuration.robot)
+        self._outcome = outcome
+        self._parameters.publish(parameters_message(results, now))
+        if results.history:
+            self._convergence.publish(convergence_message(results, now))
+        self._identified.publish(String(data=outcome.urdf))
+        self._summary.publish(summary_message(results, now))
+        series = results.torques.get('validation')
+        if series is not None:
+            for publisher, values in (
+                (self._measured, series.measured),
+                (self._predicted, series.predicted),
+            ):
+                for message in effort_messages(series, values, outcome.origin):
+                    publisher.publish(message)
+        if outcome.gains:
+            old, new = self._proposal(outcome.gains)
+            self._gains.publish(gains_message(old, new, now))
+        self._follow(outcome)
+        for warning in results.warnings:
+            self.get_logger().warn(warning)
+        worst = max((row.moving for row in results.validation), default=float('nan'))
+        self._tell(
+            'done',
+            f"identified {len(results.base)} base parameters, see '{outcome.folder}'",
+            {'folder': outcome.folder, 'bag': self._bag, 'validation_residual': worst},
+        )
+        self.get_logger().info(f"results are in '{outcome.folder}'")
+
+    def _follow(self, outcome: Outcome) -> None:
+        """Predict live from now on."""
+        assert self._robot is not None
+        prediction = LivePrediction(self._robot, outcome.exact, self.settings.live_cutoff)
+        old, self._live = self._live, None
+        if old is not None:
+            old[1].close()
+        self._live = prediction, Stream(self, JointState, 'joint_states')
+
+    def _predict(self) -> None:
+        if self._live is None or self._robot is None:
+            return
+        prediction, stream = self._live
+        states = states_of(list(stream.messages()), self._robot.joints)
+        if not len(states.stamp):
+            return
+        prediction.update(states.stamp, states.position, states.effort)
+        if (found := prediction.predict()) is not None:
+            stamp, predicted, residual = found
+            joints = self._robot.joints
+            self._effort.publish(effort_message(joints, stamp, predicted))
+            if residual is not None:
+                self._residual.publish(effort_message(joints, stamp, residual))
+
+    def _proposal(
+        self, present: Mapping[str, Mapping[str, float]]
+    ) -> tuple[dict[str, Gains], dict[str, Gains]]:
+        """Present and proposed gains, from the identified inertia in the command's unit."""
+        assert self._robot is not None and self._outcome is not None
+        old = {}
+        for joint, inertia, drive in zip(
+            self._robot.joints, self._outcome.inertia, self._robot.drive_gain, strict=True
+        ):
+            p, i, d = (float(present.get(joint, {}).get(name, 0.0)) for name in ('p', 'i', 'd'))
+            old[joint] = Gains(p, i, d, float(inertia / abs(drive)))
+        new = {j: propose(gains, self.settings.controller_gains) for j, gains in old.items()}
+        return old, new
+
+    async def _on_update_controller(
+        self, _: Trigger.Request, response: Trigger.Response
+    ) -> Trigger.Response:
+        """Wait for the worker without blocking the executor, which it needs."""
+        if self._outcome is None:
+            response.message = 'nothing is identified yet: record a session'
+            return response
+        done: Future = Future(executor=self.executor)
+
+        def work() -> None:
+            try:
+                done.set_result((True, self._update_controller()))
+            except RobotIdError as error:
+                done.set_result((False, one_line(error)))
+            if self.executor is not None:
+                self.executor.wake()
+
+        threading.Thread(target=work, daemon=True).start()
+        response.success, response.message = await done
+        return response
+
+    def _update_controller(self) -> str:
+        """Set the proposal for the present gains; put the old ones back if that fails."""
+        description = self._controller.describe()
+        old, new = self._proposal(description.gains)
+        try:
+            self._controller.set(parameters(new))
+        except ControllerError as error:
+            self._controller.set(parameters(old))
+            raise ControllerError(f'{error}; the old gains are set again') from error
+        self._gains.publish(gains_message(old, new, self.get_clock().now().to_msg()))
+        self.get_logger().info('the controller has new gains: see ~/proposed_gains')
+        return 'new gains are set: see ~/proposed_gains'
+
+    def _tell(
+        self,
+        state: str,
+        message: str,
+        values: Mapping[str, Any],
+        level: bytes = DiagnosticStatus.OK,
+    ) -> None:
+        plain = {k: str(v) if isinstance(v, Path) else v for k, v in values.items()}
+        self._state.publish(
+            status('identification', message, {'state': state, **plain}, level=level)
+        )
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node."""
+    return runtime.run(Identification, args)

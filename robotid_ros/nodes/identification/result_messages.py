@@ -1,0 +1,135 @@
+"""An identification's results as messages."""
+
+from collections.abc import Iterable, Mapping, Sequence
+import math
+
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+import numpy as np
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Header
+
+from ...files.results import Entry, Residual, Results, Torques
+from ..common.messages import status, text
+from .gain_proposal import Gains
+
+
+def parameters_message(results: Results, stamp: Time) -> DiagnosticArray:
+    """
+    One status per joint: base parameters as `ZZ1R`, standard ones as `standard.ZZ1`.
+
+    Each value reads 'value; σ; %σ; unit; class', numbers with full precision. Where two methods
+    were asked for, base parameters of the second follow as `didim.ZZ1R`.
+    """
+    groups: dict[str, dict[str, str]] = {}
+    for entry in results.base:
+        groups.setdefault(entry.joint, {})[entry.name] = _entry(entry)
+    for entry in results.standard:
+        groups.setdefault(entry.joint, {})[f'standard.{entry.name}'] = _entry(entry)
+    if (other := results.compared) is not None:
+        for entry in other.base:
+            groups.setdefault(entry.joint, {})[f'{other.method}.{entry.name}'] = _entry(entry)
+    return _array(
+        stamp,
+        (
+            status(joint, f'{results.method}: value; σ; %σ; unit; class', values)
+            for joint, values in groups.items()
+        ),
+    )
+
+
+def convergence_message(results: Results, stamp: Time) -> DiagnosticArray:
+    """One status per iteration: torque error, motion and parameters as in `parameters.yaml`."""
+    return _array(
+        stamp,
+        (
+            status(
+                f'iteration {row["iteration"]:.0f}',
+                f'torque error {100.0 * row["torque_error"]:.2f} %',
+                dict(row),
+            )
+            for row in results.history
+        ),
+    )
+
+
+def summary_message(results: Results, stamp: Time) -> DiagnosticArray:
+    """One status per joint: relative residual, R² and RMS, of validation and of identification."""
+    fitted = {row.joint: row for row in results.identification}
+    rows = results.validation or results.identification
+    title = 'on the validation trajectory' if results.validation else 'on the identified motion'
+    return _array(stamp, (_summary(row, fitted[row.joint], title) for row in rows))
+
+
+def gains_message(
+    old: Mapping[str, Gains], new: Mapping[str, Gains], stamp: Time
+) -> DiagnosticArray:
+    """One status per joint: old and new p, i, d, ω_n and ζ, and the inertia they follow from."""
+    return _array(
+        stamp,
+        (
+            status(
+                joint,
+                'proposed: call ~/update_controller to set them',
+                {
+                    'inertia': new[joint].inertia,
+                    **_gains('old', old[joint]),
+                    **_gains('new', new[joint]),
+                },
+            )
+            for joint in new
+        ),
+    )
+
+
+def effort_messages(torques: Torques, values: np.ndarray, origin: int) -> Iterable[JointState]:
+    """Efforts at the recorded stamps, one message a sample; `origin` is time zero [ns]."""
+    for time, effort in zip(torques.time, values, strict=True):
+        yield effort_message(torques.joints, origin + round(float(time) * 1e9), effort)
+
+
+def effort_message(joints: Sequence[str], stamp: int, effort: np.ndarray) -> JointState:
+    """Efforts of all joints at a stamp [ns]."""
+    time = Time(sec=stamp // 10**9, nanosec=stamp % 10**9)
+    return JointState(
+        header=Header(stamp=time), name=list(joints), effort=np.asarray(effort, float).tolist()
+    )
+
+
+def _entry(entry: Entry) -> str:
+    numbers = (text(float(value)) for value in (entry.value, entry.sigma, entry.percent))
+    return '; '.join((*numbers, entry.unit, entry.kind))
+
+
+def _summary(row: Residual, fitted: Residual, title: str) -> DiagnosticStatus:
+    finite = math.isfinite(row.relative)
+    return status(
+        row.joint,
+        f'{100.0 * row.relative:.2f} % {title}',
+        {
+            'relative_residual': row.relative,
+            'moving_relative_residual': row.moving,
+            'r2': row.r2,
+            'rms': row.rms,
+            'torque': row.torque,
+            'unit': row.unit,
+            'fit_relative_residual': fitted.relative,
+            'fit_r2': fitted.r2,
+            'fit_rms': fitted.rms,
+        },
+        level=DiagnosticStatus.OK if finite else DiagnosticStatus.ERROR,
+    )
+
+
+def _gains(prefix: str, gains: Gains) -> dict[str, float]:
+    return {
+        f'{prefix}_p': gains.p,
+        f'{prefix}_i': gains.i,
+        f'{prefix}_d': gains.d,
+        f'{prefix}_natural_frequency': gains.natural_frequency,
+        f'{prefix}_damping': gains.damping,
+    }
+
+
+def _array(stamp: Time, statuses: Iterable[DiagnosticStatus]) -> DiagnosticArray:
+    return DiagnosticArray(header=Header(stamp=stamp), status=list(statuses))

@@ -1,0 +1,214 @@
+"""One recording: from the middleware's queues straight into the bag."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+import importlib
+from pathlib import Path
+import threading
+import time
+from typing import Any, TYPE_CHECKING
+
+from control_msgs.msg import JointTrajectoryControllerState
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from trajectory_msgs.msg import JointTrajectory
+
+from ...exceptions import ControllerError, FileError, UnknownNameError
+from ...files.bags import BagWriter, dump_session, Session
+from ...files.bags.session_header import SESSION_TOPIC
+from ...files.save_results import versions
+from ..common.batched_subscription import Stream
+from ..common.controller_client import ControllerClient
+
+if TYPE_CHECKING:
+    from .recorder_node import Recorder
+
+PERIOD = 0.02
+# What the session says last arrives after it says that it has ended [s].
+AFTER = 0.3
+
+
+class Taping:
+    """
+    An open bag and the topics that go into it.
+
+    Parameters
+    ----------
+    node : that records
+    name : of the recording
+    design : gives what the excitation runs, as plain values
+    state : of the excitation, which started this and will end it; None: started by hand
+
+    Raises
+    ------
+    FileError : the bag cannot be opened
+
+    """
+
+    def __init__(
+        self,
+        node: Recorder,
+        name: str,
+        design: Callable[[], Mapping[str, Any]],
+        state: DiagnosticStatus | None,
+    ):
+        self.by_session, self._first = state is not None, state
+        self._node, self._design = node, design
+        self._end = threading.Event()
+        self._at_once = False
+        excitation = node.configuration.excitation
+        self._controller = ControllerClient(node, excitation.controller, excitation.timeout)
+        self._before: dict[str, Any] = {}
+        self._snapshot: str | None = None
+        self._streams = self._subscribe(excitation.controller)
+        try:
+            self._writer = BagWriter(node.settings.folder, name)
+        except FileError:
+            self._unsubscribe()
+            raise
+        self._counts = {stream.topic: 0 for stream in self._streams}
+        for stream in self._streams:
+            self._writer.add_topic(
+                stream.topic, _type_name(stream.message_type), latched=stream.latched
+            )
+
+    @property
+    def path(self) -> Path:
+        """Folder of the bag."""
+        return self._writer.path
+
+    def stop(self, *, at_once: bool = False) -> None:
+        """Close the bag soon, or without asking anybody anything more."""
+        self._at_once = self._at_once or at_once
+        self._end.set()
+
+    def run(self) -> dict[str, int]:
+        """
+        Record until `stop`.
+
+        Returns
+        -------
+        Number of messages by topic.
+
+        Raises
+        ------
+        FileError : the disk is full; what was written before stays readable
+
+        """
+        asking = threading.Thread(target=self._describe, daemon=True)
+        asking.start()
+        gone = 0.0
+        try:
+            self._write_first()
+            while not self._end.is_set():
+                self._write()
+                time.sleep(PERIOD)
+                gone = gone + PERIOD if self._orphaned() else 0.0
+                if gone > 1.0:
+                    break
+            self._finish()
+            return self._counts
+        finally:
+            self._close()
+
+    def _subscribe(self, controller: str) -> list[Stream]:
+        node, depth = self._node, self._node.settings.depth
+        state = f'{controller}/controller_state'
+        streams = [
+            Stream(node, JointState, 'joint_states', depth=depth),
+            Stream(node, JointTrajectoryControllerState, state, depth=depth),
+            Stream(node, String, 'robot_description', depth=1, latched=True),
+            Stream(node, DiagnosticStatus, 'excitation/state', depth=100, latched=True),
+            Stream(node, JointTrajectory, 'excitation/reference', depth=10, latched=True),
+        ]
+        self._state = streams[3]
+        known = dict(node.get_topic_names_and_types())
+        for topic in node.settings.topics:
+            name = node.resolve_topic_name(topic)
+            if name not in known:
+                raise UnknownNameError('topic', name, tuple(sorted(known)))
+            streams.append(Stream(node, _message_class(known[name][0]), topic, depth=depth))
+        return streams
+
+    def _write_first(self) -> None:
+        """Write what started this: its stream may be connected only after the next state."""
+        if self._first is not None:
+            now = time.time_ns()
+            self._writer.write(self._state.topic, serialize_message(self._first), now, now)
+            self._counts[self._state.topic] += 1
+
+    def _write(self) -> None:
+        for stream in self._streams:
+            topic, count = stream.topic, 0
+            for sample in stream.drain():
+                self._writer.write(topic, sample.data, sample.received, sample.published)
+                count += 1
+            self._counts[topic] += count
+        if self._snapshot is not None:
+            snapshot, self._snapshot = self._snapshot, None
+            self._writer.write_text(SESSION_TOPIC, snapshot, time.time_ns())
+
+    def _finish(self) -> None:
+        """Write what arrives last, and the controller as it is afterwards."""
+        if not self._at_once:
+            end = time.monotonic() + AFTER
+            while time.monotonic() < end and not self._at_once:
+                self._write()
+                time.sleep(PERIOD)
+            self._describe()
+        self._write()
+
+    def _orphaned(self) -> bool:
+        """Whether the session's owner vanished without a word."""
+        return self.by_session and not self._state.connected
+
+    def _describe(self) -> None:
+        """Ask the controller for its parameters and compose the session's snapshot."""
+        try:
+            found = self._controller.describe().to_dict()
+        except ControllerError as error:
+            self._node.get_logger().warn(f'recording without controller parameters: {error}')
+            found = {}
+        self._before = self._before or found
+        if found and found['gains'] != self._before['gains']:
+            self._node.get_logger().warn("the controller's gains were changed while recording")
+        plan = self._design()
+        phases = {'exciting': plan.get('trajectory'), 'validating': plan.get('validation')}
+        self._snapshot = dump_session(
+            Session(
+                controller=self._before,
+                trajectories={phase: plan for phase, plan in phases.items() if plan},
+                configuration=self._node.values,
+                versions=versions(),
+                values={'gains_after': found.get('gains', {}), 'design': _figures(plan)},
+            )
+        )
+
+    def _close(self) -> None:
+        try:
+            self._writer.close()
+        finally:
+            self._unsubscribe()
+
+    def _unsubscribe(self) -> None:
+        for stream in self._streams:
+            stream.close()
+
+
+def _figures(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep what a design says of itself, without its trajectories."""
+    return {key: plan[key] for key in plan if key not in ('trajectory', 'validation')}
+
+
+def _message_class(name: str) -> type:
+    """Class of 'sensor_msgs/msg/JointState'."""
+    package, kind, message = name.split('/')
+    return getattr(importlib.import_module(f'{package}.{kind}'), message)
+
+
+def _type_name(message_class: type) -> str:
+    """Full name of a message class, as a bag has it."""
+    return '/'.join((*message_class.__module__.split('.')[:2], message_class.__name__))

@@ -1,0 +1,126 @@
+"""Node `recorder`: everything an identification needs, in one self-contained bag a session."""
+
+from collections.abc import Mapping
+from datetime import datetime
+import threading
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from std_msgs.msg import String
+from std_srvs.srv import SetBool
+
+from ...exceptions import RobotIdError
+from ...files.yaml import parse_yaml
+from ...node_settings import RecorderSettings
+from ..common import runtime
+from ..common.messages import State, status, values_of
+from ..common.runtime import ConfiguredNode, LATCHED, one_line
+from .bag_writer_loop import Taping
+
+
+class Recorder(ConfiguredNode):
+    """
+    Records from 'approaching' to 'done' or 'failed', or between two calls of `~/record`.
+
+    Parameters
+    ----------
+    options : of `ConfiguredNode`, for example `context` and `parameter_overrides`
+
+    """
+
+    def __init__(self, **options: Any):
+        super().__init__('recorder', ('robot', 'recorder'), **options)
+        self.settings: RecorderSettings = self.configuration.recorder
+        self.recording = False
+        self._taping: Taping | None = None
+        self._worker: threading.Thread | None = None
+        self._design: Mapping[str, Any] = {}
+        self._bag = self.create_publisher(String, '~/bag', LATCHED)
+        self._state = self.create_publisher(DiagnosticStatus, '~/state', LATCHED)
+        self.create_subscription(DiagnosticStatus, 'excitation/state', self._on_state, LATCHED)
+        self.create_subscription(String, 'excitation/trajectory', self._on_trajectory, LATCHED)
+        self.create_service(SetBool, '~/record', self._on_record)
+        self._tell('idle', 'waiting for a session', {})
+
+    def close(self) -> None:
+        """End the recording; the bag is whole."""
+        if self._taping is not None:
+            self._taping.stop(at_once=True)
+        if self._worker is not None:
+            self._worker.join(timeout=2.0)
+
+    def _on_trajectory(self, message: String) -> None:
+        content = parse_yaml(message.data, 'excitation/trajectory')
+        self._design = content if isinstance(content, Mapping) else {}
+
+    def _on_state(self, message: DiagnosticStatus) -> None:
+        state = values_of(message).get('state')
+        if state in {s.value for s in State if s.moving} and not self.recording:
+            self._begin(message)
+        elif state in {s.value for s in State if s.ended} and self._taping is not None:
+            if self._taping.by_session:
+                self._taping.stop()
+
+    def _on_record(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        if request.data == self.recording:
+            response.message = 'already recording' if request.data else 'not recording'
+            return response
+        if request.data:
+            response.message = self._begin()
+            response.success = self.recording
+        else:
+            assert self._taping is not None
+            self._taping.stop()
+            response.success, response.message = True, 'closing: its path will be on ~/bag'
+        return response
+
+    def _begin(self, state: DiagnosticStatus | None = None) -> str:
+        """Open a bag and record in a worker thread; say where, or why not."""
+        now = datetime.now().strftime('%Y-%m-%d_%H-%M-%S')
+        name = self.settings.name or f'{self.configuration.robot.name or "robot"}_{now}'
+        try:
+            self._taping = Taping(self, name, lambda: self._design, state)
+        except RobotIdError as error:
+            self._fail(error)
+            return one_line(error)
+        self.recording = True
+        path = str(self._taping.path)
+        self._tell('recording', f"recording '{path}'", {'path': path})
+        self.get_logger().info(f"recording '{path}'")
+        self._worker = threading.Thread(target=self._record, args=(self._taping,), daemon=True)
+        self._worker.start()
+        return path
+
+    def _record(self, taping: Taping) -> None:
+        failure = None
+        try:
+            counts = taping.run()
+        except RobotIdError as error:
+            failure = error
+        # Whoever hears that it has ended may start the next one.
+        self.recording = False
+        if failure is not None:
+            self._fail(failure)
+            return
+        path = str(taping.path)
+        self._tell('closed', f"recorded '{path}'", {'path': path, **counts})
+        self._bag.publish(String(data=path))
+        self.get_logger().info(f"recorded '{path}'")
+
+    def _fail(self, error: RobotIdError) -> None:
+        self._tell('failed', one_line(error), {}, DiagnosticStatus.ERROR)
+        self.get_logger().error(one_line(error))
+
+    def _tell(
+        self,
+        state: str,
+        message: str,
+        values: Mapping[str, Any],
+        level: bytes = DiagnosticStatus.OK,
+    ) -> None:
+        self._state.publish(status('recorder', message, {'state': state, **values}, level=level))
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node."""
+    return runtime.run(Recorder, args)

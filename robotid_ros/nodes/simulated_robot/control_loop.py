@@ -1,0 +1,176 @@
+"""The control loop of the simulated robot: read, update, write, as controller_manager does."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+import os
+import random
+import threading
+import time
+
+from ...exceptions import RobotIdError
+from ...plant.controller.controller_types import State
+from ...plant.controller.trajectory_controller import TrajectoryController
+from ...plant.physics.mujoco_physics import Physics
+from ...plant.physics.sensors import Sensors
+from ...simulation_settings import SimulationSettings
+
+SECOND = 1_000_000_000
+# After a longer stop of the machine the robot goes on from where it stood.
+LONGEST_LAG = 1.0
+CLOCK_RATE = 250.0
+# controller_manager asks for this priority, too, where the system lets it.
+FIFO_PRIORITY = 50
+# Each controller takes the time for itself: the broadcaster's stamp is later by about this [ns].
+STAMP_LAG = (20_000, 40_000)
+
+
+@dataclass
+class Outputs:
+    """Where each cycle's messages go."""
+
+    joint_states: Callable[[int, list[float], list[float], list[float]], None]
+    controller_state: Callable[[int, State], None]
+    clock: Callable[[int], None]
+
+
+@dataclass
+class Statistics:
+    """How well the loop keeps time; lags are of a cycle's start behind its due time [s]."""
+
+    cycles: int = 0
+    late: int = 0
+    worst: float = 0.0
+    lost: float = 0.0
+
+
+class ControlLoop:
+    """
+    Physics and controller in lockstep, in a thread of their own, in real or simulated time.
+
+    Parameters
+    ----------
+    physics, sensors, controller : the robot
+    settings : rates, real-time factor, drop
+    outputs : called in the loop's thread
+
+    """
+
+    def __init__(
+        self,
+        physics: Physics,
+        sensors: Sensors,
+        controller: TrajectoryController,
+        settings: SimulationSettings,
+        outputs: Outputs,
+    ):
+        self.physics, self.sensors, self.controller = physics, sensors, controller
+        self.outputs, self.statistics = outputs, Statistics()
+        self.failure: RobotIdError | None = None
+        self.simulated_time = settings.real_time_factor != 1.0
+        self._factor, self._drop = settings.real_time_factor, settings.drop
+        self._period = physics.period
+        self._period_ns = round(1e9 * physics.period)
+        update = settings.update_rate
+        self._state_share = (settings.state_rate or update) / update
+        self._controller_share = (settings.controller_state_rate or update) / update
+        self._clock_share = min(1.0, CLOCK_RATE / update)
+        self._random = random.Random(settings.seed)
+        self._applied = [0.0] * len(physics.joints)
+        self._limits = physics.effort_limit
+        self._stop = threading.Event()
+        self._epoch = 0 if self.simulated_time else time.time_ns()
+        self._thread = threading.Thread(target=self._run, name='control', daemon=True)
+
+    def start(self) -> None:
+        """Activate the controller and begin."""
+        q, dq, _ = self._read(0.0)
+        self.controller.activate(self.physics.feedback(q), self.physics.feedback(dq))
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the loop; returns when the last cycle is over."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=1.0)
+
+    def now(self) -> int:
+        """Time of the last cycle [ns], in ROS time."""
+        return self._epoch + self.statistics.cycles * self._period_ns
+
+    def cycle(self) -> None:
+        """One period: read, update, publish, write, and what the robot does then."""
+        count = self.statistics.cycles = self.statistics.cycles + 1
+        now, since = self.now(), count * self._period
+        q, dq, tau = self._read(since)
+        self._break(since)
+        seen = self.physics.feedback
+        command = self.controller.update(now, self._period, seen(q), seen(dq))
+        if self.simulated_time and self._due(count, self._clock_share):
+            self.outputs.clock(now)
+        if self.controller.active and self._sends(count, self._controller_share):
+            self.outputs.controller_state(now, self.controller.state)
+        silent = self.sensors.fault.kind in ('stale_joint_states', 'hardware_error')
+        if not (silent and self.sensors.fault.active(self.sensors.fault.kind, since)):
+            if self._sends(count, self._state_share):
+                stamp = now + self._random.randint(*STAMP_LAG)
+                self.outputs.joint_states(stamp, q, dq, tau)
+        self._applied = [
+            min(max(u, -m), m) if u == u else 0.0
+            for u, m in zip(command, self._limits, strict=True)
+        ]
+        self.physics.step(self._applied)
+
+    def _read(self, since: float) -> tuple[list[float], list[float], list[float]]:
+        return self.sensors.read(since, *self.physics.readings(self._applied))
+
+    def _break(self, since: float) -> None:
+        fault = self.sensors.fault
+        if fault.kind in ('hardware_error', 'deactivate') and fault.active(fault.kind, since):
+            if self.controller.active:
+                self.controller.deactivate()
+
+    def _due(self, count: int, share: float) -> bool:
+        return int(count * share + 1e-9) > int((count - 1) * share + 1e-9)
+
+    def _sends(self, count: int, share: float) -> bool:
+        return self._due(count, share) and not (self._drop and self._random.random() < self._drop)
+
+    def _run(self) -> None:
+        if self._factor == 1.0:
+            prefer_this_thread()
+        due = time.perf_counter()
+        self._epoch = 0 if self.simulated_time else time.time_ns()
+        step = self._period / self._factor if self._factor else 0.0
+        while not self._stop.is_set():
+            due += step
+            lag = time.perf_counter() - due
+            # Even in haste the other threads must have their turn.
+            time.sleep(max(-lag, 0.0) if step else 0.0)
+            if step:
+                due = self._account(due, lag, step)
+            try:
+                self.cycle()
+            except RobotIdError as error:
+                self.failure = error
+                return
+
+    def _account(self, due: float, lag: float, step: float) -> float:
+        """Count a late cycle; after too long a stop go on from now, with a gap in the stamps."""
+        if lag <= step:
+            return due
+        self.statistics.late += 1
+        self.statistics.worst = max(self.statistics.worst, lag)
+        if lag <= LONGEST_LAG:
+            return due
+        self.statistics.lost += lag
+        if not self.simulated_time:
+            self._epoch += round(lag * SECOND)
+        return due + lag
+
+
+def prefer_this_thread() -> None:
+    """Ask for real-time scheduling of the calling thread; without the right to it, do without."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(FIFO_PRIORITY))
+    except (AttributeError, OSError):
+        pass

@@ -1,0 +1,222 @@
+"""The simulated joint_trajectory_controller on the wire: action, topics, services, parameters."""
+
+from collections.abc import Callable
+from typing import Any
+
+from control_msgs.action import FollowJointTrajectory
+from control_msgs.msg import JointTrajectoryControllerState
+from control_msgs.srv import QueryTrajectoryState
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.node import Node
+from rclpy.qos import QoSPresetProfiles
+from rclpy.task import Future
+from rclpy.time import Time
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from ...plant.controller.controller_types import State
+from ...plant.controller.goal_outcome import GoalHandle, Outcome
+from ...plant.controller.interpolation import Goal, Point
+from ...plant.controller.tolerances import GoalTolerances, Tolerance
+from ...plant.controller.trajectory_controller import TrajectoryController
+from ...plant.physics.mujoco_physics import Physics
+from ...simulation_settings import SimulationSettings
+from .controller_parameters import ACTION_MONITOR_RATE, declare_parameters, read_parameters
+from .message_templates import ControllerStates
+
+SYSTEM_DEFAULT = QoSPresetProfiles.SYSTEM_DEFAULT.value
+SECOND = 1_000_000_000
+
+
+class SimulatedController(Node):
+    """
+    A node with the controller's name and everything that a client finds there.
+
+    Parameters
+    ----------
+    settings, physics : of the simulated robot
+    now : ROS time of the control loop [ns]
+    options : of `rclpy.node.Node`
+
+    """
+
+    def __init__(
+        self,
+        settings: SimulationSettings,
+        physics: Physics,
+        now: Callable[[], int],
+        **options: Any,
+    ):
+        super().__init__(settings.controller, **options)
+        self._now = now
+        self._joints, self._wraps = physics.joints, physics.wraps
+        self._period = round(SECOND / settings.update_rate)
+        declare_parameters(self, self._joints, settings)
+        self.controller = TrajectoryController(self._read_parameters())
+        self.add_post_set_parameters_callback(
+            lambda _: self.controller.configure(self._read_parameters())
+        )
+        # rclpy hands a goal over right after it took it.
+        self._next: Goal | None = None
+        self._running: dict[GoalHandle, tuple[Any, Future]] = {}
+        self._accepted: dict[bytes, tuple[GoalHandle, Future]] = {}
+        self._serve()
+        self._states = ControllerStates(self._joints)
+        self._publisher = self.create_publisher(
+            JointTrajectoryControllerState, '~/controller_state', SYSTEM_DEFAULT
+        )
+
+    def publish_state(self, stamp: int, state: State) -> None:
+        """Publish the controller's state; called by the control loop."""
+        self._publisher.publish(self._states.fill(stamp, state))
+
+    def _serve(self) -> None:
+        self._action = ActionServer(
+            self,
+            FollowJointTrajectory,
+            '~/follow_joint_trajectory',
+            execute_callback=self._execute,
+            goal_callback=self._on_goal,
+            handle_accepted_callback=self._on_accepted,
+            cancel_callback=self._on_cancel,
+        )
+        self.create_subscription(
+            JointTrajectory, '~/joint_trajectory', self._on_trajectory, SYSTEM_DEFAULT
+        )
+        self.create_service(QueryTrajectoryState, '~/query_state', self._on_query)
+        self.create_timer(1.0 / ACTION_MONITOR_RATE, self._monitor)
+
+    def _read_parameters(self) -> Any:
+        return read_parameters(self, self._joints, self._wraps, self._period)
+
+    def _on_goal(self, request: FollowJointTrajectory.Goal) -> GoalResponse:
+        goal = goal_from(request.trajectory)
+        reason = self.controller.refusal(goal, self._now())
+        if reason:
+            self.get_logger().error(f'goal refused: {reason}')
+            return GoalResponse.REJECT
+        self._next = goal
+        return GoalResponse.ACCEPT
+
+    def _on_accepted(self, handle: Any) -> None:
+        request = handle.request
+        assert self._next is not None
+        goal = self.controller.start(self._next, tolerances_from(request))
+        ended = Future()
+        self._accepted[bytes(handle.goal_id.uuid)] = (goal, ended)
+        self._running[goal] = (handle, ended)
+        handle.execute()
+        # A preempted goal is told so at once.
+        self._monitor()
+
+    async def _execute(self, handle: Any) -> FollowJointTrajectory.Result:
+        goal, ended = self._accepted.pop(bytes(handle.goal_id.uuid))
+        await ended
+        return FollowJointTrajectory.Result(error_code=goal.code, error_string=goal.text)
+
+    def _on_cancel(self, handle: Any) -> CancelResponse:
+        for goal, (own, _) in self._running.items():
+            if own.goal_id == handle.goal_id:
+                self.controller.cancel(goal)
+        return CancelResponse.ACCEPT
+
+    def _on_trajectory(self, message: JointTrajectory) -> None:
+        goal = goal_from(message)
+        reason = self.controller.refusal(goal, self._now())
+        if reason:
+            self.get_logger().error(f'trajectory refused: {reason}')
+        else:
+            self.controller.replace_trajectory(goal)
+
+    def _on_query(
+        self, request: QueryTrajectoryState.Request, response: QueryTrajectoryState.Response
+    ) -> QueryTrajectoryState.Response:
+        time = request.time.sec * SECOND + request.time.nanosec
+        point = self.controller.query(time)
+        response.success = point is not None
+        if point is not None:
+            response.name = list(self._joints)
+            response.position, response.velocity = point.positions, point.velocities
+            response.acceleration = point.accelerations
+        return response
+
+    def _monitor(self) -> None:
+        while self.controller.warnings:
+            self.get_logger().warning(self.controller.warnings.pop(0))
+        for goal, (handle, future) in list(self._running.items()):
+            if goal.outcome is None:
+                if handle.is_active and goal.feedback is not None:
+                    handle.publish_feedback(self._feedback(goal.feedback))
+                continue
+            del self._running[goal]
+            _END[goal.outcome](handle)
+            future.set_result(None)
+
+    def _feedback(self, state: State) -> FollowJointTrajectory.Feedback:
+        message = FollowJointTrajectory.Feedback(joint_names=list(self._joints))
+        message.header.stamp = Time(nanoseconds=self._now()).to_msg()
+        message.desired, message.actual = _point(state.desired), _point(state.current)
+        message.error.positions, message.error.velocities = state.error, state.error_velocity
+        return message
+
+
+def _cancel(handle: Any) -> None:
+    # A cancel request that came for a goal which had just ended otherwise changes nothing.
+    if handle.is_cancel_requested:
+        handle.canceled()
+    else:
+        handle.abort()
+
+
+_END = {
+    Outcome.SUCCEEDED: lambda handle: handle.succeed(),
+    Outcome.ABORTED: lambda handle: handle.abort(),
+    Outcome.CANCELED: _cancel,
+}
+
+
+def goal_from(message: JointTrajectory) -> Goal:
+    """Take what the controller needs out of a trajectory message."""
+    return Goal(
+        tuple(message.joint_names),
+        _nanoseconds(message.header.stamp),
+        [
+            Point(
+                _nanoseconds(point.time_from_start),
+                point.positions.tolist(),
+                point.velocities.tolist(),
+                point.accelerations.tolist(),
+                point.effort.tolist(),
+            )
+            for point in message.points
+        ],
+    )
+
+
+def tolerances_from(request: FollowJointTrajectory.Goal) -> GoalTolerances:
+    """Take the tolerances out of a goal."""
+
+    def pairs(tolerances: Any) -> tuple[tuple[str, Tolerance], ...]:
+        return tuple(
+            (t.name, Tolerance(t.position, t.velocity, t.acceleration)) for t in tolerances
+        )
+
+    return GoalTolerances(
+        pairs(request.path_tolerance),
+        pairs(request.goal_tolerance),
+        _nanoseconds(request.goal_time_tolerance) * 1e-9,
+    )
+
+
+def _nanoseconds(stamp: Any) -> int:
+    return int(stamp.sec) * SECOND + int(stamp.nanosec)
+
+
+def _point(point: Point) -> JointTrajectoryPoint:
+    message = JointTrajectoryPoint(
+        positions=point.positions,
+        velocities=point.velocities,
+        accelerations=point.accelerations,
+        effort=point.effort,
+    )
+    message.time_from_start.sec, message.time_from_start.nanosec = divmod(point.time, SECOND)
+    return message

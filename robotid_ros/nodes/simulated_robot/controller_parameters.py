@@ -1,0 +1,89 @@
+"""Parameters of the simulated joint_trajectory_controller, with the original's names and types."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from typing import Any
+
+from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.node import Node
+
+from ...plant.controller.controller_types import ControllerSettings
+from ...plant.controller.goal_acceptance import Rules
+from ...simulation_settings import (
+    ConstraintSettings,
+    GainSettings,
+    JointConstraintSettings,
+    SimulationSettings,
+)
+
+ACTION_MONITOR_RATE = 20.0
+# Name -> default; these change what is accepted while the controller runs.
+RULES = {
+    'allow_partial_joints_goal': 'partial_joints',
+    'allow_nonzero_velocity_at_trajectory_end': 'nonzero_end_velocity',
+    'allow_integration_in_goal_trajectories': 'integration',
+}
+READ_ONLY_FIELDS = ('antiwindup_strategy', 'max_deceleration_on_cancel')
+
+
+def declare_parameters(node: Node, joints: Sequence[str], settings: SimulationSettings) -> None:
+    """Declare everything that the original declares for these joints."""
+    for name, value, description, read_only in _parameters(joints, settings):
+        node.declare_parameter(
+            name, value, ParameterDescriptor(description=description, read_only=read_only)
+        )
+
+
+def read_parameters(
+    node: Node, joints: tuple[str, ...], wraps: tuple[bool, ...], period: int
+) -> ControllerSettings:
+    """Collect the parameters' present values as the controller's settings."""
+
+    def group(cls: type[Any], prefix: str, **further: Any) -> Any:
+        names = [field.name for field in fields(cls) if field.name not in further]
+        return cls(
+            **{name: node.get_parameter(f'{prefix}.{name}').value for name in names}, **further
+        )
+
+    by_joint = {j: group(JointConstraintSettings, f'constraints.{j}') for j in joints}
+    return ControllerSettings(
+        joints,
+        wraps,
+        period,
+        {joint: group(GainSettings, f'gains.{joint}') for joint in joints},
+        group(ConstraintSettings, 'constraints', joints=by_joint),
+        Rules(**{own: node.get_parameter(name).value for name, own in RULES.items()}),
+        node.get_parameter('cmd_timeout').value,
+    )
+
+
+def _parameters(
+    joints: Sequence[str], settings: SimulationSettings
+) -> Iterator[tuple[str, Any, str, bool]]:
+    yield 'joints', list(joints), 'joints of the controller', True
+    yield 'command_joints', list(joints), 'joints that are commanded', True
+    yield 'command_interfaces', ['effort'], 'what is commanded', True
+    yield 'state_interfaces', ['position', 'velocity'], 'what is measured', True
+    yield 'update_rate', round(settings.update_rate), 'updates per second', True
+    yield 'action_monitor_rate', ACTION_MONITOR_RATE, 'feedback and results [Hz]', True
+    yield 'interpolation_method', 'splines', 'between points', True
+    yield 'open_loop_control', False, 'deprecated', True
+    yield 'interpolate_from_desired_state', False, 'start from the reference', True
+    yield 'cmd_timeout', 0.0, 'hold after this time beyond the end, 0: never [s]', False
+    yield 'set_last_command_interface_value_as_state_on_activation', True, 'on activation', False
+    for name in RULES:
+        yield name, False, 'what trajectories are accepted', False
+    yield from _group(settings.constraints, 'constraints')
+    for joint in joints:
+        limits = settings.constraints.joints.get(joint, JointConstraintSettings())
+        yield from _group(limits, f'constraints.{joint}')
+        yield from _group(settings.gains.get(joint, GainSettings()), f'gains.{joint}')
+
+
+def _group(settings: Any, prefix: str) -> Iterator[tuple[str, Any, str, bool]]:
+    for field in fields(settings):
+        if field.name == 'joints':
+            continue
+        read_only = field.name in (*READ_ONLY_FIELDS, 'decelerate_on_cancel')
+        text = f'{field.metadata["description"]} {field.metadata["unit"]}'.strip()
+        yield f'{prefix}.{field.name}', getattr(settings, field.name), text, read_only

@@ -1,0 +1,169 @@
+"""A simulated robot as ros2_control shows a real one: `ros2 run robotid_ros simulated_robot`."""
+
+from dataclasses import replace
+import gc
+import sys
+import threading
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import QoSPresetProfiles
+from rclpy.time import Time
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from ...exceptions import ConfigurationError, RobotIdError
+from ...files.configuration import read_urdf
+from ...plant.physics.elastic_physics import make_physics
+from ...plant.physics.sensors import Sensors
+from ...plant.physics.true_parameters import JointTruth
+from ..common.runtime import ConfiguredNode, LATCHED, run, spin
+from .control_loop import ControlLoop, Outputs
+from .controller import SimulatedController
+from .message_templates import Clocks, JointStates
+
+REPORT_PERIOD = 1.0
+# A thread that computes must give way to the control loop soon; Python's default is 5 ms.
+SWITCH_INTERVAL = 2e-4
+
+
+class SimulatedRobot(ConfiguredNode):
+    """
+    Robot, joint state broadcaster and controller in one process.
+
+    Parameters
+    ----------
+    options : of `ConfiguredNode`
+
+    """
+
+    def __init__(self, **options: Any):
+        super().__init__('simulated_robot', ('robot', 'simulation'), **options)
+        try:
+            self._build()
+        except RobotIdError:
+            self.destroy_node()
+            raise
+        self._publish_descriptions()
+        self.create_timer(REPORT_PERIOD, self._report)
+        self._late = 0
+        sys.setswitchinterval(SWITCH_INTERVAL)
+        # A long goal makes many objects at once: collecting them as often as usual would stop the
+        # loop for tenths of a second.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(100_000, 50, 100)
+        self.loop.start()
+        self.get_logger().info(
+            f"controller '{self.configuration.simulation.controller}' is active with "
+            f'{", ".join(self.loop.physics.joints)}'
+        )
+
+    def close(self) -> None:
+        """Stop the control loop and the controller's node."""
+        self.loop.stop()
+        self._executor_of_controller.shutdown(timeout_sec=0.5)
+        self._spinner.join(timeout=0.5)
+        self.controller_node.destroy_node()
+
+    def _build(self) -> None:
+        settings, robot = self.configuration.simulation, self.configuration.robot
+        settings = replace(settings, gravity=settings.gravity or robot.gravity)
+        self.urdf = self._description()
+        motors = dict(zip(robot.elastic.joints, robot.elastic.motors))  # noqa: B905
+        joints = settings.joints or robot.joints
+        physics = make_physics(self.urdf, settings, joints, robot.locked, motors)
+        for link in physics.impossible_links:
+            self.get_logger().warning(f"no body can have the inertia of '{link}': corrected")
+        sensors = Sensors(settings, physics.sensed)
+        self.controller_node = SimulatedController(
+            settings, physics, lambda: self.loop.now(), context=self.context
+        )
+        self._states, self._clocks = JointStates(physics.sensed), Clocks()
+        default = QoSPresetProfiles.SYSTEM_DEFAULT.value
+        self._state_publisher = self.create_publisher(JointState, '/joint_states', default)
+        self._clock_publisher = None
+        if settings.real_time_factor != 1.0:
+            self._clock_publisher = self.create_publisher(Clock, '/clock', 10)
+        outputs = Outputs(
+            self._publish_joint_states, self.controller_node.publish_state, self._publish_clock
+        )
+        self.loop = ControlLoop(
+            physics, sensors, self.controller_node.controller, settings, outputs
+        )
+        self._spin_controller()
+
+    def _spin_controller(self) -> None:
+        self._executor_of_controller = SingleThreadedExecutor(context=self.context)
+        self._executor_of_controller.add_node(self.controller_node)
+        self.failures: list[BaseException] = []
+        self._spinner = threading.Thread(
+            target=spin,
+            args=(self._executor_of_controller, threading.Event(), self.failures),
+            daemon=True,
+        )
+        self._spinner.start()
+
+    def _description(self) -> str:
+        given = self._parameter_overrides.get('robot_description')
+        text = given.value if given is not None else read_urdf(self.configuration)
+        if not text:
+            raise ConfigurationError(
+                'no robot: give `robot.urdf` in a configuration (--params-file) or the parameter '
+                "'robot_description'"
+            )
+        return str(text)
+
+    def _publish_joint_states(
+        self, stamp: int, q: list[float], dq: list[float], tau: list[float]
+    ) -> None:
+        self._state_publisher.publish(self._states.fill(stamp, q, dq, tau))
+
+    def _publish_clock(self, stamp: int) -> None:
+        if self._clock_publisher is not None:
+            self._clock_publisher.publish(self._clocks.fill(stamp))
+
+    def _publish_descriptions(self) -> None:
+        texts = {'/robot_description': self.urdf, '~/true_robot_description': None}
+        for name, text in texts.items():
+            publisher = self.create_publisher(String, name, LATCHED)
+            publisher.publish(String(data=text or self.loop.physics.urdf))
+        publisher = self.create_publisher(DiagnosticArray, '~/true_parameters', LATCHED)
+        message = DiagnosticArray(status=[_status(t) for t in self.loop.physics.true_parameters()])
+        message.header.stamp = Time(nanoseconds=self.loop.now()).to_msg()
+        publisher.publish(message)
+
+    def _report(self) -> None:
+        for failure in filter(None, (self.loop.failure, *self.failures)):
+            raise failure
+        seen = self.loop.statistics
+        if seen.late > self._late:
+            self.get_logger().debug(
+                f'{seen.late - self._late} late cycles, worst {seen.worst * 1e3:.1f} ms'
+            )
+        self._late = seen.late
+        if seen.lost:
+            self.get_logger().error(
+                f'the machine stood still for {seen.lost:.1f} s: the stamps have a gap'
+            )
+            seen.lost = 0.0
+
+
+def _status(truth: JointTruth) -> DiagnosticStatus:
+    values = {key: repr(value) for key, value in truth.values.items()}
+    if truth.ratios:
+        values['ratios'] = ' '.join(map(repr, truth.ratios))
+    return DiagnosticStatus(
+        name=truth.name, values=[KeyValue(key=key, value=value) for key, value in values.items()]
+    )
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node until it is told to stop."""
+    return run(SimulatedRobot, args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
