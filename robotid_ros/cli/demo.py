@@ -9,7 +9,7 @@ from ..exceptions import ConfigurationError, RobotIdError
 
 if TYPE_CHECKING:
     from ..files.results import Results
-    from .text import Progress
+    from .terminal import Progress
 
 # What a session has to reach: relative residual on the validation, true parameters within ±3σ.
 RESIDUAL, INSIDE = 0.03, 0.9
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
             f'the demo needs ROS 2 ({error}): source its setup.bash, or run make demo'
         ) from error
     from ..nodes.demo.demo import Demo
-    from .text import Progress
+    from .terminal import Progress
 
     with Progress(1) as progress, Demo(config, Path(args.output), verbose=args.verbose) as demo:
         results = demo.run(lambda share, label: _show(progress, share, label), TIME_LIMIT)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError
 from ..threads import single_thread
-from .text import HelpFormatter, number, Progress, table
+from .terminal import HelpFormatter, number, Progress, table
 
 if TYPE_CHECKING:
     from ..core.excitation import Design, ExcitationSettings

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..exceptions import UnknownNameError
-from .parts import add_parts, add_robot, chosen_part, make_part, open_chosen, parse_part
-from .text import HelpFormatter, number, Progress, table
+from .shared_options import add_parts, add_robot, chosen_part, make_part, open_chosen, parse_part
+from .terminal import HelpFormatter, number, Progress, table
 
 if TYPE_CHECKING:
     from ..core.identification_settings import IdentificationSettings

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from .text import HelpFormatter, number, table
+from .terminal import HelpFormatter, number, table
 
 if TYPE_CHECKING:
     from ..files.bags.read.summary import BagSummary

@@ -5,8 +5,8 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .parts import add_robot, open_chosen
-from .text import HelpFormatter, number, Progress, table
+from .shared_options import add_robot, open_chosen
+from .terminal import HelpFormatter, number, Progress, table
 
 if TYPE_CHECKING:
     from ..core.payload.payload import Payload

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from .text import HelpFormatter
+from .terminal import HelpFormatter
 
 EXAMPLES = """\
 examples:

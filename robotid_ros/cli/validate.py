@@ -5,8 +5,8 @@ from pathlib import Path
 import sys
 from typing import TYPE_CHECKING
 
-from .parts import add_parts, add_robot, chosen_part, open_chosen
-from .text import HelpFormatter, number, Progress, table
+from .shared_options import add_parts, add_robot, chosen_part, open_chosen
+from .terminal import HelpFormatter, number, Progress, table
 
 if TYPE_CHECKING:
     import numpy as np

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from robotid_ros.cli.text import number, Progress, table, width
+from robotid_ros.cli.terminal import number, Progress, table, width
 
 
 def test_columns_align_by_width_not_by_letters():

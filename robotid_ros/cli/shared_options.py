@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..files.identification_input import Part, Session
-    from .text import Progress
+    from .terminal import Progress
 
 # start, stop, whether they are fractions: the parser must not import what the work needs.
 Range = tuple[float, float, bool]
