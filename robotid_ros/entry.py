@@ -31,7 +31,7 @@ def identification() -> int:
 
 def run_node(name: str, *args: list[str]) -> int:
     """Run a node; without arguments those of the process are its own."""
-    return _run(f'nodes.{name}', *args)
+    return _run(f'nodes.{name}.{name}_node', *args)
 
 
 def _run(module: str, *args: list[str]) -> int:

@@ -396,7 +396,7 @@ def start_process(*arguments):
         'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
     }
     return subprocess.Popen(
-        [sys.executable, '-m', 'robotid_ros.nodes.simulated_robot.simulated_robot_node', *arguments],
+        [sys.executable, '-m', 'robotid_ros.nodes', 'simulated_robot', *arguments],
         env=environment, stderr=subprocess.PIPE, text=True, cwd=ROOT,
     )  # fmt: skip
 

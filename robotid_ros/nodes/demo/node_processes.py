@@ -35,11 +35,11 @@ class Processes:
         """Start one node with these parameters besides the file's."""
         given = [f'{key}:={_yaml(value)}' for key, value in (parameters or {}).items()]
         options = [word for item in given for word in ('-p', item)]
-        root = str(Path(__file__).parents[2])
+        root = str(Path(__file__).parents[3])
         path = os.pathsep.join(filter(None, (root, os.environ.get('PYTHONPATH'))))
         self.running[name] = subprocess.Popen(
             [
-                *(sys.executable, '-m', __package__, name, '--ros-args'),
+                *(sys.executable, '-m', 'robotid_ros.nodes', name, '--ros-args'),
                 *('--params-file', str(self._config), '--log-level', self._log_level),
                 *options,
             ],

@@ -37,7 +37,7 @@ class Guardian:
     """
 
     def __init__(self, cancel_service: str, domain: int):
-        root = str(Path(__file__).parents[2])
+        root = str(Path(__file__).parents[3])
         path = os.pathsep.join(filter(None, (root, os.environ.get('PYTHONPATH'))))
         self._process = subprocess.Popen(
             [sys.executable, '-m', __name__, cancel_service],

@@ -163,7 +163,3 @@ def _status(truth: JointTruth) -> DiagnosticStatus:
 def main(args: list[str] | None = None) -> int:
     """Run the node until it is told to stop."""
     return run(SimulatedRobot, args)
-
-
-if __name__ == '__main__':
-    sys.exit(main())
