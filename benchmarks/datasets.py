@@ -22,7 +22,7 @@ from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.results import Identification
 from robotid_ros.exceptions import FileError, RobotIdError
 from robotid_ros.files.bags import BagWriter, dump_session, read_recording, Session
-from robotid_ros.files.bags.session_header import SESSION_TOPIC, STATE_TOPIC
+from robotid_ros.files.bags.schema.session_header import SESSION_TOPIC, STATE_TOPIC
 from robotid_ros.files.configuration import load, resolve
 
 ROOT = Path(__file__).resolve().parent.parent

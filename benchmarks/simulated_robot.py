@@ -38,7 +38,8 @@ def main() -> int:
     core = max(os.sched_getaffinity(0))
     robot = subprocess.Popen(
         [
-            'taskset', '-c', str(core), sys.executable, '-m', 'robotid_ros.nodes', 'simulated_robot',
+            'taskset', '-c', str(core),
+            sys.executable, '-m', 'robotid_ros.nodes', 'simulated_robot',
             '--ros-args', '--params-file', options.config,
         ]
     )  # fmt: skip

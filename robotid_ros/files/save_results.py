@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-import platform
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,7 @@ from ..core.replay.convergence_history import History
 from .atomic import write_text
 from .export.identified_urdf import identified_urdf
 from .identification_input import Taken
+from .provenance import versions
 from .results import (
     Comparison,
     Entry,
@@ -27,8 +26,6 @@ from .results import (
     URDF,
     write_results,
 )
-
-PACKAGES = ('robotid_ros', 'numpy', 'scipy', 'pin', 'rosbags', 'mcap')
 
 
 def save(
@@ -250,14 +247,3 @@ def _data(recording: Taken, found: Identification) -> dict[str, Any]:
         'relative_residual': float(found.estimate.total_residual),
         'consistent_residual': float(found.standard.residual),
     }
-
-
-def versions() -> dict[str, str]:
-    """Versions of what computed a result."""
-    found = {'python': platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found

@@ -10,7 +10,7 @@ from robotid_ros.cli.main import main
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.files.bags import BagWriter, dump_session, Session
-from robotid_ros.files.bags.session_header import SESSION_TOPIC
+from robotid_ros.files.bags.schema.session_header import SESSION_TOPIC
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'files'))
 

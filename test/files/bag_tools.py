@@ -9,7 +9,7 @@ import numpy as np
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import get_typestore, Stores
 
-from robotid_ros.files.bags.message_definitions import definition
+from robotid_ros.files.bags.schema.message_definitions import definition
 from robotid_ros.files.bags.write.bag_writer import BagWriter
 
 STORE = get_typestore(Stores.ROS2_JAZZY)

@@ -19,10 +19,10 @@ from robotid_ros.files.bags import (
     Session,
     Tape,
 )
-from robotid_ros.files.bags.message_definitions import CONTROLLER_STATE
 from robotid_ros.files.bags.read.clock_alignment import steadied, steady
 from robotid_ros.files.bags.read.joint_states import JointStates, stacked
 from robotid_ros.files.bags.read.summary import summarise
+from robotid_ros.files.bags.schema.message_definitions import CONTROLLER_STATE
 from robotid_ros.files.identification_input import Part, split
 
 COUNT, JOINTS = 12_000, ('a', 'b')

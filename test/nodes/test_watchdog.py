@@ -7,7 +7,8 @@ import pytest
 
 from robotid_ros.exceptions import ConfigurationError, RobotStateError
 from robotid_ros.node_settings import ExcitationNodeSettings
-from robotid_ros.nodes.excitation.watchdog import per_joint, states_of, Watchdog
+from robotid_ros.nodes.common.joint_states import states_of
+from robotid_ros.nodes.excitation.watchdog import per_joint, Watchdog
 
 JOINTS = ('a', 'b')
 SETTINGS = ExcitationNodeSettings(effort_time=0.02, effort_share=0.9, stale_after=0.25)

@@ -5,9 +5,8 @@ from scipy.ndimage import uniform_filter1d
 
 from ..arrays import Array
 from ..model.dynamics import friction, inverse_dynamics
-from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import INERTIAL
-from ..model.robot import Robot
+from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
 from ..regression.observation_system import decimated, System
 from ..signals.filters import differences, lowpass

@@ -7,9 +7,8 @@ import numpy.typing as npt
 
 from ..arrays import Array
 from ..model.dynamics import regressor
-from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import INERTIAL
-from ..model.robot import Robot
+from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
 from ..signals.samples import Samples
 

@@ -12,8 +12,7 @@ from ..diagnostics.joint_elasticity import (
     twin_warnings,
 )
 from ..model.base_parameters import BaseParameters
-from ..model.elastic_robot import ElasticRobot
-from ..model.robot import Robot
+from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
 from ..regression.estimators import fit
 from ..regression.observation_system import System

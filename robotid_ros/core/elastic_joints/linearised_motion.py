@@ -8,7 +8,7 @@ from scipy.linalg import cho_factor, cho_solve
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
 from ..model.dynamics import regressor
-from ..model.elastic_robot import ElasticRobot
+from ..model.robot import ElasticRobot
 from ..signals.fourier_series import bases, harmonics_of, lowest, Periods
 
 # Samples per harmonic for derivatives of the torque, and the share of the harmonics in which

@@ -21,7 +21,7 @@ from scipy.linalg import LinAlgError
 
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
-from ..model.elastic_robot import ElasticRobot
+from ..model.robot import ElasticRobot
 from ..regression.estimate import Estimate
 from ..signals.fourier_series import Periods
 from .linearised_motion import Linearised

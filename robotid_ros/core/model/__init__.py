@@ -1,9 +1,11 @@
 """What is known of a robot: joints, limits, standard parameters, friction, dynamics."""
 
 from .dynamics import forward_dynamics, inverse_dynamics, mass_matrix, model_with, regressor
-from .elastic_robot import elastic_robot, ElasticRobot
+from .elastic_robot import elastic_robot
 from .parameters import Parameter
-from .robot import build_robot, Coupling, CouplingSettings, Limits, Robot, RobotSettings
+from .robot import Coupling, ElasticRobot, Limits, Robot
+from .robot_builder import build_robot
+from .settings import CouplingSettings, RobotSettings
 
 __all__ = [
     'Coupling',

@@ -7,9 +7,9 @@ import numpy as np
 import pinocchio
 
 from ..arrays import Array
-from .elastic_robot import drive_columns, ElasticRobot
+from .elastic_robot import drive_columns
 from .parameters import to_pinocchio
-from .robot import Robot
+from .robot import ElasticRobot, Robot
 
 # Samples per block: a block's regressor stays in the processor's cache.
 BLOCK = 256

@@ -24,53 +24,11 @@ from ...exceptions import ConfigurationError, UnknownNameError
 from ..arrays import Array, frozen
 from .friction import FrictionTerm, make_terms
 from .parameters import INERTIAL, INERTIAL_UNITS, Parameter
-from .robot import Limits, Robot
+from .robot import ElasticRobot, Limits, Robot
 from .settings import ElasticSettings, RobotSettings
 
 # Appended to the symbol of a friction parameter that acts on the link instead of the motor.
 LINK_SIDE = 'l'
-
-
-@dataclasses.dataclass(frozen=True)
-class ElasticRobot(Robot):
-    """
-    A robot with springs in its joints; `joints` are the links' and then the motors'.
-
-    Attributes
-    ----------
-    rigid : the same robot without springs
-    motors : (links,) row of each joint's motor; its own row where the joint is rigid
-
-    """
-
-    rigid: Robot = dataclasses.field(kw_only=True)
-    motors: npt.NDArray[np.intp] = dataclasses.field(kw_only=True)
-
-    @property
-    def sprung(self) -> npt.NDArray[np.bool_]:
-        """Rows (n,) of links that hang on a spring: no torque is applied there."""
-        return np.isin(np.arange(self.n), self.springs)
-
-    @property
-    def springs(self) -> npt.NDArray[np.intp]:
-        """The links that hang on a spring."""
-        return np.flatnonzero(self.motors != np.arange(len(self.motors)))
-
-    def carry(self, rows: Array) -> Array:
-        """Add to the rows (n, ...) of motors, in place, those of the links that they carry."""
-        for j in self.springs:
-            rows[self.motors[j]] += rows[j]
-        return rows
-
-    def motor_efforts(self, effort: Array) -> Array:
-        """Return (N, n) efforts with each spring's on its motor, wherever it was published."""
-        result = np.array(effort)
-        for j in self.springs:
-            motor = self.motors[j]
-            result[:, motor] = np.where(np.isnan(result[:, motor]), result[:, j], result[:, motor])
-            # The drive gain of a link on a spring is zero: nothing comes of this one.
-            result[:, j] = result[:, motor]
-        return result
 
 
 def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:

@@ -1,25 +1,18 @@
-"""The robot: URDF and configuration become a Pinocchio model with named standard parameters."""
+"""What is known of a robot before it is identified, as values."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...exceptions import ConfigurationError, UnknownNameError
-from ..arrays import Array, frozen
-from .friction import check_constants, FrictionTerm, make_terms
+from ..arrays import Array
+from .friction import FrictionTerm
 from .mimic_joints import Follower
-from .parameters import from_pinocchio, INERTIAL, INERTIAL_UNITS, Parameter
-from .robot_description import Description, read_description
-from .settings import CouplingSettings, RobotSettings
-
-if TYPE_CHECKING:
-    from .elastic_robot import ElasticRobot
-
-__all__ = ['Coupling', 'CouplingSettings', 'Limits', 'Robot', 'RobotSettings', 'build_robot']
+from .parameters import Parameter
 
 
 @dataclasses.dataclass(frozen=True)
@@ -182,158 +175,43 @@ class Robot:
         raise UnknownNameError('parameter', name, tuple(p.name for p in self.parameters))
 
 
-def build_robot(urdf: str, settings: RobotSettings) -> Robot:
+@dataclasses.dataclass(frozen=True)
+class ElasticRobot(Robot):
     """
-    Build the robot from its description and configuration.
+    A robot with springs in its joints; `joints` are the links' and then the motors'.
 
-    Parameters
+    Attributes
     ----------
-    urdf : the URDF's text
-    settings : which joints, which model
-
-    Raises
-    ------
-    ModelError : the URDF cannot become a dynamic model
-    UnknownNameError : a joint, friction term or constant that does not exist
-    ConfigurationError : an array of the wrong length, an impossible coupling
+    rigid : the same robot without springs
+    motors : (links,) row of each joint's motor; its own row where the joint is rigid
 
     """
-    description = read_description(urdf, settings)
-    joints = description.joints
-    friction = _friction(joints, settings)
-    couplings = tuple(_coupling(k, c, joints) for k, c in settings.couplings.items())
-    parameters = _parameters(description, friction, couplings, settings.rotor_inertia)
-    robot = Robot(
-        name=settings.name or description.name,
-        urdf=urdf,
-        joints=joints,
-        model=description.model,
-        order=description.order,
-        limits=_limits(description, settings),
-        friction=friction,
-        couplings=couplings,
-        parameters=parameters,
-        prior=_prior(description, parameters),
-        drive_gain=_array('drive_gain', settings.drive_gain, np.ones(len(joints))),
-        prismatic=description.prismatic,
-        rotor_inertia=settings.rotor_inertia,
-        warnings=description.warnings,
-        followers=description.followers,
-    )
-    if not settings.elastic.joints:
-        return robot
-    from .elastic_robot import elastic_robot  # it extends this module
 
-    return dataclasses.replace(robot, elastic=elastic_robot(robot, settings))
+    rigid: Robot = dataclasses.field(kw_only=True)
+    motors: npt.NDArray[np.intp] = dataclasses.field(kw_only=True)
 
+    @property
+    def sprung(self) -> npt.NDArray[np.bool_]:
+        """Rows (n,) of links that hang on a spring: no torque is applied there."""
+        return np.isin(np.arange(self.n), self.springs)
 
-def _friction(
-    joints: tuple[str, ...], settings: RobotSettings
-) -> tuple[tuple[FrictionTerm, ...], ...]:
-    for group in (settings.friction, settings.friction_constants):
-        for name in group:
-            if name != 'default' and name not in joints:
-                raise UnknownNameError('joint', name, ('default', *joints))
-    for constants in settings.friction_constants.values():
-        check_constants(constants)
-    common = settings.friction_constants.get('default', {})
-    default = settings.friction.get('default', ('viscous', 'coulomb', 'offset'))
-    return tuple(
-        make_terms(
-            settings.friction.get(joint, default),
-            {**common, **settings.friction_constants.get(joint, {})},
-        )
-        for joint in joints
-    )
+    @property
+    def springs(self) -> npt.NDArray[np.intp]:
+        """The links that hang on a spring."""
+        return np.flatnonzero(self.motors != np.arange(len(self.motors)))
 
+    def carry(self, rows: Array) -> Array:
+        """Add to the rows (n, ...) of motors, in place, those of the links that they carry."""
+        for j in self.springs:
+            rows[self.motors[j]] += rows[j]
+        return rows
 
-def _coupling(name: str, settings: CouplingSettings, joints: tuple[str, ...]) -> Coupling:
-    ratios = np.array(settings.ratios, dtype=float)
-    if ratios.shape != (len(joints),) or np.count_nonzero(ratios) < 2:
-        raise ConfigurationError(
-            f"coupling '{name}' needs one ratio per joint ({len(joints)}), two of them not zero"
-        )
-    numbers = [str(j + 1) for j in np.flatnonzero(ratios)]
-    separator = '_' if len(joints) > 9 else ''
-    return Coupling(name, separator.join(numbers), frozen(ratios))
-
-
-def _parameters(
-    description: Description,
-    friction: tuple[tuple[FrictionTerm, ...], ...],
-    couplings: tuple[Coupling, ...],
-    rotor_inertia: bool,
-) -> tuple[Parameter, ...]:
-    result = []
-    for j, joint in enumerate(description.joints):
-        linear = bool(description.prismatic[j])
-        symbols = [*zip(INERTIAL, INERTIAL_UNITS, strict=True)]
-        if rotor_inertia:
-            symbols.append(('Ia', 'kg' if linear else 'kg·m²'))
-        for term in friction[j]:
-            symbols += zip(term.kind.symbols, _units(term.kind.units, linear), strict=True)
-        result += [Parameter(f'{s}{j + 1}', s, unit, joint) for s, unit in symbols]
-    for number, follower in enumerate(description.followers, start=len(description.joints) + 1):
-        result += [
-            Parameter(f'{symbol}{number}', symbol, unit, follower.name)
-            for symbol, unit in zip(INERTIAL, INERTIAL_UNITS, strict=True)
-        ]
-    for coupling in couplings:
-        symbols = [('Ia', 'kg·m²'), *zip(('Fv', 'Fc'), ('N·m·s/rad', 'N·m'), strict=True)]
-        result += [
-            Parameter(f'{s}{coupling.number}', s, unit, coupling.name) for s, unit in symbols
-        ]
-    return tuple(result)
-
-
-def _units(units: tuple[str, ...], linear: bool) -> list[str]:
-    force, length = ('N', 'm') if linear else ('N·m', 'rad')
-    return [unit.format(f=force, l=length) for unit in units]
-
-
-def _prior(description: Description, parameters: tuple[Parameter, ...]) -> Array:
-    model = description.model
-    values = {}
-    for k, j in enumerate(description.order):
-        inertial = from_pinocchio(model.inertias[k + 1].toDynamicParameters())
-        for symbol, value in zip(INERTIAL, inertial, strict=True):
-            values[f'{symbol}{j + 1}'] = value
-        if j >= len(description.joints):  # followers have no drive
-            continue
-        values[f'Ia{j + 1}'] = model.armature[k]
-        values[f'Fv{j + 1}'] = description.damping[j]
-        for symbol in ('Fc', 'Fs', 'Fcp', 'Fcm'):
-            values[f'{symbol}{j + 1}'] = description.dry_friction[j]
-        for symbol in ('Fvp', 'Fvm'):
-            values[f'{symbol}{j + 1}'] = description.damping[j]
-    return frozen([values.get(p.name, 0.0) for p in parameters])
-
-
-def _limits(description: Description, settings: RobotSettings) -> Limits:
-    n = len(description.joints)
-    lower = _array('lower', settings.lower, description.lower)
-    upper = _array('upper', settings.upper, description.upper)
-    if np.any(lower >= upper):
-        joint = description.joints[int(np.argmax(lower >= upper))]
-        raise ConfigurationError(
-            f'position limits of {joint} leave no room: check lower and upper'
-        )
-    unlimited = np.full(n, np.inf)
-    return Limits(
-        lower,
-        upper,
-        _array('velocity', settings.velocity, description.velocity),
-        _array('acceleration', settings.acceleration, unlimited),
-        _array('jerk', settings.jerk, unlimited),
-        _array('effort', settings.effort, description.effort),
-    )
-
-
-def _array(name: str, values: tuple[float, ...], default: Array) -> Array:
-    if not values:
-        return frozen(default)
-    if len(values) != len(default):
-        raise ConfigurationError(
-            f"'{name}' has {len(values)} values: give one per joint ({len(default)})"
-        )
-    return frozen(values)
+    def motor_efforts(self, effort: Array) -> Array:
+        """Return (N, n) efforts with each spring's on its motor, wherever it was published."""
+        result = np.array(effort)
+        for j in self.springs:
+            motor = self.motors[j]
+            result[:, motor] = np.where(np.isnan(result[:, motor]), result[:, j], result[:, motor])
+            # The drive gain of a link on a spring is zero: nothing comes of this one.
+            result[:, j] = result[:, motor]
+        return result

@@ -1,0 +1,12 @@
+"""What two sessions with different loads tell: the payload, the drive gains."""
+
+from .drive_gains import DriveGains, identify_drive_gains
+from .payload import identify_payload, Payload, payload_between
+
+__all__ = [
+    'DriveGains',
+    'Payload',
+    'identify_drive_gains',
+    'identify_payload',
+    'payload_between',
+]

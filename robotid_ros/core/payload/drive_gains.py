@@ -10,7 +10,7 @@ from ..arrays import Array, freeze_fields
 from ..model.base_parameters import base_parameters
 from ..model.dynamics import regressor
 from ..model.robot import Robot
-from ..regression.estimators import newey_west
+from ..regression.covariance import newey_west
 from ..regression.observation_system import observe, observed_torque
 from ..signals.preparation import prepare
 from ..signals.recording import Recording

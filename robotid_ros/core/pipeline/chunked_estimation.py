@@ -1,9 +1,4 @@
-"""
-Recordings of any length, piece by piece: rows become triangular factors (TSQR).
-
-What is kept per joint is R of [W Y] = Q R, with ‖Y − W χ‖ = ‖R [−χ 1]ᵀ‖ for every χ, and factors
-of at most `2 MOST` successive batches, whose scores tell the covariance of correlated residuals.
-"""
+"""A recording that comes in chunks: each becomes rows, and these triangular factors."""
 
 from collections.abc import Iterable, Iterator
 import dataclasses
@@ -11,19 +6,16 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import RecordingError, StandstillError
-from ..arrays import Array
 from ..model.base_parameters import BaseParameters
-from ..model.elastic_robot import ElasticRobot
-from ..model.robot import Robot
+from ..model.robot import ElasticRobot, Robot
 from ..regression.block_sampling import Spread
 from ..regression.observation_system import observe, System
+from ..regression.triangular_factors import Factors
 from ..signals.preparation import END, prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
 from ..timing.delay_compensation import aligned, Delays, without_delay
 
-# Batches of one piece, and half the batches that are kept at the most.
-BATCHES, MOST = 32, 64
 PIECE = 60_000  # samples of a piece of a recording that is in memory as a whole
 NOTES = 20
 
@@ -125,66 +117,3 @@ def pieces_of(recording: Recording) -> Iterator[Recording]:
             recording.effort[rows],
             source=recording.source,
         )
-
-
-class Factors:
-    """
-    Triangular factors of [W Y] of all batches so far, (n, K, b + 1, b + 1).
-
-    Parameters
-    ----------
-    joints, parameters : n and b
-
-    """
-
-    def __init__(self, joints: int, parameters: int):
-        self.kept = np.zeros((joints, 0, parameters + 1, parameters + 1))
-        self.counts = np.zeros(joints, dtype=np.intp)
-        # Batches of a piece become one when as many pieces were joined.
-        self.merged, self.waiting = 1, list[Array]()
-
-    def add(self, system: System) -> None:
-        """Add the rows of a piece."""
-        rows = np.concatenate([system.W, system.Y[:, :, None]], axis=2)
-        rows *= system.valid[:, :, None]
-        self.counts += system.valid.sum(axis=1)
-        for part in np.array_split(rows, BATCHES, axis=1):
-            self.waiting.append(triangular(part))
-            if len(self.waiting) == self.merged:
-                self._keep(np.concatenate(self.waiting, axis=1))
-                self.waiting = []
-
-    def _keep(self, rows: Array) -> None:
-        self.kept = np.concatenate([self.kept, triangular(rows)[:, None]], axis=1)
-        if self.kept.shape[1] == 2 * MOST:
-            n, count, size, _ = self.kept.shape
-            self.kept = triangular(self.kept.reshape(n, count // 2, 2 * size, size))
-            self.merged *= 2
-
-    def system(self, like: System) -> System:
-        """Return the system of all rows."""
-        rest = triangular(np.concatenate(self.waiting, axis=1)) if self.waiting else None
-        kept = self.kept
-        if rest is not None:
-            kept = np.concatenate([kept, rest[:, None]], axis=1)
-        n, count, size, _ = kept.shape
-        total = triangular(kept.reshape(n, count * size, size))
-        return dataclasses.replace(
-            like,
-            time=np.arange(size, dtype=float),
-            W=total[:, :, :-1],
-            Y=total[:, :, -1],
-            valid=np.ones((n, size), dtype=bool),
-            noise=None,
-            counts=self.counts.copy(),
-            batches=kept,
-        )
-
-
-def triangular(rows: Array) -> Array:
-    """Return R (…, b, b) of rows (…, N, b), filled up with zeros."""
-    count, size = rows.shape[-2:]
-    R: Array = np.asarray(np.linalg.qr(rows, mode='r'))
-    if count < size:
-        R = np.concatenate([R, np.zeros((*R.shape[:-2], size - count, size))], axis=-2)
-    return R

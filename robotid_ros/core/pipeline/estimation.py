@@ -7,8 +7,7 @@ from ...exceptions import RecordingError
 from ..elastic_joints.elastic_estimation import account_for_springs, check_deflections
 from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import BaseParameters
-from ..model.elastic_robot import ElasticRobot
-from ..model.robot import Robot
+from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
 from ..regression.estimators import fit
 from ..regression.goodness_of_fit import Validation

@@ -15,11 +15,9 @@ from ..diagnostics.identifiability import disagreement, doubtful
 from ..diagnostics.plausibility import implausible
 from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters, BaseParameters
-from ..model.elastic_robot import ElasticRobot
-from ..model.robot import Robot
+from ..model.robot import ElasticRobot, Robot
 from ..parameters.essential import essential
 from ..parameters.standard import standard_parameters
-from ..regression.block_bootstrap import resampled
 from ..regression.estimate import Estimate
 from ..regression.goodness_of_fit import Validation
 from ..selection.load_friction import with_load
@@ -28,6 +26,7 @@ from ..signals.periodic import period_of
 from ..signals.recording import Recording
 from ..timing.delay_compensation import Delays, each_without_delay, without_delay
 from .estimation import Progress, solve
+from .resampling import resampled
 from .results import Identification
 from .validation import predicted, validate
 

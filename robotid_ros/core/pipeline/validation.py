@@ -10,8 +10,8 @@ from ...exceptions import StandstillError
 from ..arrays import Array
 from ..identification_settings import IdentificationSettings
 from ..model.dynamics import inverse_dynamics
-from ..model.elastic_robot import ElasticRobot, spring_torque
-from ..model.robot import Robot
+from ..model.elastic_robot import spring_torque
+from ..model.robot import ElasticRobot, Robot
 from ..regression.block_sampling import Spread
 from ..regression.goodness_of_fit import Validation
 from ..regression.observation_system import decimated, System

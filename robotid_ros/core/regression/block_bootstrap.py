@@ -6,8 +6,6 @@ import numpy as np
 
 from ...exceptions import ConfigurationError, RecordingError
 from ..arrays import Array
-from ..identification_settings import IdentificationSettings
-from .estimate import Estimate
 from .estimators import fit, WHITEN
 from .observation_system import System
 
@@ -56,29 +54,6 @@ def bootstrap(
     # A sample of K blocks varies by (K − 1)/K of what the population does.
     correction = len(grams) / (len(grams) - 1)
     return np.asarray(np.cov(values * scale, rowvar=False) * correction)
-
-
-def resampled(
-    estimate: Estimate, system: System, period: float | None, settings: IdentificationSettings
-) -> tuple[Estimate, list[str]]:
-    """Return the estimate with the covariance asked for, and how well periods predict others."""
-    if settings.covariance == 'bootstrap':
-        covariance = bootstrap(system, estimate.method)
-        estimate = dataclasses.replace(estimate, covariance=covariance)
-    if not settings.leave_one_out:
-        return estimate, []
-    if period is None:
-        raise RecordingError(
-            'leave_one_out needs the period of the motion, two times or more: record such a '
-            'trajectory, or set identification.leave_one_out to false'
-        )
-    method = 'wls' if estimate.method == 'ml' else estimate.method
-    left = leave_one_out(system, period, method)
-    listed = ', '.join(
-        f'{joint} {100 * low:.1f}-{100 * high:.1f} %'
-        for joint, low, high in zip(system.joints, left.min(axis=0), left.max(axis=0), strict=True)
-    )
-    return estimate, [f'each of {len(left)} periods, predicted from the others: {listed}']
 
 
 def _grams(system: System, method: str, blocks: int) -> Array:

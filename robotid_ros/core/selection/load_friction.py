@@ -9,9 +9,8 @@ from ...exceptions import ConfigurationError
 from ..arrays import Array
 from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters, BaseParameters
-from ..model.elastic_robot import ElasticRobot
 from ..model.parameters import INERTIAL
-from ..model.robot import Robot
+from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
 from ..regression.estimators import fit
 from ..regression.observation_system import observe

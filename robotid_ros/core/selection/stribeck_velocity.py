@@ -7,9 +7,8 @@ from scipy.optimize import minimize_scalar
 
 from ..arrays import Array
 from ..model.base_parameters import base_parameters
-from ..model.elastic_robot import ElasticRobot
 from ..model.friction import FrictionTerm
-from ..model.robot import Robot
+from ..model.robot import ElasticRobot, Robot
 from ..regression.observation_system import decimated, observe
 from ..signals.preparation import prepare
 from ..signals.recording import Recording

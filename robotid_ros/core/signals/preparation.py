@@ -11,8 +11,7 @@ from scipy.ndimage import minimum_filter1d
 
 from ...exceptions import RecordingError, StandstillError
 from ..arrays import Array
-from ..model.elastic_robot import ElasticRobot
-from ..model.robot import Robot
+from ..model.robot import ElasticRobot, Robot
 from .analytic_derivatives import fitted
 from .filters import differences, lowpass, motion_bandwidth
 from .invalid_samples import clipped, coarse

@@ -7,8 +7,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
-from ..model.elastic_robot import ElasticRobot
-from ..model.robot import Robot
+from ..model.robot import ElasticRobot, Robot
 from ..regression.observation_system import observe, observed_torque, System
 from ..signals.preparation import prepare
 from ..signals.recording import Recording

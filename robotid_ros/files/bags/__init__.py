@@ -3,7 +3,7 @@
 from .read.chunked_recording import Tape
 from .read.recording import blocks, open_recording, read_recording
 from .repair.mcap_recovery import finalise
-from .session_header import dump_session, Session
+from .schema.session_header import dump_session, Session
 from .write.bag_writer import BagWriter
 
 __all__ = [

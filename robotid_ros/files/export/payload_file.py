@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.payload.payload import Payload
 from ..atomic import write_text
-from ..save_results import versions
+from ..provenance import versions
 from ..yaml import dump_yaml
 
 FORMAT = 1

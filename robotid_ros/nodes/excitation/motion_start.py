@@ -3,9 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.arrays import Array
 from ...core.excitation import Waypoints
-
-Array = NDArray[np.float64]
 
 
 def start_of(points: Waypoints, stamp: NDArray[np.int64], reference: Array) -> int | None:

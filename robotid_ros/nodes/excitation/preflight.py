@@ -12,8 +12,9 @@ from ...exceptions import ControllerError, RobotStateError
 from ...node_settings import ExcitationNodeSettings
 from ..common.batched_subscription import Stream
 from ..common.controller_client import ControllerDescription
+from ..common.joint_states import states_of
 from ..common.runtime import wait_until
-from .watchdog import states_of, Watchdog
+from .watchdog import Watchdog
 
 
 def check_controller(controller: ControllerDescription, robot: Robot) -> None:

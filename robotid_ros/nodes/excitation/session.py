@@ -23,13 +23,14 @@ from ...exceptions import ControllerError, RobotStateError
 from ...node_settings import ExcitationNodeSettings
 from ..common.batched_subscription import Stream
 from ..common.controller_client import ControllerClient
+from ..common.joint_states import states_of
 from ..common.messages import stamp_of, State
 from ..common.runtime import wait_until
 from .guardian import Guardian
 from .motion_start import start_of
 from .preflight import check_controller, check_states, held_reference
 from .trajectory_goal import Goal, TrajectoryAction
-from .watchdog import per_joint, states_of, Watchdog
+from .watchdog import per_joint, Watchdog
 
 PERIOD = 0.01
 CANCEL_TIME = 0.3

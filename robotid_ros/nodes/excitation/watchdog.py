@@ -1,55 +1,19 @@
 """What must hold while a robot moves, checked on the latest messages; no ROS in here."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.arrays import Array
 from ...core.model.robot import Robot
 from ...exceptions import ConfigurationError, RobotStateError
 from ...node_settings import ExcitationNodeSettings
+from ..common.joint_states import stamps_of, States
 
-Array = NDArray[np.float64]
 # A joint cannot move this far at constant effort [rad or m].
 DEAD_DISTANCE = 0.02
-
-
-@dataclass(frozen=True)
-class States:
-    """
-    Joint states by name: rows are messages, columns joints; what a message lacks is NaN.
-
-    Parameters
-    ----------
-    stamp : (N,) [ns]
-    position, effort : (N, n)
-
-    """
-
-    stamp: NDArray[np.int64]
-    position: Array
-    effort: Array
-
-
-def states_of(messages: Sequence[Any], joints: Sequence[str]) -> States:
-    """Pick `joints` out of sensor_msgs/JointState messages that have all of them."""
-    rows = [m for m in messages if set(joints) <= set(m.name)]
-    stamp = _stamps(rows)
-    position = np.full((len(rows), len(joints)), np.nan)
-    effort = position.copy()
-    for row, message in enumerate(rows):
-        index = [message.name.index(joint) for joint in joints]
-        for values, target in ((message.position, position), (message.effort, effort)):
-            if len(values) == len(message.name):
-                target[row] = np.asarray(values)[index]
-    return States(stamp, position, effort)
-
-
-def _stamps(messages: Sequence[Any]) -> NDArray[np.int64]:
-    stamps = [m.header.stamp for m in messages]
-    return np.array([s.sec * 10**9 + s.nanosec for s in stamps], np.int64)
 
 
 def per_joint(values: Sequence[float], joints: Sequence[str], name: str) -> Array:
@@ -135,7 +99,7 @@ class Watchdog:
             if not self._reported:
                 effort = np.asarray(message.output.effort, dtype=float)[index][None]
                 self._finite('commanded effort', effort)
-                self._unsaturated(_stamps([message]), effort)
+                self._unsaturated(stamps_of([message]), effort)
         self._recent(
             "the controller's state", now - self._fresh_controller, 'is the controller active?'
         )

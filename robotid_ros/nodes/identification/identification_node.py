@@ -19,10 +19,10 @@ from ...node_settings import IdentificationNodeSettings
 from ..common import runtime
 from ..common.batched_subscription import Stream
 from ..common.controller_client import ControllerClient
+from ..common.joint_states import states_of
 from ..common.messages import status
 from ..common.runtime import ConfiguredNode, LATCHED, one_line
 from ..common.worker_process import compute
-from ..excitation.watchdog import states_of
 from .bag_identification import identify_bag, Outcome
 from .gain_proposal import Gains, parameters, propose
 from .live_prediction import LivePrediction

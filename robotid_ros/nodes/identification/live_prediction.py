@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import expm
 
+from ...core.arrays import Array
 from ...core.model import inverse_dynamics, Robot
 
-Array = NDArray[np.float64]
 # Longer silence starts the filter anew [s].
 GAP = 0.5
 

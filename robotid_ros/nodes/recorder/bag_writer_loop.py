@@ -1,13 +1,11 @@
 """One recording: from the middleware's queues straight into the bag."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 import importlib
 from pathlib import Path
 import threading
 import time
-from typing import Any, TYPE_CHECKING
+from typing import Any
 
 from control_msgs.msg import JointTrajectoryControllerState
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -18,13 +16,11 @@ from trajectory_msgs.msg import JointTrajectory
 
 from ...exceptions import ControllerError, FileError, UnknownNameError
 from ...files.bags import BagWriter, dump_session, Session
-from ...files.bags.session_header import SESSION_TOPIC
-from ...files.save_results import versions
+from ...files.bags.schema.session_header import SESSION_TOPIC
+from ...files.provenance import versions
 from ..common.batched_subscription import Stream
 from ..common.controller_client import ControllerClient
-
-if TYPE_CHECKING:
-    from .recorder_node import Recorder
+from ..common.runtime import ConfiguredNode
 
 PERIOD = 0.02
 # What the session says last arrives after it says that it has ended [s].
@@ -50,7 +46,7 @@ class Taping:
 
     def __init__(
         self,
-        node: Recorder,
+        node: ConfiguredNode,
         name: str,
         design: Callable[[], Mapping[str, Any]],
         state: DiagnosticStatus | None,
@@ -115,7 +111,7 @@ class Taping:
             self._close()
 
     def _subscribe(self, controller: str) -> list[Stream]:
-        node, depth = self._node, self._node.settings.depth
+        node, depth = self._node, self._node.configuration.recorder.depth
         state = f'{controller}/controller_state'
         streams = [
             Stream(node, JointState, 'joint_states', depth=depth),

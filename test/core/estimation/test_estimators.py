@@ -5,7 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.regression.estimators import fit, newey_west, WHITEN
+from robotid_ros.core.regression.covariance import newey_west
+from robotid_ros.core.regression.estimators import fit, WHITEN
 from robotid_ros.core.regression.least_squares import least_squares, total_least_squares
 from robotid_ros.core.regression.observation_system import System
 from robotid_ros.exceptions import RecordingError

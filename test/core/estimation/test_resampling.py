@@ -8,11 +8,11 @@ import pytest
 from robotid_ros.core.excitation.trajectories.families import FAMILIES
 from robotid_ros.core.excitation.trajectories.trajectory import Trajectory
 from robotid_ros.core.identification_settings import IdentificationSettings
-from robotid_ros.core.pipeline.chunked_estimation import triangular
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.block_bootstrap import bootstrap, leave_one_out
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import System
+from robotid_ros.core.regression.triangular_factors import triangular
 from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.exceptions import ConfigurationError, RecordingError
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.model.dynamics import forward_dynamics, inverse_dynamics, regressor
-from robotid_ros.core.model.robot import build_robot, CouplingSettings, RobotSettings
+from robotid_ros.core.model.robot import CouplingSettings, RobotSettings
+from robotid_ros.core.model.robot_builder import build_robot
 from robotid_ros.core.replay.laws.control_loop import Desired
 from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
 from robotid_ros.core.replay.simulation.closed_loop import simulate

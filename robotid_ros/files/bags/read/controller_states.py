@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..message_definitions import CONTROLLER_STATE
+from ..schema.message_definitions import CONTROLLER_STATE
 from .message_decoding import BATCH, batches, Decoder, Layout, stamps
 from .storage import Bag
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ....exceptions import RecordingError, UnknownNameError
-from ..message_definitions import JOINT_STATE
-from ..session_header import JOINT_STATES_TOPIC
+from ..schema.message_definitions import JOINT_STATE
+from ..schema.session_header import JOINT_STATES_TOPIC
 from .controller_states import commanded_effort
 from .message_decoding import BATCH, batches, Decoder, Layout, stamps
 from .storage import Bag

@@ -9,8 +9,14 @@ import numpy as np
 
 from ....core.signals.recording import Controller, Phase, Recording, Reference
 from ....exceptions import RecordingError
-from ..message_definitions import STATUS, STRING
-from ..session_header import DESCRIPTION_TOPIC, parse_session, Session, SESSION_TOPIC, STATE_TOPIC
+from ..schema.message_definitions import STATUS, STRING
+from ..schema.session_header import (
+    DESCRIPTION_TOPIC,
+    parse_session,
+    Session,
+    SESSION_TOPIC,
+    STATE_TOPIC,
+)
 from .clock_alignment import Clock
 from .controller_states import read_columns, topics_of, WHOLE, Window
 from .storage import Bag

@@ -10,8 +10,8 @@ from rosbags.rosbag2 import Reader
 from zstandard import ZstdDecompressor
 
 from ....exceptions import RecordingError
-from ..message_definitions import typestore_of
 from ..repair.mcap_recovery import is_finished, is_mcap, RecoveringReader
+from ..schema.message_definitions import typestore_of
 
 _SQLITE = b'SQLite format 3\0'
 _ZSTD = b'\x28\xb5\x2f\xfd'

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from ....core.signals.recording import LONG, Phase
-from ..message_definitions import CONTROLLER_STATE
-from ..session_header import Session
+from ..schema.message_definitions import CONTROLLER_STATE
+from ..schema.session_header import Session
 from . import session_context
 from .channel_statistics import Channel, Look, STILL
 from .chunked_recording import SECONDS

@@ -7,7 +7,7 @@ import time
 
 from ....exceptions import FileError, RecordingError
 from ...atomic import explained
-from ..message_definitions import definition, STRING
+from ..schema.message_definitions import definition, STRING
 from .mcap_file import McapFile, qos_profile
 
 FLUSH_PERIOD = 0.2

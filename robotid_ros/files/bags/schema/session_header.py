@@ -20,8 +20,8 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...exceptions import RecordingError
-from ..yaml import dump_yaml, parse_yaml
+from ....exceptions import RecordingError
+from ...yaml import dump_yaml, parse_yaml
 
 SESSION_TOPIC = '/recorder/session'
 STATE_TOPIC = '/excitation/state'

@@ -11,7 +11,7 @@ from rosbags.interfaces import MessageDefinitionFormat
 from rosbags.typesys import get_types_from_idl, get_types_from_msg, get_typestore, Stores
 from rosbags.typesys.base import TypesysError
 
-from ...exceptions import RecordingError
+from ....exceptions import RecordingError
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 STRING = 'std_msgs/msg/String'

@@ -1,0 +1,47 @@
+"""Joint states as arrays, by joint name; no ROS in here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.arrays import Array
+
+
+@dataclass(frozen=True)
+class States:
+    """
+    Joint states by name: rows are messages, columns joints; what a message lacks is NaN.
+
+    Parameters
+    ----------
+    stamp : (N,) [ns]
+    position, effort : (N, n)
+
+    """
+
+    stamp: NDArray[np.int64]
+    position: Array
+    effort: Array
+
+
+def states_of(messages: Sequence[Any], joints: Sequence[str]) -> States:
+    """Pick `joints` out of sensor_msgs/JointState messages that have all of them."""
+    rows = [m for m in messages if set(joints) <= set(m.name)]
+    stamp = stamps_of(rows)
+    position = np.full((len(rows), len(joints)), np.nan)
+    effort = position.copy()
+    for row, message in enumerate(rows):
+        index = [message.name.index(joint) for joint in joints]
+        for values, target in ((message.position, position), (message.effort, effort)):
+            if len(values) == len(message.name):
+                target[row] = np.asarray(values)[index]
+    return States(stamp, position, effort)
+
+
+def stamps_of(messages: Sequence[Any]) -> NDArray[np.int64]:
+    """Return the stamps of messages, (N,) [ns]."""
+    stamps = [m.header.stamp for m in messages]
+    return np.array([s.sec * 10**9 + s.nanosec for s in stamps], np.int64)
