@@ -1,7 +1,6 @@
 """A small robot, a recording of it, and the command line in this process."""
 
 from pathlib import Path
-import sys
 
 import numpy as np
 import pytest
@@ -11,8 +10,6 @@ from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.files.bags import BagWriter, dump_session, Session
 from robotid_ros.files.bags.schema.session_header import SESSION_TOPIC
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'files'))
 
 ROOT = Path(__file__).resolve().parents[2]
 EPOCH = 1_700_000_000_000_000_000

@@ -9,8 +9,8 @@ import pytest
 from robotid_ros.core.diagnostics.identifiability import disagreement
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model.base_parameters import base_parameters
-from robotid_ros.core.model.robot import CouplingSettings, RobotSettings
 from robotid_ros.core.model.robot_builder import build_robot
+from robotid_ros.core.model.settings import CouplingSettings, RobotSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.replay.didim import didim
 from robotid_ros.core.replay.didim_from_recording import closed_loop

@@ -1,0 +1,81 @@
+"""The direct model of the replay against the package's inverse and forward dynamics."""
+
+import numpy as np
+import pytest
+
+from robotid_ros.core.model.dynamics import forward_dynamics, inverse_dynamics, regressor
+from robotid_ros.core.model.robot_builder import build_robot
+from robotid_ros.core.model.settings import CouplingSettings, RobotSettings
+from robotid_ros.core.replay.laws.control_loop import Desired
+from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
+from robotid_ros.core.replay.simulation.closed_loop import simulate
+from robotid_ros.core.replay.simulation.direct_model import direct_model, slip_columns
+
+from .arms import parameters, planar_urdf
+
+FRICTIONS = [
+    ('viscous', 'coulomb', 'offset'),
+    ('asymmetric_viscous', 'asymmetric_coulomb'),
+    ('viscous', 'stiction'),
+    ('viscous', 'makkar', 'offset'),
+]
+
+
+def robot_of(friction=FRICTIONS[0], coupled=False, joints=()):
+    couplings = {'wrist': CouplingSettings((1.0, 1.0))} if coupled else {}
+    settings = RobotSettings(
+        friction={'default': friction},
+        couplings=couplings,
+        joints=joints,
+        gravity=(0.0, -9.81, 0.0),
+    )
+    return build_robot(planar_urdf(), settings)
+
+
+@pytest.mark.parametrize('friction', FRICTIONS)
+@pytest.mark.parametrize('coupled', [False, True])
+@pytest.mark.parametrize('joints', [(), ('joint_2', 'joint_1')])
+def test_accelerations_are_those_of_the_model(friction, coupled, joints):
+    robot = robot_of(friction, coupled, joints)
+    chi = parameters(robot, 3)
+    direct = direct_model(robot, chi)
+    accelerate = direct.accelerator()
+    rng = np.random.default_rng(5)
+    for _ in range(5):
+        q, dq, tau = rng.normal(size=(3, 2))
+        dry = direct.slip.T @ (direct.coulomb * np.sign(direct.slip @ dq))
+        ours = accelerate(q, dq, tau - direct.offset - dry)
+        np.testing.assert_allclose(ours, forward_dynamics(robot, chi, q, dq, tau), rtol=1e-9)
+        np.testing.assert_allclose(direct.inverse(q, dq, ours), tau, atol=1e-9)
+
+
+@pytest.mark.parametrize('friction', FRICTIONS)
+@pytest.mark.parametrize('coupled', [False, True])
+def test_observation_matrix_gives_the_simulated_torque_in_every_row(friction, coupled):
+    robot = robot_of(friction, coupled)
+    chi = parameters(robot, 7)
+    law = JointTrajectoryEffort(250.0, np.array([300.0, 120.0]), 0.0, np.array([40.0, 16.0]))
+    t = np.arange(750)[:, None] / 250.0
+    q = np.sin(t * np.array([3.0, 4.0]))
+    run = simulate(
+        direct_model(robot, chi), law, Desired(q, np.gradient(q, 0.004, axis=0), 0 * q, 0 * q)
+    )
+    w = regressor(robot, run.q, run.dq, run.ddq)
+    for column, values in slip_columns(robot, run.slip):
+        w[:, :, column] = values.T
+    np.testing.assert_allclose((w @ chi).T, run.tau, atol=1e-8)
+
+
+def test_moving_rows_need_no_help():
+    robot = robot_of()
+    chi = parameters(robot, 1)
+    law = JointTrajectoryEffort(250.0, np.array([300.0, 120.0]), 0.0, np.array([40.0, 16.0]))
+    t = np.arange(500)[:, None] / 250.0
+    q = np.sin(t * np.array([3.0, 4.0]))
+    run = simulate(
+        direct_model(robot, chi), law, Desired(q, np.gradient(q, 0.004, axis=0), 0 * q, 0 * q)
+    )
+    moving = (run.slip == np.sign(run.dq)).all(axis=1) & (run.dq != 0.0).all(axis=1)
+    assert moving.mean() > 0.9
+    tau = inverse_dynamics(robot, chi, run.q, run.dq, run.ddq)
+    np.testing.assert_allclose(tau[moving], run.tau[moving], atol=1e-9)

@@ -1,0 +1,274 @@
+"""What real logs suffer from: the right parameters with a note, or a warning; nothing silent."""
+
+import dataclasses
+
+import numpy as np
+from plant_recording import arm, plant
+import pytest
+
+from robotid_ros.core.identification_settings import IdentificationSettings
+from robotid_ros.core.pipeline.identification import identify
+from robotid_ros.core.signals.clock_correction import evenly_spaced, one_clock
+from robotid_ros.core.signals.invalid_samples import clipped, repeated, spikes, unwrapped
+from robotid_ros.exceptions import RecordingError, RobotIdError
+
+SETTINGS = IdentificationSettings(essential=False)
+
+
+@pytest.fixture
+def made():
+    return plant().recording
+
+
+def spoiled(made, rows=None, **changes):
+    rows = np.arange(made.time.size) if rows is None else rows
+    fields = {k: changes.get(k, getattr(made, k))[rows] for k in ('time', 'position', 'effort')}
+    return dataclasses.replace(made, velocity=None, **fields)
+
+
+def outcome(recording, made=None, **robot):
+    """Identify; give the errors over their σ and all warnings as one text."""
+    model = arm(**robot)
+    found = identify(recording, model, SETTINGS)
+    true = (made or plant()).base(model)
+    estimate = found.estimate
+    error = [
+        (value - true[name]) / sigma
+        for name, value, sigma in zip(estimate.names, estimate.value, estimate.sigma, strict=True)
+    ]
+    return np.abs(error), '\n'.join(found.warnings)
+
+
+def right(error):
+    # Of 25 parameters one in fifteen draws passes 3 σ by chance.
+    assert np.mean(error < 3.0) >= 0.95 and error.max() < 4.0, np.sort(error)[-5:]
+
+
+RNG = np.random.default_rng(7)
+
+
+def jittered(r):
+    return spoiled(r, time=r.time + RNG.uniform(-4e-4, 4e-4, r.time.size))
+
+
+def dropped(r):
+    return spoiled(r, np.flatnonzero(RNG.random(r.time.size) > 0.023))
+
+
+def held(r):
+    rows = np.arange(r.time.size)
+    again = RNG.random(rows.size) < 0.05
+    again[0] = False
+    rows = np.where(again, rows - 1, rows)
+    return spoiled(r, position=r.position[rows], effort=r.effort[rows])
+
+
+def slow_driver(r):
+    rows = np.arange(r.time.size) // 4 * 4
+    return spoiled(r, position=r.position[rows], effort=r.effort[rows])
+
+
+def same_stamps(r):
+    rows = np.sort(np.concatenate([np.arange(r.time.size), RNG.integers(0, r.time.size, 200)]))
+    return spoiled(r, rows)
+
+
+def gapped(r):
+    return spoiled(r, np.flatnonzero((r.time < 5.0) | (r.time > 6.2)))
+
+
+def endless_gap(r):
+    return spoiled(r, time=np.where(r.time > 6.0, r.time + 1e9, r.time))
+
+
+def wrapped(r):
+    shifted = r.position + np.array([3.0, 0.0, 0.0])
+    return spoiled(r, position=(shifted + np.pi) % (2.0 * np.pi) - np.pi)
+
+
+def position_spikes(r):
+    position = r.position.copy()
+    # One of the nine falls where the joint passes zero.
+    position[50::700, 1] = 0.0
+    return spoiled(r, position=position)
+
+
+def effort_spikes(r):
+    effort = r.effort.copy()
+    effort[50::500, 1] = 500.0
+    return spoiled(r, effort=effort)
+
+
+def not_numbers(r):
+    effort, position = r.effort.copy(), r.position.copy()
+    effort[1000:1040] = np.nan
+    effort[4000:4003, 2] = np.inf
+    position[3000:3020, 1] = np.nan
+    return spoiled(r, effort=effort, position=position)
+
+
+def cut_off(r):
+    limit = 0.7 * np.abs(r.effort).max(axis=0)
+    return spoiled(r, effort=np.clip(r.effort, -limit, limit))
+
+
+@pytest.mark.parametrize(
+    ('spoil', 'words'),
+    [
+        (jittered, 'stamps jitter by'),
+        (dropped, 'are missing: interpolated'),
+        (held, 'repeat the one before'),
+        (slow_driver, 'repeat the one before'),
+        (same_stamps, 'repeated or older stamps'),
+        (gapped, 'nothing was recorded for 1.20 s'),
+        (endless_gap, 'nothing was recorded for'),
+        (wrapped, 'joint_1 jumps by 2π: unwrapped'),
+        (position_spikes, '8 spikes in the position of joint_2'),
+        (effort_spikes, '12 spikes in the effort of joint_2'),
+        (not_numbers, '63 samples that are not numbers'),
+        (cut_off, 'the effort of joint_3 is clipped'),
+    ],
+    ids=lambda case: getattr(case, '__name__', ''),
+)
+def test_what_can_be_repaired_is_and_is_said(made, spoil, words):
+    error, text = outcome(spoil(made))
+    assert words in text
+    assert 'unexplained' not in text and 'sign' not in text
+    right(error)
+
+
+@pytest.mark.parametrize('every', [4, 20])
+def test_slow_states(made, every):
+    error, _ = outcome(spoiled(made, np.arange(0, made.time.size, every)))
+    right(error)
+
+
+def test_coarse_efforts(made):
+    step = np.array([0.04, 0.12, 0.04])
+    error, text = outcome(spoiled(made, effort=np.round(made.effort / step) * step))
+    right(error)
+    assert 'steps' not in text
+    _, text = outcome(spoiled(made, effort=np.round(made.effort / 1.0) * 1.0))
+    assert 'the effort of joint_1 comes in steps of 1: ' in text
+
+
+def test_nothing_is_said_of_a_good_recording(made):
+    error, text = outcome(made)
+    right(error)
+    assert all(line.startswith('smaller than their σ') for line in text.splitlines())
+
+
+@pytest.mark.parametrize('joint', range(3))
+def test_an_opposite_sign_is_told_and_put_right_by_the_drive_gain(made, joint):
+    sign = np.where(np.arange(3) == joint, -1.0, 1.0)
+    turned = spoiled(made, effort=made.effort * sign)
+    _, text = outcome(turned)
+    for j in range(3):
+        told = f'the effort of joint_{j + 1} seems to have the opposite sign: set' in text
+        assert told == (j == joint)
+    error, text = outcome(turned, drive_gain=tuple(sign))
+    right(error)
+    assert 'sign' not in text
+
+
+@pytest.mark.parametrize('gravity', [(9.81, 0.0, 0.0), (0.0, 0.0, 9.81)])
+def test_an_arm_on_a_wall_or_a_ceiling_is_noticed(gravity):
+    mounted = plant(gravity)
+    _, text = outcome(mounted.recording, mounted)
+    assert f'set robot.gravity to {list(gravity)}' in text
+    error, text = outcome(mounted.recording, mounted, gravity=gravity)
+    right(error)
+    assert 'gravity' not in text
+
+
+@pytest.mark.parametrize(('unit', 'odd'), [([14.0, 14.0, 7.0], '123'), ([1.0, 1.0, 7.0], '3')])
+def test_currents_are_noticed(made, unit, odd):
+    _, text = outcome(spoiled(made, effort=made.effort / unit))
+    (line,) = [line for line in text.splitlines() if 'robot.drive_gain' in line]
+    assert {j for j in '123' if f'joint_{j}' in line} == set(odd)
+    error, text = outcome(spoiled(made, effort=made.effort / unit), drive_gain=tuple(unit))
+    right(error)
+    assert 'drive_gain' not in text
+
+
+def test_degrees_are_noticed(made):
+    _, text = outcome(spoiled(made, position=np.degrees(made.position)))
+    assert 'rad, not degrees' in text
+
+
+def test_a_delay_is_taken_out(made):
+    late = spoiled(made, time=made.time, position=np.roll(made.position, -10, axis=0))
+    late = late.between(0.0, made.time[-11])
+    error, text = outcome(late)
+    assert 'ms behind the positions: removed' in text
+    assert np.mean(error < 3.0) > 0.9
+
+
+def test_a_delay_that_is_too_long_to_take_out_is_told(made):
+    late = spoiled(made, position=np.roll(made.position, -30, axis=0))
+    _, text = outcome(late.between(0.0, made.time[-31]))
+    assert 'too long for a bus' in text and 'one clock' in text
+
+
+def test_dead_channels_are_refused(made):
+    effort = made.effort.copy()
+    effort[:, 1] = 3.3
+    with pytest.raises(RecordingError, match='effort of joint_2 never changes while it moves'):
+        outcome(spoiled(made, effort=effort))
+
+
+def test_a_joint_that_rests_is_refused_by_name():
+    resting = plant(still=('joint_3',))
+    with pytest.raises(RobotIdError, match='3'):
+        outcome(resting.recording, resting)
+
+
+def test_one_clock():
+    received = np.arange(1000) * 0.002
+    stamp = np.where(received < 1.0, received, received - 100.0)
+    stamp[700] = -1e9
+    position = np.sin(received)[:, None]
+    time, kept, jumps, notes = one_clock(stamp, received, position)
+    assert np.flatnonzero(~kept).tolist() == [700]
+    np.testing.assert_allclose(time[kept], received[kept], atol=1e-9)
+    np.testing.assert_allclose(jumps, [-100.0])
+    assert 'jumped by -100 s' in notes[0] and '1 samples' in notes[1]
+    position[500:] += 1.0
+    time, *_ = one_clock(stamp, received, position)
+    assert time[500] - time[499] > 0.1
+    same = one_clock(received, received, position)
+    assert same[0] is received and not same[3]
+
+
+def test_true_jitter_stays_and_false_jitter_goes():
+    even = np.arange(2000) * 0.002
+    time = even + np.random.default_rng(0).uniform(-5e-4, 5e-4, even.size)
+    kept, note = evenly_spaced(time, np.sin(3.0 * time)[:, None], 0.002)
+    assert kept is time and not note
+    smooth, note = evenly_spaced(time, np.sin(3.0 * even)[:, None], 0.002)
+    np.testing.assert_allclose(smooth, even, atol=5e-5)
+    assert '0.29 ms' in note
+
+
+def test_faults_one_by_one():
+    wave = np.sin(np.linspace(0.0, 6.0, 600))
+    assert not spikes(wave).any()
+    wave[100] = 3.0
+    assert np.flatnonzero(spikes(wave)).tolist() == [100]
+    turn = np.linspace(0.0, 20.0, 500)[:, None]
+    straight, notes = unwrapped(np.angle(np.exp(1j * turn)), ['a'])
+    np.testing.assert_allclose(np.diff(straight[:, 0]), np.diff(turn[:, 0]), atol=1e-12)
+    assert notes and not unwrapped(turn, ['a'])[1]
+    turn[250] += 20.0
+    assert not unwrapped(turn, ['a'])[1]
+    coarse = np.round(20.0 * np.sin(np.linspace(0.0, 60.0, 5000)))[:, None]
+    assert not clipped(coarse).any()
+    assert clipped(np.clip(coarse, -12.0, 12.0)).mean() > 0.3
+
+
+def test_rest_is_no_repetition_but_a_hanging_driver_is():
+    time = np.arange(600) * 0.002
+    position = np.where(time < 0.6, time, 0.6)[:, None]
+    assert not repeated(time, position, position, 0.05).any()
+    hung = np.where((time > 0.4) & (time < 0.8), 0.4, time)[:, None]
+    assert repeated(time, hung, hung, 0.05)[205:395].all()

@@ -1,0 +1,92 @@
+"""Live prediction: the filter is exact, and both sides of the comparison lag alike."""
+
+import numpy as np
+import pytest
+from scipy.signal import butter, lsim
+
+from robotid_ros.core.model import build_robot, inverse_dynamics
+from robotid_ros.core.model.settings import RobotSettings
+from robotid_ros.nodes.identification.live_prediction import LivePrediction, StateVariableFilter
+
+PENDULUM = """
+<robot name="pendulum">
+  <link name="base"/>
+  <link name="bob"><inertial><origin xyz="0 0 -0.5"/><mass value="2"/>
+    <inertia ixx="0.1" iyy="0.1" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="swing" type="revolute"><parent link="base"/><child link="bob"/>
+    <axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="50" velocity="10"/></joint>
+</robot>
+"""
+
+
+def test_filter_is_the_butterworth_of_a_second_implementation():
+    t = np.arange(0.0, 1.0, 1e-3)
+    u = np.sin(2 * np.pi * 3.0 * t)
+    filtered = StateVariableFilter(8.0, u[:1])
+    states = [filtered.state[:, 0].copy()]
+    for value in u[1:]:
+        filtered.step(np.array([value]), 1e-3)
+        states.append(filtered.state[:, 0].copy())
+    numerator, denominator = butter(3, 2 * np.pi * 8.0, analog=True)
+    for order, state in enumerate(np.transpose(states)):
+        system = (np.r_[numerator, np.zeros(order)], denominator)
+        _, expected, _ = lsim(system, u, t, interp=True)
+        assert np.abs(state - expected).max() < 1e-8 * max(1.0, np.abs(expected).max())
+
+
+def test_steps_of_any_length_give_the_same_state():
+    one, many = StateVariableFilter(5.0, np.zeros(2)), StateVariableFilter(5.0, np.zeros(2))
+    end = np.array([1.0, -2.0])
+    one.step(end, 0.04)
+    for k in range(1, 41):
+        many.step(end * k / 40, 0.001)
+    assert one.state == pytest.approx(many.state, rel=1e-9)
+
+
+def test_residual_is_small_where_the_model_is_true():
+    robot = build_robot(PENDULUM, RobotSettings())
+    t = np.arange(0.0, 4.0, 2e-3)
+    w = 2 * np.pi * 0.7
+    q, dq, ddq = np.sin(w * t), w * np.cos(w * t), -(w**2) * np.sin(w * t)
+    chi = robot.prior
+    tau = inverse_dynamics(robot, chi, q[:, None], dq[:, None], ddq[:, None])
+    live = LivePrediction(robot, chi, 10.0)
+    assert live.predict() is None
+    stamps = (1e9 * t).astype(np.int64)
+    residuals = []
+    for k in range(0, len(t), 10):
+        rows = slice(k, k + 10)
+        live.update(stamps[rows], q[rows, None], tau[rows])
+        stamp, _, residual = live.predict()
+        residuals.append(residual[0])
+        assert stamp == stamps[rows][-1]
+    settled = np.array(residuals[len(residuals) // 4 :])
+    assert np.abs(settled).max() < 0.02 * np.abs(tau).max()
+
+
+def test_gaps_and_repetitions_do_not_upset_it():
+    robot = build_robot(PENDULUM, RobotSettings())
+    live = LivePrediction(robot, robot.prior, 10.0)
+    stamps = np.array([0, 2_000_000, 2_000_000, 1_000_000, 3_000_000_000], dtype=np.int64)
+    position = np.array([[0.1], [0.1], [9.0], [9.0], [0.3]])
+    live.update(stamps, position, np.zeros((5, 1)))
+    stamp, predicted, _ = live.predict()
+    assert stamp == 3_000_000_000
+    still = inverse_dynamics(
+        robot, robot.prior, np.array([[0.3]]), np.zeros((1, 1)), np.zeros((1, 1))
+    )
+    assert predicted == pytest.approx(still[0])
+
+
+def test_efforts_that_nobody_reports_leave_the_prediction():
+    robot = build_robot(PENDULUM, RobotSettings())
+    silent, speaking = (LivePrediction(robot, robot.prior, 10.0) for _ in range(2))
+    stamps = np.arange(1, 500, dtype=np.int64) * 2_000_000
+    position = np.sin(stamps * 3e-9)[:, None]
+    silent.update(stamps, position, np.full((499, 1), np.nan))
+    speaking.update(stamps, position, np.zeros((499, 1)))
+    assert silent.predict()[1] == pytest.approx(speaking.predict()[1], rel=1e-12)
+    assert silent.predict()[2] is None
+    # One that reports from now on has its residual at once.
+    silent.update(stamps[-1:] + 2_000_000, position[-1:], np.ones((1, 1)))
+    assert np.isfinite(silent.predict()[2]).all()
