@@ -1,7 +1,9 @@
 """The architecture holds: imports run one way, the core knows no ROS, rosdep knows the rest."""
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 import importlib
 from importlib import resources
 from pathlib import Path
@@ -12,26 +14,39 @@ import pytest
 
 PACKAGE = 'robotid_ros'
 ROOT = Path(str(resources.files(PACKAGE)))
+LONGEST_FUNCTION, MOST_IN_A_ROOM = 60, 16
 REPOSITORY = Path(__file__).resolve().parents[1]
 MODULES = sorted({*ROOT.rglob('*.py')} - {ROOT / '__init__.py'})
 ROS = re.compile(
     r'(rclpy|rosidl_\w+|ament_\w+|launch\w*|\w+_msgs|\w+_interfaces|std_srvs|rosbags)$'
 )
 
-# What each part of the package may import from the others, besides itself and the declarations
-# in any part's settings.py, which the configuration file brings together.
-BASE = {'settings', 'exceptions'}
-ALLOWED = {
-    'exceptions': set(),
-    'settings': {'exceptions'},
-    'threads': set(),
-    'entry': set(),
-    'core': BASE,
-    'files': BASE | {'core'},
-    'plant': BASE | {'files'},
-    'nodes': BASE | {'core', 'entry', 'files', 'plant', 'threads'},
-    'cli': BASE | {'core', 'entry', 'files', 'nodes', 'plant', 'threads'},
-}
+# From the bottom to the top: a module imports from its own layer and from those below it.
+LAYERS = (
+    *('exceptions', 'threads', 'settings'),
+    *('core.arrays', 'core.model'),
+    *('core.excitation.settings', 'core.excitation.trajectories', 'core.excitation.results'),
+    *('core.excitation.constraints', 'core.excitation.design'),
+    *('core.signals', 'core.regression', 'core.timing', 'core.diagnostics', 'core.parameters'),
+    'core.elastic_joints',
+    *('core.replay.settings', 'core.replay.laws', 'core.replay.simulation', 'core.replay'),
+    *('core.identification_settings', 'core.selection', 'core.pipeline', 'core.payload'),
+    *('simulation_settings', 'plant.physics', 'plant.controller', 'node_settings'),
+    *('files.atomic', 'files.yaml', 'files.provenance', 'files.results', 'files.trajectory_file'),
+    *('files.bags.schema', 'files.bags.write', 'files.bags.repair', 'files.bags.read'),
+    *('files.configuration', 'files.identification_input'),
+    *('files.report', 'files.export', 'files.save_results'),
+    *('entry', 'nodes.common', 'nodes.recorder', 'nodes.excitation', 'nodes.identification'),
+    *('nodes.simulated_robot', 'nodes.demo', 'nodes.__main__', 'cli'),
+)
+
+
+def layer(name: str) -> int:
+    """Place of a module in `LAYERS`; that of a package is its highest room's."""
+    inside = [i for i, at in enumerate(LAYERS) if f'{at}.'.startswith(f'{name}.')]
+    around = [i for i, at in enumerate(LAYERS) if f'{name}.'.startswith(f'{at}.')]
+    assert inside or around, f'{name} is in no layer: add it to LAYERS'
+    return max(inside) if inside else max(around, key=lambda i: len(LAYERS[i]))
 
 
 def imported(path: Path) -> Iterator[tuple[int, str]]:
@@ -50,25 +65,54 @@ def part_of(path: Path) -> str:
     return path.relative_to(ROOT).with_suffix('').parts[0]
 
 
+def module_of(name: str) -> str:
+    """Return the module, without the package's name, that an imported name is in."""
+    parts = name.split('.')[1:]
+    while parts and not ROOT.joinpath(*parts).with_suffix('.py').is_file():
+        if ROOT.joinpath(*parts).is_dir():
+            break
+        parts.pop()
+    return '.'.join(parts)
+
+
+def own_imports(path: Path) -> list[tuple[int, str]]:
+    found = ((line, name) for line, name in imported(path) if name.startswith(f'{PACKAGE}.'))
+    return [(line, module_of(name)) for line, name in found]
+
+
 @pytest.mark.parametrize('path', MODULES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_imports_run_one_way(path: Path) -> None:
-    part = part_of(path)
-    for line, name in imported(path):
-        parts = name.split('.')
-        if parts[0] != PACKAGE or len(parts) < 2 or parts[1] == part or 'settings' in parts[2:]:
-            continue
-        assert parts[1] in ALLOWED[part], f'{path.name}:{line}: {part} must not import {name}'
+    own = '.'.join(path.relative_to(ROOT).with_suffix('').parts).removesuffix('.__init__')
+    for line, name in own_imports(path):
+        assert layer(name) <= layer(own), f'{own}:{line} imports {name}, which is above it'
 
 
-@pytest.mark.parametrize(
-    'path', sorted(ROOT.glob('*/**/settings.py')), ids=lambda p: p.parent.name
-)
-def test_settings_are_only_declarations(path: Path) -> None:
-    ours = [name.split('.')[1:] for _, name in imported(path) if name.startswith(PACKAGE)]
-    assert [n for n in ours if n[0] not in BASE and not n[-1].endswith('Settings')] == []
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    graph = {
+        '.'.join(path.relative_to(ROOT).with_suffix('').parts): {n for _, n in own_imports(path)}
+        for path in MODULES
+        if path.name != '__init__.py'
+    }
+    TopologicalSorter(graph).prepare()
 
 
-@pytest.mark.parametrize('part', ['core', 'settings', 'exceptions'])
+@pytest.mark.parametrize('path', MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_function_is_longer_than_a_page(path: Path) -> None:
+    long = [
+        f'{node.name}: {node.end_lineno - node.lineno + 1} lines'
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef)
+        and node.end_lineno - node.lineno + 1 > LONGEST_FUNCTION
+    ]
+    assert not long
+
+
+def test_no_room_is_crowded() -> None:
+    rooms = Counter(path.parent for path in MODULES if path.name != '__init__.py')
+    assert {room.name: count for room, count in rooms.items() if count > MOST_IN_A_ROOM} == {}
+
+
+@pytest.mark.parametrize('part', ['core', 'settings', 'exceptions', 'node_settings'])
 def test_core_knows_no_ros(part: str) -> None:
     found = [
         f'{path.relative_to(ROOT)}:{line}: {name}'
@@ -94,7 +138,7 @@ def test_plant_shares_nothing_with_the_identified_model() -> None:
     found = [
         name
         for path in MODULES
-        if part_of(path) == 'plant'
+        if part_of(path) in ('plant', 'simulation_settings')
         for _, name in imported(path)
         if name.startswith((f'{PACKAGE}.core', 'pinocchio'))
     ]

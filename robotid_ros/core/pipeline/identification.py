@@ -16,7 +16,7 @@ from ..diagnostics.plausibility import implausible
 from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.robot import ElasticRobot, Robot
-from ..parameters.essential import essential
+from ..parameters.essential import Essential, essential
 from ..parameters.standard import standard_parameters
 from ..regression.estimate import Estimate
 from ..regression.goodness_of_fit import Validation
@@ -25,10 +25,21 @@ from ..selection.stribeck_velocity import with_stribeck
 from ..signals.periodic import period_of
 from ..signals.recording import Recording
 from ..timing.delay_compensation import Delays, each_without_delay, without_delay
-from .estimation import Progress, solve
+from .estimation import Progress, solve, Solved
 from .resampling import resampled
 from .results import Identification
 from .validation import predicted, validate
+
+
+@dataclasses.dataclass(frozen=True)
+class _Task:
+    """What is asked for: `identify`'s arguments."""
+
+    recording: Recording | Iterable[Recording]
+    robot: Robot
+    settings: IdentificationSettings
+    validation: Recording | Iterable[Recording] | None
+    progress: Progress
 
 
 def identify(
@@ -43,11 +54,11 @@ def identify(
 
     Parameters
     ----------
-    recording : the excitation; successive pieces of it where it is too long for memory
+    recording : the excitation; successive chunks of it where it is too long for memory
     robot : the model
     settings : signals, estimator, what follows
     validation : another motion, or None
-    progress : told each step
+    progress : called with the name of each step
 
     Raises
     ------
@@ -57,57 +68,30 @@ def identify(
 
     """
     robot = robot.elastic or robot
-    elastic = isinstance(robot, ElasticRobot)
-    if elastic and settings.method in ('didim', 'both'):
+    if isinstance(robot, ElasticRobot) and settings.method in ('didim', 'both'):
         raise ConfigurationError(
             f"method '{settings.method}' replays rigid robots: use 'wls', or empty "
             'robot.elastic.joints'
         )
-    if settings.method == 'both':
-        return _both(recording, robot, settings, validation, progress)
-    tell = progress or (lambda _: None)
-    tell('preparing signals')
-    robot, told = with_load(recording, robot, settings)
-    if settings.stribeck and isinstance(recording, Recording):
-        robot, notes = with_stribeck(recording, robot, settings.signals)
-        told += notes
-    elif settings.stribeck:
-        told += ['the Stribeck velocity was not searched: choose a part that fits into memory']
+    task = _Task(recording, robot, settings, validation, progress or (lambda _: None))
+    return _by_both(task) if settings.method == 'both' else _by_one(task)
+
+
+def _by_one(task: _Task) -> Identification:
+    recording, settings = task.recording, task.settings
+    task.progress('preparing signals')
+    robot, notes = _with_friction_shapes(task)
     base = base_parameters(robot)
-    solved = solve(recording, robot, base, settings, tell)
+    solved = solve(recording, robot, base, settings, task.progress)
     period = period_of(recording) if isinstance(recording, Recording) else None
     estimate, resampling = resampled(solved.estimate, solved.system, period, settings)
-    told += resampling
-    found = None
-    if settings.essential:
-        tell('finding the essential parameters')
-        found = essential(
-            solved.system,
-            estimate,
-            settings.essential_sigma,
-            settings.significance,
-            estimate.method,
-            settings.essential_ratio,
-        )
-    tell('finding standard parameters')
+    found = _essential(solved, estimate, task)
+    task.progress('finding standard parameters')
     standard = standard_parameters(
         robot, base, estimate, found, solved.system, settings.prior_spread
     )
-    tell('validating')
-    exact = shortest(base, estimate)
-    if settings.method == 'didim' or elastic:
-        fitted = predicted(solved.samples, robot, exact)
-    else:
-        fitted = solved.fitted()
-    warnings = (
-        *robot.warnings,
-        *told,
-        *getattr(recording, 'notes', ()),
-        *solved.before,
-        *implausible(robot, solved.samples, estimate),
-        *doubtful(robot, solved.samples, estimate),
-        *solved.after,
-    )
+    task.progress('validating')
+    chi = shortest(base, estimate)
     return Identification(
         robot=robot,
         method=settings.method,
@@ -115,39 +99,87 @@ def identify(
         estimate=estimate,
         essential=found,
         standard=standard,
-        fitted=fitted,
-        validation=_validated(validation, solved.delay, robot, exact, settings),
-        warnings=tuple(dict.fromkeys(warnings)),
+        fitted=_fitted(solved, robot, chi, settings),
+        validation=_validated(task, solved.delay, robot, chi),
+        warnings=_warnings(robot, recording, solved, estimate, [*notes, *resampling]),
         history=solved.history,
     )
 
 
-def _validated(
-    recording: Recording | Iterable[Recording] | None,
-    delay: Delays,
+def _with_friction_shapes(task: _Task) -> tuple[Robot, list[str]]:
+    """Search what the linear fit takes for given: the load of friction, Stribeck velocities."""
+    robot, notes = with_load(task.recording, task.robot, task.settings)
+    if not task.settings.stribeck:
+        return robot, notes
+    if not isinstance(task.recording, Recording):
+        text = 'the Stribeck velocity was not searched: choose a part that fits into memory'
+        return robot, [*notes, text]
+    robot, searched = with_stribeck(task.recording, robot, task.settings.signals)
+    return robot, notes + searched
+
+
+def _essential(solved: Solved, estimate: Estimate, task: _Task) -> Essential | None:
+    settings = task.settings
+    if not settings.essential:
+        return None
+    task.progress('finding the essential parameters')
+    return essential(
+        solved.system,
+        estimate,
+        settings.essential_sigma,
+        settings.significance,
+        estimate.method,
+        settings.essential_ratio,
+    )
+
+
+def _fitted(
+    solved: Solved, robot: Robot, chi: np.ndarray, settings: IdentificationSettings
+) -> Validation:
+    # Rows of a replay are those of the simulated motion, rows of springs are combined with others:
+    # what people compare is the measured motion's.
+    if settings.method == 'didim' or isinstance(robot, ElasticRobot):
+        return predicted(solved.samples, robot, chi)
+    return solved.fitted()
+
+
+def _warnings(
     robot: Robot,
-    chi: np.ndarray,
-    settings: IdentificationSettings,
-) -> Validation | None:
+    recording: Recording | Iterable[Recording],
+    solved: Solved,
+    estimate: Estimate,
+    notes: list[str],
+) -> tuple[str, ...]:
+    found = (
+        *robot.warnings,
+        *notes,
+        *getattr(recording, 'notes', ()),
+        *solved.before,
+        *implausible(robot, solved.samples, estimate),
+        *doubtful(robot, solved.samples, estimate),
+        *solved.after,
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def _validated(task: _Task, delay: Delays, robot: Robot, chi: np.ndarray) -> Validation | None:
+    recording = task.validation
     if recording is None:
         return None
     if isinstance(recording, Recording):
-        return validate(without_delay(recording, delay), robot, chi, settings)
-    return validate(each_without_delay(recording, delay), robot, chi, settings)
+        return validate(without_delay(recording, delay), robot, chi, task.settings)
+    return validate(each_without_delay(recording, delay), robot, chi, task.settings)
 
 
-def _both(
-    recording: Recording | Iterable[Recording],
-    robot: Robot,
-    settings: IdentificationSettings,
-    validation: Recording | Iterable[Recording] | None,
-    progress: Progress | None,
-) -> Identification:
+def _by_both(task: _Task) -> Identification:
     """Identify by WLS, and by DIDIM to compare; where that fails, the first result stands."""
-    wls, didim = (dataclasses.replace(settings, method=name) for name in ('wls', 'didim'))
-    found = identify(recording, robot, wls, validation, progress)
+    wls, didim = (
+        dataclasses.replace(task, settings=dataclasses.replace(task.settings, method=name))
+        for name in ('wls', 'didim')
+    )
+    found = _by_one(wls)
     try:
-        other = identify(recording, robot, didim, validation, progress)
+        other = _by_one(didim)
     except (ControllerError, DivergenceError, RecordingError) as error:
         note = f'DIDIM has no result to compare with: {error}'
         return dataclasses.replace(found, warnings=(*found.warnings, note))

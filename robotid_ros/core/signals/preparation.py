@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,6 +33,33 @@ STILL = 1e-3
 ROUNDING = 1e-6
 
 
+@dataclass(frozen=True)
+class _Even:
+    """
+    A recording on an even grid of time, before it is filtered.
+
+    Attributes
+    ----------
+    recording : positions and efforts, as published
+    rate : [Hz]
+    measured : (N,) False where samples were invented to fill gaps
+    clipped : (N, n) efforts at their limit
+    noise : (n,) of the torques, from the differences between periods, or None
+    trajectory, rows : of averaged periods: what they follow, and one period of them
+    notes : what was done, in words
+
+    """
+
+    recording: Recording
+    rate: float
+    measured: npt.NDArray[np.bool_]
+    clipped: npt.NDArray[np.bool_]
+    noise: Array | None
+    trajectory: Trajectory | None
+    rows: npt.NDArray[np.bool_] | None
+    notes: tuple[str, ...]
+
+
 def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Samples:
     """
     Turn a recording into samples (DIDIM section II).
@@ -52,62 +79,92 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
     UnknownNameError : a joint that was not recorded
 
     """
-    recording = recording.select(robot.joints)
+    even = _even(recording.select(robot.joints), robot, settings)
+    cutoff, decimation = _cutoff_and_decimation(even, settings)
+    q, dq, ddq = _motion(even, cutoff, settings)
+    valid = _usable_rows(even, robot, dq, cutoff, decimation, settings)
+    return Samples(
+        robot.joints,
+        even.recording.time,
+        q,
+        dq,
+        ddq,
+        even.recording.effort * robot.drive_gain,
+        even.rate,
+        valid,
+        even.noise,
+        decimation,
+        notes=even.notes,
+        cutoff=cutoff,
+    )
+
+
+def _even(recording: Recording, robot: Robot, settings: SignalSettings) -> _Even:
+    """Put a recording on an even grid, one period of it where periods are to be averaged."""
     if isinstance(robot, ElasticRobot):
         recording = replace(recording, effort=robot.motor_efforts(recording.effort))
-    even, rate, covered, notes = uniform(recording, settings)
+    even, rate, measured, notes = uniform(recording, settings)
     _check_channels(even, robot)
     with np.errstate(divide='ignore'):  # a link on a spring has no drive
         largest = robot.limits.effort / np.abs(robot.drive_gain)
     cut = clipped(even.effort, largest)
     notes += [*_clipping(robot, cut), *_rounding(robot, even.effort)]
-    period, own = period_of(recording), None
+    period, rows, trajectory = period_of(recording), None, None
     noise = None if period is None else noise_of(even.effort * robot.drive_gain, rate, period)
-    if settings.averaging and period is not None and covered.all() and not cut.any():
-        even, rate, covered = averaged(even, rate, period)
-        own = covered if settings.analytic else None
+    if settings.averaging and period is not None and measured.all() and not cut.any():
+        even, rate, measured = averaged(even, rate, period)
+        rows, trajectory = measured, _own_trajectory(recording) if settings.analytic else None
         cut = np.zeros(even.position.shape, dtype=bool)
         notes.append(f'the periods of {period:g} s were averaged')
-    cutoff = settings.cutoff or max(LEAST, CUTOFF * motion_bandwidth(even.position, rate))
-    cutoff = min(cutoff, 0.4 * rate)
-    decimation = settings.decimation or max(1, int(0.4 * rate / cutoff + ROUNDING))
-    trajectory = None if own is None else _own_trajectory(recording)
     if settings.analytic and trajectory is None:
         notes.append(
             'derivatives come from differences: signals.analytic needs signals.averaging, and two '
             'periods or more of a recorded trajectory of all joints'
         )
-    if trajectory is None:
-        q = lowpass(even.position, cutoff, rate, settings.order)
-        dq = differences(q, rate)
-        ddq = differences(dq, rate)
-    else:
-        q, dq, ddq = map(wrapped, fitted(even.position[own], rate, trajectory, cutoff))
-    edge = int(np.ceil(END * rate / cutoff - ROUNDING))
-    covered = _eroded(covered, edge)
-    valid = _moving(robot, dq, settings.standstill) & covered[:, None] & ~cut
+    return _Even(even, rate, measured, cut, noise, trajectory, rows, (*notes,))
+
+
+def _cutoff_and_decimation(even: _Even, settings: SignalSettings) -> tuple[float, int]:
+    cutoff = settings.cutoff or max(
+        LEAST, CUTOFF * motion_bandwidth(even.recording.position, even.rate)
+    )
+    # A filter needs room below half the rate, and so does the decimation's.
+    cutoff = min(cutoff, 0.4 * even.rate)
+    return cutoff, settings.decimation or max(1, int(0.4 * even.rate / cutoff + ROUNDING))
+
+
+def _motion(even: _Even, cutoff: float, settings: SignalSettings) -> tuple[Array, Array, Array]:
+    """Return positions, velocities, accelerations (N, n)."""
+    position = even.recording.position
+    if even.trajectory is not None and even.rows is not None:
+        one = fitted(position[even.rows], even.rate, even.trajectory, cutoff)
+        q, dq, ddq = map(wrapped, one)
+        return q, dq, ddq
+    q = lowpass(position, cutoff, even.rate, settings.order)
+    dq = differences(q, even.rate)
+    return q, dq, differences(dq, even.rate)
+
+
+def _usable_rows(
+    even: _Even,
+    robot: Robot,
+    dq: Array,
+    cutoff: float,
+    decimation: int,
+    settings: SignalSettings,
+) -> npt.NDArray[np.bool_]:
+    """Tell the rows (N, n) that the fit may use: measured, moving, away from ends and clipping."""
+    edge = int(np.ceil(END * even.rate / cutoff - ROUNDING))
+    measured = _eroded(even.measured, edge)
+    valid = _moving(robot, dq, settings.standstill) & measured[:, None] & ~even.clipped
     valid = _eroded(valid, _guard(settings, decimation))
     valid[:edge] = valid[len(valid) - edge :] = False
     if not valid.any():
         raise StandstillError(
-            f'no joint of {recording.source or "the recording"} moves faster than '
+            f'no joint of {even.recording.source or "the recording"} moves faster than '
             f'{settings.standstill:g} rad/s: record a motion, or lower signals.standstill'
         )
-    tau = even.effort * robot.drive_gain
-    return Samples(
-        robot.joints,
-        even.time,
-        q,
-        dq,
-        ddq,
-        tau,
-        rate,
-        valid,
-        noise,
-        decimation,
-        notes=(*notes,),
-        cutoff=cutoff,
-    )
+    return valid
 
 
 def _own_trajectory(recording: Recording) -> Trajectory | None:
