@@ -120,7 +120,7 @@ class NoiseSettings:
 
 @dataclass(frozen=True)
 class FaultSettings:
-    """Something that breaks at a given time after the start."""
+    """Something that breaks at a given time after the start, or when `~/break` is called."""
 
     kind: str = setting('', 'what breaks, empty: nothing', choices=('', *FAULTS))
     time: float = setting(10.0, 'when, after the start', unit='s', minimum=0.0)

@@ -97,6 +97,10 @@ class ControlLoop:
         """Time of the last cycle [ns], in ROS time."""
         return self._epoch + self.statistics.cycles * self._period_ns
 
+    def break_now(self) -> None:
+        """Let the fault that is configured begin with the next cycle."""
+        self.sensors.fault.begin((self.statistics.cycles + 1) * self._period)
+
     def cycle(self) -> None:
         """One period: read, update, publish, write, and what the robot does then."""
         count = self.statistics.cycles = self.statistics.cycles + 1

@@ -13,6 +13,7 @@ from rclpy.time import Time
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from std_srvs.srv import Trigger
 
 from ...exceptions import ConfigurationError, RobotIdError
 from ...files.configuration import read_urdf
@@ -48,6 +49,7 @@ class SimulatedRobot(ConfiguredNode):
             raise
         self._publish_descriptions()
         self.create_timer(REPORT_PERIOD, self._report)
+        self.create_service(Trigger, '~/break', self._on_break)
         self._late = 0
         sys.setswitchinterval(SWITCH_INTERVAL)
         # A long goal makes many objects at once: collecting them as often as usual would stop the
@@ -134,6 +136,14 @@ class SimulatedRobot(ConfiguredNode):
         message = DiagnosticArray(status=[_status(t) for t in self.loop.physics.true_parameters()])
         message.header.stamp = Time(nanoseconds=self.loop.now()).to_msg()
         publisher.publish(message)
+
+    def _on_break(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        kind = self.loop.sensors.fault.kind
+        response.success = bool(kind)
+        response.message = kind or 'no fault is configured: set simulation.fault.kind'
+        if kind:
+            self.loop.break_now()
+        return response
 
     def _report(self) -> None:
         for failure in filter(None, (self.loop.failure, *self.failures)):

@@ -15,7 +15,7 @@ BLOCK = 2048
 
 class Fault:
     """
-    Something that breaks at its time.
+    Something that breaks at its time, or when it is told to.
 
     Parameters
     ----------
@@ -28,12 +28,16 @@ class Fault:
         if settings.joint and settings.joint not in joints:
             raise UnknownNameError('joint', settings.joint, tuple(joints))
         self.kind, self.joint = settings.kind, list(joints).index(settings.joint or joints[0])
-        self._start = settings.time
-        self._stop = settings.time + (settings.duration or float('inf'))
+        self._duration = settings.duration or float('inf')
+        self.begin(settings.time)
+
+    def begin(self, time: float) -> None:
+        """Break at this time since the start [s] instead."""
+        self._start = time
 
     def active(self, kind: str, time: float) -> bool:
         """Whether this is broken at a time since the start [s]."""
-        return kind == self.kind and self._start <= time < self._stop
+        return kind == self.kind and self._start <= time < self._start + self._duration
 
 
 class Sensors:
