@@ -1,20 +1,22 @@
 """A client that drives a session as a user would: over services and topics only."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 import threading
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 import rclpy
+from rclpy.client import Client
 from rclpy.context import Context
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
 from ...exceptions import RobotIdError
 from ..common.messages import values_of
-from ..common.runtime import LATCHED, result_of, wait_until
+from ..common.runtime import result_of, wait_until
 
 LATCHED_TOPICS: dict[str, type] = {
     'excitation/state': DiagnosticStatus,
@@ -28,6 +30,16 @@ LATCHED_TOPICS: dict[str, type] = {
     'identification/proposed_gains': DiagnosticArray,
     'simulated_robot/true_parameters': DiagnosticArray,
 }
+SERVICES: dict[str, type] = {
+    'excitation/start': Trigger,
+    'excitation/stop': Trigger,
+    'recorder/record': SetBool,
+    'identification/update_controller': Trigger,
+}
+# Latched, and deep: a thread that is late must not miss a state that passes quickly.
+EVERY = QoSProfile(
+    depth=100, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
+)
 
 
 class Director:
@@ -37,10 +49,11 @@ class Director:
     Parameters
     ----------
     domain : ROS domain id; None: the environment's
+    services : further services that will be called, with their types
 
     """
 
-    def __init__(self, domain: int | None = None):
+    def __init__(self, domain: int | None = None, services: Mapping[str, type] | None = None):
         self.context = Context()
         rclpy.init(
             context=self.context,
@@ -51,10 +64,15 @@ class Director:
         self.node = rclpy.create_node(
             'director', context=self.context, use_global_arguments=False, enable_rosout=False
         )
+        # Made before the subscriptions, and kept: the middleware loses the answer to a client that
+        # the server does not know yet, and who has sent a state knows what was here before them.
+        self._clients: dict[str, Client] = {}
+        for service, service_type in {**SERVICES, **(services or {})}.items():
+            self._client(service_type, service)
         self.last: dict[str, Any] = {}
         self.history: dict[str, list[Any]] = {topic: [] for topic in LATCHED_TOPICS}
         for topic, message_type in LATCHED_TOPICS.items():
-            self.node.create_subscription(message_type, topic, self._keeper(topic), LATCHED)
+            self.node.create_subscription(message_type, topic, self._keeper(topic), EVERY)
         self._executor = SingleThreadedExecutor(context=self.context)
         self._executor.add_node(self.node)
         self._thread = threading.Thread(target=self._spin, daemon=True)
@@ -115,12 +133,9 @@ class Director:
         ControllerError : nobody answers
 
         """
-        client = self.node.create_client(service_type, service)
-        try:
-            wait_until(client.service_is_ready, timeout, what=f"nobody serves '{service}'")
-            return result_of(client.call_async(request), timeout, service)
-        finally:
-            self.node.destroy_client(client)
+        client = self._client(service_type, service)
+        wait_until(client.service_is_ready, timeout, what=f"nobody serves '{service}'")
+        return result_of(client.call_async(request), timeout, service)
 
     def close(self) -> None:
         """Leave the graph."""
@@ -134,6 +149,11 @@ class Director:
         if not answer.success:
             raise RobotIdError(f"'{service}' refused: {answer.message}")
         return str(answer.message)
+
+    def _client(self, service_type: type, service: str) -> Client:
+        if service not in self._clients:
+            self._clients[service] = self.node.create_client(service_type, service)
+        return self._clients[service]
 
     def _keeper(self, topic: str) -> Callable[[Any], None]:
         def keep(message: Any) -> None:
