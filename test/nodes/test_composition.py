@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-import random
 import threading
 
 import pytest
@@ -10,9 +9,10 @@ import rclpy
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from std_srvs.srv import Trigger
+from waiting import PATIENCE, wait_until
 
 from robotid_ros.files.configuration import read_mapping
-from robotid_ros.nodes.common.runtime import overrides, result_of, spin, wait_until
+from robotid_ros.nodes.common.runtime import overrides, result_of, spin
 from robotid_ros.nodes.excitation.excitation_node import Excitation
 from robotid_ros.nodes.identification.identification_node import Identification
 from robotid_ros.nodes.recorder.recorder_node import Recorder
@@ -22,13 +22,13 @@ CONFIG = Path(__file__).resolve().parents[2] / 'config' / 'scara.yaml'
 
 
 @pytest.fixture
-def nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, rclpy.node.Node]]:
-    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+def nodes(tmp_path: Path, domain: int) -> Iterator[dict[str, rclpy.node.Node]]:
     context = Context()
-    rclpy.init(context=context, domain_id=random.SystemRandom().randint(1, 100))
+    rclpy.init(context=context, domain_id=domain)
     values = read_mapping(CONFIG)
     values['recorder'] = {'folder': str(tmp_path)}
-    values['excitation']['timeout'] = 1.0
+    # A search that only ~/stop can end.
+    values['excitation']['starts'] = 1_000_000
     options = {'context': context, 'parameter_overrides': overrides(values)}
     made = {c.__name__: c(**options) for c in (Excitation, Recorder, Identification)}
     made['client'] = rclpy.create_node('client', context=context)
@@ -47,8 +47,8 @@ def nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str,
 
 def call(node: rclpy.node.Node, name: str) -> Trigger.Response:
     client = node.create_client(Trigger, name)
-    assert wait_until(client.service_is_ready, 10.0)
-    return result_of(client.call_async(Trigger.Request()), 10.0, name)
+    wait_until(client.service_is_ready, f'{name} is served', node.get_service_names_and_types)
+    return result_of(client.call_async(Trigger.Request()), PATIENCE, name)
 
 
 def test_every_service_answers_while_nothing_is_there(nodes: dict[str, rclpy.node.Node]):
@@ -76,4 +76,4 @@ def test_a_design_can_be_stopped_and_the_node_answers_meanwhile(
     assert call(client, 'excitation/stop').message == 'stopping: see ~/state'
     excitation = nodes['Excitation']
     assert isinstance(excitation, Excitation)
-    assert wait_until(lambda: not excitation.busy, 5.0)
+    wait_until(lambda: not excitation.busy, 'the design ends')

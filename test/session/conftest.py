@@ -1,20 +1,27 @@
 """Processes of a session on a domain of their own, and eyes on the robot."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
+import contextlib
 import os
 from pathlib import Path
-import random
 import subprocess
 import threading
-import time
+from typing import Any
 
 import numpy as np
 import pytest
+from rcl_interfaces.srv import GetParameters, SetParametersAtomically
 from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+from waiting import claim_domain, log_to, PATIENCE, release_domain, tails, wait_until
 import yaml
 
 from robotid_ros.core.excitation import Design, design
 from robotid_ros.core.model import build_robot
+from robotid_ros.core.signals.recording import Recording
+from robotid_ros.exceptions import ControllerError, RecordingError
+from robotid_ros.files.bags import read_recording
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.trajectory_file import write_design
 from robotid_ros.nodes.common.batched_subscription import Stream
@@ -24,17 +31,25 @@ from robotid_ros.nodes.demo.session_client import Director
 CONFIG = Path(__file__).resolve().parents[2] / 'config' / 'scara.yaml'
 # Slower than this counts as rest: ten times the noise of a speed from positions [rad/s].
 REST = 0.015
-# Longest wait for what must come: on a busy machine a node takes its time to start [s].
-PATIENCE = 60.0
+# A robot that has rested for so long rests for good [ns].
+FOR_GOOD = 1_500_000_000
+# Periods of an excitation that must not end before something else ends it.
+LONG = 15
+ROBOT_SERVICES = {
+    'simulated_robot/break': Trigger,
+    '/arm_controller/get_parameters': GetParameters,
+    '/arm_controller/set_parameters_atomically': SetParametersAtomically,
+}
 
 
 class Robot:
     """Watches the joint states of the robot from outside, on the robot's own clock."""
 
-    def __init__(self, director: Director):
-        self.node = director.node
+    def __init__(self, director: Director, describe: Callable[[], str]):
         self.stream = Stream(director.node, JointState, '/joint_states', depth=5000)
-        self.rows: list[tuple[int, np.ndarray]] = []
+        self.stamps: list[int] = []
+        self.positions: list[np.ndarray] = []
+        self._describe = describe
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
@@ -43,44 +58,44 @@ class Robot:
         while not self._end.wait(0.01):
             for message in self.stream.messages():
                 stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
-                self.rows.append((stamp, np.array(message.position)))
+                self.positions.append(np.array(message.position))
+                self.stamps.append(stamp)
 
     def speed(self, stamp: int, window: float = 0.02) -> float:
         """Largest joint speed in the window that ends at a stamp, from positions."""
-        rows = [(s, q) for s, q in self.rows if stamp - window * 1e9 <= s <= stamp]
-        if len(rows) < 2:
+        first = bisect_left(self.stamps, stamp - round(window * 1e9))
+        last = bisect_right(self.stamps, stamp) - 1
+        if last <= first:
             return float('nan')
-        (first, q0), (last, q1) = rows[0], rows[-1]
-        return float(np.abs(q1 - q0).max() / ((last - first) * 1e-9))
+        duration = (self.stamps[last] - self.stamps[first]) * 1e-9
+        return float(np.abs(self.positions[last] - self.positions[first]).max() / duration)
 
     @property
     def now(self) -> int:
         """Last stamp [ns]."""
-        return self.rows[-1][0] if self.rows else 0
+        return self.stamps[-1] if self.stamps else 0
 
-    def wait(self, timeout: float = PATIENCE) -> None:
+    def wait(self) -> None:
         """Wait for the robot."""
-        end = time.monotonic() + timeout
-        while not self.rows and time.monotonic() < end:
-            time.sleep(0.01)
-        assert self.rows, 'there is no robot'
+        wait_until(lambda: self.stamps, 'there is a robot', self._describe)
 
-    def wait_moving(self, speed: float = 0.3, timeout: float = PATIENCE) -> int:
-        """Wait until the robot moves; return the stamp."""
-        end = time.monotonic() + timeout
-        while time.monotonic() < end:
-            if self.rows and self.speed(self.now) > speed:
-                return self.now
-            time.sleep(0.005)
-        raise AssertionError('the robot did not move')
+    def wait_moving(self, speed: float = 0.3) -> None:
+        """Wait until the robot moves."""
+        wait_until(
+            lambda: self.stamps and self.speed(self.now) > speed, 'the robot moves', self._describe
+        )
 
-    def rest_after(self, stamp: int, timeout: float = 5.0) -> float:
-        """Time from a stamp until the robot rests for good [s]."""
-        end = time.monotonic() + timeout
-        while time.monotonic() < end and self.now < stamp + 1_500_000_000:
-            time.sleep(0.02)
-        stamps = [s for s, _ in self.rows if s >= stamp]
-        moving = [s for s in stamps[::5] if self.speed(s) > REST]
+    def rest_after(self, stamp: int) -> float:
+        """Time from a stamp until the robot rests for good, by the robot's clock [s]."""
+        wait_until(
+            lambda: self.now >= stamp + FOR_GOOD,
+            f'the robot tells of itself until {FOR_GOOD * 1e-9:g} s after {stamp}',
+            self._describe,
+        )
+        speeds = {s: self.speed(s) for s in self.stamps[bisect_left(self.stamps, stamp) :: 5]}
+        # A robot that nobody has seen does not rest.
+        assert sum(np.isfinite(v) for v in speeds.values()) > 50, self._describe()
+        moving = [s for s, speed in speeds.items() if speed > REST]
         time_to_rest = (max(moving, default=stamp) - stamp) * 1e-9
         print(f'at rest after {time_to_rest:.3f} s')
         return time_to_rest
@@ -91,41 +106,70 @@ class Robot:
         self.stream.close()
 
 
+class PatientDirector(Director):
+    """Waits as long as a busy machine may take, and says what it has seen when that is over."""
+
+    def __init__(self, domain: int, describe: Callable[[], str]):
+        super().__init__(domain, ROBOT_SERVICES)
+        self._describe = describe
+
+    def wait_for(
+        self, condition: Callable[[], bool], timeout: float = PATIENCE, what: str = ''
+    ) -> None:
+        wait_until(condition, what, self._describe, timeout)
+
+    def call(
+        self, service_type: type, service: str, request: Any, timeout: float = PATIENCE
+    ) -> Any:
+        try:
+            return super().call(service_type, service, request, max(timeout, PATIENCE))
+        except ControllerError as error:
+            raise AssertionError(f'{error}\n{self._describe()}') from error
+
+
 class Session:
     """Processes, a director and a robot to watch."""
 
     def __init__(self, config: Path, folder: Path):
         self.folder = folder
-        self.domain = random.SystemRandom().randint(1, 100)
+        self.domain = claim_domain()
+        self._logs = folder / f'log_{self.domain}'
+        log_to(self._logs)
         os.environ.update(environment(self.domain))
         self.processes = Processes(config, self.domain)
-        self.director = Director(self.domain)
-        self.robot = Robot(self.director)
+        self.director = PatientDirector(self.domain, self.describe)
+        # After the director: whoever sends it joint states knows the director's clients.
+        self.robot = Robot(self.director, self.describe)
 
     def start(self, *names: str, **parameters: dict[str, object]) -> None:
         """Start nodes; parameters by node."""
         for name in names:
             self.processes.start(name, parameters.get(name))
 
-    def restart(self, **parameters: dict[str, object]) -> None:
-        """Start nodes anew and wait until they are ready."""
-        self.processes.stop(parameters)
-        for name, values in parameters.items():
-            self.director.last.pop(f'{name}/state', None)
-            self.processes.start(name, values)
-        self.ready(*parameters)
-
     def ready(self, *nodes: str) -> None:
         """Wait until nodes have said something."""
         for node in nodes:
-            self.director.wait_for(lambda n=node: self.director.state(n) != '', PATIENCE, node)
+            self.director.wait_for(
+                lambda n=node: self.director.state(n) != '', what=f'{node} says something'
+            )
 
-    def until(self, node: str, *states: str, timeout: float = PATIENCE) -> str:
+    def until(self, node: str, *states: str) -> str:
         """Wait until a node is in one of these states; return its sentence."""
+        ends = {*states, 'done', 'failed'}
         self.director.wait_for(
-            lambda: self.director.state(node) in states, timeout, f'{node}: {states}'
+            lambda: self.director.state(node) in ends, what=f'{node} is {" or ".join(states)}'
         )
+        assert self.director.state(node) in states, self.describe()
         return self.director.message(node)
+
+    def describe(self) -> str:
+        """Say all that is known, for a test that fails."""
+        director, robot = self.director, self.robot
+        lines = [f'the robot was seen {len(robot.stamps)} times, last at {robot.now}']
+        for node in ('excitation', 'recorder', 'identification'):
+            lines.append(f'{node}: {director.states(node)}, {director.message(node)!r}')
+        codes = {name: process.poll() for name, process in self.processes.running.items()}
+        return '\n'.join([*lines, f'exit codes: {codes}', tails(self._logs)])
 
     def process(self, name: str) -> 'subprocess.Popen[bytes]':
         return self.processes.running[name]
@@ -134,7 +178,26 @@ class Session:
         codes = self.processes.stop()
         self.robot.close()
         self.director.close()
+        release_domain(self.domain)
         return codes
+
+
+def read_when(path: Path, condition: Callable[[Recording], bool], what: str) -> Recording:
+    """Read a bag, which may still be written, as soon as what it holds is enough."""
+    seen: list[str] = []
+
+    def enough() -> Recording | None:
+        with contextlib.suppress(RecordingError):
+            recording = read_recording(path)
+            seen.append(f'{path} holds {recording.duration:.2f} s, {recording.notes}')
+            return recording if condition(recording) else None
+        return None
+
+    found = wait_until(
+        enough, what, lambda: seen[-1] if seen else f'{path} holds nothing', period=0.1
+    )
+    assert found is not None
+    return found
 
 
 @pytest.fixture(scope='session')
@@ -142,12 +205,14 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Take the SCARA, with updates at 500 Hz to spare the processor, and a short excitation."""
     values = yaml.safe_load(CONFIG.read_text())
     groups = values['/**']['ros__parameters']
+    # No limit of time ends the search: it must find the same motion on every machine.
     groups['excitation'].update(
-        period=4.0, periods=2, order=3, starts=1, time_limit=3.0, settle=0.2, timeout=5.0
+        period=4.0, periods=2, order=3, starts=1, settle=0.2, timeout=PATIENCE
     )
     # A busy machine may hold up the simulated robot for longer than a real one is silent.
-    groups['excitation']['stale_after'] = 1.0
-    groups['simulation'].update(update_rate=500.0)
+    groups['excitation']['stale_after'] = 2.0
+    # Away from the start of the excitation: who listens late still hears of the approach.
+    groups['simulation'].update(update_rate=500.0, initial_positions=[0.2, -0.2])
     path = tmp_path_factory.mktemp('config') / 'scara.yaml'
     path.write_text(yaml.safe_dump(values))
     return path
@@ -167,18 +232,7 @@ def trajectory(designed: Design, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 @pytest.fixture
-def make_session(config: Path, tmp_path: Path) -> Iterator[Callable[[], Session]]:
-    made: list[Session] = []
-
-    def make() -> Session:
-        made.append(Session(config, tmp_path))
-        return made[-1]
-
-    yield make
-    for session in made:
-        session.close()
-
-
-@pytest.fixture
-def session(make_session: Callable[[], Session]) -> Session:
-    return make_session()
+def session(config: Path, tmp_path: Path) -> Iterator[Session]:
+    session = Session(config, tmp_path)
+    yield session
+    session.close()

@@ -4,48 +4,44 @@ from collections.abc import Iterator
 import os
 from pathlib import Path
 import signal
-import time
 
 import pytest
 from trajectory_msgs.msg import JointTrajectory
+from waiting import PATIENCE, wait_until
 
+from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.bags import read_recording
 
-from .conftest import PATIENCE, Session
+from .conftest import LONG, read_when, Session
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 SIGNALS = {'INT': signal.SIGINT, 'TERM': signal.SIGTERM, 'KILL': signal.SIGKILL}
 
 
-@pytest.fixture(scope='module')
-def arena(config: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    """Keep one robot for all of these tests."""
-    session = Session(config, tmp_path_factory.mktemp('deaths'))
-    session.start('simulated_robot')
+@pytest.fixture
+def moving(config: Path, tmp_path: Path, trajectory: Path) -> Iterator[Session]:
+    """Start a session, and wait until the robot moves fast."""
+    session = Session(config, tmp_path)
+    session.start(
+        *('simulated_robot', 'excitation', 'recorder'),
+        excitation={'excitation.trajectory': str(trajectory), 'excitation.periods': LONG},
+        recorder={'recorder.folder': str(session.folder)},
+    )
     session.robot.wait()
+    session.ready('excitation', 'recorder')
+    # The recorder must have found the excitation, or its bag begins late.
+    node = session.director.node
+    session.director.wait_for(
+        lambda: node.count_subscribers('excitation/state') > 1, what='the recorder listens'
+    )
+    session.director.trigger('excitation/start')
+    session.until('recorder', 'recording')
+    session.until('excitation', 'exciting')
+    session.robot.wait_moving()
     yield session
     codes = session.close()
     assert codes['simulated_robot'] == 0
-
-
-@pytest.fixture
-def moving(arena: Session, trajectory: Path) -> Iterator[Session]:
-    """Start excitation and recorder, and wait until the robot moves fast."""
-    arena.restart(
-        excitation={'excitation.trajectory': str(trajectory)},
-        recorder={'recorder.folder': str(arena.folder)},
-    )
-    # The recorder must have found the excitation, or its bag begins late.
-    node = arena.director.node
-    arena.director.wait_for(
-        lambda: node.count_subscribers('excitation/state') > 1, PATIENCE, 'discovery'
-    )
-    arena.director.trigger('excitation/start', PATIENCE)
-    arena.until('excitation', 'exciting')
-    arena.robot.wait_moving()
-    yield arena
-    arena.processes.stop(('excitation', 'recorder'))
 
 
 def bag_of(session: Session) -> Path:
@@ -55,17 +51,16 @@ def bag_of(session: Session) -> Path:
 @pytest.mark.parametrize('name', SIGNALS)
 def test_robot_rests_when_the_excitation_goes(name: str, moving: Session):
     process = moving.process('excitation')
-    moving.robot.wait_moving()
     stamp = moving.robot.now
     process.send_signal(SIGNALS[name])
     assert moving.robot.rest_after(stamp) < 0.5
-    code = process.wait(15.0)
+    code = process.wait(PATIENCE)
     assert code == (-signal.SIGKILL if name == 'KILL' else 0)
     if name == 'KILL':
         # Nobody says that the session is over; the recorder is told by hand.
         moving.director.switch('recorder/record', False)
     else:
-        assert moving.director.message('excitation') == 'stopped by request'
+        assert moving.until('excitation', 'failed') == 'stopped by request'
     moving.until('recorder', 'closed')
     recording = read_recording(bag_of(moving))
     assert [phase.name for phase in recording.phases][:2] == ['approaching', 'exciting']
@@ -74,7 +69,6 @@ def test_robot_rests_when_the_excitation_goes(name: str, moving: Session):
 
 
 def test_robot_rests_when_asked_to_stop(moving: Session):
-    moving.robot.wait_moving()
     stamp = moving.robot.now
     moving.director.trigger('excitation/stop')
     assert moving.robot.rest_after(stamp) < 0.5
@@ -83,7 +77,6 @@ def test_robot_rests_when_asked_to_stop(moving: Session):
 
 def test_robot_rests_when_the_guardian_dies(moving: Session):
     guardian = child_of(moving.process('excitation').pid, 'guardian')
-    moving.robot.wait_moving()
     stamp = moving.robot.now
     os.kill(guardian, signal.SIGKILL)
     assert moving.robot.rest_after(stamp) < 0.5
@@ -94,42 +87,53 @@ def test_robot_rests_when_somebody_else_commands_it(moving: Session):
     publisher = moving.director.node.create_publisher(
         JointTrajectory, '/arm_controller/joint_trajectory', 1
     )
-    moving.director.wait_for(lambda: publisher.get_subscription_count() > 1, PATIENCE, 'discovery')
-    moving.robot.wait_moving()
-    publisher.publish(JointTrajectory())
-    try:
-        assert 'somebody else' in moving.until('excitation', 'failed')
-        assert moving.robot.rest_after(moving.robot.now) < 0.5
-    finally:
-        moving.director.node.destroy_publisher(publisher)
+
+    def noticed() -> bool:
+        # Again and again: its listeners may know the publisher later than it knows them.
+        publisher.publish(JointTrajectory())
+        return moving.director.state('excitation') == 'failed'
+
+    wait_until(noticed, 'the excitation notices', moving.describe, period=0.1)
+    assert 'somebody else' in moving.director.message('excitation')
+    assert moving.robot.rest_after(moving.robot.now) < 0.5
 
 
 @pytest.mark.parametrize('name', SIGNALS)
 def test_bag_is_readable_when_the_recorder_goes(name: str, moving: Session):
-    time.sleep(1.0)
     process, path = moving.process('recorder'), bag_of(moving)
-    stamp = moving.robot.now
+
+    def nearly_all() -> Recording | None:
+        # A kill may lose what was not yet handed to the operating system: half a second.
+        now = moving.robot.now
+        recording = read_when(path, lambda r: r.duration > 2.0, '2 s are recorded')
+        return recording if now - last_stamp(recording) < 500_000_000 else None
+
+    before = wait_until(nearly_all, 'all but half a second can be read', moving.describe)
     process.send_signal(SIGNALS[name])
-    assert process.wait(15.0) == (-signal.SIGKILL if name == 'KILL' else 0)
+    assert process.wait(PATIENCE) == (-signal.SIGKILL if name == 'KILL' else 0)
     recording = read_recording(path)
     assert recording.controller is not None
     assert recording.urdf is not None
-    # A kill may lose what was not yet handed to the operating system: less than half a second.
-    first = next(s for s, _ in moving.robot.rows if s >= stamp - 5_000_000_000)
-    seen = (stamp - first) * 1e-9
-    assert recording.duration > min(seen, 2.0) - 0.5
+    assert last_stamp(recording) >= last_stamp(before)
     # The robot does not depend on it.
+    stamp = moving.robot.now
+    moving.director.wait_for(lambda: moving.robot.now > stamp, what='the robot goes on')
+    moving.robot.wait_moving()
     assert moving.director.state('excitation') == 'exciting'
 
 
 @pytest.mark.parametrize('name', ['INT', 'KILL'])
-def test_identification_ends_at_once(name: str, arena: Session):
-    arena.start('identification')
-    arena.director.last.pop('identification/state', None)
-    arena.ready('identification')
-    process = arena.process('identification')
+def test_identification_ends_at_once(name: str, session: Session):
+    session.start('identification')
+    session.ready('identification')
+    process = session.process('identification')
     process.send_signal(SIGNALS[name])
-    assert process.wait(15.0) == (-signal.SIGKILL if name == 'KILL' else 0)
+    assert process.wait(PATIENCE) == (-signal.SIGKILL if name == 'KILL' else 0)
+
+
+def last_stamp(recording: Recording) -> int:
+    """When a recording ends, on the robot's clock [ns]."""
+    return recording.origin + round(recording.time[-1] * 1e9)
 
 
 def child_of(pid: int, word: str) -> int:

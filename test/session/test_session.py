@@ -19,7 +19,7 @@ from robotid_ros.nodes.common.batched_subscription import Stream
 from robotid_ros.nodes.common.messages import stamp_of, values_of
 from robotid_ros.nodes.demo.demo import true_standard
 
-from .conftest import PATIENCE, Session
+from .conftest import Session
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -43,21 +43,21 @@ def finished(
         *('simulated_robot', 'excitation', 'recorder', 'identification'),
         excitation={'excitation.trajectory': str(trajectory)},
         recorder={'recorder.folder': str(session.folder)},
-        identification={'identification.method': 'both'},
+        # The last test waits so long for a controller that is gone.
+        identification={'identification.method': 'both', 'excitation.timeout': 15.0},
     )
     session.robot.wait()
     session.ready('excitation', 'recorder', 'identification')
-    director.trigger('excitation/start', PATIENCE)
-    session.until('excitation', 'done', 'failed')
-    session.until('identification', 'done', 'failed')
+    director.trigger('excitation/start')
+    session.until('excitation', 'done')
+    session.until('identification', 'done')
     yield session
     codes = session.close()
     assert set(codes.values()) == {0}
 
 
 def test_states_follow_each_other(finished: Session):
-    message = finished.director.message('identification')
-    assert finished.director.state('identification') == 'done', message
+    assert finished.director.state('identification') == 'done'
     states = finished.director.states('excitation')
     assert [s for s in states if s not in ('designing', 'idle')] == [
         *('approaching', 'exciting', 'approaching', 'validating', 'approaching', 'done')
@@ -125,8 +125,17 @@ def test_didim_stands_beside_wls(finished: Session, config: Path):
 
 
 def test_summary_is_what_the_validation_topics_show(finished: Session):
-    measured, predicted = list(finished.measured.messages()), list(finished.predicted.messages())
-    assert len(measured) == len(predicted) > 50
+    results = read_results(Path(finished.director.value('identification', 'folder')))
+    count = len(results.torques['validation'].time)
+    measured, predicted = [], []
+
+    def arrived() -> bool:
+        measured.extend(finished.measured.messages())
+        predicted.extend(finished.predicted.messages())
+        return len(measured) >= count and len(predicted) >= count
+
+    finished.director.wait_for(arrived, what=f'{count} samples of the validation arrive')
+    assert len(measured) == len(predicted) == count > 50
     assert [stamp_of(m.header.stamp) for m in measured] == [
         stamp_of(m.header.stamp) for m in predicted
     ]
@@ -158,20 +167,25 @@ def test_files_and_description_are_written(finished: Session):
 
 
 def test_effort_is_predicted_live(finished: Session):
-    stream = Stream(finished.director.node, JointState, 'identification/predicted_effort')
-    residual = Stream(finished.director.node, JointState, 'identification/residual')
+    node, asked = finished.director.node, finished.robot.now
+    stream = Stream(node, JointState, 'identification/predicted_effort')
+    residual = Stream(node, JointState, 'identification/residual')
     seen: list[JointState] = []
+    residuals: list[JointState] = []
 
     def arrived() -> bool:
         seen.extend(stream.messages())
-        return len(seen) >= 5
+        residuals.extend(residual.messages())
+        return len(seen) >= 5 and bool(residuals)
 
-    finished.director.wait_for(arrived, PATIENCE, 'live prediction')
+    finished.director.wait_for(arrived, what='live prediction')
     assert tuple(seen[-1].name) == JOINTS
     # At rest and with vertical axes nothing but friction, which is zero then, acts.
     assert np.abs(seen[-1].effort).max() < 2.0
-    assert residual.last() is not None
-    assert abs(stamp_of(seen[-1].header.stamp) - finished.robot.now) < 1e9
+    # It is about states that came after the question: nothing waits in a queue.
+    newest = stamp_of(seen[-1].header.stamp)
+    assert newest > asked
+    finished.director.wait_for(lambda: finished.robot.now >= newest, what='the state is seen')
 
 
 def test_gains_are_proposed_and_set_when_asked(finished: Session):
@@ -189,7 +203,7 @@ def test_gains_are_proposed_and_set_when_asked(finished: Session):
     new = [float(values_of(s)[f'new_{g}']) for s in proposed for g in ('p', 'i', 'd')]
     assert old == before
     assert new != before
-    finished.director.trigger('identification/update_controller', PATIENCE)
+    finished.director.trigger('identification/update_controller')
     assert gains() == pytest.approx(new, rel=1e-12)
     for status in proposed:
         values = {key: float(value) for key, value in values_of(status).items()}
@@ -199,4 +213,4 @@ def test_gains_are_proposed_and_set_when_asked(finished: Session):
 def test_update_fails_whole_when_the_controller_is_gone(finished: Session):
     finished.processes.stop(('simulated_robot',), signal.SIGKILL)
     with pytest.raises(Exception, match='arm_controller'):
-        finished.director.trigger('identification/update_controller', PATIENCE)
+        finished.director.trigger('identification/update_controller')

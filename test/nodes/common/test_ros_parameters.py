@@ -10,6 +10,7 @@ from rcl_interfaces.msg import ParameterType
 import rclpy
 from rclpy.context import Context
 from rclpy.parameter import Parameter
+from waiting import PATIENCE
 
 from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.files.configuration import load, read_mapping
@@ -21,9 +22,9 @@ GROUPS = ('robot', 'excitation', 'recorder', 'identification', 'simulation')
 
 
 @pytest.fixture
-def context() -> Iterator[Context]:
+def context(domain: int) -> Iterator[Context]:
     context = Context()
-    rclpy.init(context=context, domain_id=99)
+    rclpy.init(context=context, domain_id=domain)
     yield context
     rclpy.try_shutdown(context=context)
 
@@ -111,7 +112,7 @@ def test_a_wrong_file_is_one_sentence_and_exit_code_1(tmp_path: Path):
         ],
         capture_output=True,
         text=True,
-        timeout=30.0,
+        timeout=PATIENCE,
     )
     assert result.returncode == 1
     assert "unknown key 'recorder.foldr'" in result.stderr

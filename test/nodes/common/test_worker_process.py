@@ -1,10 +1,12 @@
 """Computations in a process: results, progress and errors come back, and it can be ended."""
 
+import multiprocessing
 import os
 import threading
 import time
 
 import pytest
+from waiting import PATIENCE, wait_until
 
 from robotid_ros.exceptions import LimitError, RobotIdError
 from robotid_ros.nodes.common.worker_process import compute
@@ -30,14 +32,14 @@ def threads(report):
 
 def sleep(report):
     report(os.getpid())
-    time.sleep(60.0)
+    time.sleep(2.0 * PATIENCE)
 
 
 def die(report):
     os._exit(9)
 
 
-def run(function, *arguments, stop=None, report=lambda value: None, time_limit=30.0):
+def run(function, *arguments, stop=None, report=lambda value: None, time_limit=PATIENCE):
     stop = stop or threading.Event()
     return compute(function, *arguments, report=report, stop=stop, time_limit=time_limit)
 
@@ -74,6 +76,11 @@ def test_it_ends_when_asked_or_late():
 
     with pytest.raises(RobotIdError, match='stopped by request'):
         run(sleep, stop=stop, report=report)
+    # Asking for them also takes leave of those that have ended.
+    wait_until(
+        lambda: pids[0] not in [child.pid for child in multiprocessing.active_children()],
+        'the process ends',
+    )
     with pytest.raises(ProcessLookupError):
         os.kill(pids[0], 0)
     with pytest.raises(RobotIdError, match='not finished within'):
