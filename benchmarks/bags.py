@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 
-from robotid_ros.files.bags import BagWriter, blocks, read_recording
+from robotid_ros.files.bags import BagWriter, iter_chunks, read_recording
 
 JOINTS = 6
 EPOCH = 1_700_000_000_000_000_000
@@ -57,7 +57,7 @@ def main() -> None:
         print(f'write  {1e6 * used / count:6.2f} µs of processor per message, {size:.0f} bytes')
         del messages
         for name, work in (
-            ('blocks', lambda: sum(len(b.time) for b in blocks(writer.path, seconds=60.0))),
+            ('blocks', lambda: sum(len(b.time) for b in iter_chunks(writer.path, seconds=60.0))),
             ('read', lambda: len(read_recording(writer.path).time)),
         ):
             began = time.process_time()

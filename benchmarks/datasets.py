@@ -131,7 +131,9 @@ def run(case: Case, bag: Path) -> tuple[Identification, list[str]]:
         configuration.identification,
         recording.between(middle, end),
     )
-    residuals = [100.0 * part.total() for part in (result.fitted, result.validation) if part]
+    residuals = [
+        100.0 * part.total_residual() for part in (result.fitted, result.validation) if part
+    ]
     print(f'{case.name:6s}', end='')
     for name, value, bound in zip(('fitted', 'validation'), residuals, case.bounds, strict=True):
         print(f'  {name} {value:5.2f} % (bound {bound:.1f})', end='')

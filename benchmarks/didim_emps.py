@@ -17,9 +17,9 @@ import numpy as np
 from robotid_ros.core.model import build_robot
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.replay.didim import didim
-from robotid_ros.core.replay.initial_parameters import start_from
-from robotid_ros.core.replay.replay_from_recording import replay_of
-from robotid_ros.core.replay.replay_problem import Replay
+from robotid_ros.core.replay.initial_parameters import initial_parameters
+from robotid_ros.core.replay.replay_from_recording import make_replay_problem
+from robotid_ros.core.replay.replay_problem import ReplayProblem
 from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.signals.recording import Controller, Recording, Reference
 from robotid_ros.files.configuration import load
@@ -56,20 +56,20 @@ def recording_of(path: Path) -> tuple[Recording, np.ndarray]:
     return recording, PULSE * gain * pulses
 
 
-def replay(path: Path, settings: ReplaySettings) -> Replay:
+def replay(path: Path, settings: ReplaySettings) -> ReplayProblem:
     """Return the log of `path` ready for DIDIM."""
     configuration = load(ROOT / 'config' / 'emps.yaml')
     urdf = (ROOT / 'urdf' / 'emps.urdf').read_text()
     robot = build_robot(urdf, configuration.robot)
-    return replay_of(recording_of(path)[0], robot, base_parameters(robot), settings)
+    return make_replay_problem(recording_of(path)[0], robot, base_parameters(robot), settings)
 
 
-def predict(path: Path, case: Replay, value: np.ndarray) -> tuple[float, float, float]:
+def predict(path: Path, case: ReplayProblem, value: np.ndarray) -> tuple[float, float, float]:
     """Return relative force error, largest and RMS position error [m] of parameters (b,)."""
     recording, force = recording_of(path)
     unused = int(case.transient * case.law.rate)
-    fresh = replay_of(recording, case.robot, case.base, case.settings)
-    run = replace(fresh, external=force).simulate(case.lift(value), np.ones(1))
+    fresh = make_replay_problem(recording, case.robot, case.base, case.settings)
+    run = replace(fresh, external=force).simulate(case.standard_parameters(value), np.ones(1))
     position = (run.q - recording.position)[unused:]
     total = (run.tau + force - recording.effort)[unused:]
     return (
@@ -90,7 +90,7 @@ def main() -> int:
     folder = arguments.folder / 'emps'
     settings = ReplaySettings()
     case = replay(folder / 'ident.npz', settings)
-    estimate, _, history = didim(case, start_from(case, 'regular'), 'ols')
+    estimate, _, history = didim(case, initial_parameters(case, 'regular'), 'ols')
     print('k    torque error   M         Fv        Fc       off')
     for record in history.iterations:
         numbers = '  '.join(f'{x:8.3f}' for x in record.value)
@@ -103,7 +103,7 @@ def main() -> int:
         print(f'{name:10s} {published:10.4f} {value:10.4f} {sigma:9.4f} {100 * deviation:8.2f} %')
         if bound is not None and abs(deviation) > bound:
             missed.append(f'{name} is off by {100 * deviation:.2f} %')
-    timed = replace(case, a_priori=history.iterations[-1].inertia)
+    timed = replace(case, a_priori_inertia=history.iterations[-1].inertia)
     own = predict(folder / 'ident.npz', timed, estimate.value)
     pulses = predict(folder / 'valid_pulses.npz', timed, estimate.value)
     print(f'\niterations {history.steps}, residual {100 * estimate.total_residual:.2f} %')

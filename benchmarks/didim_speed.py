@@ -20,11 +20,11 @@ from robotid_ros.core.model import build_robot
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot import Robot
 from robotid_ros.core.replay.didim import didim
-from robotid_ros.core.replay.initial_parameters import start_from
+from robotid_ros.core.replay.initial_parameters import initial_parameters
 from robotid_ros.core.replay.laws.control_loop import Desired
 from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
 from robotid_ros.core.replay.reference_and_torque import Torque
-from robotid_ros.core.replay.replay_problem import Replay
+from robotid_ros.core.replay.replay_problem import ReplayProblem
 from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.replay.simulation.closed_loop import simulate
 from robotid_ros.core.replay.simulation.direct_model import direct_model
@@ -124,8 +124,8 @@ def whole(robot: Robot, chi: np.ndarray, duration: float) -> tuple[float, float,
     base = base_parameters(robot)
     begin = time.process_time()
     torque = Torque(rows, tau, np.ones(rows.size, dtype=bool), RATE)
-    case = Replay(robot, base, control, desired, torque, ReplaySettings())
-    estimate, _, history = didim(case, start_from(case, 'regular'))
+    case = ReplayProblem(robot, base, control, desired, torque, ReplaySettings())
+    estimate, _, history = didim(case, initial_parameters(case, 'regular'))
     used = time.process_time() - begin
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
     sure = np.abs(estimate.value - base.of(chi)) <= 4.0 * estimate.sigma

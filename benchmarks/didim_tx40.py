@@ -26,8 +26,8 @@ from robotid_ros.core.parameters.essential import essential
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.replay.didim import didim
-from robotid_ros.core.replay.initial_parameters import start_from
-from robotid_ros.core.replay.replay_from_recording import replay_of
+from robotid_ros.core.replay.initial_parameters import initial_parameters
+from robotid_ros.core.replay.replay_from_recording import make_replay_problem
 from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.signals.recording import Controller, Recording, Reference
 from robotid_ros.core.signals.samples import SignalSettings
@@ -74,7 +74,7 @@ def session(robot: Robot, urdf: str, settings: SimulationSettings, duration: flo
     sensors = Sensors(settings, robot.joints)
     period = round(1e9 / settings.update_rate)
     controller = TrajectoryController(
-        ControllerSettings(robot.joints, physics.wraps, period, settings.gains)
+        ControllerSettings(robot.joints, physics.wraparound, period, settings.gains)
     )
     controller.activate(physics.position.tolist(), physics.velocity.tolist())
     hold = round(1.0 / physics.period)
@@ -92,7 +92,7 @@ def session(robot: Robot, urdf: str, settings: SimulationSettings, duration: flo
         now = k * period
         if k == hold:
             goal = Goal(robot.joints, 0, points)
-            reason = controller.refusal(goal, now)
+            reason = controller.rejection_reason(goal, now)
             assert not reason, reason
             controller.start(goal, GoalTolerances())
         q, dq, tau = sensors.read(
@@ -159,10 +159,10 @@ def compare(name: str, found: Estimate, kept: np.ndarray, true: np.ndarray) -> i
 
 def run(name: str, recording: Recording, robot: Robot, true: np.ndarray) -> list[str]:
     """Identify one recording by DIDIM, and by IDIM with its best filter and with none."""
-    case = replay_of(recording, robot, base_parameters(robot), ReplaySettings())
+    case = make_replay_problem(recording, robot, base_parameters(robot), ReplaySettings())
     print(name)
     try:
-        found, system, history = didim(case, start_from(case, 'regular'))
+        found, system, history = didim(case, initial_parameters(case, 'regular'))
     except DivergenceError as error:
         print('  DIDIM:', error)
         return [f'{name}: {error}']

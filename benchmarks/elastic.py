@@ -87,7 +87,7 @@ def noise_table(case, draws, checks):
         cells = []
         for count in PERIODS[:2] if level is None or level > NOISY else PERIODS:
             errors = [error(case, level=level, periods=count, seed=s) for s in range(draws)]
-            cells.append((float(np.mean(errors)), expected(case.bound(level, count))))
+            cells.append((float(np.mean(errors)), expected(case.cramer_rao_bound(level, count))))
         numbers = ''.join(f'{a:20.5f}{b:9.5f}' for a, b in cells)
         print(f'{level or "none":>9}{theirs:14.5f}{numbers}', flush=True)
         checks.append((f'SN {level}: no worse than as the paper', cells[0][0], theirs))
@@ -118,7 +118,7 @@ def gains(case, draws, level=20, periods=MANY):
     for text, count, cutoff, more, together in steps:
         told(text, (error(case, level=level, periods=count, seed=seed, together=together,
                           cutoff=cutoff, **more) for seed in seeds))  # fmt: skip
-    print(f'{"bound":62}{expected(case.bound(level, periods)):9.5f}')
+    print(f'{"bound":62}{expected(case.cramer_rao_bound(level, periods)):9.5f}')
 
 
 def puma(draws, checks):
@@ -135,7 +135,7 @@ def puma(draws, checks):
         ours = error(case)
         print(f'normalised mean error: paper {PAPER["6r"]}, ours {ours:.5f}')
         checks.append((f'6R, {text}', ours, PAPER['6r']))
-        least = case.bound(100, 20)
+        least = case.cramer_rao_bound(100, 20)
         for joint, value in stiffness(case, 100, 20, draws).items():
             print(
                 f'{joint} at SN 100, 20 periods: {100 * value:.2f} % (asked: 2 %), σ at least '

@@ -7,12 +7,12 @@ from unittest.mock import patch
 import numpy as np
 
 from robotid_ros.core.elastic_joints import elastic_estimation
-from robotid_ros.core.elastic_joints.maximum_likelihood import bound
+from robotid_ros.core.elastic_joints.maximum_likelihood import cramer_rao_bound
 from robotid_ros.core.model import build_robot, regressor
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.signals.filters import differences, lowpass
-from robotid_ros.core.signals.fourier_series import Periods
+from robotid_ros.core.signals.filters import central_differences, lowpass
+from robotid_ros.core.signals.fourier_series import AveragePeriod
 from robotid_ros.core.signals.recording import Phase, Recording
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.trajectory_file import read_design
@@ -74,7 +74,7 @@ class Case:
             error = desired.q[k % count] - physics.position
             tau = p * error + d * (desired.dq[k % count] - physics.velocity)
             if k >= count:
-                q, _, effort = physics.readings(tau)
+                q, _, effort = physics.joint_state(tau)
                 rows.append((q, effort))
             physics.step(tau)
         q, effort = np.array(rows).transpose(1, 0, 2)
@@ -103,7 +103,7 @@ class Case:
             q = q + self.sigma(level) * rng.normal(size=q.shape)
         robot, time = self.robot(), np.arange(len(q)) / RATE
         return Recording(
-            robot.channels,
+            robot.recorded_joints,
             time,
             np.round(q / COUNT) * COUNT,
             np.tile(self.tau, (periods, 1)),
@@ -138,8 +138,8 @@ class Case:
         """Estimate as the paper does: its filter, its noise, least squares of unweighted rows."""
         rng, robot = np.random.default_rng(seed), self.robot().elastic
         q = lowpass(np.round(self.q / COUNT) * COUNT, 20.0, RATE, 5)
-        dq = differences(q, RATE)
-        motion = [q, dq, differences(dq, RATE)]
+        dq = central_differences(q, RATE)
+        motion = [q, dq, central_differences(dq, RATE)]
         if level is not None:
             share = 10.0 ** (-level / 20.0)
             motion = [
@@ -159,13 +159,13 @@ class Case:
         """Return the true base parameters (b,)."""
         return base.of(np.array([self.truth.get(p.name, 0.0) for p in robot.parameters]))
 
-    def bound(self, level, periods):
+    def cramer_rao_bound(self, level, periods):
         """Return the least relative standard deviation of each base parameter (Cramér and Rao)."""
         robot = self.robot().elastic
         base = base_parameters(robot)
         true, sigma = self.true_base(robot, base), self.sigma(level) / np.sqrt(periods)
-        average = Periods(self.q, self.tau, sigma, self.trajectory.period)
-        least = np.sqrt(np.diag(bound(average, robot, base, true)))
+        average = AveragePeriod(self.q, self.tau, sigma, self.trajectory.period)
+        least = np.sqrt(np.diag(cramer_rao_bound(average, robot, base, true)))
         there = np.abs(true) > 1e-9
         relative = np.divide(least, np.abs(true), where=there, out=np.full_like(least, np.nan))
         return {n: float(r) for n, r in zip(base.names, relative, strict=True) if r == r}

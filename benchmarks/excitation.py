@@ -23,10 +23,10 @@ os.environ |= dict.fromkeys(('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS'), '1')
 import numpy as np
 
 from robotid_ros.core.excitation import check, Design, design, ExcitationSettings, Progress
-from robotid_ros.core.excitation.constraints.collision_scene import Scene
+from robotid_ros.core.excitation.constraints.collision_scene import CollisionScene
 from robotid_ros.core.excitation.design.feasibility import random
 from robotid_ros.core.excitation.design.optimisation_problem import Problem
-from robotid_ros.core.excitation.settings import Margins, Validation, Workspace
+from robotid_ros.core.excitation.settings import Margins, ValidationSettings, Workspace
 from robotid_ros.core.model import build_robot, Robot, RobotSettings
 from robotid_ros.files.configuration import load, read_urdf
 
@@ -50,7 +50,7 @@ PI = float(np.pi)
 FREE = Workspace(self_collision=False)
 PLAIN = {
     'margins': Margins(0.0, 0.0, 0.0, 0.0, 0.0),
-    'validation': Validation(kind='none'),
+    'validation': ValidationSettings(kind='none'),
     'workspace': FREE,
     'time_limit': 1e6,
 }
@@ -203,7 +203,7 @@ def bench_gradient() -> None:
     robot = ur10()
     for criterion in ('condition', 'normalised_condition', 'frobenius', 'd_optimal', 'smallest'):
         settings = ExcitationSettings(criterion=criterion, period=24.0, order=10, **PLAIN)
-        problem = Problem(robot, settings, Scene(robot, FREE))
+        problem = Problem(robot, settings, CollisionScene(robot, FREE))
         points = [random(problem, np.random.default_rng(k)) for k in range(20)]
         durations = []
         for x in points:

@@ -16,13 +16,13 @@ from scipy.signal import butter, sosfiltfilt
 from scipy.stats import f
 
 from robotid_ros.core.excitation import design, ExcitationSettings, Trajectory
-from robotid_ros.core.excitation.constraints.collision_scene import Scene
-from robotid_ros.core.excitation.design.feasibility import random, repair
+from robotid_ros.core.excitation.constraints.collision_scene import CollisionScene
+from robotid_ros.core.excitation.design.feasibility import make_feasible, random
 from robotid_ros.core.excitation.design.observation_matrix import Observation
 from robotid_ros.core.excitation.design.optimisation_problem import Problem
-from robotid_ros.core.excitation.settings import Validation, Workspace
+from robotid_ros.core.excitation.settings import ValidationSettings, Workspace
 from robotid_ros.core.excitation.trajectories.trajectory import Motion
-from robotid_ros.core.excitation.trajectories.waypoints import sampled
+from robotid_ros.core.excitation.trajectories.waypoints import sample_waypoints
 from robotid_ros.core.model import build_robot, Robot
 from robotid_ros.files.configuration import load
 from robotid_ros.plant.controller.interpolation import Goal, Point
@@ -44,7 +44,7 @@ STANDSTILL = 0.1
 
 def goal_of(trajectory: Trajectory, periods: int) -> Goal:
     """Turn periods of any trajectory into a goal that ends at rest."""
-    points = sampled(trajectory, 50.0, periods)
+    points = sample_waypoints(trajectory, 50.0, periods)
     rows = zip(points.time, points.q, points.dq, points.ddq, strict=True)
     result = [Point(round(t * 1e9), q.tolist(), v.tolist(), a.tolist()) for t, q, v, a in rows]
     result[-1].velocities = [0.0] * len(trajectory.joints)
@@ -61,14 +61,14 @@ def run(
     sensors = Sensors(settings, robot.joints)
     period = round(1e9 / settings.update_rate)
     controller = TrajectoryController(
-        ControllerSettings(robot.joints, physics.wraps, period, settings.gains)
+        ControllerSettings(robot.joints, physics.wraparound, period, settings.gains)
     )
     controller.activate(physics.position.tolist(), physics.velocity.tolist())
     goal, rows = goal_of(trajectory, periods), []
     effort, hold = [0.0] * robot.n, round(REST / physics.period)
     for k in range(hold + round(periods * trajectory.period / physics.period)):
         if k == hold:
-            refusal = controller.refusal(goal, k * period)
+            refusal = controller.rejection_reason(goal, k * period)
             assert not refusal, refusal
             controller.start(goal, GoalTolerances())
         q, dq, tau = sensors.read(
@@ -124,10 +124,10 @@ def estimate(
 
 def candidates(robot: Robot, excitation: ExcitationSettings) -> tuple[np.ndarray, dict]:
     """Return the base columns, and a random feasible trajectory beside the optimised one."""
-    problem = Problem(robot, excitation, Scene(robot, excitation.workspace))
-    guess = repair(problem, random(problem, np.random.default_rng(0)))
+    problem = Problem(robot, excitation, CollisionScene(robot, excitation.workspace))
+    guess = make_feasible(problem, random(problem, np.random.default_rng(0)))
     return problem.columns, {
-        'random': problem.make(*problem.unpack(guess)),
+        'random': problem.trajectory(*problem.unpack(guess)),
         'optimised': design(robot, excitation).trajectory,
     }
 
@@ -213,7 +213,7 @@ def main() -> None:
         starts=1,
         iterations=150,
         time_limit=1e6,
-        validation=Validation(kind='none'),
+        validation=ValidationSettings(kind='none'),
         workspace=Workspace(self_collision=False),
     )
     if not options.spread:

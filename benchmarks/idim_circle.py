@@ -21,9 +21,9 @@ from measure import ROOT
 import numpy as np
 
 from robotid_ros.core.excitation import design, ExcitationSettings, Trajectory
-from robotid_ros.core.excitation.constraints.collision_scene import Scene
-from robotid_ros.core.excitation.design.validation_circle import circle
-from robotid_ros.core.excitation.settings import Validation
+from robotid_ros.core.excitation.constraints.collision_scene import CollisionScene
+from robotid_ros.core.excitation.design.validation_circle import circle_trajectory
+from robotid_ros.core.excitation.settings import ValidationSettings
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, Robot
 from robotid_ros.core.pipeline.identification import identify
@@ -70,7 +70,7 @@ def errors(
     shown = identify(excited, robot, method, turned).validation
     assert shown is not None
     left = np.where(shown.valid, shown.measured - shown.predicted, np.nan)
-    total = 100.0 * shown.total(moving=True)
+    total = 100.0 * shown.total_residual(moving=True)
     return np.append(np.sqrt(np.nanmean(left**2, axis=0)), total)
 
 
@@ -155,7 +155,7 @@ def main() -> int:
     arguments = parser.parse_args()
     configuration = load(ROOT / 'config/tx40.yaml')
     robot = build_robot((ROOT / 'urdf/tx40.urdf').read_text(), configuration.robot)
-    wanted = Validation(kind='circle', diameter=DIAMETER, speed=SPEED, turns=3)
+    wanted = ValidationSettings(kind='circle', diameter=DIAMETER, speed=SPEED, turns=3)
     excitation = replace(
         configuration.excitation, starts=1, iterations=150, time_limit=20.0, validation=wanted
     )
@@ -164,8 +164,8 @@ def main() -> int:
     # Rows beside standstill, which a log of seconds cannot spare, are left out as by default.
     signals = replace(configuration.identification.signals, guard=SignalSettings().guard)
     method = replace(configuration.identification, essential=False, signals=signals)
-    scene = Scene(robot, excitation.workspace)
-    verification = circle(robot, excitation, np.array(excitation.start), scene)
+    scene = CollisionScene(robot, excitation.workspace)
+    verification = circle_trajectory(robot, excitation, np.array(excitation.start), scene)
     turned, _ = recorded(robot, simulation, verification, 1)
     torque = ' '.join(f'{x:7.3f}' for x in np.sqrt(np.mean(turned.effort**2, axis=0)))
     noise = ' '.join(f'{x:7.3f}' for x in simulation.noise.effort)

@@ -21,7 +21,7 @@ import numpy as np
 
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, Robot
-from robotid_ros.core.parameters.standard import consistent_links
+from robotid_ros.core.parameters.standard import positive_definite_links
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.results import Identification
 from robotid_ros.core.signals.preparation import prepare
@@ -89,7 +89,7 @@ def residuals(log: Log, label: str) -> tuple[Identification, list[str]]:
     sides = ('identified', found.fitted, parts[0]), ('validated', found.validation, parts[1])
     for k, (side, shown, part) in enumerate(sides):
         moving = np.abs(speed(log, part, shown.time)) > MOVING
-        moves = replace(shown, valid=moving).total(moving=True)
+        moves = replace(shown, valid=moving).total_residual(moving=True)
         print(
             f'  {side:10s} by joint',
             *(f'{100 * r:5.1f}' for r in shown.relative_residual),
@@ -97,7 +97,7 @@ def residuals(log: Log, label: str) -> tuple[Identification, list[str]]:
             end='',
         )
         for rows, value, bounds in zip(
-            ('all rows', 'moving rows'), (shown.total(), moves), BOUNDS[name], strict=True
+            ('all rows', 'moving rows'), (shown.total_residual(), moves), BOUNDS[name], strict=True
         ):
             print(f' {rows} {100 * value:.2f} % (at most {bounds[k]})', end='')
             if not 100 * value <= bounds[k]:
@@ -111,9 +111,9 @@ def most(log: Log) -> list[str]:
     first, rest = log.parts(SPLIT)
     found = identify(first, log.robot, log.settings, rest)
     assert found.validation is not None
-    held = 100.0 * found.validation.total()
+    held = 100.0 * found.validation.total_residual()
     peer = f', figaroh {FIGAROH} %' if log.case.name == 'tx40' else ''
-    print(f'  80/20 split: identified {100 * found.fitted.total():.2f} %', end='')
+    print(f'  80/20 split: identified {100 * found.fitted.total_residual():.2f} %', end='')
     print(f', held out {held:.2f} %{peer}')
     return ['the 80/20 split is no better than figaroh'] if peer and held >= FIGAROH else []
 
@@ -128,7 +128,7 @@ def loaded(log: Log) -> None:
     first, second = log.parts()
     found = identify(first, robot, replace(log.settings, essential=False), second)
     assert found.validation is not None
-    sizes = [100.0 * shown.total() for shown in (found.fitted, found.validation)]
+    sizes = [100.0 * shown.total_residual() for shown in (found.fitted, found.validation)]
     print(f'  with load-dependent friction: identified {sizes[0]:.2f} %, ', end='')
     print(f'validated {sizes[1]:.2f} %;', end='')
     for name, value, sigma in zip(
@@ -234,7 +234,9 @@ def tables(found: Identification) -> list[str]:
     print(f'  change of the prior: published 0.1591, 0.0416 | ours {changes}')
     print('  table III, links with a definite inertia: tolerance, published | ours')
     for tolerance, *theirs in DEFINITE:
-        counts = [int(consistent_links(x, robot.starts, tolerance).sum()) for x in ours]
+        counts = [
+            int(positive_definite_links(x, robot.first_columns, tolerance).sum()) for x in ours
+        ]
         print(f'    {tolerance:5.2f} ', *theirs, '|', *counts)
     return [] if within >= AGREE else [f'tx40: {100 * within:.0f} % of table II within {SIGMAS} σ']
 

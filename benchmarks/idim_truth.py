@@ -111,7 +111,7 @@ def wrong(robot: Robot, chi: np.ndarray) -> np.ndarray:
     """Return a prior that is 20 % off: masses, centres, inertias at the centre, and friction."""
     rng = np.random.default_rng(7)
     prior = chi * (1.0 + PRIOR * rng.choice([-1.0, 1.0], robot.p))
-    for start in robot.starts:
+    for start in robot.first_columns:
         P = pseudo_inertia(chi[start : start + 10])
         mass, centre = P[3, 3], P[:3, 3] / P[3, 3]
         scatter = P[:3, :3] - mass * np.outer(centre, centre)
@@ -139,7 +139,7 @@ def draws(known: Truth, level: float, count: int) -> Iterator[Recording]:
 def distance(robot: Robot, chi: np.ndarray, true: np.ndarray) -> float:
     """Measure how far links are from the true ones: ‖S − I‖, S in units of the true link."""
     squares = 0.0
-    for start in robot.starts:
+    for start in robot.first_columns:
         P, Q = (pseudo_inertia(x[start : start + 10]) for x in (chi, true))
         inverse = np.linalg.inv(np.linalg.cholesky(Q))
         squares += float(np.sum((inverse @ P @ inverse.T - np.eye(4)) ** 2))

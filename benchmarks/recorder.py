@@ -19,8 +19,8 @@ import numpy as np
 from robotid_ros.cli.demo import find_config
 from robotid_ros.files.bags import read_recording
 from robotid_ros.files.configuration import load
-from robotid_ros.nodes.demo.node_processes import environment, Processes
-from robotid_ros.nodes.demo.session_client import Director
+from robotid_ros.nodes.demo.node_processes import NodeProcesses, ros_environment
+from robotid_ros.nodes.demo.session_client import SessionClient
 
 ALLOWED = 1e-3
 
@@ -34,21 +34,21 @@ def lost(stamps: np.ndarray, rate: float) -> tuple[int, int]:
 def record(config: Path, folder: str, seconds: float) -> Path:
     """Record for so long, driven as by hand."""
     domain = random.SystemRandom().randint(1, 100)
-    os.environ.update(environment(domain))
-    with Processes(config, domain) as processes, Director(domain) as director:
+    os.environ.update(ros_environment(domain))
+    with NodeProcesses(config, domain) as processes, SessionClient(domain) as client:
         processes.start('simulated_robot')
         processes.start('recorder', {'recorder.folder': folder})
-        director.wait_for(lambda: director.state('recorder') == 'idle', 30.0, 'the recorder')
+        client.wait_for(lambda: client.state('recorder') == 'idle', 30.0, 'the recorder')
         # The robot must be known before the recorder chooses how to subscribe.
-        director.wait_for(
-            lambda: director.node.count_publishers('/joint_states') > 0, 30.0, 'the robot'
+        client.wait_for(
+            lambda: client.node.count_publishers('/joint_states') > 0, 30.0, 'the robot'
         )
         time.sleep(1.0)
-        director.switch('recorder/record', True)
+        client.call_set_bool('recorder/record', True)
         time.sleep(seconds + 0.5)
-        director.switch('recorder/record', False)
-        director.wait_for(lambda: 'recorder/bag' in director.last, 10.0, 'the bag')
-        return Path(director.last['recorder/bag'].data)
+        client.call_set_bool('recorder/record', False)
+        client.wait_for(lambda: 'recorder/bag' in client.latest, 10.0, 'the bag')
+        return Path(client.latest['recorder/bag'].data)
 
 
 def main() -> int:

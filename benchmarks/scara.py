@@ -30,13 +30,13 @@ from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.regression.estimators import Estimate, fit
 from robotid_ros.core.replay.convergence_history import History
 from robotid_ros.core.replay.didim import didim
-from robotid_ros.core.replay.initial_parameters import start_from
-from robotid_ros.core.replay.laws.cascaded_loops import pd
+from robotid_ros.core.replay.initial_parameters import initial_parameters
+from robotid_ros.core.replay.laws.cascaded_loops import tuned_pd
 from robotid_ros.core.replay.laws.control_loop import Desired
 from robotid_ros.core.replay.reference_and_torque import bandwidth, Torque
-from robotid_ros.core.replay.replay_problem import Replay
+from robotid_ros.core.replay.replay_problem import ReplayProblem
 from robotid_ros.core.replay.settings import ReplaySettings
-from robotid_ros.core.replay.simulated_observation import observe
+from robotid_ros.core.replay.simulated_observation import observe_simulation
 from robotid_ros.core.replay.simulation.closed_loop import Simulation
 from robotid_ros.exceptions import DivergenceError
 from robotid_ros.files.configuration import load
@@ -44,40 +44,42 @@ from robotid_ros.files.configuration import load
 LAG, GAIN = 'ω_n', 'ω_n and ζ (k_p right)'
 
 
-def problem(data: Data, keep: int, stride: int = 1, share: float = 1.0, off: str = LAG) -> Replay:
+def problem(
+    data: Data, keep: int, stride: int = 1, share: float = 1.0, off: str = LAG
+) -> ReplayProblem:
     """Return the experiment ready for DIDIM, with what is `off` in its loop at a share of it."""
     configuration = load(ROOT / 'config' / 'scara.yaml')
     robot = build_robot((ROOT / 'urdf' / 'scara.urdf').read_text(), configuration.robot)
     rows = np.arange(0, data.tau.shape[0], stride)
-    return Replay(
+    return ReplayProblem(
         robot,
         base_parameters(robot),
-        pd(RATE, share * data.motion.omega, ZETA * (share if off == GAIN else 1.0), INERTIA),
+        tuned_pd(RATE, share * data.motion.omega, ZETA * (share if off == GAIN else 1.0), INERTIA),
         Desired(*data.reference, np.zeros_like(data.tau)),
         Torque(rows.astype(float), data.tau[rows], np.ones(rows.size, dtype=bool), RATE / stride),
         ReplaySettings(decimation=keep, step=1.0 / RATE),
         measured=differentiated(data.q, RATE, 20.0),
-        a_priori=INERTIA,
+        a_priori_inertia=INERTIA,
     )
 
 
-def idim(case: Replay, data: Data, cutoff: float, stride: int = 1) -> Estimate:
+def idim(case: ReplayProblem, data: Data, cutoff: float, stride: int = 1) -> Estimate:
     """Identify from the measured motion, with the same decimation and the same fit."""
     rate = RATE / stride
     motion = differentiated(data.q[::stride], rate, cutoff)
     seen = Simulation(rate, *motion, data.tau[::stride], np.sign(motion[1]))
     torque = case.torque._replace(row=case.torque.row / stride)
     law = dataclasses.replace(case.law, rate=rate)
-    return fit(observe(dataclasses.replace(case, torque=torque, law=law), seen), 'wls')
+    return fit(observe_simulation(dataclasses.replace(case, torque=torque, law=law), seen), 'wls')
 
 
 def good_data(data: Data, claims: Claims) -> History:
     """Tables 1 to 4: filtered data, from the IDIM solution and from the regular start."""
     case = problem(data, 20)
     known = idim(case, data, 20.0)
-    near, _, first = didim(case, case.lift(known.value))
-    far, _, second = didim(case, start_from(case, 'regular'))
-    other, _, third = didim(case, start_from(case, 'prior'))
+    near, _, first = didim(case, case.standard_parameters(known.value))
+    far, _, second = didim(case, initial_parameters(case, 'regular'))
+    other, _, third = didim(case, initial_parameters(case, 'prior'))
     table('Table 1, IDIM start', {'IDIM': known, 'DIDIM': near}, ('1 IDIM', '1 DIDIM'))
     table('Table 2, regular start', {'DIDIM': far}, ('2 DIDIM',))
     course('Table 3, figures 11 and 12', second, '3')
@@ -100,7 +102,7 @@ def low_rate(data: Data, claims: Claims) -> None:
     stride = round(RATE / 0.5)
     case = problem(data, 1, stride)
     known = idim(case, data, 0.0, stride)
-    found, _, history = didim(case, start_from(case, 'regular'))
+    found, _, history = didim(case, initial_parameters(case, 'regular'))
     table('Table 5, 0.5 Hz', {'IDIM': known, 'DIDIM': found}, ('5 IDIM', '5 DIDIM'))
     fine = (x[::stride] for x in differentiated(data.q, RATE, 0.5))
     coarse = differentiated(data.q[::stride], RATE / stride, 0.0)
@@ -126,7 +128,7 @@ def no_filter(data: Data, claims: Claims) -> None:
     """Table 7: sampled at 200 Hz, without any filter."""
     case = problem(data, 1)
     known = idim(case, data, 0.0)
-    found, _, history = didim(case, start_from(case, 'regular'))
+    found, _, history = didim(case, initial_parameters(case, 'regular'))
     table('Table 7, 200 Hz without filter', {'IDIM': known, 'DIDIM': found}, ('7 IDIM', '7 DIDIM'))
     off, wrong = np.abs(deviation(found))[MATTER], np.abs(deviation(known))[MATTER]
     claims(
@@ -141,7 +143,7 @@ def wrong_bandwidth(slow: Data, quick: Data, claims: Claims) -> dict[str, Histor
     half = {}
     for off in (LAG, GAIN):
         case = problem(slow, 20, share=0.5, off=off)
-        estimate, _, half[off] = didim(case, start_from(case, 'regular'))
+        estimate, _, half[off] = didim(case, initial_parameters(case, 'regular'))
         steps = half[off].steps
         table(f'Table 8, half of {off}', {'DIDIM': estimate}, ('8 DIDIM',))
         course('Table 9, figures 14 and 15', half[off], '9')
@@ -179,10 +181,10 @@ def bandwidths(data: Data) -> None:
         print(f'  {ratio:5.2f}: ' + ' | '.join(texts))
 
 
-def attempt(case: Replay) -> tuple[str, list[str], np.ndarray]:
+def attempt(case: ReplayProblem) -> tuple[str, list[str], np.ndarray]:
     """Return DIDIM from the regular start in one line, what it warns of, |deviations| (5,)."""
     try:
-        estimate, _, history = didim(case, start_from(case, 'regular'))
+        estimate, _, history = didim(case, initial_parameters(case, 'regular'))
     except DivergenceError as error:
         return 'diverges', [str(error)], np.full(len(MATTER), np.inf)
     shares = deviation(estimate)[MATTER]

@@ -25,7 +25,7 @@ from launch_ros.substitutions import FindPackageShare
 
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.configuration import load
-from robotid_ros.files.export.gazebo import BROADCASTER, prepare
+from robotid_ros.files.export.gazebo import BROADCASTER, prepare_gazebo
 
 HERE = Path(__file__).parent
 CONFIG = HERE.parent / 'config'
@@ -36,7 +36,7 @@ def robot(context: LaunchContext) -> list:
     try:
         configuration = load(LaunchConfiguration('config').perform(context))
         parameters = Path(tempfile.mkdtemp(prefix='robotid_')) / 'controllers.yaml'
-        description = prepare(configuration, parameters)
+        description = prepare_gazebo(configuration, parameters)
     except RobotIdError as error:
         raise RuntimeError(str(error)) from None
     controller = configuration.simulation.controller

@@ -3,7 +3,7 @@
 import os
 
 
-def single_thread() -> None:
+def limit_blas_threads() -> None:
     """
     Let this process and its children use one thread, if NumPy is not imported there yet.
 

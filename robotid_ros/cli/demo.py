@@ -94,7 +94,7 @@ def report(results: 'Results', folder: Path) -> int:
     print(base_table(results))
     print()
     print(residual_table(results))
-    inside, known = count_inside(results)
+    inside, known = count_within_sigma(results)
     worst = max((row.moving for row in results.validation), default=float('inf'))
     print(
         f'\n{inside} of {known} true base parameters lie within ±3σ; the largest validation '
@@ -111,7 +111,7 @@ def report(results: 'Results', folder: Path) -> int:
     return 1
 
 
-def count_inside(results: 'Results', factor: float = 3.0) -> tuple[int, int]:
+def count_within_sigma(results: 'Results', factor: float = 3.0) -> tuple[int, int]:
     """Count base parameters whose true value is within ±factor·σ, and those with a true value."""
     known = [entry for entry in results.base if entry.true is not None]
     inside = [e for e in known if e.true is not None and abs(e.value - e.true) <= factor * e.sigma]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError
-from ..threads import single_thread
+from ..threads import limit_blas_threads
 from .terminal import HelpFormatter, number, Progress, table
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..core.excitation import Progress as State
     from ..core.model import Robot
 
-PICTURES = ('.png', '.svg', '.pdf')
+PICTURE_SUFFIXES = ('.png', '.svg', '.pdf')
 EXAMPLES = """\
 examples:
   robotid design config/tx40.yaml -o trajectory.yaml
@@ -48,7 +48,7 @@ def register(
 
 def run(args: argparse.Namespace) -> int:
     """Design, write, and print what was reached."""
-    single_thread()
+    limit_blas_threads()
     from ..core.excitation import design
     from ..core.model import build_robot
     from ..exceptions import FileError
@@ -60,8 +60,10 @@ def run(args: argparse.Namespace) -> int:
         raise FileError(f"'{args.output}' exists already: name another file or add --force")
     for path in filter(None, (args.output, args.plot)):
         expect_writable(Path(path).parent)
-    if args.plot and Path(args.plot).suffix not in PICTURES:
-        raise FileError(f"'{args.plot}' is no picture: let its name end in {', '.join(PICTURES)}")
+    if args.plot and Path(args.plot).suffix not in PICTURE_SUFFIXES:
+        raise FileError(
+            f"'{args.plot}' is no picture: let its name end in {', '.join(PICTURE_SUFFIXES)}"
+        )
     configuration = load(args.config)
     urdf = read_urdf(configuration)
     if urdf is None:

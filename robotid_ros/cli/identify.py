@@ -6,7 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..exceptions import UnknownNameError
-from .shared_options import add_parts, add_robot, chosen_part, make_part, open_chosen, parse_part
+from .shared_options import (
+    add_part_options,
+    add_robot_options,
+    make_part,
+    open_with_options,
+    parse_part,
+    selected_part,
+)
 from .terminal import HelpFormatter, number, Progress, table
 
 if TYPE_CHECKING:
@@ -39,14 +46,14 @@ def register(
         formatter_class=HelpFormatter,
     )
     parser.add_argument('bag', help='rosbag2 folder, .mcap or .db3 file')
-    add_robot(parser)
+    add_robot_options(parser)
     parser.add_argument('-o', '--output', metavar='DIR', help='default: <BAG>_identified')
     parser.add_argument(
         '--method',
         metavar='METHOD',
         help="ols, wls, mle, didim, both, …; default: the configuration's",
     )
-    add_parts(parser)
+    add_part_options(parser)
     parser.add_argument(
         '--validation-part',
         type=parse_part,
@@ -66,8 +73,8 @@ def run(args: argparse.Namespace) -> int:
 
         folder = Path(args.output or _folder(args.bag))
         expect_writable(folder)
-        part, validation = chosen_part(args), make_part(args.validation_part)
-        session = open_chosen(args, args.bag, progress)
+        part, validation = selected_part(args), make_part(args.validation_part)
+        session = open_with_options(args, args.bag, progress)
         fitted, other = split(session.recording, part, validation)
         if args.validation:
             other = _other(args, session, progress)
@@ -98,7 +105,9 @@ def _settings(session: 'Session', method: str | None) -> 'IdentificationSettings
 def _other(args: argparse.Namespace, session: 'Session', progress: Progress) -> 'Taken':
     from ..files.bags import open_recording
 
-    recording = open_recording(args.validation, session.robot.channels, watch=progress.share)
+    recording = open_recording(
+        args.validation, session.robot.recorded_joints, progress=progress.share
+    )
     part = make_part(args.validation_part)
     return recording if part is None else part.of(recording)
 
@@ -118,13 +127,19 @@ def _text(results: 'Results') -> str:
 
 def comparison_table(results: 'Results') -> str:
     """Lay out the base parameters of two methods side by side."""
-    from ..files.report.convergence_section import apart
+    from ..files.report.convergence_section import normalised_difference
 
     other = results.compared
     assert other is not None
     first, second = results.method.upper(), other.method.upper()
     rows = [
-        [a.name, number(a.value, 5), number(b.value, 5), number(apart(a, b), 3), a.unit]
+        [
+            a.name,
+            number(a.value, 5),
+            number(b.value, 5),
+            number(normalised_difference(a, b), 3),
+            a.unit,
+        ]
         for a, b in zip(results.base, other.base, strict=True)
     ]
     return table(['parameter', first, second, 'difference/σ', 'unit'], rows, '<>>><')
@@ -150,7 +165,7 @@ def base_table(results: 'Results') -> str:
 
 def residual_table(results: 'Results') -> str:
     """Lay out the agreement of each joint and of all together."""
-    from ..files.results import total
+    from ..files.results import total_residual
 
     groups = [group for group in (results.identification, results.validation) if group]
     rows = []
@@ -161,7 +176,7 @@ def residual_table(results: 'Results') -> str:
             cells += [f'{row.r2:.4f}', number(row.rms, 3)]
         rows.append([same[0].joint, *cells, same[0].unit])
     if len(rows) > 1:
-        sums = [cell for g in groups for cell in (f'{100 * total(g):.2f}', '', '', '')]
+        sums = [cell for g in groups for cell in (f'{100 * total_residual(g):.2f}', '', '', '')]
         rows.append(['all', *sums, ''])
     columns = ('moving', 'R²', 'RMS')
     names = ['fit [%]', 'validation [%]'][: len(groups)]

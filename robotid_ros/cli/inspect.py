@@ -38,11 +38,11 @@ def register(
 
 def run(args: argparse.Namespace) -> int:
     """Print the summary."""
-    from ..files.bags import finalise
+    from ..files.bags import repair_bag
     from ..files.bags.read.summary import summarise
 
     if args.repair:
-        finalise(args.bag)
+        repair_bag(args.bag)
     summary = summarise(args.bag)
     print('\n\n'.join(_sections(summary)))
     return 0 if summary.usable else 1
@@ -53,7 +53,7 @@ def _sections(summary: 'BagSummary') -> list[str]:
     head = (
         f'{summary.path}: {summary.duration:.2f} s, joint states at {timing.rate:.1f} Hz, '
         f'jitter {timing.jitter * 1e3:.3f} ms, {timing.lost} lost in {timing.gaps} gaps, '
-        f'longest {timing.longest_gap * 1e3:.1f} ms at {timing.longest_at:.2f} s'
+        f'longest {timing.longest_gap * 1e3:.1f} ms at {timing.longest_gap_start:.2f} s'
     )
     topics = [(t.name, t.type, str(t.count), f'{t.rate:.1f}') for t in summary.topics]
     channels = [
@@ -67,7 +67,7 @@ def _sections(summary: 'BagSummary') -> list[str]:
     if summary.phases:
         phases = [(p.name, f'{p.start:.2f}', f'{p.stop:.2f}') for p in summary.phases]
         sections.append(table(('phase', 'from [s]', 'to [s]'), phases))
-    uses = [(u.purpose, 'yes' if u.possible else 'no', u.reason) for u in summary.uses]
+    uses = [(u.purpose, 'yes' if u.possible else 'no', u.reason) for u in summary.suitability]
     sections.append(table(('usable for', '', 'why not'), uses))
     if summary.notes:
         sections.append('\n'.join(f'note: {note}' for note in summary.notes))

@@ -5,7 +5,7 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .shared_options import add_robot, open_chosen
+from .shared_options import add_robot_options, open_with_options
 from .terminal import HelpFormatter, number, Progress, table
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def register(
     )
     parser.add_argument('empty', help='recording without the payload')
     parser.add_argument('loaded', help='recording with it')
-    add_robot(parser, 'EMPTY')
+    add_robot_options(parser, 'EMPTY')
     parser.add_argument('-o', '--output', metavar='FILE', help='default: <LOADED>_payload.yaml')
     return parser
 
@@ -52,10 +52,10 @@ def run(args: argparse.Namespace) -> int:
 
         output = Path(args.output or _file(args.loaded))
         expect_writable(output.parent)
-        session = open_chosen(args, args.empty, progress)
+        session = open_with_options(args, args.empty, progress)
         robot, empty = session.robot, split(session.recording)[0]
         progress.step('reading, loaded')
-        recording = open_recording(args.loaded, robot.channels, watch=progress.share)
+        recording = open_recording(args.loaded, robot.recorded_joints, progress=progress.share)
         settings = dataclasses.replace(session.configuration.identification, leave_one_out=False)
         payload, warnings = payload_between(
             empty, split(recording)[0], robot, settings, progress.step
@@ -79,12 +79,12 @@ def _file(bag: str) -> Path:
 
 
 def _text(payload: 'Payload', joint: str) -> str:
-    columns = (payload.names, payload.value, payload.sigma, payload.percent, payload.units)
+    columns = (payload.names, payload.value, payload.sigma, payload.relative_sigma, payload.units)
     rows = [
         (name, number(value, 5), number(sigma, 3), number(percent, 3), unit)
         for name, value, sigma, percent, unit in zip(*columns, strict=True)
     ]
-    centre = ', '.join(f'{x:.4g}' for x in payload.centre)
+    centre = ', '.join(f'{x:.4g}' for x in payload.centre_of_mass)
     return '\n'.join(
         [
             table(('parameter', 'value', 'σ', '%σ', 'unit'), rows, '<>>><'),

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from .terminal import Progress
 
 # start, stop, whether they are fractions: the parser must not import what the work needs.
-Range = tuple[float, float, bool]
+PartBounds = tuple[float, float, bool]
 
 
-def add_robot(parser: argparse.ArgumentParser, where: str = 'the recording') -> None:
+def add_robot_options(parser: argparse.ArgumentParser, where: str = 'the recording') -> None:
     """Add `--config`, `--urdf` and `--joints`."""
     default = f'default: the one in {where}'
     parser.add_argument('-c', '--config', metavar='FILE', help=default)
@@ -30,7 +30,7 @@ def add_robot(parser: argparse.ArgumentParser, where: str = 'the recording') -> 
     )
 
 
-def open_chosen(
+def open_with_options(
     args: argparse.Namespace,
     bag: str,
     progress: 'Progress',
@@ -43,7 +43,7 @@ def open_chosen(
 
     Parameters
     ----------
-    args : what `add_robot` added
+    args : what `add_robot_options` added
     bag : the recording
     progress : shows the share that is read
     urdf : robot description where nothing else has one
@@ -72,7 +72,7 @@ def parse_names(text: str) -> tuple[str, ...]:
     return names
 
 
-def add_parts(parser: argparse.ArgumentParser) -> None:
+def add_part_options(parser: argparse.ArgumentParser) -> None:
     """Add `--part`, `--from` and `--to`."""
     parser.add_argument(
         '--part',
@@ -84,7 +84,7 @@ def add_parts(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--to', dest='stop', type=float, metavar='S', help='use up to here [s]')
 
 
-def parse_part(text: str) -> Range:
+def parse_part(text: str) -> PartBounds:
     """Read 'START:STOP': fractions of the recording, or seconds when one ends in 's'."""
     ends = text.split(':')
     fraction = not any(end.endswith('s') for end in ends)
@@ -103,7 +103,7 @@ def parse_part(text: str) -> Range:
     return low, high, fraction
 
 
-def chosen_part(args: argparse.Namespace) -> 'Part | None':
+def selected_part(args: argparse.Namespace) -> 'Part | None':
     """
     Return the part that was asked for, None for all.
 
@@ -121,7 +121,7 @@ def chosen_part(args: argparse.Namespace) -> 'Part | None':
     return make_part((start, stop, False))
 
 
-def make_part(values: Range | None) -> 'Part | None':
+def make_part(values: PartBounds | None) -> 'Part | None':
     """Turn what the parser read into a part."""
     from ..files.identification_input import Part
 

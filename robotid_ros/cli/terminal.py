@@ -9,7 +9,7 @@ import time
 from typing import TextIO
 import unicodedata
 
-BAR = 24
+BAR_WIDTH = 24
 _GAP = '  '
 
 
@@ -131,8 +131,8 @@ class Progress:
     def show(self, fraction: float, label: str) -> None:
         """Draw the bar at a fraction of the whole."""
         if self.shown:
-            full = round(BAR * min(max(fraction, 0.0), 1.0))
-            bar = '█' * full + '░' * (BAR - full)
+            full = round(BAR_WIDTH * min(max(fraction, 0.0), 1.0))
+            bar = '█' * full + '░' * (BAR_WIDTH - full)
             seconds = time.monotonic() - self.began
             line = _cut(f'{bar} {seconds:5.1f} s  {label}', shutil.get_terminal_size().columns - 1)
             self.stream.write(f'\r\x1b[K{line}')

@@ -5,7 +5,7 @@ from pathlib import Path
 import sys
 from typing import TYPE_CHECKING
 
-from .shared_options import add_parts, add_robot, chosen_part, open_chosen
+from .shared_options import add_part_options, add_robot_options, open_with_options, selected_part
 from .terminal import HelpFormatter, number, Progress, table
 
 if TYPE_CHECKING:
@@ -37,14 +37,14 @@ def register(
     parser.add_argument(
         '--parameters', required=True, metavar='FILE', help='parameters.yaml or its folder'
     )
-    add_robot(parser, 'the parameters')
+    add_robot_options(parser, 'the parameters')
     parser.add_argument(
         '--max-residual',
         type=float,
         metavar='PERCENT',
         help='fail when a joint is worse than this',
     )
-    add_parts(parser)
+    add_part_options(parser)
     return parser
 
 
@@ -59,8 +59,10 @@ def run(args: argparse.Namespace) -> int:
     with Progress(2) as progress:
         progress.step('reading')
         urdf = identified.read_text() if identified.exists() else None
-        session = open_chosen(args, args.bag, progress, urdf, results.joints, results.settings)
-        part = chosen_part(args)
+        session = open_with_options(
+            args, args.bag, progress, urdf, results.joints, results.settings
+        )
+        part = selected_part(args)
         chosen, other = split(session.recording, part)
         if part is None and other is not None:
             chosen = other
@@ -70,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
 
         settings = session.configuration.identification
         robot = session.robot.elastic or session.robot
-        validation = validate(chosen, robot, _chi(results, robot), settings)
+        validation = validate(chosen, robot, _standard_parameters(results, robot), settings)
     rows = residual_rows(robot, validation)
     lines = [
         (
@@ -92,11 +94,11 @@ def run(args: argparse.Namespace) -> int:
     return 1
 
 
-def _chi(results: 'Results', robot: 'Robot') -> 'np.ndarray':
+def _standard_parameters(results: 'Results', robot: 'Robot') -> 'np.ndarray':
     """Place the identified values on the robot's standard parameters, (p,)."""
     import numpy as np
 
     chi = np.zeros(robot.p)
-    for name, value in results.shortest.items():
+    for name, value in results.minimal_parameters.items():
         chi[robot.column(name)] = value
     return chi

@@ -36,7 +36,7 @@ def write_bytes(path: str | Path, data: bytes, *, overwrite: bool = True) -> Pat
 
     """
     path = Path(path)
-    with explained(path):
+    with file_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f'.{path.name}.', dir=path.parent)
         try:
@@ -63,7 +63,7 @@ def expect_writable(folder: str | Path) -> None:
 
     """
     folder = Path(folder).absolute()
-    with explained(folder):
+    with file_errors(folder):
         there = next(path for path in (folder, *folder.parents) if path.exists())
     if not there.is_dir():
         raise FileError(f"'{there}' is a file, not a folder: name another one")
@@ -72,7 +72,7 @@ def expect_writable(folder: str | Path) -> None:
 
 
 @contextlib.contextmanager
-def explained(path: str | Path) -> Iterator[None]:
+def file_errors(path: str | Path) -> Iterator[None]:
     """Turn an `OSError` on `path` into a `FileError` of one sentence."""
     try:
         yield
@@ -94,7 +94,7 @@ def read_text(path: str | Path) -> str:
     FileError : it is missing, not readable or not UTF-8
 
     """
-    with explained(path):
+    with file_errors(path):
         data = Path(path).read_bytes()
     try:
         return data.decode()

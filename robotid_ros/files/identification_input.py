@@ -6,20 +6,20 @@ from math import inf
 from typing import Any
 
 from ..core.model import build_robot, Robot
-from ..core.model.joint_selection import Extent, selected
+from ..core.model.joint_selection import PositionRange, select_joints
 from ..core.signals.recording import Recording
 from ..exceptions import ConfigurationError, RecordingError
 from .atomic import read_text
-from .bags import open_recording, Tape
-from .bags.read.chunked_recording import Watch
+from .bags import ChunkedRecording, open_recording
+from .bags.read.chunked_recording import ProgressCallback
 from .configuration import Configuration, from_mapping, load, read_mapping, read_urdf
 
 EXCITING, VALIDATING = 'exciting', 'validating'
 # A part shorter than this says nothing about a robot [s].
-SHORTEST = 0.5
+MIN_DURATION = 0.5
 
 
-Taken = Recording | Tape
+Taken = Recording | ChunkedRecording
 
 
 @dataclass(frozen=True)
@@ -49,18 +49,18 @@ class Part:
         RecordingError : next to nothing is left
 
         """
-        first, last = recording.span
+        first, last = recording.time_range
         scale = last - first if self.fraction else 1.0
         start, stop = first + scale * self.start, first + scale * self.stop
         # The last sample belongs to a part that ends where the recording ends.
-        return _long_enough(recording.between(start, inf if stop >= last else stop))
+        return _check_duration(recording.between(start, inf if stop >= last else stop))
 
 
 def open_session(
     bag: str,
     config: str | None = None,
     urdf: str | None = None,
-    watch: Watch | None = None,
+    progress: ProgressCallback | None = None,
     *,
     description: str | None = None,
     joints: tuple[str, ...] = (),
@@ -85,7 +85,7 @@ def open_session(
     RobotIdError : something is missing or does not fit
 
     """
-    recording = open_recording(bag, watch=watch)
+    recording = open_recording(bag, progress=progress)
     known, configuration = _configuration(recording, config, settings)
     if description is not None:
         urdf = read_text(description)
@@ -96,12 +96,14 @@ def open_session(
         wanted = replace(wanted, joints=joints)
     chosen, notes = wanted, tuple[str, ...]()
     if set(wanted.joints) <= set(recording.joints) and not wanted.elastic.joints:
-        extents = (Extent(*map(float, ends)) for ends in recording.extent.T)
-        chosen, notes = selected(urdf, wanted, dict(zip(recording.joints, extents, strict=True)))
+        extents = (PositionRange(*map(float, ends)) for ends in recording.position_range.T)
+        chosen, notes = select_joints(
+            urdf, wanted, dict(zip(recording.joints, extents, strict=True))
+        )
     robot = build_robot(urdf, chosen)
     robot = replace(robot, warnings=(*robot.warnings, *notes))
-    if not set(robot.channels) <= set(recording.joints):
-        recording = open_recording(bag, robot.channels, watch=watch)
+    if not set(robot.recorded_joints) <= set(recording.joints):
+        recording = open_recording(bag, robot.recorded_joints, progress=progress)
     return Session(configuration, robot, recording, known)
 
 
@@ -123,12 +125,12 @@ def split(
     if part is not None:
         chosen = part.of(recording)
     else:
-        chosen = _long_enough(recording.phase(EXCITING) if EXCITING in names else recording)
+        chosen = _check_duration(recording.phase(EXCITING) if EXCITING in names else recording)
     if validation is not None:
         return chosen, validation.of(recording)
     if part is not None:
         return chosen, _rest(recording, chosen)
-    return chosen, _long_enough(recording.phase(VALIDATING)) if VALIDATING in names else None
+    return chosen, _check_duration(recording.phase(VALIDATING)) if VALIDATING in names else None
 
 
 def _configuration(
@@ -165,18 +167,18 @@ def _description(
 
 
 def _rest(recording: Taken, chosen: Taken) -> Taken | None:
-    (first, last), (start, stop) = recording.span, chosen.span
-    if max(start - first, last - stop) < SHORTEST:
+    (first, last), (start, stop) = recording.time_range, chosen.time_range
+    if max(start - first, last - stop) < MIN_DURATION:
         return None
     if start - first > last - stop:
         return recording.between(-inf, start)
     return recording.between(stop + 1e-9, inf)
 
 
-def _long_enough(recording: Taken) -> Taken:
-    if recording.duration < SHORTEST:
+def _check_duration(recording: Taken) -> Taken:
+    if recording.duration < MIN_DURATION:
         raise RecordingError(
             f"the part of '{recording.source}' to work on lasts {recording.duration:.3f} s: "
-            f'record or choose at least {SHORTEST} s'
+            f'record or choose at least {MIN_DURATION} s'
         )
     return recording

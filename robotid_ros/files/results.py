@@ -12,7 +12,7 @@ import zipfile
 import numpy as np
 
 from ..exceptions import FileError
-from .atomic import explained, read_text, write_bytes, write_text
+from .atomic import file_errors, read_text, write_bytes, write_text
 from .yaml import dump_yaml, parse_yaml
 
 PARAMETERS = 'parameters.yaml'
@@ -87,12 +87,12 @@ class Residual:
     r2: float = float('nan')
 
     @property
-    def shown(self) -> float:
+    def reported(self) -> float:
         """What to judge by: while the joint moves, where that is known."""
         return self.relative if math.isnan(self.moving) else self.moving
 
 
-def total(rows: Sequence[Residual]) -> float:
+def total_residual(rows: Sequence[Residual]) -> float:
     """Relative residual of all joints together; NaN where torques and forces do not add up."""
     if len({row.unit for row in rows}) != 1:
         return float('nan')
@@ -167,7 +167,7 @@ class Results:
     compared: Comparison | None = None
 
     @property
-    def shortest(self) -> dict[str, float]:
+    def minimal_parameters(self) -> dict[str, float]:
         """Standard parameters that give the identified torques; those left out are zero."""
         return {entry.column: entry.value for entry in self.base}
 
@@ -263,7 +263,7 @@ def _packed(torques: Mapping[str, Torques]) -> bytes:
 def _unpacked(path: Path) -> dict[str, Torques]:
     if not path.exists():
         return {}
-    with explained(path):
+    with file_errors(path):
         try:
             with np.load(path, allow_pickle=False) as arrays:
                 names = dict.fromkeys(key.split('.')[0] for key in arrays)

@@ -57,7 +57,7 @@ def save(
     """
     from .report.page import write_report  # matplotlib is slow to import and not for every node
 
-    results = collect(identification, recording, settings, truth)
+    results = collect_results(identification, recording, settings, truth)
     description = identified_urdf(identification.robot, identification.standard.value)
     write_text(Path(folder) / URDF, description)
     write_results(results, folder)
@@ -65,7 +65,7 @@ def save(
     return results
 
 
-def collect(
+def collect_results(
     identification: Identification,
     recording: Taken,
     settings: Mapping[str, Any] | None = None,
@@ -141,8 +141,8 @@ def history_rows(history: History | None) -> Iterator[dict[str, float]]:
             change = np.linalg.norm(item.value - previous) / np.linalg.norm(item.value)
             row['parameter_change'] = float(change)
         previous = item.value
-        closeness = item.to_reference if item.to_measured is None else item.to_measured
-        row['position_error'] = float(np.max(closeness.position))
+        error = item.to_reference if item.to_measured is None else item.to_measured
+        row['position_error'] = float(np.max(error.position))
         yield row | history.row(item)
 
 
@@ -235,7 +235,7 @@ def _definite(found: Identification) -> dict[str, Any]:
 
 
 def _data(recording: Taken, found: Identification) -> dict[str, Any]:
-    first, last = recording.span
+    first, last = recording.time_range
     return {
         'source': recording.source,
         'origin': recording.origin,  # [ns]

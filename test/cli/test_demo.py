@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from robotid_ros.cli.demo import count_inside, find_config, report
+from robotid_ros.cli.demo import count_within_sigma, find_config, report
 from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.files.results import Entry, Residual, Results
 
@@ -22,9 +22,9 @@ def results(errors: list[float], moving: float) -> Results:
 
 def test_parameters_inside_three_sigma_are_counted():
     found = results([0.0, -2.9, 2.9, 3.1, -5.0], 0.01)
-    assert count_inside(found) == (3, 5)
+    assert count_within_sigma(found) == (3, 5)
     unknown = tuple(dataclasses.replace(entry, true=None) for entry in found.base)
-    assert count_inside(dataclasses.replace(found, base=unknown)) == (0, 0)
+    assert count_within_sigma(dataclasses.replace(found, base=unknown)) == (0, 0)
 
 
 @pytest.mark.parametrize(

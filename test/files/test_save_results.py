@@ -12,11 +12,11 @@ from robotid_ros.core.parameters.essential import Essential
 from robotid_ros.core.parameters.standard import Standard
 from robotid_ros.core.pipeline.results import Identification, Validation
 from robotid_ros.core.regression.estimate import Estimate
-from robotid_ros.core.replay.convergence_history import Closeness, History, Iteration
+from robotid_ros.core.replay.convergence_history import History, Iteration, MotionError
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.bags import Session
 from robotid_ros.files.bags.read.session_context import changed_gains
-from robotid_ros.files.report.convergence_section import apart
+from robotid_ros.files.report.convergence_section import normalised_difference
 from robotid_ros.files.results import read_results
 from robotid_ros.files.save_results import history_rows, save
 
@@ -111,14 +111,14 @@ def test_files_repeat_what_was_found(tmp_path, found, recording):
 def test_the_shortest_parameters_carry_the_base_ones(tmp_path, found, recording):
     results = save(found, recording, tmp_path)
     chi = np.zeros(found.robot.p)
-    for name, value in results.shortest.items():
+    for name, value in results.minimal_parameters.items():
         chi[found.robot.column(name)] = value
     np.testing.assert_array_equal(found.base.of(chi), found.estimate.value)
 
 
 def test_iterations_become_rows_of_numbers():
     def iteration(number, value, error):
-        near = Closeness(np.array([0.1, 0.2]) / (number + 1), np.zeros(2), np.zeros(2))
+        near = MotionError(np.array([0.1, 0.2]) / (number + 1), np.zeros(2), np.zeros(2))
         ones = np.ones(2)
         return Iteration(number, np.array(value), np.array(error), near, None, ones, ones, 1.0)
 
@@ -143,7 +143,9 @@ def test_another_method_stands_beside_the_first(tmp_path, found, recording):
     assert back.compared == results.compared and back.compared.method == 'didim'
     assert [entry.value for entry in back.compared.base] == list(value)
     assert 'WLS and DIDIM' in (tmp_path / 'report.html').read_text()
-    gaps = [apart(a, b) for a, b in zip(back.base, back.compared.base, strict=True)]
+    gaps = [
+        normalised_difference(a, b) for a, b in zip(back.base, back.compared.base, strict=True)
+    ]
     assert gaps == pytest.approx([4.0 / np.sqrt(2.0)] * found.base.rank)
 
 

@@ -12,7 +12,7 @@ from std_srvs.srv import Trigger
 from waiting import PATIENCE, wait_until
 
 from robotid_ros.files.configuration import read_mapping
-from robotid_ros.nodes.common.runtime import overrides, result_of, spin
+from robotid_ros.nodes.common.runtime import parameter_overrides, result_of, spin
 from robotid_ros.nodes.excitation.excitation_node import Excitation
 from robotid_ros.nodes.identification.identification_node import Identification
 from robotid_ros.nodes.recorder.recorder_node import Recorder
@@ -29,7 +29,7 @@ def nodes(tmp_path: Path, domain: int) -> Iterator[dict[str, rclpy.node.Node]]:
     values['recorder'] = {'folder': str(tmp_path)}
     # A search that only ~/stop can end.
     values['excitation']['starts'] = 1_000_000
-    options = {'context': context, 'parameter_overrides': overrides(values)}
+    options = {'context': context, 'parameter_overrides': parameter_overrides(values)}
     made = {c.__name__: c(**options) for c in (Excitation, Recorder, Identification)}
     made['client'] = rclpy.create_node('client', context=context)
     executor = SingleThreadedExecutor(context=context)

@@ -8,8 +8,8 @@ import pytest
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.nodes.simulated_robot.control_loop import ControlLoop, Outputs
 from robotid_ros.plant.controller.controller_types import ControllerSettings
-from robotid_ros.plant.controller.goal_acceptance import Rules
-from robotid_ros.plant.controller.goal_outcome import Outcome
+from robotid_ros.plant.controller.goal_acceptance import AcceptanceRules
+from robotid_ros.plant.controller.goal_outcome import GoalOutcome
 from robotid_ros.plant.controller.interpolation import Goal, Point
 from robotid_ros.plant.controller.tolerances import GoalTolerances
 from robotid_ros.plant.controller.trajectory_controller import TrajectoryController
@@ -34,8 +34,8 @@ class Robot:
         )  # fmt: skip
         self.controller = TrajectoryController(
             ControllerSettings(
-                self.physics.joints, self.physics.wraps, round(1e9 * self.physics.period),
-                settings.gains, settings.constraints, Rules(),
+                self.physics.joints, self.physics.wraparound, round(1e9 * self.physics.period),
+                settings.gains, settings.constraints, AcceptanceRules(),
             )
         )  # fmt: skip
         self.states, self.commands, self.clocks = [], [], []
@@ -44,7 +44,7 @@ class Robot:
             lambda stamp, state: self.commands.append((stamp, list(state.output))),
             self.clocks.append,
         )
-        sensors = Sensors(settings, self.physics.sensed)
+        sensors = Sensors(settings, self.physics.joint_state_names)
         self.loop = ControlLoop(self.physics, sensors, self.controller, settings, outputs)
         self.controller.activate(self.physics.position.tolist(), [0.0] * len(self.physics.joints))
 
@@ -69,7 +69,7 @@ def test_every_robot_holds_still_and_follows(path):
     ]
     goal = robot.controller.start(Goal(robot.physics.joints, 0, points), GoalTolerances())
     robot.run(2500)
-    assert goal.outcome is Outcome.SUCCEEDED, goal.text
+    assert goal.outcome is GoalOutcome.SUCCEEDED, goal.text
     np.testing.assert_allclose(robot.physics.position, np.array(held) + step, atol=0.03)
 
 

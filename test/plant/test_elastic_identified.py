@@ -34,7 +34,7 @@ def driven(stiffness):
     physics = make_physics(read_urdf(configuration), settings, configuration.robot.joints)
     gains = [settings.gains[joint] for joint in physics.joints]
     q, tau = track(physics, trajectory.sample(np.arange(8900) / RATE), gains)
-    return physics.sensed, q, tau
+    return physics.joint_state_names, q, tau
 
 
 def track(physics, desired, gains):
@@ -44,7 +44,7 @@ def track(physics, desired, gains):
     rows = []
     for k in [*range(len(desired.q))] * 2:
         u = p * (desired.q[k] - physics.position) + d * (desired.dq[k] - physics.velocity)
-        rows.append(physics.readings(u))
+        rows.append(physics.joint_state(u))
         physics.step(u)
     q, _, tau = (np.array(x) for x in zip(*rows[len(desired.q) :], strict=True))
     return q, tau
@@ -153,7 +153,7 @@ def test_an_elastic_slide_is_identified_in_newtons_per_metre():
         read_design(CONFIG / 'trajectories' / 'planar_2r_elastic.yaml').trajectory, period=period
     )
     for noise in (1e-8, 1e-5):
-        recording = recorded(physics.sensed, q, tau, trajectory, noise)
+        recording = recorded(physics.joint_state_names, q, tau, trajectory, noise)
         signals = replace(configuration.identification.signals, cutoff=20.0, standstill=0.01)
         wanted = replace(configuration.identification, essential=False, signals=signals)
         found = identify(recording, robot, wanted)

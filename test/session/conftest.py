@@ -24,9 +24,9 @@ from robotid_ros.exceptions import ControllerError, RecordingError
 from robotid_ros.files.bags import read_recording
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.trajectory_file import write_design
-from robotid_ros.nodes.common.batched_subscription import Stream
-from robotid_ros.nodes.demo.node_processes import environment, Processes
-from robotid_ros.nodes.demo.session_client import Director
+from robotid_ros.nodes.common.batched_subscription import BatchedSubscription
+from robotid_ros.nodes.demo.node_processes import NodeProcesses, ros_environment
+from robotid_ros.nodes.demo.session_client import SessionClient
 
 CONFIG = Path(__file__).resolve().parents[2] / 'config' / 'scara.yaml'
 # Slower than this counts as rest: ten times the noise of a speed from positions [rad/s].
@@ -45,8 +45,8 @@ ROBOT_SERVICES = {
 class Robot:
     """Watches the joint states of the robot from outside, on the robot's own clock."""
 
-    def __init__(self, director: Director, describe: Callable[[], str]):
-        self.stream = Stream(director.node, JointState, '/joint_states', depth=5000)
+    def __init__(self, client: SessionClient, describe: Callable[[], str]):
+        self.stream = BatchedSubscription(client.node, JointState, '/joint_states', depth=5000)
         self.stamps: list[int] = []
         self.positions: list[np.ndarray] = []
         self._describe = describe
@@ -56,7 +56,7 @@ class Robot:
 
     def _watch(self) -> None:
         while not self._end.wait(0.01):
-            for message in self.stream.messages():
+            for message in self.stream.take_messages():
                 stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
                 self.positions.append(np.array(message.position))
                 self.stamps.append(stamp)
@@ -106,7 +106,7 @@ class Robot:
         self.stream.close()
 
 
-class PatientDirector(Director):
+class PatientDirector(SessionClient):
     """Waits as long as a busy machine may take, and says what it has seen when that is over."""
 
     def __init__(self, domain: int, describe: Callable[[], str]):
@@ -128,18 +128,18 @@ class PatientDirector(Director):
 
 
 class Session:
-    """Processes, a director and a robot to watch."""
+    """Processes, a client and a robot to watch."""
 
     def __init__(self, config: Path, folder: Path):
         self.folder = folder
         self.domain = claim_domain()
         self._logs = folder / f'log_{self.domain}'
         log_to(self._logs)
-        os.environ.update(environment(self.domain))
-        self.processes = Processes(config, self.domain)
-        self.director = PatientDirector(self.domain, self.describe)
+        os.environ.update(ros_environment(self.domain))
+        self.processes = NodeProcesses(config, self.domain)
+        self.client = PatientDirector(self.domain, self.describe)
         # After the director: whoever sends it joint states knows the director's clients.
-        self.robot = Robot(self.director, self.describe)
+        self.robot = Robot(self.client, self.describe)
 
     def start(self, *names: str, **parameters: dict[str, object]) -> None:
         """Start nodes; parameters by node."""
@@ -149,25 +149,25 @@ class Session:
     def ready(self, *nodes: str) -> None:
         """Wait until nodes have said something."""
         for node in nodes:
-            self.director.wait_for(
-                lambda n=node: self.director.state(n) != '', what=f'{node} says something'
+            self.client.wait_for(
+                lambda n=node: self.client.state(n) != '', what=f'{node} says something'
             )
 
     def until(self, node: str, *states: str) -> str:
         """Wait until a node is in one of these states; return its sentence."""
         ends = {*states, 'done', 'failed'}
-        self.director.wait_for(
-            lambda: self.director.state(node) in ends, what=f'{node} is {" or ".join(states)}'
+        self.client.wait_for(
+            lambda: self.client.state(node) in ends, what=f'{node} is {" or ".join(states)}'
         )
-        assert self.director.state(node) in states, self.describe()
-        return self.director.message(node)
+        assert self.client.state(node) in states, self.describe()
+        return self.client.message(node)
 
     def describe(self) -> str:
         """Say all that is known, for a test that fails."""
-        director, robot = self.director, self.robot
+        client, robot = self.client, self.robot
         lines = [f'the robot was seen {len(robot.stamps)} times, last at {robot.now}']
         for node in ('excitation', 'recorder', 'identification'):
-            lines.append(f'{node}: {director.states(node)}, {director.message(node)!r}')
+            lines.append(f'{node}: {client.states(node)}, {client.message(node)!r}')
         codes = {name: process.poll() for name, process in self.processes.running.items()}
         return '\n'.join([*lines, f'exit codes: {codes}', tails(self._logs)])
 
@@ -177,7 +177,7 @@ class Session:
     def close(self) -> dict[str, int]:
         codes = self.processes.stop()
         self.robot.close()
-        self.director.close()
+        self.client.close()
         release_domain(self.domain)
         return codes
 

@@ -17,7 +17,7 @@ def set_gain(session: Session, name: str, value: float) -> None:
     number = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=value)
     request = SetParametersAtomically.Request(parameters=[Parameter(name=name, value=number)])
     service = '/arm_controller/set_parameters_atomically'
-    answer = session.director.call(SetParametersAtomically, service, request)
+    answer = session.client.call(SetParametersAtomically, service, request)
     assert answer.result.successful, answer.result.reason
 
 
@@ -25,13 +25,13 @@ def test_gains_that_change_while_recording_are_told(session: Session):
     session.start('simulated_robot', 'recorder', recorder={'recorder.folder': str(session.folder)})
     session.robot.wait()
     session.ready('recorder')
-    path = Path(session.director.switch('recorder/record', True))
+    path = Path(session.client.call_set_bool('recorder/record', True))
     before = read_when(path, lambda r: r.controller is not None, 'the gains are recorded')
     assert before.controller is not None
     assert not any('gains' in note for note in before.notes)
     assert before.controller.gains['joint_1']['antiwindup_legacy'] == 1.0
     set_gain(session, 'gains.joint_2.p', 0.5 * before.controller.gains['joint_2']['p'])
-    session.director.switch('recorder/record', False)
+    session.client.call_set_bool('recorder/record', False)
     session.until('recorder', 'closed')
     after = read_recording(path)
     assert after.controller is not None

@@ -20,9 +20,9 @@ def test_a_robot_without_reported_efforts_is_identified(session: Session, trajec
     )
     session.robot.wait()
     session.ready('excitation', 'recorder', 'identification')
-    session.director.trigger('excitation/start')
+    session.client.call_trigger('excitation/start')
     session.until('excitation', 'done')
     session.until('identification', 'done')
-    results = read_results(Path(session.director.value('identification', 'folder')))
+    results = read_results(Path(session.client.value('identification', 'folder')))
     assert any("controller's commands" in warning for warning in results.warnings)
     assert max(row.moving for row in results.validation) < 0.03

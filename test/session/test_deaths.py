@@ -31,11 +31,11 @@ def moving(config: Path, tmp_path: Path, trajectory: Path) -> Iterator[Session]:
     session.robot.wait()
     session.ready('excitation', 'recorder')
     # The recorder must have found the excitation, or its bag begins late.
-    node = session.director.node
-    session.director.wait_for(
+    node = session.client.node
+    session.client.wait_for(
         lambda: node.count_subscribers('excitation/state') > 1, what='the recorder listens'
     )
-    session.director.trigger('excitation/start')
+    session.client.call_trigger('excitation/start')
     session.until('recorder', 'recording')
     session.until('excitation', 'exciting')
     session.robot.wait_moving()
@@ -45,7 +45,7 @@ def moving(config: Path, tmp_path: Path, trajectory: Path) -> Iterator[Session]:
 
 
 def bag_of(session: Session) -> Path:
-    return Path(session.director.value('recorder', 'path'))
+    return Path(session.client.value('recorder', 'path'))
 
 
 @pytest.mark.parametrize('name', SIGNALS)
@@ -58,7 +58,7 @@ def test_robot_rests_when_the_excitation_goes(name: str, moving: Session):
     assert code == (-signal.SIGKILL if name == 'KILL' else 0)
     if name == 'KILL':
         # Nobody says that the session is over; the recorder is told by hand.
-        moving.director.switch('recorder/record', False)
+        moving.client.call_set_bool('recorder/record', False)
     else:
         assert moving.until('excitation', 'failed') == 'stopped by request'
     moving.until('recorder', 'closed')
@@ -70,7 +70,7 @@ def test_robot_rests_when_the_excitation_goes(name: str, moving: Session):
 
 def test_robot_rests_when_asked_to_stop(moving: Session):
     stamp = moving.robot.now
-    moving.director.trigger('excitation/stop')
+    moving.client.call_trigger('excitation/stop')
     assert moving.robot.rest_after(stamp) < 0.5
     assert moving.until('excitation', 'failed') == 'stopped by request'
 
@@ -84,17 +84,17 @@ def test_robot_rests_when_the_guardian_dies(moving: Session):
 
 
 def test_robot_rests_when_somebody_else_commands_it(moving: Session):
-    publisher = moving.director.node.create_publisher(
+    publisher = moving.client.node.create_publisher(
         JointTrajectory, '/arm_controller/joint_trajectory', 1
     )
 
     def noticed() -> bool:
         # Again and again: its listeners may know the publisher later than it knows them.
         publisher.publish(JointTrajectory())
-        return moving.director.state('excitation') == 'failed'
+        return moving.client.state('excitation') == 'failed'
 
     wait_until(noticed, 'the excitation notices', moving.describe, period=0.1)
-    assert 'somebody else' in moving.director.message('excitation')
+    assert 'somebody else' in moving.client.message('excitation')
     assert moving.robot.rest_after(moving.robot.now) < 0.5
 
 
@@ -117,9 +117,9 @@ def test_bag_is_readable_when_the_recorder_goes(name: str, moving: Session):
     assert last_stamp(recording) >= last_stamp(before)
     # The robot does not depend on it.
     stamp = moving.robot.now
-    moving.director.wait_for(lambda: moving.robot.now > stamp, what='the robot goes on')
+    moving.client.wait_for(lambda: moving.robot.now > stamp, what='the robot goes on')
     moving.robot.wait_moving()
-    assert moving.director.state('excitation') == 'exciting'
+    assert moving.client.state('excitation') == 'exciting'
 
 
 @pytest.mark.parametrize('name', ['INT', 'KILL'])

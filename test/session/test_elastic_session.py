@@ -41,12 +41,12 @@ def test_the_stiffness_of_the_one_elastic_joint_is_published(elastic: Path, tmp_
         )
         session.robot.wait()
         session.ready('excitation', 'recorder', 'identification')
-        session.director.trigger('excitation/start')
+        session.client.call_trigger('excitation/start')
         session.until('excitation', 'done')
         session.until('identification', 'done')
         shown = {
             name: text
-            for status in session.director.last['identification/parameters'].status
+            for status in session.client.latest['identification/parameters'].status
             for name, text in values_of(status).items()
         }
         value, sigma, _, unit, _ = (part.strip() for part in shown['K1'].split(';'))
@@ -54,7 +54,7 @@ def test_the_stiffness_of_the_one_elastic_joint_is_published(elastic: Path, tmp_
         assert 0.0 < float(sigma) < 160.0
         assert unit == 'N·m/rad'
         assert 'K2' not in shown
-        summary = session.director.last['identification/validation/summary'].status
+        summary = session.client.latest['identification/validation/summary'].status
         assert [status.name for status in summary][-1] == 'drive'
     finally:
         session.close()

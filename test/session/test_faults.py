@@ -31,12 +31,12 @@ def test_fault_stops_the_motion(fault: str, session: Session, trajectory):
     )
     session.robot.wait()
     session.ready('excitation')
-    session.director.trigger('excitation/start')
+    session.client.call_trigger('excitation/start')
     session.until('excitation', 'exciting')
     session.robot.wait_moving()
-    assert session.director.trigger('simulated_robot/break') == fault
+    assert session.client.call_trigger('simulated_robot/break') == fault
     assert says in session.until('excitation', 'failed')
     if visible:
         assert session.robot.rest_after(session.robot.now) < 0.5
     # The node is ready for another try, and says why there can be none.
-    assert session.director.trigger('excitation/stop') == 'nothing was running'
+    assert session.client.call_trigger('excitation/stop') == 'nothing was running'

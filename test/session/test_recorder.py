@@ -25,18 +25,18 @@ def start(session: Session, **settings: str) -> None:
 
 def record(session: Session, duration: float, seen: int) -> Path:
     """Record for so long, and until so many states were seen from outside meanwhile."""
-    director, before = session.director, len(session.robot.stamps)
+    client, before = session.client, len(session.robot.stamps)
     for topic in ('recorder/state', 'recorder/bag'):
-        director.last.pop(topic, None)
-    path = Path(director.switch('recorder/record', True))
+        client.latest.pop(topic, None)
+    path = Path(client.call_set_bool('recorder/record', True))
     read_when(path, lambda r: r.duration > duration, f'{duration:g} s are recorded')
-    director.wait_for(
+    client.wait_for(
         lambda: len(session.robot.stamps) > before + seen, what=f'{seen} states are seen'
     )
-    director.switch('recorder/record', False)
+    client.call_set_bool('recorder/record', False)
     session.until('recorder', 'closed')
-    director.wait_for(lambda: 'recorder/bag' in director.last, what='the bag is told')
-    assert path == Path(director.last['recorder/bag'].data)
+    client.wait_for(lambda: 'recorder/bag' in client.latest, what='the bag is told')
+    assert path == Path(client.latest['recorder/bag'].data)
     return path
 
 
@@ -71,18 +71,18 @@ def test_a_recording_is_what_was_published_and_is_never_overwritten(session: Ses
 def test_recording_twice_at_once_is_refused(session: Session):
     start(session)
     with pytest.raises(RobotIdError, match='not recording'):
-        session.director.switch('recorder/record', False)
-    session.director.switch('recorder/record', True)
+        session.client.call_set_bool('recorder/record', False)
+    session.client.call_set_bool('recorder/record', True)
     with pytest.raises(RobotIdError, match='already recording'):
-        session.director.switch('recorder/record', True)
-    session.director.switch('recorder/record', False)
+        session.client.call_set_bool('recorder/record', True)
+    session.client.call_set_bool('recorder/record', False)
     session.until('recorder', 'closed')
 
 
 def test_a_full_disk_is_one_sentence_and_what_was_written_stays(session: Session):
     start(session)
     process = session.process('recorder')
-    path = Path(session.director.switch('recorder/record', True))
+    path = Path(session.client.call_set_bool('recorder/record', True))
     read_when(path, lambda r: r.duration > 0.7, '0.7 s are recorded')
     size = (path / f'{path.name}.mcap').stat().st_size + 100_000
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (size, size))
@@ -92,7 +92,7 @@ def test_a_full_disk_is_one_sentence_and_what_was_written_stays(session: Session
     assert process.poll() is None
     assert read_recording(path).duration > 0.5
     with pytest.raises(RobotIdError, match='not recording'):
-        session.director.switch('recorder/record', False)
+        session.client.call_set_bool('recorder/record', False)
 
 
 def test_a_folder_that_cannot_be_written_is_said(session: Session, tmp_path: Path):
@@ -100,5 +100,5 @@ def test_a_folder_that_cannot_be_written_is_said(session: Session, tmp_path: Pat
     blocked.write_text('a file where a folder should be')
     start(session, folder=str(blocked))
     with pytest.raises(RobotIdError, match='blocked'):
-        session.director.switch('recorder/record', True)
+        session.client.call_set_bool('recorder/record', True)
     session.until('recorder', 'failed')

@@ -26,10 +26,10 @@ def refusal(session: Session, trajectory: Path, **settings: object) -> str:
     session.robot.wait()
     session.ready('excitation')
     seen = len(session.robot.positions)
-    session.director.trigger('excitation/start')
+    session.client.call_trigger('excitation/start')
     message = session.until('excitation', 'failed')
-    assert 'exciting' not in session.director.states('excitation')
-    session.director.wait_for(
+    assert 'exciting' not in session.client.states('excitation')
+    session.client.wait_for(
         lambda: len(session.robot.positions) > seen + 20, what='the robot is seen afterwards'
     )
     positions = np.stack(session.robot.positions[seen:])
@@ -47,7 +47,7 @@ def test_unknown_controller(session: Session, trajectory: Path):
 @pytest.fixture
 def impostor(session: Session) -> Iterator[Node]:
     """Start a node with the parameters of a controller, and nothing else."""
-    node = Node('deaf_controller', context=session.director.context)
+    node = Node('deaf_controller', context=session.client.context)
     for name, value in (
         ('joints', ['joint_1', 'joint_2']),
         ('command_interfaces', ['effort']),
@@ -56,7 +56,7 @@ def impostor(session: Session) -> Iterator[Node]:
         ('gains.joint_2.p', 1.0),
     ):
         node.declare_parameter(name, value)
-    executor = session.director.node.executor
+    executor = session.client.node.executor
     assert executor is not None
     executor.add_node(node)
     yield node

@@ -15,9 +15,9 @@ from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.files.bags import read_recording
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.results import read_results
-from robotid_ros.nodes.common.batched_subscription import Stream
-from robotid_ros.nodes.common.messages import stamp_of, values_of
-from robotid_ros.nodes.demo.demo import true_standard
+from robotid_ros.nodes.common.batched_subscription import BatchedSubscription
+from robotid_ros.nodes.common.messages import to_nanoseconds, values_of
+from robotid_ros.nodes.demo.demo import true_standard_parameters
 
 from .conftest import Session
 
@@ -32,12 +32,12 @@ def finished(
 ) -> Iterator[Session]:
     """Run a session to its end; the nodes stay up."""
     session = Session(config, tmp_path_factory.mktemp('session'))
-    director = session.director
-    session.measured = Stream(
-        director.node, JointState, 'identification/validation/measured', depth=5000, latched=True
+    client = session.client
+    session.measured = BatchedSubscription(
+        client.node, JointState, 'identification/validation/measured', depth=5000, latched=True
     )
-    session.predicted = Stream(
-        director.node, JointState, 'identification/validation/predicted', depth=5000, latched=True
+    session.predicted = BatchedSubscription(
+        client.node, JointState, 'identification/validation/predicted', depth=5000, latched=True
     )
     session.start(
         *('simulated_robot', 'excitation', 'recorder', 'identification'),
@@ -48,7 +48,7 @@ def finished(
     )
     session.robot.wait()
     session.ready('excitation', 'recorder', 'identification')
-    director.trigger('excitation/start')
+    client.call_trigger('excitation/start')
     session.until('excitation', 'done')
     session.until('identification', 'done')
     yield session
@@ -57,16 +57,16 @@ def finished(
 
 
 def test_states_follow_each_other(finished: Session):
-    assert finished.director.state('identification') == 'done'
-    states = finished.director.states('excitation')
+    assert finished.client.state('identification') == 'done'
+    states = finished.client.states('excitation')
     assert [s for s in states if s not in ('designing', 'idle')] == [
         *('approaching', 'exciting', 'approaching', 'validating', 'approaching', 'done')
     ]
-    assert finished.director.states('recorder') == ['idle', 'recording', 'closed']
+    assert finished.client.states('recorder') == ['idle', 'recording', 'closed']
 
 
 def test_phases_in_the_bag_are_exact(finished: Session):
-    recording = read_recording(finished.director.last['recorder/bag'].data)
+    recording = read_recording(finished.client.latest['recorder/bag'].data)
     for name in ('exciting', 'validating'):
         part = recording.phase(name).reference
         (phase,) = (p for p in recording.phases if p.name == name)
@@ -77,17 +77,19 @@ def test_phases_in_the_bag_are_exact(finished: Session):
     (exciting,) = (p for p in recording.phases if p.name == 'exciting')
     periods = (exciting.stop - exciting.start) / recording.trajectories['exciting'].period
     assert periods == pytest.approx(2.0, abs=1e-6)
-    assert finished.director.value('recorder', '/joint_states') == str(len(recording.time))
+    assert finished.client.value('recorder', '/joint_states') == str(len(recording.time))
 
 
 def test_true_parameters_are_found(finished: Session, config: Path):
     configuration = load(config)
     robot = build_robot(read_urdf(configuration) or '', configuration.robot)
-    truth = true_standard(robot, finished.director.last['simulated_robot/true_parameters'])
+    truth = true_standard_parameters(
+        robot, finished.client.latest['simulated_robot/true_parameters']
+    )
     base = base_parameters(robot)
     expected = dict(zip(base.names, base.of(truth), strict=True))
     found = {}
-    for status in finished.director.last['identification/parameters'].status:
+    for status in finished.client.latest['identification/parameters'].status:
         for name, text in values_of(status).items():
             if not name.startswith(('standard.', 'didim.')):
                 value, sigma, percent, unit, _ = text.split('; ')
@@ -105,9 +107,11 @@ def test_true_parameters_are_found(finished: Session, config: Path):
 def test_didim_stands_beside_wls(finished: Session, config: Path):
     configuration = load(config)
     robot = build_robot(read_urdf(configuration) or '', configuration.robot)
-    truth = true_standard(robot, finished.director.last['simulated_robot/true_parameters'])
+    truth = true_standard_parameters(
+        robot, finished.client.latest['simulated_robot/true_parameters']
+    )
     base = base_parameters(robot)
-    results = read_results(Path(finished.director.value('identification', 'folder')))
+    results = read_results(Path(finished.client.value('identification', 'folder')))
     other = results.compared
     assert (results.method, other.method) == ('wls', 'didim')
     for entry, true in zip(other.base, base.of(truth), strict=True):
@@ -116,94 +120,94 @@ def test_didim_stands_beside_wls(finished: Session, config: Path):
     # Its first iteration knows nothing, its last one explains the torque.
     errors = [row['torque_error'] for row in results.history]
     assert len(errors) <= 9 and errors[0] > 0.3 and errors[-1] < 0.1
-    course = finished.director.last['identification/convergence'].status
+    course = finished.client.latest['identification/convergence'].status
     assert [float(values_of(s)['torque_error']) for s in course] == errors
-    shown = values_of(finished.director.last['identification/parameters'].status[0])
+    shown = values_of(finished.client.latest['identification/parameters'].status[0])
     assert float(shown['didim.ZZ1R'].split('; ')[0]) == other.base[0].value
-    told = finished.director.history['identification/state']
+    told = finished.client.history['identification/state']
     assert any('DIDIM iteration' in message.message for message in told)
 
 
 def test_summary_is_what_the_validation_topics_show(finished: Session):
-    results = read_results(Path(finished.director.value('identification', 'folder')))
+    results = read_results(Path(finished.client.value('identification', 'folder')))
     count = len(results.torques['validation'].time)
     measured, predicted = [], []
 
     def arrived() -> bool:
-        measured.extend(finished.measured.messages())
-        predicted.extend(finished.predicted.messages())
+        measured.extend(finished.measured.take_messages())
+        predicted.extend(finished.predicted.take_messages())
         return len(measured) >= count and len(predicted) >= count
 
-    finished.director.wait_for(arrived, what=f'{count} samples of the validation arrive')
+    finished.client.wait_for(arrived, what=f'{count} samples of the validation arrive')
     assert len(measured) == len(predicted) == count > 50
-    assert [stamp_of(m.header.stamp) for m in measured] == [
-        stamp_of(m.header.stamp) for m in predicted
+    assert [to_nanoseconds(m.header.stamp) for m in measured] == [
+        to_nanoseconds(m.header.stamp) for m in predicted
     ]
     y = np.array([m.effort for m in measured])
     residual = np.linalg.norm(y - np.array([m.effort for m in predicted]), axis=0)
     relative = residual / np.linalg.norm(y, axis=0)
-    summary = finished.director.last['identification/validation/summary'].status
+    summary = finished.client.latest['identification/validation/summary'].status
     assert tuple(s.name for s in summary) == JOINTS
     for status, value in zip(summary, relative, strict=True):
         values = values_of(status)
         assert float(values['relative_residual']) == pytest.approx(value, rel=1e-9)
         assert float(values['moving_relative_residual']) < 0.03
     # The stamps are the robot's own.
-    recording = read_recording(finished.director.last['recorder/bag'].data)
+    recording = read_recording(finished.client.latest['recorder/bag'].data)
     (phase,) = (p for p in recording.phases if p.name == 'validating')
     start = recording.origin + phase.start * 1e9
-    assert start - 1e6 <= stamp_of(measured[0].header.stamp) < start + 1e9
+    assert start - 1e6 <= to_nanoseconds(measured[0].header.stamp) < start + 1e9
 
 
 def test_files_and_description_are_written(finished: Session):
-    folder = Path(finished.director.value('identification', 'folder'))
+    folder = Path(finished.client.value('identification', 'folder'))
     assert {p.name for p in folder.iterdir()} >= {
         *('parameters.yaml', 'identified.urdf', 'report.html')
     }
     assert read_results(folder).joints == JOINTS
-    urdf = finished.director.last['identification/robot_description'].data
+    urdf = finished.client.latest['identification/robot_description'].data
     assert urdf == (folder / 'identified.urdf').read_text()
     assert ElementTree.fromstring(urdf).tag == 'robot'
 
 
 def test_effort_is_predicted_live(finished: Session):
-    node, asked = finished.director.node, finished.robot.now
-    stream = Stream(node, JointState, 'identification/predicted_effort')
-    residual = Stream(node, JointState, 'identification/residual')
+    node, asked = finished.client.node, finished.robot.now
+    stream = BatchedSubscription(node, JointState, 'identification/predicted_effort')
+    residual = BatchedSubscription(node, JointState, 'identification/residual')
     seen: list[JointState] = []
     residuals: list[JointState] = []
 
     def arrived() -> bool:
-        seen.extend(stream.messages())
-        residuals.extend(residual.messages())
+        seen.extend(stream.take_messages())
+        residuals.extend(residual.take_messages())
         return len(seen) >= 5 and bool(residuals)
 
-    finished.director.wait_for(arrived, what='live prediction')
+    finished.client.wait_for(arrived, what='live prediction')
     assert tuple(seen[-1].name) == JOINTS
     # At rest and with vertical axes nothing but friction, which is zero then, acts.
     assert np.abs(seen[-1].effort).max() < 2.0
     # It is about states that came after the question: nothing waits in a queue.
-    newest = stamp_of(seen[-1].header.stamp)
+    newest = to_nanoseconds(seen[-1].header.stamp)
     assert newest > asked
-    finished.director.wait_for(lambda: finished.robot.now >= newest, what='the state is seen')
+    finished.client.wait_for(lambda: finished.robot.now >= newest, what='the state is seen')
 
 
 def test_gains_are_proposed_and_set_when_asked(finished: Session):
     names = [f'gains.{joint}.{gain}' for joint in JOINTS for gain in ('p', 'i', 'd')]
 
     def gains() -> list[float]:
-        answer = finished.director.call(
+        answer = finished.client.call(
             GetParameters, '/arm_controller/get_parameters', GetParameters.Request(names=names)
         )
         return [value.double_value for value in answer.values]
 
     before = gains()
-    proposed = finished.director.last['identification/proposed_gains'].status
+    proposed = finished.client.latest['identification/proposed_gains'].status
     old = [float(values_of(s)[f'old_{g}']) for s in proposed for g in ('p', 'i', 'd')]
     new = [float(values_of(s)[f'new_{g}']) for s in proposed for g in ('p', 'i', 'd')]
     assert old == before
     assert new != before
-    finished.director.trigger('identification/update_controller')
+    finished.client.call_trigger('identification/update_controller')
     assert gains() == pytest.approx(new, rel=1e-12)
     for status in proposed:
         values = {key: float(value) for key, value in values_of(status).items()}
@@ -213,4 +217,4 @@ def test_gains_are_proposed_and_set_when_asked(finished: Session):
 def test_update_fails_whole_when_the_controller_is_gone(finished: Session):
     finished.processes.stop(('simulated_robot',), signal.SIGKILL)
     with pytest.raises(Exception, match='arm_controller'):
-        finished.director.trigger('identification/update_controller')
+        finished.client.call_trigger('identification/update_controller')

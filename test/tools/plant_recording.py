@@ -21,7 +21,7 @@ START = (0.0, 0.3, -0.5)
 
 
 @dataclasses.dataclass(frozen=True)
-class Made:
+class PlantRecording:
     """What was recorded at 500 Hz, and the parameters that are true."""
 
     recording: Recording
@@ -61,7 +61,7 @@ def plant(gravity=(), still=()):
     q = q + 2e-5 * rng.normal(size=q.shape)
     tau = tau + 0.01 * np.abs(tau).max(axis=0) * rng.normal(size=tau.shape)
     truth = {joint.name: joint.values for joint in physics.true_parameters()}
-    return Made(Recording(JOINTS, time[::2], q, tau, dq, source='the bag'), truth)
+    return PlantRecording(Recording(JOINTS, time[::2], q, tau, dq, source='the bag'), truth)
 
 
 def arm(**settings):

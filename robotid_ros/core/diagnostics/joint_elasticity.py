@@ -8,13 +8,13 @@ from ..model.dynamics import friction, inverse_dynamics
 from ..model.parameters import INERTIAL
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
-from ..regression.observation_system import decimated, System
-from ..signals.filters import differences, lowpass
+from ..regression.observation_system import antialias, System
+from ..signals.filters import central_differences, lowpass
 from ..signals.recording import Recording
 from ..signals.samples import Samples
 
 # Deflections below this are rounding [rad or m].
-NO_DEFLECTION = 1e-9
+SMALLEST_DEFLECTION = 1e-9
 # Share of a deflection's power that the link's torque has to explain.
 EXPLAINED = 0.5
 # Share of what a rigid model leaves that springs have to explain, in samples of this many rows.
@@ -29,7 +29,7 @@ TWIN, FOLLOWS, SHORT = 0.1, 0.7, 0.05
 def spring_warnings(system: System, robot: ElasticRobot, estimate: Estimate) -> list[str]:
     """Name the springs whose deflection does not follow the torque of the link."""
     warnings = []
-    for j in robot.springs:
+    for j in robot.elastic_joints:
         name = f'K{j + 1}'
         W, _ = system.rows(int(j))
         column = system.names.index(name)
@@ -91,9 +91,9 @@ def elasticity_warnings(
 
 def _work(samples: Samples, torque: Array) -> Array:
     """Return the second derivative of torques (N, n), filtered like the system, (n, rows)."""
-    work = differences(differences(torque, samples.rate), samples.rate).T
+    work = central_differences(central_differences(torque, samples.rate), samples.rate).T
     if samples.decimation > 1:
-        work = decimated(work, samples.decimation)
+        work = antialias(work, samples.decimation)
     return work[:, :: samples.decimation]
 
 
@@ -107,16 +107,16 @@ def _partial(W: Array, columns: Array) -> tuple[float, float]:
     return float(e2 / both), float(e1 * e2 / (both * ee))
 
 
-def twin_warnings(recording: Recording, robot: Robot) -> list[str]:
+def second_encoder_warnings(recording: Recording, robot: Robot) -> list[str]:
     """Name recorded channels that are a joint's position on the other side of a spring."""
     rigid = [joint for joint in robot.links if joint in recording.joints]
     others = [joint for joint in recording.joints if joint not in robot.joints]
     if isinstance(robot, ElasticRobot):
-        rigid = [joint for joint in rigid if not robot.sprung[robot.joints.index(joint)]]
+        rigid = [joint for joint in rigid if not robot.unactuated[robot.joints.index(joint)]]
     warnings = []
     for joint in rigid:
         for other in others:
-            size, follows = _twin(recording, joint, other)
+            size, follows = _second_encoder(recording, joint, other)
             if abs(follows) > FOLLOWS:
                 warnings.append(
                     f'{other} moves with {joint} but for up to {size:.2g} rad, in step with its '
@@ -126,7 +126,7 @@ def twin_warnings(recording: Recording, robot: Robot) -> list[str]:
     return warnings
 
 
-def _twin(recording: Recording, joint: str, other: str) -> tuple[float, float]:
+def _second_encoder(recording: Recording, joint: str, other: str) -> tuple[float, float]:
     """Return how far two channels part, and how that follows the effort; 0 where they are none."""
     j, c = recording.joints.index(joint), recording.joints.index(other)
     deflection = recording.position[:, c] - recording.position[:, j]
@@ -139,6 +139,8 @@ def _twin(recording: Recording, joint: str, other: str) -> tuple[float, float]:
         uniform_filter1d(x[finite], rows)
         for x in (deflection, recording.effort[:, j], recording.position[:, j])
     )
-    if not NO_DEFLECTION < np.std(deflection) < TWIN * np.std(position) or not np.ptp(effort):
+    if not SMALLEST_DEFLECTION < np.std(deflection) < TWIN * np.std(position) or not np.ptp(
+        effort
+    ):
         return 0.0, 0.0
     return float(np.abs(deflection).max()), float(np.corrcoef(deflection, effort)[0, 1])

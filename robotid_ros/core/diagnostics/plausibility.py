@@ -29,7 +29,7 @@ OUTSIDE = 0.5  # beyond a limit [rad or m]
 AXES = (('+x', 0, 1), ('-x', 0, -1), ('+y', 1, 1), ('-y', 1, -1), ('+z', 2, 1), ('-z', 2, -1))
 
 
-def implausible(robot: Robot, samples: Samples, estimate: Estimate) -> list[str]:
+def plausibility_warnings(robot: Robot, samples: Samples, estimate: Estimate) -> list[str]:
     """
     Say what looks wrong with a recording once a model is fitted to it.
 
@@ -50,19 +50,19 @@ def implausible(robot: Robot, samples: Samples, estimate: Estimate) -> list[str]
     moving = np.flatnonzero(samples.valid.any(axis=1))
     rows = moving[:: max(1, moving.size // MOST)]
     W = regressor(robot, samples.q[rows], samples.dq[rows], samples.ddq[rows])
-    looks = [_look(robot, samples, rows, W, j) for j in range(robot.n)]
-    opposite = [j for j, look in enumerate(looks) if look.opposite]
+    checks = [_check_joint(robot, samples, rows, W, j) for j in range(robot.n)]
+    opposite = [j for j, check in enumerate(checks) if check.opposite]
     found += [
         f'the effort of {robot.joints[j]} seems to have the opposite sign: set its '
         'robot.drive_gain to -1'
         for j in opposite
     ]
     worst = float(np.max(estimate.residual, initial=0.0))
-    upside = any(look.factor < -1.0 / ROUGH and not look.opposite for look in looks)
+    upside = any(check.factor < -1.0 / ROUGH and not check.opposite for check in checks)
     if not opposite and (worst > DOUBTFUL or upside):
         found += _gravity(robot, samples, rows[::3])
     if not opposite:
-        found += _scales(robot, looks)
+        found += _scales(robot, checks)
     return found + [
         f'the model leaves {100 * residual:.0f} % of the effort of {joint} unexplained: check its '
         'sign, unit and delay, robot.gravity and the joint axes of the URDF before using these '
@@ -73,7 +73,7 @@ def implausible(robot: Robot, samples: Samples, estimate: Estimate) -> list[str]
 
 
 @dataclasses.dataclass(frozen=True)
-class _Look:
+class _JointCheck:
     """
     A joint by itself.
 
@@ -93,10 +93,10 @@ class _Look:
         return (self.loss < -LOSS and not self.factor > 0.0) or (self.loss < LOSS and against)
 
 
-def _look(robot: Robot, samples: Samples, rows: Rows, W: Array, joint: int) -> _Look:
+def _check_joint(robot: Robot, samples: Samples, rows: Rows, W: Array, joint: int) -> _JointCheck:
     used = samples.valid[rows, joint]
     if used.sum() < 50:
-        return _Look(LOSS, 0.0)
+        return _JointCheck(LOSS, 0.0)
     w, y = W[joint][used], samples.tau[rows, joint][used]
     dq = samples.dq[rows, joint][used]
     kinds = [p.symbol for p in robot.parameters]
@@ -114,7 +114,7 @@ def _look(robot: Robot, samples: Samples, rows: Rows, W: Array, joint: int) -> _
     telling = power > 0.0 and float(left @ right) ** 2 > TELLING * power
     clear = float(left @ left) > 1e-4 * float(prior @ prior)
     factor = float(left @ right) / float(left @ left) if telling and clear else 0.0
-    return _Look(loss if friction else LOSS, factor)
+    return _JointCheck(loss if friction else LOSS, factor)
 
 
 def _gravity(robot: Robot, samples: Samples, rows: Rows) -> list[str]:
@@ -150,11 +150,11 @@ def _gravity(robot: Robot, samples: Samples, rows: Rows) -> list[str]:
     ]
 
 
-def _scales(robot: Robot, looks: list[_Look]) -> list[str]:
+def _scales(robot: Robot, checks: list[_JointCheck]) -> list[str]:
     odd = [
-        f'{robot.joints[j]} {look.factor:.3g}'
-        for j, look in enumerate(looks)
-        if look.factor > ROUGH or 0.0 < look.factor < 1.0 / ROUGH
+        f'{robot.joints[j]} {check.factor:.3g}'
+        for j, check in enumerate(checks)
+        if check.factor > ROUGH or 0.0 < check.factor < 1.0 / ROUGH
     ]
     if not odd:
         return []

@@ -7,20 +7,20 @@ import numpy as np
 from ...exceptions import RecordingError
 from ..diagnostics.joint_elasticity import (
     elasticity_warnings,
-    NO_DEFLECTION,
+    second_encoder_warnings,
+    SMALLEST_DEFLECTION,
     spring_warnings,
-    twin_warnings,
 )
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
 from ..regression.estimators import fit
 from ..regression.observation_system import System
-from ..signals.fourier_series import Periods
-from ..signals.invalid_samples import clipped
-from ..signals.periodic import folded, noise_of, period_of, SETTLING
+from ..signals.fourier_series import AveragePeriod
+from ..signals.invalid_samples import clipped_samples
+from ..signals.periodic import find_period, noise_between_periods, split_periods, TRANSIENT_PERIODS
 from ..signals.recording import Recording
-from ..signals.resampling import uniform
+from ..signals.resampling import resample_uniformly
 from ..signals.samples import Samples, SignalSettings
 from .maximum_likelihood import maximum_likelihood
 
@@ -49,19 +49,19 @@ def account_for_springs(
     The system and the estimate, without bias if the robot is elastic, and warnings
 
     """
-    twins, notes = twin_warnings(recording, robot), list[str]()
+    twins, notes = second_encoder_warnings(recording, robot), list[str]()
     if not isinstance(robot, ElasticRobot):
         chi = np.zeros(robot.p)
         chi[base.columns] = estimate.value
         signs = elasticity_warnings(samples, system, robot, estimate, chi)
         return system, estimate, [*twins, *signs]
     if estimate.method == 'wls':
-        system, estimate = without_bias(system, robot, estimate)
-        estimate, notes = with_motion(recording, system, robot, base, estimate)
+        system, estimate = fit_with_instruments(system, robot, estimate)
+        estimate, notes = fit_with_motion(recording, system, robot, base, estimate)
     return system, estimate, [*notes, *twins, *spring_warnings(system, robot, estimate)]
 
 
-def without_bias(
+def fit_with_instruments(
     system: System, robot: ElasticRobot, estimate: Estimate, iterations: int = 1
 ) -> tuple[System, Estimate]:
     """
@@ -84,9 +84,9 @@ def without_bias(
     matter, or where a stiffness is not found positive
 
     """
-    if estimate.residual[robot.springs].max() < HARMLESS:
+    if estimate.residual[robot.elastic_joints].max() < HARMLESS:
         return system, estimate
-    springs = [(int(j), system.names.index(f'K{j + 1}')) for j in robot.springs]
+    springs = [(int(j), system.names.index(f'K{j + 1}')) for j in robot.elastic_joints]
     better, found = system, estimate
     for _ in range(ROUNDS):
         Z = np.array(system.W)
@@ -103,7 +103,7 @@ def without_bias(
     return (better, found) if softest > 0.0 else (system, estimate)
 
 
-def with_motion(
+def fit_with_motion(
     recording: Recording,
     system: System,
     robot: ElasticRobot,
@@ -118,9 +118,9 @@ def with_motion(
     The estimate by maximum likelihood, and a note; the start where that has no answer
 
     """
-    if start.residual[robot.springs].max() < NOISY:
+    if start.residual[robot.elastic_joints].max() < NOISY:
         return start, []
-    periods = averages(recording, robot)
+    periods = average_periods(recording, robot)
     if periods is None:
         return start, []
     found = maximum_likelihood(periods, robot, base, start)
@@ -139,27 +139,27 @@ def with_motion(
     ]
 
 
-def averages(recording: Recording, robot: ElasticRobot) -> Periods | None:
+def average_periods(recording: Recording, robot: ElasticRobot) -> AveragePeriod | None:
     """Average the periods of a motion, or return None where that is not possible."""
-    period = period_of(recording)
+    period = find_period(recording)
     if period is None:
         return None
     recording = recording.select(robot.joints)
     effort = robot.motor_efforts(recording.effort)
-    even, rate, covered, _ = uniform(
+    even, rate, covered, _ = resample_uniformly(
         dataclasses.replace(recording, effort=effort), SignalSettings()
     )
     with np.errstate(divide='ignore'):  # a link on a spring has no drive
         largest = robot.limits.effort / np.abs(robot.drive_gain)
-    if not covered.all() or clipped(even.effort, largest).any():
+    if not covered.all() or clipped_samples(even.effort, largest).any():
         return None
-    sigma = noise_of(even.position, rate, period)
+    sigma = noise_between_periods(even.position, rate, period)
     if sigma is None or np.any(sigma <= EXACT * np.ptp(even.position, axis=0)):
         return None
-    position, torque = (folded(x, rate, period) for x in (even.position, even.effort))
-    first = SETTLING if len(position) > SETTLING + 1 else 0
+    position, torque = (split_periods(x, rate, period) for x in (even.position, even.effort))
+    first = TRANSIENT_PERIODS if len(position) > TRANSIENT_PERIODS + 1 else 0
     count = len(position) - first
-    return Periods(
+    return AveragePeriod(
         position=position[first:].mean(axis=0),
         torque=torque[first:].mean(axis=0) * robot.drive_gain,
         sigma=sigma / np.sqrt(count),
@@ -178,9 +178,9 @@ def check_deflections(samples: Samples, robot: Robot) -> None:
     """
     if not isinstance(robot, ElasticRobot):
         return
-    for j in robot.springs:
+    for j in robot.elastic_joints:
         deflection = np.ptp(samples.q[:, j] - samples.q[:, robot.motors[j]])
-        if deflection < NO_DEFLECTION:
+        if deflection < SMALLEST_DEFLECTION:
             raise RecordingError(
                 f'{robot.joints[j]} and {robot.joints[robot.motors[j]]} never differ by more than '
                 f'{deflection:.1g}: take the joint out of robot.elastic.joints, or record the '

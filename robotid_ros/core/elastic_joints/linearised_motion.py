@@ -9,7 +9,12 @@ from ..arrays import Array
 from ..model.base_parameters import BaseParameters
 from ..model.dynamics import regressor
 from ..model.robot import ElasticRobot
-from ..signals.fourier_series import bases, harmonics_of, lowest, Periods
+from ..signals.fourier_series import (
+    AveragePeriod,
+    count_harmonics,
+    fourier_bases,
+    lowest_harmonics,
+)
 
 # Samples per harmonic for derivatives of the torque, and the share of the harmonics in which
 # torques are compared: those beyond feel that the series ends.
@@ -33,34 +38,34 @@ class Step:
     misfit: float
 
 
-class Linearised:
+class LinearisedPeriod:
     """One period of a motion as Fourier series, and its linearisation."""
 
-    def __init__(self, periods: Periods, robot: ElasticRobot, base: BaseParameters) -> None:
+    def __init__(self, periods: AveragePeriod, robot: ElasticRobot, base: BaseParameters) -> None:
         self.robot, self.columns = robot, base.columns
         self.noise, self.period = periods.sigma, periods.period
         count = len(periods.position)
-        harmonics = harmonics_of(periods)
-        self.low = lowest(harmonics, int(BAND * harmonics))
+        harmonics = count_harmonics(periods)
+        self.low = lowest_harmonics(harmonics, int(BAND * harmonics))
         self.times = np.arange(count) * periods.period / count
-        self.bases = bases(self.times, periods.period, harmonics, count)
+        self.fourier_bases = fourier_bases(self.times, periods.period, harmonics, count)
         coarse = np.arange(FINE * harmonics) * periods.period / (FINE * harmonics)
-        self.coarse = bases(coarse, periods.period, harmonics, count)
-        self.thinned = count / len(coarse)
-        self.measured = self.bases[0].T @ periods.position
-        self.rows = self.bases[0][:, self.low]
-        self.torque = np.where(robot.sprung, 0.0, periods.torque)
-        self.slope = self.bases[1][:, self.low]
+        self.coarse = fourier_bases(coarse, periods.period, harmonics, count)
+        self.sample_ratio = count / len(coarse)
+        self.measured = self.fourier_bases[0].T @ periods.position
+        self.rows = self.fourier_bases[0][:, self.low]
+        self.torque = np.where(robot.unactuated, 0.0, periods.torque)
+        self.slope = self.fourier_bases[1][:, self.low]
         self.sharp = [j for j in range(robot.n) if _is_sharp(robot, j)]
 
-    def standing(self, c: Array) -> list[tuple[int, slice]]:
+    def standstill(self, c: Array) -> list[tuple[int, slice]]:
         """
         Return joint and samples of each time that a joint whose friction has a sign stands.
 
         Friction that holds a joint may change meanwhile: pieces are as short as rows can tell.
         """
         piece = max(1, len(self.times) // len(self.low))
-        speed = self.bases[1] @ c
+        speed = self.fourier_bases[1] @ c
         result = []
         for j in self.sharp:
             slow = np.concatenate([[0], (np.abs(speed[:, j]) < STILL).astype(int), [0]])
@@ -80,7 +85,7 @@ class Linearised:
     ) -> Step:
         """Solve the linearised problem."""
         n, count = self.robot.n, len(self.low)
-        W_t = self._regressor(tuple(basis @ c for basis in self.bases))
+        W_t = self._regressor(tuple(basis @ c for basis in self.fourier_bases))
         W = np.einsum('kr,jkb->jrb', self.rows, W_t, optimize=True).reshape(n * count, -1)
         sizes = np.sqrt(np.mean((W_t * value) ** 2, axis=1))
         least = EXACT * sizes.max(axis=1)
@@ -93,7 +98,7 @@ class Linearised:
         rho = y - W @ value - G @ away
         squares = np.repeat(s**2, count)
         V = (G * noise) @ G.T + np.diag(squares) + (X[:, :-1] * spread**2) @ X[:, :-1].T
-        found, covariance, P = generalised(np.column_stack([W, X[:, -1]]), rho, V)
+        found, covariance, P = generalised_least_squares(np.column_stack([W, X[:, -1]]), rho, V)
         Pr = P @ rho
         error = -noise * (G.T @ Pr)
         freedom = float(np.sum(noise * np.einsum('ri,ri->i', G, P @ G)))
@@ -128,14 +133,14 @@ class Linearised:
             X[j, :, k] = self.rows[samples].sum(axis=0)
             spread[k] = SPREAD * sizes[j].max()
         # Links that are carried hand their friction on to the rows of their motors.
-        self.robot.carry(X)
+        self.robot.add_link_rows(X)
         X[:, :, -1] = 1e-3 * (self.slope.T @ self._at(delay)).T
         return X.reshape(n * count, -1), spread
 
     def _sensitivity(self, value: Array, c: Array) -> Array:
         """Return G (n, r, m, n), by central differences of the torque along the period."""
         n, motion = self.robot.n, [basis @ c for basis in self.coarse]
-        rows = self.thinned * self.coarse[0][:, self.low].T
+        rows = self.sample_ratio * self.coarse[0][:, self.low].T
         G = np.zeros((n, len(self.low), len(c), n))
         for i in range(n):
             for k, step in enumerate(STEPS):
@@ -149,7 +154,7 @@ class Linearised:
         return G
 
 
-def generalised(A: Array, rho: Array, V: Array) -> tuple[Array, Array, Array]:
+def generalised_least_squares(A: Array, rho: Array, V: Array) -> tuple[Array, Array, Array]:
     """
     Solve ρ = A x + r, r ~ N(0, V), by generalised least squares.
 

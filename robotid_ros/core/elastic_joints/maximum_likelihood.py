@@ -23,8 +23,8 @@ from ..arrays import Array
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot
 from ..regression.estimate import Estimate
-from ..signals.fourier_series import Periods
-from .linearised_motion import Linearised
+from ..signals.fourier_series import AveragePeriod
+from .linearised_motion import LinearisedPeriod
 
 # Rounds, those after which free friction keeps its place, and the change, over σ, that ends them.
 ROUNDS, SETTLED, CONVERGED = 30, 6, 0.1
@@ -33,7 +33,7 @@ MISFIT = 3.0  # of positions, over their noise: the model, not the encoders, is 
 
 
 @dataclasses.dataclass(frozen=True)
-class Outcome:
+class MotionSolution:
     """
     What was found: χ (b,) and its covariance, c (m, n), the delay [s], χ² of the positions.
 
@@ -49,8 +49,8 @@ class Outcome:
 
 
 def maximum_likelihood(
-    periods: Periods, robot: ElasticRobot, base: BaseParameters, start: Estimate
-) -> Outcome | None:
+    periods: AveragePeriod, robot: ElasticRobot, base: BaseParameters, start: Estimate
+) -> MotionSolution | None:
     """
     Estimate base parameters and motion together.
 
@@ -66,13 +66,13 @@ def maximum_likelihood(
     torque is left than at the start (a series cannot follow joints that stick for long)
 
     """
-    problem = Linearised(periods, robot, base)
-    springs = [base.names.index(f'K{j + 1}') for j in robot.springs]
+    problem = LinearisedPeriod(periods, robot, base)
+    springs = [base.names.index(f'K{j + 1}') for j in robot.elastic_joints]
     value, c = np.array(start.value), problem.measured
-    s, free, delay, drives = None, None, 0.0, ~robot.sprung
+    s, free, delay, drives = None, None, 0.0, ~robot.unactuated
     for number in range(ROUNDS):
         if number < SETTLED or free is None:
-            free = problem.standing(c)
+            free = problem.standstill(c)
         try:
             step = problem.step(value, c, s, free, delay)
         except LinAlgError:
@@ -94,11 +94,13 @@ def maximum_likelihood(
             return None
         moved = np.abs(change) / np.sqrt(np.diag(step.covariance))
         if moved.max() < CONVERGED:
-            return Outcome(value, step.covariance, c, delay, step.misfit, error)
+            return MotionSolution(value, step.covariance, c, delay, step.misfit, error)
     return None
 
 
-def bound(periods: Periods, robot: ElasticRobot, base: BaseParameters, value: Array) -> Array:
+def cramer_rao_bound(
+    periods: AveragePeriod, robot: ElasticRobot, base: BaseParameters, value: Array
+) -> Array:
     """
     Return the covariance (b, b) that no unbiased estimate falls below (Cramér and Rao).
 
@@ -111,5 +113,5 @@ def bound(periods: Periods, robot: ElasticRobot, base: BaseParameters, value: Ar
     value : (b,) true base parameters
 
     """
-    problem = Linearised(periods, robot, base)
+    problem = LinearisedPeriod(periods, robot, base)
     return problem.step(value, problem.measured, np.zeros(robot.n), [], 0.0).covariance

@@ -48,7 +48,7 @@ class Workspace:
 
 
 @dataclass(frozen=True)
-class Validation:
+class ValidationSettings:
     """The trajectory that validates: never the one that identified."""
 
     kind: str = setting('seed', 'another design, or a circle', choices=('seed', 'circle', 'none'))
@@ -98,7 +98,7 @@ class ExcitationSettings:
         300.0, 'longest search; the best so far is kept', unit='s', minimum=0.0
     )
     seed: int = setting(0, 'seed of everything random', minimum=0)
-    validation: Validation = setting(Validation, 'the validation trajectory')
+    validation: ValidationSettings = setting(ValidationSettings, 'the validation trajectory')
     rate: float = setting(50.0, 'points per second that are sent', unit='Hz', minimum=1.0)
     approach_speed: float = setting(
         0.2, 'fraction of the velocity limits for approach moves', minimum=0.01, maximum=1.0

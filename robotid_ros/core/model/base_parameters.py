@@ -12,8 +12,8 @@ from ..arrays import Array, freeze_fields
 from .dynamics import regressor
 from .robot import Robot
 
-TOLERANCE = 1e-6  # of a column that is independent, relative to its length
-TIDY = 1e-7  # coefficients below this are rounding
+RANK_TOLERANCE = 1e-6  # of a column that is independent, relative to its length
+ROUNDING = 1e-7  # coefficients below this are rounding
 
 
 CLASSES = ('unidentifiable', 'identifiable', 'in combination')
@@ -87,10 +87,10 @@ def base_parameters(
     dq, ddq = rng.uniform(-2.0, 2.0, (2, samples, n))
     W = regressor(robot, q, dq, ddq).reshape(n * samples, robot.p)
     columns, matrix = REDUCTIONS[reduction](W)
-    return _described(robot, columns, matrix)
+    return _describe(robot, columns, matrix)
 
 
-def reduce(W: Array) -> tuple[np.ndarray, Array]:
+def reduce_by_qr(W: Array) -> tuple[np.ndarray, Array]:
     """
     Split the columns of W (r, p) into independent ones and combinations of these.
 
@@ -106,16 +106,16 @@ def reduce(W: Array) -> tuple[np.ndarray, Array]:
         rest = R[:, column] - basis @ (basis.T @ R[:, column])
         rest -= basis @ (basis.T @ rest)
         length = np.linalg.norm(rest)
-        if norms[column] > 0.0 and length > TOLERANCE:
+        if norms[column] > 0.0 and length > RANK_TOLERANCE:
             columns.append(column)
             basis = np.column_stack([basis, rest / length])
     kept = np.array(columns, dtype=np.intp)
     Q, upper = qr(R[:, kept], mode='economic')
     combination = np.linalg.solve(upper, Q.T @ R)
-    return kept, _tidy(combination, norms, kept)
+    return kept, _unscale_and_round(combination, norms, kept)
 
 
-def echelon(W: Array) -> tuple[np.ndarray, Array]:
+def row_echelon(W: Array) -> tuple[np.ndarray, Array]:
     """
     Reduce W (r, p) to its row echelon form, whose rows are the combinations (STICTION eq. 10-14).
 
@@ -124,7 +124,7 @@ def echelon(W: Array) -> tuple[np.ndarray, Array]:
 
     Returns
     -------
-    as `reduce`
+    as `reduce_by_qr`
 
     """
     norms, rows = _triangular(W)
@@ -134,7 +134,7 @@ def echelon(W: Array) -> tuple[np.ndarray, Array]:
         if top == len(rows):
             break
         place = top + int(np.argmax(np.abs(rows[top:, column])))
-        if np.linalg.norm(rows[top:, column]) <= TOLERANCE:
+        if np.linalg.norm(rows[top:, column]) <= RANK_TOLERANCE:
             rows[top:, column] = 0.0
             continue
         rows[[top, place]] = rows[[place, top]]
@@ -143,34 +143,34 @@ def echelon(W: Array) -> tuple[np.ndarray, Array]:
         rows[others] -= np.outer(rows[others, column], rows[top])
         columns.append(column)
     kept = np.array(columns, dtype=np.intp)
-    return kept, _tidy(rows[: len(kept)], norms, kept)
+    return kept, _unscale_and_round(rows[: len(kept)], norms, kept)
 
 
 REDUCTIONS: dict[str, Callable[[Array], tuple[np.ndarray, Array]]] = {
-    'qr': reduce,
-    'rref': echelon,
+    'qr': reduce_by_qr,
+    'rref': row_echelon,
 }
 
 
 def _triangular(W: Array) -> tuple[Array, Array]:
     """Return the lengths of the columns, and R of W with columns of length one."""
     norms = np.linalg.norm(W, axis=0)
-    norms[norms < TOLERANCE * norms.max()] = 0.0  # rounding only
+    norms[norms < RANK_TOLERANCE * norms.max()] = 0.0  # rounding only
     scaled = W / np.where(norms > 0.0, norms, np.inf)
     return norms, np.array(np.linalg.qr(scaled, mode='r') if len(W) > W.shape[1] else scaled)
 
 
-def _tidy(combination: Array, norms: Array, kept: np.ndarray) -> Array:
+def _unscale_and_round(combination: Array, norms: Array, kept: np.ndarray) -> Array:
     """Undo the scaling and the rounding of combinations (b, p)."""
     matrix = combination * norms / norms[kept][:, None]
-    matrix[np.abs(combination) < TIDY] = 0.0
+    matrix[np.abs(combination) < ROUNDING] = 0.0
     near = np.round(matrix)
-    matrix = np.where(np.abs(matrix - near) < TIDY, near, matrix)
+    matrix = np.where(np.abs(matrix - near) < ROUNDING, near, matrix)
     matrix[:, kept] = np.eye(kept.size)
     return np.asarray(matrix)
 
 
-def _described(robot: Robot, columns: np.ndarray, matrix: Array) -> BaseParameters:
+def _describe(robot: Robot, columns: np.ndarray, matrix: Array) -> BaseParameters:
     standard = [p.name for p in robot.parameters]
     names, combinations = [], []
     for row, column in zip(matrix, columns, strict=True):

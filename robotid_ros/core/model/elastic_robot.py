@@ -28,7 +28,7 @@ from .robot import ElasticRobot, Limits, Robot
 from .settings import ElasticSettings, RobotSettings
 
 # Appended to the symbol of a friction parameter that acts on the link instead of the motor.
-LINK_SIDE = 'l'
+LINK_SIDE_SUFFIX = 'l'
 
 
 def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:
@@ -46,26 +46,26 @@ def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:
     ConfigurationError : arrays of the wrong length, motors that are named like joints, couplings
 
     """
-    robot.refuse_followers('robot.elastic')
+    robot.check_no_mimic_joints('robot.elastic')
     elastic = settings.elastic
     names, stiffness = _motor_names(robot, elastic), _stiffness(elastic)
     motors = np.arange(robot.n)
-    sprung = [j for j, joint in enumerate(robot.joints) if joint in elastic.joints]
-    motors[sprung] = robot.n + np.arange(len(sprung))
-    friction = _friction(robot, settings, sprung)
+    elastic_joints = [j for j, joint in enumerate(robot.joints) if joint in elastic.joints]
+    motors[elastic_joints] = robot.n + np.arange(len(elastic_joints))
+    friction = _friction(robot, settings, elastic_joints)
     parameters, prior = _parameters(robot, motors, friction, stiffness)
-    rows = [*range(robot.n), *sprung]
+    rows = [*range(robot.n), *elastic_joints]
     drive_gain = np.where(motors == np.arange(robot.n), robot.drive_gain, 0.0)
     fields = {f.name: getattr(robot, f.name) for f in dataclasses.fields(Robot)}
     fields |= {
-        'joints': (*robot.joints, *(names[robot.joints[j]] for j in sprung)),
+        'joints': (*robot.joints, *(names[robot.joints[j]] for j in elastic_joints)),
         'limits': Limits(
             *(frozen(getattr(robot.limits, f.name)[rows]) for f in dataclasses.fields(Limits))
         ),
         'friction': friction,
         'parameters': parameters,
         'prior': prior,
-        'drive_gain': frozen([*drive_gain, *robot.drive_gain[sprung]]),
+        'drive_gain': frozen([*drive_gain, *robot.drive_gain[elastic_joints]]),
         'prismatic': robot.prismatic[rows],
     }
     return ElasticRobot(**fields, rigid=robot, motors=motors)
@@ -87,7 +87,7 @@ def drive_columns(
     Entries of the rows of links, and of motors alone: `robot.carry` adds what they carry
 
     """
-    for j, start in enumerate(robot.starts):
+    for j, start in enumerate(robot.first_columns):
         motor, column = int(robot.motors[j]), int(start) + len(INERTIAL)
         if robot.rotor_inertia or motor != j:
             yield motor, column, ddq[:, motor]
@@ -114,7 +114,7 @@ def _friction_columns(
 def spring_torque(robot: ElasticRobot, chi: Array, q: Array) -> Array:
     """Torque K (θ − q) of the springs on the links, (N, n); zero in all other rows."""
     torque = np.zeros(q.shape)
-    for j in robot.springs:
+    for j in robot.elastic_joints:
         stiffness = chi[robot.column(f'K{j + 1}')]
         torque[:, j] = stiffness * (q[:, robot.motors[j]] - q[:, j])
     return torque
@@ -154,20 +154,20 @@ def _stiffness(elastic: ElasticSettings) -> dict[str, float]:
 
 
 def _friction(
-    robot: Robot, settings: RobotSettings, sprung: list[int]
+    robot: Robot, settings: RobotSettings, elastic_joints: list[int]
 ) -> tuple[tuple[FrictionTerm, ...], ...]:
     given, constants = settings.elastic.link_friction, settings.friction_constants
     for joint in given:
         if joint not in ('default', *settings.elastic.joints):
             raise UnknownNameError('elastic joint', joint, ('default', *settings.elastic.joints))
     links = list(robot.friction)
-    for j in sprung:
+    for j in elastic_joints:
         joint = robot.joints[j]
         links[j] = make_terms(
             given.get(joint, given.get('default', ())),
             {**constants.get('default', {}), **constants.get(joint, {})},
         )
-    return (*links, *(robot.friction[j] for j in sprung))
+    return (*links, *(robot.friction[j] for j in elastic_joints))
 
 
 def _parameters(
@@ -189,7 +189,7 @@ def _parameters(
             symbols.append(('K', f'{force}/{length}'))
             prior[f'K{j + 1}'] = stiffness[joint]
             link_side = _symbols(friction[j], force, length)
-            symbols += [(symbol + LINK_SIDE, unit) for symbol, unit in link_side]
+            symbols += [(symbol + LINK_SIDE_SUFFIX, unit) for symbol, unit in link_side]
         result += [Parameter(f'{s}{j + 1}', s, unit, joint) for s, unit in symbols]
     return tuple(result), frozen([prior.get(p.name, 0.0) for p in result])
 

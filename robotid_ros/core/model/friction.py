@@ -39,7 +39,7 @@ class TermKind:
     columns: Columns
     constants: Mapping[str, float] = dataclasses.field(default_factory=dict)
     positive: tuple[bool, ...] = ()
-    loaded: bool = False
+    load_dependent: bool = False
 
 
 def _viscous(dq: Array, _: Mapping[str, float]) -> tuple[Array, ...]:
@@ -102,7 +102,7 @@ TERMS: Mapping[str, TermKind] = {
         ('Fc',), (FORCE,), _smooth_coulomb, {'tanh_steepness': 100.0}, (True,)
     ),
     # Friction of gears grows with the load: Fl |τ| sign(dq) (Hamon, Gautier and Garrec 2010).
-    'load_coulomb': TermKind(('Fl',), ('1',), _coulomb, positive=(True,), loaded=True),
+    'load_coulomb': TermKind(('Fl',), ('1',), _coulomb, positive=(True,), load_dependent=True),
     'makkar': TermKind(
         ('Fstr', 'Fc'),
         (FORCE, FORCE),
@@ -140,7 +140,7 @@ class FrictionTerm:
 
         """
         values = self.kind.columns(dq, self.constants)
-        if not self.kind.loaded:
+        if not self.kind.load_dependent:
             return values
         size = 0.0 if load is None else np.abs(load)
         return tuple(size * value for value in values)

@@ -7,31 +7,40 @@ from ...exceptions import ModelError
 from .settings import RobotSettings
 from .urdf_parsing import movable_joints
 
-STILL = 1e-3  # a joint that travels less is at rest [rad or m]
+MIN_TRAVEL = 1e-3  # a joint that travels less is at rest [rad or m]
 # What a configuration gives for each joint, which then are all that are free.
-EACH = ('lower', 'upper', 'velocity', 'acceleration', 'jerk', 'effort', 'drive_gain', 'couplings')
+PER_JOINT_SETTINGS = (
+    'lower',
+    'upper',
+    'velocity',
+    'acceleration',
+    'jerk',
+    'effort',
+    'drive_gain',
+    'couplings',
+)
 
 
 @dataclasses.dataclass(frozen=True)
-class Extent:
+class PositionRange:
     """Lowest and highest recorded position of a joint [rad or m]."""
 
-    low: float
-    high: float
+    lower: float
+    upper: float
 
     @property
     def moves(self) -> bool:
         """Whether the joint moved at all."""
-        return self.high - self.low > STILL
+        return self.upper - self.lower > MIN_TRAVEL
 
     @property
     def place(self) -> float:
         """Position of a joint at rest [rad or m]."""
-        return 0.5 * (self.low + self.high)
+        return 0.5 * (self.lower + self.upper)
 
 
-def selected(
-    urdf: str, settings: RobotSettings, recorded: Mapping[str, Extent]
+def select_joints(
+    urdf: str, settings: RobotSettings, recorded: Mapping[str, PositionRange]
 ) -> tuple[RobotSettings, tuple[str, ...]]:
     """
     Choose the joints to identify where the configuration does not, and where the others stand.
@@ -55,8 +64,8 @@ def selected(
     """
     names, followers = movable_joints(urdf)
     free = [k for k in names if k not in settings.locked and k not in followers]
-    counted = any(getattr(settings, name) for name in EACH)
-    joints = settings.joints or _moving(free, recorded, all_of_them=counted)
+    counted = any(getattr(settings, name) for name in PER_JOINT_SETTINGS)
+    joints = settings.joints or _moving_joints(free, recorded, keep_all=counted)
     others = [k for k in free if k not in joints and k in recorded]
     notes = [
         f'{k} stood at {recorded[k].place:.4g} and is not identified: let it move, if it should be'
@@ -64,7 +73,7 @@ def selected(
         if not settings.joints
     ]
     notes += [
-        f'{k} moved from {recorded[k].low:.4g} to {recorded[k].high:.4g} but counts as locked: '
+        f'{k} moved from {recorded[k].lower:.4g} to {recorded[k].upper:.4g} but counts as locked: '
         'name it in robot.joints, or record with it at rest'
         for k in names
         if k in recorded and k not in joints and k not in followers and recorded[k].moves
@@ -73,8 +82,8 @@ def selected(
     return dataclasses.replace(settings, joints=joints, locked=locked), tuple(notes)
 
 
-def _moving(
-    names: Sequence[str], recorded: Mapping[str, Extent], all_of_them: bool
+def _moving_joints(
+    names: Sequence[str], recorded: Mapping[str, PositionRange], keep_all: bool
 ) -> tuple[str, ...]:
     """Return the joints that moved, or all of them; all must have been recorded."""
     common = [name for name in names if name in recorded]
@@ -93,4 +102,4 @@ def _moving(
     moving = tuple(name for name in names if recorded[name].moves)
     if not moving:
         raise ModelError(f'{", ".join(names)} stood still in the recording: record a motion')
-    return tuple(names) if all_of_them else moving
+    return tuple(names) if keep_all else moving

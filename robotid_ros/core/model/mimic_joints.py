@@ -5,7 +5,7 @@ import dataclasses
 from xml.etree import ElementTree
 
 from ...exceptions import ModelError
-from .urdf_parsing import MOVABLE
+from .urdf_parsing import MOVABLE_TYPES
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Mimic:
     offset: float
 
 
-def mimics(elements: dict[str, ElementTree.Element]) -> dict[str, Mimic]:
+def read_mimics(elements: dict[str, ElementTree.Element]) -> dict[str, Mimic]:
     """
     Read which movable joints follow which.
 
@@ -29,10 +29,10 @@ def mimics(elements: dict[str, ElementTree.Element]) -> dict[str, Mimic]:
     found = {}
     for name, joint in elements.items():
         mimic = joint.find('mimic')
-        if mimic is None or joint.get('type') not in MOVABLE:
+        if mimic is None or joint.get('type') not in MOVABLE_TYPES:
             continue
         leader = str(mimic.get('joint'))
-        known = leader in elements and elements[leader].get('type') in MOVABLE
+        known = leader in elements and elements[leader].get('type') in MOVABLE_TYPES
         if not known or leader == name:
             raise ModelError(
                 f"joint {name} mimics '{leader}', which is no other movable joint: repair the "
@@ -83,9 +83,11 @@ def followers(
     return tuple(found)
 
 
-def standing(name: str, locked: Mapping[str, float], following: Mapping[str, Mimic]) -> float:
+def locked_position(
+    name: str, locked: Mapping[str, float], following: Mapping[str, Mimic]
+) -> float:
     """Return where a joint stands that is not identified: as told, or where its leader puts it."""
     if name in locked or name not in following:
         return locked.get(name, 0.0)
     mimic = following[name]
-    return mimic.ratio * standing(mimic.leader, locked, following) + mimic.offset
+    return mimic.ratio * locked_position(mimic.leader, locked, following) + mimic.offset

@@ -10,8 +10,8 @@ from ..arrays import Array
 INERTIAL = ('XX', 'XY', 'XZ', 'YY', 'YZ', 'ZZ', 'MX', 'MY', 'MZ', 'M')
 INERTIAL_UNITS = ('kg·m²',) * 6 + ('kg·m',) * 3 + ('kg',)
 # Pinocchio: m mx my mz Ixx Ixy Iyy Ixz Iyz Izz, at the joint frame like ours.
-PINOCCHIO = np.array([4, 5, 7, 6, 8, 9, 1, 2, 3, 0])
-PINOCCHIO.flags.writeable = False
+PINOCCHIO_ORDER = np.array([4, 5, 7, 6, 8, 9, 1, 2, 3, 0])
+PINOCCHIO_ORDER.flags.writeable = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,18 +34,18 @@ class Parameter:
     joint: str
 
 
-def names(parameters: Iterable[Parameter]) -> tuple[str, ...]:
+def parameter_names(parameters: Iterable[Parameter]) -> tuple[str, ...]:
     """Return the parameters' names, in order."""
     return tuple(parameter.name for parameter in parameters)
 
 
 def from_pinocchio(dynamic: Array) -> Array:
     """Reorder Pinocchio's ten parameters `(..., 10)` into `XX XY XZ YY YZ ZZ MX MY MZ M`."""
-    return np.asarray(dynamic)[..., PINOCCHIO]
+    return np.asarray(dynamic)[..., PINOCCHIO_ORDER]
 
 
 def to_pinocchio(inertial: Array) -> Array:
     """Reorder `XX XY XZ YY YZ ZZ MX MY MZ M` `(..., 10)` into Pinocchio's dynamic parameters."""
     dynamic = np.empty_like(np.asarray(inertial, dtype=float))
-    dynamic[..., PINOCCHIO] = inertial
+    dynamic[..., PINOCCHIO_ORDER] = inertial
     return dynamic

@@ -93,21 +93,21 @@ class Robot:
     warnings: tuple[str, ...] = ()
     elastic: ElasticRobot | None = None
     followers: tuple[Follower, ...] = ()
-    load: Array | None = None
+    load_parameters: Array | None = None
 
     @property
-    def loaded(self) -> bool:
+    def load_dependent(self) -> bool:
         """Whether friction of a joint grows with its load."""
-        return any(term.kind.loaded for terms in self.friction for term in terms)
+        return any(term.kind.load_dependent for terms in self.friction for term in terms)
 
     @property
     def links(self) -> tuple[str, ...]:
         """Names of the joints that carry a link: followers too, motors of elastic joints not."""
         names = tuple(follower.name for follower in self.followers)
-        return (*self.joints[: len(self.starts) - len(names)], *names)
+        return (*self.joints[: len(self.first_columns) - len(names)], *names)
 
     @property
-    def channels(self) -> tuple[str, ...]:
+    def recorded_joints(self) -> tuple[str, ...]:
         """Names that a recording must carry: the joints, and the motors of elastic ones."""
         return self.joints if self.elastic is None else self.elastic.joints
 
@@ -122,19 +122,19 @@ class Robot:
         return len(self.parameters)
 
     @property
-    def lead(self) -> Array:
+    def mimic_jacobian(self) -> Array:
         """G (n + m, n): how fast the joints and their followers move, dq_links = G dq."""
         rows = np.zeros((len(self.followers), self.n))
         for row, follower in zip(rows, self.followers, strict=True):
             row[follower.leader] = follower.ratio
         return np.vstack([np.eye(self.n), rows])
 
-    def led(self, q: Array) -> Array:
+    def link_positions(self, q: Array) -> Array:
         """Return the positions (N, n + m) of the joints and of their followers."""
         offset = np.array([follower.offset for follower in self.followers])
-        return q @ self.lead.T + np.concatenate([np.zeros(self.n), offset])
+        return q @ self.mimic_jacobian.T + np.concatenate([np.zeros(self.n), offset])
 
-    def refuse_followers(self, what: str) -> None:
+    def check_no_mimic_joints(self, what: str) -> None:
         """
         Refuse what does not go with joints that mimic identified ones.
 
@@ -156,7 +156,7 @@ class Robot:
         return np.array(self.model.gravity.linear)
 
     @property
-    def starts(self) -> npt.NDArray[np.intp]:
+    def first_columns(self) -> npt.NDArray[np.intp]:
         """Column of the first standard parameter, XX, of each joint, (n,)."""
         return np.array([i for i, p in enumerate(self.parameters) if p.symbol == 'XX'])
 
@@ -191,25 +191,25 @@ class ElasticRobot(Robot):
     motors: npt.NDArray[np.intp] = dataclasses.field(kw_only=True)
 
     @property
-    def sprung(self) -> npt.NDArray[np.bool_]:
+    def unactuated(self) -> npt.NDArray[np.bool_]:
         """Rows (n,) of links that hang on a spring: no torque is applied there."""
-        return np.isin(np.arange(self.n), self.springs)
+        return np.isin(np.arange(self.n), self.elastic_joints)
 
     @property
-    def springs(self) -> npt.NDArray[np.intp]:
+    def elastic_joints(self) -> npt.NDArray[np.intp]:
         """The links that hang on a spring."""
         return np.flatnonzero(self.motors != np.arange(len(self.motors)))
 
-    def carry(self, rows: Array) -> Array:
+    def add_link_rows(self, rows: Array) -> Array:
         """Add to the rows (n, ...) of motors, in place, those of the links that they carry."""
-        for j in self.springs:
+        for j in self.elastic_joints:
             rows[self.motors[j]] += rows[j]
         return rows
 
     def motor_efforts(self, effort: Array) -> Array:
         """Return (N, n) efforts with each spring's on its motor, wherever it was published."""
         result = np.array(effort)
-        for j in self.springs:
+        for j in self.elastic_joints:
             motor = self.motors[j]
             result[:, motor] = np.where(np.isnan(result[:, motor]), result[:, j], result[:, motor])
             # The drive gain of a link on a spring is zero: nothing comes of this one.

@@ -10,9 +10,9 @@ import pinocchio
 
 from ...exceptions import ConfigurationError, ModelError, UnknownNameError
 from ..arrays import Array
-from .mimic_joints import Follower, followers, Mimic, mimics, standing
+from .mimic_joints import Follower, followers, locked_position, Mimic, read_mimics
 from .settings import RobotSettings
-from .urdf_parsing import movable, parse, snap
+from .urdf_parsing import movable_names, parse_urdf, snap_angles
 
 UNLIMITED = 1e30
 
@@ -46,10 +46,10 @@ def read_description(urdf: str, settings: RobotSettings) -> Description:
     UnknownNameError : a joint that the URDF lacks
 
     """
-    root = parse(urdf)
+    root = parse_urdf(urdf)
     elements = {str(joint.get('name')): joint for joint in root.findall('joint')}
-    following = mimics(elements)
-    joints = _select(movable(root), following, settings)
+    following = read_mimics(elements)
+    joints = _select(movable_names(root), following, settings)
     _check_types(elements, joints, following)
     limits = {
         'lower': _limit(elements, joints, 'lower', -np.inf),
@@ -59,7 +59,7 @@ def read_description(urdf: str, settings: RobotSettings) -> Description:
         'damping': _attribute(elements, joints, 'dynamics', 'damping', 0.0),
         'dry_friction': _attribute(elements, joints, 'dynamics', 'friction', 0.0),
     }
-    warnings = snap(root)
+    warnings = snap_angles(root)
     with_them = followers(joints, settings.locked, following)
     moving = (*joints, *(follower.name for follower in with_them))
     model = _reduce(_build(root), moving, following, settings)
@@ -149,7 +149,9 @@ def _reduce(
         )
     q = pinocchio.neutral(full)
     for name in locked:
-        q[full.joints[full.getJointId(name)].idx_q] = standing(name, settings.locked, following)
+        q[full.joints[full.getJointId(name)].idx_q] = locked_position(
+            name, settings.locked, following
+        )
     if locked:
         model = pinocchio.buildReducedModel(full, [full.getJointId(k) for k in locked], q)
     else:

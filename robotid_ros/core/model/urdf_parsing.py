@@ -7,16 +7,16 @@ import numpy as np
 
 from ...exceptions import ModelError
 
-MOVABLE = ('revolute', 'continuous', 'prismatic')
+MOVABLE_TYPES = ('revolute', 'continuous', 'prismatic')
 # What a model takes from the elements of inertials and joints.
-NUMBERS = {
+NUMERIC_ATTRIBUTES = {
     'mass': ('value',),
     'inertia': ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz'),
     'origin': ('xyz', 'rpy'),
     'axis': ('xyz',),
 }
 # What rounding an angle to two decimals or more can cost [rad].
-ALMOST = 6e-3
+MAX_ROUNDING = 6e-3
 
 
 def movable_joints(urdf: str) -> tuple[tuple[str, ...], frozenset[str]]:
@@ -28,13 +28,13 @@ def movable_joints(urdf: str) -> tuple[tuple[str, ...], frozenset[str]]:
     ModelError : malformed
 
     """
-    root = parse(urdf)
-    names = movable(root)
+    root = parse_urdf(urdf)
+    names = movable_names(root)
     followers = {str(j.get('name')) for j in root.findall('joint') if j.find('mimic') is not None}
     return names, frozenset(followers & set(names))
 
 
-def movable(root: ElementTree.Element) -> tuple[str, ...]:
+def movable_names(root: ElementTree.Element) -> tuple[str, ...]:
     """Return the names of the joints that can move, branch by branch from the base outwards."""
     branches: dict[str, list[ElementTree.Element]] = {}
     for joint in root.findall('joint'):
@@ -44,7 +44,7 @@ def movable(root: ElementTree.Element) -> tuple[str, ...]:
     names: list[str] = []
     while ahead:
         joint = ahead.pop()
-        if joint.get('type') in MOVABLE:
+        if joint.get('type') in MOVABLE_TYPES:
             names.append(str(joint.get('name')))
         ahead += branches.pop(_link(joint, 'child'), [])[::-1]
     return tuple(names)
@@ -55,7 +55,7 @@ def _link(joint: ElementTree.Element, end: str) -> str:
     return '' if element is None else element.get('link', '')
 
 
-def parse(urdf: str) -> ElementTree.Element:
+def parse_urdf(urdf: str) -> ElementTree.Element:
     """
     Parse a URDF.
 
@@ -84,7 +84,7 @@ def _check_numbers(root: ElementTree.Element) -> None:
     """Refuse what a parser of URDFs would leave out with a word on standard error only."""
     for parent in (*root.findall('link/inertial'), *root.findall('joint')):
         for element in parent.findall('*'):
-            for key in NUMBERS.get(element.tag, ()):
+            for key in NUMERIC_ATTRIBUTES.get(element.tag, ()):
                 text = element.get(key, '0')
                 if '$' in text:
                     raise ModelError(
@@ -100,7 +100,7 @@ def _check_numbers(root: ElementTree.Element) -> None:
                     ) from error
 
 
-def snap(root: ElementTree.Element) -> tuple[str, ...]:
+def snap_angles(root: ElementTree.Element) -> tuple[str, ...]:
     """
     Make angles exact that were written as a rounded multiple of π/2, such as 3.14 or 1.5708.
 
@@ -112,7 +112,7 @@ def snap(root: ElementTree.Element) -> tuple[str, ...]:
         if origin is None or not origin.get('rpy'):
             continue
         words = str(origin.get('rpy')).split()
-        exact = [_exact(word) for word in words]
+        exact = [_snap_angle(word) for word in words]
         if any(e != w for e, w in zip(exact, words, strict=True)):
             origin.set('rpy', ' '.join(exact))
             if any(abs(float(e) - float(w)) > 1e-9 for e, w in zip(exact, words, strict=True)):
@@ -125,7 +125,7 @@ def snap(root: ElementTree.Element) -> tuple[str, ...]:
     )
 
 
-def _exact(word: str) -> str:
+def _snap_angle(word: str) -> str:
     match = re.fullmatch(r'[-+]?\d*\.(\d{2,})', word)
     if match is None:
         return word
@@ -133,6 +133,6 @@ def _exact(word: str) -> str:
     quarter = round(value / (np.pi / 2))
     target = quarter * np.pi / 2
     # Rounded or cut off at its last decimal: anything else is a calibrated angle, left alone.
-    if quarter == 0 or not 0.0 < abs(value - target) < min(10.0**-decimals, ALMOST):
+    if quarter == 0 or not 0.0 < abs(value - target) < min(10.0**-decimals, MAX_ROUNDING):
         return word
     return repr(float(target))

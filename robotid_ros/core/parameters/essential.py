@@ -47,7 +47,7 @@ def essential(
     It ends when every %σ is below the bound, or below `ratio` times the smallest. A parameter
     stays when without it, and all dropped before, the residual grows significantly: an F-test
     against the base parameters. Residuals are correlated in time, so that rows count only as far
-    as they are independent, see `independent_rows`.
+    as they are independent, see `effective_sample_size`.
 
     Parameters
     ----------
@@ -58,15 +58,15 @@ def essential(
     ratio : n_σ, largest %σ over the smallest; 0: the bound alone counts
 
     """
-    kept, path = select(start, bound, significance, ratio)
+    kept, path = backward_elimination(start, bound, significance, ratio)
     estimate = start
     if len(kept) < len(start.value):
         fewer = system.columns(kept)
-        estimate = restricted(start, kept, fewer) if method == 'ml' else fit(fewer, method)
+        estimate = restrict(start, kept, fewer) if method == 'ml' else fit(fewer, method)
     return Essential(estimate, np.array(kept, dtype=np.intp), tuple(path))
 
 
-def restricted(start: Estimate, kept: list[int], system: System) -> Estimate:
+def restrict(start: Estimate, kept: list[int], system: System) -> Estimate:
     """
     Return the estimate with all other parameters zero, from its covariance alone.
 
@@ -88,7 +88,7 @@ def restricted(start: Estimate, kept: list[int], system: System) -> Estimate:
     )
 
 
-def select(
+def backward_elimination(
     start: Estimate, bound: float, significance: float, ratio: float = 0.0
 ) -> tuple[list[int], list[Step]]:
     """
@@ -103,7 +103,7 @@ def select(
     Their places, and per step what `Essential.path` holds
 
     """
-    independent = independent_rows(start)
+    independent = effective_sample_size(start)
     freedom = max(independent - len(start.value), 1.0)
     rows = max(float(start.rows.sum()) - len(start.value), 1.0)
     kept, held = list(range(len(start.value))), set[int]()
@@ -130,7 +130,7 @@ def select(
     return kept, path
 
 
-def independent_rows(estimate: Estimate) -> float:
+def effective_sample_size(estimate: Estimate) -> float:
     """
     Return how many independent rows would tell as much as the correlated ones do.
 

@@ -70,7 +70,7 @@ def inertial_parameters(pseudo: Array) -> Array:
     return np.array([*J[0], *J[1, 1:], J[2, 2], *pseudo[:3, 3], pseudo[3, 3]])
 
 
-def coordinates(prior: Array) -> Array:
+def link_coordinates(prior: Array) -> Array:
     """
     Return T (10, 10) with `inertial = T svec(S)`, where `svec(I)` gives the prior (10,).
 
@@ -91,8 +91,8 @@ def consistent_parameters(
     prior: Array,
     links: Sequence[int],
     positive: Sequence[int] = (),
-    spread: npt.ArrayLike | None = None,
-    pull: float = 0.2,
+    prior_sigma: npt.ArrayLike | None = None,
+    link_sigma: float = 0.2,
     margin: float = 0.01,
 ) -> Consistent:
     """
@@ -116,7 +116,7 @@ def consistent_parameters(
 
     """
     p = len(prior)
-    T, origin, weight = _change_of_variables(prior, links, spread, pull)
+    T, origin, weight = _change_of_variables(prior, links, prior_sigma, link_sigma)
     F = np.asarray(factor)
     free, root = _least_squares(np.vstack([F @ T, np.diag(weight)]), [*target, *weight * origin])
     z = free + root @ _project(free, root, links, positive, margin)
@@ -149,16 +149,16 @@ def _positive(P: Array) -> Array:
 
 
 def _change_of_variables(
-    prior: Array, links: Sequence[int], spread: npt.ArrayLike | None, pull: float
+    prior: Array, links: Sequence[int], prior_sigma: npt.ArrayLike | None, link_sigma: float
 ) -> tuple[Array, Array, Array]:
     p = len(prior)
     T, origin = np.eye(p), np.array(prior, dtype=float)
-    weight = np.zeros(p) if spread is None else 1.0 / np.asarray(spread, dtype=float)
+    weight = np.zeros(p) if prior_sigma is None else 1.0 / np.asarray(prior_sigma, dtype=float)
     for start in links:
         block = slice(start, start + 10)
-        T[block, block] = coordinates(origin[block])
+        T[block, block] = link_coordinates(origin[block])
         origin[block] = [1.0 if i == j else 0.0 for i, j in UPPER]
-        weight[block] = 1.0 / pull
+        weight[block] = 1.0 / link_sigma
     return T, origin, weight
 
 

@@ -17,7 +17,7 @@ from .physical_consistency import consistent_parameters, pseudo_inertia
 POSITIVE = ('Ia', 'Fv', 'Fc', 'Fs', 'Fcp', 'Fcm', 'Fvp', 'Fvm', 'Fvl', 'Fcl', 'K')
 # How wrong the prior of a rotor inertia or a friction coefficient may be, over its value, and the
 # least spread, over the torque-like scale of its joint.
-SPREAD, LEAST = 1.0, 1.0
+PRIOR_RELATIVE_SIGMA, SMALLEST_PRIOR_SIGMA = 1.0, 1.0
 
 
 # Of the Cholesky factorisation of a link's inertia at its centre of mass (STD table III) [kg·m²].
@@ -62,7 +62,7 @@ def standard_parameters(
     estimate: Estimate,
     essentials: Essential | None,
     system: System | None = None,
-    pull: float = 0.2,
+    link_sigma: float = 0.2,
 ) -> Standard:
     """
     Choose standard parameters of the many that have the estimated base parameters.
@@ -78,18 +78,18 @@ def standard_parameters(
     pull : how far the prior of the links is off, relative
 
     """
-    known = with_drives(robot, base, estimate, essentials)
-    cad = closest(base.matrix, estimate.value, known)
+    known = prior_with_drive_parameters(robot, base, estimate, essentials)
+    cad = closest_to_prior(base.matrix, estimate.value, known)
     weighted = None if essentials is None else closest_essential(base, estimate, essentials, known)
     factor, target = _whitened(base, estimate)
     found = consistent_parameters(
         factor,
         target,
         robot.prior,
-        robot.starts.tolist(),
+        robot.first_columns.tolist(),
         _positive(robot),
-        _spread(robot),
-        pull,
+        _prior_sigma(robot),
+        link_sigma,
     )
     sets = {'prior': robot.prior, 'cad': cad, 'cad_essential': weighted, 'value': found.value}
     return Standard(
@@ -97,12 +97,12 @@ def standard_parameters(
         sigma=found.sigma,
         cad=cad,
         cad_essential=weighted,
-        consistent=possible_links(found.value, robot.starts),
-        cad_consistent=possible_links(cad, robot.starts),
+        consistent=physically_consistent_links(found.value, robot.first_columns),
+        cad_consistent=physically_consistent_links(cad, robot.first_columns),
         residual=float('nan') if system is None else residual(system, base.of(found.value)),
         definite={
             name: tuple(
-                int(consistent_links(chi, robot.starts, tolerance).sum())
+                int(positive_definite_links(chi, robot.first_columns, tolerance).sum())
                 for tolerance in TOLERANCES
             )
             for name, chi in sets.items()
@@ -111,7 +111,7 @@ def standard_parameters(
     )
 
 
-def with_drives(
+def prior_with_drive_parameters(
     robot: Robot, base: BaseParameters, estimate: Estimate, essentials: Essential | None
 ) -> Array:
     """
@@ -121,7 +121,7 @@ def with_drives(
     not essential are zero.
     """
     chi = np.array(robot.prior)
-    links = {column for start in robot.starts for column in range(start, start + 10)}
+    links = {column for start in robot.first_columns for column in range(start, start + 10)}
     found = np.array(estimate.value) if essentials is None else np.zeros(base.rank)
     if essentials is not None:
         found[essentials.indices] = essentials.estimate.value
@@ -138,7 +138,7 @@ def residual(system: System, value: Array) -> float:
     return float(np.sqrt(error / max(sum(float(y @ y) for _, y in pieces), 1e-300)))
 
 
-def closest(matrix: Array, value: Array, prior: Array) -> Array:
+def closest_to_prior(matrix: Array, value: Array, prior: Array) -> Array:
     """
     Return χ_ref + A⁺ (χ_b − A χ_ref), the least change of the prior that explains χ_b.
 
@@ -167,13 +167,13 @@ def closest_essential(
     return chi
 
 
-def possible_links(chi: Array, starts: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+def physically_consistent_links(chi: Array, starts: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     """Tell for each link whether a body can have its parameters: pseudo-inertia ≻ 0."""
     links = [pseudo_inertia(chi[start : start + 10]) for start in np.asarray(starts)]
     return np.array([np.linalg.eigvalsh(link)[0] > 0.0 for link in links])
 
 
-def consistent_links(
+def positive_definite_links(
     chi: Array, starts: npt.ArrayLike, tolerance: float = 0.0
 ) -> npt.NDArray[np.bool_]:
     """
@@ -209,7 +209,7 @@ def _positive(robot: Robot) -> list[int]:
     return [k for k, p in enumerate(robot.parameters) if p.symbol in POSITIVE]
 
 
-def _spread(robot: Robot) -> Array:
+def _prior_sigma(robot: Robot) -> Array:
     """
     Return the standard deviation of the prior of what is not a link's inertia.
 
@@ -217,7 +217,9 @@ def _spread(robot: Robot) -> Array:
     """
     return np.array(
         [
-            np.inf if p.symbol == 'K' and value == 0.0 else max(SPREAD * abs(value), LEAST)
+            np.inf
+            if p.symbol == 'K' and value == 0.0
+            else max(PRIOR_RELATIVE_SIGMA * abs(value), SMALLEST_PRIOR_SIGMA)
             for p, value in zip(robot.parameters, robot.prior, strict=True)
         ]
     )

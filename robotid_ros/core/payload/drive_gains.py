@@ -11,11 +11,11 @@ from ..model.base_parameters import base_parameters
 from ..model.dynamics import regressor
 from ..model.robot import Robot
 from ..regression.covariance import newey_west
-from ..regression.observation_system import observe, observed_torque
+from ..regression.observation_system import decimated_torque, observe
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
-from .payload import of_links, RANK
+from .payload import depends_on_links, RANK_TOLERANCE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +70,7 @@ def identify_drive_gains(
     samples = [prepare(recording, robot, settings) for recording in (empty, loaded)]
     systems = [observe(s, robot, base) for s in samples]
     torques = [np.zeros_like(systems[0].Y), _payload_torque(robot, samples[1], payload)]
-    bodies = of_links(robot, base)
+    bodies = depends_on_links(robot, base)
     value, sigma = np.zeros((2, robot.n))
     for j, joint in enumerate(robot.joints):
         (first, v1), (second, v2) = (system.rows(j) for system in systems)
@@ -89,17 +89,17 @@ def identify_drive_gains(
 
 def _payload_torque(robot: Robot, samples: Samples, payload: Array) -> Array:
     """Return W_L χ_L (n, N) through the decimation's filter."""
-    start = int(robot.starts[-1])
+    start = int(robot.first_columns[-1])
     full = regressor(robot, samples.q, samples.dq, samples.ddq)
     tau = full[:, :, start : start + 10] @ np.asarray(payload, dtype=float)
-    return observed_torque(dataclasses.replace(samples, tau=tau.T))
+    return decimated_torque(dataclasses.replace(samples, tau=tau.T))
 
 
 def _coefficient(W: Array, v: Array, p: Array) -> tuple[float, float]:
     """Return the coefficient of p in the least squares of v on [W p], and its σ."""
     norms = np.linalg.norm(W, axis=0)
     U, s, _ = np.linalg.svd(W[:, norms > 0] / norms[norms > 0], full_matrices=False)
-    U = U[:, s > RANK * s[0]]
+    U = U[:, s > RANK_TOLERANCE * s[0]]
     own, left = (x - U @ (U.T @ x) for x in (p, v))
     square = float(own @ own)
     if square <= 1e-12 * max(float(p @ p), 1e-300):

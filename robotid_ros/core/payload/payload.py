@@ -8,19 +8,19 @@ import numpy.typing as npt
 
 from ...exceptions import ConfigurationError
 from ..arrays import Array, freeze_fields
-from ..diagnostics.plausibility import implausible
+from ..diagnostics.plausibility import plausibility_warnings
 from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.parameters import INERTIAL, INERTIAL_UNITS
 from ..model.robot import Robot
-from ..parameters.standard import possible_links
+from ..parameters.standard import physically_consistent_links
 from ..pipeline.estimation import Progress, solve
 from ..regression.estimate import Estimate
 from ..signals.recording import Recording
 
 Pieces = Recording | Iterable[Recording]
 # Smallest singular value over the largest, columns in units of their σ, of what data determine.
-RANK = 1e-6
+RANK_TOLERANCE = 1e-6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Payload:
     units: tuple[str, ...]
     value: Array
     sigma: Array
-    possible: bool
+    consistent: bool
 
     def __post_init__(self) -> None:
         freeze_fields(self, 'value', 'sigma')
@@ -52,12 +52,12 @@ class Payload:
         return float(self.value[9])
 
     @property
-    def centre(self) -> Array:
+    def centre_of_mass(self) -> Array:
         """Centre of mass in the frame of the last joint, (3,) [m]; NaN without a mass."""
         return np.asarray(self.value[6:9] / self.mass) if self.mass else np.full(3, np.nan)
 
     @property
-    def percent(self) -> Array:
+    def relative_sigma(self) -> Array:
         """%σ (10,); inf for a parameter that is zero."""
         with np.errstate(divide='ignore', invalid='ignore'):
             return np.where(self.value == 0.0, np.inf, 100.0 * self.sigma / np.abs(self.value))
@@ -66,13 +66,17 @@ class Payload:
     def inertia(self) -> Array:
         """Inertia at the centre of mass, axes of the last joint, (3, 3) [kg·m²]."""
         xx, xy, xz, yy, yz, zz = self.value[:6]
-        c = self.centre
+        c = self.centre_of_mass
         shift = self.mass * (c @ c * np.eye(3) - np.outer(c, c))
         return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) - shift
 
 
 def payload_between(
-    empty: Pieces, loaded: Pieces, robot: Robot, settings: IdentificationSettings, tell: Progress
+    empty: Pieces,
+    loaded: Pieces,
+    robot: Robot,
+    settings: IdentificationSettings,
+    progress: Progress,
 ) -> tuple[Payload, tuple[str, ...]]:
     """
     Find a payload from a recording without and one with it.
@@ -93,24 +97,27 @@ def payload_between(
     RecordingError : a recording cannot be used; says which
 
     """
-    robot.refuse_followers('identifying a payload')
+    robot.check_no_mimic_joints('identifying a payload')
     robot = robot.elastic or robot
     if settings.method == 'both':
         settings = dataclasses.replace(settings, method='wls')
     base, found, notes = base_parameters(robot), [], list(robot.warnings)
     for name, recording in (('empty', empty), ('loaded', loaded)):
-        tell(f'identifying, {name}')
+        progress(f'identifying, {name}')
         solved = solve(recording, robot, base, settings, lambda _: None)
         found.append(solved.estimate)
         notes += [
             f'{name}: {text}'
-            for text in (*solved.before, *implausible(robot, solved.samples, solved.estimate))
+            for text in (
+                *solved.signal_notes,
+                *plausibility_warnings(robot, solved.samples, solved.estimate),
+            )
         ]
     payload = identify_payload(robot, base, *found)
-    return payload, (*notes, *_doubts(payload, robot.links[-1]))
+    return payload, (*notes, *_payload_notes(payload, robot.links[-1]))
 
 
-def _doubts(payload: Payload, joint: str) -> list[str]:
+def _payload_notes(payload: Payload, joint: str) -> list[str]:
     doubts = []
     if not payload.mass > 3.0 * payload.sigma[9]:
         doubts.append(
@@ -123,7 +130,7 @@ def _doubts(payload: Payload, joint: str) -> list[str]:
             f'the motion does not tell {", ".join(unknown)} apart (σ is infinite): move the '
             f'joints up to {joint} more, about other axes, if these matter'
         )
-    elif not payload.possible:
+    elif not payload.consistent:
         doubts.append(
             'no body has exactly these parameters: small ones are within their σ, take mass and '
             'centre of mass, or record longer'
@@ -155,23 +162,25 @@ def identify_payload(
         raise ConfigurationError(
             'the two sessions were not identified with the same model: use one configuration'
         )
-    start = int(robot.starts[-1])
-    rows = np.flatnonzero(of_links(robot, base))
+    start = int(robot.first_columns[-1])
+    rows = np.flatnonzero(depends_on_links(robot, base))
     change = (loaded.value - empty.value)[rows]
     covariance = (loaded.covariance + empty.covariance)[np.ix_(rows, rows)]
     root = np.linalg.cholesky(covariance + 1e-12 * np.diag(np.diag(covariance)))
     A = np.linalg.solve(root, base.matrix[rows, start : start + 10])
     scale = 1.0 / np.maximum(np.linalg.norm(A, axis=0), 1e-300)
     U, s, Vt = np.linalg.svd(A * scale, full_matrices=False)
-    kept = s > RANK * s[0]
+    kept = s > RANK_TOLERANCE * s[0]
     value = scale * (Vt[kept].T @ ((U[:, kept].T @ np.linalg.solve(root, change)) / s[kept]))
     sigma = scale * np.linalg.norm(Vt[kept].T / s[kept], axis=1)
     unknown = np.linalg.norm(Vt[kept], axis=0) < 1.0 - 1e-6
     sigma[unknown] = np.inf
-    return Payload(INERTIAL, INERTIAL_UNITS, value, sigma, bool(possible_links(value, [0])[0]))
+    return Payload(
+        INERTIAL, INERTIAL_UNITS, value, sigma, bool(physically_consistent_links(value, [0])[0])
+    )
 
 
-def of_links(robot: Robot, base: BaseParameters) -> npt.NDArray[np.bool_]:
+def depends_on_links(robot: Robot, base: BaseParameters) -> npt.NDArray[np.bool_]:
     """Tell which base parameters hold something of a link, not friction alone, (b,)."""
-    links = (robot.starts[:, None] + np.arange(10)).ravel()
+    links = (robot.first_columns[:, None] + np.arange(10)).ravel()
     return np.asarray(base.matrix[:, links].any(axis=1))

@@ -8,20 +8,20 @@ import numpy as np
 from ...exceptions import RecordingError, StandstillError
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
-from ..regression.block_sampling import Spread
+from ..regression.block_sampling import BlockSampler
 from ..regression.observation_system import observe, System
-from ..regression.triangular_factors import Factors
-from ..signals.preparation import END, prepare
+from ..regression.triangular_factors import TriangularFactors
+from ..signals.preparation import EDGE_PERIODS, prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
-from ..timing.delay_compensation import aligned, Delays, without_delay
+from ..timing.delay_compensation import Delays, prepare_without_delay, remove_delay
 
 PIECE = 60_000  # samples of a piece of a recording that is in memory as a whole
 NOTES = 20
 
 
 @dataclasses.dataclass(frozen=True)
-class Gathered:
+class ChunkedSystem:
     """
     What is left of a long recording.
 
@@ -37,14 +37,14 @@ class Gathered:
 
     system: System
     samples: Samples
-    shown: tuple[System, ...]
-    delay: Delays
+    sampled_systems: tuple[System, ...]
+    delays: Delays
     notes: tuple[str, ...]
 
 
-def gather(
+def observe_chunks(
     pieces: Iterable[Recording], robot: Robot, base: BaseParameters, settings: SignalSettings
-) -> Gathered:
+) -> ChunkedSystem:
     """
     Turn a recording that comes in pieces into triangular factors.
 
@@ -58,9 +58,9 @@ def gather(
     """
     if isinstance(robot, ElasticRobot):
         raise RecordingError('springs need a recording as a whole: identify a part of it')
-    factors, notes = Factors(robot.n, base.rank), dict[str, None]()
-    delay: Delays = {}
-    shown = Spread[System]()
+    factors, notes = TriangularFactors(robot.n, base.rank), dict[str, None]()
+    delays: Delays = {}
+    sampled_systems = BlockSampler[System]()
     start: tuple[Samples, System] | None = None
     tail: Recording | None = None
     for piece in pieces:
@@ -68,11 +68,13 @@ def gather(
         recording = recording if tail is None else _joined(tail, recording)
         try:
             if start is None:
-                samples, system, delay, told = aligned(recording, robot, base, settings)
+                samples, system, delays, told = prepare_without_delay(
+                    recording, robot, base, settings
+                )
                 start = samples, system
                 notes.update(dict.fromkeys(told))
             else:
-                samples = prepare(without_delay(recording, delay), robot, settings)
+                samples = prepare(remove_delay(recording, delays), robot, settings)
                 system = observe(samples, robot, base)
         except StandstillError:
             tail = _end(recording, settings)
@@ -82,18 +84,20 @@ def gather(
         )
         notes.update(dict.fromkeys(samples.notes))
         factors.add(system)
-        if shown.due():
-            shown.add(system, system.valid.shape[1])
+        if sampled_systems.takes_next():
+            sampled_systems.add(system, system.valid.shape[1])
         tail = _end(recording, settings)
     if start is None:
         raise StandstillError('no joint moves in any piece of the recording: record a motion')
     total = factors.system(start[1])
-    return Gathered(total, start[0], tuple(shown.kept), delay, tuple(notes)[:NOTES])
+    return ChunkedSystem(
+        total, start[0], tuple(sampled_systems.blocks), delays, tuple(notes)[:NOTES]
+    )
 
 
 def _end(recording: Recording, settings: SignalSettings) -> Recording:
     """Return what the next piece needs of this one: what its start and this end spoil."""
-    seconds = 2.0 * END / settings.cutoff if settings.cutoff else 0.0
+    seconds = 2.0 * EDGE_PERIODS / settings.cutoff if settings.cutoff else 0.0
     return recording.between(float(np.nanmax(recording.time)) - seconds, np.inf)
 
 
@@ -106,7 +110,7 @@ def _joined(first: Recording, second: Recording) -> Recording:
     return Recording(second.joints, time, position, effort, source=second.source)
 
 
-def pieces_of(recording: Recording) -> Iterator[Recording]:
+def split_into_chunks(recording: Recording) -> Iterator[Recording]:
     """Cut a long recording that is in memory."""
     for first in range(0, len(recording.time), PIECE):
         rows = slice(first, first + PIECE)

@@ -11,14 +11,14 @@ from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
 from ..regression.estimators import fit
 from ..regression.goodness_of_fit import Validation
-from ..regression.instrumental_variables import with_instruments
+from ..regression.instrumental_variables import add_instruments
 from ..regression.observation_system import System
 from ..replay.convergence_history import History
-from ..signals.recording import LONG, Recording
+from ..signals.recording import MAX_SAMPLES, Recording
 from ..signals.samples import Samples
-from ..timing.delay_compensation import aligned, Delays
-from .chunked_estimation import gather, pieces_of
-from .validation import of_system
+from ..timing.delay_compensation import Delays, prepare_without_delay
+from .chunked_estimation import observe_chunks, split_into_chunks
+from .validation import validate_system
 
 Progress = Callable[[str], None]
 # Methods that look at a recording more than once.
@@ -26,7 +26,7 @@ WHOLE = ('didim', 'iv', 'irls')
 
 
 @dataclasses.dataclass(frozen=True)
-class Solved:
+class Estimation:
     """
     What a recording came to.
 
@@ -43,17 +43,19 @@ class Solved:
     """
 
     samples: Samples
-    shown: tuple[System, ...]
+    sampled_systems: tuple[System, ...]
     system: System
     estimate: Estimate
-    delay: Delays
-    before: tuple[str, ...] = ()
-    after: tuple[str, ...] = ()
+    delays: Delays
+    signal_notes: tuple[str, ...] = ()
+    estimate_notes: tuple[str, ...] = ()
     history: History | None = None
 
     def fitted(self) -> Validation:
         """Compare the torques of the rows in memory with those of the estimate."""
-        return Validation.joined([of_system(rows, self.estimate.value) for rows in self.shown])
+        return Validation.concatenate(
+            [validate_system(rows, self.estimate.value) for rows in self.sampled_systems]
+        )
 
 
 def solve(
@@ -61,8 +63,8 @@ def solve(
     robot: Robot,
     base: BaseParameters,
     settings: IdentificationSettings,
-    tell: Progress,
-) -> Solved:
+    progress: Progress,
+) -> Estimation:
     """
     Estimate the base parameters from a recording.
 
@@ -80,9 +82,9 @@ def solve(
     """
     whole = settings.method in WHOLE or settings.leave_one_out or isinstance(robot, ElasticRobot)
     if isinstance(recording, Recording):
-        if whole or recording.time.size <= LONG:
-            return _at_once(recording, robot, base, settings, tell)
-        recording = pieces_of(recording)
+        if whole or recording.time.size <= MAX_SAMPLES:
+            return _estimate_in_memory(recording, robot, base, settings, progress)
+        recording = split_into_chunks(recording)
     if whole:
         what = 'an elastic robot' if isinstance(robot, ElasticRobot) else 'leave_one_out'
         what = f"method '{settings.method}'" if settings.method in WHOLE else what
@@ -90,66 +92,82 @@ def solve(
             f'{what} needs a recording in memory as a whole, and this one is too long: choose a '
             "part of it, or method 'wls'"
         )
-    return _in_pieces(recording, robot, base, settings)
+    return _estimate_in_chunks(recording, robot, base, settings)
 
 
-def _at_once(
+def _estimate_in_memory(
     given: Recording,
     robot: Robot,
     base: BaseParameters,
     settings: IdentificationSettings,
-    tell: Progress,
-) -> Solved:
-    samples, system, delay, notes = aligned(given, robot, base, settings.signals)
+    progress: Progress,
+) -> Estimation:
+    samples, system, delays, notes = prepare_without_delay(given, robot, base, settings.signals)
     check_deflections(samples, robot)
-    tell('estimating')
-    before = (*samples.notes, *notes)
+    progress('estimating')
+    signal_notes = (*samples.notes, *notes)
     if settings.method == 'didim':
         # The replay knows its delays: it takes the efforts as they were recorded.
-        return _closed_loop(given, samples, delay, before, robot, base, settings, tell)
+        return _estimate_by_didim(
+            given, samples, delays, signal_notes, robot, base, settings, progress
+        )
     method = settings.method
     if method == 'iv' and isinstance(robot, ElasticRobot):
         method = 'wls'  # the instruments of springs follow from it
     elif method == 'iv':
-        system = with_instruments(system, samples, given, robot, base)
+        system = add_instruments(system, samples, given, robot, base)
     estimate = fit(system, method, settings.iterations)
     system, estimate, signs = account_for_springs(given, samples, system, robot, base, estimate)
-    return Solved(samples, (system,), system, estimate, delay, before, tuple(signs))
+    return Estimation(samples, (system,), system, estimate, delays, signal_notes, tuple(signs))
 
 
-def _in_pieces(
+def _estimate_in_chunks(
     pieces: Iterable[Recording],
     robot: Robot,
     base: BaseParameters,
     settings: IdentificationSettings,
-) -> Solved:
-    found = gather(pieces, robot, base, settings.signals)
+) -> Estimation:
+    found = observe_chunks(pieces, robot, base, settings.signals)
     estimate = fit(found.system, settings.method, settings.iterations)
-    count = len(found.shown)
+    count = len(found.sampled_systems)
     stretches = 'its first minute' if count == 1 else f'{count} stretches spread over it'
     note = f'a long recording: residuals and torques shown are of {stretches}, the fit is of all'
-    before = (*found.notes, note)
-    return Solved(found.samples, found.shown, found.system, estimate, found.delay, before)
+    signal_notes = (*found.notes, note)
+    return Estimation(
+        found.samples, found.sampled_systems, found.system, estimate, found.delays, signal_notes
+    )
 
 
-def _closed_loop(
+def _estimate_by_didim(
     recording: Recording,
     samples: Samples,
-    delay: Delays,
-    before: tuple[str, ...],
+    delays: Delays,
+    signal_notes: tuple[str, ...],
     robot: Robot,
     base: BaseParameters,
     settings: IdentificationSettings,
-    tell: Progress,
-) -> Solved:
+    progress: Progress,
+) -> Estimation:
     """Estimate by DIDIM."""
     # Imported here: the replay stands on this package's estimators.
-    from ..replay.didim_from_recording import closed_loop, described
+    from ..replay.didim_from_recording import describe_iteration, identify_closed_loop
 
-    outcome = closed_loop(
-        recording, robot, base, settings.replay, samples, lambda step: tell(described(step))
+    outcome = identify_closed_loop(
+        recording,
+        robot,
+        base,
+        settings.replay,
+        samples,
+        lambda step: progress(describe_iteration(step)),
     )
     system, estimate, history = outcome.system, outcome.estimate, outcome.history
-    return Solved(
-        samples, (system,), system, estimate, delay, before, tuple(history.warnings), history
+    return Estimation(
+        samples,
+        (system,),
+        system,
+        estimate,
+        delays,
+        signal_notes,
+        tuple(history.warnings),
+        history,
     )

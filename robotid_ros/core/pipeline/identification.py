@@ -11,8 +11,8 @@ from ...exceptions import (
     DivergenceError,
     RecordingError,
 )
-from ..diagnostics.identifiability import disagreement, doubtful
-from ..diagnostics.plausibility import implausible
+from ..diagnostics.identifiability import disagreement_warnings, identifiability_warnings
+from ..diagnostics.plausibility import plausibility_warnings
 from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.robot import ElasticRobot, Robot
@@ -20,19 +20,19 @@ from ..parameters.essential import Essential, essential
 from ..parameters.standard import standard_parameters
 from ..regression.estimate import Estimate
 from ..regression.goodness_of_fit import Validation
-from ..selection.load_friction import with_load
-from ..selection.stribeck_velocity import with_stribeck
-from ..signals.periodic import period_of
+from ..selection.load_friction import iterate_friction_load
+from ..selection.stribeck_velocity import search_stribeck_velocities
+from ..signals.periodic import find_period
 from ..signals.recording import Recording
-from ..timing.delay_compensation import Delays, each_without_delay, without_delay
-from .estimation import Progress, solve, Solved
+from ..timing.delay_compensation import Delays, remove_delay, remove_delay_from_chunks
+from .estimation import Estimation, Progress, solve
 from .resampling import resampled
 from .results import Identification
 from .validation import predicted, validate
 
 
 @dataclasses.dataclass(frozen=True)
-class _Task:
+class _Inputs:
     """What is asked for: `identify`'s arguments."""
 
     recording: Recording | Iterable[Recording]
@@ -73,17 +73,21 @@ def identify(
             f"method '{settings.method}' replays rigid robots: use 'wls', or empty "
             'robot.elastic.joints'
         )
-    task = _Task(recording, robot, settings, validation, progress or (lambda _: None))
-    return _by_both(task) if settings.method == 'both' else _by_one(task)
+    task = _Inputs(recording, robot, settings, validation, progress or (lambda _: None))
+    return (
+        _identify_by_wls_and_didim(task)
+        if settings.method == 'both'
+        else _identify_by_one_method(task)
+    )
 
 
-def _by_one(task: _Task) -> Identification:
+def _identify_by_one_method(task: _Inputs) -> Identification:
     recording, settings = task.recording, task.settings
     task.progress('preparing signals')
     robot, notes = _with_friction_shapes(task)
     base = base_parameters(robot)
     solved = solve(recording, robot, base, settings, task.progress)
-    period = period_of(recording) if isinstance(recording, Recording) else None
+    period = find_period(recording) if isinstance(recording, Recording) else None
     estimate, resampling = resampled(solved.estimate, solved.system, period, settings)
     found = _essential(solved, estimate, task)
     task.progress('finding standard parameters')
@@ -100,25 +104,25 @@ def _by_one(task: _Task) -> Identification:
         essential=found,
         standard=standard,
         fitted=_fitted(solved, robot, chi, settings),
-        validation=_validated(task, solved.delay, robot, chi),
+        validation=_validated(task, solved.delays, robot, chi),
         warnings=_warnings(robot, recording, solved, estimate, [*notes, *resampling]),
         history=solved.history,
     )
 
 
-def _with_friction_shapes(task: _Task) -> tuple[Robot, list[str]]:
+def _with_friction_shapes(task: _Inputs) -> tuple[Robot, list[str]]:
     """Search what the linear fit takes for given: the load of friction, Stribeck velocities."""
-    robot, notes = with_load(task.recording, task.robot, task.settings)
+    robot, notes = iterate_friction_load(task.recording, task.robot, task.settings)
     if not task.settings.stribeck:
         return robot, notes
     if not isinstance(task.recording, Recording):
         text = 'the Stribeck velocity was not searched: choose a part that fits into memory'
         return robot, [*notes, text]
-    robot, searched = with_stribeck(task.recording, robot, task.settings.signals)
+    robot, searched = search_stribeck_velocities(task.recording, robot, task.settings.signals)
     return robot, notes + searched
 
 
-def _essential(solved: Solved, estimate: Estimate, task: _Task) -> Essential | None:
+def _essential(solved: Estimation, estimate: Estimate, task: _Inputs) -> Essential | None:
     settings = task.settings
     if not settings.essential:
         return None
@@ -134,7 +138,7 @@ def _essential(solved: Solved, estimate: Estimate, task: _Task) -> Essential | N
 
 
 def _fitted(
-    solved: Solved, robot: Robot, chi: np.ndarray, settings: IdentificationSettings
+    solved: Estimation, robot: Robot, chi: np.ndarray, settings: IdentificationSettings
 ) -> Validation:
     # Rows of a replay are those of the simulated motion, rows of springs are combined with others:
     # what people compare is the measured motion's.
@@ -146,7 +150,7 @@ def _fitted(
 def _warnings(
     robot: Robot,
     recording: Recording | Iterable[Recording],
-    solved: Solved,
+    solved: Estimation,
     estimate: Estimate,
     notes: list[str],
 ) -> tuple[str, ...]:
@@ -154,37 +158,37 @@ def _warnings(
         *robot.warnings,
         *notes,
         *getattr(recording, 'notes', ()),
-        *solved.before,
-        *implausible(robot, solved.samples, estimate),
-        *doubtful(robot, solved.samples, estimate),
-        *solved.after,
+        *solved.signal_notes,
+        *plausibility_warnings(robot, solved.samples, estimate),
+        *identifiability_warnings(robot, solved.samples, estimate),
+        *solved.estimate_notes,
     )
     return tuple(dict.fromkeys(found))
 
 
-def _validated(task: _Task, delay: Delays, robot: Robot, chi: np.ndarray) -> Validation | None:
+def _validated(task: _Inputs, delays: Delays, robot: Robot, chi: np.ndarray) -> Validation | None:
     recording = task.validation
     if recording is None:
         return None
     if isinstance(recording, Recording):
-        return validate(without_delay(recording, delay), robot, chi, task.settings)
-    return validate(each_without_delay(recording, delay), robot, chi, task.settings)
+        return validate(remove_delay(recording, delays), robot, chi, task.settings)
+    return validate(remove_delay_from_chunks(recording, delays), robot, chi, task.settings)
 
 
-def _by_both(task: _Task) -> Identification:
+def _identify_by_wls_and_didim(task: _Inputs) -> Identification:
     """Identify by WLS, and by DIDIM to compare; where that fails, the first result stands."""
     wls, didim = (
         dataclasses.replace(task, settings=dataclasses.replace(task.settings, method=name))
         for name in ('wls', 'didim')
     )
-    found = _by_one(wls)
+    found = _identify_by_one_method(wls)
     try:
-        other = _by_one(didim)
+        other = _identify_by_one_method(didim)
     except (ControllerError, DivergenceError, RecordingError) as error:
         note = f'DIDIM has no result to compare with: {error}'
         return dataclasses.replace(found, warnings=(*found.warnings, note))
     notes = [f'DIDIM: {text}' for text in other.warnings if text not in found.warnings]
-    notes += disagreement(found.estimate, other.estimate)
+    notes += disagreement_warnings(found.estimate, other.estimate)
     warnings = (*found.warnings, *notes)
     return dataclasses.replace(found, warnings=warnings, history=other.history, compared=other)
 

@@ -12,9 +12,9 @@ from ..identification_settings import IdentificationSettings
 from ..model.dynamics import inverse_dynamics
 from ..model.elastic_robot import spring_torque
 from ..model.robot import ElasticRobot, Robot
-from ..regression.block_sampling import Spread
+from ..regression.block_sampling import BlockSampler
 from ..regression.goodness_of_fit import Validation
-from ..regression.observation_system import decimated, System
+from ..regression.observation_system import antialias, System
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples
@@ -43,9 +43,9 @@ def validate(
     """
     if isinstance(recording, Recording):
         return predicted(prepare(recording, robot, settings.signals), robot, chi)
-    parts, signals = Spread[Validation](), settings.signals
+    parts, signals = BlockSampler[Validation](), settings.signals
     for piece in recording:
-        if not parts.due():
+        if not parts.takes_next():
             continue
         try:
             samples = prepare(piece, robot, signals)
@@ -56,9 +56,9 @@ def validate(
         )
         part = predicted(samples, robot, chi)
         parts.add(part, len(part.time))
-    if not parts.kept:
+    if not parts.blocks:
         raise StandstillError('no joint moves in what is to validate on: choose another part')
-    return Validation.joined(parts.kept)
+    return Validation.concatenate(parts.blocks)
 
 
 def predicted(samples: Samples, robot: Robot, chi: Array) -> Validation:
@@ -73,12 +73,12 @@ def predicted(samples: Samples, robot: Robot, chi: Array) -> Validation:
     if isinstance(robot, ElasticRobot):
         pair += spring_torque(robot, chi, samples.q)
     if keep > 1:
-        pair = decimated(pair, keep)[:, ::keep]
+        pair = antialias(pair, keep)[:, ::keep]
     valid = samples.valid[::keep]
     return _trimmed(samples.joints, samples.time[::keep], pair[0], pair[1], valid)
 
 
-def of_system(system: System, value: Array) -> Validation:
+def validate_system(system: System, value: Array) -> Validation:
     """Compare the torques of a system's rows with those of its base parameters (b,)."""
     valid = system.valid.T
     return _trimmed(system.joints, system.time, system.Y.T, system.predict(value).T, valid)

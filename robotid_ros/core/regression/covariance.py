@@ -5,7 +5,7 @@ import numpy as np
 from ..arrays import Array
 
 
-def at_least(covariance: Array, variance: Array) -> Array:
+def with_minimum_variance(covariance: Array, variance: Array) -> Array:
     """
     Enlarge a covariance (b, b) where its variances are below what white noise leaves (b,).
 
@@ -15,7 +15,7 @@ def at_least(covariance: Array, variance: Array) -> Array:
     return np.asarray(covariance * np.outer(scale, scale))
 
 
-def of_batches(batches: Array, value: Array) -> Array:
+def batch_covariance(batches: Array, value: Array) -> Array:
     """
     Return the covariance of the sum of scores from triangular factors of [W Y], (K, ·, b + 1).
 

@@ -6,27 +6,27 @@ import numpy as np
 
 from ...exceptions import RankDeficientError, RecordingError, UnknownNameError
 from ..arrays import Array
-from .covariance import at_least, newey_west, of_batches
+from .covariance import batch_covariance, newey_west, with_minimum_variance
 from .estimate import Estimate
-from .least_squares import instrumental, least_squares, Solution, total_least_squares
+from .least_squares import instrumental_variables, least_squares, Solution, total_least_squares
 from .observation_system import System
 
 __all__ = ['SOLVE', 'WHITEN', 'Estimate', 'fit']
 
-RANK = 1e-12  # smallest singular value over the largest, columns scaled to length one
+RANK_TOLERANCE = 1e-12  # smallest singular value over the largest, columns scaled to length one
 HUBER = 1.345  # residual over σ from which a row counts less: 95 % efficient on Gaussian noise
 BALANCED = 1e-6  # least σ of rows without torque, over the largest of their parts
 TOLERANCE = 1e-6  # change of the weights that ends an iteration
 
-Pieces = list[tuple[Array, Array]]
+JointRows = list[tuple[Array, Array]]
 Weights = list[Array]
 
 
-def _ols(pieces: Pieces, system: System, value: Array | None) -> Weights:
+def _ols(pieces: JointRows, system: System, value: Array | None) -> Weights:
     return [np.ones(len(y)) for _, y in pieces]
 
 
-def _wls(pieces: Pieces, system: System, value: Array | None) -> Weights:
+def _wls(pieces: JointRows, system: System, value: Array | None) -> Weights:
     """
     Divide each joint's equations by the σ of its own least squares (DIDIM eq. 20).
 
@@ -44,7 +44,7 @@ def _wls(pieces: Pieces, system: System, value: Array | None) -> Weights:
     common: Array | None = None
     for (w, y), count in zip(pieces, system.equations, strict=True):
         if not y.any() and len(y):
-            common = _of_all_rows(pieces) if common is None else common
+            common = _common_least_squares(pieces) if common is None else common
             sigma = _rms(w @ common, w, y, common, count)
         elif len(y):
             chi, _, rank, _ = np.linalg.lstsq(w, y, rcond=1e-10)
@@ -58,7 +58,7 @@ def _wls(pieces: Pieces, system: System, value: Array | None) -> Weights:
     return weights
 
 
-def _mle(pieces: Pieces, system: System, value: Array | None) -> Weights:
+def _mle(pieces: JointRows, system: System, value: Array | None) -> Weights:
     """Divide each joint's equations by the σ of its torque noise (MFS eq. 20-25)."""
     if system.noise is None:
         raise RecordingError(
@@ -68,7 +68,7 @@ def _mle(pieces: Pieces, system: System, value: Array | None) -> Weights:
     return [np.full(len(y), 1.0 / s) for (_, y), s in zip(pieces, system.noise, strict=True)]
 
 
-def _irls(pieces: Pieces, system: System, value: Array | None) -> Weights:
+def _irls(pieces: JointRows, system: System, value: Array | None) -> Weights:
     """Weigh rows down that lie far off (Huber), by the median absolute deviation of a joint."""
     if value is None:
         return _wls(pieces, system, None)
@@ -95,12 +95,12 @@ def _rms(residual: Array, w: Array, y: Array, value: Array, count: int) -> float
     return max(float(np.linalg.norm(residual)) / np.sqrt(count), floor, 1e-300)
 
 
-def _of_all_rows(pieces: Pieces) -> Array:
+def _common_least_squares(pieces: JointRows) -> Array:
     W, Y = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
     return np.asarray(np.linalg.lstsq(W, Y, rcond=1e-12)[0])
 
 
-WHITEN: dict[str, Callable[[Pieces, System, Array | None], Weights]] = {
+WHITEN: dict[str, Callable[[JointRows, System, Array | None], Weights]] = {
     'ols': _ols,
     'wls': _wls,
     'mle': _mle,
@@ -108,9 +108,12 @@ WHITEN: dict[str, Callable[[Pieces, System, Array | None], Weights]] = {
     'tls': _wls,
     'iv': _wls,
 }
-SOLVE: dict[str, Callable[..., Solution]] = {'tls': total_least_squares, 'iv': instrumental}
+SOLVE: dict[str, Callable[..., Solution]] = {
+    'tls': total_least_squares,
+    'iv': instrumental_variables,
+}
 # Methods that look at single rows, which triangular factors have not got any more.
-ROW_BY_ROW = ('irls', 'iv')
+NEEDS_ALL_ROWS = ('irls', 'iv')
 # How often the weights are computed where nothing else is asked for.
 ITERATIONS = {'irls': 30}
 
@@ -135,7 +138,7 @@ def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
     """
     if method not in WHITEN:
         raise UnknownNameError('method', method, tuple(WHITEN))
-    if system.counts is not None and method in ROW_BY_ROW:
+    if system.counts is not None and method in NEEDS_ALL_ROWS:
         raise RecordingError(
             f"method '{method}' needs every row of a recording, which so long a one does not "
             "leave in memory: use 'wls', or a part of it"
@@ -151,16 +154,16 @@ def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
     return _estimate(system, pieces, weights, solution, method)
 
 
-def _solve(system: System, pieces: Pieces, weights: Weights, method: str) -> Solution:
+def _solve(system: System, pieces: JointRows, weights: Weights, method: str) -> Solution:
     W = np.vstack([w * k[:, None] for (w, _), k in zip(pieces, weights, strict=True)])
     Y = np.concatenate([y * k for (_, y), k in zip(pieces, weights, strict=True)])
     if method == 'iv':
         Z = [system.instruments(j) * k[:, None] for j, k in enumerate(weights)]
-        solution = instrumental(W, Y, np.vstack(Z))
+        solution = instrumental_variables(W, Y, np.vstack(Z))
     else:
         solution = SOLVE.get(method, least_squares)(W, Y)
     s = solution.singular
-    if len(Y) < W.shape[1] or not s[-1] >= RANK * s[0]:
+    if len(Y) < W.shape[1] or not s[-1] >= RANK_TOLERANCE * s[0]:
         weak = np.abs(solution.weakest)
         names = tuple(n for n, v in zip(system.names, weak, strict=True) if v > 0.3 * weak.max())
         raise RankDeficientError(names, tuple(s))
@@ -168,7 +171,7 @@ def _solve(system: System, pieces: Pieces, weights: Weights, method: str) -> Sol
 
 
 def _estimate(
-    system: System, pieces: Pieces, weights: Weights, solution: Solution, method: str
+    system: System, pieces: JointRows, weights: Weights, solution: Solution, method: str
 ) -> Estimate:
     value, bread = solution.value, solution.bread
     residual = [y - w @ value for w, y in pieces]
@@ -181,7 +184,7 @@ def _estimate(
         if system.batches is None:
             meat += newey_west(z * (k**2 * r)[:, None])
         elif len(k):
-            meat += k[0] ** 4 * of_batches(system.batches[j], value)
+            meat += k[0] ** 4 * batch_covariance(system.batches[j], value)
         white += (z * k[:, None]).T @ (z * k[:, None])
         squares += float(np.sum((k * r) ** 2))
     classical = bread @ white @ bread.T * squares / freedom
@@ -191,7 +194,7 @@ def _estimate(
         names=system.names,
         units=system.units,
         value=value,
-        covariance=at_least(covariance, np.diag(classical) / system.band),
+        covariance=with_minimum_variance(covariance, np.diag(classical) / system.band),
         classical=classical,
         residual=system.relative_residual(value),
         total_residual=float(total),

@@ -35,7 +35,7 @@ class Validation:
         freeze_fields(self, 'time', 'measured', 'predicted')
 
     @classmethod
-    def joined(cls, parts: Sequence[Validation]) -> Validation:
+    def concatenate(cls, parts: Sequence[Validation]) -> Validation:
         """Put the parts of one motion behind each other."""
         fields = ('time', 'measured', 'predicted', 'valid')
         columns = [np.concatenate([getattr(part, name) for part in parts]) for name in fields]
@@ -64,7 +64,7 @@ class Validation:
         with np.errstate(divide='ignore', invalid='ignore'):
             return np.asarray(1.0 - error / np.sum(spread**2, axis=0))
 
-    def total(self, moving: bool = False) -> float:
+    def total_residual(self, moving: bool = False) -> float:
         """Return the relative residual of all joints together."""
         rows = self.valid if moving else np.ones_like(self.valid)
         error = np.linalg.norm((self.measured - self.predicted)[rows])

@@ -12,7 +12,7 @@ from ..signals.samples import Samples
 from .observation_system import observe, System
 
 
-def with_instruments(
+def add_instruments(
     system: System,
     samples: Samples,
     recording: Recording,

@@ -60,7 +60,7 @@ def total_least_squares(W: Array, Y: Array) -> Solution:
     return Solution(value, bread, s, Vt[-1])
 
 
-def instrumental(W: Array, Y: Array, Z: Array) -> Solution:
+def instrumental_variables(W: Array, Y: Array, Z: Array) -> Solution:
     """
     Return χ̂ = (Zᵀ W)⁻¹ Zᵀ Y (IDIM-IV; Janot, Vandanjon, Gautier 2014).
 

@@ -141,7 +141,7 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> System:
             # Most links do not hang on a joint: their columns are zero.
             used = np.flatnonzero(w.any(axis=0))
             both = np.column_stack([w[:, used], samples.tau[rows, j]])
-            both = decimated(both[None], keep)[0] if keep > 1 else both
+            both = antialias(both[None], keep)[0] if keep > 1 else both
             W[j, out, used], Y[j, out] = both[own, :-1].T, both[own, -1]
     valid = samples.valid[::keep].T
     if not valid.any():
@@ -169,10 +169,10 @@ def _columns(samples: Samples, robot: Robot, base: BaseParameters, low: int, hig
     return result
 
 
-def observed_torque(samples: Samples) -> Array:
+def decimated_torque(samples: Samples) -> Array:
     """Return Y (n, N): the torque of samples through the decimation's filter."""
     keep = samples.decimation
-    return decimated(samples.tau.T, keep)[:, ::keep] if keep > 1 else samples.tau.T
+    return antialias(samples.tau.T, keep)[:, ::keep] if keep > 1 else samples.tau.T
 
 
 def read_only(array: Array) -> Array:
@@ -181,7 +181,7 @@ def read_only(array: Array) -> Array:
     return array
 
 
-def decimated(x: Array, keep: int) -> Array:
+def antialias(x: Array, keep: int) -> Array:
     """Low-pass along axis 1 at 0.8 of the Nyquist frequency that is left, without phase."""
     sections = butter(ORDER, BAND / keep, output='sos')
     pad = min(x.shape[1] - 1, 10 * keep)

@@ -16,7 +16,7 @@ from .observation_system import System
 BATCHES, MOST = 32, 64
 
 
-class Factors:
+class TriangularFactors:
     """
     Triangular factors of [W Y] of all batches so far, (n, K, b + 1, b + 1).
 
@@ -38,26 +38,26 @@ class Factors:
         rows *= system.valid[:, :, None]
         self.counts += system.valid.sum(axis=1)
         for part in np.array_split(rows, BATCHES, axis=1):
-            self.waiting.append(triangular(part))
+            self.waiting.append(triangular_factor(part))
             if len(self.waiting) == self.merged:
                 self._keep(np.concatenate(self.waiting, axis=1))
                 self.waiting = []
 
     def _keep(self, rows: Array) -> None:
-        self.kept = np.concatenate([self.kept, triangular(rows)[:, None]], axis=1)
+        self.kept = np.concatenate([self.kept, triangular_factor(rows)[:, None]], axis=1)
         if self.kept.shape[1] == 2 * MOST:
             n, count, size, _ = self.kept.shape
-            self.kept = triangular(self.kept.reshape(n, count // 2, 2 * size, size))
+            self.kept = triangular_factor(self.kept.reshape(n, count // 2, 2 * size, size))
             self.merged *= 2
 
     def system(self, like: System) -> System:
         """Return the system of all rows."""
-        rest = triangular(np.concatenate(self.waiting, axis=1)) if self.waiting else None
+        rest = triangular_factor(np.concatenate(self.waiting, axis=1)) if self.waiting else None
         kept = self.kept
         if rest is not None:
             kept = np.concatenate([kept, rest[:, None]], axis=1)
         n, count, size, _ = kept.shape
-        total = triangular(kept.reshape(n, count * size, size))
+        total = triangular_factor(kept.reshape(n, count * size, size))
         return dataclasses.replace(
             like,
             time=np.arange(size, dtype=float),
@@ -70,7 +70,7 @@ class Factors:
         )
 
 
-def triangular(rows: Array) -> Array:
+def triangular_factor(rows: Array) -> Array:
     """Return R (…, b, b) of rows (…, N, b), filled up with zeros."""
     count, size = rows.shape[-2:]
     R: Array = np.asarray(np.linalg.qr(rows, mode='r'))

@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import Array
 
 
-class Closeness(NamedTuple):
+class MotionError(NamedTuple):
     """
     Relative distances `‖x_ddm − x‖/‖x‖` of the simulated motion, (n,) each.
 
@@ -47,11 +47,11 @@ class Iteration:
     number: int
     value: Array
     torque_error: Array
-    to_reference: Closeness
-    to_measured: Closeness | None
+    to_reference: MotionError
+    to_measured: MotionError | None
     inertia: Array
-    factor: Array
-    share: float
+    gain_scale: Array
+    step_length: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,7 +94,7 @@ class History:
 
 def row(record: Iteration, columns: tuple[str, ...], joints: tuple[str, ...]) -> dict[str, float]:
     """Return one iteration as named numbers: torque errors, closeness, parameters."""
-    result = {'share': record.share}
+    result = {'share': record.step_length}
     series = [('torque error', record.torque_error)]
     for what, close in (('reference', record.to_reference), ('measured', record.to_measured)):
         if close is not None:
@@ -104,12 +104,12 @@ def row(record: Iteration, columns: tuple[str, ...], joints: tuple[str, ...]) ->
     return result | {c: float(v) for c, v in zip(columns, record.value, strict=True)}
 
 
-def closeness(
+def relative_motion_error(
     simulated: tuple[Array, Array, Array],
     other: tuple[Array, Array, Array],
-) -> Closeness:
+) -> MotionError:
     """Compare two motions `(q, dq, ddq)` of (N, n), relative to the second."""
-    return Closeness(
+    return MotionError(
         *(
             np.linalg.norm(a - b, axis=0) / np.maximum(np.linalg.norm(b, axis=0), 1e-300)
             for a, b in zip(simulated, other, strict=True)

@@ -11,20 +11,20 @@ from ..regression.observation_system import observe
 from ..signals.recording import Recording
 from ..signals.samples import Samples
 from .convergence_history import Iteration
-from .didim import didim, Outcome
-from .initial_parameters import start_from
-from .replay_from_recording import replay_of
+from .didim import didim, DidimResult
+from .initial_parameters import initial_parameters
+from .replay_from_recording import make_replay_problem
 from .settings import ReplaySettings
 
 
-def closed_loop(
+def identify_closed_loop(
     recording: Recording,
     robot: Robot,
     base: BaseParameters,
     settings: ReplaySettings,
     samples: Samples | None = None,
     progress: Callable[[Iteration], None] | None = None,
-) -> Outcome:
+) -> DidimResult:
     """
     Identify from torque, reference and control law.
 
@@ -42,15 +42,15 @@ def closed_loop(
     DivergenceError : no convergence; it holds the last good estimate
 
     """
-    replay = replay_of(recording, robot, base, settings, samples)
+    replay = make_replay_problem(recording, robot, base, settings, samples)
     if settings.start == 'idim' and samples is not None:
-        chi = replay.lift(fit(observe(samples, robot, base), 'wls').value)
+        chi = replay.standard_parameters(fit(observe(samples, robot, base), 'wls').value)
     else:
-        chi = start_from(replay, 'regular' if settings.start == 'idim' else settings.start)
+        chi = initial_parameters(replay, 'regular' if settings.start == 'idim' else settings.start)
     return didim(replay, chi, 'wls', progress)
 
 
-def described(record: Iteration) -> str:
+def describe_iteration(record: Iteration) -> str:
     """Return one line on an iteration, for a progress display."""
     errors = ', '.join(f'{100.0 * error:.1f}' for error in record.torque_error)
     return f'DIDIM iteration {record.number}: torque error {errors} %'

@@ -12,17 +12,17 @@ from ..model.dynamics import inverse_dynamics
 from ..model.parameters import INERTIAL
 from ..model.robot import Robot
 from ..regression.observation_system import System
-from .reference_and_torque import at_rows
-from .replay_problem import Replay
+from .reference_and_torque import interpolate_rows
+from .replay_problem import ReplayProblem
 
 POSITIVE = ('Ia', 'Fv', 'Fc', 'Fs', 'Fcp', 'Fcm', 'Fvp', 'Fvm')
 # Rotor inertia that a joint of the plain robot has at least, as a share of J_ap.
-LEAST = 0.25
+MIN_INERTIA_SHARE = 0.25
 # A sampled loop is calm when an update's damping takes at most this share of the velocity.
-CALM = 0.5
+MAX_DAMPING_PER_UPDATE = 0.5
 
 
-def start_from(replay: Replay, start: str) -> Array:
+def initial_parameters(replay: ReplayProblem, start: str) -> Array:
     """
     Return standard parameters (p,) to start from: 'regular', 'regular_zz' or 'prior'.
 
@@ -34,13 +34,13 @@ def start_from(replay: Replay, start: str) -> Array:
         return replay.robot.prior.copy()
     chi = np.zeros(replay.robot.p)
     rotors = start == 'regular' and replay.robot.rotor_inertia
-    for j, first in enumerate(replay.robot.starts):
+    for j, first in enumerate(replay.robot.first_columns):
         own = 9 if replay.robot.prismatic[j] else 5
         chi[first + (10 if rotors else own)] = 1.0
-    return replay.lift(replay.base.of(chi))
+    return replay.standard_parameters(replay.base.of(chi))
 
 
-def a_priori_inertia(replay: Replay) -> Array:
+def estimate_a_priori_inertia(replay: ReplayProblem) -> Array:
     """
     Return J_ap (n,): what the law was tuned for or, where that is unknown, nearly so.
 
@@ -50,13 +50,13 @@ def a_priori_inertia(replay: Replay) -> Array:
     first simulation; from then on the estimate's own inertias count. Where friction hides the
     inertia, the least that makes the sampled loop calm stands in: the robot's own loop is stable.
     """
-    if replay.a_priori is not None:
-        return replay.a_priori
+    if replay.a_priori_inertia is not None:
+        return replay.a_priori_inertia
     robot, torque = replay.robot, replay.torque
     keep = replay.decimation
     row = torque.row[::keep]
-    q, dq, ddq = (at_rows(x, row) for x in replay.desired[:3])
-    rigid = rigid_body(robot)
+    q, dq, ddq = (interpolate_rows(x, row) for x in replay.desired[:3])
+    rigid = prior_inertial_parameters(robot)
     predicted = inverse_dynamics(robot, rigid, q, dq, ddq)
     tau = torque.tau
     if keep > 1 and tau.shape[0] > 10 * keep:
@@ -68,19 +68,27 @@ def a_priori_inertia(replay: Replay) -> Array:
     except DivergenceError:
         inertia = np.zeros(robot.n)
     fitted = [
-        _joint(tau[valid, j], predicted[valid, j], dq[valid, j], ddq[valid, j], inertia[j])
+        _fit_joint_inertia(
+            tau[valid, j], predicted[valid, j], dq[valid, j], ddq[valid, j], inertia[j]
+        )
         for j in range(robot.n)
     ]
-    return np.maximum(fitted, calm_inertia(replay))
+    return np.maximum(fitted, minimum_damped_inertia(replay))
 
 
-def calm_inertia(replay: Replay) -> Array:
+def minimum_damped_inertia(replay: ReplayProblem) -> Array:
     """Return the least inertias (n,) with which the sampled loops are well damped."""
     law, h = replay.law, 1.0 / replay.law.rate
-    return np.maximum(np.maximum(law.damping * h, law.stiffness * h**2 / CALM) / CALM, 1e-12)
+    return np.maximum(
+        np.maximum(law.damping * h, law.stiffness * h**2 / MAX_DAMPING_PER_UPDATE)
+        / MAX_DAMPING_PER_UPDATE,
+        1e-12,
+    )
 
 
-def _joint(tau: Array, predicted: Array, dq: Array, ddq: Array, inertia: float) -> float:
+def _fit_joint_inertia(
+    tau: Array, predicted: Array, dq: Array, ddq: Array, inertia: float
+) -> float:
     """Return `α max M_jj + J` of one joint."""
     columns = np.column_stack([predicted, ddq, dq, np.sign(dq), np.ones_like(dq)])
     scale = np.linalg.norm(columns, axis=0)
@@ -91,7 +99,7 @@ def _joint(tau: Array, predicted: Array, dq: Array, ddq: Array, inertia: float) 
     return float(alpha * inertia + own)
 
 
-def plain_robot(replay: Replay, system: System) -> Array:
+def fit_reduced_model(replay: ReplayProblem, system: System) -> Array:
     """
     Fit the little that every robot has, standard parameters (p,) with a positive definite M(q).
 
@@ -99,10 +107,12 @@ def plain_robot(replay: Replay, system: System) -> Array:
     and offsets. It stands in for an early fit of all parameters that is no robot.
     """
     robot, base = replay.robot, replay.base
-    rigid = rigid_body(robot)
+    rigid = prior_inertial_parameters(robot)
     free = [k for k, p in enumerate(robot.parameters) if p.symbol not in INERTIAL]
     shapes = [rigid, *np.eye(robot.p)[free]]
-    least = dict(zip(robot.joints, LEAST * a_priori_inertia(replay), strict=True))
+    least = dict(
+        zip(robot.joints, MIN_INERTIA_SHARE * estimate_a_priori_inertia(replay), strict=True)
+    )
     low, high = [0.0], [np.inf]
     for k in free:
         parameter = robot.parameters[k]
@@ -124,7 +134,7 @@ def plain_robot(replay: Replay, system: System) -> Array:
     return np.array(shapes).T @ (answer.x / scale)
 
 
-def rigid_body(robot: Robot) -> Array:
+def prior_inertial_parameters(robot: Robot) -> Array:
     """Return the prior's inertial parameters alone, without rotors and friction, (p,)."""
     inertial = [p.symbol in INERTIAL for p in robot.parameters]
     return np.where(inertial, robot.prior, 0.0)

@@ -14,18 +14,18 @@ import numpy as np
 from ...exceptions import DivergenceError, RecordingError
 from ..arrays import Array
 from ..regression.estimate import Estimate
-from .reference_and_torque import at_rows
-from .replay_problem import Replay
+from .reference_and_torque import interpolate_rows
+from .replay_problem import ReplayProblem
 
 # Relative step of the finite differences, near the square root of the integrator's noise.
-DIFFERENCE = 1e-5
-DAMPING, SHRINK, GROW, MOST = 1e-3, 0.2, 5.0, 1e8
+RELATIVE_STEP = 1e-5
+INITIAL_DAMPING, DAMPING_DECREASE, DAMPING_INCREASE, MAX_DAMPING = 1e-3, 0.2, 5.0, 1e8
 
 Output = Callable[[Array], Array]
 
 
 def output_error(
-    replay: Replay, value: Array, solver: str = 'lm', output: str = 'position'
+    replay: ReplayProblem, value: Array, solver: str = 'lm', output: str = 'position'
 ) -> tuple[Estimate, list[float]]:
     """
     Fit base parameters to the simulated output by Gauss-Newton or Levenberg-Marquardt.
@@ -55,11 +55,11 @@ def output_error(
     current = simulated(value)
     weight = 1.0 / np.maximum((target - current).std(axis=1, keepdims=True), 1e-300)
     norms = [float(np.linalg.norm(target - current) / np.linalg.norm(target))]
-    damping = DAMPING if solver == 'lm' else 0.0
+    damping = INITIAL_DAMPING if solver == 'lm' else 0.0
     for number in range(1, replay.settings.iterations + 1):
         jacobian = (_sensitivities(simulated, value, current) * weight).reshape(value.size, -1).T
         error = target - current
-        found = _descent(simulated, value, target, weight, jacobian, error, damping)
+        found = _find_descent_step(simulated, value, target, weight, jacobian, error, damping)
         if found is None:
             raise DivergenceError(
                 f'step {number} of the output error does not reduce it: start from an IDIM or '
@@ -76,7 +76,7 @@ def output_error(
     return _estimate(replay, value, jacobian, error * weight, error, target, solver), norms
 
 
-def _descent(
+def _find_descent_step(
     simulated: Output,
     value: Array,
     target: Array,
@@ -95,21 +95,21 @@ def _descent(
     """
     scale = np.maximum(np.linalg.norm(jacobian, axis=0), 1e-300)
     right, undamped = (error * weight).ravel(), damping == 0.0
-    while damping <= MOST:
+    while damping <= MAX_DAMPING:
         step = _step(jacobian / scale, right, damping) / scale
         try:
             output = simulated(value + step)
             if np.linalg.norm((target - output) * weight) <= np.linalg.norm(right) * (1.0 + 1e-9):
-                return step, output, SHRINK * damping
+                return step, output, DAMPING_DECREASE * damping
         except DivergenceError:
             pass
         if undamped:
             return None
-        damping *= GROW
+        damping *= DAMPING_INCREASE
     return None
 
 
-def _outputs(replay: Replay, output: str) -> tuple[Output, Array]:
+def _outputs(replay: ReplayProblem, output: str) -> tuple[Output, Array]:
     """Return the simulated output as a function of base parameters, and the measured, (n, N)."""
     torque = replay.torque
     start = replay.transient * replay.law.rate
@@ -117,22 +117,22 @@ def _outputs(replay: Replay, output: str) -> tuple[Output, Array]:
     if output == 'position' and replay.measured is None:
         raise RecordingError('no position was measured: use DIDIM, or fit the torque')
     target = (
-        at_rows(replay.measured[0], row).T
+        interpolate_rows(replay.measured[0], row).T
         if output == 'position' and replay.measured is not None
         else torque.tau[np.isin(torque.row, row)].T
     )
 
     def simulated(value: Array) -> Array:
-        chi = replay.lift(value)
+        chi = replay.standard_parameters(value)
         run = replay.simulate(chi, np.ones(replay.robot.n))
-        return at_rows(run.q if output == 'position' else run.tau, row).T
+        return interpolate_rows(run.q if output == 'position' else run.tau, row).T
 
     return simulated, target
 
 
 def _sensitivities(simulated: Output, value: Array, current: Array) -> Array:
     """Return ∂y_s/∂χ by forward differences, (b, n, N) (eq. 30)."""
-    steps = DIFFERENCE * np.maximum(np.abs(value), 0.01 * np.abs(value).max())
+    steps = RELATIVE_STEP * np.maximum(np.abs(value), 0.01 * np.abs(value).max())
     return np.array(
         [
             (simulated(value + step * unit) - current) / step
@@ -148,7 +148,7 @@ def _step(jacobian: Array, error: Array, damping: float) -> Array:
     return np.asarray(np.linalg.lstsq(rows, right, rcond=None)[0], dtype=float)
 
 
-def _converged(replay: Replay, norms: list[float], step: Array, value: Array) -> bool:
+def _converged(replay: ReplayProblem, norms: list[float], step: Array, value: Array) -> bool:
     settings = replay.settings
     return bool(
         abs(norms[-1] - norms[-2]) <= settings.residual_tolerance * norms[-2] + 1e-12
@@ -157,7 +157,7 @@ def _converged(replay: Replay, norms: list[float], step: Array, value: Array) ->
 
 
 def _estimate(
-    replay: Replay,
+    replay: ReplayProblem,
     value: Array,
     jacobian: Array,
     error: Array,

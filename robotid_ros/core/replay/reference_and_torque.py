@@ -13,7 +13,7 @@ from ..signals.recording import Recording
 from .laws.control_loop import Desired
 
 # Share of the reference's velocity, in power, that its bandwidth holds.
-POWER = 0.99
+BANDWIDTH_POWER = 0.99
 
 
 class Torque(NamedTuple):
@@ -35,7 +35,7 @@ class Torque(NamedTuple):
     rate: float
 
 
-def reference_of(recording: Recording, rate: float) -> tuple[float, Desired]:
+def reference_on_grid(recording: Recording, rate: float) -> tuple[float, Desired]:
     """
     Return the recorded reference at every update of the controller.
 
@@ -66,7 +66,7 @@ def reference_of(recording: Recording, rate: float) -> tuple[float, Desired]:
         ddq = np.where(np.isfinite(ddq), ddq, 0.0)
         # Controllers that have no acceleration in their reference report none, or zeros.
         ddq = np.where(ddq.any(axis=0), ddq, np.gradient(dq, time, axis=0))
-        motion = hermite(time, q, dq, ddq, np.minimum(grid, time[-1]))
+        motion = interpolate_quintic(time, q, dq, ddq, np.minimum(grid, time[-1]))
         return float(time[0]), Desired(*motion, np.zeros_like(motion[0]))
     for name, trajectory in recording.trajectories.items():
         spans = [phase for phase in recording.phases if phase.name == name]
@@ -81,7 +81,7 @@ def reference_of(recording: Recording, rate: float) -> tuple[float, Desired]:
     )
 
 
-def torque_of(
+def torque_on_grid(
     recording: Recording,
     effort: Array,
     start: float,
@@ -124,7 +124,9 @@ def torque_of(
     return Torque(row, np.nan_to_num(tau), valid, rate / stride)
 
 
-def hermite(time: Array, q: Array, dq: Array, ddq: Array, at: Array) -> tuple[Array, Array, Array]:
+def interpolate_quintic(
+    time: Array, q: Array, dq: Array, ddq: Array, at: Array
+) -> tuple[Array, Array, Array]:
     """Interpolate by quintics through `q dq ddq` (K, n) of `time` (K,), all three at `at` (N,)."""
     left = np.clip(np.searchsorted(time, at, side='right') - 1, 0, time.size - 2)
     h = (time[left + 1] - time[left])[:, None]
@@ -142,7 +144,7 @@ def hermite(time: Array, q: Array, dq: Array, ddq: Array, at: Array) -> tuple[Ar
     return position, velocity / h, acceleration / h**2
 
 
-def at_rows(values: Array, row: Array) -> Array:
+def interpolate_rows(values: Array, row: Array) -> Array:
     """Interpolate the rows of `values` (K, n) linearly at fractional rows (N,)."""
     low = np.minimum(row.astype(int), values.shape[0] - 1)
     high = np.minimum(low + 1, values.shape[0] - 1)
@@ -154,5 +156,5 @@ def bandwidth(dq: Array, rate: float) -> Array:
     """Return the angular frequency below which the velocity (K, n) has 99 % of its power, (n,)."""
     power = np.abs(np.fft.rfft(dq * np.hanning(dq.shape[0])[:, None], axis=0)) ** 2
     total = np.cumsum(power, axis=0)
-    reached = np.argmax(total >= POWER * total[-1], axis=0)
+    reached = np.argmax(total >= BANDWIDTH_POWER * total[-1], axis=0)
     return np.asarray(2.0 * np.pi * np.maximum(reached, 1) * rate / dq.shape[0])

@@ -6,17 +6,17 @@ import numpy as np
 
 from ..arrays import Array
 from .convergence_history import Iteration
-from .replay_problem import Replay
+from .replay_problem import ReplayProblem
 
 # Share of the torque that a model of a real robot may leave unexplained before it is suspect.
-UNEXPLAINED = 0.2
+MAX_RESIDUAL = 0.2
 # A simulated motion that is so many times as far from the measured one as that is from its
 # reference is not that of the robot's loop: half the bandwidth comes to 1, a third to 2. From
 # DOUBT on (two thirds of the bandwidth) friction is biased, from STRAY on everything.
 DOUBT, STRAY = 0.5, 1.5
 
 
-def slow_loops(replay: Replay, omega: Array, band: Array) -> list[str]:
+def bandwidth_warnings(replay: ReplayProblem, omega: Array, band: Array) -> list[str]:
     """Tell joints whose ω_n (n,) is too low for the bandwidth (n,) of their motion [rad/s]."""
     return [
         f'{joint}: ω_n of its loop is {w:.3g} rad/s, only {w / b:.2g} times the bandwidth of the '
@@ -26,7 +26,7 @@ def slow_loops(replay: Replay, omega: Array, band: Array) -> list[str]:
     ]
 
 
-def strays(replay: Replay, record: Iteration) -> list[str]:
+def motion_warnings(replay: ReplayProblem, record: Iteration) -> list[str]:
     """
     Tell joints whose simulated loop does not lag as the measured one does.
 
@@ -38,19 +38,19 @@ def strays(replay: Replay, record: Iteration) -> list[str]:
         return []
     q = replay.measured[0]
     lag = np.linalg.norm(q - replay.desired.q, axis=0)
-    apart = record.to_measured.position * np.linalg.norm(q, axis=0) / np.maximum(lag, 1e-300)
+    ratios = record.to_measured.position * np.linalg.norm(q, axis=0) / np.maximum(lag, 1e-300)
     return [
         f'{joint}: {"not trustworthy" if ratio > STRAY else "doubtful, its friction above all"}, '
         f'the simulated motion is {ratio:.2g} times as far from the measured one as that is from '
         "its reference: the control law or its gains are not the robot's"
-        for joint, ratio in zip(replay.robot.joints, apart, strict=True)
+        for joint, ratio in zip(replay.robot.joints, ratios, strict=True)
         if ratio > DOUBT
     ]
 
 
-def unexplained(residual: float) -> list[str]:
+def residual_warnings(residual: float) -> list[str]:
     """Tell a relative residual that no model of the right loop leaves."""
-    if residual <= UNEXPLAINED:
+    if residual <= MAX_RESIDUAL:
         return []
     return [
         f'{100.0 * residual:.0f} % of the torque stays unexplained: the control law, its gains or '

@@ -13,19 +13,19 @@ from ..model.robot import Robot
 from ..signals.recording import Controller, Recording
 from ..signals.samples import Samples
 from ..timing.delay_compensation import hold_delay
-from .laws.control_laws import law_of
-from .reference_and_torque import reference_of, torque_of
-from .replay_problem import Replay
+from .laws.control_laws import make_control_law
+from .reference_and_torque import reference_on_grid, torque_on_grid
+from .replay_problem import ReplayProblem
 from .settings import ReplaySettings
 
 
-def replay_of(
+def make_replay_problem(
     recording: Recording,
     robot: Robot,
     base: BaseParameters,
     settings: ReplaySettings,
     samples: Samples | None = None,
-) -> Replay:
+) -> ReplayProblem:
     """
     Make a recording ready for a closed-loop method.
 
@@ -43,15 +43,15 @@ def replay_of(
 
     """
     recording = recording.select(robot.joints)
-    law = law_of(_controller(recording, settings), robot.joints, robot.drive_gain)
-    start, desired = reference_of(recording, law.rate)
-    torque = torque_of(
+    law = make_control_law(_controller(recording, settings), robot.joints, robot.drive_gain)
+    start, desired = reference_on_grid(recording, law.rate)
+    torque = torque_on_grid(
         recording,
         recording.effort * robot.drive_gain,
         start,
         desired.q.shape[0],
         law.rate,
-        effort_delay_of(recording, settings),
+        find_effort_delay(recording, settings),
     )
     measured = None
     if samples is not None:
@@ -61,10 +61,10 @@ def replay_of(
             for values in (samples.q, samples.dq, samples.ddq)
         )
         measured = (q, dq, ddq)
-    return Replay(robot, base, law, desired, torque, settings, measured)
+    return ReplayProblem(robot, base, law, desired, torque, settings, measured)
 
 
-def effort_delay_of(recording: Recording, settings: ReplaySettings) -> float:
+def find_effort_delay(recording: Recording, settings: ReplaySettings) -> float:
     """
     Return the updates from a torque to the stamp that reports it.
 

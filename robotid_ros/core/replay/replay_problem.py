@@ -15,25 +15,25 @@ from .reference_and_torque import bandwidth, Torque
 from .settings import ReplaySettings
 from .simulation.closed_loop import (
     joint_inertia,
-    least_eigenvalue,
     mass_matrices,
     simulate,
     Simulation,
+    smallest_eigenvalue,
 )
 from .simulation.direct_model import direct_model
 
 Motion = tuple[Array, Array, Array]
 
 # Eigenvalues of M, scaled to a unit diagonal, below this count as not positive.
-DEFINITE = 1e-9
+MIN_EIGENVALUE = 1e-9
 # Share of the recording that may go to the transient of an integral.
-AT_MOST = 0.2
+MAX_TRANSIENT_SHARE = 0.2
 # Cut-off of the decimation over the bandwidth of the motion, and the most it may leave out.
-CUTOFF, MOST = 5.0, 50
+CUTOFF_RATIO, MAX_DECIMATION = 5.0, 50
 
 
 @dataclasses.dataclass(frozen=True)
-class Replay:
+class ReplayProblem:
     """
     A recorded motion that can be simulated with any parameters.
 
@@ -59,15 +59,17 @@ class Replay:
     settings: ReplaySettings = dataclasses.field(default_factory=ReplaySettings)
     measured: Motion | None = None
     external: Array | None = None
-    a_priori: Array | None = None
+    a_priori_inertia: Array | None = None
 
     @property
     def decimation(self) -> int:
         """One row in so many is kept of the observation matrix."""
         if self.settings.decimation:
             return self.settings.decimation
-        cutoff = CUTOFF * float(bandwidth(self.desired.dq, self.law.rate).max()) / (2.0 * np.pi)
-        return int(max(1, min(MOST, 0.4 * self.torque.rate / cutoff)))
+        cutoff = (
+            CUTOFF_RATIO * float(bandwidth(self.desired.dq, self.law.rate).max()) / (2.0 * np.pi)
+        )
+        return int(max(1, min(MAX_DECIMATION, 0.4 * self.torque.rate / cutoff)))
 
     @property
     def transient(self) -> float:
@@ -76,14 +78,14 @@ class Replay:
 
         `5/ω_n`, and as many time constants of an integral as fit into a part of the recording.
         """
-        if self.a_priori is None:
+        if self.a_priori_inertia is None:
             return 0.0
-        loop = 1.0 / float(self.frequency(self.a_priori)[0].min())
-        longest = AT_MOST * self.desired.q.shape[0] / self.law.rate
-        integral = min(self.settings.transient * float(self.law.memory.max()), longest)
+        loop = 1.0 / float(self.loop_dynamics(self.a_priori_inertia)[0].min())
+        longest = MAX_TRANSIENT_SHARE * self.desired.q.shape[0] / self.law.rate
+        integral = min(self.settings.transient * float(self.law.integral_time.max()), longest)
         return max(self.settings.transient * loop, integral)
 
-    def lift(self, value: Array) -> Array:
+    def standard_parameters(self, value: Array) -> Array:
         """
         Return standard parameters (p,) that move like base parameters `value` (b,).
 
@@ -91,7 +93,7 @@ class Replay:
         link to have one.
         """
         anchor = self.robot.prior.copy()
-        masses = self.robot.starts + 9
+        masses = self.robot.first_columns + 9
         anchor[masses] = np.where(anchor[masses] > 0.0, anchor[masses], 1.0)
         anchor[self.base.columns] += value - self.base.of(anchor)
         return anchor
@@ -106,8 +108,8 @@ class Replay:
 
         """
         mass = mass_matrices(direct_model(self.robot, chi), self.desired.q)
-        least = least_eigenvalue(mass)
-        if not least > DEFINITE:
+        least = smallest_eigenvalue(mass)
+        if not least > MIN_EIGENVALUE:
             joint = self.robot.joints[int(np.argmin(np.diagonal(mass, axis1=1, axis2=2).min(0)))]
             raise DivergenceError(
                 'the mass matrix M(q) of these parameters is not positive definite (smallest '
@@ -128,7 +130,7 @@ class Replay:
             step=self.settings.step,
         )
 
-    def frequency(self, inertia: Array) -> tuple[Array, Array]:
+    def loop_dynamics(self, inertia: Array) -> tuple[Array, Array]:
         """Return ω_n [rad/s] and ζ (n,) of loops with joint inertias (n,) (DIDIM eq. 56)."""
         omega = np.sqrt(np.maximum(self.law.stiffness, 0.0) / inertia)
         return omega, self.law.damping / np.maximum(2.0 * omega * inertia, 1e-300)

@@ -15,13 +15,13 @@ from ..regression.estimate import Estimate
 from ..regression.estimators import fit
 from ..regression.observation_system import observe
 from ..signals.recording import Recording
-from ..timing.delay_compensation import aligned
+from ..timing.delay_compensation import prepare_without_delay
 
 # Steps at the most, and the change of the torques of the links over themselves that ends them.
 STEPS, SETTLED = 20, 1e-4
 
 
-def with_load(
+def iterate_friction_load(
     recording: Recording | Iterable[Recording], robot: Robot, settings: IdentificationSettings
 ) -> tuple[Robot, list[str]]:
     """
@@ -41,7 +41,7 @@ def with_load(
     ConfigurationError : such friction is asked of springs, or of a closed-loop simulation
 
     """
-    if not robot.loaded:
+    if not robot.load_dependent:
         return robot, []
     if isinstance(robot, ElasticRobot) or settings.method in ('didim', 'both'):
         raise ConfigurationError(
@@ -53,12 +53,12 @@ def with_load(
             'the load of the friction is that of the URDF: choose a part that fits into memory'
         ]
     base = base_parameters(robot)
-    samples, system, _, _ = aligned(recording, robot, base, settings.signals)
+    samples, system, _, _ = prepare_without_delay(recording, robot, base, settings.signals)
     torque = np.zeros_like(system.Y)
     for _ in range(STEPS):
-        load = links(robot, base, fit(system, 'wls'))
+        load = link_parameters(robot, base, fit(system, 'wls'))
         previous, torque = torque, system.predict(base.of(load))
-        robot = dataclasses.replace(robot, load=load)
+        robot = dataclasses.replace(robot, load_parameters=load)
         if np.linalg.norm(torque - previous) <= SETTLED * np.linalg.norm(torque):
             return robot, []
         base = base_parameters(robot)
@@ -69,7 +69,7 @@ def with_load(
     ]
 
 
-def links(robot: Robot, base: BaseParameters, estimate: Estimate) -> Array:
+def link_parameters(robot: Robot, base: BaseParameters, estimate: Estimate) -> Array:
     """Return the parameters of links (p,) that an estimate comes to, all others zero."""
     chi = np.zeros(robot.p)
     chi[base.columns] = estimate.value

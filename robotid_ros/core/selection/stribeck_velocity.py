@@ -9,18 +9,18 @@ from ..arrays import Array
 from ..model.base_parameters import base_parameters
 from ..model.friction import FrictionTerm
 from ..model.robot import ElasticRobot, Robot
-from ..regression.observation_system import decimated, observe
+from ..regression.observation_system import antialias, observe
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
 
 # Which constant of a term is searched [s/rad], how far around the configured one, and on how many
 # values the search starts.
-SEARCHED = {'stiction': 'stribeck_slope', 'makkar': 'makkar_gamma3'}
+SHAPE_CONSTANTS = {'stiction': 'stribeck_slope', 'makkar': 'makkar_gamma3'}
 REACH, VALUES = 30.0, 25
 
 
-def with_stribeck(
+def search_stribeck_velocities(
     recording: Recording, robot: Robot, settings: SignalSettings
 ) -> tuple[Robot, list[str]]:
     """
@@ -48,7 +48,7 @@ def with_stribeck(
             if len(Y) <= len(own):
                 continue
             best = _search(term, samples, j, W[:, others], Y)
-            constant = SEARCHED[term.name]
+            constant = SHAPE_CONSTANTS[term.name]
             found = FrictionTerm(term.name, {**term.constants, constant: best})
             friction[j] = (*friction[j][:place], found, *friction[j][place + 1 :])
             notes.append(
@@ -59,7 +59,9 @@ def with_stribeck(
 
 
 def _places(robot: Robot) -> list[list[int]]:
-    return [[k for k, t in enumerate(terms) if t.name in SEARCHED] for terms in robot.friction]
+    return [
+        [k for k, t in enumerate(terms) if t.name in SHAPE_CONSTANTS] for terms in robot.friction
+    ]
 
 
 def _search(term: FrictionTerm, samples: Samples, joint: int, others: Array, Y: Array) -> float:
@@ -72,15 +74,15 @@ def _search(term: FrictionTerm, samples: Samples, joint: int, others: Array, Y: 
     valid = samples.valid[::keep, joint]
 
     def squares(logarithm: float) -> float:
-        constants = {**term.constants, SEARCHED[term.name]: float(np.exp(logarithm))}
+        constants = {**term.constants, SHAPE_CONSTANTS[term.name]: float(np.exp(logarithm))}
         columns = FrictionTerm(term.name, constants).columns(samples.dq[:, joint])
         rows = np.column_stack(columns)
-        rows = decimated(rows[None], keep)[0] if keep > 1 else rows
+        rows = antialias(rows[None], keep)[0] if keep > 1 else rows
         own = rows[::keep][valid]
         own = own - U @ (U.T @ own)
         return float(np.sum((left - own @ np.linalg.lstsq(own, left, rcond=1e-10)[0]) ** 2))
 
-    centre = np.log(term.constants[SEARCHED[term.name]])
+    centre = np.log(term.constants[SHAPE_CONSTANTS[term.name]])
     grid = centre + np.linspace(-np.log(REACH), np.log(REACH), VALUES)
     start = int(np.argmin([squares(x) for x in grid]))
     around = grid[max(start - 1, 0)], grid[min(start + 1, VALUES - 1)]

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from ..excitation.trajectories.trajectory import Trajectory
 
 # Steps of the search for the time shift, and rounds in which basis and harmonics settle.
-STEPS, ROUNDS = 10, 3
+SHIFT_ITERATIONS, FIT_ITERATIONS = 10, 3
 ROUNDING = 1e-12  # residual over the whole below which nothing is left
 
 
-def fitted(
+def fit_and_differentiate(
     position: Array, rate: float, trajectory: Trajectory, cutoff: float
 ) -> tuple[Array, Array, Array]:
     """
@@ -36,15 +36,15 @@ def fitted(
 
     """
     time = np.arange(len(position)) / rate
-    time = time - _shift(position, time, rate, trajectory)
+    time = time - _time_shift(position, time, rate, trajectory)
     basis = [_basis(trajectory, time, derivative) for derivative in range(3)]
     inverse = np.linalg.pinv(basis[0])
     highest = min(int(cutoff * len(position) / rate), (len(position) - 1) // 2)
     least = ROUNDING * np.linalg.norm(position, axis=0)
     coefficients = inverse @ position
     spectrum = np.fft.rfft(position - basis[0] @ coefficients, axis=0)
-    used = _used(spectrum, len(position), highest, least)
-    for _ in range(ROUNDS):
+    used = _significant_harmonics(spectrum, len(position), highest, least)
+    for _ in range(FIT_ITERATIONS):
         spectrum *= used
         beyond = np.fft.irfft(spectrum, len(position), axis=0)
         coefficients = inverse @ (position - beyond)
@@ -64,13 +64,13 @@ def _basis(trajectory: Trajectory, time: Array, derivative: int) -> Array:
     return np.column_stack([trajectory.matrix(time, derivative), constant])
 
 
-def _shift(position: Array, time: Array, rate: float, trajectory: Trajectory) -> float:
+def _time_shift(position: Array, time: Array, rate: float, trajectory: Trajectory) -> float:
     """Return how much later than the trajectory, from its start, the robot moved [s]."""
     wanted = trajectory.sample(time).q
     spectra = [np.fft.rfft(x - x.mean(axis=0), axis=0) for x in (position, wanted)]
     match = np.fft.irfft((spectra[0] * spectra[1].conj()).sum(axis=1), len(time))
     late = float(np.argmax(match)) / rate
-    for _ in range(STEPS):
+    for _ in range(SHIFT_ITERATIONS):
         motion = trajectory.sample(time - late)
         error = position - motion.q
         error = error - error.mean(axis=0)
@@ -78,7 +78,7 @@ def _shift(position: Array, time: Array, rate: float, trajectory: Trajectory) ->
     return late
 
 
-def _used(
+def _significant_harmonics(
     spectrum: npt.NDArray[np.complex128], samples: int, highest: int, least: Array
 ) -> npt.NDArray[np.bool_]:
     """Tell which harmonics (K // 2 + 1, n) are worth their two parameters, from the lowest on."""

@@ -8,16 +8,16 @@ import numpy.typing as npt
 from ..arrays import Array
 
 # Stamps may be this late or early without a clock having jumped [s]: back, and ahead.
-BACK, AHEAD = 0.1, 5.0
+MAX_STEP_BACK, MAX_STEP_AHEAD = 0.1, 5.0
 # What is put between parts of a recording where the position jumps too, to tell them apart [s].
-APART = 0.2
-SHORTEST = 100  # samples of a part
-LOST = 0.2  # share of samples with odd stamps beyond which nothing is repaired
+SEPARATION = 0.2
+MIN_PART_SAMPLES = 100  # samples of a part
+MAX_ODD_SHARE = 0.2  # share of samples with odd stamps beyond which nothing is repaired
 # Jitter below this share of a sample is not looked at; how much smoother even spacing must be.
-QUIET, SMOOTHER = 0.01, 0.7
+MIN_JITTER, MAX_ROUGHNESS_RATIO = 0.01, 0.7
 
 
-def one_clock(
+def undo_clock_jumps(
     stamp: Array, received: Array, position: Array, before: float = 0.0
 ) -> tuple[Array, npt.NDArray[np.bool_], npt.NDArray[np.float64], list[str]]:
     """
@@ -36,24 +36,24 @@ def one_clock(
 
     """
     step = np.diff(stamp)
-    odd = (step < -BACK) | (step - np.diff(received) > AHEAD)
+    odd = (step < -MAX_STEP_BACK) | (step - np.diff(received) > MAX_STEP_AHEAD)
     edges = np.concatenate([[0], np.flatnonzero(odd) + 1, [stamp.size]])
     pieces = [slice(a, b) for a, b in itertools.pairwise(edges)]
-    long = [p for p in pieces if p.stop - p.start >= SHORTEST]
+    long = [p for p in pieces if p.stop - p.start >= MIN_PART_SAMPLES]
     kept = np.zeros(stamp.size, dtype=bool)
     for piece in long:
         kept[piece] = True
-    if len(pieces) == 1 or kept.sum() < (1.0 - LOST) * stamp.size:
+    if len(pieces) == 1 or kept.sum() < (1.0 - MAX_ODD_SHARE) * stamp.size:
         return stamp, np.ones(stamp.size, dtype=bool), np.zeros(0), []
     time, jumps, notes = stamp.copy(), [], []
     shift = 0.0
     for early, late in itertools.pairwise(long):
         tail, head = slice(early.stop - 50, early.stop), slice(late.start, late.start + 50)
         jump = np.median(stamp[head] - received[head]) - np.median(stamp[tail] - received[tail])
-        if abs(jump) > BACK:
+        if abs(jump) > MAX_STEP_BACK:
             shift -= jump
-            if _moved(position, early.stop - 1, late.start):
-                shift += APART
+            if _position_jumps(position, early.stop - 1, late.start):
+                shift += SEPARATION
             jumps.append(float(jump))
             since = before + time[early.stop - 1] - time[long[0].start]
             notes.append(
@@ -67,13 +67,13 @@ def one_clock(
     return time, kept, np.array(jumps), notes
 
 
-def _moved(position: Array, last: int, first: int) -> bool:
+def _position_jumps(position: Array, last: int, first: int) -> bool:
     """Tell whether positions jump from one row to another, compared with the steps before."""
     usual = np.nanmax(np.abs(np.diff(position[max(0, last - 50) : last + 1], axis=0)), axis=0)
     return bool(np.any(np.abs(position[first] - position[last]) > 5.0 * usual + 1e-4))
 
 
-def evenly_spaced(time: Array, position: Array, step: float) -> tuple[Array, str]:
+def remove_jitter(time: Array, position: Array, step: float) -> tuple[Array, str]:
     """
     Replace stamps that jitter more than the samples themselves by evenly spaced ones.
 
@@ -98,16 +98,16 @@ def evenly_spaced(time: Array, position: Array, step: float) -> tuple[Array, str
         return time, ''
     even = start + slope * number
     jitter = float(np.std(time - even))
-    if not QUIET * step < jitter < step or _rough(even, position, step) > SMOOTHER * _rough(
-        time, position, step
-    ):
+    if not MIN_JITTER * step < jitter < step or _roughness(
+        even, position, step
+    ) > MAX_ROUGHNESS_RATIO * _roughness(time, position, step):
         return time, ''
     return even, (
         f'the stamps jitter by {1e3 * jitter:.2f} ms, the samples do not: taken as evenly spaced'
     )
 
 
-def _rough(time: Array, position: Array, step: float) -> float:
+def _roughness(time: Array, position: Array, step: float) -> float:
     """Return how rough positions look over these times, all joints alike."""
     grid = np.arange(time[0], time[-1], step)
     total = 0.0

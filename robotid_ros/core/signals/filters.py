@@ -7,9 +7,9 @@ from scipy.signal import butter, sosfiltfilt
 from ..arrays import Array
 
 # Power over that of the noise from which a frequency belongs to the motion.
-AUDIBLE = 10.0
+MIN_POWER_RATIO = 10.0
 # In so many bands the noise is measured.
-BANDS = 16
+NOISE_BANDS = 16
 
 
 def lowpass(x: Array, cutoff: float, rate: float, order: int = 4) -> Array:
@@ -31,7 +31,7 @@ def lowpass(x: Array, cutoff: float, rate: float, order: int = 4) -> Array:
     return np.asarray(sosfiltfilt(sections, x, axis=0, padlen=pad))
 
 
-def differences(x: Array, rate: float) -> Array:
+def central_differences(x: Array, rate: float) -> Array:
     """Central differences along axis 0, one-sided at the ends."""
     return np.asarray(np.gradient(x, 1.0 / rate, axis=0))
 
@@ -47,7 +47,7 @@ def motion_bandwidth(q: Array, rate: float, share: float = 0.99) -> float:
     spectrum = np.abs(np.fft.rfft(speed * np.hanning(len(speed))[:, None], axis=0)) ** 2
     frequency = np.fft.rfftfreq(len(speed), 1.0 / rate).astype(float)
     floor = np.column_stack([_noise_floor(column, frequency / rate) for column in spectrum.T])
-    spectrum[spectrum < AUDIBLE * floor] = 0.0
+    spectrum[spectrum < MIN_POWER_RATIO * floor] = 0.0
     total = np.cumsum(spectrum, axis=0)
     moving = (np.ptp(q, axis=0) > 1e-6) & (total[-1] > 0.0)
     index = [int(np.searchsorted(t, share * t[-1])) for t in total.T[moving]]
@@ -62,7 +62,7 @@ def _noise_floor(power: Array, share: Array) -> Array:
     joint, does not.
     """
     shapes = np.column_stack([np.sin(np.pi * share) ** 2, np.ones_like(share)])
-    bands = [b for b in np.array_split(np.flatnonzero(share > 0.25), BANDS) if b.size]
+    bands = [b for b in np.array_split(np.flatnonzero(share > 0.25), NOISE_BANDS) if b.size]
     level = np.array([np.median(power[band]) for band in bands])
     if not bands or not level.all():
         return np.zeros_like(power)

@@ -9,11 +9,11 @@ from ..arrays import Array
 
 # Harmonics of the motion: so many times those that stand out of the noise by so many σ, so many at
 # least, and unknowns of all joints at the most.
-WIDE, CLEAR, LEAST, UNKNOWNS = 2.0, 5.0, 40, 1500
+HARMONICS_FACTOR, MIN_SIGMAS, MIN_HARMONICS, MAX_UNKNOWNS = 2.0, 5.0, 40, 1500
 
 
 @dataclasses.dataclass(frozen=True)
-class Periods:
+class AveragePeriod:
     """
     The average of the periods of a motion.
 
@@ -31,16 +31,18 @@ class Periods:
     period: float
 
 
-def harmonics_of(periods: Periods) -> int:
+def count_harmonics(periods: AveragePeriod) -> int:
     """Return how many harmonics the series of a motion needs."""
     count, joints = periods.position.shape
     size = np.abs(np.fft.rfft(periods.position, axis=0)) * np.sqrt(2.0 / count)
-    clear = np.flatnonzero((size > CLEAR * periods.sigma).any(axis=1))
-    wanted = max(LEAST, int(WIDE * clear[-1]) if clear.size else 0)
-    return min(wanted, UNKNOWNS // (2 * joints), count // 8)
+    clear = np.flatnonzero((size > MIN_SIGMAS * periods.sigma).any(axis=1))
+    wanted = max(MIN_HARMONICS, int(HARMONICS_FACTOR * clear[-1]) if clear.size else 0)
+    return min(wanted, MAX_UNKNOWNS // (2 * joints), count // 8)
 
 
-def bases(time: Array, period: float, harmonics: int, count: int) -> tuple[Array, Array, Array]:
+def fourier_bases(
+    time: Array, period: float, harmonics: int, count: int
+) -> tuple[Array, Array, Array]:
     """Return a Fourier series, orthonormal on `count` samples of a period, and its derivatives."""
     omega = 2.0 * np.pi / period * np.arange(1, harmonics + 1)
     size = np.sqrt(2.0 / count)
@@ -53,6 +55,6 @@ def bases(time: Array, period: float, harmonics: int, count: int) -> tuple[Array
     )
 
 
-def lowest(harmonics: int, kept: int) -> npt.NDArray[np.intp]:
+def lowest_harmonics(harmonics: int, kept: int) -> npt.NDArray[np.intp]:
     """Return the places of the lowest harmonics in a series."""
     return np.concatenate([[0], np.arange(1, kept + 1), harmonics + np.arange(1, kept + 1)])

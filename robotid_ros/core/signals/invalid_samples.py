@@ -10,17 +10,17 @@ from ..arrays import Array
 from .recording import Recording
 
 Mask = npt.NDArray[np.bool_]
-MANY = 0.2  # share of samples beyond which a fault is no accident
+MAX_INVALID_SHARE = 0.2  # share of samples beyond which a fault is no accident
 # A spike goes and comes back by so many times what 99 % of the steps stay below.
-SPIKE = 10.0
+SPIKE_FACTOR = 10.0
 # An effort is clipped when so large a share of samples is its very extreme, this much more than
 # the level beside it: the levels of a coarse sensor get rarer outwards.
-CLIPPED, CROWDED = 0.005, 3.0
-NEARLY = 1.0  # a joint turns no further between samples [rad]
-FEW = 40  # levels of an effort, below which rounding is no noise any more
+MIN_CLIPPED_SHARE, MIN_CLIPPED_RATIO = 0.005, 3.0
+WRAP_TOLERANCE = 1.0  # a joint turns no further between samples [rad]
+MAX_COARSE_LEVELS = 40  # levels of an effort, below which rounding is no noise any more
 
 
-def usable(recording: Recording, max_gap: float) -> tuple[Mask, list[str]]:
+def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, list[str]]:
     """
     Tell which samples count, (N,), and in words which do not.
 
@@ -29,8 +29,8 @@ def usable(recording: Recording, max_gap: float) -> tuple[Mask, list[str]]:
     RecordingError : too many do not
 
     """
-    numbers, notes = _numbers(recording)
-    newer, more = _newer(recording, numbers)
+    numbers, notes = _finite_samples(recording)
+    newer, more = _newer_samples(recording, numbers)
     notes += more
     kept = numbers & newer
     rows = np.flatnonzero(kept)
@@ -38,13 +38,13 @@ def usable(recording: Recording, max_gap: float) -> tuple[Mask, list[str]]:
     for name in ('position', 'effort'):
         values = getattr(recording, name)[rows]
         for joint, column in zip(recording.joints, values.T, strict=True):
-            found = spikes(column)
+            found = find_spikes(column)
             if found.any():
                 notes.append(f'{int(found.sum())} spikes in the {name} of {joint} were left out')
                 spiky |= found
     kept[rows[spiky]] = False
     rows = rows[~spiky]
-    stale = repeated(
+    stale = find_repeated(
         recording.time[rows], recording.position[rows], recording.effort[rows], max_gap
     )
     if stale.any():
@@ -53,18 +53,18 @@ def usable(recording: Recording, max_gap: float) -> tuple[Mask, list[str]]:
     return kept, notes
 
 
-def _numbers(recording: Recording) -> tuple[Mask, list[str]]:
+def _finite_samples(recording: Recording) -> tuple[Mask, list[str]]:
     finite = np.isfinite(recording.position).all(axis=1) & np.isfinite(recording.time)
     finite &= np.isfinite(recording.effort).all(axis=1)
     share = 1.0 - finite.mean() if finite.size else 0.0
-    if share > MANY:
-        _refuse(recording, share)
+    if share > MAX_INVALID_SHARE:
+        _raise_not_finite(recording, share)
     if share:
         return finite, [f'{int((~finite).sum())} samples that are not numbers were left out']
     return finite, []
 
 
-def _refuse(recording: Recording, share: float) -> None:
+def _raise_not_finite(recording: Recording, share: float) -> None:
     for name in ('position', 'effort'):
         dead = ~np.isfinite(getattr(recording, name)).any(axis=0)
         if dead.any():
@@ -79,12 +79,12 @@ def _refuse(recording: Recording, share: float) -> None:
     )
 
 
-def _newer(recording: Recording, numbers: Mask) -> tuple[Mask, list[str]]:
+def _newer_samples(recording: Recording, numbers: Mask) -> tuple[Mask, list[str]]:
     time, notes = recording.time, []
     last = np.maximum.accumulate(np.where(numbers, time, -np.inf))
     newer = np.concatenate([[True], time[1:] > last[:-1]])
     older = int((numbers[1:] & (time[1:] < last[:-1])).sum())
-    if older > MANY * time.size:
+    if older > MAX_INVALID_SHARE * time.size:
         raise RecordingError(
             f'the stamps of {recording.source or "the recording"} jump back in {older} of '
             f'{time.size} samples: record header stamps of one clock'
@@ -95,19 +95,19 @@ def _newer(recording: Recording, numbers: Mask) -> tuple[Mask, list[str]]:
     return newer, notes
 
 
-def spikes(values: Array) -> Mask:
+def find_spikes(values: Array) -> Mask:
     """Tell which of the samples (N,) lie alone, far from both neighbours on the same side."""
     found = np.zeros(values.size, dtype=bool)
     step = np.diff(values)
     size = np.abs(step)
-    limit = SPIKE * float(np.percentile(size, 99.0)) if size.size else 0.0
+    limit = SPIKE_FACTOR * float(np.percentile(size, 99.0)) if size.size else 0.0
     if limit > 0.0:
         away = (size[:-1] > limit) & (size[1:] > limit) & ((step[:-1] < 0.0) != (step[1:] < 0.0))
         found[1:-1] = away
     return found
 
 
-def repeated(time: Array, position: Array, effort: Array, max_gap: float) -> Mask:
+def find_repeated(time: Array, position: Array, effort: Array, max_gap: float) -> Mask:
     """
     Tell which samples (N,) are the one before once more, although time went on.
 
@@ -134,10 +134,10 @@ def repeated(time: Array, position: Array, effort: Array, max_gap: float) -> Mas
     return stale
 
 
-def unwrapped(position: Array, joints: Sequence[str]) -> tuple[Array, list[str]]:
+def unwrap_angles(position: Array, joints: Sequence[str]) -> tuple[Array, list[str]]:
     """Take jumps of 2π out of angles (N, n); other jumps are no turns."""
     step = np.diff(position, axis=0)
-    turns = np.where(np.abs(np.abs(step) - 2.0 * np.pi) < NEARLY, np.sign(step), 0.0)
+    turns = np.where(np.abs(np.abs(step) - 2.0 * np.pi) < WRAP_TOLERANCE, np.sign(step), 0.0)
     jumps = np.abs(turns).sum(axis=0) > 0.0
     if not jumps.any():
         return position, []
@@ -147,7 +147,7 @@ def unwrapped(position: Array, joints: Sequence[str]) -> tuple[Array, list[str]]
     return position, [f'the position of {names} jumps by 2π: unwrapped']
 
 
-def clipped(effort: Array, limit: Array | None = None) -> Mask:
+def clipped_samples(effort: Array, limit: Array | None = None) -> Mask:
     """
     Tell where efforts (N, n) are cut off at their extremes, or reach a limit (n,).
 
@@ -159,7 +159,9 @@ def clipped(effort: Array, limit: Array | None = None) -> Mask:
             levels, counts = np.unique((sign * column)[sign * column > 0.0], return_counts=True)
             if levels.size < 10:
                 continue
-            crowd = counts[-1] > max(CLIPPED * column.size, CROWDED * counts[-2])
+            crowd = counts[-1] > max(
+                MIN_CLIPPED_SHARE * column.size, MIN_CLIPPED_RATIO * counts[-2]
+            )
             if crowd:
                 found[:, j] |= sign * column >= levels[-1]
             elif limit is not None and 0.9999 < levels[-1] / limit[j] < 1.0001:
@@ -167,11 +169,11 @@ def clipped(effort: Array, limit: Array | None = None) -> Mask:
     return found
 
 
-def coarse(effort: Array) -> Array:
+def quantization_steps(effort: Array) -> Array:
     """Return the steps (n,) in which efforts come where they have few levels, else 0."""
     steps = np.zeros(effort.shape[1])
     for j, column in enumerate(effort.T):
         levels = np.unique(column[:: max(1, column.size // 10000)])
-        if 1 < levels.size <= FEW:
+        if 1 < levels.size <= MAX_COARSE_LEVELS:
             steps[j] = float(np.median(np.diff(levels)))
     return steps

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from ..excitation.trajectories.trajectory import Trajectory
 
 # Two periods, less the step after the last sample.
-TWO = 1.99
-SETTLING = 1  # periods at the start that may hold a transient
+MIN_PERIODS = 1.99
+TRANSIENT_PERIODS = 1  # periods at the start that may hold a transient
 
 
-def folded(values: Array, rate: float, period: float) -> Array:
+def split_periods(values: Array, rate: float, period: float) -> Array:
     """Return whole periods of uniform samples (N, n) as (M, K, n), interpolated if need be."""
     length = max(1, int(np.floor(rate * period + 1e-6)))
     count = int(np.floor(len(values) / (rate * period) + 1e-6))
@@ -29,36 +29,36 @@ def folded(values: Array, rate: float, period: float) -> Array:
     return np.stack(columns, axis=-1)
 
 
-def noise_of(values: Array, rate: float, period: float) -> Array | None:
+def noise_between_periods(values: Array, rate: float, period: float) -> Array | None:
     """
     Return the standard deviation of the noise (n,), or None with less than two settled periods.
 
     σ² = 1/((M−1)K) Σ_k Σ_m (x_m(k) − x̄(k))² (MFS section 4.1).
     """
-    periods = folded(values, rate, period)
-    periods = periods[SETTLING:] if len(periods) > SETTLING + 1 else periods
+    periods = split_periods(values, rate, period)
+    periods = periods[TRANSIENT_PERIODS:] if len(periods) > TRANSIENT_PERIODS + 1 else periods
     if len(periods) < 2:
         return None
     variance = np.sum((periods - periods.mean(axis=0)) ** 2, axis=(0, 1))
     return np.asarray(np.sqrt(variance / ((len(periods) - 1) * periods.shape[1])))
 
 
-def repeated(recording: Recording) -> Trajectory | None:
+def repeated_trajectory(recording: Recording) -> Trajectory | None:
     """Return the trajectory of the recorded motion, where it is known and two periods fit."""
     ran = {phase.name for phase in recording.phases}
     for name, trajectory in recording.trajectories.items():
-        if (not ran or name in ran) and recording.duration >= TWO * trajectory.period:
+        if (not ran or name in ran) and recording.duration >= MIN_PERIODS * trajectory.period:
             return trajectory
     return None
 
 
-def period_of(recording: Recording) -> float | None:
+def find_period(recording: Recording) -> float | None:
     """Return the period of the recorded motion [s], where it is known and at least two fit."""
-    trajectory = repeated(recording)
+    trajectory = repeated_trajectory(recording)
     return None if trajectory is None else float(trajectory.period)
 
 
-def averaged(
+def average_periods(
     recording: Recording, rate: float, period: float
 ) -> tuple[Recording, float, npt.NDArray[np.bool_]]:
     """
@@ -73,11 +73,11 @@ def averaged(
 
     """
     whole = np.concatenate([recording.position, recording.effort], axis=1)
-    periods = folded(whole, rate, period)
-    periods = periods[SETTLING:] if len(periods) > SETTLING + 1 else periods
+    periods = split_periods(whole, rate, period)
+    periods = periods[TRANSIENT_PERIODS:] if len(periods) > TRANSIENT_PERIODS + 1 else periods
     mean = periods.mean(axis=0)
     half = len(mean) // 2
-    around = wrapped(mean)
+    around = extend_periodically(mean)
     step = period / len(mean)
     time = recording.time[0] + step * (np.arange(len(around)) - half)
     n = len(recording.joints)
@@ -89,7 +89,7 @@ def averaged(
     return average, 1.0 / step, own
 
 
-def wrapped(values: Array) -> Array:
+def extend_periodically(values: Array) -> Array:
     """Put half of a period (K, n) on either side of it."""
     half = len(values) // 2
     return np.concatenate([values[-half:], values, values[:half]])

@@ -12,29 +12,35 @@ from scipy.ndimage import minimum_filter1d
 from ...exceptions import RecordingError, StandstillError
 from ..arrays import Array
 from ..model.robot import ElasticRobot, Robot
-from .analytic_derivatives import fitted
-from .filters import differences, lowpass, motion_bandwidth
-from .invalid_samples import clipped, coarse
-from .periodic import averaged, noise_of, period_of, repeated, wrapped
+from .analytic_derivatives import fit_and_differentiate
+from .filters import central_differences, lowpass, motion_bandwidth
+from .invalid_samples import clipped_samples, quantization_steps
+from .periodic import (
+    average_periods,
+    extend_periodically,
+    find_period,
+    noise_between_periods,
+    repeated_trajectory,
+)
 from .recording import Recording
-from .resampling import uniform
+from .resampling import resample_uniformly
 from .samples import Samples, SignalSettings
 
 if TYPE_CHECKING:
     from ..excitation.trajectories.trajectory import Trajectory
 
 # Automatic cut-off over the motion's bandwidth, and the least [Hz].
-CUTOFF, LEAST = 10.0, 5.0
+CUTOFF_FACTOR, MIN_CUTOFF = 10.0, 5.0
 # What the ends of a recording spoil, in periods of the cut-off.
-END = 3.0
+EDGE_PERIODS = 3.0
 # A joint that travels less is at rest [rad or m].
-STILL = 1e-3
+MIN_TRAVEL = 1e-3
 # A rate that stamps give is never exact.
 ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
-class _Even:
+class _UniformRecording:
     """
     A recording on an even grid of time, before it is filtered.
 
@@ -53,7 +59,7 @@ class _Even:
     recording: Recording
     rate: float
     measured: npt.NDArray[np.bool_]
-    clipped: npt.NDArray[np.bool_]
+    clipped_samples: npt.NDArray[np.bool_]
     noise: Array | None
     trajectory: Trajectory | None
     rows: npt.NDArray[np.bool_] | None
@@ -79,9 +85,9 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
     UnknownNameError : a joint that was not recorded
 
     """
-    even = _even(recording.select(robot.joints), robot, settings)
+    even = _resample(recording.select(robot.joints), robot, settings)
     cutoff, decimation = _cutoff_and_decimation(even, settings)
-    q, dq, ddq = _motion(even, cutoff, settings)
+    q, dq, ddq = _differentiate(even, cutoff, settings)
     valid = _usable_rows(even, robot, dq, cutoff, decimation, settings)
     return Samples(
         robot.joints,
@@ -99,21 +105,28 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
     )
 
 
-def _even(recording: Recording, robot: Robot, settings: SignalSettings) -> _Even:
+def _resample(recording: Recording, robot: Robot, settings: SignalSettings) -> _UniformRecording:
     """Put a recording on an even grid, one period of it where periods are to be averaged."""
     if isinstance(robot, ElasticRobot):
         recording = replace(recording, effort=robot.motor_efforts(recording.effort))
-    even, rate, measured, notes = uniform(recording, settings)
-    _check_channels(even, robot)
+    even, rate, measured, notes = resample_uniformly(recording, settings)
+    _check_efforts(even, robot)
     with np.errstate(divide='ignore'):  # a link on a spring has no drive
         largest = robot.limits.effort / np.abs(robot.drive_gain)
-    cut = clipped(even.effort, largest)
-    notes += [*_clipping(robot, cut), *_rounding(robot, even.effort)]
-    period, rows, trajectory = period_of(recording), None, None
-    noise = None if period is None else noise_of(even.effort * robot.drive_gain, rate, period)
+    cut = clipped_samples(even.effort, largest)
+    notes += [*_clipping_notes(robot, cut), *_quantization_notes(robot, even.effort)]
+    period, rows, trajectory = find_period(recording), None, None
+    noise = (
+        None
+        if period is None
+        else noise_between_periods(even.effort * robot.drive_gain, rate, period)
+    )
     if settings.averaging and period is not None and measured.all() and not cut.any():
-        even, rate, measured = averaged(even, rate, period)
-        rows, trajectory = measured, _own_trajectory(recording) if settings.analytic else None
+        even, rate, measured = average_periods(even, rate, period)
+        rows, trajectory = (
+            measured,
+            _trajectory_of_joints(recording) if settings.analytic else None,
+        )
         cut = np.zeros(even.position.shape, dtype=bool)
         notes.append(f'the periods of {period:g} s were averaged')
     if settings.analytic and trajectory is None:
@@ -121,32 +134,34 @@ def _even(recording: Recording, robot: Robot, settings: SignalSettings) -> _Even
             'derivatives come from differences: signals.analytic needs signals.averaging, and two '
             'periods or more of a recorded trajectory of all joints'
         )
-    return _Even(even, rate, measured, cut, noise, trajectory, rows, (*notes,))
+    return _UniformRecording(even, rate, measured, cut, noise, trajectory, rows, (*notes,))
 
 
-def _cutoff_and_decimation(even: _Even, settings: SignalSettings) -> tuple[float, int]:
+def _cutoff_and_decimation(even: _UniformRecording, settings: SignalSettings) -> tuple[float, int]:
     cutoff = settings.cutoff or max(
-        LEAST, CUTOFF * motion_bandwidth(even.recording.position, even.rate)
+        MIN_CUTOFF, CUTOFF_FACTOR * motion_bandwidth(even.recording.position, even.rate)
     )
     # A filter needs room below half the rate, and so does the decimation's.
     cutoff = min(cutoff, 0.4 * even.rate)
     return cutoff, settings.decimation or max(1, int(0.4 * even.rate / cutoff + ROUNDING))
 
 
-def _motion(even: _Even, cutoff: float, settings: SignalSettings) -> tuple[Array, Array, Array]:
+def _differentiate(
+    even: _UniformRecording, cutoff: float, settings: SignalSettings
+) -> tuple[Array, Array, Array]:
     """Return positions, velocities, accelerations (N, n)."""
     position = even.recording.position
     if even.trajectory is not None and even.rows is not None:
-        one = fitted(position[even.rows], even.rate, even.trajectory, cutoff)
-        q, dq, ddq = map(wrapped, one)
+        one = fit_and_differentiate(position[even.rows], even.rate, even.trajectory, cutoff)
+        q, dq, ddq = map(extend_periodically, one)
         return q, dq, ddq
     q = lowpass(position, cutoff, even.rate, settings.order)
-    dq = differences(q, even.rate)
-    return q, dq, differences(dq, even.rate)
+    dq = central_differences(q, even.rate)
+    return q, dq, central_differences(dq, even.rate)
 
 
 def _usable_rows(
-    even: _Even,
+    even: _UniformRecording,
     robot: Robot,
     dq: Array,
     cutoff: float,
@@ -154,10 +169,12 @@ def _usable_rows(
     settings: SignalSettings,
 ) -> npt.NDArray[np.bool_]:
     """Tell the rows (N, n) that the fit may use: measured, moving, away from ends and clipping."""
-    edge = int(np.ceil(END * even.rate / cutoff - ROUNDING))
-    measured = _eroded(even.measured, edge)
-    valid = _moving(robot, dq, settings.standstill) & measured[:, None] & ~even.clipped
-    valid = _eroded(valid, _guard(settings, decimation))
+    edge = int(np.ceil(EDGE_PERIODS * even.rate / cutoff - ROUNDING))
+    measured = _erode(even.measured, edge)
+    valid = (
+        _moving_rows(robot, dq, settings.standstill) & measured[:, None] & ~even.clipped_samples
+    )
+    valid = _erode(valid, _guard_samples(settings, decimation))
     valid[:edge] = valid[len(valid) - edge :] = False
     if not valid.any():
         raise StandstillError(
@@ -167,9 +184,9 @@ def _usable_rows(
     return valid
 
 
-def _own_trajectory(recording: Recording) -> Trajectory | None:
+def _trajectory_of_joints(recording: Recording) -> Trajectory | None:
     """Return the trajectory of the recording's joints, or None where it does not move them all."""
-    trajectory = repeated(recording)
+    trajectory = repeated_trajectory(recording)
     if trajectory is None or not set(recording.joints) <= set(trajectory.joints):
         return None
     order = [trajectory.joints.index(joint) for joint in recording.joints]
@@ -181,7 +198,7 @@ def _own_trajectory(recording: Recording) -> Trajectory | None:
     )
 
 
-def _moving(robot: Robot, dq: Array, standstill: float) -> npt.NDArray[np.bool_]:
+def _moving_rows(robot: Robot, dq: Array, standstill: float) -> npt.NDArray[np.bool_]:
     """Tell where a joint moves, and every motor that it shares with another one."""
     moving = np.abs(dq) >= standstill
     for coupling in robot.couplings:
@@ -190,18 +207,18 @@ def _moving(robot: Robot, dq: Array, standstill: float) -> npt.NDArray[np.bool_]
     return moving
 
 
-def _guard(settings: SignalSettings, decimation: int) -> int:
+def _guard_samples(settings: SignalSettings, decimation: int) -> int:
     """Count the samples to leave out beside others; only decimation mixes more than one."""
     return int(np.ceil(settings.guard * decimation)) if decimation > 1 else 1
 
 
-def _eroded(valid: npt.NDArray[np.bool_], reach: int) -> npt.NDArray[np.bool_]:
+def _erode(valid: npt.NDArray[np.bool_], reach: int) -> npt.NDArray[np.bool_]:
     """Leave out what the decimation's filter mixes with rows that are not valid."""
     size = 2 * reach + 1
     return np.asarray(minimum_filter1d(valid, size, axis=0, mode='nearest'))
 
 
-def _check_channels(recording: Recording, robot: Robot) -> None:
+def _check_efforts(recording: Recording, robot: Robot) -> None:
     """Refuse efforts that tell nothing although their joint moves."""
     dead = np.ptp(recording.effort, axis=0) == 0.0
     where = recording.source or 'the recording'
@@ -211,8 +228,8 @@ def _check_channels(recording: Recording, robot: Robot) -> None:
             'interfaces'
         )
     for j in np.flatnonzero(dead):
-        sprung = isinstance(robot, ElasticRobot) and robot.sprung[j]
-        if not sprung and np.ptp(recording.position[:, j]) > STILL:
+        sprung = isinstance(robot, ElasticRobot) and robot.unactuated[j]
+        if not sprung and np.ptp(recording.position[:, j]) > MIN_TRAVEL:
             raise RecordingError(
                 f'the effort of {robot.joints[j]} never changes while it moves, its channel is '
                 'dead: repair it and record again, or record with this joint at rest and name it '
@@ -220,7 +237,7 @@ def _check_channels(recording: Recording, robot: Robot) -> None:
             )
 
 
-def _clipping(robot: Robot, cut: npt.NDArray[np.bool_]) -> list[str]:
+def _clipping_notes(robot: Robot, cut: npt.NDArray[np.bool_]) -> list[str]:
     return [
         f'the effort of {joint} is clipped in {100 * share:.1f} % of the samples: left out, run a '
         'slower trajectory'
@@ -229,10 +246,10 @@ def _clipping(robot: Robot, cut: npt.NDArray[np.bool_]) -> list[str]:
     ]
 
 
-def _rounding(robot: Robot, effort: Array) -> list[str]:
+def _quantization_notes(robot: Robot, effort: Array) -> list[str]:
     return [
         f'the effort of {joint} comes in steps of {step:.3g}: rounding is no noise, errors may be '
         'larger than σ says'
-        for joint, step in zip(robot.joints, coarse(effort), strict=True)
+        for joint, step in zip(robot.joints, quantization_steps(effort), strict=True)
         if step > 0.0
     ]

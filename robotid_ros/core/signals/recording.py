@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..excitation.trajectories.trajectory import Trajectory
 
 # Samples beyond which a recording is taken in pieces.
-LONG = 600_000
+MAX_SAMPLES = 600_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,14 +129,14 @@ class Recording:
         return 1.0 / float(np.median(np.diff(self.time))) if self.size > 1 else 0.0
 
     @property
-    def span(self) -> tuple[float, float]:
+    def time_range(self) -> tuple[float, float]:
         """Earliest and latest time [s]."""
         return float(self.time.min()), float(self.time.max())
 
     @property
-    def extent(self) -> Array:
+    def position_range(self) -> Array:
         """Lowest and highest position of each joint, (2, n) [rad or m]."""
-        return extent_of(self.position)
+        return range_of_positions(self.position)
 
     @property
     def duration(self) -> float:
@@ -208,11 +208,11 @@ class Recording:
         UnknownNameError : the recording has no such phase
 
         """
-        phase = phase_of(self.phases, name)
+        phase = find_phase(self.phases, name)
         return self.between(phase.start, phase.stop)
 
 
-def phase_of(phases: tuple[Phase, ...], name: str) -> Phase:
+def find_phase(phases: tuple[Phase, ...], name: str) -> Phase:
     """
     Find the first phase of a name.
 
@@ -227,7 +227,7 @@ def phase_of(phases: tuple[Phase, ...], name: str) -> Phase:
     raise UnknownNameError('phase', name, tuple(phase.name for phase in phases))
 
 
-def extent_of(position: Array) -> Array:
+def range_of_positions(position: Array) -> Array:
     """Return the lowest and the highest of positions (N, n) that are numbers, (2, n)."""
     known = np.isfinite(position)
     lowest = np.where(known, position, np.inf).min(axis=0, initial=np.inf)

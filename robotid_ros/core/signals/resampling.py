@@ -6,19 +6,19 @@ from scipy.interpolate import Akima1DInterpolator
 
 from ...exceptions import RecordingError
 from ..arrays import Array
-from .clock_correction import evenly_spaced
-from .invalid_samples import unwrapped, usable
+from .clock_correction import remove_jitter
+from .invalid_samples import find_usable_samples, unwrap_angles
 from .recording import Recording
 from .samples import SignalSettings
 
-SHORTEST = 100  # samples
+MIN_SAMPLES = 100  # samples
 # Stamps that lie closer to a uniform grid than this share of a sample need no interpolation.
-JITTER = 1e-3
+GRID_TOLERANCE = 1e-3
 # What is left of a gap on the grid [s], and how many gaps are told one by one.
-LONGEST, TOLD = 1.0, 3
+MAX_GRID_GAP, MAX_LISTED_GAPS = 1.0, 3
 
 
-def uniform(
+def resample_uniformly(
     recording: Recording, settings: SignalSettings
 ) -> tuple[Recording, float, npt.NDArray[np.bool_], list[str]]:
     """
@@ -34,23 +34,25 @@ def uniform(
     RecordingError : too short, too many missing values, or stamps that jump back
 
     """
-    kept, notes = usable(recording, settings.max_gap)
+    kept, notes = find_usable_samples(recording, settings.max_gap)
     notes = [*recording.notes, *notes]
-    if kept.sum() < SHORTEST:
+    if kept.sum() < MIN_SAMPLES:
         raise RecordingError(
             f'{recording.source or "the recording"} has {int(kept.sum())} usable samples: record '
-            f'at least {SHORTEST}'
+            f'at least {MIN_SAMPLES}'
         )
     time, effort = recording.time[kept], recording.effort[kept]
-    position, jumps = unwrapped(recording.position[kept], recording.joints)
-    usual = _step(time)
-    time, jitter = evenly_spaced(time, position, usual)
+    position, jumps = unwrap_angles(recording.position[kept], recording.joints)
+    usual = _sampling_period(time)
+    time, jitter = remove_jitter(time, position, usual)
     step = usual if settings.rate == 0.0 else 1.0 / settings.rate
     longest = max(settings.max_gap, 1.5 * max(step, usual))
-    notes += [*jumps, *([jitter] if jitter else []), *_gaps(time, longest, usual)]
+    notes += [*jumps, *([jitter] if jitter else []), *_gap_notes(time, longest, usual)]
     steps = np.diff(time)
     # Of a long gap little is kept: it would only fill memory.
-    short = np.concatenate([[0.0], np.cumsum(np.minimum(steps, max(LONGEST, longest)))]) + time[0]
+    short = (
+        np.concatenate([[0.0], np.cumsum(np.minimum(steps, max(MAX_GRID_GAP, longest)))]) + time[0]
+    )
     grid = time[0] + step * np.arange(int(np.floor((short[-1] - short[0]) / step + 0.5)) + 1)
     covered = np.ones(grid.size, dtype=bool)
     for gap in np.flatnonzero(steps > longest):
@@ -58,7 +60,7 @@ def uniform(
             np.searchsorted(grid, short[gap], 'right'), np.searchsorted(grid, short[gap + 1])
         )
         covered[inside] = False
-    if grid.size != time.size or np.abs(grid - short).max() >= JITTER * step:
+    if grid.size != time.size or np.abs(grid - short).max() >= GRID_TOLERANCE * step:
         # Smooth for the position, which is differentiated; without overshoot for the effort.
         position = Akima1DInterpolator(short, position)(np.clip(grid, short[0], short[-1]))
         effort = np.column_stack([np.interp(grid, short, column) for column in effort.T])
@@ -68,18 +70,18 @@ def uniform(
     return result, 1.0 / step, covered, notes
 
 
-def _step(time: Array) -> float:
+def _sampling_period(time: Array) -> float:
     """Return the time between neighbours: the mean, as stamps since 1970 resolve 0.2 µs only."""
     steps = np.diff(time)
     usual = np.median(steps)
     return float(np.mean(steps[np.abs(steps - usual) <= 0.5 * usual]))
 
 
-def _gaps(time: Array, longest: float, usual: float) -> list[str]:
+def _gap_notes(time: Array, longest: float, usual: float) -> list[str]:
     """Tell of gaps that are left out and of samples that are missing between others."""
     steps = np.diff(time)
     gaps = np.flatnonzero(steps > longest)
-    if gaps.size > TOLD:
+    if gaps.size > MAX_LISTED_GAPS:
         notes = [
             f'nothing was recorded for {steps[gaps].sum():.2f} s in {gaps.size} gaps: left out'
         ]

@@ -8,23 +8,23 @@ import numpy as np
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
-from ..regression.observation_system import observe, observed_torque, System
+from ..regression.observation_system import decimated_torque, observe, System
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
-from .delay_estimation import earlier, Lateness, lateness, LONGEST
+from .delay_estimation import advance, DelayEstimate, estimate_delays, LONGEST_DELAY
 
 # How long efforts are behind the positions [s], by joint; those that are not named are not.
 Delays = Mapping[str, float]
 
 # A delay counts when it is this many times its σ, and this share of the time between samples. What
 # the model lacks, springs above all, looks like a delay too: only a clear one is taken for real.
-CLEAR, NOTABLE = 6.0, 0.05
+SIGNIFICANT_SIGMAS, SIGNIFICANT_SHARE = 6.0, 0.05
 # A reported effort is a command of at most so many updates before, to this share of its size.
-MOST_HELD, MATCH = 3, 0.1
+MOST_UPDATES_HELD, LARGEST_MISMATCH = 3, 0.1
 
 
-def aligned(
+def prepare_without_delay(
     recording: Recording, robot: Robot, base: BaseParameters, settings: SignalSettings
 ) -> tuple[Samples, System, Delays, list[str]]:
     """
@@ -41,7 +41,7 @@ def aligned(
     if held is not None and held < 0.0:
         # A log of the commands themselves, not of what the drives say they did: taken as it is.
         held = 0.0
-    samples = prepare(without_delay(recording, held or 0.0), robot, settings)
+    samples = prepare(remove_delay(recording, held or 0.0), robot, settings)
     system = observe(samples, robot, base)
     if held:
         note = (
@@ -51,42 +51,44 @@ def aligned(
         return samples, system, dict.fromkeys(robot.joints, held), [note]
     if held == 0.0 or not wanted:
         return samples, system, {}, []
-    delays, notes = _removable(samples, system)
+    delays, notes = _significant_delays(samples, system)
     if delays:
         # Only the torque moves: W stays as it is.
         each = np.array([delays.get(joint, 0.0) for joint in robot.joints])
-        samples = dataclasses.replace(samples, tau=earlier(samples.time, samples.tau, each))
-        system = dataclasses.replace(system, Y=observed_torque(samples))
+        samples = dataclasses.replace(samples, tau=advance(samples.time, samples.tau, each))
+        system = dataclasses.replace(system, Y=decimated_torque(samples))
     return samples, system, delays, notes
 
 
-def _removable(samples: Samples, system: System) -> tuple[Delays, list[str]]:
+def _significant_delays(samples: Samples, system: System) -> tuple[Delays, list[str]]:
     """Return the delays that are clear enough to be removed, and what to say of all."""
-    found, delays, notes = lateness(samples, system), dict[str, float](), []
+    found, delays, notes = estimate_delays(samples, system), dict[str, float](), []
     size = f'{1e3 * found.common:.2f} ± {1e3 * found.common_sigma:.2f} ms'
-    if is_clear(found.common, found.common_sigma, samples.rate):
+    if is_significant(found.common, found.common_sigma, samples.rate):
         delays = dict.fromkeys(system.joints, found.common)
         notes.append(
             f'the efforts are {size} behind the positions: removed, see signals.time_offset'
         )
-    elif abs(found.common) > max(CLEAR * found.common_sigma, LONGEST):
+    elif abs(found.common) > max(SIGNIFICANT_SIGMAS * found.common_sigma, LONGEST_DELAY):
         notes.append(
             f'the efforts are {size} behind the positions: too long for a bus, not removed; '
             'record both from one clock'
         )
-    rough = lateness(samples, system, everywhere=True)
+    rough = estimate_delays(samples, system, all_rows=True)
     for j, joint in enumerate(system.joints):
-        here = found if found.odd[j] else rough
-        if here.odd[j]:
+        here = found if found.outlier[j] else rough
+        if here.outlier[j]:
             spread = float(np.hypot(here.sigma[j], here.common_sigma))
-            removed = here is found and abs(here.delay[j] - here.common) > CLEAR * spread
+            removed = (
+                here is found and abs(here.delay[j] - here.common) > SIGNIFICANT_SIGMAS * spread
+            )
             if removed:
                 delays[joint] = float(here.delay[j])
-            notes.append(_told(joint, j, here, removed))
+            notes.append(_describe(joint, j, here, removed))
     return delays, notes
 
 
-def _told(joint: str, j: int, found: Lateness, removed: bool) -> str:
+def _describe(joint: str, j: int, found: DelayEstimate, removed: bool) -> str:
     return (
         f'the effort of {joint} is {1e3 * found.delay[j]:.0f} ± {1e3 * found.sigma[j]:.0f} ms '
         f'behind its position, others {1e3 * found.common:.0f} ms: '
@@ -113,35 +115,38 @@ def hold_delay(recording: Recording) -> float | None:
     if not controller.rate or len(reference.time) < 2:
         return None
     period = 1.0 / controller.rate
-    inside = (recording.time > reference.time[0] + (MOST_HELD + 1) * period) & (
+    inside = (recording.time > reference.time[0] + (MOST_UPDATES_HELD + 1) * period) & (
         recording.time <= reference.time[-1]
     )
     time, effort = recording.time[inside], recording.effort[inside]
     if len(time) < 100 or not np.isfinite(effort).all():
         return None
     errors = []
-    for k in range(MOST_HELD + 1):
+    for k in range(MOST_UPDATES_HELD + 1):
         # The stamps of the two messages of one update differ by some ten microseconds.
         row = np.searchsorted(reference.time, time - (k - 0.3) * period, side='right') - 1
         fresh = np.abs(time - k * period - reference.time[row]) < 0.5 * period
         errors.append(float(np.sum((effort[fresh] - reference.command[row[fresh]]) ** 2)))
     best = int(np.argmin(errors))
-    if errors[best] > MATCH**2 * float(np.sum(effort**2)):
+    if errors[best] > LARGEST_MISMATCH**2 * float(np.sum(effort**2)):
         return None
     return (best - 0.5) * period
 
 
-def is_clear(delay: float, sigma: float, rate: float) -> bool:
+def is_significant(delay: float, sigma: float, rate: float) -> bool:
     """Tell whether a delay is worth removing: known well, not tiny, and no fault."""
-    return abs(delay) > max(CLEAR * sigma, NOTABLE / rate) and abs(delay) < LONGEST
+    return (
+        abs(delay) > max(SIGNIFICANT_SIGMAS * sigma, SIGNIFICANT_SHARE / rate)
+        and abs(delay) < LONGEST_DELAY
+    )
 
 
-def each_without_delay(pieces: Iterable[Recording], delay: Delays) -> Iterator[Recording]:
+def remove_delay_from_chunks(pieces: Iterable[Recording], delay: Delays) -> Iterator[Recording]:
     """Yield the pieces of a recording without the delays of their efforts."""
-    return (without_delay(piece, delay) for piece in pieces)
+    return (remove_delay(piece, delay) for piece in pieces)
 
 
-def without_delay(recording: Recording, delay: float | Delays) -> Recording:
+def remove_delay(recording: Recording, delay: float | Delays) -> Recording:
     """Return the recording with efforts earlier, by linear interpolation; a number: of all [s]."""
     each = (
         np.array([delay.get(joint, 0.0) for joint in recording.joints])
@@ -153,5 +158,5 @@ def without_delay(recording: Recording, delay: float | Delays) -> Recording:
     if not each.any() or time.size < 2 or np.any(np.diff(time) <= 0.0):
         return recording
     effort: Array = np.full(recording.effort.shape, np.nan)
-    effort[good] = earlier(time, recording.effort[good], each)
+    effort[good] = advance(time, recording.effort[good], each)
     return dataclasses.replace(recording, effort=effort)

@@ -9,21 +9,21 @@ from scipy.ndimage import minimum_filter1d
 from ...exceptions import RankDeficientError
 from ..arrays import Array
 from ..regression.estimators import fit
-from ..regression.observation_system import observed_torque, System
+from ..regression.observation_system import decimated_torque, System
 from ..signals.samples import Samples
 
 # Rows so near to where a joint turns round are not looked at, the most of these that leave HALF of
 # all rows: there the model is worst, and friction that sticks looks like a delay.
-AWAY, HALF = (4, 2, 1), 0.5
+REVERSAL_MARGINS, SHARE_OF_ROWS = (4, 2, 1), 0.5
 # Times the delay is estimated again, without what was found so far.
 PASSES = 3
 # A joint is late by itself when it is so many σ, and so much [s], from the others; by all rows,
 # so much. Beyond the longest, what the model lacks shows, and no delay.
-DOUBT, APART, ROUGH, LONGEST = 4.0, 4e-3, 10e-3, 0.05
+OUTLIER_SIGMAS, OUTLIER_DELAY, OUTLIER_DELAY_ALL_ROWS, LONGEST_DELAY = 4.0, 4e-3, 10e-3, 0.05
 
 
 @dataclasses.dataclass(frozen=True)
-class Lateness:
+class DelayEstimate:
     """
     Delays of efforts behind positions.
 
@@ -39,10 +39,10 @@ class Lateness:
     sigma: Array
     common: float
     common_sigma: float
-    odd: npt.NDArray[np.bool_]
+    outlier: npt.NDArray[np.bool_]
 
 
-def lateness(samples: Samples, system: System, everywhere: bool = False) -> Lateness:
+def estimate_delays(samples: Samples, system: System, all_rows: bool = False) -> DelayEstimate:
     """
     Estimate the delay of every joint's effort, and that of most.
 
@@ -58,37 +58,39 @@ def lateness(samples: Samples, system: System, everywhere: bool = False) -> Late
 
     """
     tau, total = samples.tau, np.zeros(len(system.joints))
-    steady = system if everywhere else dataclasses.replace(system, valid=_steady(samples))
+    steady = (
+        system if all_rows else dataclasses.replace(system, valid=_away_from_reversals(samples))
+    )
     for _ in range(PASSES):
-        step, sigma = _delays(steady)
+        step, sigma = _fit_delays(steady)
         total = total + step
-        if everywhere or np.all(np.abs(step) < 0.3 * sigma):
+        if all_rows or np.all(np.abs(step) < 0.3 * sigma):
             break
-        moved = dataclasses.replace(samples, tau=earlier(samples.time, tau, total))
-        steady = dataclasses.replace(steady, Y=observed_torque(moved))
-    return _agreed(total, sigma, ROUGH if everywhere else APART)
+        moved = dataclasses.replace(samples, tau=advance(samples.time, tau, total))
+        steady = dataclasses.replace(steady, Y=decimated_torque(moved))
+    return _reject_outliers(total, sigma, OUTLIER_DELAY_ALL_ROWS if all_rows else OUTLIER_DELAY)
 
 
-def earlier(time: Array, values: Array, delay: float | Array) -> Array:
+def advance(time: Array, values: Array, delay: float | Array) -> Array:
     """Return signals (N, n) `delay` seconds earlier, one for all or (n,)."""
     each = np.broadcast_to(delay, values.shape[1:])
     columns = zip(values.T, each, strict=True)
     return np.column_stack([np.interp(time + d, time, column) for column, d in columns])
 
 
-def _steady(samples: Samples) -> npt.NDArray[np.bool_]:
+def _away_from_reversals(samples: Samples) -> npt.NDArray[np.bool_]:
     """Tell the rows (n, N) that lie far from where their joint turns round."""
     moving = samples.valid.copy()
     moving[1:] &= samples.dq[1:] * samples.dq[:-1] > 0.0
     keep = samples.decimation
-    for away in AWAY:
+    for away in REVERSAL_MARGINS:
         kept = minimum_filter1d(moving, 2 * away * keep + 1, axis=0)[::keep]
-        if kept.sum() > HALF * samples.valid[::keep].sum():
+        if kept.sum() > SHARE_OF_ROWS * samples.valid[::keep].sum():
             return np.asarray(kept.T)
     return np.asarray(samples.valid[::keep].T)
 
 
-def _delays(system: System) -> tuple[Array, Array]:
+def _fit_delays(system: System) -> tuple[Array, Array]:
     """Return the delay of each joint and its standard deviation (n,) [s]."""
     n, b = len(system.joints), len(system.names)
     delay, sigma = np.zeros(n), np.full(n, np.inf)
@@ -109,18 +111,18 @@ def _delays(system: System) -> tuple[Array, Array]:
     return delay, sigma
 
 
-def _agreed(delay: Array, sigma: Array, apart: float) -> Lateness:
+def _reject_outliers(delay: Array, sigma: Array, apart: float) -> DelayEstimate:
     """Find the delay of most: the joint that is furthest off goes first, until all agree."""
-    odd, sigma = np.zeros(delay.size, dtype=bool), np.maximum(sigma, 1e-12)
+    outlier, sigma = np.zeros(delay.size, dtype=bool), np.maximum(sigma, 1e-12)
     while True:
-        weight = np.where(odd, 0.0, sigma**-2.0)
+        weight = np.where(outlier, 0.0, sigma**-2.0)
         each = np.maximum(weight.sum() - weight, 1e-300)
         others = (weight @ delay - weight * delay) / each
         off = np.abs(delay - others)
         far = off / np.sqrt(sigma**2 + 1.0 / each)
-        far[odd | (off < apart) | (off > LONGEST) | (each < 1e-200)] = 0.0
-        if far.max(initial=0.0) < DOUBT:
+        far[outlier | (off < apart) | (off > LONGEST_DELAY) | (each < 1e-200)] = 0.0
+        if far.max(initial=0.0) < OUTLIER_SIGMAS:
             break
-        odd[np.argmax(far)] = True
+        outlier[np.argmax(far)] = True
     total = max(float(weight.sum()), 1e-300)
-    return Lateness(delay, sigma, float(weight @ delay) / total, total**-0.5, odd)
+    return DelayEstimate(delay, sigma, float(weight @ delay) / total, total**-0.5, outlier)

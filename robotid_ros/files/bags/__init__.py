@@ -1,18 +1,18 @@
 """Recordings: rosbag2 folders and files, read whole or cut short, written to lose nothing."""
 
-from .read.chunked_recording import Tape
-from .read.recording import blocks, open_recording, read_recording
-from .repair.mcap_recovery import finalise
+from .read.chunked_recording import ChunkedRecording
+from .read.recording import iter_chunks, open_recording, read_recording
+from .repair.mcap_recovery import repair_bag
 from .schema.session_header import dump_session, Session
 from .write.bag_writer import BagWriter
 
 __all__ = [
     'BagWriter',
+    'ChunkedRecording',
     'Session',
-    'Tape',
-    'blocks',
     'dump_session',
-    'finalise',
+    'iter_chunks',
     'open_recording',
     'read_recording',
+    'repair_bag',
 ]

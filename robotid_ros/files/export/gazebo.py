@@ -22,7 +22,7 @@ PLUGIN = 'gz_ros2_control::GazeboSimROS2ControlPlugin'
 SYSTEM = 'gz_ros2_control/GazeboSimSystem'
 
 
-def prepare(configuration: Configuration, parameters: Path) -> str:
+def prepare_gazebo(configuration: Configuration, parameters: Path) -> str:
     """
     Write the parameters of the controllers, and return the description of the robot to spawn.
 

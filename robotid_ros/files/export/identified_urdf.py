@@ -8,13 +8,13 @@ import numpy as np
 
 from ...core.model.parameters import from_pinocchio, INERTIAL
 from ...exceptions import ModelError
-from .urdf_editing import applied, Edit, Element, place, Scanner
+from .urdf_editing import apply_edits, Edit, Element, placement_edit, Scanner
 
 if TYPE_CHECKING:
     from ...core.model import Robot
 
 # What a simulator still accepts as mass and principal moment of inertia of a moving link.
-SMALLEST = 1e-9
+MIN_INERTIA = 1e-9
 
 
 def identified_urdf(robot: 'Robot', chi: np.ndarray) -> str:
@@ -55,7 +55,7 @@ def identified_urdf(robot: 'Robot', chi: np.ndarray) -> str:
         rest = _fixed_links(found, element.child, robot.links)
         edits += _link_edits(found, element.child, rest, lumped, own[element.child] - prior)
         edits.append(_dynamics(element, joint, values))
-    return applied(data, edits)
+    return apply_edits(data, edits)
 
 
 def _link_edits(
@@ -98,7 +98,7 @@ def _parameters(inertial: ElementTree.Element | None) -> np.ndarray:
     mass = float(_attribute(inertial.find('mass'), 'value', '0'))
     com = np.array(_attribute(origin, 'xyz', '0 0 0').split(), float)
     roll, pitch, yaw = np.array(_attribute(origin, 'rpy', '0 0 0').split(), float)
-    rotation = _turn(2, yaw) @ _turn(1, pitch) @ _turn(0, roll)
+    rotation = _axis_rotation(2, yaw) @ _axis_rotation(1, pitch) @ _axis_rotation(0, roll)
     names = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
     xx, xy, xz, yy, yz, zz = (float(_attribute(inertia, name, '0')) for name in names)
     central = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
@@ -111,7 +111,7 @@ def _attribute(element: ElementTree.Element | None, name: str, default: str) -> 
     return default if element is None else element.get(name, default)
 
 
-def _turn(axis: int, angle: float) -> np.ndarray:
+def _axis_rotation(axis: int, angle: float) -> np.ndarray:
     i, j = [k for k in range(3) if k != axis]
     sign = -1.0 if axis == 1 else 1.0
     matrix = np.eye(3)
@@ -134,12 +134,12 @@ def is_physical(inertia: np.ndarray) -> bool:
     """
     xx, xy, xz, yy, yz, zz, *first, mass = inertia
     tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    if mass <= SMALLEST:
+    if mass <= MIN_INERTIA:
         return False
     com = np.asarray(first) / mass
     central = tensor - mass * (com @ com * np.eye(3) - np.outer(com, com))
     principal = np.linalg.eigvalsh(central)
-    return bool(principal[0] > SMALLEST and principal[0] + principal[1] >= principal[2])
+    return bool(principal[0] > MIN_INERTIA and principal[0] + principal[1] >= principal[2])
 
 
 def _inertial(link: Element, inertia: np.ndarray) -> Edit:
@@ -157,7 +157,7 @@ def _inertial(link: Element, inertia: np.ndarray) -> Edit:
         f'<inertial>\n      <origin xyz="{" ".join(map(_exact, com))}" rpy="0 0 0"/>\n'
         f'      <mass value="{_exact(mass)}"/>\n      <inertia {moments}/>\n    </inertial>'
     )
-    return place(link, text, 'link')
+    return placement_edit(link, text, 'link')
 
 
 def _dynamics(joint: Element, name: str, values: dict[tuple[str, str], float]) -> Edit:
@@ -171,7 +171,7 @@ def _dynamics(joint: Element, name: str, values: dict[tuple[str, str], float]) -
     ]
     if rest:
         text += f'\n    <!-- identified too: {", ".join(rest)} -->'
-    return place(joint, text, 'joint')
+    return placement_edit(joint, text, 'joint')
 
 
 def _exact(value: float) -> str:

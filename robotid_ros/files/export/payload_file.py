@@ -42,12 +42,12 @@ def write_payload(
         'created': datetime.now(timezone.utc).isoformat(timespec='seconds'),
         **facts,
         'mass': payload.mass,
-        'centre_of_mass': payload.centre.tolist(),
+        'centre_of_mass': payload.centre_of_mass.tolist(),
         'inertia_at_centre': {
             axes: float(payload.inertia['xyz'.index(axes[0]), 'xyz'.index(axes[1])])
             for axes in AXES
         },
-        'possible': payload.possible,
+        'possible': payload.consistent,
         'parameters': parameters,
         'warnings': list(warnings),
         'versions': versions(),

@@ -20,7 +20,7 @@ class Element:
     ----------
     name : its `name`
     head : end of its start tag
-    tail : start of its end tag; equal to `head` when it is written `<link …/>`
+    tail : start of its end tag; equal to `content_start` when it is written `<link …/>`
     child : name of a joint's child link
     span : where its `<inertial>` or `<dynamics>` lies, None without
     parent : name of a joint's parent link
@@ -29,8 +29,8 @@ class Element:
 
     name: str
     start: int
-    head: int
-    tail: int = 0
+    content_start: int
+    content_end: int = 0
     parent: str = ''
     child: str = ''
     span: tuple[int, int] | None = None
@@ -73,7 +73,7 @@ class Scanner:
         if self._current is None:
             return
         if depth == 1:
-            self._current.tail = index
+            self._current.content_end = index
             self._current = None
         elif depth == 2 and tag in ('inertial', 'dynamics'):
             self._current.span = (start, head if empty else self._tag_end(index))
@@ -84,17 +84,17 @@ class Scanner:
         return found.end()
 
 
-def place(element: Element, text: str, tag: str) -> Edit:
+def placement_edit(element: Element, text: str, tag: str) -> Edit:
     """Where a text goes: over the old element, else just inside the start tag."""
     if element.span is not None:
         return (*element.span, text)
-    if element.tail > element.head:
-        return (element.head, element.head, f'\n    {text}')
+    if element.content_end > element.content_start:
+        return (element.content_start, element.content_start, f'\n    {text}')
     attributes = f'<{tag} name={quoteattr(element.name)}>'
-    return (element.start, element.head, f'{attributes}\n    {text}\n  </{tag}>')
+    return (element.start, element.content_start, f'{attributes}\n    {text}\n  </{tag}>')
 
 
-def applied(data: bytes, edits: list[Edit]) -> str:
+def apply_edits(data: bytes, edits: list[Edit]) -> str:
     """Make the edits; none of them may overlap."""
     for start, stop, text in sorted(edits, reverse=True):
         data = data[:start] + text.encode() + data[stop:]

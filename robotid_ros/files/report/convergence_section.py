@@ -3,7 +3,7 @@
 from html import escape
 import math
 
-from ..results import Entry, Results, total
+from ..results import Entry, Results, total_residual
 from . import figures
 from .html import section, table
 
@@ -29,7 +29,7 @@ def comparison(results: Results) -> str:
     rows = [_row(a, b) for a, b in zip(results.base, other.base, strict=True)]
     head = ('parameter', first, 'σ', second, 'σ', 'difference / σ', 'unit')
     residuals = ', '.join(
-        f'{method} {100 * total(part):.2f} %'
+        f'{method} {100 * total_residual(part):.2f} %'
         for method, part in ((first, results.identification), (second, other.identification))
     )
     return section(
@@ -39,18 +39,22 @@ def comparison(results: Results) -> str:
     )
 
 
-def apart(a: Entry, b: Entry) -> float:
+def normalised_difference(a: Entry, b: Entry) -> float:
     """Return the difference of two estimates of a parameter over its standard deviation."""
     sigma = math.hypot(a.sigma, b.sigma)
     return (b.value - a.value) / sigma if sigma else math.nan
 
 
 def _row(a: Entry, b: Entry) -> str:
-    gap = apart(a, b)
-    css = 'poor' if abs(gap) > 3 else 'good'
+    difference = normalised_difference(a, b)
+    css = 'poor' if abs(difference) > 3 else 'good'
     numbers = ''.join(
         f'<td class="n">{value:{form}}</td>'
         for value, form in ((a.value, '.6g'), (a.sigma, '.3g'), (b.value, '.6g'), (b.sigma, '.3g'))
     )
-    shown = f'<td class="n {css}">{gap:+.2f}</td>' if math.isfinite(gap) else '<td>—</td>'
+    shown = (
+        f'<td class="n {css}">{difference:+.2f}</td>'
+        if math.isfinite(difference)
+        else '<td>—</td>'
+    )
     return f'<tr><td>{escape(a.name)}</td>{numbers}{shown}<td>{escape(a.unit)}</td></tr>'

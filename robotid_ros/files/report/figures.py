@@ -16,7 +16,7 @@ MEASURED, PREDICTED, RESIDUAL = '#94a3b8', '#1d4ed8', '#dc2626'
 GOOD, FAIR, POOR, TRUE = '#15803d', '#d97706', '#b91c1c', '#7c3aed'
 INK, LINES = '#1e293b', '#e2e8f0'
 POINTS = 1200
-SPARSE = 0.6  # share of a recording that its torques cover, below which one stretch is drawn
+MIN_COVERAGE = 0.6  # share of a recording that its torques cover, below which one stretch is drawn
 STYLE: Any = {
     'svg.fonttype': 'none',
     'svg.hashsalt': 'robotid_ros',
@@ -93,7 +93,7 @@ def _breaks(time: np.ndarray) -> np.ndarray:
     return np.flatnonzero(steps > 10 * np.median(steps)) + 1 if steps.size else np.array([], int)
 
 
-def stretches(data: Torques) -> tuple[Torques, int]:
+def first_segment(data: Torques) -> tuple[Torques, int]:
     """
     Return what to draw: all, or of samples here and there in a long recording the first stretch.
 
@@ -107,7 +107,7 @@ def stretches(data: Torques) -> tuple[Torques, int]:
         return data, 1
     edges = [0, *breaks, len(data.time)]
     covered = sum(data.time[b - 1] - data.time[a] for a, b in itertools.pairwise(edges))
-    if covered > SPARSE * (data.time[-1] - data.time[0]):
+    if covered > MIN_COVERAGE * (data.time[-1] - data.time[0]):
         return data, 1
     first = slice(0, breaks[0])
     columns = (data.time[first], data.measured[first], data.predicted[first])
@@ -126,7 +126,7 @@ def confidence(entries: Sequence[Entry]) -> str:
         axis = figure.subplots()
         rows = np.arange(len(entries))
         spans = np.array([min(3.0 * e.percent, 1e4) for e in entries])
-        colors = [grade(e.percent) for e in entries]
+        colors = [precision_color(e.percent) for e in entries]
         axis.barh(rows, 2 * spans, left=-spans, height=0.62, color=colors, alpha=0.28)
         axis.vlines(0.0, -0.5, len(entries) - 0.5, color=INK, lw=0.8)
         known = [(row, _deviation(e)) for row, e in enumerate(entries) if e.true is not None]
@@ -151,18 +151,18 @@ def _deviation(entry: Entry) -> float:
     return 100.0 * (entry.true - entry.value) / abs(entry.value) if entry.value else np.nan
 
 
-def grade(percent: float) -> str:
+def precision_color(percent: float) -> str:
     """Color of a relative standard deviation [%]."""
     return GOOD if percent <= 10.0 else FAIR if percent <= 30.0 else POOR
 
 
 # Of an iteration, what shows whether it converges.
-COURSE = ('torque_error', 'parameter_change', 'position_error')
+CONVERGENCE_MEASURES = ('torque_error', 'parameter_change', 'position_error')
 
 
 def convergence(history: Sequence[Mapping[str, Any]]) -> str:
     """Draw numbers per iteration, each on its own logarithmic axis."""
-    names = [name for name in COURSE if any(name in row for row in history)]
+    names = [name for name in CONVERGENCE_MEASURES if any(name in row for row in history)]
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(10.5, 2.6), layout='constrained')
         axes = figure.subplots(1, max(len(names), 1), squeeze=False)[0]

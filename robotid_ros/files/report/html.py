@@ -21,6 +21,6 @@ def table(head: Sequence[str], rows: Iterable[str], numeric: Iterable[int] = ())
     return f'<table><tr>{cells}</tr>{"".join(rows)}</table>'
 
 
-def shown(value: float | None, digits: int) -> str:
+def format_number(value: float | None, digits: int) -> str:
     """Show a number with so many digits, '—' where there is none."""
     return '—' if value is None or not math.isfinite(value) else f'{value:.{digits}g}'

@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 
 from ..atomic import write_text
-from ..results import Residual, Results, total
+from ..results import Residual, Results, total_residual
 from . import figures
 from .convergence_section import comparison, convergence
 from .html import section, table
@@ -35,7 +35,7 @@ def write_report(results: Results, path: str | Path) -> Path:
 def render(results: Results) -> str:
     """Compose the page; it refers to nothing outside of itself."""
     sections = (
-        _tiles(results),
+        _headline_figures(results),
         _warnings(results),
         _residuals(results),
         *_torques(results),
@@ -61,13 +61,13 @@ def _subtitle(results: Results) -> str:
     return ' '.join(part for part in parts if part)
 
 
-def _tiles(results: Results) -> str:
+def _headline_figures(results: Results) -> str:
     tiles = []
     for name, rows in (('validation', results.validation), ('fit', results.identification)):
         if rows:
-            worst = max(rows, key=lambda row: row.shown)
+            worst = max(rows, key=lambda row: row.reported)
             text = f'largest residual, {name}: {worst.joint}'
-            tiles.append((f'{100 * worst.shown:.2f} %', text, _grade(worst.shown)))
+            tiles.append((f'{100 * worst.reported:.2f} %', text, _residual_class(worst.reported)))
     sharp = sum(entry.percent <= 10.0 for entry in results.base)
     tiles.append((f'{sharp} of {len(results.base)}', 'base parameters with %σ ≤ 10', ''))
     if math.isfinite(results.condition_number):
@@ -83,7 +83,7 @@ def _tiles(results: Results) -> str:
     return f'<div class="tiles">{body}</div>'
 
 
-def _grade(share: float) -> str:
+def _residual_class(share: float) -> str:
     percent = 100 * share
     return 'good' if percent <= GOOD else 'fair' if percent <= FAIR else 'poor'
 
@@ -106,7 +106,7 @@ def _residuals(results: Results) -> str:
         body.append(f'<tr>{"".join(cells)}</tr>')
     if len(body) > 1:
         sums = [
-            f'<td></td><td class="n">{_percent(total(rows))}</td><td></td><td></td>'
+            f'<td></td><td class="n">{_percent(total_residual(rows))}</td><td></td><td></td>'
             for rows in (results.identification, results.validation)
             if rows
         ]
@@ -127,11 +127,11 @@ def _percent(value: float) -> str:
 
 
 def _residual_cells(row: Residual) -> list[str]:
-    css = _grade(row.shown)
-    bar = f'<i class="bar" style="width:{min(100 * row.shown, 30.0) * 2.2:.0f}px"></i>'
+    css = _residual_class(row.reported)
+    bar = f'<i class="bar" style="width:{min(100 * row.reported, 30.0) * 2.2:.0f}px"></i>'
     torque = f'of {row.torque:.4g} {row.unit}'
     return [
-        f'<td class="n {css}">{bar} {100 * row.shown:.2f} %</td>',
+        f'<td class="n {css}">{bar} {100 * row.reported:.2f} %</td>',
         f'<td class="n c">{_percent(row.relative)}</td>',
         f'<td class="n">{row.r2:.4f}</td>',
         f'<td class="n" title="{escape(torque)}">{row.rms:.4g} {escape(row.unit)}</td>',
@@ -149,7 +149,7 @@ def _torques(results: Results) -> list[str]:
         data = results.torques.get(name)
         if data is None:
             continue
-        drawn, count = figures.stretches(data)
+        drawn, count = figures.first_segment(data)
         if count > 1:
             text += f' The first of {count} stretches spread over a long recording.'
         figure = figures.torques(drawn, [units.get(joint, '') for joint in data.joints])

@@ -5,7 +5,7 @@ import math
 
 from ..results import Entry, Results
 from . import figures
-from .html import section, shown, table
+from .html import format_number, section, table
 
 
 def base(results: Results) -> str:
@@ -28,13 +28,13 @@ def base(results: Results) -> str:
     return section(
         'Base parameters',
         'What the motion identifies: each is a combination of standard parameters.'
-        + _essentials(results),
+        + _essential_text(results),
         figures.confidence(results.base)
         + f'<details><summary>Table</summary>{table(head, body, numeric=numbers)}</details>',
     )
 
 
-def _essentials(results: Results) -> str:
+def _essential_text(results: Results) -> str:
     if not results.essential:
         return ''
     path = results.essential['path']
@@ -64,13 +64,15 @@ def _true_cells(entry: Entry) -> list[str]:
 
 
 def _value_cells(entry: Entry) -> list[str]:
-    css = {figures.GOOD: 'good', figures.FAIR: 'fair'}.get(figures.grade(entry.percent), 'poor')
+    css = {figures.GOOD: 'good', figures.FAIR: 'fair'}.get(
+        figures.precision_color(entry.percent), 'poor'
+    )
     low, high = entry.interval
     percent = f'{entry.percent:.2f}' if entry.percent < 1e4 else '> 10⁴'
     return [
         f'<td>{escape(entry.name)}</td>',
         f'<td class="n" title="95 %: {low:.5g} … {high:.5g}">{entry.value:.6g}</td>',
-        f'<td class="n">{shown(entry.sigma, 3)}</td>',
+        f'<td class="n">{format_number(entry.sigma, 3)}</td>',
         f'<td class="n {css}">{percent if math.isfinite(entry.percent) else "—"}</td>',
     ]
 
@@ -81,7 +83,7 @@ def standard(results: Results) -> str:
     for entry in results.standard:
         cells = [
             f'<td>{escape(entry.name)}</td><td class="n">{entry.value:.6g}</td>',
-            f'<td class="n c">{shown(entry.prior, 6)}</td><td>{escape(entry.unit)}</td>',
+            f'<td class="n c">{format_number(entry.prior, 6)}</td><td>{escape(entry.unit)}</td>',
             f'<td>{escape(entry.joint)}</td><td class="c">{escape(entry.kind)}</td>',
         ]
         body.append(f'<tr>{"".join(cells)}</tr>')

@@ -2,8 +2,8 @@
 Topics that are read in batches, many messages at a time.
 
 An executor spends several times longer on a message than it takes to store it, and its queue
-overflows when Python is late. A `Stream` leaves messages in the middleware's queue until somebody
-drains it: from a timer, or from the thread that watches the robot.
+overflows when Python is late. A `BatchedSubscription` leaves messages in the middleware's queue
+until somebody takes them: from a timer, or from the thread that watches the robot.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPo
 from rclpy.serialization import deserialize_message
 
 
-class Sample(NamedTuple):
+class SerializedMessage(NamedTuple):
     """One message: serialized (CDR), and when it was received and published [ns, system time]."""
 
     data: bytes
@@ -23,7 +23,7 @@ class Sample(NamedTuple):
     published: int
 
 
-class _Dormant(CallbackGroup):
+class _NeverExecutedGroup(CallbackGroup):
     """Keeps an executor from waiting for a subscription."""
 
     def can_execute(self, entity: object) -> bool:
@@ -36,7 +36,7 @@ class _Dormant(CallbackGroup):
         pass
 
 
-class Stream:
+class BatchedSubscription:
     """
     Subscription without callback, with a queue of its own.
 
@@ -63,7 +63,7 @@ class Stream:
         self.message_type, self.latched = message_type, latched
         qos = matching_qos(node, topic, depth, latched=latched)
         self._subscription = node.create_subscription(
-            message_type, topic, _ignore, qos, callback_group=_Dormant(), raw=True
+            message_type, topic, _ignore, qos, callback_group=_NeverExecutedGroup(), raw=True
         )
 
     @property
@@ -76,7 +76,7 @@ class Stream:
         """Whether somebody publishes."""
         return bool(self._subscription.get_publisher_count())
 
-    def drain(self) -> Iterator[Sample]:
+    def take_serialized(self) -> Iterator[SerializedMessage]:
         """Take what has arrived, oldest first."""
         handle = self._subscription.handle
         while True:
@@ -86,16 +86,19 @@ class Stream:
                 return
             data, info = taken
             received = info['received_timestamp'] or info['source_timestamp']
-            yield Sample(data, received, info['source_timestamp'])
+            yield SerializedMessage(data, received, info['source_timestamp'])
 
-    def messages(self) -> Iterator[Any]:
+    def take_messages(self) -> Iterator[Any]:
         """Take what has arrived as messages, oldest first."""
-        return (deserialize_message(sample.data, self.message_type) for sample in self.drain())
+        return (
+            deserialize_message(sample.data, self.message_type)
+            for sample in self.take_serialized()
+        )
 
-    def last(self) -> Any | None:
+    def take_latest(self) -> Any | None:
         """Take everything and decode only the newest message; None when nothing has arrived."""
         newest = None
-        for sample in self.drain():
+        for sample in self.take_serialized():
             newest = sample
         return newest and deserialize_message(newest.data, self.message_type)
 

@@ -11,7 +11,7 @@ from ...core.arrays import Array
 
 
 @dataclass(frozen=True)
-class States:
+class JointStateArrays:
     """
     Joint states by name: rows are messages, columns joints; what a message lacks is NaN.
 
@@ -27,10 +27,10 @@ class States:
     effort: Array
 
 
-def states_of(messages: Sequence[Any], joints: Sequence[str]) -> States:
+def stack_joint_states(messages: Sequence[Any], joints: Sequence[str]) -> JointStateArrays:
     """Pick `joints` out of sensor_msgs/JointState messages that have all of them."""
     rows = [m for m in messages if set(joints) <= set(m.name)]
-    stamp = stamps_of(rows)
+    stamp = stamps_to_nanoseconds(rows)
     position = np.full((len(rows), len(joints)), np.nan)
     effort = position.copy()
     for row, message in enumerate(rows):
@@ -38,10 +38,10 @@ def states_of(messages: Sequence[Any], joints: Sequence[str]) -> States:
         for values, target in ((message.position, position), (message.effort, effort)):
             if len(values) == len(message.name):
                 target[row] = np.asarray(values)[index]
-    return States(stamp, position, effort)
+    return JointStateArrays(stamp, position, effort)
 
 
-def stamps_of(messages: Sequence[Any]) -> NDArray[np.int64]:
+def stamps_to_nanoseconds(messages: Sequence[Any]) -> NDArray[np.int64]:
     """Return the stamps of messages, (N,) [ns]."""
     stamps = [m.header.stamp for m in messages]
     return np.array([s.sec * 10**9 + s.nanosec for s in stamps], np.int64)

@@ -44,11 +44,11 @@ def status(
         name=name,
         message=message,
         hardware_id=hardware,
-        values=[KeyValue(key=key, value=text(value)) for key, value in values.items()],
+        values=[KeyValue(key=key, value=format_value(value)) for key, value in values.items()],
     )
 
 
-def text(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Write a value so that it reads back exactly."""
     return repr(float(value)) if isinstance(value, float) else str(value)
 
@@ -58,11 +58,11 @@ def values_of(message: DiagnosticStatus) -> dict[str, str]:
     return {item.key: item.value for item in message.values}
 
 
-def seconds(nanoseconds: int) -> str:
+def format_seconds(nanoseconds: int) -> str:
     """Write a stamp in seconds, exactly."""
     return f'{nanoseconds // 10**9}.{nanoseconds % 10**9:09d}'
 
 
-def stamp_of(time: Time) -> int:
+def to_nanoseconds(time: Time) -> int:
     """Nanoseconds of a stamp."""
     return int(time.sec) * 10**9 + int(time.nanosec)

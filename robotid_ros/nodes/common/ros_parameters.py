@@ -20,7 +20,7 @@ from rclpy.parameter import Parameter
 from ...files.configuration import Configuration, from_mapping
 
 INT64_MAX = 2**63 - 1
-_EMPTY = {
+_EMPTY_LIST_TYPES = {
     float: Parameter.Type.DOUBLE_ARRAY,
     int: Parameter.Type.INTEGER_ARRAY,
     str: Parameter.Type.STRING_ARRAY,
@@ -28,7 +28,7 @@ _EMPTY = {
 }
 
 
-def configure(
+def configuration_from_overrides(
     overrides: Mapping[str, Any], folder: str | Path | None = None
 ) -> tuple[Configuration, dict[str, Any]]:
     """
@@ -54,18 +54,18 @@ def configure(
         if name == 'robot_description':
             continue
         _insert(groups, name.split('.'), value)
-    values = _settled(Configuration, groups)
+    values = _undo_ros_yaml(Configuration, groups)
     return from_mapping(values, folder), values
 
 
-def declare(node: Node, configuration: Configuration, groups: Iterable[str]) -> None:
+def declare_settings(node: Node, configuration: Configuration, groups: Iterable[str]) -> None:
     """Declare the fields of these groups as read-only parameters of the node."""
     wanted = tuple(f'{group}.' for group in groups)
     node.declare_parameters(
         '',
         [
-            (name, _value(kind, value), _descriptor(kind, field))
-            for name, kind, value, field in _leaves(configuration)
+            (name, _declared_value(kind, value), _descriptor(kind, field))
+            for name, kind, value, field in _iter_settings(configuration)
             if name.startswith(wanted)
         ],
         ignore_override=True,
@@ -78,60 +78,62 @@ def _insert(groups: dict[str, Any], path: list[str], value: Any) -> None:
     groups[path[-1]] = value
 
 
-def _settled(kind: Any, value: Any) -> Any:
+def _undo_ros_yaml(kind: Any, value: Any) -> Any:
     """Undo what ROS makes of YAML: `[]` comes as None, `null` as the text 'null'."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (Union, UnionType):
         inner = next(a for a in arguments if a is not type(None))
-        return None if value in (None, 'null', '~', '') else _settled(inner, value)
+        return None if value in (None, 'null', '~', '') else _undo_ros_yaml(inner, value)
     if origin is tuple:
         return [] if value is None else list(value) if hasattr(value, 'tolist') else value
     if not isinstance(value, Mapping):
         return value
     if dataclasses.is_dataclass(kind):
         hints = typing.get_type_hints(kind)
-        return {key: _settled(hints.get(key), item) for key, item in value.items()}
+        return {key: _undo_ros_yaml(hints.get(key), item) for key, item in value.items()}
     inner = arguments[1] if origin is dict else None
-    return {key: _settled(inner, item) for key, item in value.items()}
+    return {key: _undo_ros_yaml(inner, item) for key, item in value.items()}
 
 
-def _leaves(settings: Any, prefix: str = '') -> Iterator[tuple[str, Any, Any, Any]]:
+def _iter_settings(settings: Any, prefix: str = '') -> Iterator[tuple[str, Any, Any, Any]]:
     """All fields below, as (full name, type, value, dataclass field)."""
     hints = typing.get_type_hints(type(settings))
     for field in dataclasses.fields(settings):
         name, value = f'{prefix}{field.name}', getattr(settings, field.name)
-        yield from _expand(name, hints[field.name], value, field)
+        yield from _iter_values(name, hints[field.name], value, field)
 
 
-def _expand(name: str, kind: Any, value: Any, field: Any) -> Iterator[tuple[str, Any, Any, Any]]:
+def _iter_values(
+    name: str, kind: Any, value: Any, field: Any
+) -> Iterator[tuple[str, Any, Any, Any]]:
     if dataclasses.is_dataclass(value):
-        yield from _leaves(value, f'{name}.')
+        yield from _iter_settings(value, f'{name}.')
     elif typing.get_origin(kind) is dict:
         for key, item in value.items():
-            yield from _expand(f'{name}.{key}', typing.get_args(kind)[1], item, field)
+            yield from _iter_values(f'{name}.{key}', typing.get_args(kind)[1], item, field)
     else:
         yield name, kind, value, field
 
 
-def _element(kind: Any) -> tuple[type, bool]:
+def _element_type(kind: Any) -> tuple[type, bool]:
     """Python type of one element, and whether there is a list of them."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (Union, UnionType):
-        return _element(next(a for a in arguments if a is not type(None)))
+        return _element_type(next(a for a in arguments if a is not type(None)))
     return (arguments[0], True) if origin is tuple else (kind, False)
 
 
-def _value(kind: Any, value: Any) -> Any:
+def _declared_value(kind: Any, value: Any) -> Any:
     """Value to declare; of an empty list only the type, as rclpy takes it for a list of bytes."""
-    element, is_list = _element(kind)
+    element, is_list = _element_type(kind)
     if is_list and not value:
-        return _EMPTY[element]
+        return _EMPTY_LIST_TYPES[element]
     return list(value) if is_list else value
 
 
 def _descriptor(kind: Any, field: Any) -> ParameterDescriptor:
     meta = field.metadata
-    element, is_list = _element(kind)
+    element, is_list = _element_type(kind)
     low, high = meta.get('minimum'), meta.get('maximum')
     descriptor = ParameterDescriptor(
         description=meta.get('description', ''),

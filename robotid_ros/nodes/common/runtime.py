@@ -25,13 +25,13 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
 from ...exceptions import ControllerError, RobotIdError
-from .ros_parameters import configure, declare
+from .ros_parameters import configuration_from_overrides, declare_settings
 
 LATCHED = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
 # A node that cannot close within this time is ended: nothing may hang.
-CLOSE_TIME = 4.0
+CLOSE_TIMEOUT = 4.0
 
 
 class ConfiguredNode(Node):
@@ -56,10 +56,12 @@ class ConfiguredNode(Node):
     ):
         super().__init__(name, **options)
         try:
-            overrides = {key: p.value for key, p in self._parameter_overrides.items()}
-            folder = parameter_folder(sys.argv) if folder is None else folder
-            self.configuration, self.values = configure(overrides, folder)
-            declare(self, self.configuration, groups)
+            parameter_overrides = {key: p.value for key, p in self._parameter_overrides.items()}
+            folder = params_file_folder(sys.argv) if folder is None else folder
+            self.configuration, self.values = configuration_from_overrides(
+                parameter_overrides, folder
+            )
+            declare_settings(self, self.configuration, groups)
         except RobotIdError:
             self.destroy_node()
             raise
@@ -110,7 +112,7 @@ def _serve(node: Node, stop: threading.Event) -> int:
     thread.start()
     while not stop.wait(1.0):
         pass
-    last_resort = threading.Timer(CLOSE_TIME, os._exit, (1,))
+    last_resort = threading.Timer(CLOSE_TIMEOUT, os._exit, (1,))
     last_resort.daemon = True
     last_resort.start()
     if hasattr(node, 'close'):
@@ -145,7 +147,7 @@ def one_line(error: BaseException) -> str:
     return text if isinstance(error, RobotIdError) else f'{type(error).__name__}: {text}'
 
 
-def parameter_folder(argv: Sequence[str]) -> Path | None:
+def params_file_folder(argv: Sequence[str]) -> Path | None:
     """Folder of the first `--params-file` among a process's arguments."""
     for flag, value in itertools.pairwise(argv):
         if flag == '--params-file':
@@ -195,13 +197,13 @@ def result_of(future: Future, timeout: float, what: str) -> Any:
     return future.result()
 
 
-def overrides(values: dict[str, Any], prefix: str = '') -> list[Parameter]:
+def parameter_overrides(values: dict[str, Any], prefix: str = '') -> list[Parameter]:
     """Turn a nested mapping into parameter overrides, to compose nodes in one process."""
     result = []
     for key, value in values.items():
         name = f'{prefix}{key}'
         if isinstance(value, dict):
-            result += overrides(value, f'{name}.')
+            result += parameter_overrides(value, f'{name}.')
         elif isinstance(value, list | tuple) and not value:
             result.append(Parameter(name, Parameter.Type.NOT_SET))
         else:

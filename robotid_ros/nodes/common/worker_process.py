@@ -10,27 +10,27 @@ import time
 from typing import Any
 
 from ...exceptions import RobotIdError
-from ...threads import single_thread
+from ...threads import limit_blas_threads
 from .runtime import one_line
 
-Report = Callable[[Any], None]
+ProgressCallback = Callable[[Any], None]
 
 
-def compute(
+def run_in_process(
     function: Callable[..., Any],
     *arguments: Any,
-    report: Report,
+    progress: ProgressCallback,
     stop: threading.Event,
     time_limit: float,
 ) -> Any:
     """
-    Call `function(*arguments, report)` in a process; wait for its result in a worker thread.
+    Call `function(*arguments, progress)` in a process; wait for its result in a worker thread.
 
     Parameters
     ----------
     function : a module's function; it passes what it reports to its last argument
     arguments : values that can be pickled
-    report : called here with what the function reports
+    progress : called here with what the function reports
     stop : ends the process when set
     time_limit : longest time [s]
 
@@ -39,10 +39,10 @@ def compute(
     RobotIdError : the function's own, or it was stopped, took too long or died
 
     """
-    single_thread()
+    limit_blas_threads()
     context = multiprocessing.get_context('spawn')
     here, there = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(there, function, arguments), daemon=True)
+    process = context.Process(target=_child_main, args=(there, function, arguments), daemon=True)
     # A Ctrl-C in the terminal is for the node, which then ends the computation.
     old = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -62,8 +62,8 @@ def compute(
             if not here.poll(0.05):
                 continue
             kind, value = _receive(here)
-            if kind == 'report':
-                report(value)
+            if kind == 'progress':
+                progress(value)
             elif kind == 'result':
                 return value
             else:
@@ -81,14 +81,14 @@ def _receive(connection: Connection) -> tuple[str, Any]:
         raise RobotIdError('the computation was killed: is there enough memory?') from error
 
 
-def _work(
+def _child_main(
     connection: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]
 ) -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None
-    threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+    threading.Thread(target=_exit_with_parent, args=(parent.sentinel,), daemon=True).start()
     try:
-        result = function(*arguments, lambda value: connection.send(('report', value)))
+        result = function(*arguments, lambda value: connection.send(('progress', value)))
         connection.send(('result', result))
     except RobotIdError as error:
         # Its text only: an error's own arguments do not survive pickling.
@@ -98,6 +98,6 @@ def _work(
         raise
 
 
-def _end_with(sentinel: int) -> None:
+def _exit_with_parent(sentinel: int) -> None:
     wait([sentinel])
     os._exit(1)

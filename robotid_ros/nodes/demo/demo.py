@@ -1,4 +1,4 @@
-"""The demo's session: four processes on a private domain, and a director."""
+"""The demo's session: four processes on a private domain, and their client."""
 
 from collections.abc import Callable
 import dataclasses
@@ -19,14 +19,14 @@ from ...files.configuration import load, read_urdf
 from ...files.report.page import write_report
 from ...files.results import read_results, REPORT, Results, write_results
 from ..common.messages import values_of
-from .node_processes import environment, Processes
-from .session_client import Director
+from .node_processes import NodeProcesses, ros_environment
+from .session_client import SessionClient
 
 # Domains that leave their ports below those that Linux hands out.
-DOMAINS = range(1, 101)
-Show = Callable[[float, str], None]
+ROS_DOMAINS = range(1, 101)
+ProgressCallback = Callable[[float, str], None]
 # Where each state stands in the whole, as start and length.
-STAGES = {
+PROGRESS_STAGES = {
     '': (0.0, 0.02),
     'idle': (0.02, 0.0),
     'designing': (0.02, 0.25),
@@ -53,10 +53,10 @@ class Demo:
         self._config, self._output = config, output
         self.folder = output
         # A fixed seed would let two demos on one machine meet.
-        self._domain = random.SystemRandom().choice(DOMAINS)
-        self._processes = Processes(config, self._domain, 'info' if verbose else 'warn')
+        self._domain = random.SystemRandom().choice(ROS_DOMAINS)
+        self._processes = NodeProcesses(config, self._domain, 'info' if verbose else 'warn')
 
-    def run(self, show: Show, time_limit: float) -> Results:
+    def run(self, show: ProgressCallback, time_limit: float) -> Results:
         """
         Run the session; return its results with the true parameters beside the identified.
 
@@ -76,34 +76,38 @@ class Demo:
         self._processes.start('identification')
         # A busy machine may hold up the simulated robot; that is no reason to stop it.
         self._processes.start('excitation', {'excitation.stale_after': 1.0})
-        os.environ.update(environment(self._domain))
-        with Director(self._domain) as director:
+        os.environ.update(ros_environment(self._domain))
+        with SessionClient(self._domain) as client:
             end = time.monotonic() + time_limit
-            self._follow(director, lambda: director.state('recorder') == 'idle', show, end)
-            director.trigger('excitation/start', timeout=30.0)
-            self._follow(director, lambda: director.state('identification') == 'done', show, end)
-            self.folder = Path(director.value('identification', 'folder'))
-            truth = director.last.get('simulated_robot/true_parameters')
-        return self._beside_truth(truth)
+            self._wait_showing_progress(
+                client, lambda: client.state('recorder') == 'idle', show, end
+            )
+            client.call_trigger('excitation/start', timeout=30.0)
+            self._wait_showing_progress(
+                client, lambda: client.state('identification') == 'done', show, end
+            )
+            self.folder = Path(client.value('identification', 'folder'))
+            truth = client.latest.get('simulated_robot/true_parameters')
+        return self._add_true_parameters(truth)
 
-    def _follow(
-        self, director: Director, done: Callable[[], bool], show: Show, end: float
+    def _wait_showing_progress(
+        self, client: SessionClient, done: Callable[[], bool], show: ProgressCallback, end: float
     ) -> None:
         """Show progress until `done`; any node's failure ends the demo."""
         while not done():
             self._processes.check()
             for node in ('excitation', 'recorder', 'identification'):
-                if director.state(node) == 'failed':
-                    raise RobotIdError(f'{node}: {director.message(node)}')
+                if client.state(node) == 'failed':
+                    raise RobotIdError(f'{node}: {client.message(node)}')
             if time.monotonic() > end:
                 raise RobotIdError('the demo takes too long: run it on a machine with less load')
-            start, length = STAGES.get(director.state('excitation'), (0.9, 0.1))
-            share = float(director.value('excitation', 'progress') or 0.0)
-            busy = 'identification' if director.state('excitation') == 'done' else 'excitation'
-            show(start + length * share, director.message(busy))
+            start, length = PROGRESS_STAGES.get(client.state('excitation'), (0.9, 0.1))
+            share = float(client.value('excitation', 'progress') or 0.0)
+            busy = 'identification' if client.state('excitation') == 'done' else 'excitation'
+            show(start + length * share, client.message(busy))
             time.sleep(0.1)
 
-    def _beside_truth(self, message: DiagnosticArray | None) -> Results:
+    def _add_true_parameters(self, message: DiagnosticArray | None) -> Results:
         """Put the true base parameters into results and report."""
         results = read_results(self.folder)
         if message is None:
@@ -111,7 +115,7 @@ class Demo:
         configuration = load(self._config)
         robot = build_robot(read_urdf(configuration) or '', configuration.robot)
         robot = robot.elastic or robot
-        truth = true_standard(robot, message)
+        truth = true_standard_parameters(robot, message)
         base = base_parameters(robot)
         known = {
             name: float(value)
@@ -138,7 +142,7 @@ class Demo:
         self._processes.stop()
 
 
-def true_standard(robot: Robot, message: DiagnosticArray) -> np.ndarray:
+def true_standard_parameters(robot: Robot, message: DiagnosticArray) -> np.ndarray:
     """
     Read the standard parameters (p,) of a simulated robot from what it publishes about itself.
 

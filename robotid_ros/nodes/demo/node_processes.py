@@ -11,11 +11,11 @@ from typing import Any
 from ...exceptions import RobotIdError
 
 # From the one that moves the robot to the robot itself: ended in this order.
-ORDER = ('excitation', 'recorder', 'identification', 'simulated_robot')
-PATIENCE = 6.0
+SHUTDOWN_ORDER = ('excitation', 'recorder', 'identification', 'simulated_robot')
+STOP_TIMEOUT = 6.0
 
 
-class Processes:
+class NodeProcesses:
     """
     Nodes that are started together and ended in good order, whatever happens.
 
@@ -43,7 +43,7 @@ class Processes:
                 *('--params-file', str(self._config), '--log-level', self._log_level),
                 *options,
             ],
-            env={**os.environ, **environment(self._domain), 'PYTHONPATH': path},
+            env={**os.environ, **ros_environment(self._domain), 'PYTHONPATH': path},
         )
 
     def check(self) -> None:
@@ -61,7 +61,9 @@ class Processes:
                     f"the node '{name}' ended with code {process.returncode}: see what it logged"
                 )
 
-    def stop(self, names: Iterable[str] = ORDER, number: int = signal.SIGINT) -> dict[str, int]:
+    def stop(
+        self, names: Iterable[str] = SHUTDOWN_ORDER, number: int = signal.SIGINT
+    ) -> dict[str, int]:
         """
         End nodes one after another; one that does not end in time is killed.
 
@@ -78,20 +80,20 @@ class Processes:
             if process.poll() is None:
                 process.send_signal(number)
             try:
-                codes[name] = process.wait(PATIENCE)
+                codes[name] = process.wait(STOP_TIMEOUT)
             except subprocess.TimeoutExpired:
                 process.kill()
                 codes[name] = process.wait()
         return codes
 
-    def __enter__(self) -> 'Processes':
+    def __enter__(self) -> 'NodeProcesses':
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()
 
 
-def environment(domain: int) -> dict[str, str]:
+def ros_environment(domain: int) -> dict[str, str]:
     """Variables that keep nodes on this machine and on their own domain."""
     return {'ROS_DOMAIN_ID': str(domain), 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
 

@@ -42,7 +42,7 @@ EVERY = QoSProfile(
 )
 
 
-class Director:
+class SessionClient:
     """
     Keeps the last message of every latched topic, and calls services.
 
@@ -62,14 +62,14 @@ class Director:
             args=[],
         )
         self.node = rclpy.create_node(
-            'director', context=self.context, use_global_arguments=False, enable_rosout=False
+            'session_client', context=self.context, use_global_arguments=False, enable_rosout=False
         )
         # Made before the subscriptions, and kept: the middleware loses the answer to a client that
         # the server does not know yet, and who has sent a state knows what was here before them.
         self._clients: dict[str, Client] = {}
         for service, service_type in {**SERVICES, **(services or {})}.items():
             self._client(service_type, service)
-        self.last: dict[str, Any] = {}
+        self.latest: dict[str, Any] = {}
         self.history: dict[str, list[Any]] = {topic: [] for topic in LATCHED_TOPICS}
         for topic, message_type in LATCHED_TOPICS.items():
             self.node.create_subscription(message_type, topic, self._keeper(topic), EVERY)
@@ -80,17 +80,17 @@ class Director:
 
     def state(self, node: str) -> str:
         """Last state of a node, '' before the first one."""
-        message = self.last.get(f'{node}/state')
+        message = self.latest.get(f'{node}/state')
         return values_of(message).get('state', '') if message is not None else ''
 
     def message(self, node: str) -> str:
         """Sentence of the last state of a node."""
-        found = self.last.get(f'{node}/state')
+        found = self.latest.get(f'{node}/state')
         return found.message if found is not None else ''
 
     def value(self, node: str, key: str) -> str:
         """One value of the last state of a node."""
-        found = self.last.get(f'{node}/state')
+        found = self.latest.get(f'{node}/state')
         return values_of(found).get(key, '') if found is not None else ''
 
     def states(self, node: str) -> list[str]:
@@ -98,7 +98,7 @@ class Director:
         names = [values_of(m).get('state', '') for m in self.history[f'{node}/state']]
         return [name for k, name in enumerate(names) if k == 0 or name != names[k - 1]]
 
-    def trigger(self, service: str, timeout: float = 10.0) -> str:
+    def call_trigger(self, service: str, timeout: float = 10.0) -> str:
         """
         Call a Trigger service.
 
@@ -109,8 +109,8 @@ class Director:
         """
         return self._call(Trigger, service, Trigger.Request(), timeout)
 
-    def switch(self, service: str, on: bool, timeout: float = 10.0) -> str:
-        """Call a SetBool service; errors as in `trigger`."""
+    def call_set_bool(self, service: str, on: bool, timeout: float = 10.0) -> str:
+        """Call a SetBool service; errors as in `call_trigger`."""
         return self._call(SetBool, service, SetBool.Request(data=on), timeout)
 
     def wait_for(self, condition: Callable[[], bool], timeout: float, what: str) -> None:
@@ -157,7 +157,7 @@ class Director:
 
     def _keeper(self, topic: str) -> Callable[[Any], None]:
         def keep(message: Any) -> None:
-            self.last[topic] = message
+            self.latest[topic] = message
             self.history[topic].append(message)
 
         return keep
@@ -168,7 +168,7 @@ class Director:
         except ExternalShutdownException:
             pass
 
-    def __enter__(self) -> 'Director':
+    def __enter__(self) -> 'SessionClient':
         return self
 
     def __exit__(self, *_: object) -> None:

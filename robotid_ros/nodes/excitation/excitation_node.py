@@ -17,11 +17,11 @@ from ...files.configuration import read_urdf
 from ...files.trajectory_file import dump_design, read_design
 from ...node_settings import ExcitationNodeSettings
 from ..common import runtime
-from ..common.messages import seconds, State, status
+from ..common.messages import format_seconds, State, status
 from ..common.runtime import ConfiguredNode, LATCHED, one_line, wait_until
-from ..common.worker_process import compute
+from ..common.worker_process import run_in_process
 from .preview import Preview
-from .session import Session
+from .session import ExcitationSession
 from .trajectory_goal import trajectory_message
 
 # A design may go on for this long after its own time limit [s].
@@ -52,7 +52,7 @@ class Excitation(ConfiguredNode):
         self._state_publisher = self.create_publisher(DiagnosticStatus, '~/state', LATCHED)
         self._reference = self.create_publisher(JointTrajectory, '~/reference', LATCHED)
         self._trajectory = self.create_publisher(String, '~/trajectory', LATCHED)
-        self.create_subscription(String, 'robot_description', self._described, LATCHED)
+        self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
         group = MutuallyExclusiveCallbackGroup()
         self._preview = Preview(self, group)
         for name, callback in (
@@ -62,7 +62,7 @@ class Excitation(ConfiguredNode):
             ('show', self._on_show),
         ):
             self.create_service(Trigger, f'~/{name}', callback, callback_group=group)
-        self._announce(State.IDLE, 'call ~/start', {})
+        self._publish_state(State.IDLE, 'call ~/start', {})
         if self.settings.auto_start:
             self._begin(self._session)
 
@@ -72,7 +72,7 @@ class Excitation(ConfiguredNode):
         if self._worker is not None:
             self._worker.join(timeout=2.0)
 
-    def _described(self, message: String) -> None:
+    def _on_description(self, message: String) -> None:
         self._description = message.data
 
     def _on_design(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
@@ -115,11 +115,11 @@ class Excitation(ConfiguredNode):
             self.busy = True
             self._stop.clear()
             self._preview.stop()
-            self._worker = threading.Thread(target=self._guarded, args=(job,), daemon=True)
+            self._worker = threading.Thread(target=self._run_job, args=(job,), daemon=True)
             self._worker.start()
             return True
 
-    def _guarded(self, job: Job) -> None:
+    def _run_job(self, job: Job) -> None:
         """Run a job; whatever goes wrong becomes the state 'failed' with one sentence."""
         try:
             state, text = job()
@@ -130,29 +130,31 @@ class Excitation(ConfiguredNode):
                 raise
         finally:
             self.busy = False
-            self._announce(state, text, {})
+            self._publish_state(state, text, {})
 
     def _design_only(self) -> tuple[State, str]:
         self._design = None
-        self._prepared()
+        self._load_or_design()
         return State.IDLE, 'designed: call ~/start'
 
     def _session(self) -> tuple[State, str]:
-        plan = self._prepared()
+        plan = self._load_or_design()
         assert self._robot is not None
-        Session(self, self._robot, self.settings, self._announce, self._stop).run(plan)
+        ExcitationSession(self, self._robot, self.settings, self._publish_state, self._stop).run(
+            plan
+        )
         return State.DONE, 'the robot has moved through its trajectories'
 
-    def _prepared(self) -> Design:
+    def _load_or_design(self) -> Design:
         """Design once, or load; then show what will be run."""
         if self._design is None:
-            self._announce(State.DESIGNING, 'designing the trajectory', {})
+            self._publish_state(State.DESIGNING, 'designing the trajectory', {})
             urdf = self._urdf()
             self._robot = build_robot(urdf, self.configuration.robot)
             if self.settings.trajectory:
                 self._design = read_design(self.settings.trajectory)
             else:
-                self._design = self._designed(urdf)
+                self._design = self._compute_design(urdf)
         self._show(self._design)
         return self._design
 
@@ -168,12 +170,12 @@ class Excitation(ConfiguredNode):
             )
         return self._description
 
-    def _designed(self, urdf: str) -> Design:
+    def _compute_design(self, urdf: str) -> Design:
         arguments = (urdf, self.configuration.robot, self.settings)
-        plan = compute(
+        plan = run_in_process(
             design_trajectory,
             *arguments,
-            report=self._designing,
+            progress=self._on_progress,
             stop=self._stop,
             time_limit=self.settings.time_limit + DESIGN_GRACE,
         )
@@ -181,9 +183,9 @@ class Excitation(ConfiguredNode):
         self.get_logger().info(f'designed a trajectory, condition number {min(numbers):.3g}')
         return plan
 
-    def _designing(self, progress: Progress) -> None:
+    def _on_progress(self, progress: Progress) -> None:
         best = 'none yet' if progress.criterion is None else f'{progress.criterion:.4g}'
-        self._announce(
+        self._publish_state(
             State.DESIGNING,
             f'{progress.phase}: best so far {best}',
             {'progress': round(progress.fraction, 4), 'evaluations': progress.evaluations},
@@ -195,7 +197,7 @@ class Excitation(ConfiguredNode):
         self._reference.publish(trajectory_message(motion))
         self._trajectory.publish(String(data=dump_design(plan)))
 
-    def _announce(self, state: State, message: str, values: dict[str, Any]) -> None:
+    def _publish_state(self, state: State, message: str, values: dict[str, Any]) -> None:
         """Publish a state; `start` among the values is when it began, on the robot's clock."""
         now = self.get_clock().now().nanoseconds
         stamp = values.pop('start', None) or now
@@ -208,7 +210,7 @@ class Excitation(ConfiguredNode):
             status(
                 'excitation',
                 message,
-                {'state': state.value, 'stamp': seconds(stamp), **values},
+                {'state': state.value, 'stamp': format_seconds(stamp), **values},
                 hardware=self.configuration.robot.name,
                 level=level,
             )
@@ -219,13 +221,9 @@ def design_trajectory(
     urdf: str,
     robot: RobotSettings,
     settings: ExcitationNodeSettings,
-    report: Callable[[Progress], None],
+    progress: Callable[[Progress], None],
 ) -> Design:
     """Design in a process of its own, see `worker.compute`."""
-
-    def progress(state: Progress) -> None:
-        report(state)
-
     return design(build_robot(urdf, robot), settings, progress)
 
 

@@ -22,7 +22,7 @@ from ...exceptions import ControllerError
 
 READY = 'ready'
 # How long a dead client's goal is pursued [s].
-PURSUIT = 5.0
+CANCEL_RETRY_TIME = 5.0
 
 
 class Guardian:
@@ -55,7 +55,7 @@ class Guardian:
         return self._process.pid
 
     @property
-    def alive(self) -> bool:
+    def is_running(self) -> bool:
         """Whether it still watches."""
         return self._process.poll() is None
 
@@ -72,14 +72,14 @@ class Guardian:
         stdout = self._process.stdout
         assert stdout is not None
         while READY.encode() not in (stdout.read() or b''):
-            if not self.alive or time.monotonic() > end:
+            if not self.is_running or time.monotonic() > end:
                 raise ControllerError(
                     'the guardian, which stops the robot should this node die, cannot reach the '
                     'controller: nothing was moved, try again'
                 )
             time.sleep(0.01)
 
-    def watch(self, goal_id: uuid.UUID) -> None:
+    def set_goal(self, goal_id: uuid.UUID) -> None:
         """
         Name the goal that is about to be sent.
 
@@ -88,11 +88,11 @@ class Guardian:
         ControllerError : the guardian is dead
 
         """
-        self._tell(f'goal {goal_id.hex}')
+        self._send_line(f'goal {goal_id.hex}')
 
-    def release(self) -> None:
+    def clear_goal(self) -> None:
         """Say that no goal runs any more."""
-        self._tell('done')
+        self._send_line('done')
 
     def close(self, timeout: float = 1.0) -> None:
         """Close the pipe, which cancels a goal that still runs, and let it end."""
@@ -107,7 +107,7 @@ class Guardian:
             pass  # It still pursues the goal, and ends by itself.
         self._process.stdout.close()
 
-    def _tell(self, line: str) -> None:
+    def _send_line(self, line: str) -> None:
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(f'{line}\n'.encode())
@@ -142,7 +142,7 @@ def main() -> int:
         return 0
     request = CancelGoal.Request()
     request.goal_info.goal_id.uuid = list(goal.bytes)
-    end = time.monotonic() + PURSUIT
+    end = time.monotonic() + CANCEL_RETRY_TIME
     while time.monotonic() < end:
         future = client.call_async(request)
         rclpy.spin_until_future_complete(node, future, timeout_sec=0.2)

@@ -7,7 +7,7 @@ from ...core.arrays import Array
 from ...core.excitation import Waypoints
 
 
-def start_of(points: Waypoints, stamp: NDArray[np.int64], reference: Array) -> int | None:
+def estimate_start(points: Waypoints, stamp: NDArray[np.int64], reference: Array) -> int | None:
     """
     Find the start of a motion that was sent with stamp 0 = 'at the next update'.
 

@@ -10,9 +10,9 @@ from rclpy.node import Node
 from ...core.model.robot import Robot
 from ...exceptions import ControllerError, RobotStateError
 from ...node_settings import ExcitationNodeSettings
-from ..common.batched_subscription import Stream
+from ..common.batched_subscription import BatchedSubscription
 from ..common.controller_client import ControllerDescription
-from ..common.joint_states import states_of
+from ..common.joint_states import stack_joint_states
 from ..common.runtime import wait_until
 from .watchdog import Watchdog
 
@@ -53,7 +53,7 @@ def check_controller(controller: ControllerDescription, robot: Robot) -> None:
             )
 
 
-def held_reference(message: Any, robot: Robot) -> np.ndarray:
+def reference_positions(message: Any, robot: Robot) -> np.ndarray:
     """
     Read the reference positions of a controller's state, in the robot's order.
 
@@ -72,7 +72,10 @@ def held_reference(message: Any, robot: Robot) -> np.ndarray:
 
 
 def check_states(
-    node: Node, streams: Sequence[Stream], robot: Robot, settings: ExcitationNodeSettings
+    node: Node,
+    streams: Sequence[BatchedSubscription],
+    robot: Robot,
+    settings: ExcitationNodeSettings,
 ) -> bool:
     """
     Check that states flow, are complete and inside the limits, and that nobody else commands.
@@ -98,7 +101,7 @@ def check_states(
     arrived: list[Any] = []
 
     def fresh() -> bool:
-        arrived.extend(states.messages())
+        arrived.extend(states.take_messages())
         return bool(arrived)
 
     wait_until(
@@ -108,14 +111,14 @@ def check_states(
     )
     last = arrived[-1]
     _complete(last, robot)
-    state = states_of([last], robot.joints)
+    state = stack_joint_states([last], robot.joints)
     reported = not np.isnan(state.effort).all()
     now = time.monotonic()
-    Watchdog(robot, settings, now, reported=reported).joint_states(state, now)
+    Watchdog(robot, settings, now, effort_reported=reported).check_joint_states(state, now)
     commanded: list[Any] = []
 
     def active() -> bool:
-        message = controller_states.last()
+        message = controller_states.take_latest()
         commanded.extend([] if message is None else [message])
         return bool(commanded)
 
@@ -143,7 +146,7 @@ def _without(what: str) -> RobotStateError:
     )
 
 
-def _one_writer(node: Node, commands: Stream, controller: str) -> None:
+def _one_writer(node: Node, commands: BatchedSubscription, controller: str) -> None:
     others = node.get_publishers_info_by_topic(commands.topic)
     if others:
         names = {f'{o.node_namespace}/{o.node_name}'.replace('//', '/') for o in others}

@@ -51,21 +51,21 @@ def trajectory_message(points: Waypoints) -> JointTrajectory:
         joint_names=list(points.joints),
         points=[
             JointTrajectoryPoint(
-                positions=q, velocities=dq, accelerations=ddq, time_from_start=duration(t)
+                positions=q, velocities=dq, accelerations=ddq, time_from_start=duration_message(t)
             )
             for t, q, dq, ddq in rows
         ],
     )
 
 
-def duration(seconds: float) -> Duration:
+def duration_message(seconds: float) -> Duration:
     """Turn seconds into a message, rounded to the nanosecond."""
     whole = math.floor(seconds)
     nanoseconds = round((seconds - whole) * 1e9)
     return Duration(sec=whole + nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
 
 
-class TrajectoryAction:
+class TrajectoryActionClient:
     """
     Action client of a controller.
 
@@ -130,7 +130,7 @@ class TrajectoryAction:
             trajectory=trajectory_message(points),
             path_tolerance=_tolerances(points.joints, path),
             goal_tolerance=_tolerances(points.joints, end),
-            goal_time_tolerance=duration(goal_time),
+            goal_time_tolerance=duration_message(goal_time),
         )
         message = UUID(uuid=list(goal_id.bytes))
         return Goal(self, lambda: self._client.send_goal_async(goal, goal_uuid=message))
@@ -169,7 +169,7 @@ class Goal:
 
     """
 
-    def __init__(self, action: TrajectoryAction, send: Callable[[], Any]):
+    def __init__(self, action: TrajectoryActionClient, send: Callable[[], Any]):
         self._action = action
         self._handle = action.in_executor(send)
         self._result: Any = None

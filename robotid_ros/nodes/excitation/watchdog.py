@@ -10,13 +10,13 @@ from ...core.arrays import Array
 from ...core.model.robot import Robot
 from ...exceptions import ConfigurationError, RobotStateError
 from ...node_settings import ExcitationNodeSettings
-from ..common.joint_states import stamps_of, States
+from ..common.joint_states import JointStateArrays, stamps_to_nanoseconds
 
 # A joint cannot move this far at constant effort [rad or m].
-DEAD_DISTANCE = 0.02
+CONSTANT_EFFORT_TRAVEL = 0.02
 
 
-def per_joint(values: Sequence[float], joints: Sequence[str], name: str) -> Array:
+def expand_per_joint(values: Sequence[float], joints: Sequence[str], name: str) -> Array:
     """
     Spread one value over the joints, or take one per joint.
 
@@ -42,25 +42,34 @@ class Watchdog:
     robot : joints and limits
     settings : how far from them is too far
     now : time at which the watch begins [s, any steady clock]
-    reported : whether the joint states hold efforts; else those that the controller commands count
+    effort_reported : whether joint states hold efforts; else those that are commanded count
 
     """
 
     def __init__(
-        self, robot: Robot, settings: ExcitationNodeSettings, now: float, *, reported: bool = True
+        self,
+        robot: Robot,
+        settings: ExcitationNodeSettings,
+        now: float,
+        *,
+        effort_reported: bool = True,
     ):
-        self._settings, self.joints, self._reported = settings, robot.joints, reported
-        beyond = per_joint(settings.position_tolerance, robot.joints, 'position_tolerance')
+        self._settings, self.joints, self._effort_reported = (
+            settings,
+            robot.joints,
+            effort_reported,
+        )
+        beyond = expand_per_joint(settings.position_tolerance, robot.joints, 'position_tolerance')
         self._lower, self._upper = robot.limits.lower - beyond, robot.limits.upper + beyond
         self._effort = settings.effort_share * robot.limits.effort / np.abs(robot.drive_gain)
-        self._tracking = per_joint(settings.tracking_error, robot.joints, 'tracking_error')
+        self._tracking = expand_per_joint(settings.tracking_error, robot.joints, 'tracking_error')
         self._stamp = -1
         self._fresh_joints = self._fresh_controller = now
         self._high_since = np.full(len(robot.joints), np.nan)
         # Per joint: the effort, and stamp and position when it last changed.
         self._changed = np.full((3, len(robot.joints)), np.nan)
 
-    def joint_states(self, states: States, now: float) -> None:
+    def check_joint_states(self, states: JointStateArrays, now: float) -> None:
         """
         Check what the sensors say since the last call, which may be nothing.
 
@@ -70,18 +79,18 @@ class Watchdog:
 
         """
         if len(states.stamp):
-            self._finite('position', states.position)
-            self._inside(states.position)
-            if self._reported:
-                self._finite('effort', states.effort)
-                self._unsaturated(states.stamp, states.effort)
-                self._varying(states)
+            self._check_finite('position', states.position)
+            self._check_position(states.position)
+            if self._effort_reported:
+                self._check_finite('effort', states.effort)
+                self._check_effort(states.stamp, states.effort)
+                self._check_effort_changes(states)
             # A publisher that repeats itself is as blind as one that is silent.
             if states.stamp[-1] != self._stamp:
                 self._stamp, self._fresh_joints = int(states.stamp[-1]), now
-        self._recent('joint states', now - self._fresh_joints)
+        self._check_age('joint states', now - self._fresh_joints)
 
-    def controller_state(self, message: Any | None, now: float) -> None:
+    def check_controller_state(self, message: Any | None, now: float) -> None:
         """
         Check the controller's last state, None when nothing has arrived since the last call.
 
@@ -94,22 +103,22 @@ class Watchdog:
             self._fresh_controller = now
             index = [message.joint_names.index(joint) for joint in self.joints]
             error = np.asarray(message.error.positions, dtype=float)[index][None]
-            self._finite('tracking error', error)
-            self._near(error[0])
-            if not self._reported:
+            self._check_finite('tracking error', error)
+            self._check_tracking(error[0])
+            if not self._effort_reported:
                 effort = np.asarray(message.output.effort, dtype=float)[index][None]
-                self._finite('commanded effort', effort)
-                self._unsaturated(stamps_of([message]), effort)
-        self._recent(
+                self._check_finite('commanded effort', effort)
+                self._check_effort(stamps_to_nanoseconds([message]), effort)
+        self._check_age(
             "the controller's state", now - self._fresh_controller, 'is the controller active?'
         )
 
-    def _finite(self, what: str, values: Array) -> None:
+    def _check_finite(self, what: str, values: Array) -> None:
         for joint, column in zip(self.joints, values.T, strict=True):
             if not np.isfinite(column).all():
                 raise RobotStateError(f'{what} of {joint} is not a number: check its sensor')
 
-    def _inside(self, position: Array) -> None:
+    def _check_position(self, position: Array) -> None:
         beyond = np.maximum(self._lower - position, position - self._upper).max(axis=0)
         worst = int(np.argmax(beyond))
         if beyond[worst] > 0.0:
@@ -118,7 +127,7 @@ class Watchdog:
                 f'[{self._lower[worst]:.4g}, {self._upper[worst]:.4g}]'
             )
 
-    def _unsaturated(self, stamps: NDArray[np.int64], efforts: Array) -> None:
+    def _check_effort(self, stamps: NDArray[np.int64], efforts: Array) -> None:
         """Tolerate short peaks: the effort must stay high for a while."""
         high = np.abs(efforts) >= self._effort
         for time, row, effort in zip(stamps * 1e-9, high, efforts, strict=True):
@@ -132,19 +141,19 @@ class Watchdog:
                     f'{self._settings.effort_share:.0%} of its limit'
                 )
 
-    def _varying(self, states: States) -> None:
+    def _check_effort_changes(self, states: JointStateArrays) -> None:
         """Find the dead sensor of a joint that moves on while its effort stays the same."""
         stamp, position, effort = states.stamp[-1] * 1e-9, states.position[-1], states.effort
         now = np.stack([effort[-1], np.full(len(self.joints), stamp), position])
         changed = (effort != self._changed[0]).any(axis=0)
         self._changed = np.where(changed, now, self._changed)
         silent = stamp - self._changed[1] > self._settings.stale_after
-        dead = silent & (np.abs(position - self._changed[2]) > DEAD_DISTANCE)
+        dead = silent & (np.abs(position - self._changed[2]) > CONSTANT_EFFORT_TRAVEL)
         if dead.any():
             joint = self.joints[int(np.argmax(dead))]
             raise RobotStateError(f'effort of {joint} stays the same while it moves: check it')
 
-    def _near(self, error: Array) -> None:
+    def _check_tracking(self, error: Array) -> None:
         worst = int(np.argmax(np.abs(error) - self._tracking))
         if abs(error[worst]) > self._tracking[worst]:
             raise RobotStateError(
@@ -152,6 +161,6 @@ class Watchdog:
                 f'than {self._tracking[worst]:.4g}'
             )
 
-    def _recent(self, what: str, age: float, hint: str = 'is the driver running?') -> None:
+    def _check_age(self, what: str, age: float, hint: str = 'is the driver running?') -> None:
         if age > self._settings.stale_after:
             raise RobotStateError(f'{what} stopped {age:.2f} s ago: {hint}')

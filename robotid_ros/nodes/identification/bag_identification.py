@@ -21,10 +21,10 @@ from ...files.save_results import save
 
 FAILED = 'failed'
 # Configurations at which the mass matrix is evaluated; its diagonal varies slowly.
-POSES = 500
+MAX_POSES = 500
 
 
-class Outcome(NamedTuple):
+class IdentificationOutcome(NamedTuple):
     """
     What an identification leaves behind.
 
@@ -43,9 +43,9 @@ class Outcome(NamedTuple):
 
     results: Results
     folder: Path
-    recorded: str
+    source_urdf: str
     urdf: str
-    exact: np.ndarray
+    standard: np.ndarray
     inertia: np.ndarray
     gains: Mapping[str, Mapping[str, float]]
     origin: int
@@ -56,9 +56,9 @@ def identify_bag(
     configuration: Configuration,
     values: Mapping[str, Any],
     description: str,
-    failed_too: bool,
-    report: Callable[[str], None],
-) -> Outcome:
+    include_failed: bool,
+    progress: Callable[[str], None],
+) -> IdentificationOutcome:
     """
     Identify from a session's bag and write the results beside it.
 
@@ -68,57 +68,57 @@ def identify_bag(
     configuration, values : checked, and as it was given
     description : URDF to use when neither recording nor configuration has one
     failed_too : use the recording of a session that failed
-    report : told what is being done
+    progress : called with what is being done
 
     Raises
     ------
     RobotIdError : the recording cannot be used; says why
 
     """
-    report(f"reading '{bag}'")
-    recording = open_recording(bag, watch=_tenths(report))
+    progress(f"reading '{bag}'")
+    recording = open_recording(bag, progress=_report_tenths(progress))
     urdf = recording.urdf or read_urdf(configuration) or description
     if not urdf:
         raise RecordingError(f"'{bag}' holds no robot description: set robot.urdf")
     robot = build_robot(urdf, configuration.robot)
-    if not set(robot.channels) <= set(recording.joints):
-        recording = open_recording(bag, robot.channels, watch=_tenths(report))
-    exciting, validating = _phases(recording, failed_too)
-    report(f'identifying {robot.name}')
+    if not set(robot.recorded_joints) <= set(recording.joints):
+        recording = open_recording(bag, robot.recorded_joints, progress=_report_tenths(progress))
+    exciting, validating = _phases(recording, include_failed)
+    progress(f'identifying {robot.name}')
     settings = configuration.identification
-    found = identify(exciting, robot, settings, validating, report)
+    found = identify(exciting, robot, settings, validating, progress)
     folder = _folder(bag, settings.output_dir)
-    report(f"writing '{folder}'")
+    progress(f"writing '{folder}'")
     results = save(found, exciting, folder, values)
-    return Outcome(
+    return IdentificationOutcome(
         results=results,
         folder=folder,
-        recorded=urdf,
+        source_urdf=urdf,
         urdf=identified_urdf(found.robot, found.standard.value),
-        exact=np.array([results.shortest.get(p.name, 0.0) for p in robot.parameters]),
+        standard=np.array([results.minimal_parameters.get(p.name, 0.0) for p in robot.parameters]),
         inertia=_inertia(robot, found, exciting),
         gains=recording.controller.gains if recording.controller else {},
         origin=recording.origin,
     )
 
 
-def _tenths(report: Callable[[str], None]) -> Callable[[float], None]:
+def _report_tenths(progress: Callable[[str], None]) -> Callable[[float], None]:
     """Report every tenth of a long reading."""
-    told = 0
+    reported = 0
 
-    def watch(share: float) -> None:
-        nonlocal told
-        if (tenth := int(10.0 * share)) != told:
-            told = tenth
-            report(f'reading, {10 * tenth} %')
+    def report(share: float) -> None:
+        nonlocal reported
+        if (tenth := int(10.0 * share)) != reported:
+            reported = tenth
+            progress(f'reading, {10 * tenth} %')
 
-    return watch
+    return report
 
 
-def _phases(recording: Taken, failed_too: bool) -> tuple[Taken, Taken | None]:
+def _phases(recording: Taken, include_failed: bool) -> tuple[Taken, Taken | None]:
     """Excitation and validation; without phases the whole recording is the excitation."""
     names = [phase.name for phase in recording.phases]
-    if FAILED in names and not failed_too:
+    if FAILED in names and not include_failed:
         raise RecordingError(
             f"the session in '{recording.source}' failed: call ~/identify to use what there is"
         )
@@ -142,5 +142,5 @@ def _inertia(robot: Robot, found: Identification, recording: Taken) -> np.ndarra
     values = dict(zip(names, found.standard.value, strict=True))
     standard = np.array([values[parameter.name] for parameter in robot.parameters])
     position = piece.select(robot.joints).position
-    poses = position[:: max(1, len(position) // POSES)]
+    poses = position[:: max(1, len(position) // MAX_POSES)]
     return np.max([np.diag(mass_matrix(robot, standard, q)) for q in poses], axis=0)

@@ -8,7 +8,7 @@ from ...node_settings import GainSettings
 
 
 @dataclass(frozen=True)
-class Gains:
+class JointGains:
     """
     PID gains of one joint and the behaviour they give a decoupled inertia J.
 
@@ -35,7 +35,7 @@ class Gains:
         return self.d / (2.0 * math.sqrt(self.p * self.inertia)) if self.p > 0.0 else math.inf
 
 
-def propose(old: Gains, settings: GainSettings) -> Gains:
+def propose_gains(old: JointGains, settings: GainSettings) -> JointGains:
     """
     Place the poles of J q̈ = −p e − d ė at the wanted ω_n and ζ: `p = J ω²`, `d = 2 ζ J ω`.
 
@@ -52,14 +52,14 @@ def propose(old: Gains, settings: GainSettings) -> Gains:
     p = _bounded(old.p, old.inertia * omega**2, settings.change)
     d = _bounded(old.d, 2.0 * settings.damping * old.inertia * omega, settings.change)
     i = old.i * p / old.p if old.p else old.i
-    return Gains(p, i, d, old.inertia)
+    return JointGains(p, i, d, old.inertia)
 
 
 def _bounded(old: float, new: float, factor: float) -> float:
     return min(max(new, old / factor), old * factor)
 
 
-def parameters(gains: Mapping[str, Gains]) -> dict[str, float]:
+def gain_parameters(gains: Mapping[str, JointGains]) -> dict[str, float]:
     """Name the gains as the controller's parameters do."""
     return {
         f'gains.{joint}.{name}': getattr(values, name)

@@ -17,14 +17,14 @@ from ...core.model import build_robot, Robot
 from ...exceptions import ControllerError, RobotIdError
 from ...node_settings import IdentificationNodeSettings
 from ..common import runtime
-from ..common.batched_subscription import Stream
+from ..common.batched_subscription import BatchedSubscription
 from ..common.controller_client import ControllerClient
-from ..common.joint_states import states_of
+from ..common.joint_states import stack_joint_states
 from ..common.messages import status
 from ..common.runtime import ConfiguredNode, LATCHED, one_line
-from ..common.worker_process import compute
-from .bag_identification import identify_bag, Outcome
-from .gain_proposal import Gains, parameters, propose
+from ..common.worker_process import run_in_process
+from .bag_identification import IdentificationOutcome, identify_bag
+from .gain_proposal import gain_parameters, JointGains, propose_gains
 from .live_prediction import LivePrediction
 from .result_messages import (
     convergence_message,
@@ -36,7 +36,7 @@ from .result_messages import (
 )
 
 # Every sample of the validation stays there for who comes late.
-SERIES = QoSProfile(depth=20000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+SERIES_QOS = QoSProfile(depth=20000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 class Identification(ConfiguredNode):
@@ -53,9 +53,9 @@ class Identification(ConfiguredNode):
         super().__init__('identification', ('robot', 'identification'), **options)
         self.settings: IdentificationNodeSettings = self.configuration.identification
         self._bag, self._description = '', ''
-        self._outcome: Outcome | None = None
+        self._outcome: IdentificationOutcome | None = None
         self._robot: Robot | None = None
-        self._live: tuple[LivePrediction, Stream] | None = None
+        self._live: tuple[LivePrediction, BatchedSubscription] | None = None
         self._stop = threading.Event()
         self._worker: threading.Thread | None = None
         excitation = self.configuration.excitation
@@ -71,7 +71,7 @@ class Identification(ConfiguredNode):
             callback_group=MutuallyExclusiveCallbackGroup(),
         )
         self.create_timer(1.0 / self.settings.live_rate, self._predict)
-        self._tell('idle', 'waiting for a recording', {})
+        self._publish_state('idle', 'waiting for a recording', {})
 
     def close(self) -> None:
         """End the computation."""
@@ -89,8 +89,8 @@ class Identification(ConfiguredNode):
         self._summary = latched(DiagnosticArray, 'validation/summary')
         self._convergence = latched(DiagnosticArray, 'convergence')
         self._gains = latched(DiagnosticArray, 'proposed_gains')
-        self._measured = self.create_publisher(JointState, '~/validation/measured', SERIES)
-        self._predicted = self.create_publisher(JointState, '~/validation/predicted', SERIES)
+        self._measured = self.create_publisher(JointState, '~/validation/measured', SERIES_QOS)
+        self._predicted = self.create_publisher(JointState, '~/validation/predicted', SERIES_QOS)
         self._effort = self.create_publisher(JointState, '~/predicted_effort', 10)
         self._residual = self.create_publisher(JointState, '~/residual', 10)
 
@@ -99,51 +99,53 @@ class Identification(ConfiguredNode):
 
     def _on_bag(self, message: String) -> None:
         self._bag = message.data
-        if not self._begin(failed_too=False):
+        if not self._begin(include_failed=False):
             self.get_logger().warn(f"busy: call ~/identify for '{self._bag}' later")
 
     def _on_identify(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         if not self._bag:
             response.message = 'there is no recording yet: record a session'
             return response
-        response.success = self._begin(failed_too=True)
+        response.success = self._begin(include_failed=True)
         started = f"identifying from '{self._bag}': see ~/state"
         response.message = started if response.success else 'busy: wait for ~/state'
         return response
 
-    def _begin(self, *, failed_too: bool) -> bool:
+    def _begin(self, *, include_failed: bool) -> bool:
         if self._worker is not None and self._worker.is_alive():
             return False
-        arguments = (self._bag, failed_too)
+        arguments = (self._bag, include_failed)
         self._worker = threading.Thread(target=self._identify, args=arguments, daemon=True)
         self._worker.start()
         return True
 
-    def _identify(self, bag: str, failed_too: bool) -> None:
+    def _identify(self, bag: str, include_failed: bool) -> None:
         try:
-            outcome: Outcome = compute(
+            outcome: IdentificationOutcome = run_in_process(
                 identify_bag,
-                *(bag, self.configuration, self.values, self._description, failed_too),
-                report=self._progress,
+                *(bag, self.configuration, self.values, self._description, include_failed),
+                progress=self._progress,
                 stop=self._stop,
                 time_limit=self.settings.time_limit,
             )
             self._publish(outcome)
         except Exception as error:
             if self.context.ok():
-                self._tell('failed', one_line(error), {'bag': bag}, DiagnosticStatus.ERROR)
+                self._publish_state(
+                    'failed', one_line(error), {'bag': bag}, DiagnosticStatus.ERROR
+                )
                 self.get_logger().error(one_line(error))
             if not isinstance(error, RobotIdError):
                 raise
 
     def _progress(self, text: str) -> None:
-        self._tell('identifying', text, {})
+        self._publish_state('identifying', text, {})
         self.get_logger().info(text)
 
-    def _publish(self, outcome: Outcome) -> None:
+    def _publish(self, outcome: IdentificationOutcome) -> None:
         """Publish everything; the state comes last and says where the files are."""
         results, now = outcome.results, self.get_clock().now().to_msg()
-        self._robot = build_robot(outcome.recorded, self.configuration.robot)
+        self._robot = build_robot(outcome.source_urdf, self.configuration.robot)
         self._outcome = outcome
         self._parameters.publish(parameters_message(results, now))
         if results.history:
@@ -161,31 +163,31 @@ class Identification(ConfiguredNode):
         if outcome.gains:
             old, new = self._proposal(outcome.gains)
             self._gains.publish(gains_message(old, new, now))
-        self._follow(outcome)
+        self._start_live_prediction(outcome)
         for warning in results.warnings:
             self.get_logger().warn(warning)
         worst = max((row.moving for row in results.validation), default=float('nan'))
-        self._tell(
+        self._publish_state(
             'done',
             f"identified {len(results.base)} base parameters, see '{outcome.folder}'",
             {'folder': outcome.folder, 'bag': self._bag, 'validation_residual': worst},
         )
         self.get_logger().info(f"results are in '{outcome.folder}'")
 
-    def _follow(self, outcome: Outcome) -> None:
+    def _start_live_prediction(self, outcome: IdentificationOutcome) -> None:
         """Predict live from now on."""
         assert self._robot is not None
-        prediction = LivePrediction(self._robot, outcome.exact, self.settings.live_cutoff)
+        prediction = LivePrediction(self._robot, outcome.standard, self.settings.live_cutoff)
         old, self._live = self._live, None
         if old is not None:
             old[1].close()
-        self._live = prediction, Stream(self, JointState, 'joint_states')
+        self._live = prediction, BatchedSubscription(self, JointState, 'joint_states')
 
     def _predict(self) -> None:
         if self._live is None or self._robot is None:
             return
         prediction, stream = self._live
-        states = states_of(list(stream.messages()), self._robot.joints)
+        states = stack_joint_states(list(stream.take_messages()), self._robot.joints)
         if not len(states.stamp):
             return
         prediction.update(states.stamp, states.position, states.effort)
@@ -198,7 +200,7 @@ class Identification(ConfiguredNode):
 
     def _proposal(
         self, present: Mapping[str, Mapping[str, float]]
-    ) -> tuple[dict[str, Gains], dict[str, Gains]]:
+    ) -> tuple[dict[str, JointGains], dict[str, JointGains]]:
         """Present and proposed gains, from the identified inertia in the command's unit."""
         assert self._robot is not None and self._outcome is not None
         old = {}
@@ -206,8 +208,8 @@ class Identification(ConfiguredNode):
             self._robot.joints, self._outcome.inertia, self._robot.drive_gain, strict=True
         ):
             p, i, d = (float(present.get(joint, {}).get(name, 0.0)) for name in ('p', 'i', 'd'))
-            old[joint] = Gains(p, i, d, float(inertia / abs(drive)))
-        new = {j: propose(gains, self.settings.controller_gains) for j, gains in old.items()}
+            old[joint] = JointGains(p, i, d, float(inertia / abs(drive)))
+        new = {j: propose_gains(gains, self.settings.controller_gains) for j, gains in old.items()}
         return old, new
 
     async def _on_update_controller(
@@ -236,15 +238,15 @@ class Identification(ConfiguredNode):
         description = self._controller.describe()
         old, new = self._proposal(description.gains)
         try:
-            self._controller.set(parameters(new))
+            self._controller.set(gain_parameters(new))
         except ControllerError as error:
-            self._controller.set(parameters(old))
+            self._controller.set(gain_parameters(old))
             raise ControllerError(f'{error}; the old gains are set again') from error
         self._gains.publish(gains_message(old, new, self.get_clock().now().to_msg()))
         self.get_logger().info('the controller has new gains: see ~/proposed_gains')
         return 'new gains are set: see ~/proposed_gains'
 
-    def _tell(
+    def _publish_state(
         self,
         state: str,
         message: str,

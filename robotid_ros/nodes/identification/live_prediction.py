@@ -14,7 +14,7 @@ from ...core.arrays import Array
 from ...core.model import inverse_dynamics, Robot
 
 # Longer silence starts the filter anew [s].
-GAP = 0.5
+MAX_GAP = 0.5
 
 
 class StateVariableFilter:
@@ -67,7 +67,7 @@ class LivePrediction:
         self._robot, self._standard, self._cutoff = robot, standard, cutoff
         self._filter: StateVariableFilter | None = None
         self._stamp = 0
-        self._reported = False
+        self._effort_reported = False
 
     def update(self, stamp: NDArray[np.int64], position: Array, effort: Array) -> None:
         """
@@ -83,8 +83,8 @@ class LivePrediction:
             known = np.isfinite(sample if reported else q).all()
             if not known or (self._filter is not None and dt <= 0.0):
                 continue
-            if self._filter is None or dt > GAP or reported != self._reported:
-                self._reported = reported
+            if self._filter is None or dt > MAX_GAP or reported != self._effort_reported:
+                self._effort_reported = reported
                 self._filter = StateVariableFilter(self._cutoff, sample)
             else:
                 self._filter.step(sample, dt)
@@ -105,5 +105,5 @@ class LivePrediction:
         n = len(self._robot.joints)
         q, dq, ddq = (row[None, :n] for row in self._filter.state)
         predicted = inverse_dynamics(self._robot, self._standard, q, dq, ddq)[0]
-        residual = self._filter.state[0, n:] - predicted if self._reported else None
+        residual = self._filter.state[0, n:] - predicted if self._effort_reported else None
         return self._stamp, predicted, residual

@@ -10,8 +10,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
 from ...files.results import Entry, Residual, Results, Torques
-from ..common.messages import status, text
-from .gain_proposal import Gains
+from ..common.messages import format_value, status
+from .gain_proposal import JointGains
 
 
 def parameters_message(results: Results, stamp: Time) -> DiagnosticArray:
@@ -62,7 +62,7 @@ def summary_message(results: Results, stamp: Time) -> DiagnosticArray:
 
 
 def gains_message(
-    old: Mapping[str, Gains], new: Mapping[str, Gains], stamp: Time
+    old: Mapping[str, JointGains], new: Mapping[str, JointGains], stamp: Time
 ) -> DiagnosticArray:
     """One status per joint: old and new p, i, d, ω_n and ζ, and the inertia they follow from."""
     return _array(
@@ -97,7 +97,7 @@ def effort_message(joints: Sequence[str], stamp: int, effort: np.ndarray) -> Joi
 
 
 def _entry(entry: Entry) -> str:
-    numbers = (text(float(value)) for value in (entry.value, entry.sigma, entry.percent))
+    numbers = (format_value(float(value)) for value in (entry.value, entry.sigma, entry.percent))
     return '; '.join((*numbers, entry.unit, entry.kind))
 
 
@@ -121,7 +121,7 @@ def _summary(row: Residual, fitted: Residual, title: str) -> DiagnosticStatus:
     )
 
 
-def _gains(prefix: str, gains: Gains) -> dict[str, float]:
+def _gains(prefix: str, gains: JointGains) -> dict[str, float]:
     return {
         f'{prefix}_p': gains.p,
         f'{prefix}_i': gains.i,

@@ -18,16 +18,16 @@ from ...exceptions import ControllerError, FileError, UnknownNameError
 from ...files.bags import BagWriter, dump_session, Session
 from ...files.bags.schema.session_header import SESSION_TOPIC
 from ...files.provenance import versions
-from ..common.batched_subscription import Stream
+from ..common.batched_subscription import BatchedSubscription
 from ..common.controller_client import ControllerClient
 from ..common.runtime import ConfiguredNode
 
-PERIOD = 0.02
+POLL_PERIOD = 0.02
 # What the session says last arrives after it says that it has ended [s].
-AFTER = 0.3
+TRAILING_TIME = 0.3
 
 
-class Taping:
+class BagWriterLoop:
     """
     An open bag and the topics that go into it.
 
@@ -51,10 +51,10 @@ class Taping:
         design: Callable[[], Mapping[str, Any]],
         state: DiagnosticStatus | None,
     ):
-        self.by_session, self._first = state is not None, state
+        self.started_by_session, self._first = state is not None, state
         self._node, self._design = node, design
         self._end = threading.Event()
-        self._at_once = False
+        self._immediately = False
         excitation = node.configuration.excitation
         self._controller = ControllerClient(node, excitation.controller, excitation.timeout)
         self._before: dict[str, Any] = {}
@@ -76,9 +76,9 @@ class Taping:
         """Folder of the bag."""
         return self._writer.path
 
-    def stop(self, *, at_once: bool = False) -> None:
+    def stop(self, *, immediately: bool = False) -> None:
         """Close the bag soon, or without asking anybody anything more."""
-        self._at_once = self._at_once or at_once
+        self._immediately = self._immediately or immediately
         self._end.set()
 
     def run(self) -> dict[str, int]:
@@ -98,11 +98,11 @@ class Taping:
         asking.start()
         gone = 0.0
         try:
-            self._write_first()
+            self._write_first_state()
             while not self._end.is_set():
                 self._write()
-                time.sleep(PERIOD)
-                gone = gone + PERIOD if self._orphaned() else 0.0
+                time.sleep(POLL_PERIOD)
+                gone = gone + POLL_PERIOD if self._session_lost() else 0.0
                 if gone > 1.0:
                     break
             self._finish()
@@ -110,15 +110,19 @@ class Taping:
         finally:
             self._close()
 
-    def _subscribe(self, controller: str) -> list[Stream]:
+    def _subscribe(self, controller: str) -> list[BatchedSubscription]:
         node, depth = self._node, self._node.configuration.recorder.depth
         state = f'{controller}/controller_state'
         streams = [
-            Stream(node, JointState, 'joint_states', depth=depth),
-            Stream(node, JointTrajectoryControllerState, state, depth=depth),
-            Stream(node, String, 'robot_description', depth=1, latched=True),
-            Stream(node, DiagnosticStatus, 'excitation/state', depth=100, latched=True),
-            Stream(node, JointTrajectory, 'excitation/reference', depth=10, latched=True),
+            BatchedSubscription(node, JointState, 'joint_states', depth=depth),
+            BatchedSubscription(node, JointTrajectoryControllerState, state, depth=depth),
+            BatchedSubscription(node, String, 'robot_description', depth=1, latched=True),
+            BatchedSubscription(
+                node, DiagnosticStatus, 'excitation/state', depth=100, latched=True
+            ),
+            BatchedSubscription(
+                node, JointTrajectory, 'excitation/reference', depth=10, latched=True
+            ),
         ]
         self._state = streams[3]
         known = dict(node.get_topic_names_and_types())
@@ -126,10 +130,12 @@ class Taping:
             name = node.resolve_topic_name(topic)
             if name not in known:
                 raise UnknownNameError('topic', name, tuple(sorted(known)))
-            streams.append(Stream(node, _message_class(known[name][0]), topic, depth=depth))
+            streams.append(
+                BatchedSubscription(node, _message_class(known[name][0]), topic, depth=depth)
+            )
         return streams
 
-    def _write_first(self) -> None:
+    def _write_first_state(self) -> None:
         """Write what started this: its stream may be connected only after the next state."""
         if self._first is not None:
             now = time.time_ns()
@@ -139,7 +145,7 @@ class Taping:
     def _write(self) -> None:
         for stream in self._streams:
             topic, count = stream.topic, 0
-            for sample in stream.drain():
+            for sample in stream.take_serialized():
                 self._writer.write(topic, sample.data, sample.received, sample.published)
                 count += 1
             self._counts[topic] += count
@@ -149,17 +155,17 @@ class Taping:
 
     def _finish(self) -> None:
         """Write what arrives last, and the controller as it is afterwards."""
-        if not self._at_once:
-            end = time.monotonic() + AFTER
-            while time.monotonic() < end and not self._at_once:
+        if not self._immediately:
+            end = time.monotonic() + TRAILING_TIME
+            while time.monotonic() < end and not self._immediately:
                 self._write()
-                time.sleep(PERIOD)
+                time.sleep(POLL_PERIOD)
             self._describe()
         self._write()
 
-    def _orphaned(self) -> bool:
+    def _session_lost(self) -> bool:
         """Whether the session's owner vanished without a word."""
-        return self.by_session and not self._state.connected
+        return self.started_by_session and not self._state.connected
 
     def _describe(self) -> None:
         """Ask the controller for its parameters and compose the session's snapshot."""
@@ -179,7 +185,10 @@ class Taping:
                 trajectories={phase: plan for phase, plan in phases.items() if plan},
                 configuration=self._node.values,
                 versions=versions(),
-                values={'gains_after': found.get('gains', {}), 'design': _figures(plan)},
+                values={
+                    'gains_after': found.get('gains', {}),
+                    'design': _without_trajectories(plan),
+                },
             )
         )
 
@@ -194,7 +203,7 @@ class Taping:
             stream.close()
 
 
-def _figures(plan: Mapping[str, Any]) -> dict[str, Any]:
+def _without_trajectories(plan: Mapping[str, Any]) -> dict[str, Any]:
     """Keep what a design says of itself, without its trajectories."""
     return {key: plan[key] for key in plan if key not in ('trajectory', 'validation')}
 

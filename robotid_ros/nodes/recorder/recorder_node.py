@@ -15,7 +15,7 @@ from ...node_settings import RecorderSettings
 from ..common import runtime
 from ..common.messages import State, status, values_of
 from ..common.runtime import ConfiguredNode, LATCHED, one_line
-from .bag_writer_loop import Taping
+from .bag_writer_loop import BagWriterLoop
 
 
 class Recorder(ConfiguredNode):
@@ -32,7 +32,7 @@ class Recorder(ConfiguredNode):
         super().__init__('recorder', ('robot', 'recorder'), **options)
         self.settings: RecorderSettings = self.configuration.recorder
         self.recording = False
-        self._taping: Taping | None = None
+        self._loop: BagWriterLoop | None = None
         self._worker: threading.Thread | None = None
         self._design: Mapping[str, Any] = {}
         self._bag = self.create_publisher(String, '~/bag', LATCHED)
@@ -40,12 +40,12 @@ class Recorder(ConfiguredNode):
         self.create_subscription(DiagnosticStatus, 'excitation/state', self._on_state, LATCHED)
         self.create_subscription(String, 'excitation/trajectory', self._on_trajectory, LATCHED)
         self.create_service(SetBool, '~/record', self._on_record)
-        self._tell('idle', 'waiting for a session', {})
+        self._publish_state('idle', 'waiting for a session', {})
 
     def close(self) -> None:
         """End the recording; the bag is whole."""
-        if self._taping is not None:
-            self._taping.stop(at_once=True)
+        if self._loop is not None:
+            self._loop.stop(immediately=True)
         if self._worker is not None:
             self._worker.join(timeout=2.0)
 
@@ -57,9 +57,9 @@ class Recorder(ConfiguredNode):
         state = values_of(message).get('state')
         if state in {s.value for s in State if s.moving} and not self.recording:
             self._begin(message)
-        elif state in {s.value for s in State if s.ended} and self._taping is not None:
-            if self._taping.by_session:
-                self._taping.stop()
+        elif state in {s.value for s in State if s.ended} and self._loop is not None:
+            if self._loop.started_by_session:
+                self._loop.stop()
 
     def _on_record(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         if request.data == self.recording:
@@ -69,8 +69,8 @@ class Recorder(ConfiguredNode):
             response.message = self._begin()
             response.success = self.recording
         else:
-            assert self._taping is not None
-            self._taping.stop()
+            assert self._loop is not None
+            self._loop.stop()
             response.success, response.message = True, 'closing: its path will be on ~/bag'
         return response
 
@@ -79,22 +79,22 @@ class Recorder(ConfiguredNode):
         now = datetime.now().strftime('%Y-%m-%d_%H-%M-%S')
         name = self.settings.name or f'{self.configuration.robot.name or "robot"}_{now}'
         try:
-            self._taping = Taping(self, name, lambda: self._design, state)
+            self._loop = BagWriterLoop(self, name, lambda: self._design, state)
         except RobotIdError as error:
             self._fail(error)
             return one_line(error)
         self.recording = True
-        path = str(self._taping.path)
-        self._tell('recording', f"recording '{path}'", {'path': path})
+        path = str(self._loop.path)
+        self._publish_state('recording', f"recording '{path}'", {'path': path})
         self.get_logger().info(f"recording '{path}'")
-        self._worker = threading.Thread(target=self._record, args=(self._taping,), daemon=True)
+        self._worker = threading.Thread(target=self._record, args=(self._loop,), daemon=True)
         self._worker.start()
         return path
 
-    def _record(self, taping: Taping) -> None:
+    def _record(self, loop: BagWriterLoop) -> None:
         failure = None
         try:
-            counts = taping.run()
+            counts = loop.run()
         except RobotIdError as error:
             failure = error
         # Whoever hears that it has ended may start the next one.
@@ -102,16 +102,16 @@ class Recorder(ConfiguredNode):
         if failure is not None:
             self._fail(failure)
             return
-        path = str(taping.path)
-        self._tell('closed', f"recorded '{path}'", {'path': path, **counts})
+        path = str(loop.path)
+        self._publish_state('closed', f"recorded '{path}'", {'path': path, **counts})
         self._bag.publish(String(data=path))
         self.get_logger().info(f"recorded '{path}'")
 
     def _fail(self, error: RobotIdError) -> None:
-        self._tell('failed', one_line(error), {}, DiagnosticStatus.ERROR)
+        self._publish_state('failed', one_line(error), {}, DiagnosticStatus.ERROR)
         self.get_logger().error(one_line(error))
 
-    def _tell(
+    def _publish_state(
         self,
         state: str,
         message: str,

@@ -8,7 +8,7 @@ import threading
 import time
 
 from ...exceptions import RobotIdError
-from ...plant.controller.controller_types import State
+from ...plant.controller.controller_types import ControllerState
 from ...plant.controller.trajectory_controller import TrajectoryController
 from ...plant.physics.mujoco_physics import Physics
 from ...plant.physics.sensors import Sensors
@@ -16,12 +16,12 @@ from ...simulation_settings import SimulationSettings
 
 SECOND = 1_000_000_000
 # After a longer stop of the machine the robot goes on from where it stood.
-LONGEST_LAG = 1.0
+MAX_LAG = 1.0
 CLOCK_RATE = 250.0
 # controller_manager asks for this priority, too, where the system lets it.
 FIFO_PRIORITY = 50
 # Each controller takes the time for itself: the broadcaster's stamp is later by about this [ns].
-STAMP_LAG = (20_000, 40_000)
+BROADCASTER_DELAY = (20_000, 40_000)
 
 
 @dataclass
@@ -29,12 +29,12 @@ class Outputs:
     """Where each cycle's messages go."""
 
     joint_states: Callable[[int, list[float], list[float], list[float]], None]
-    controller_state: Callable[[int, State], None]
+    controller_state: Callable[[int, ControllerState], None]
     clock: Callable[[int], None]
 
 
 @dataclass
-class Statistics:
+class LoopStatistics:
     """How well the loop keeps time; lags are of a cycle's start behind its due time [s]."""
 
     cycles: int = 0
@@ -64,7 +64,7 @@ class ControlLoop:
         outputs: Outputs,
     ):
         self.physics, self.sensors, self.controller = physics, sensors, controller
-        self.outputs, self.statistics = outputs, Statistics()
+        self.outputs, self.statistics = outputs, LoopStatistics()
         self.failure: RobotIdError | None = None
         self.simulated_time = settings.real_time_factor != 1.0
         self._factor, self._drop = settings.real_time_factor, settings.drop
@@ -106,17 +106,17 @@ class ControlLoop:
         count = self.statistics.cycles = self.statistics.cycles + 1
         now, since = self.now(), count * self._period
         q, dq, tau = self._read(since)
-        self._break(since)
+        self._apply_fault(since)
         seen = self.physics.feedback
         command = self.controller.update(now, self._period, seen(q), seen(dq))
-        if self.simulated_time and self._due(count, self._clock_share):
+        if self.simulated_time and self._is_due(count, self._clock_share):
             self.outputs.clock(now)
-        if self.controller.active and self._sends(count, self._controller_share):
+        if self.controller.active and self._is_published(count, self._controller_share):
             self.outputs.controller_state(now, self.controller.state)
         silent = self.sensors.fault.kind in ('stale_joint_states', 'hardware_error')
         if not (silent and self.sensors.fault.active(self.sensors.fault.kind, since)):
-            if self._sends(count, self._state_share):
-                stamp = now + self._random.randint(*STAMP_LAG)
+            if self._is_published(count, self._state_share):
+                stamp = now + self._random.randint(*BROADCASTER_DELAY)
                 self.outputs.joint_states(stamp, q, dq, tau)
         self._applied = [
             min(max(u, -m), m) if u == u else 0.0
@@ -125,23 +125,25 @@ class ControlLoop:
         self.physics.step(self._applied)
 
     def _read(self, since: float) -> tuple[list[float], list[float], list[float]]:
-        return self.sensors.read(since, *self.physics.readings(self._applied))
+        return self.sensors.read(since, *self.physics.joint_state(self._applied))
 
-    def _break(self, since: float) -> None:
+    def _apply_fault(self, since: float) -> None:
         fault = self.sensors.fault
         if fault.kind in ('hardware_error', 'deactivate') and fault.active(fault.kind, since):
             if self.controller.active:
                 self.controller.deactivate()
 
-    def _due(self, count: int, share: float) -> bool:
+    def _is_due(self, count: int, share: float) -> bool:
         return int(count * share + 1e-9) > int((count - 1) * share + 1e-9)
 
-    def _sends(self, count: int, share: float) -> bool:
-        return self._due(count, share) and not (self._drop and self._random.random() < self._drop)
+    def _is_published(self, count: int, share: float) -> bool:
+        return self._is_due(count, share) and not (
+            self._drop and self._random.random() < self._drop
+        )
 
     def _run(self) -> None:
         if self._factor == 1.0:
-            prefer_this_thread()
+            request_realtime_priority()
         due = time.perf_counter()
         self._epoch = 0 if self.simulated_time else time.time_ns()
         step = self._period / self._factor if self._factor else 0.0
@@ -151,20 +153,20 @@ class ControlLoop:
             # Even in haste the other threads must have their turn.
             time.sleep(max(-lag, 0.0) if step else 0.0)
             if step:
-                due = self._account(due, lag, step)
+                due = self._account_for_lag(due, lag, step)
             try:
                 self.cycle()
             except RobotIdError as error:
                 self.failure = error
                 return
 
-    def _account(self, due: float, lag: float, step: float) -> float:
+    def _account_for_lag(self, due: float, lag: float, step: float) -> float:
         """Count a late cycle; after too long a stop go on from now, with a gap in the stamps."""
         if lag <= step:
             return due
         self.statistics.late += 1
         self.statistics.worst = max(self.statistics.worst, lag)
-        if lag <= LONGEST_LAG:
+        if lag <= MAX_LAG:
             return due
         self.statistics.lost += lag
         if not self.simulated_time:
@@ -172,7 +174,7 @@ class ControlLoop:
         return due + lag
 
 
-def prefer_this_thread() -> None:
+def request_realtime_priority() -> None:
     """Ask for real-time scheduling of the calling thread; without the right to it, do without."""
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(FIFO_PRIORITY))

@@ -13,15 +13,15 @@ from rclpy.task import Future
 from rclpy.time import Time
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from ...plant.controller.controller_types import State
-from ...plant.controller.goal_outcome import GoalHandle, Outcome
+from ...plant.controller.controller_types import ControllerState
+from ...plant.controller.goal_outcome import GoalHandle, GoalOutcome
 from ...plant.controller.interpolation import Goal, Point
 from ...plant.controller.tolerances import GoalTolerances, Tolerance
 from ...plant.controller.trajectory_controller import TrajectoryController
 from ...plant.physics.mujoco_physics import Physics
 from ...simulation_settings import SimulationSettings
 from .controller_parameters import ACTION_MONITOR_RATE, declare_parameters, read_parameters
-from .message_templates import ControllerStates
+from .message_templates import ControllerStateTemplate
 
 SYSTEM_DEFAULT = QoSPresetProfiles.SYSTEM_DEFAULT.value
 SECOND = 1_000_000_000
@@ -48,7 +48,7 @@ class SimulatedController(Node):
     ):
         super().__init__(settings.controller, **options)
         self._now = now
-        self._joints, self._wraps = physics.joints, physics.wraps
+        self._joints, self._wraparound = physics.joints, physics.wraparound
         self._period = round(SECOND / settings.update_rate)
         declare_parameters(self, self._joints, settings)
         self.controller = TrajectoryController(self._read_parameters())
@@ -60,12 +60,12 @@ class SimulatedController(Node):
         self._running: dict[GoalHandle, tuple[Any, Future]] = {}
         self._accepted: dict[bytes, tuple[GoalHandle, Future]] = {}
         self._serve()
-        self._states = ControllerStates(self._joints)
+        self._states = ControllerStateTemplate(self._joints)
         self._publisher = self.create_publisher(
             JointTrajectoryControllerState, '~/controller_state', SYSTEM_DEFAULT
         )
 
-    def publish_state(self, stamp: int, state: State) -> None:
+    def publish_state(self, stamp: int, state: ControllerState) -> None:
         """Publish the controller's state; called by the control loop."""
         self._publisher.publish(self._states.fill(stamp, state))
 
@@ -86,11 +86,11 @@ class SimulatedController(Node):
         self.create_timer(1.0 / ACTION_MONITOR_RATE, self._monitor)
 
     def _read_parameters(self) -> Any:
-        return read_parameters(self, self._joints, self._wraps, self._period)
+        return read_parameters(self, self._joints, self._wraparound, self._period)
 
     def _on_goal(self, request: FollowJointTrajectory.Goal) -> GoalResponse:
-        goal = goal_from(request.trajectory)
-        reason = self.controller.refusal(goal, self._now())
+        goal = goal_from_message(request.trajectory)
+        reason = self.controller.rejection_reason(goal, self._now())
         if reason:
             self.get_logger().error(f'goal refused: {reason}')
             return GoalResponse.REJECT
@@ -100,7 +100,7 @@ class SimulatedController(Node):
     def _on_accepted(self, handle: Any) -> None:
         request = handle.request
         assert self._next is not None
-        goal = self.controller.start(self._next, tolerances_from(request))
+        goal = self.controller.start(self._next, tolerances_from_goal(request))
         ended = Future()
         self._accepted[bytes(handle.goal_id.uuid)] = (goal, ended)
         self._running[goal] = (handle, ended)
@@ -120,8 +120,8 @@ class SimulatedController(Node):
         return CancelResponse.ACCEPT
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
-        goal = goal_from(message)
-        reason = self.controller.refusal(goal, self._now())
+        goal = goal_from_message(message)
+        reason = self.controller.rejection_reason(goal, self._now())
         if reason:
             self.get_logger().error(f'trajectory refused: {reason}')
         else:
@@ -131,7 +131,7 @@ class SimulatedController(Node):
         self, request: QueryTrajectoryState.Request, response: QueryTrajectoryState.Response
     ) -> QueryTrajectoryState.Response:
         time = request.time.sec * SECOND + request.time.nanosec
-        point = self.controller.query(time)
+        point = self.controller.sample_desired(time)
         response.success = point is not None
         if point is not None:
             response.name = list(self._joints)
@@ -151,7 +151,7 @@ class SimulatedController(Node):
             _END[goal.outcome](handle)
             future.set_result(None)
 
-    def _feedback(self, state: State) -> FollowJointTrajectory.Feedback:
+    def _feedback(self, state: ControllerState) -> FollowJointTrajectory.Feedback:
         message = FollowJointTrajectory.Feedback(joint_names=list(self._joints))
         message.header.stamp = Time(nanoseconds=self._now()).to_msg()
         message.desired, message.actual = _point(state.desired), _point(state.current)
@@ -168,13 +168,13 @@ def _cancel(handle: Any) -> None:
 
 
 _END = {
-    Outcome.SUCCEEDED: lambda handle: handle.succeed(),
-    Outcome.ABORTED: lambda handle: handle.abort(),
-    Outcome.CANCELED: _cancel,
+    GoalOutcome.SUCCEEDED: lambda handle: handle.succeed(),
+    GoalOutcome.ABORTED: lambda handle: handle.abort(),
+    GoalOutcome.CANCELED: _cancel,
 }
 
 
-def goal_from(message: JointTrajectory) -> Goal:
+def goal_from_message(message: JointTrajectory) -> Goal:
     """Take what the controller needs out of a trajectory message."""
     return Goal(
         tuple(message.joint_names),
@@ -192,7 +192,7 @@ def goal_from(message: JointTrajectory) -> Goal:
     )
 
 
-def tolerances_from(request: FollowJointTrajectory.Goal) -> GoalTolerances:
+def tolerances_from_goal(request: FollowJointTrajectory.Goal) -> GoalTolerances:
     """Take the tolerances out of a goal."""
 
     def pairs(tolerances: Any) -> tuple[tuple[str, Tolerance], ...]:

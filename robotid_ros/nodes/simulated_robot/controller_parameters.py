@@ -8,7 +8,7 @@ from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
 
 from ...plant.controller.controller_types import ControllerSettings
-from ...plant.controller.goal_acceptance import Rules
+from ...plant.controller.goal_acceptance import AcceptanceRules
 from ...simulation_settings import (
     ConstraintSettings,
     GainSettings,
@@ -18,7 +18,7 @@ from ...simulation_settings import (
 
 ACTION_MONITOR_RATE = 20.0
 # Name -> default; these change what is accepted while the controller runs.
-RULES = {
+ACCEPTANCE_PARAMETERS = {
     'allow_partial_joints_goal': 'partial_joints',
     'allow_nonzero_velocity_at_trajectory_end': 'nonzero_end_velocity',
     'allow_integration_in_goal_trajectories': 'integration',
@@ -35,7 +35,7 @@ def declare_parameters(node: Node, joints: Sequence[str], settings: SimulationSe
 
 
 def read_parameters(
-    node: Node, joints: tuple[str, ...], wraps: tuple[bool, ...], period: int
+    node: Node, joints: tuple[str, ...], wraparound: tuple[bool, ...], period: int
 ) -> ControllerSettings:
     """Collect the parameters' present values as the controller's settings."""
 
@@ -48,11 +48,13 @@ def read_parameters(
     by_joint = {j: group(JointConstraintSettings, f'constraints.{j}') for j in joints}
     return ControllerSettings(
         joints,
-        wraps,
+        wraparound,
         period,
         {joint: group(GainSettings, f'gains.{joint}') for joint in joints},
         group(ConstraintSettings, 'constraints', joints=by_joint),
-        Rules(**{own: node.get_parameter(name).value for name, own in RULES.items()}),
+        AcceptanceRules(
+            **{own: node.get_parameter(name).value for name, own in ACCEPTANCE_PARAMETERS.items()}
+        ),
         node.get_parameter('cmd_timeout').value,
     )
 
@@ -71,7 +73,7 @@ def _parameters(
     yield 'interpolate_from_desired_state', False, 'start from the reference', True
     yield 'cmd_timeout', 0.0, 'hold after this time beyond the end, 0: never [s]', False
     yield 'set_last_command_interface_value_as_state_on_activation', True, 'on activation', False
-    for name in RULES:
+    for name in ACCEPTANCE_PARAMETERS:
         yield name, False, 'what trajectories are accepted', False
     yield from _group(settings.constraints, 'constraints')
     for joint in joints:

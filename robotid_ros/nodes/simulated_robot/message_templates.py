@@ -10,14 +10,14 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectoryPoint
 
-from ...plant.controller.controller_types import State
+from ...plant.controller.controller_types import ControllerState
 
 SECOND = 1_000_000_000
 # Found again in the serialised template; no name holds these bytes.
 _MARK = 0x5A_11_77_00
 
 
-class Template:
+class MessageTemplate:
     """
     A serialised message whose numbers can be replaced.
 
@@ -64,7 +64,7 @@ class Template:
         return form, offset
 
 
-class JointStates:
+class JointStateTemplate:
     """
     `sensor_msgs/JointState` in alphabetical order, as joint_state_broadcaster sends it.
 
@@ -78,7 +78,9 @@ class JointStates:
         self._order = sorted(range(len(joints)), key=lambda index: joints[index])
         zeros = [0.0] * len(joints)
         message = JointState(name=sorted(joints), position=zeros, velocity=zeros, effort=zeros)
-        self._template = Template(message, ('position', 'velocity', 'effort'), ('header.stamp',))
+        self._template = MessageTemplate(
+            message, ('position', 'velocity', 'effort'), ('header.stamp',)
+        )
 
     def fill(
         self, stamp: int, q: Sequence[float], dq: Sequence[float], tau: Sequence[float]
@@ -95,7 +97,7 @@ class JointStates:
         )
 
 
-class ControllerStates:
+class ControllerStateTemplate:
     """
     `control_msgs/JointTrajectoryControllerState` of a controller in effort mode.
 
@@ -122,9 +124,9 @@ class ControllerStates:
         message.error = JointTrajectoryPoint(positions=zeros, velocities=zeros)
         message.output = JointTrajectoryPoint(effort=zeros)
         message.speed_scaling_factor = 1.0
-        self._template = Template(message, self.ARRAYS, self.TIMES)
+        self._template = MessageTemplate(message, self.ARRAYS, self.TIMES)
 
-    def fill(self, stamp: int, state: State) -> bytes:
+    def fill(self, stamp: int, state: ControllerState) -> bytes:
         """Serialise the message; stamp in ns."""
         desired, current = state.desired, state.current
         values = (
@@ -138,11 +140,11 @@ class ControllerStates:
         )
 
 
-class Clocks:
+class ClockTemplate:
     """`rosgraph_msgs/Clock`."""
 
     def __init__(self) -> None:
-        self._template = Template(Clock(), (), ('clock',))
+        self._template = MessageTemplate(Clock(), (), ('clock',))
 
     def fill(self, stamp: int) -> bytes:
         """Serialise the message; stamp in ns."""

@@ -19,11 +19,11 @@ from ...exceptions import ConfigurationError, RobotIdError
 from ...files.configuration import read_urdf
 from ...plant.physics.elastic_physics import make_physics
 from ...plant.physics.sensors import Sensors
-from ...plant.physics.true_parameters import JointTruth
+from ...plant.physics.true_parameters import TrueParameters
 from ..common.runtime import ConfiguredNode, LATCHED, run, spin
 from .control_loop import ControlLoop, Outputs
 from .controller import SimulatedController
-from .message_templates import Clocks, JointStates
+from .message_templates import ClockTemplate, JointStateTemplate
 
 REPORT_PERIOD = 1.0
 # A thread that computes must give way to the control loop soon; Python's default is 5 ms.
@@ -79,11 +79,11 @@ class SimulatedRobot(ConfiguredNode):
         physics = make_physics(self.urdf, settings, joints, robot.locked, motors)
         for link in physics.impossible_links:
             self.get_logger().warning(f"no body can have the inertia of '{link}': corrected")
-        sensors = Sensors(settings, physics.sensed)
+        sensors = Sensors(settings, physics.joint_state_names)
         self.controller_node = SimulatedController(
             settings, physics, lambda: self.loop.now(), context=self.context
         )
-        self._states, self._clocks = JointStates(physics.sensed), Clocks()
+        self._states, self._clocks = JointStateTemplate(physics.joint_state_names), ClockTemplate()
         default = QoSPresetProfiles.SYSTEM_DEFAULT.value
         self._state_publisher = self.create_publisher(JointState, '/joint_states', default)
         self._clock_publisher = None
@@ -161,7 +161,7 @@ class SimulatedRobot(ConfiguredNode):
             seen.lost = 0.0
 
 
-def _status(truth: JointTruth) -> DiagnosticStatus:
+def _status(truth: TrueParameters) -> DiagnosticStatus:
     values = {key: repr(value) for key, value in truth.values.items()}
     if truth.ratios:
         values['ratios'] = ' '.join(map(repr, truth.ratios))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from ...simulation_settings import ConstraintSettings, GainSettings
-from .goal_acceptance import Rules
+from .goal_acceptance import AcceptanceRules
 from .interpolation import Point, Values
 
 
@@ -12,16 +12,16 @@ class ControllerSettings:
     """The controller's parameters; a changed copy is taken up by the next update."""
 
     joints: tuple[str, ...]
-    wraps: tuple[bool, ...]
+    wraparound: tuple[bool, ...]
     period: int
     gains: dict[str, GainSettings] = field(default_factory=dict)
     constraints: ConstraintSettings = field(default_factory=ConstraintSettings)
-    rules: Rules = field(default_factory=Rules)
+    rules: AcceptanceRules = field(default_factory=AcceptanceRules)
     cmd_timeout: float = 0.0
 
 
 @dataclass
-class State:
+class ControllerState:
     """What an update saw and wanted; the content of controller_state."""
 
     desired: Point

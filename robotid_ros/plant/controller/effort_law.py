@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from ...simulation_settings import GainSettings
-from .controller_types import State
+from .controller_types import ControllerState
 from .interpolation import Point, Values
-from .pid import invalid, Pid
+from .pid import invalid_gains, Pid
 
 
 class EffortLaw:
@@ -28,7 +28,7 @@ class EffortLaw:
         warnings = []
         for joint, pid in zip(self._joints, self._pids, strict=True):
             new = gains.get(joint, GainSettings())
-            reason = invalid(new)
+            reason = invalid_gains(new)
             if reason:
                 warnings.append(f'PID: Invalid gains of {joint} ({reason}). Skipping')
             else:
@@ -40,7 +40,7 @@ class EffortLaw:
         for pid in self._pids:
             pid.reset()
 
-    def efforts(self, state: State, following: Point, dt: float) -> Values:
+    def efforts(self, state: ControllerState, following: Point, dt: float) -> Values:
         """Return the efforts for the errors of now and the feed-forwards of the next update."""
         rows = zip(
             self._pids, state.error, state.error_velocity, following.velocities,

@@ -8,7 +8,7 @@ from .tolerances import EPSILON
 
 
 @dataclass(frozen=True)
-class Rules:
+class AcceptanceRules:
     """Parameters that decide what is taken."""
 
     partial_joints: bool = False
@@ -16,7 +16,7 @@ class Rules:
     integration: bool = False
 
 
-def refusal(goal: Goal, joints: Sequence[str], now: int, rules: Rules) -> str:
+def rejection_reason(goal: Goal, joints: Sequence[str], now: int, rules: AcceptanceRules) -> str:
     """Say why a goal is refused; empty: it is taken. NaN, limits and effort are not checked."""
     if not rules.partial_joints and len(goal.joints) != len(joints):
         return "the goal's joints are not the controller's"
@@ -33,10 +33,10 @@ def refusal(goal: Goal, joints: Sequence[str], now: int, rules: Rules) -> str:
         return 'the velocity of the last point is not zero'
     if goal.stamp and goal.stamp + goal.points[-1].time < now:
         return 'the trajectory ends in the past'
-    return _bad_points(goal, rules)
+    return _invalid_points(goal, rules)
 
 
-def _bad_points(goal: Goal, rules: Rules) -> str:
+def _invalid_points(goal: Goal, rules: AcceptanceRules) -> str:
     count = len(goal.joints)
     for index, point in enumerate(goal.points):
         if index and point.time <= goal.points[index - 1].time:
@@ -55,7 +55,7 @@ def _bad_points(goal: Goal, rules: Rules) -> str:
     return ''
 
 
-def in_controller_order(goal: Goal, joints: Sequence[str], position: Values) -> Goal:
+def sort_to_local_joint_order(goal: Goal, joints: Sequence[str], position: Values) -> Goal:
     """
     Sort a goal's joints; joints that a partial goal leaves out stay at `position`.
 

@@ -54,7 +54,9 @@ class Trajectory:
         self._segment = -1
         self._polynomials: Polynomials = []
 
-    def begin(self, now: int, state: Point, wraps: tuple[bool, ...]) -> None:
+    def set_point_before_trajectory(
+        self, now: int, state: Point, wraparound: tuple[bool, ...]
+    ) -> None:
         """
         Fix where the trajectory comes from, at the first sample.
 
@@ -71,10 +73,10 @@ class Trajectory:
             [0.0] * count if first.accelerations else [],
             list(state.effort),
         )
-        for index, wrap in enumerate(wraps):
+        for index, wrap in enumerate(wraparound):
             if wrap and first.positions:
                 target = first.positions[index]
-                self._before.positions[index] = target - shortest(
+                self._before.positions[index] = target - shortest_angular_distance(
                     self._before.positions[index], target
                 )
         self.start = self.goal.stamp or now
@@ -84,10 +86,10 @@ class Trajectory:
         """Sample at a time [ns]; after the end the last point is repeated, effort included."""
         points, elapsed = self.goal.points, time - self.start
         if elapsed >= points[-1].time:
-            return self._last(elapsed), len(points)
+            return self._final_point(elapsed), len(points)
         index = bisect_right(self._times, elapsed)
         if index != self._segment:
-            self._enter(index)
+            self._enter_segment(index)
         begin = self._segment_begin(index)
         return _evaluate(self._polynomials, (elapsed - begin) * 1e-9, elapsed), index
 
@@ -97,19 +99,19 @@ class Trajectory:
         assert self._before is not None
         return self._before.time - self.start
 
-    def _enter(self, index: int) -> None:
+    def _enter_segment(self, index: int) -> None:
         points = self.goal.points
         first = points[index - 1] if index else self._before
         assert first is not None
         duration = (points[index].time - self._segment_begin(index)) * 1e-9
-        integrate(first, points[index], duration)
+        deduce_from_derivatives(first, points[index], duration)
         self._segment, self._polynomials = index, _polynomials(first, points[index], duration)
 
-    def _last(self, elapsed: int) -> Point:
+    def _final_point(self, elapsed: int) -> Point:
         points = self.goal.points
         if not points[-1].positions and len(points) > 1:
             duration = (points[-1].time - points[-2].time) * 1e-9
-            integrate(points[-2], points[-1], duration)
+            deduce_from_derivatives(points[-2], points[-1], duration)
         last, count = points[-1], len(points[-1].positions)
         zeros = [0.0] * count
         return Point(
@@ -121,14 +123,14 @@ class Trajectory:
         )
 
 
-def shortest(start: float, end: float) -> float:
+def shortest_angular_distance(start: float, end: float) -> float:
     """Shortest way between two angles [rad], in (-π, π]."""
     turn = 6.283185307179586
     way = (end - start) % turn
     return way - turn if way > turn / 2 else way
 
 
-def integrate(first: Point, second: Point, duration: float) -> None:
+def deduce_from_derivatives(first: Point, second: Point, duration: float) -> None:
     """Deduce positions and velocities that a goal leaves out, by the trapezoidal rule."""
     if second.positions or not first.positions:
         return

@@ -5,7 +5,7 @@ import math
 from ...simulation_settings import GainSettings
 
 
-def invalid(gains: GainSettings) -> str:
+def invalid_gains(gains: GainSettings) -> str:
     """Say why control_toolbox would refuse these gains; empty: it takes them."""
     if gains.u_clamp_min >= gains.u_clamp_max:
         return 'u_clamp_min must be below u_clamp_max'
@@ -64,13 +64,15 @@ class Pid:
         wanted = self._p * error + self.integral + self._d * error_dot
         command = min(max(wanted, self._least), self._most)
         if integrates and not legacy:
-            self.integral = self._bounded(self.integral + self._change(error, wanted, command, dt))
+            self.integral = self._bounded(
+                self.integral + self._integral_change(error, wanted, command, dt)
+            )
         return command
 
     def _bounded(self, value: float) -> float:
         return min(max(value, self._lower), self._upper)
 
-    def _change(self, error: float, wanted: float, command: float, dt: float) -> float:
+    def _integral_change(self, error: float, wanted: float, command: float, dt: float) -> float:
         if self._strategy == 'back_calculation':
             if self._i == 0.0:
                 return 0.0

@@ -8,19 +8,19 @@ from ...simulation_settings import ConstraintSettings, JointConstraintSettings
 from .interpolation import Goal, Point
 
 
-class Hold:
+class HoldTrajectory:
     """The goal that holds the robot; its one message is written anew, as the controller's own."""
 
     def __init__(self, joints: Sequence[str]):
         zeros = [0.0] * len(joints)
         self._goal = Goal(tuple(joints), 0, [Point(0, list(zeros), [], [], list(zeros))])
 
-    def at(self, positions: Sequence[float]) -> Goal:
+    def at_position(self, positions: Sequence[float]) -> Goal:
         """Hold here; only the positions of the message change."""
         self._goal.points[0].positions = list(positions)
         return self._goal
 
-    def end_of(self, goal: Goal) -> Goal:
+    def at_end_of(self, goal: Goal) -> Goal:
         """Hold a goal's last point with all that it says, velocity and effort included."""
         self._goal.points[0] = replace(goal.points[-1], time=0)
         return self._goal

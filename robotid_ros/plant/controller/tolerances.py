@@ -17,7 +17,7 @@ class Tolerance:
     velocity: float = 0.0
     acceleration: float = 0.0
 
-    def holds(self, position: float, velocity: float) -> bool:
+    def allows(self, position: float, velocity: float) -> bool:
         """Whether errors are allowed; NaN is, as in the original."""
         return not (0.0 < self.position < abs(position)) and not (
             0.0 < self.velocity < abs(velocity)
@@ -54,7 +54,7 @@ def default_tolerances(settings: ConstraintSettings, joints: Sequence[str]) -> T
 
 
 def goal_tolerances(
-    default: Tolerances, asked: GoalTolerances, joints: Sequence[str]
+    default: Tolerances, requested: GoalTolerances, joints: Sequence[str]
 ) -> tuple[Tolerances, str]:
     """
     Merge a goal's tolerances with the defaults.
@@ -66,9 +66,9 @@ def goal_tolerances(
     """
     try:
         return Tolerances(
-            _merged(default.path, asked.path, joints),
-            _merged(default.goal, asked.goal, joints),
-            _resolve(default.goal_time, asked.goal_time),
+            _merged(default.path, requested.path, joints),
+            _merged(default.goal, requested.goal, joints),
+            _resolve(default.goal_time, requested.goal_time),
         ), ''
     except ValueError as error:
         return default, f'{error}: using the default tolerances'
@@ -76,11 +76,11 @@ def goal_tolerances(
 
 def _merged(
     default: tuple[Tolerance, ...],
-    asked: Sequence[tuple[str, Tolerance]],
+    requested: Sequence[tuple[str, Tolerance]],
     joints: Sequence[str],
 ) -> tuple[Tolerance, ...]:
     merged = list(default)
-    for joint, tolerance in asked:
+    for joint, tolerance in requested:
         if joint not in joints:
             raise ValueError(f"joint '{joint}' of the goal's tolerances does not exist")
         index = list(joints).index(joint)
@@ -94,11 +94,11 @@ def _merged(
     return tuple(merged)
 
 
-def _resolve(default: float, asked: float) -> float:
-    if asked > 0.0:
-        return asked
-    if abs(asked + 1.0) < EPSILON:
+def _resolve(default: float, requested: float) -> float:
+    if requested > 0.0:
+        return requested
+    if abs(requested + 1.0) < EPSILON:
         return 0.0
-    if asked < 0.0:
-        raise ValueError(f'illegal tolerance {asked}')
+    if requested < 0.0:
+        raise ValueError(f'illegal tolerance {requested}')
     return default

@@ -8,12 +8,12 @@ reference of now, feed-forwards that of the next update.
 from collections.abc import Sequence
 import threading
 
-from .controller_types import ControllerSettings, State
+from .controller_types import ControllerSettings, ControllerState
 from .effort_law import EffortLaw
-from .goal_acceptance import in_controller_order, refusal
-from .goal_outcome import GoalHandle, Outcome
-from .interpolation import Goal, Point, shortest, Trajectory, Values
-from .stopping import decelerations, Hold, stopping_points
+from .goal_acceptance import rejection_reason, sort_to_local_joint_order
+from .goal_outcome import GoalHandle, GoalOutcome
+from .interpolation import Goal, Point, shortest_angular_distance, Trajectory, Values
+from .stopping import decelerations, HoldTrajectory, stopping_points
 from .tolerances import default_tolerances, goal_tolerances, GoalTolerances, Tolerance
 
 
@@ -34,9 +34,9 @@ class TrajectoryController:
         self.command = [0.0] * self._count
         self.warnings: list[str] = []
         zeros = [0.0] * self._count
-        self._hold = Hold(self.joints)
+        self._hold = HoldTrajectory(self.joints)
         self._current = Point(0, list(zeros), list(zeros), [], list(zeros))
-        self.state = State(
+        self.state = ControllerState(
             Point(0, zeros, zeros, zeros, zeros), self._current, zeros, zeros, zeros
         )
         self._law = EffortLaw(self.joints, settings.gains)
@@ -61,7 +61,7 @@ class TrajectoryController:
             self._apply(self.settings)
             self._current = Point(0, list(position), list(velocity), [], list(self.command))
             self._law.reset()
-            self._trajectory, self._new = None, self._hold.at(position)
+            self._trajectory, self._new = None, self._hold.at_position(position)
             self._holding = True
             timeout = self.settings.cmd_timeout
             self._timeout = timeout if timeout > self._defaults.goal_time else 0.0
@@ -71,24 +71,24 @@ class TrajectoryController:
         """Stop controlling: efforts go to zero, a running goal is aborted."""
         with self._lock:
             self._finish(
-                Outcome.ABORTED, -1, 'Current goal cancelled during deactivate transition.'
+                GoalOutcome.ABORTED, -1, 'Current goal cancelled during deactivate transition.'
             )
             self.command = [0.0] * self._count
             self.active = False
 
-    def refusal(self, goal: Goal, now: int) -> str:
+    def rejection_reason(self, goal: Goal, now: int) -> str:
         """Say why a goal is refused; empty: it is taken."""
         if not self.active:
             return 'the controller is not running'
-        return refusal(goal, self.joints, now, self.settings.rules)
+        return rejection_reason(goal, self.joints, now, self.settings.rules)
 
-    def start(self, goal: Goal, asked: GoalTolerances) -> GoalHandle:
+    def start(self, goal: Goal, requested: GoalTolerances) -> GoalHandle:
         """Run an accepted goal; one that is running is preempted."""
         with self._lock:
-            self._finish(Outcome.ABORTED, -1, 'Current goal preempted by new incoming action.')
+            self._finish(GoalOutcome.ABORTED, -1, 'Current goal preempted by new incoming action.')
             self._new, self._holding = self._sorted(goal), False
             self._goal = GoalHandle()
-            self._tolerances, warning = goal_tolerances(self._defaults, asked, self.joints)
+            self._tolerances, warning = goal_tolerances(self._defaults, requested, self.joints)
             if warning:
                 self.warnings.append(warning)
             return self._goal
@@ -103,10 +103,10 @@ class TrajectoryController:
         """Cancel a goal, if it is the running one, and hold the measured position."""
         with self._lock:
             if handle is self._goal:
-                self._finish(Outcome.CANCELED, 0, '')
+                self._finish(GoalOutcome.CANCELED, 0, '')
                 self._new = self._stop()
 
-    def query(self, time: int) -> Point | None:
+    def sample_desired(self, time: int) -> Point | None:
         """Desired point at a time [ns]; None while inactive."""
         with self._lock:
             if not self.active or self._trajectory is None or not self._trajectory.started:
@@ -133,22 +133,22 @@ class TrajectoryController:
                 return self.command
             if self.settings is not self._applied:
                 self._apply(self.settings)
-            trajectory, first = self._take_up(now, dt, position, velocity)
+            trajectory, first = self._update_trajectory(now, dt, position, velocity)
             desired, _ = trajectory.sample(self._time)
             following, index = trajectory.sample(self._time + self.settings.period)
-            self._compare(desired, now - trajectory.start)
-            violated, outside = self._judge(index, len(trajectory.goal.points), first)
+            self._compute_errors(desired, now - trajectory.start)
+            violated, outside = self._check_tolerances(index, len(trajectory.goal.points), first)
             ended = index == len(trajectory.goal.points)
             since = (self._time - trajectory.start - trajectory.goal.points[-1].time) * 1e-9
             limit = self._tolerances.goal_time
             late = outside and limit != 0.0 and since > limit
             if not violated and not late:
                 self.command = self._law.efforts(self.state, following, dt)
-            self._conclude(violated, ended, outside, late, since)
-            self._publish()
+            self._finish_cycle(violated, ended, outside, late, since)
+            self._store_output()
             return self.command
 
-    def _take_up(
+    def _update_trajectory(
         self, now: int, dt: float, position: Values, velocity: Values
     ) -> tuple[Trajectory, bool]:
         if self._trajectory is None:
@@ -159,37 +159,39 @@ class TrajectoryController:
         self._current = Point(0, list(position), list(velocity), [], list(self.command))
         first = not self._trajectory.started
         if first:
-            self._trajectory.begin(now, self._current, self.settings.wraps)
+            self._trajectory.set_point_before_trajectory(
+                now, self._current, self.settings.wraparound
+            )
             self._time = now
         else:
             self._time += round(dt * 1e9)
         return self._trajectory, first
 
-    def _compare(self, desired: Point, elapsed: int) -> None:
+    def _compute_errors(self, desired: Point, elapsed: int) -> None:
         current = self._current
         current.time = elapsed
         error = [
-            shortest(q, r) if wrap else r - q
+            shortest_angular_distance(q, r) if wrap else r - q
             for q, r, wrap in zip(
-                current.positions, desired.positions, self.settings.wraps, strict=True
+                current.positions, desired.positions, self.settings.wraparound, strict=True
             )
         ]
         slip = [r - v for v, r in zip(current.velocities, desired.velocities, strict=True)]
-        self.state = State(desired, current, error, slip, self.state.output)
+        self.state = ControllerState(desired, current, error, slip, self.state.output)
 
-    def _judge(self, index: int, count: int, first: bool) -> tuple[bool, bool]:
+    def _check_tolerances(self, index: int, count: int, first: bool) -> tuple[bool, bool]:
         """Whether the path, and whether the goal tolerances are violated."""
         if self._holding:
             return False, False
-        violated = (index < count or first) and not self._holds(self._tolerances.path)
-        outside = index == count and not self._holds(self._tolerances.goal)
+        violated = (index < count or first) and not self._within_tolerances(self._tolerances.path)
+        outside = index == count and not self._within_tolerances(self._tolerances.goal)
         return violated, outside
 
-    def _holds(self, tolerances: Sequence[Tolerance]) -> bool:
+    def _within_tolerances(self, tolerances: Sequence[Tolerance]) -> bool:
         errors = zip(tolerances, self.state.error, self.state.error_velocity, strict=True)
-        return all(tolerance.holds(e, de) for tolerance, e, de in errors)
+        return all(tolerance.allows(e, de) for tolerance, e, de in errors)
 
-    def _conclude(
+    def _finish_cycle(
         self, violated: bool, ended: bool, outside: bool, late: bool, since: float
     ) -> None:
         if self._goal is not None:
@@ -197,8 +199,8 @@ class TrajectoryController:
             if violated:
                 self._abort(-4, 'Aborted due to path tolerance violation')
             elif ended and not outside:
-                self._finish(Outcome.SUCCEEDED, 0, 'Goal successfully reached!')
-                self._new = self._stay_at_the_end()
+                self._finish(GoalOutcome.SUCCEEDED, 0, 'Goal successfully reached!')
+                self._new = self._hold_end()
             elif ended and late:
                 self._abort(
                     -5, f'Aborted due to goal_time_tolerance exceeding by {since:f} seconds'
@@ -210,16 +212,16 @@ class TrajectoryController:
             self.warnings.append('holding position: command timeout')
             self._new = self._stop()
 
-    def _publish(self) -> None:
+    def _store_output(self) -> None:
         if not any(u != u for u in self.command):
             self.state.output = list(self.command)
 
     def _abort(self, code: int, text: str) -> None:
-        self._finish(Outcome.ABORTED, code, text)
+        self._finish(GoalOutcome.ABORTED, code, text)
         self.warnings.append(text)
         self._new = self._stop()
 
-    def _finish(self, outcome: Outcome, code: int, text: str) -> None:
+    def _finish(self, outcome: GoalOutcome, code: int, text: str) -> None:
         if self._goal is not None:
             self._goal.finish(outcome, code, text)
             self._goal = None
@@ -228,19 +230,19 @@ class TrajectoryController:
         self._holding = True
         ramps = decelerations(self.settings.constraints, self.joints)
         if not ramps:
-            return self._hold.at(self._current.positions)
+            return self._hold.at_position(self._current.positions)
         return Goal(self.joints, 0, stopping_points(self._current, ramps, self.settings.period))
 
-    def _stay_at_the_end(self) -> Goal:
+    def _hold_end(self) -> Goal:
         assert self._trajectory is not None
         self._holding = True
-        return self._hold.end_of(self._trajectory.goal)
+        return self._hold.at_end_of(self._trajectory.goal)
 
     def _sorted(self, goal: Goal) -> Goal:
         sizes = {len(point.effort) for point in goal.points} - {0, len(goal.joints)}
         if sizes:
             self.warnings.append('Invalid input size of effort: the missing ones are taken as 0')
-        return in_controller_order(goal, self.joints, self._current.positions)
+        return sort_to_local_joint_order(goal, self.joints, self._current.positions)
 
     def _apply(self, settings: ControllerSettings) -> None:
         self._applied = settings

@@ -15,15 +15,15 @@ import numpy as np
 
 from ...exceptions import ConfigurationError, ModelError
 from ...simulation_settings import per_joint, SimulationSettings
-from .mjcf import LEAST_INERTIA, LEAST_MASS, write_mjcf
+from .mjcf import MIN_INERTIA, MIN_MASS, write_mjcf
 from .mujoco_physics import Physics
-from .true_parameters import JointTruth
+from .true_parameters import TrueParameters
 
 # Attributes of a joint that belong to its motor.
 MOTOR = ('armature', 'damping', 'frictionloss', 'solreffriction', 'solimpfriction')
 # Radians of the fastest vibration in one step: RK4 damps it by less than 1e-4.
-STEP = 0.5
-MOST_STEPS = 50
+MAX_PHASE_PER_STEP = 0.5
+MAX_SUBSTEPS = 50
 
 
 def make_physics(
@@ -52,7 +52,7 @@ class ElasticPhysics(Physics):
     The true robot with springs: torques of motors in, positions of motors and links out.
 
     `position` and `velocity` are what the controller sees: the motors', or the links' with
-    `elastic.feedback` 'link'. `readings` are both.
+    `elastic.feedback` 'link'. `joint_state` are both.
 
     Parameters
     ----------
@@ -77,33 +77,33 @@ class ElasticPhysics(Physics):
         super().__init__(urdf, settings, joints, locked)
 
     @property
-    def sensed(self) -> tuple[str, ...]:
+    def joint_state_names(self) -> tuple[str, ...]:
         """Names in the joint states: the joints, then the motors of elastic ones."""
         names = (self._motor_names.get(joint, f'{joint}_motor') for joint in self.joints)
         motors = zip(names, self._stiffness, strict=True)
         return (*self.joints, *(name for name, stiffness in motors if stiffness))
 
-    def readings(self, effort: Sequence[float]) -> tuple[list[float], list[float], list[float]]:
+    def joint_state(self, effort: Sequence[float]) -> tuple[list[float], list[float], list[float]]:
         """Positions, velocities, efforts of all that is sensed; a joint shows its motor's."""
-        rows = np.concatenate([self._links, self._order[self._sprung]])
-        efforts = [*effort, *(effort[j] for j in self._sprung)]
+        rows = np.concatenate([self._link_rows, self._drive_rows[self._elastic_joints]])
+        efforts = [*effort, *(effort[j] for j in self._elastic_joints)]
         return self.data.qpos[rows].tolist(), self.data.qvel[rows].tolist(), efforts
 
     def feedback(self, readings: list[float]) -> list[float]:
         """Pick from readings (all that is sensed) what the controller sees (n,)."""
         chosen = readings[: len(self.joints)]
         if self._elastic.feedback == 'motor':
-            for k, j in enumerate(self._sprung):
+            for k, j in enumerate(self._elastic_joints):
                 chosen[j] = readings[len(self.joints) + k]
         return chosen
 
     def set_state(self, position: Sequence[float], velocity: Sequence[float]) -> None:
         """Put links somewhere, with a velocity (n,), and motors where springs carry them."""
-        self.data.qpos[self._links] = position
-        self.data.qvel[self._links] = self.data.qvel[self._order] = velocity
-        self._wind()
+        self.data.qpos[self._link_rows] = position
+        self.data.qvel[self._link_rows] = self.data.qvel[self._drive_rows] = velocity
+        self._preload_springs()
 
-    def true_parameters(self) -> tuple[JointTruth, ...]:
+    def true_parameters(self) -> tuple[TrueParameters, ...]:
         """Give the standard parameters of the true robot, joint by joint, K among them."""
         truth = super().true_parameters()
         return tuple(
@@ -111,31 +111,33 @@ class ElasticPhysics(Physics):
             for t, k in zip(truth, self._stiffness, strict=True)
         )
 
-    def _describe(self, gravity: Sequence[float]) -> str:
+    def _write_model(self, gravity: Sequence[float]) -> str:
         count = len(self.joints)
         self._stiffness = per_joint(self._elastic.stiffness, count, 'elastic.stiffness')
         if self.drives.motors or any(b.joint.mimic is not None for b in self.bodies):
             raise ConfigurationError(
                 "'simulation.elastic' does not go with couplings or mimic joints: take one out"
             )
-        self._sprung = [j for j, stiffness in enumerate(self._stiffness) if stiffness]
-        for j in self._sprung:
-            if self.drives.rotor_inertia[self._order[j]] <= 0.0:
+        self._elastic_joints = [j for j, stiffness in enumerate(self._stiffness) if stiffness]
+        for j in self._elastic_joints:
+            if self.drives.rotor_inertia[self._drive_rows[j]] <= 0.0:
                 raise ConfigurationError(
                     f'{self.joints[j]} is elastic: give its motor a simulation.rotor_inertia'
                 )
         rubbing = per_joint(self._elastic.link_viscous, count, 'elastic.link_viscous')
         root = ET.fromstring(write_mjcf(self.bodies, self.drives, gravity, self.period))
-        for j in self._sprung:
+        for j in self._elastic_joints:
             _insert_spring(root, self.joints[j], self._stiffness[j], rubbing[j])
         return ET.tostring(root, encoding='unicode')
 
-    def _settle_drives(self, settings: SimulationSettings) -> None:
+    def _set_up_drives(self, settings: SimulationSettings) -> None:
         """Move everything that acts on an elastic joint to the row of its motor."""
-        super()._settle_drives(settings)
-        self._links = self._order.copy()
-        self._order[self._sprung] = len(self.bodies) + np.arange(len(self._sprung))
-        moved = self._links[self._sprung]
+        super()._set_up_drives(settings)
+        self._link_rows = self._drive_rows.copy()
+        self._drive_rows[self._elastic_joints] = len(self.bodies) + np.arange(
+            len(self._elastic_joints)
+        )
+        moved = self._link_rows[self._elastic_joints]
         for name, rest in (
             ('_offset', 0.0), ('_coulomb', 0.0), ('_static', 0.0), ('_stribeck', 1.0),
             ('_ripple', 0.0),
@@ -144,22 +146,24 @@ class ElasticPhysics(Physics):
             values = np.concatenate([values, values[moved]])
             values[moved] = rest
             setattr(self, name, values)
-        self._seen = self._order if self._elastic.feedback == 'motor' else self._links
+        self._feedback_rows = (
+            self._drive_rows if self._elastic.feedback == 'motor' else self._link_rows
+        )
 
-    def _place(self, positions: Sequence[float]) -> None:
-        super()._place(positions)
-        self._wind()
+    def _set_initial_positions(self, positions: Sequence[float]) -> None:
+        super()._set_initial_positions(positions)
+        self._preload_springs()
 
-    def _wind(self) -> None:
+    def _preload_springs(self) -> None:
         """Turn the motors until the springs carry the links."""
-        data, links, motors = self.data, self._links, self._order
+        data, links, motors = self.data, self._link_rows, self._drive_rows
         for _ in range(2):
-            for j in self._sprung:
+            for j in self._elastic_joints:
                 load = data.qfrc_bias[links[j]] / self._stiffness[j]
                 data.qpos[motors[j]] = data.qpos[links[j]] + load
             mujoco.mj_forward(self.model, data)
 
-    def _check_mass(self) -> int:
+    def _count_substeps(self) -> int:
         """Find the steps per period that the stiffest spring on the lightest link needs."""
         matrix = self.mass_matrix()
         if np.linalg.eigvalsh(matrix)[0] < 1e-8:
@@ -168,14 +172,14 @@ class ElasticPhysics(Physics):
                 'and its motor a rotor_inertia'
             )
         stiffness = np.zeros_like(matrix)
-        for j in self._sprung:
-            pair = np.ix_(*[[self._links[j], self._order[j]]] * 2)
+        for j in self._elastic_joints:
+            pair = np.ix_(*[[self._link_rows[j], self._drive_rows[j]]] * 2)
             stiffness[pair] += self._stiffness[j] * np.array([[1.0, -1.0], [-1.0, 1.0]])
         fastest = math.sqrt(np.abs(np.linalg.eigvals(np.linalg.solve(matrix, stiffness))).max())
         damping = np.diag(self.model.dof_damping)
         decay = np.abs(np.linalg.eigvals(np.linalg.solve(matrix, damping))).max()
-        steps = max(1, math.ceil(self.period * max(fastest / STEP, decay)))
-        if steps > MOST_STEPS:
+        steps = max(1, math.ceil(self.period * max(fastest / MAX_PHASE_PER_STEP, decay)))
+        if steps > MAX_SUBSTEPS:
             raise ModelError(
                 f'a joint vibrates with {fastest / (2.0 * math.pi):.0f} Hz, too fast to simulate: '
                 'lower simulation.elastic.stiffness or raise update_rate'
@@ -190,8 +194,8 @@ def _insert_spring(root: ET.Element, name: str, stiffness: float, viscous: float
     assert joint is not None and world is not None
     rotor = f'{name}/rotor'
     body = ET.SubElement(world, 'body', name=rotor)
-    least = ' '.join([repr(LEAST_INERTIA)] * 3)
-    ET.SubElement(body, 'inertial', mass=repr(LEAST_MASS), pos='0 0 0', diaginertia=least)
+    least = ' '.join([repr(MIN_INERTIA)] * 3)
+    ET.SubElement(body, 'inertial', mass=repr(MIN_MASS), pos='0 0 0', diaginertia=least)
     drive = {key: joint.attrib.pop(key) for key in MOTOR}
     ET.SubElement(body, 'joint', {**drive, 'name': rotor, 'type': 'hinge', 'axis': '0 0 1'})
     joint.attrib['damping'] = repr(viscous)

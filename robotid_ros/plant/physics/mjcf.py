@@ -7,15 +7,15 @@ import numpy as np
 
 from .drives import Drives
 from .moving_bodies import Body
-from .pseudo_inertia import Array, at_com
-from .urdf_reading import KINDS
+from .pseudo_inertia import Array, inertial_at_com
+from .urdf_reading import JOINT_TYPES
 
 # Bodies without inertia of their own (shafts of wrists) still need some for MuJoCo.
-LEAST_MASS, LEAST_INERTIA = 1e-9, 1e-12
+MIN_MASS, MIN_INERTIA = 1e-9, 1e-12
 # Mechanical stops lie beyond the limits of the URDF [rad, m].
 STOP_MARGIN = 0.02
 # Friction is a constraint in MuJoCo: as stiff as it goes, so that rest is rest.
-STIFF = '0.9999 0.9999 0.001 0.5 2'
+FRICTION_IMPEDANCE = '0.9999 0.9999 0.001 0.5 2'
 
 
 def write_mjcf(
@@ -49,7 +49,7 @@ def write_mjcf(
             damping=repr(drives.viscous[index]),
             frictionloss=repr(drives.coulomb[index] + drives.static[index]),
             solreffriction=reference,
-            solimpfriction=STIFF,
+            solimpfriction=FRICTION_IMPEDANCE,
         )
     _add_motors(root, bodies, drives, reference)
     _add_mimics(root, bodies, reference)
@@ -64,9 +64,9 @@ def _add_body(parent: ET.Element, body: Body) -> ET.Element:
         pos=_text(body.origin[:3, 3]),
         quat=_text(quaternion(body.origin[:3, :3])),
     )
-    mass, com, inertia = at_com(body.inertial)
+    mass, com, inertia = inertial_at_com(body.inertial)
     moments, axes = np.linalg.eigh(inertia)
-    moments = np.maximum(moments, LEAST_INERTIA)
+    moments = np.maximum(moments, MIN_INERTIA)
     # Rounding may leave a rod a hair outside of what a body can have.
     moments[0] = max(moments[0], moments[2] - moments[1])
     if np.linalg.det(axes) < 0.0:
@@ -74,13 +74,13 @@ def _add_body(parent: ET.Element, body: Body) -> ET.Element:
     ET.SubElement(
         element,
         'inertial',
-        mass=repr(max(mass, LEAST_MASS)),
+        mass=repr(max(mass, MIN_MASS)),
         pos=_text(com),
         quat=_text(quaternion(axes)),
         diaginertia=_text(moments * (1.0 + 1e-15)),
     )
     joint = ET.SubElement(
-        element, 'joint', name=body.joint.name, type=KINDS[body.joint.type],
+        element, 'joint', name=body.joint.name, type=JOINT_TYPES[body.joint.type],
         axis=_text(body.joint.axis), limited='false',
     )  # fmt: skip
     if np.isfinite([body.joint.lower, body.joint.upper]).all():
@@ -102,7 +102,7 @@ def _add_motors(root: ET.Element, bodies: Sequence[Body], drives: Drives, refere
             damping=repr(viscous),
             frictionloss=repr(coulomb),
             solreffriction=reference,
-            solimpfriction=STIFF,
+            solimpfriction=FRICTION_IMPEDANCE,
         )
         for body, ratio in zip(bodies, ratios, strict=True):
             if ratio != 0.0:
@@ -120,7 +120,7 @@ def _add_mimics(root: ET.Element, bodies: Sequence[Body], reference: str) -> Non
                 joint2=leader,
                 polycoef=f'{offset!r} {multiplier!r} 0 0 0',
                 solref=reference,
-                solimp=STIFF,
+                solimp=FRICTION_IMPEDANCE,
             )
 
 

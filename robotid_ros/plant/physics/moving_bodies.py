@@ -7,7 +7,7 @@ import numpy as np
 
 from ...exceptions import ModelError, UnknownNameError
 from .pseudo_inertia import Array
-from .urdf_reading import inertials_of, Joint, joints_of, KINDS, root_link
+from .urdf_reading import Joint, JOINT_TYPES, read_inertials, read_joints, root_link
 
 
 @dataclass(frozen=True)
@@ -43,15 +43,15 @@ def moving_bodies(
     ModelError : nothing moves
 
     """
-    everything = joints_of(root)
-    moving = _moving(everything, joints, locked or {})
-    positions = _locked_positions(everything, moving, locked or {})
-    inertials = inertials_of(root)
+    all_joints = read_joints(root)
+    moving = _moving_joints(all_joints, joints, locked or {})
+    positions = _locked_positions(all_joints, moving, locked or {})
+    inertials = read_inertials(root)
     bodies: list[Body] = []
-    open_links = [(root_link(root, everything), -1, np.eye(4))]
+    open_links = [(root_link(root, all_joints), -1, np.eye(4))]
     while open_links:
         link, index, place = open_links.pop()
-        for joint in [joint for joint in everything if joint.parent == link]:
+        for joint in [joint for joint in all_joints if joint.parent == link]:
             if joint.child not in inertials:
                 raise ModelError(f"joint '{joint.name}' carries no link: correct the URDF")
             inertial = inertials[joint.child]
@@ -59,7 +59,7 @@ def moving_bodies(
                 bodies.append(Body(joint, index, place @ joint.origin, inertial.copy()))
                 open_links.append((joint.child, len(bodies) - 1, np.eye(4)))
                 continue
-            fixed = place @ joint.origin @ _displacement(joint, positions.get(joint.name, 0.0))
+            fixed = place @ joint.origin @ _joint_transform(joint, positions.get(joint.name, 0.0))
             if index >= 0:
                 bodies[index].inertial[:] += fixed @ inertial @ fixed.T
             open_links.append((joint.child, index, fixed))
@@ -68,10 +68,10 @@ def moving_bodies(
     return tuple(bodies)
 
 
-def _moving(
-    everything: tuple[Joint, ...], joints: tuple[str, ...], locked: dict[str, float]
+def _moving_joints(
+    all_joints: tuple[Joint, ...], joints: tuple[str, ...], locked: dict[str, float]
 ) -> set[str]:
-    movable = {j.name: j for j in everything if j.type in KINDS}
+    movable = {j.name: j for j in all_joints if j.type in JOINT_TYPES}
     for name in (*joints, *locked):
         if name not in movable:
             raise UnknownNameError('joint', name, tuple(movable))
@@ -82,21 +82,21 @@ def _moving(
 
 
 def _locked_positions(
-    everything: tuple[Joint, ...], moving: set[str], locked: dict[str, float]
+    all_joints: tuple[Joint, ...], moving: set[str], locked: dict[str, float]
 ) -> dict[str, float]:
     positions = dict(locked)
-    for joint in everything:
+    for joint in all_joints:
         if joint.mimic is not None and joint.name not in moving:
             leader, multiplier, offset = joint.mimic
             positions[joint.name] = multiplier * locked.get(leader, 0.0) + offset
     return positions
 
 
-def _displacement(joint: Joint, position: float) -> Array:
+def _joint_transform(joint: Joint, position: float) -> Array:
     transform = np.eye(4)
     if joint.type == 'prismatic':
         transform[:3, 3] = position * joint.axis
-    elif joint.type in KINDS:
+    elif joint.type in JOINT_TYPES:
         x, y, z = joint.axis
         cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
         transform[:3, :3] += np.sin(position) * cross + (1 - np.cos(position)) * cross @ cross

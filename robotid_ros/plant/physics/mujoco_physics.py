@@ -18,10 +18,10 @@ from .drives import build_drives
 from .mjcf import write_mjcf
 from .moving_bodies import moving_bodies
 from .pseudo_inertia import Array
-from .true_parameters import JointTruth, true_parameters
+from .true_parameters import true_parameters, TrueParameters
 from .urdf_reading import parse_urdf, true_urdf
 
-EARTH = (0.0, 0.0, -9.81)
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
 
 class Physics:
@@ -58,13 +58,13 @@ class Physics:
         self.drives = build_drives(settings, self.bodies, self.joints)
         names = [body.joint.name for body in self.bodies]
         # Rows of MuJoCo's arrays: what drives turn, links, and what the controller sees of both.
-        self._order = np.array([names.index(name) for name in self.joints])
-        self._links = self._seen = self._order
+        self._drive_rows = np.array([names.index(name) for name in self.joints])
+        self._link_rows = self._feedback_rows = self._drive_rows
         self.period = 1.0 / settings.update_rate
-        self._compile(settings.gravity or EARTH)
-        self._settle_drives(settings)
-        self._place(settings.initial_positions)
-        self.substeps = self._check_mass()
+        self._compile(settings.gravity or STANDARD_GRAVITY)
+        self._set_up_drives(settings)
+        self._set_initial_positions(settings.initial_positions)
+        self.substeps = self._count_substeps()
         self.model.opt.timestep = self.period / self.substeps
 
     def step(self, effort: Sequence[float]) -> None:
@@ -78,7 +78,7 @@ class Physics:
         """
         data = self.data
         applied = self._offset.copy()
-        applied[self._order] += [min(max(u, -m), m) if u == u else 0.0
+        applied[self._drive_rows] += [min(max(u, -m), m) if u == u else 0.0
                                  for u, m in zip(effort, self._limit, strict=True)]  # fmt: skip
         for _ in range(self.substeps):
             if self._static_any:
@@ -96,11 +96,11 @@ class Physics:
             )
 
     @property
-    def sensed(self) -> tuple[str, ...]:
+    def joint_state_names(self) -> tuple[str, ...]:
         """Names in the joint states: the joints."""
         return self.joints
 
-    def readings(self, effort: Sequence[float]) -> tuple[list[float], list[float], list[float]]:
+    def joint_state(self, effort: Sequence[float]) -> tuple[list[float], list[float], list[float]]:
         """Positions, velocities, efforts of all that is sensed."""
         return self.position.tolist(), self.velocity.tolist(), list(effort)
 
@@ -111,12 +111,12 @@ class Physics:
     @property
     def position(self) -> Array:
         """Positions that the controller sees, (n,) [rad, m]."""
-        return np.asarray(self.data.qpos[self._seen])
+        return np.asarray(self.data.qpos[self._feedback_rows])
 
     @property
     def velocity(self) -> Array:
         """Velocities that the controller sees, (n,) [rad/s, m/s]."""
-        return np.asarray(self.data.qvel[self._seen])
+        return np.asarray(self.data.qvel[self._feedback_rows])
 
     @property
     def energy(self) -> float:
@@ -132,14 +132,14 @@ class Physics:
         return tuple(self._limit)
 
     @property
-    def wraps(self) -> tuple[bool, ...]:
+    def wraparound(self) -> tuple[bool, ...]:
         """Which joints are continuous (n,)."""
-        return tuple(self.bodies[index].joint.type == 'continuous' for index in self._links)
+        return tuple(self.bodies[index].joint.type == 'continuous' for index in self._link_rows)
 
     def set_state(self, position: Sequence[float], velocity: Sequence[float]) -> None:
         """Put the robot somewhere, with a velocity (n,)."""
-        self.data.qpos[self._order] = position
-        self.data.qvel[self._order] = velocity
+        self.data.qpos[self._drive_rows] = position
+        self.data.qvel[self._drive_rows] = velocity
         mujoco.mj_forward(self.model, self.data)
 
     def mass_matrix(self) -> Array:
@@ -148,12 +148,12 @@ class Physics:
         mujoco.mj_fullM(self.model, self.data, matrix)
         return matrix
 
-    def true_parameters(self) -> tuple[JointTruth, ...]:
+    def true_parameters(self) -> tuple[TrueParameters, ...]:
         """Give the standard parameters of the true robot, joint by joint."""
-        return true_parameters(self.bodies, self.drives, self._links.tolist())
+        return true_parameters(self.bodies, self.drives, self._link_rows.tolist())
 
     def _compile(self, gravity: Sequence[float]) -> None:
-        text = self._describe(gravity)
+        text = self._write_model(gravity)
         try:
             self.model = mujoco.MjModel.from_xml_string(text)
         except ValueError as error:
@@ -163,12 +163,12 @@ class Physics:
         # We say ourselves when a simulation diverges; MuJoCo would write a file into the folder.
         mujoco.set_mju_user_warning(lambda _: None)
 
-    def _describe(self, gravity: Sequence[float]) -> str:
+    def _write_model(self, gravity: Sequence[float]) -> str:
         return write_mjcf(self.bodies, self.drives, gravity, self.period)
 
-    def _settle_drives(self, settings: SimulationSettings) -> None:
+    def _set_up_drives(self, settings: SimulationSettings) -> None:
         count = len(self.joints)
-        limits = [self.bodies[index].joint.effort for index in self._order]
+        limits = [self.bodies[index].joint.effort for index in self._drive_rows]
         self._limit = limits if settings.limit_effort else [math.inf] * count
         self._offset = -np.array(self.drives.offset)
         self._coulomb = np.array(self.drives.coulomb)
@@ -176,11 +176,11 @@ class Physics:
         self._stribeck = np.array(self.drives.stribeck_velocity)
         self._static_any = bool(self._static.any())
         self._ripple = np.zeros(len(self.bodies))
-        self._ripple[self._order] = per_joint(settings.noise.ripple, count, 'noise.ripple')
+        self._ripple[self._drive_rows] = per_joint(settings.noise.ripple, count, 'noise.ripple')
         self._ripple_any = bool(self._ripple.any())
         self._ripple_order = settings.noise.ripple_order
 
-    def _place(self, positions: Sequence[float]) -> None:
+    def _set_initial_positions(self, positions: Sequence[float]) -> None:
         count = len(self.joints)
         if positions and len(positions) != count:
             raise ConfigurationError(
@@ -203,7 +203,7 @@ class Physics:
             self.data.qpos[index] = by_name[joint.name] = inside
         mujoco.mj_forward(self.model, self.data)
 
-    def _check_mass(self) -> int:
+    def _count_substeps(self) -> int:
         """Find the steps per period that viscous friction needs; every joint must move a mass."""
         matrix = self.mass_matrix()
         least = np.linalg.eigvalsh(matrix)[0]

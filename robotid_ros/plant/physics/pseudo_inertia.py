@@ -17,13 +17,13 @@ def pseudo_inertia(mass: float, com: Array, inertia: Array) -> Array:
     return np.block([[second, mass * com[:, None]], [mass * com[None, :], np.array([[mass]])]])
 
 
-def at_origin(pseudo: Array) -> tuple[float, Array, Array]:
+def inertial_at_origin(pseudo: Array) -> tuple[float, Array, Array]:
     """Mass, first moments (3,) and the inertia (3, 3) at the frame's origin."""
     second = pseudo[:3, :3]
     return float(pseudo[3, 3]), pseudo[:3, 3].copy(), np.trace(second) * np.eye(3) - second
 
 
-def at_com(pseudo: Array) -> tuple[float, Array, Array]:
+def inertial_at_com(pseudo: Array) -> tuple[float, Array, Array]:
     """Mass, com (3,) and the inertia (3, 3) at the com; a body without mass has com 0."""
     mass = float(pseudo[3, 3])
     com = pseudo[:3, 3] / mass if mass > 0.0 else np.zeros(3)
@@ -31,7 +31,7 @@ def at_com(pseudo: Array) -> tuple[float, Array, Array]:
     return mass, com, np.trace(second) * np.eye(3) - second
 
 
-def physical(pseudo: Array) -> tuple[Array, float]:
+def make_consistent(pseudo: Array) -> tuple[Array, float]:
     """
     Make an inertial one that a body can have: no negative spread of mass in any direction.
 
@@ -40,7 +40,7 @@ def physical(pseudo: Array) -> tuple[Array, float]:
     The inertial, and by how much its inertia at the com was wrong, relative to its trace.
 
     """
-    mass, com, inertia = at_com(pseudo)
+    mass, com, inertia = inertial_at_com(pseudo)
     second = 0.5 * np.trace(inertia) * np.eye(3) - inertia
     values, vectors = np.linalg.eigh(second)
     error = float(max(0.0, -values[0]) / max(np.abs(values).sum(), 1e-300))
@@ -50,7 +50,7 @@ def physical(pseudo: Array) -> tuple[Array, float]:
     return pseudo_inertia(mass, com, np.trace(second) * np.eye(3) - second), error
 
 
-def deviate(pseudo: Array, relative: float, random: np.random.Generator) -> Array:
+def perturb_inertial(pseudo: Array, relative: float, random: np.random.Generator) -> Array:
     """
     Deform a body's distribution of mass at random: `A P Aᵀ`, consistent for every A.
 

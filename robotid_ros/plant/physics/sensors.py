@@ -10,7 +10,7 @@ from ...simulation_settings import FaultSettings, per_joint, SimulationSettings
 
 Values = list[float]
 # Random numbers are drawn in blocks: one call per update would cost more than the physics.
-BLOCK = 2048
+NOISE_BLOCK = 2048
 
 
 class Fault:
@@ -80,10 +80,10 @@ class Sensors:
         dq = [x + e for x, e in zip(velocity, for_dq, strict=True)]
         tau = [x + e for x, e in zip(effort, for_tau, strict=True)]
         if self.fault.kind:
-            self._break(time, q, dq, tau)
+            self._inject_fault(time, q, dq, tau)
         return q, dq, tau
 
-    def _break(self, time: float, q: Values, dq: Values, tau: Values) -> None:
+    def _inject_fault(self, time: float, q: Values, dq: Values, tau: Values) -> None:
         fault, joint = self.fault, self.fault.joint
         if fault.active('nan_joint_state', time):
             q[joint] = float('nan')
@@ -96,6 +96,6 @@ class Sensors:
             self._frozen = None
 
     def _draw(self) -> list[list[Values]]:
-        normal = self._random.standard_normal((BLOCK, *self._sigma.shape))
+        normal = self._random.standard_normal((NOISE_BLOCK, *self._sigma.shape))
         block: list[list[Values]] = (normal * self._sigma).tolist()
         return block

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from .drives import Drives
 from .moving_bodies import Body
-from .pseudo_inertia import at_origin
+from .pseudo_inertia import inertial_at_origin
 
 
 @dataclass(frozen=True)
-class JointTruth:
+class TrueParameters:
     """
     True parameters of one joint, or of a motor that drives several.
 
@@ -25,11 +25,11 @@ class JointTruth:
 
 def true_parameters(
     bodies: Sequence[Body], drives: Drives, order: Sequence[int]
-) -> tuple[JointTruth, ...]:
+) -> tuple[TrueParameters, ...]:
     """List the truth joint by joint in this order of bodies, motors behind."""
-    joints = [JointTruth(bodies[i].joint.name, _joint(bodies[i], drives, i)) for i in order]
+    joints = [TrueParameters(bodies[i].joint.name, _joint(bodies[i], drives, i)) for i in order]
     motors = [
-        JointTruth(
+        TrueParameters(
             f'motor_{number}',
             {'Ia': inertia, 'Fv': viscous, 'Fc': coulomb},
             tuple(ratios[i] for i in order),
@@ -40,7 +40,7 @@ def true_parameters(
 
 
 def _joint(body: Body, drives: Drives, index: int) -> dict[str, float]:
-    mass, first, inertia = at_origin(body.inertial)
+    mass, first, inertia = inertial_at_origin(body.inertial)
     names = ('XX', 'XY', 'XZ', 'YY', 'YZ', 'ZZ')
     cells = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
     values = {name: float(inertia[cell]) for name, cell in zip(names, cells, strict=True)}

@@ -7,9 +7,15 @@ import numpy as np
 
 from ...exceptions import ModelError
 from ...simulation_settings import PayloadSettings
-from .pseudo_inertia import Array, at_com, deviate, physical, pseudo_inertia
+from .pseudo_inertia import (
+    Array,
+    inertial_at_com,
+    make_consistent,
+    perturb_inertial,
+    pseudo_inertia,
+)
 
-KINDS = {'revolute': 'hinge', 'continuous': 'hinge', 'prismatic': 'slide'}
+JOINT_TYPES = {'revolute': 'hinge', 'continuous': 'hinge', 'prismatic': 'slide'}
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,7 @@ def parse_urdf(text: str) -> ET.Element:
     return root
 
 
-def joints_of(root: ET.Element) -> tuple[Joint, ...]:
+def read_joints(root: ET.Element) -> tuple[Joint, ...]:
     """
     Read every joint of a URDF.
 
@@ -81,7 +87,7 @@ def root_link(root: ET.Element, joints: tuple[Joint, ...]) -> str:
     return roots[0]
 
 
-def inertials_of(root: ET.Element) -> dict[str, Array]:
+def read_inertials(root: ET.Element) -> dict[str, Array]:
     """Pseudo-inertia (4, 4) of every link in its own frame; zero where the URDF says nothing."""
     try:
         return {link.get('name', ''): _inertial(link) for link in root.findall('link')}
@@ -109,14 +115,14 @@ def true_urdf(
     root = parse_urdf(text)
     random = np.random.default_rng([seed, 0x11])
     impossible = []
-    inertials = inertials_of(root)
+    inertials = read_inertials(root)
     for link in root.findall('link'):
         name = link.get('name', '')
-        true, wrong = physical(inertials[name])
+        true, wrong = make_consistent(inertials[name])
         if wrong > 1e-6:
             impossible.append(name)
         if link.find('inertial') is not None:
-            _write_inertial(link, deviate(true, error, random) if error > 0.0 else true)
+            _write_inertial(link, perturb_inertial(true, error, random) if error > 0.0 else true)
     if payload is not None and payload.mass > 0.0:
         _add_payload(root, payload)
     return ET.tostring(root, encoding='unicode'), tuple(impossible)
@@ -124,7 +130,7 @@ def true_urdf(
 
 def _joint(element: ET.Element) -> Joint:
     kind = element.attrib['type']
-    if kind != 'fixed' and kind not in KINDS:
+    if kind != 'fixed' and kind not in JOINT_TYPES:
         raise ModelError(
             f"joint '{element.get('name')}' is {kind}: only revolute, continuous, prismatic and "
             'fixed joints can be simulated'
@@ -200,7 +206,7 @@ def _inertial(link: ET.Element) -> Array:
 
 
 def _write_inertial(link: ET.Element, pseudo: Array) -> None:
-    mass, com, inertia = at_com(pseudo)
+    mass, com, inertia = inertial_at_com(pseudo)
     element = link.find('inertial')
     if element is None:
         element = ET.SubElement(link, 'inertial')
@@ -214,7 +220,7 @@ def _write_inertial(link: ET.Element, pseudo: Array) -> None:
 
 def _add_payload(root: ET.Element, payload: PayloadSettings) -> None:
     links = [link.get('name', '') for link in root.findall('link')]
-    parents = {joint.parent for joint in joints_of(root)}
+    parents = {joint.parent for joint in read_joints(root)}
     carrier = payload.link or [name for name in links if name not in parents][-1]
     if carrier not in links:
         raise ModelError(f"the payload's link '{carrier}' is not in the robot description")

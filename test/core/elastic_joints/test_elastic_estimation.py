@@ -7,7 +7,7 @@ import numpy as np
 import pinocchio
 import pytest
 
-from robotid_ros.core.elastic_joints.elastic_estimation import without_bias
+from robotid_ros.core.elastic_joints.elastic_estimation import fit_with_instruments
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, inverse_dynamics, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
@@ -56,15 +56,15 @@ def motion(robot, chi, seed=0):
     phase = 2.0 * np.pi / PERIOD * np.outer(t, np.arange(1, 6))
     links = 0.4 * np.sin(phase) @ rng.normal(size=(5, n)) / 2.0
     links += 0.4 * np.cos(phase) @ rng.normal(size=(5, n)) / 2.0
-    q = np.hstack([links, links[:, robot.springs]])
+    q = np.hstack([links, links[:, robot.elastic_joints]])
     dq, ddq = derivatives(q)
     # With motors where the links are, springs are slack: what is missing is what they carry.
-    load = inverse_dynamics(robot, chi, q, dq, ddq)[:, robot.springs]
-    stiffness = [chi[robot.column(f'K{j + 1}')] for j in robot.springs]
+    load = inverse_dynamics(robot, chi, q, dq, ddq)[:, robot.elastic_joints]
+    stiffness = [chi[robot.column(f'K{j + 1}')] for j in robot.elastic_joints]
     q[:, n:] += load / stiffness
     dq, ddq = derivatives(q)
     tau = inverse_dynamics(robot, chi, q, dq, ddq)
-    tau[:, robot.springs] = 0.0  # but for rounding it is
+    tau[:, robot.elastic_joints] = 0.0  # but for rounding it is
     return Samples(robot.joints, t, q, dq, ddq, tau, RATE, np.ones(q.shape, dtype=bool))
 
 
@@ -116,7 +116,7 @@ def test_every_base_parameter_is_found_again(name, method):
     base, chi = base_parameters(robot), truth(robot, name)
     system = observe(motion(robot, chi), robot, base)
     true, estimate = base.of(chi), fit(system, method)
-    for found in (estimate, without_bias(system, robot, estimate)[1]):
+    for found in (estimate, fit_with_instruments(system, robot, estimate)[1]):
         np.testing.assert_allclose(found.value, true, rtol=1e-6, atol=1e-6 * 0.01)
 
 

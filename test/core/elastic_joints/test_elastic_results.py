@@ -23,7 +23,7 @@ def test_springs_come_back_from_the_files(tmp_path):
     assert abs(found['K1'].value / 20000.0 - 1.0) < 0.01
     assert found['K1'].unit == 'N·m/rad'
     assert found['K1'].joint == 'joint_1'
-    assert [row.joint for row in results.identification] == list(robot.channels)
+    assert [row.joint for row in results.identification] == list(robot.recorded_joints)
     assert list(results.consistent) == list(robot.joints)
 
 

@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from robotid_ros.core.elastic_joints.elastic_estimation import without_bias
-from robotid_ros.core.elastic_joints.maximum_likelihood import bound, maximum_likelihood
+from robotid_ros.core.elastic_joints.elastic_estimation import fit_with_instruments
+from robotid_ros.core.elastic_joints.maximum_likelihood import cramer_rao_bound, maximum_likelihood
 from robotid_ros.core.excitation import Trajectory
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.settings import ElasticSettings
-from robotid_ros.core.parameters.essential import restricted
+from robotid_ros.core.parameters.essential import restrict
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe
-from robotid_ros.core.signals.fourier_series import Periods
+from robotid_ros.core.signals.fourier_series import AveragePeriod
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.exceptions import UnknownNameError
 
@@ -37,7 +37,7 @@ def averages(samples, seed, noise=NOISE):
     """Average the periods of such a recording."""
     sigma = np.full(samples.q.shape[1], noise / np.sqrt(COUNT))
     q = samples.q + sigma * np.random.default_rng(seed).normal(size=samples.q.shape)
-    return Periods(q, np.array(samples.tau), sigma, PERIOD)
+    return AveragePeriod(q, np.array(samples.tau), sigma, PERIOD)
 
 
 def started(samples, robot, base, error=0.0):
@@ -57,7 +57,7 @@ def test_instruments_do_not_soften_springs():
         noise = 1e-3 * np.random.default_rng(seed).normal(size=clean.q.shape)
         system = observe(replace(clean, q=clean.q + noise), robot, base)
         estimate = fit(system, 'wls')
-        _, better = without_bias(system, robot, estimate)
+        _, better = fit_with_instruments(system, robot, estimate)
         k = base.names.index('K2')
         softer.append(estimate.value[k] / 20000.0 - 1.0)
         right.append(better.value[k] / 20000.0 - 1.0)
@@ -96,12 +96,12 @@ def test_nothing_falls_below_the_bound_and_the_likelihood_comes_near():
     clean = motion(robot, chi)
     periods = replace(averages(clean, 0), position=np.array(clean.q))
     found = maximum_likelihood(averages(clean, 0), robot, base, started(clean, robot, base))
-    least = np.sqrt(np.diag(bound(periods, robot, base, base.of(chi))))
+    least = np.sqrt(np.diag(cramer_rao_bound(periods, robot, base, base.of(chi))))
     ratio = np.sqrt(np.diag(found.covariance)) / least
     assert ratio.min() > 0.97
     assert ratio.max() < 2.0
     quieter = replace(periods, sigma=0.5 * periods.sigma)
-    half = np.sqrt(np.diag(bound(quieter, robot, base, base.of(chi))))
+    half = np.sqrt(np.diag(cramer_rao_bound(quieter, robot, base, base.of(chi))))
     k = base.names.index('K1')
     assert half[k] == pytest.approx(0.5 * least[k], rel=0.1)
 
@@ -157,7 +157,7 @@ def test_a_restricted_estimate_is_the_least_squares_one_without_the_column():
     whole = fit(system, 'ols')
     kept = [k for k in range(base.rank) if k != 3]
     fewer = system.columns(kept)
-    found = restricted(replace(whole, covariance=whole.classical), kept, fewer)
+    found = restrict(replace(whole, covariance=whole.classical), kept, fewer)
     np.testing.assert_allclose(found.value, fit(fewer, 'ols').value, rtol=1e-6)
     with pytest.raises(UnknownNameError):
         fit(fewer, 'ml')

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 import numpy as np
 
 from robotid_ros.core.excitation import ExcitationSettings, motion_limits
-from robotid_ros.core.excitation.settings import Validation, Workspace
+from robotid_ros.core.excitation.settings import ValidationSettings, Workspace
 from robotid_ros.core.model import build_robot, inverse_dynamics, Robot, RobotSettings
 from robotid_ros.core.model.settings import CouplingSettings
 
 URDF = Path(__file__).resolve().parents[3] / 'urdf'
 CONFIG = URDF.parent / 'config'
-NONE = Validation(kind='none')
+NONE = ValidationSettings(kind='none')
 FREE = Workspace(self_collision=False)
 WRIST = {'wrist': CouplingSettings((0.0, 0.0, 0.0, 0.0, 1.0, 1.0))}
 

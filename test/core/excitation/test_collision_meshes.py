@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation import check, design, Trajectory
-from robotid_ros.core.excitation.constraints.collision_scene import Scene
-from robotid_ros.core.excitation.settings import Validation, Workspace
+from robotid_ros.core.excitation.constraints.collision_scene import CollisionScene
+from robotid_ros.core.excitation.settings import ValidationSettings, Workspace
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.exceptions import CollisionError
 
@@ -83,8 +83,10 @@ def test_hulls_are_as_far_apart_as_the_boxes_they_enclose(kind, scheme, tmp_path
     folder = tmp_path / 'arm_description'
     reference = 'package://arm_description' if scheme == 'package' else f'file://{folder}'
     workspace = Workspace(mesh_folders=(str(tmp_path),), ground=0.0)
-    plain = Scene(build_robot(boxes(), RobotSettings()), workspace)
-    meshed = Scene(build_robot(meshes(folder, kind, reference), RobotSettings()), workspace)
+    plain = CollisionScene(build_robot(boxes(), RobotSettings()), workspace)
+    meshed = CollisionScene(
+        build_robot(meshes(folder, kind, reference), RobotSettings()), workspace
+    )
     assert meshed.notes == ('4 meshes are replaced by their convex hulls', *plain.notes)
     assert len(meshed.geometry.collisionPairs) == len(plain.geometry.collisionPairs) == 4
     for q in rng.uniform(-2.5, 2.5, (50, 3)):
@@ -99,12 +101,12 @@ def test_designs_keep_meshes_apart(tmp_path):
     robot = build_robot(text, RobotSettings())
     workspace = Workspace(distance=0.03)
     excitation = quick(
-        start=(0.0, 0.4, 1.2), workspace=workspace, validation=Validation(kind='none')
+        start=(0.0, 0.4, 1.2), workspace=workspace, validation=ValidationSettings(kind='none')
     )
     result = design(robot, excitation)
     assert '4 meshes are replaced by their convex hulls' in result.notes
     times = np.linspace(0.0, excitation.period, 500)
-    plain = Scene(build_robot(boxes(), RobotSettings()), workspace)
+    plain = CollisionScene(build_robot(boxes(), RobotSettings()), workspace)
     distances = [plain._distances(q).min() for q in result.trajectory.sample(times).q]
     assert min(distances) >= 0.03 - 1e-4
     assert result.usage.distance == pytest.approx(min(distances), abs=2e-3)
@@ -119,7 +121,7 @@ def test_designs_keep_meshes_apart(tmp_path):
 
 def test_meshes_that_are_not_found_are_said(tmp_path):
     text = meshes(tmp_path / 'arm_description', 'stl', 'package://arm_description')
-    scene = Scene(build_robot(text, RobotSettings()), Workspace())
+    scene = CollisionScene(build_robot(text, RobotSettings()), Workspace())
     (note,) = scene.notes
     assert 'self-collision is not checked; set excitation.workspace.mesh_folders' in note
     assert scene.empty

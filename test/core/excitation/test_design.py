@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation import check, Design, design
-from robotid_ros.core.excitation.settings import Margins, Validation
+from robotid_ros.core.excitation.settings import Margins, ValidationSettings
 from robotid_ros.files.trajectory_file import read_design
 
 from .robots import CONFIG, FREE, NONE, quick, robot_named, worst
@@ -127,7 +127,7 @@ def test_circle_is_a_circle():
 
     robot = robot_named('ur10')
     start = (0.0, -1.2, 1.2, -1.5, -1.5, 0.0)
-    excitation = quick(start=start, iterations=3, validation=Validation(kind='circle'))
+    excitation = quick(start=start, iterations=3, validation=ValidationSettings(kind='circle'))
     trajectory = design(robot, excitation).validation
     data, places = robot.model.createData(), []
     times = np.linspace(0.0, trajectory.period, 500)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation.constraints.collision_scene import Scene
+from robotid_ros.core.excitation.constraints.collision_scene import CollisionScene
 from robotid_ros.core.excitation.design.criteria import CRITERIA, criterion
 from robotid_ros.core.excitation.design.feasibility import random
 from robotid_ros.core.excitation.design.observation_matrix import independent_columns, Observation
@@ -78,7 +78,7 @@ def test_gradient_of_the_design_of_any_arm(robot, kind, seed):
 def drawn(robot, kind, rng):
     """Make a problem and a random point of it."""
     excitation = quick(criterion=kind, mix=MIX if kind == 'mix' else {}, order=4)
-    problem = Problem(robot, excitation, Scene(robot, Workspace(self_collision=False)))
+    problem = Problem(robot, excitation, CollisionScene(robot, Workspace(self_collision=False)))
     return problem, random(problem, rng)
 
 
@@ -156,15 +156,19 @@ def test_gradient_of_the_scene(name, rng):
     robot = robot_named(name)
     sphere = Obstacle('sphere', (0.5, 0.0, 0.5), size=(0.1,))
     box = {'lower': (-0.6, -0.6, 0.1), 'upper': (0.6, 0.6, 1.2)}
-    scene = Scene(robot, Workspace(ground=0.0, distance=0.05, obstacles={'ball': sphere}, **box))
+    scene = CollisionScene(
+        robot, Workspace(ground=0.0, distance=0.05, obstacles={'ball': sphere}, **box)
+    )
     worst = []
     for q in rng.uniform(-1.5, 1.5, (120, 1, robot.n)):
-        slacks = scene.near(q)
+        slacks = scene.clearances(q)
         near = (slacks > 0.0) & (slacks < 0.04)
         if near.any():
             weights, direction = 1.0 * near, rng.normal(size=q.shape)
-            numeric = directional(lambda x, k=near: scene.near(x)[k].sum(), q, direction, 2e-4)
-            exact = float(np.sum(scene.pull(q, weights) * direction))
+            numeric = directional(
+                lambda x, k=near: scene.clearances(x)[k].sum(), q, direction, 2e-4
+            )
+            exact = float(np.sum(scene.gradient(q, weights) * direction))
             worst.append(abs(exact - numeric) / (1.0 + abs(numeric)))
     assert len(worst) > 5
     assert np.median(worst) < 3e-2
@@ -175,11 +179,14 @@ def test_gradient_of_the_design_among_bodies(name, rng):
     """The scene's penalty goes through all coefficients; distances are found to 1e-6 m."""
     robot = robot_named(name)
     workspace = Workspace(ground=0.0, lower=(-0.7, -0.7, 0.1), upper=(0.7, 0.7, 1.3))
-    problem = Problem(robot, quick(), Scene(robot, workspace))
+    problem = Problem(robot, quick(), CollisionScene(robot, workspace))
     errors = []
     for x in (random(problem, rng) for _ in range(5)):
-        problem.press(0)
-        bare = problem.value(x) - problem.pressure * problem.scene.penalty(places(problem, x))[0]
+        problem.set_penalty_stage(0)
+        bare = (
+            problem.value(x)
+            - problem.penalty_weight * problem.scene.penalty(places(problem, x))[0]
+        )
         assert bare < problem.value(x)
         direction = rng.normal(size=x.shape) / np.sqrt(len(x))
         numeric = directional(problem.value, x, direction, 1e-4)
@@ -189,4 +196,4 @@ def test_gradient_of_the_design_among_bodies(name, rng):
 
 def places(problem, x):
     start, c = problem.unpack(x)
-    return start + problem.sparse @ c
+    return start + problem.collision_basis @ c

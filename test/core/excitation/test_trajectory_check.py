@@ -7,7 +7,7 @@ import pinocchio as pin
 import pytest
 
 from robotid_ros.core.excitation import check, design, Trajectory, Waypoints, waypoints
-from robotid_ros.core.excitation.constraints.collision_scene import Scene
+from robotid_ros.core.excitation.constraints.collision_scene import CollisionScene
 from robotid_ros.core.excitation.settings import Obstacle, Workspace
 from robotid_ros.core.model import build_robot
 from robotid_ros.exceptions import CollisionError, LimitError, TrajectoryError
@@ -73,23 +73,25 @@ def test_check_sees_bodies_pass_between_its_steps():
     pin.framesForwardKinematics(robot.model, data, q[10, robot.order])
     tool = tuple(data.oMf[len(robot.model.frames) - 1].translation.tolist())
     post = Obstacle('sphere', tool, size=(0.01,))
-    scene = Scene(robot, Workspace(obstacles={'post': post}))
-    slacks = scene.near(q).min(axis=1)
+    scene = CollisionScene(robot, Workspace(obstacles={'post': post}))
+    slacks = scene.clearances(q).min(axis=1)
     assert min(slacks[0], slacks[-1]) > 0.0 > slacks[10]
     with pytest.raises(CollisionError, match='post'):
-        scene.refuse(q, np.linspace(0.0, 0.02, 21), step=20)
+        scene.check_path(q, np.linspace(0.0, 0.02, 21), step=20)
 
 
 @pytest.mark.parametrize('name', ['ur10', 'tx40'])
 def test_levers_bound_how_fast_bodies_approach(name, rng):
     robot = robot_named(name)
-    scene = Scene(robot, Workspace())
+    scene = CollisionScene(robot, Workspace())
     one = rng.uniform(-2.0, 2.0, (200, robot.n))
     steps = rng.uniform(-0.05, 0.05, (200, robot.n))
     before, after = (np.array([scene._distances(q) for q in x]) for x in (one, one + steps))
     # Where bodies overlap, their depth is an estimate.
     apart = (before > 0.0) & (after > 0.0)
-    changes, bounds = (x[apart] for x in (np.abs(after - before), np.abs(steps) @ scene.levers.T))
+    changes, bounds = (
+        x[apart] for x in (np.abs(after - before), np.abs(steps) @ scene.approach_bounds.T)
+    )
     assert (changes <= bounds + 1e-6).all()
     assert np.median(changes / bounds) > 0.05
 

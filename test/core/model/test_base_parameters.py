@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 import numpy as np
 
 from robotid_ros.core.model import inverse_dynamics, regressor
-from robotid_ros.core.model.base_parameters import base_parameters, reduce
+from robotid_ros.core.model.base_parameters import base_parameters, reduce_by_qr
 
 
 def states(robot, seed=0, count=60):
@@ -56,13 +56,13 @@ def test_classes(robot):
 def test_reduction_is_exact(rank, seed):
     rng = np.random.default_rng(seed)
     W = rng.normal(size=(30, rank)) @ rng.integers(-2, 3, size=(rank, 8)).astype(float)
-    columns, matrix = reduce(W)
+    columns, matrix = reduce_by_qr(W)
     assert len(columns) == np.linalg.matrix_rank(W)
     np.testing.assert_allclose(W[:, columns] @ matrix, W, atol=1e-7 * max(1.0, np.abs(W).max()))
 
 
 def test_full_rank_reduces_to_itself():
     W = np.random.default_rng(0).normal(size=(20, 5))
-    columns, matrix = reduce(W)
+    columns, matrix = reduce_by_qr(W)
     np.testing.assert_array_equal(columns, np.arange(5))
     np.testing.assert_array_equal(matrix, np.eye(5))

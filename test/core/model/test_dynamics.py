@@ -41,7 +41,7 @@ def test_regressor_times_parameters_is_inverse_dynamics(variant, seed):
     q, dq, ddq = rng.normal(size=(3, 7, robot.n))
     chi = rng.normal(size=robot.p)
     tau = inverse_dynamics(robot, chi, q, dq, ddq)
-    W = regressor(dataclasses.replace(robot, load=chi), q, dq, ddq)
+    W = regressor(dataclasses.replace(robot, load_parameters=chi), q, dq, ddq)
     assert W.shape == (robot.n, 7, robot.p)
     scale = np.abs(W).max() * np.abs(chi).max() * robot.p
     np.testing.assert_allclose((W @ chi).T, tau, atol=1e-9 * scale)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.model import build_robot, RobotSettings
-from robotid_ros.core.model.base_parameters import base_parameters, echelon, reduce
+from robotid_ros.core.model.base_parameters import base_parameters, reduce_by_qr, row_echelon
 from robotid_ros.exceptions import UnknownNameError
 
 URDF = Path(__file__).resolve().parents[3] / 'urdf'
@@ -29,8 +29,8 @@ def test_both_reductions_agree(name):
 def test_echelon_form_is_exact(rank, seed):
     rng = np.random.default_rng(seed)
     W = rng.normal(size=(30, rank)) @ rng.integers(-2, 3, size=(rank, 8)).astype(float)
-    columns, matrix = echelon(W)
-    np.testing.assert_array_equal(columns, reduce(W)[0])
+    columns, matrix = row_echelon(W)
+    np.testing.assert_array_equal(columns, reduce_by_qr(W)[0])
     np.testing.assert_allclose(W[:, columns] @ matrix, W, atol=1e-7 * max(1.0, np.abs(W).max()))
     np.testing.assert_array_equal(matrix[:, columns], np.eye(len(columns)))
     for row, column in zip(matrix, columns, strict=True):

@@ -5,7 +5,7 @@ import pinocchio as pin
 import pytest
 
 from robotid_ros.core.model import build_robot, RobotSettings
-from robotid_ros.core.model.joint_selection import Extent, selected
+from robotid_ros.core.model.joint_selection import PositionRange, select_joints
 from robotid_ros.core.model.urdf_parsing import movable_joints
 from robotid_ros.exceptions import ModelError
 
@@ -30,12 +30,12 @@ def gripper(mimic=FOLLOW):
     return f'<robot name="gripper">{links}{joints}</robot>'
 
 
-MOVED, STILL = Extent(-1.0, 1.0), Extent(0.0299, 0.0301)
-ALL = {'one': MOVED, 'two': MOVED, 'finger': STILL, 'follower': Extent(0.0, 0.0)}
+MOVED, MIN_TRAVEL = PositionRange(-1.0, 1.0), PositionRange(0.0299, 0.0301)
+ALL = {'one': MOVED, 'two': MOVED, 'finger': MIN_TRAVEL, 'follower': PositionRange(0.0, 0.0)}
 
 
 def test_joints_at_rest_are_locked_where_they_stood():
-    settings, notes = selected(gripper(), RobotSettings(), ALL)
+    settings, notes = select_joints(gripper(), RobotSettings(), ALL)
     assert settings.joints == ('one', 'two') and settings.locked == {'finger': 0.03}
     assert len(notes) == 1 and 'finger stood at 0.03' in notes[0]
 
@@ -54,7 +54,7 @@ def test_a_follower_stands_where_its_leader_puts_it():
 
 def test_the_configuration_has_the_last_word():
     asked = RobotSettings(joints=('one',), locked={'finger': 0.1})
-    settings, notes = selected(gripper(), asked, ALL)
+    settings, notes = select_joints(gripper(), asked, ALL)
     assert settings.joints == ('one',)
     assert settings.locked == {'two': 0.0, 'finger': 0.1}
     assert len(notes) == 1 and 'two moved from -1 to 1 but counts as locked' in notes[0]
@@ -62,7 +62,7 @@ def test_the_configuration_has_the_last_word():
 
 def test_settings_per_joint_are_of_all_free_joints():
     for asked in ({'drive_gain': (1.0, -1.0, 2.0)}, {'effort': (9.0, 9.0, 9.0)}):
-        settings, notes = selected(gripper(), RobotSettings(**asked), ALL)
+        settings, notes = select_joints(gripper(), RobotSettings(**asked), ALL)
         assert settings.joints == ('one', 'two', 'finger') and not notes
 
 
@@ -71,12 +71,12 @@ def test_settings_per_joint_are_of_all_free_joints():
     [
         ({'x': MOVED}, r'has the joints x, the robot description one, two, finger'),
         ({'one': MOVED, 'two': MOVED}, r'no effort of finger: .* --joints one,two '),
-        (dict.fromkeys(ALL, STILL), r'one, two, finger stood still'),
+        (dict.fromkeys(ALL, MIN_TRAVEL), r'one, two, finger stood still'),
     ],
 )
 def test_what_does_not_fit_is_one_sentence(recorded, words):
     with pytest.raises(ModelError, match=words):
-        selected(gripper(), RobotSettings(), recorded)
+        select_joints(gripper(), RobotSettings(), recorded)
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,9 @@ def test_a_chain_of_mimics_multiplies():
     )
     robot = build_robot(text, RobotSettings())
     assert robot.joints == ('one', 'two')
-    np.testing.assert_allclose(robot.led(np.array([[0.5, 1.0]])), [[0.5, 1.0, 3.2, 6.5]])
+    np.testing.assert_allclose(
+        robot.link_positions(np.array([[0.5, 1.0]])), [[0.5, 1.0, 3.2, 6.5]]
+    )
     assert FOLLOW not in text
 
 

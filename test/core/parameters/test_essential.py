@@ -4,7 +4,11 @@ import dataclasses
 
 import numpy as np
 
-from robotid_ros.core.parameters.essential import essential, independent_rows, select
+from robotid_ros.core.parameters.essential import (
+    backward_elimination,
+    effective_sample_size,
+    essential,
+)
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import System
 
@@ -39,7 +43,7 @@ def test_what_is_large_stays_and_what_is_small_goes():
 def test_dropping_is_what_a_fit_without_the_column_gives():
     observed = system()
     start = fit(observed, 'ols')
-    kept, path = select(start, 10.0, 0.05)
+    kept, path = backward_elimination(start, 10.0, 0.05)
     refit = essential(observed, start, method='ols').estimate
     W, Y = observed.W.reshape(-1, 7), observed.Y.ravel()
     chi = np.linalg.lstsq(W[:, kept], Y, rcond=None)[0]
@@ -52,7 +56,7 @@ def test_each_step_drops_the_largest_sigma_that_a_fit_then_has():
     observed = system(seed=3)
     start = fit(observed, 'ols')
     start = dataclasses.replace(start, covariance=start.classical)
-    _, path = select(start, 10.0, 0.05)
+    _, path = backward_elimination(start, 10.0, 0.05)
     assert path
     names = list(observed.names)
     for name, percent, _, _ in path:
@@ -71,9 +75,9 @@ def test_a_significant_parameter_stays_though_its_sigma_is_large():
     values = (*LARGE, 0.05)
     found = fit(system(values=values, rows=400))
     assert found.relative_sigma[3] > 10.0
-    kept, path = select(found, 5.0, 0.05)
+    kept, path = backward_elimination(found, 5.0, 0.05)
     assert (kept, path) == ([0, 1, 2, 3], [])
-    kept, path = select(found, 5.0, 0.0)
+    kept, path = backward_elimination(found, 5.0, 0.0)
     assert kept == [0, 1, 2]
     assert path[0][3] < 0.01
 
@@ -82,12 +86,12 @@ def test_ratio_to_the_smallest_sigma_bounds_too():
     found = fit(system(values=(*LARGE, 0.05), rows=400))
     percent = found.relative_sigma
     spread = percent.max() / percent.min()
-    assert select(found, 0.1, 0.0, ratio=1.01 * spread)[0] == [0, 1, 2, 3]
-    assert select(found, 0.1, 0.0, ratio=0.99 * spread)[0] == [0, 1, 2]
+    assert backward_elimination(found, 0.1, 0.0, ratio=1.01 * spread)[0] == [0, 1, 2, 3]
+    assert backward_elimination(found, 0.1, 0.0, ratio=0.99 * spread)[0] == [0, 1, 2]
 
 
 def test_correlated_rows_count_less():
-    white = independent_rows(fit(system(rows=4000)))
-    correlated = independent_rows(fit(system(correlated=True, rows=4000)))
+    white = effective_sample_size(fit(system(rows=4000)))
+    correlated = effective_sample_size(fit(system(correlated=True, rows=4000)))
     assert white > 0.8 * 8000
     assert correlated < 0.3 * 8000

@@ -7,8 +7,8 @@ import pytest
 
 from robotid_ros.core.parameters.physical_consistency import (
     consistent_parameters,
-    coordinates,
     inertial_parameters,
+    link_coordinates,
     pseudo_inertia,
 )
 
@@ -28,7 +28,7 @@ def test_pseudo_inertia_and_parameters_are_inverse(seed):
     parameters = body(np.random.default_rng(seed))
     assert np.allclose(inertial_parameters(pseudo_inertia(parameters)), parameters, rtol=1e-13)
     identity = np.array([1, 0, 1, 0, 0, 1, 0, 0, 0, 1.0])
-    assert np.allclose(coordinates(parameters) @ identity, parameters, rtol=1e-10, atol=1e-12)
+    assert np.allclose(link_coordinates(parameters) @ identity, parameters, rtol=1e-10, atol=1e-12)
 
 
 @given(st.integers(0, 10**6))

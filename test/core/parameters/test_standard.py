@@ -8,14 +8,14 @@ import pytest
 from robotid_ros.core.model import inverse_dynamics, regressor
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.parameters.essential import essential
-from robotid_ros.core.parameters.physical_consistency import coordinates
+from robotid_ros.core.parameters.physical_consistency import link_coordinates
 from robotid_ros.core.parameters.standard import (
     closest_essential,
-    consistent_links,
-    possible_links,
+    physically_consistent_links,
+    positive_definite_links,
+    prior_with_drive_parameters,
     residual,
     standard_parameters,
-    with_drives,
 )
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import System
@@ -42,7 +42,7 @@ def test_closest_is_the_papers_pseudo_inverse(robot, known):
     U, s, Vt = np.linalg.svd(W, full_matrices=False)
     U, s, Vt = U[:, : base.rank], s[: base.rank], Vt[: base.rank]
     assert np.linalg.norm(W @ Vt.T @ Vt - W) < 1e-9 * np.linalg.norm(W)
-    prior = with_drives(robot, base, estimate, None)
+    prior = prior_with_drive_parameters(robot, base, estimate, None)
     delta = system.Y.ravel() - W @ prior
     np.testing.assert_allclose(found.cad, prior + Vt.T @ ((U.T @ delta) / s), atol=1e-9)
     np.testing.assert_allclose(base.of(found.cad), estimate.value, atol=1e-9)
@@ -67,7 +67,7 @@ def test_weighted_by_essentials_is_the_papers_equation(robot, known):
 def test_drives_come_from_the_estimate_and_links_do_not(robot, known):
     base, _, system, estimate = known
     chosen = essential(system, estimate, method='ols')
-    prior = with_drives(robot, base, estimate, chosen)
+    prior = prior_with_drive_parameters(robot, base, estimate, chosen)
     values = dict(zip(chosen.estimate.names, chosen.estimate.value, strict=True))
     for column, parameter in enumerate(robot.parameters):
         if parameter.symbol in ('Fv', 'Fc', 'off'):
@@ -97,11 +97,11 @@ def test_consistent_parameters_give_the_true_torques_of_another_motion(robot, tr
 
 def test_stronger_pull_stays_nearer(robot, known):
     base, _, system, estimate = known
-    maps = [coordinates(robot.prior[start : start + 10]) for start in robot.starts]
+    maps = [link_coordinates(robot.prior[start : start + 10]) for start in robot.first_columns]
 
     def distance(pull):
         change = standard_parameters(robot, base, estimate, None, system, pull).value - robot.prior
-        parts = zip(maps, robot.starts, strict=True)
+        parts = zip(maps, robot.first_columns, strict=True)
         return np.hypot.reduce(
             [np.linalg.norm(np.linalg.solve(T, change[start : start + 10])) for T, start in parts]
         )
@@ -123,16 +123,16 @@ def test_tolerance_moves_the_bound():
     # A link with principal moments 1, 1 and -0.015 at a centre of mass 0.1 m away.
     J = np.diag([1.0, 1.0, -0.015]) + 2.0 * (0.01 * np.eye(3) - np.diag([0.01, 0, 0]))
     chi = np.array([*J[0], *J[1, 1:], J[2, 2], 0.2, 0.0, 0.0, 2.0])
-    verdicts = [bool(consistent_links(chi, [0], e)[0]) for e in (0.0, -0.01, -0.02, -0.04)]
+    verdicts = [bool(positive_definite_links(chi, [0], e)[0]) for e in (0.0, -0.01, -0.02, -0.04)]
     assert verdicts == [False, False, True, True]
-    assert not consistent_links(-chi, [0], -1e3)[0]
+    assert not positive_definite_links(-chi, [0], -1e3)[0]
 
 
 def test_a_definite_inertia_may_still_be_impossible():
     chi = np.array([1.0, 0, 0, 1.0, 0, 3.0, 0, 0, 0, 1.0])
-    assert consistent_links(chi, [0])[0]
-    assert not possible_links(chi, [0])[0]
-    assert possible_links(np.array([1.0, 0, 0, 1.0, 0, 1.5, 0, 0, 0, 1.0]), [0])[0]
+    assert positive_definite_links(chi, [0])[0]
+    assert not physically_consistent_links(chi, [0])[0]
+    assert physically_consistent_links(np.array([1.0, 0, 0, 1.0, 0, 1.5, 0, 0, 0, 1.0]), [0])[0]
 
 
 def test_uncertainty_is_carried_over(robot, truth, known):

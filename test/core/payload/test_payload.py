@@ -77,14 +77,14 @@ def test_payload_is_found_though_friction_changed(recordings):
     assert np.all(np.isfinite(found.sigma))
     assert np.all(np.abs(found.value - at_the_joint()) < 4.0 * found.sigma)
     assert found.mass == pytest.approx(BODY.mass, rel=0.02)
-    np.testing.assert_allclose(found.centre, BODY.com, atol=5e-3)
+    np.testing.assert_allclose(found.centre_of_mass, BODY.com, atol=5e-3)
 
 
 def test_exact_data_give_the_payload():
     (base, empty), (_, loaded) = map(estimate, (session(), session(BODY)))
     found = identify_payload(ROBOT, base, empty, loaded)
     np.testing.assert_allclose(found.value, at_the_joint(), atol=5e-3)
-    assert found.possible
+    assert found.consistent
 
 
 def test_drive_gains_are_found(recordings):

@@ -9,7 +9,7 @@ import pytest
 
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.regression.block_sampling import Spread
+from robotid_ros.core.regression.block_sampling import BlockSampler
 from robotid_ros.exceptions import RecordingError
 
 SETTINGS = IdentificationSettings(essential=False)
@@ -17,15 +17,15 @@ SETTINGS = IdentificationSettings(essential=False)
 
 @given(rows=st.lists(st.integers(1, 40), min_size=1, max_size=200), most=st.integers(1, 300))
 def test_a_spread_is_even_and_bounded(rows, most):
-    spread = Spread[int](most)
+    spread = BlockSampler[int](most)
     for number, count in enumerate(rows):
-        if spread.due():
+        if spread.takes_next():
             spread.add(number, count)
-    steps = np.diff(spread.kept)
-    assert spread.kept[0] == 0 and len(set(steps)) <= 1
-    assert sum(rows[k] for k in spread.kept) <= most or len(spread.kept) == 1
+    steps = np.diff(spread.blocks)
+    assert spread.blocks[0] == 0 and len(set(steps)) <= 1
+    assert sum(rows[k] for k in spread.blocks) <= most or len(spread.blocks) == 1
     if len(rows) * max(rows) <= most:
-        assert spread.kept == list(range(len(rows)))
+        assert spread.blocks == list(range(len(rows)))
 
 
 @pytest.fixture(scope='module')

@@ -9,7 +9,7 @@ import pytest
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
-from robotid_ros.core.pipeline.chunked_estimation import gather, pieces_of
+from robotid_ros.core.pipeline.chunked_estimation import observe_chunks, split_into_chunks
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe
@@ -63,10 +63,10 @@ def test_order_of_joints_does_not_matter(noisy, found, robot, order):
         again.fitted.predicted[:, place], found.fitted.predicted, rtol=1e-6, atol=1e-6
     )
     # A link's standard parameters are the same, wherever its joint stands in the list.
-    for k, start in zip(order, other.starts, strict=True):
+    for k, start in zip(order, other.first_columns, strict=True):
         np.testing.assert_allclose(
             again.standard.value[start : start + 14],
-            found.standard.value[robot.starts[k] : robot.starts[k] + 14],
+            found.standard.value[robot.first_columns[k] : robot.first_columns[k] + 14],
             rtol=1e-3,
             atol=1e-4,
         )
@@ -139,7 +139,7 @@ def test_factors_are_the_rows(noisy, robot):
     """Triangular factors of one piece solve, and judge, as its rows do."""
     base = base_parameters(robot)
     rows = observe(prepare(noisy, robot, SIGNALS), robot, base)
-    factors = gather([noisy], robot, base, SIGNALS).system
+    factors = observe_chunks([noisy], robot, base, SIGNALS).system
     one, other = fit(rows), fit(factors)
     np.testing.assert_allclose(other.value, one.value, rtol=1e-7, atol=1e-9)
     np.testing.assert_array_equal(other.rows, one.rows)
@@ -155,7 +155,9 @@ def test_memory_of_factors_is_bounded(record, robot):
     base = base_parameters(robot)
     long = record(duration=80.0, noise=0.01)
     pieces = cut(long, range(2000, len(long.time), 2000))
-    sizes = [gather(pieces[:k], robot, base, SIGNALS).system.batches.shape[1] for k in (3, 8)]
+    sizes = [
+        observe_chunks(pieces[:k], robot, base, SIGNALS).system.batches.shape[1] for k in (3, 8)
+    ]
     assert max(sizes) <= 128
 
 
@@ -180,5 +182,5 @@ def test_methods_that_need_the_whole_say_so(noisy, robot, method):
 
 
 def test_pieces_of_a_recording_are_all_of_it(noisy):
-    pieces = list(pieces_of(noisy))
+    pieces = list(split_into_chunks(noisy))
     np.testing.assert_array_equal(np.concatenate([p.effort for p in pieces]), noisy.effort)

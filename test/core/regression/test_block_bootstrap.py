@@ -12,7 +12,7 @@ from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.block_bootstrap import bootstrap, leave_one_out
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import System
-from robotid_ros.core.regression.triangular_factors import triangular
+from robotid_ros.core.regression.triangular_factors import triangular_factor
 from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.exceptions import ConfigurationError, RecordingError
 
@@ -49,8 +49,8 @@ def test_bootstrap_is_what_fresh_data_show(method):
 def test_bootstrap_of_triangular_factors_is_that_of_their_rows():
     rows = system()
     parts = np.array_split(np.concatenate([rows.W, rows.Y[:, :, None]], axis=2), 50, axis=1)
-    batches = np.stack([triangular(part) for part in parts], axis=1)
-    total = triangular(batches.reshape(2, -1, 4))
+    batches = np.stack([triangular_factor(part) for part in parts], axis=1)
+    total = triangular_factor(batches.reshape(2, -1, 4))
     factors = dataclasses.replace(
         rows,
         time=np.arange(4.0),

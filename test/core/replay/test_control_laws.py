@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.replay.laws.cascaded_loops import Cascade, pd
-from robotid_ros.core.replay.laws.control_laws import law_of, STRATEGIES
+from robotid_ros.core.replay.laws.cascaded_loops import CascadeControl, tuned_pd
+from robotid_ros.core.replay.laws.control_laws import make_control_law, STRATEGIES
 from robotid_ros.core.replay.laws.control_loop import Desired
 from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
 from robotid_ros.core.replay.simulation.closed_loop import simulate
@@ -59,7 +59,9 @@ def recorded(gains):
 def law_for(gains, rate):
     joints = tuple(f'joint_{k}' for k in range(len(gains)))
     known = {joint: recorded(g) for joint, g in zip(joints, gains, strict=True)}
-    return law_of(Controller('arm', TYPE, rate, joints, ('effort',), known), joints, np.ones(1))
+    return make_control_law(
+        Controller('arm', TYPE, rate, joints, ('effort',), known), joints, np.ones(1)
+    )
 
 
 bounds = st.sampled_from([math.inf, 0.02, 0.0])
@@ -98,7 +100,7 @@ def test_a_strategy_that_is_not_known_is_refused():
         'arm', TYPE, 100.0, ('a',), ('effort',), {'a': {'antiwindup_new': 1.0}}
     )
     with pytest.raises(UnknownNameError, match=r'anti-windup strategy.*new'):
-        law_of(controller, ('a',), np.ones(1))
+        make_control_law(controller, ('a',), np.ones(1))
 
 
 @settings(max_examples=50)
@@ -114,7 +116,7 @@ def test_scaled_law_scales_the_torque_alone(gains, factor, seed):
 
 def test_pd_has_the_frequency_and_damping_it_was_tuned_for():
     inertia, gain = np.array([3.6, 0.06]), np.array([2.0, 0.5])
-    law = pd(200.0, np.array([6.0, 60.0]), np.array([1.0, 0.7]), inertia, gain)
+    law = tuned_pd(200.0, np.array([6.0, 60.0]), np.array([1.0, 0.7]), inertia, gain)
     np.testing.assert_allclose(np.sqrt(law.stiffness / inertia), [6.0, 60.0])
     np.testing.assert_allclose(law.damping / (2 * np.sqrt(law.stiffness * inertia)), [1.0, 0.7])
 
@@ -122,7 +124,7 @@ def test_pd_has_the_frequency_and_damping_it_was_tuned_for():
 @pytest.mark.parametrize(
     'law',
     [
-        Cascade(500.0, np.array([20.0]), np.array([60.0]), ki=900.0, differences=True),
+        CascadeControl(500.0, np.array([20.0]), np.array([60.0]), ki=900.0, differences=True),
         JointTrajectoryEffort(500.0, np.array([900.0]), 300.0, np.array([60.0]), limit=8.0),
     ],
 )
@@ -148,7 +150,7 @@ def test_saturation_quantisation_encoder_and_delay():
     np.testing.assert_allclose(run(), [0.0, 1.24, 1.26, -5.0, 30.0])
     np.testing.assert_allclose(run(limit=2.0), [0.0, 1.24, 1.26, -2.0, 2.0])
     np.testing.assert_allclose(run(limit=2.0, gain=3.0), [0.0, 3.72, 3.78, -6.0, 6.0])
-    np.testing.assert_allclose(run(quantum=0.5), [0.0, 1.0, 1.5, -5.0, 30.0])
+    np.testing.assert_allclose(run(output_resolution=0.5), [0.0, 1.0, 1.5, -5.0, 30.0])
     np.testing.assert_allclose(run(resolution=0.25), [0.0, 0.0, 2.5, -5.0, 30.0])
     np.testing.assert_allclose(run(delay=2), [0.0, 0.0, 0.0, 1.24, 1.26])
 
@@ -158,7 +160,7 @@ def test_cascade_is_the_drive_of_a_real_axis():
         pytest.skip('the recordings of the EMPS axis are not on this machine')
     data = np.load(EMPS)
     q, zero = data['q'], np.zeros_like(data['q'])
-    law = Cascade(1000.0, data['kp'][0], data['kv'][0], differences=True, limit=10.0)
+    law = CascadeControl(1000.0, data['kp'][0], data['kv'][0], differences=True, limit=10.0)
     step = law.start(Desired(data['q_ref'], zero, zero, zero))
     ours = np.array([step(k, value, zero[0]) for k, value in enumerate(q)])
     error = np.linalg.norm(ours - data['vir']) / np.linalg.norm(data['vir'])
@@ -168,7 +170,7 @@ def test_cascade_is_the_drive_of_a_real_axis():
 @pytest.mark.parametrize(
     'law',
     [
-        Cascade(500.0, np.array([20.0]), np.array([60.0]), ki=900.0, gain=2.0),
+        CascadeControl(500.0, np.array([20.0]), np.array([60.0]), ki=900.0, gain=2.0),
         JointTrajectoryEffort(500.0, np.array([900.0]), 300.0, np.array([60.0]), gain=2.0),
     ],
 )

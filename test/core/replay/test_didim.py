@@ -6,21 +6,21 @@ import types
 import numpy as np
 import pytest
 
-from robotid_ros.core.diagnostics.identifiability import disagreement
+from robotid_ros.core.diagnostics.identifiability import disagreement_warnings
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot_builder import build_robot
 from robotid_ros.core.model.settings import CouplingSettings, RobotSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.replay.didim import didim
-from robotid_ros.core.replay.didim_from_recording import closed_loop
-from robotid_ros.core.replay.initial_parameters import start_from
-from robotid_ros.core.replay.laws.cascaded_loops import pd
+from robotid_ros.core.replay.didim_from_recording import identify_closed_loop
+from robotid_ros.core.replay.initial_parameters import initial_parameters
+from robotid_ros.core.replay.laws.cascaded_loops import tuned_pd
 from robotid_ros.core.replay.laws.control_loop import Desired
 from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
 from robotid_ros.core.replay.output_error import output_error
 from robotid_ros.core.replay.reference_and_torque import Torque
-from robotid_ros.core.replay.replay_problem import Replay
+from robotid_ros.core.replay.replay_problem import ReplayProblem
 from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.replay.simulation.closed_loop import simulate
 from robotid_ros.core.replay.simulation.direct_model import direct_model
@@ -63,14 +63,14 @@ def case_of(settings=TIGHT, coupled=False, noise=0.0, law=None, duration=8.0, sp
     run = simulate(direct_model(robot, chi), law, desired, step=settings.step)
     tau = run.tau + noise * run.tau.std(axis=0) * np.random.default_rng(2).normal(size=run.q.shape)
     torque = Torque(np.arange(len(tau)) * 1.0, tau, np.ones(len(tau), dtype=bool), RATE)
-    replay = Replay(robot, base, law, desired, torque, settings)
+    replay = ReplayProblem(robot, base, law, desired, torque, settings)
     return dataclasses.replace(replay, measured=(run.q, run.dq, run.ddq)), base.of(chi)
 
 
 @pytest.mark.parametrize('start', ['regular', 'regular_zz', 'prior'])
 def test_truth_from_any_start_without_noise(start):
     replay, true = case_of()
-    found = didim(replay, start_from(replay, start))
+    found = didim(replay, initial_parameters(replay, start))
     np.testing.assert_allclose(found.estimate.value, true, atol=1e-6)
     last = found.history.iterations[-1]
     assert last.torque_error.max() < 1e-6
@@ -81,19 +81,19 @@ def test_truth_from_any_start_without_noise(start):
 def test_truth_with_integral_feed_forward_and_coupling(coupled):
     law = JointTrajectoryEffort(RATE, P, np.array([2000.0, 500.0]), D, np.array([5.0, 2.0]))
     replay, true = case_of(coupled=coupled, law=law)
-    found = didim(replay, start_from(replay, 'regular'), 'ols')
+    found = didim(replay, initial_parameters(replay, 'regular'), 'ols')
     np.testing.assert_allclose(found.estimate.value, true, atol=1e-6)
 
 
 def test_regular_start_makes_the_mass_matrix_one():
     replay, _ = case_of(duration=1.0)
-    np.testing.assert_allclose(replay.inertia(start_from(replay, 'regular')), [1.0, 1.0])
+    np.testing.assert_allclose(replay.inertia(initial_parameters(replay, 'regular')), [1.0, 1.0])
 
 
 def test_few_steps_and_honest_sigma_with_noise():
     replay, true = case_of(ReplaySettings(decimation=5, step=0.002), noise=0.03)
     seen = []
-    found = didim(replay, start_from(replay, 'regular'), progress=seen.append)
+    found = didim(replay, initial_parameters(replay, 'regular'), progress=seen.append)
     assert found.history.steps <= 4
     assert np.all(np.abs(found.estimate.value - true) <= 4.5 * found.estimate.sigma)
     assert [record.number for record in seen] == list(range(found.history.steps + 1))
@@ -104,8 +104,8 @@ def test_few_steps_and_honest_sigma_with_noise():
 def test_position_is_never_looked_at():
     replay, _ = case_of(ReplaySettings(decimation=5, step=0.002), noise=0.03)
     blind = dataclasses.replace(replay, measured=None)
-    with_motion = didim(replay, start_from(replay, 'regular'))
-    without = didim(blind, start_from(blind, 'regular'))
+    with_motion = didim(replay, initial_parameters(replay, 'regular'))
+    without = didim(blind, initial_parameters(blind, 'regular'))
     np.testing.assert_array_equal(with_motion.estimate.value, without.estimate.value)
     assert without.history.iterations[0].to_measured is None
 
@@ -113,7 +113,7 @@ def test_position_is_never_looked_at():
 def test_soft_loop_is_warned_of():
     soft = JointTrajectoryEffort(RATE, P / 40.0, 0.0, D / 6.0)
     replay, _ = case_of(ReplaySettings(decimation=5, step=0.002), law=soft, noise=0.01)
-    found = didim(replay, start_from(replay, 'prior'))
+    found = didim(replay, initial_parameters(replay, 'prior'))
     assert any('times the bandwidth' in text for text in found.history.warnings)
 
 
@@ -121,14 +121,14 @@ def test_wrong_torques_end_in_an_error_with_the_last_estimate():
     replay, _ = case_of(ReplaySettings(decimation=5, step=0.002, iterations=6))
     wrong = replay.torque._replace(tau=-replay.torque.tau)
     with pytest.raises(DivergenceError) as caught:
-        didim(dataclasses.replace(replay, torque=wrong), start_from(replay, 'regular'))
+        didim(dataclasses.replace(replay, torque=wrong), initial_parameters(replay, 'regular'))
     assert caught.value.iteration >= 1
     assert caught.value.estimate is not None
 
 
 def test_inertia_that_is_none_is_refused():
     replay, _ = case_of(duration=1.0)
-    chi = start_from(replay, 'regular')
+    chi = initial_parameters(replay, 'regular')
     chi[replay.robot.column('Ia2')] -= 2.0
     with pytest.raises(DivergenceError, match=r'not positive definite.*joint_2'):
         didim(replay, chi)
@@ -181,7 +181,7 @@ def test_recording_alone_is_enough():
     law = JointTrajectoryEffort(RATE, P, 0.0, D)
     replay, true = case_of(law=law)
     recording = recording_of(replay, law)
-    found = closed_loop(recording, replay.robot, replay.base, TIGHT)
+    found = identify_closed_loop(recording, replay.robot, replay.base, TIGHT)
     np.testing.assert_allclose(found.estimate.value, true, atol=2e-3)
 
 
@@ -190,15 +190,15 @@ def test_unknown_law_is_refused_with_the_remedy():
     recording = recording_of(replay, replay.law)
     position = dataclasses.replace(recording.controller, command_interfaces=('position',))
     with pytest.raises(ControllerError, match='identify by WLS'):
-        closed_loop(
+        identify_closed_loop(
             dataclasses.replace(recording, controller=position), replay.robot, replay.base, TIGHT
         )
     with pytest.raises(ControllerError, match='does not hold the controller'):
-        closed_loop(
+        identify_closed_loop(
             dataclasses.replace(recording, controller=None), replay.robot, replay.base, TIGHT
         )
     with pytest.raises(RecordingError, match='neither the reference'):
-        closed_loop(
+        identify_closed_loop(
             dataclasses.replace(recording, reference=None), replay.robot, replay.base, TIGHT
         )
 
@@ -222,14 +222,14 @@ def test_a_loop_that_is_not_the_robots_is_told(share, expected):
     replay, _ = case_of(
         dataclasses.replace(TIGHT, residual_tolerance=0.02, parameter_tolerance=0.02),
         noise=0.02,
-        law=pd(RATE, OMEGA, np.ones(2), INERTIA),
+        law=tuned_pd(RATE, OMEGA, np.ones(2), INERTIA),
         speed=0.5,
         duration=16.0,
     )
-    slow = dataclasses.replace(replay, law=pd(RATE, share * OMEGA, np.ones(2), INERTIA))
-    slow = dataclasses.replace(slow, a_priori=INERTIA)
+    slow = dataclasses.replace(replay, law=tuned_pd(RATE, share * OMEGA, np.ones(2), INERTIA))
+    slow = dataclasses.replace(slow, a_priori_inertia=INERTIA)
     try:
-        said = list(didim(slow, start_from(slow, 'regular')).history.warnings)
+        said = list(didim(slow, initial_parameters(slow, 'regular')).history.warnings)
     except DivergenceError as error:
         said = [f'not trustworthy: {error}']
     words = ('doubtful', 'not trustworthy')
@@ -251,7 +251,7 @@ def test_gains_that_change_within_the_motion_are_told(share, expected):
     run = simulate(direct_model(replay.robot, chi), law, replay.desired, step=0.002)
     torque = replay.torque._replace(tau=run.tau)
     changed = dataclasses.replace(replay, torque=torque, measured=(run.q, run.dq, run.ddq))
-    said = didim(changed, start_from(changed, 'regular')).history.warnings
+    said = didim(changed, initial_parameters(changed, 'regular')).history.warnings
     assert any("gains are not the robot's" in text for text in said) is expected
 
 
@@ -282,10 +282,10 @@ def test_both_methods_from_one_recording():
 
 def test_disagreement_is_told_where_both_are_sure():
     replay, _ = case_of(noise=0.02)
-    found = didim(replay, start_from(replay, 'regular')).estimate
+    found = didim(replay, initial_parameters(replay, 'regular')).estimate
     moved = np.array(found.value)
     k = int(np.argmin(found.relative_sigma))
     moved[k] *= 1.5
-    assert disagreement(found, found) == []
-    (said,) = disagreement(found, dataclasses.replace(found, value=moved))
+    assert disagreement_warnings(found, found) == []
+    (said,) = disagreement_warnings(found, dataclasses.replace(found, value=moved))
     assert found.names[k] in said and sum(name in said for name in found.names) == 1

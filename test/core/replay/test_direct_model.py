@@ -39,14 +39,14 @@ def test_accelerations_are_those_of_the_model(friction, coupled, joints):
     robot = robot_of(friction, coupled, joints)
     chi = parameters(robot, 3)
     direct = direct_model(robot, chi)
-    accelerate = direct.accelerator()
+    accelerate = direct.acceleration_function()
     rng = np.random.default_rng(5)
     for _ in range(5):
         q, dq, tau = rng.normal(size=(3, 2))
         dry = direct.slip.T @ (direct.coulomb * np.sign(direct.slip @ dq))
         ours = accelerate(q, dq, tau - direct.offset - dry)
         np.testing.assert_allclose(ours, forward_dynamics(robot, chi, q, dq, tau), rtol=1e-9)
-        np.testing.assert_allclose(direct.inverse(q, dq, ours), tau, atol=1e-9)
+        np.testing.assert_allclose(direct.inverse_dynamics(q, dq, ours), tau, atol=1e-9)
 
 
 @pytest.mark.parametrize('friction', FRICTIONS)

@@ -8,9 +8,9 @@ from robotid_ros.core.replay.laws.control_loop import Desired
 from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
 from robotid_ros.core.replay.simulation.closed_loop import (
     joint_inertia,
-    least_eigenvalue,
     mass_matrices,
     simulate,
+    smallest_eigenvalue,
 )
 from robotid_ros.core.replay.simulation.integrators import runge_kutta, substeps
 from robotid_ros.exceptions import DivergenceError
@@ -141,8 +141,8 @@ def test_unstable_loop_is_said_not_returned():
 def test_joint_inertia_is_the_largest_and_definiteness_is_seen():
     mass = mass_matrices(arm(), np.column_stack([np.zeros(9), np.linspace(-3.0, 3.0, 9)]))
     inertia = joint_inertia(mass)
-    assert inertia[0] == mass[:, 0, 0].max() and least_eigenvalue(mass) > 0.0
+    assert inertia[0] == mass[:, 0, 0].max() and smallest_eigenvalue(mass) > 0.0
     worse = mass - 1.1 * np.diag(inertia)
-    assert least_eigenvalue(worse) < 0.0
+    assert smallest_eigenvalue(worse) < 0.0
     mass[4, 0, 1] = mass[4, 1, 0] = 2.0 * inertia[0]
-    assert least_eigenvalue(mass) < 0.0
+    assert smallest_eigenvalue(mass) < 0.0

@@ -8,11 +8,11 @@ import pytest
 from robotid_ros.core.excitation.trajectories.trajectory import Trajectory
 from robotid_ros.core.replay.reference_and_torque import (
     bandwidth,
-    hermite,
-    reference_of,
-    torque_of,
+    interpolate_quintic,
+    reference_on_grid,
+    torque_on_grid,
 )
-from robotid_ros.core.replay.replay_from_recording import effort_delay_of
+from robotid_ros.core.replay.replay_from_recording import find_effort_delay
 from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.signals.recording import Controller, Phase, Recording, Reference
 
@@ -28,7 +28,9 @@ def quintic(t):
 def test_hermite_is_exact_for_quintics():
     knots = np.sort(np.random.default_rng(0).uniform(0.0, 2.0, 12))
     at = np.linspace(knots[0], knots[-1], 101)
-    for ours, exact in zip(hermite(knots, *quintic(knots), at), quintic(at), strict=True):
+    for ours, exact in zip(
+        interpolate_quintic(knots, *quintic(knots), at), quintic(at), strict=True
+    ):
         np.testing.assert_allclose(ours, exact, atol=1e-9)
 
 
@@ -44,7 +46,7 @@ def test_jitter_repeats_and_losses_of_stamps_are_bridged():
         q[:, None],
         reference=Reference(time, q[:, None], dq[:, None], ddq[:, None]),
     )
-    start, desired = reference_of(recording, 500.0)
+    start, desired = reference_on_grid(recording, 500.0)
     at = start + np.arange(len(desired.q)) / 500.0
     np.testing.assert_allclose(desired.q[:-1, 0], np.sin(3 * at[:-1]), atol=1e-9)
     np.testing.assert_allclose(desired.ddq[:-1, 0], -9 * np.sin(3 * at[:-1]), atol=1e-4)
@@ -61,7 +63,7 @@ def test_trajectory_stands_in_for_a_reference():
         phases=(Phase('excitation', 2.0, 8.0),),
         trajectories={'excitation': trajectory},
     )
-    start, desired = reference_of(recording, 200.0)
+    start, desired = reference_on_grid(recording, 200.0)
     assert start == 2.0
     np.testing.assert_allclose(desired.q, trajectory.sample(np.arange(1201) / 200.0).q)
 
@@ -71,7 +73,7 @@ def test_torque_is_taken_where_it_acted(every):
     command = np.random.default_rng(2).normal(size=(400, 1))
     stamps = 7.0 + (np.arange(400) + 1.0) / 200.0
     recording = Recording(('j',), stamps[::every], command[::every], command[::every])
-    torque = torque_of(recording, command[::every], 7.0, 400, 200.0, delay=1.0)
+    torque = torque_on_grid(recording, command[::every], 7.0, 400, 200.0, delay=1.0)
     assert torque.rate == 200.0 / every and torque.valid.all()
     np.testing.assert_allclose(torque.row, np.arange(0, 400, every), atol=1e-9)
     np.testing.assert_allclose(torque.tau, command[::every], atol=1e-9)
@@ -82,7 +84,9 @@ def test_a_torque_from_before_the_reference_does_not_shift_the_rows(every):
     command = np.random.default_rng(2).normal(size=(400, 1))
     reported = np.vstack([np.zeros((1, 1)), command[:-1]])[::every]
     stamps = (7.0 + np.arange(400) / 200.0)[::every]
-    torque = torque_of(Recording(('j',), stamps, reported, reported), reported, 7.0, 400, 200.0, 1)
+    torque = torque_on_grid(
+        Recording(('j',), stamps, reported, reported), reported, 7.0, 400, 200.0, 1
+    )
     np.testing.assert_allclose(torque.row, np.arange(every - 1, 399, every), atol=1e-9)
     np.testing.assert_allclose(torque.tau, command[every - 1 : 399 : every], atol=1e-9)
 
@@ -92,7 +96,7 @@ def test_gaps_are_left_out():
     kept = (np.arange(400) < 100) | (np.arange(400) > 140)
     effort = np.ones((kept.sum(), 1))
     recording = Recording(('j',), stamps[kept], effort, effort)
-    torque = torque_of(recording, effort, 0.0, 400, 200.0)
+    torque = torque_on_grid(recording, effort, 0.0, 400, 200.0)
     lost = torque.row[~torque.valid]
     assert lost.min() >= 100 and lost.max() <= 141 and lost.size > 35
 
@@ -106,7 +110,7 @@ def test_acceleration_that_is_not_reported_follows_from_the_velocity():
     time = np.arange(1000)[:, None] / 500.0
     q, dq = np.sin(3 * time), 3 * np.cos(3 * time)
     recording = Recording(('j',), time[:, 0], q, q, reference=Reference(time[:, 0], q, dq, 0 * q))
-    _, desired = reference_of(recording, 500.0)
+    _, desired = reference_on_grid(recording, 500.0)
     np.testing.assert_allclose(desired.ddq[1:-1], -9 * q[1:-1], atol=1e-3)
 
 
@@ -124,9 +128,9 @@ def test_delay_of_the_efforts_shows_in_the_commands(held):
         reference=reference,
         controller=Controller('c', kind, 500.0, ('j',), ('effort',)),
     )
-    assert effort_delay_of(recording, ReplaySettings()) == pytest.approx(held)
-    assert effort_delay_of(recording, ReplaySettings(effort_delay=3.0)) == 3.0
+    assert find_effort_delay(recording, ReplaySettings()) == pytest.approx(held)
+    assert find_effort_delay(recording, ReplaySettings(effort_delay=3.0)) == 3.0
     silent = dataclasses.replace(recording, reference=None)
-    assert effort_delay_of(silent, ReplaySettings()) == 1.0
+    assert find_effort_delay(silent, ReplaySettings()) == 1.0
     log = dataclasses.replace(recording.controller, type='cascade')
-    assert effort_delay_of(dataclasses.replace(silent, controller=log), ReplaySettings()) == 0.0
+    assert find_effort_delay(dataclasses.replace(silent, controller=log), ReplaySettings()) == 0.0

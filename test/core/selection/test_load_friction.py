@@ -12,7 +12,7 @@ from robotid_ros.core.model.settings import ElasticSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe
-from robotid_ros.core.selection.load_friction import with_load
+from robotid_ros.core.selection.load_friction import iterate_friction_load
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
@@ -52,7 +52,7 @@ def estimate(robot, recording):
 
 def test_the_truth_is_found(case):
     robot, chi, recording = case
-    found, notes = with_load(recording, robot, SETTINGS)
+    found, notes = iterate_friction_load(recording, robot, SETTINGS)
     assert notes == []
     base, result = estimate(found, recording)
     assert {f'Fl{j}' for j in (1, 2, 3)} <= set(base.names)
@@ -67,26 +67,26 @@ def test_noise_leaves_no_bias_beyond_what_is_stated(case):
     rng = np.random.default_rng(0)
     noise = 0.02 * recording.effort.std(axis=0) * rng.normal(size=recording.effort.shape)
     noisy = dataclasses.replace(recording, effort=recording.effort + noise)
-    base, result = estimate(with_load(noisy, robot, SETTINGS)[0], noisy)
+    base, result = estimate(iterate_friction_load(noisy, robot, SETTINGS)[0], noisy)
     assert np.abs((result.value - base.of(chi)) / result.sigma).max() < 4.0
 
 
 def test_other_robots_stay_as_they_are_and_simulations_are_refused(case):
     _, _, recording = case
     plain = build_robot(URDF, RobotSettings())
-    assert with_load(recording, plain, SETTINGS) == (plain, [])
+    assert iterate_friction_load(recording, plain, SETTINGS) == (plain, [])
     with pytest.raises(ConfigurationError, match='load_coulomb'):
-        with_load(recording, arm(), dataclasses.replace(SETTINGS, method='didim'))
+        iterate_friction_load(recording, arm(), dataclasses.replace(SETTINGS, method='didim'))
     elastic = arm(elastic=ElasticSettings(joints=('j2',))).elastic
     with pytest.raises(ConfigurationError, match='rigid joints'):
-        with_load(recording, elastic, SETTINGS)
+        iterate_friction_load(recording, elastic, SETTINGS)
 
 
 def test_an_identification_predicts_with_it(case):
     robot, _, recording = case
     settings = dataclasses.replace(SETTINGS, essential=False)
     found = identify(recording, robot, settings, recording)
-    assert found.validation.total(moving=True) < 0.01
+    assert found.validation.total_residual(moving=True) < 0.01
     values = dict(zip(found.estimate.names, found.estimate.value, strict=True))
     assert values['Fl2'] == pytest.approx(SHARE['Fl'], rel=0.05)
     assert found.standard.value[robot.column('Fl2')] == pytest.approx(SHARE['Fl'], rel=0.1)

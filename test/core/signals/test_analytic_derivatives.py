@@ -7,9 +7,9 @@ import pytest
 
 from robotid_ros.core.excitation.trajectories.families import FAMILIES
 from robotid_ros.core.excitation.trajectories.trajectory import Trajectory
-from robotid_ros.core.signals.analytic_derivatives import fitted
-from robotid_ros.core.signals.filters import differences, lowpass
-from robotid_ros.core.signals.periodic import period_of, wrapped
+from robotid_ros.core.signals.analytic_derivatives import fit_and_differentiate
+from robotid_ros.core.signals.filters import central_differences, lowpass
+from robotid_ros.core.signals.periodic import extend_periodically, find_period
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Phase, Recording
 from robotid_ros.core.signals.samples import SignalSettings
@@ -39,7 +39,9 @@ def errors(found, motion):
 def test_exact_without_noise_at_any_shift(family, late):
     trajectory = made(family)
     motion = trajectory.sample(TIME - late)
-    for value, true in zip(fitted(motion.q, RATE, trajectory, CUTOFF), motion, strict=True):
+    for value, true in zip(
+        fit_and_differentiate(motion.q, RATE, trajectory, CUTOFF), motion, strict=True
+    ):
         np.testing.assert_allclose(value, true, atol=1e-10)
 
 
@@ -48,12 +50,12 @@ def test_noise_counts_far_less_than_with_filter_and_differences(family):
     trajectory = made(family)
     motion = trajectory.sample(TIME)
     noisy = motion.q + 1e-4 * np.random.default_rng(1).normal(size=motion.q.shape)
-    q = lowpass(wrapped(noisy), CUTOFF, RATE)
-    dq = differences(q, RATE)
+    q = lowpass(extend_periodically(noisy), CUTOFF, RATE)
+    dq = central_differences(q, RATE)
     half = len(TIME) // 2
     own = slice(half, half + len(TIME))
-    plain = errors([x[own] for x in (q, dq, differences(dq, RATE))], motion)
-    analytic = errors(fitted(noisy, RATE, trajectory, CUTOFF), motion)
+    plain = errors([x[own] for x in (q, dq, central_differences(dq, RATE))], motion)
+    analytic = errors(fit_and_differentiate(noisy, RATE, trajectory, CUTOFF), motion)
     assert np.all(analytic < plain / np.array([1.5, 5.0, 20.0]))
 
 
@@ -63,10 +65,10 @@ def test_what_the_robot_does_beyond_its_trajectory_is_kept():
     w = 2.0 * np.pi * 11.0 / PERIOD
     beyond = 2e-3 * np.sin(np.multiply.outer(TIME, [w, w]) + np.array([0.3, 1.0]))
     noise = 1e-5 * np.random.default_rng(2).normal(size=beyond.shape)
-    found = fitted(motion.q + beyond + noise, RATE, trajectory, CUTOFF)
+    found = fit_and_differentiate(motion.q + beyond + noise, RATE, trajectory, CUTOFF)
     left = np.std(found[2] - motion.ddq + w**2 * beyond) / np.std(w**2 * beyond)
     assert left < 0.01
-    without = fitted(motion.q + noise, RATE, trajectory, CUTOFF)
+    without = fit_and_differentiate(motion.q + noise, RATE, trajectory, CUTOFF)
     assert errors(without, motion)[2] < 0.2 * errors(found, (motion.q, motion.dq, found[2] * 0))[2]
 
 
@@ -113,6 +115,6 @@ def test_a_period_is_that_of_the_phase():
         phases=(Phase('exciting', 0.0, 20.0), Phase('validating', 20.0, 40.0)),
         trajectories={'exciting': long, 'validating': short},
     )
-    assert period_of(recording.phase('exciting')) == PERIOD
-    assert period_of(recording.phase('validating')) == 3.0
-    assert period_of(recording.phase('exciting').between(0.0, 8.0)) is None
+    assert find_period(recording.phase('exciting')) == PERIOD
+    assert find_period(recording.phase('validating')) == 3.0
+    assert find_period(recording.phase('exciting').between(0.0, 8.0)) is None

@@ -8,8 +8,13 @@ import pytest
 
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.signals.clock_correction import evenly_spaced, one_clock
-from robotid_ros.core.signals.invalid_samples import clipped, repeated, spikes, unwrapped
+from robotid_ros.core.signals.clock_correction import remove_jitter, undo_clock_jumps
+from robotid_ros.core.signals.invalid_samples import (
+    clipped_samples,
+    find_repeated,
+    find_spikes,
+    unwrap_angles,
+)
 from robotid_ros.exceptions import RecordingError, RobotIdError
 
 SETTINGS = IdentificationSettings(essential=False)
@@ -228,47 +233,47 @@ def test_one_clock():
     stamp = np.where(received < 1.0, received, received - 100.0)
     stamp[700] = -1e9
     position = np.sin(received)[:, None]
-    time, kept, jumps, notes = one_clock(stamp, received, position)
+    time, kept, jumps, notes = undo_clock_jumps(stamp, received, position)
     assert np.flatnonzero(~kept).tolist() == [700]
     np.testing.assert_allclose(time[kept], received[kept], atol=1e-9)
     np.testing.assert_allclose(jumps, [-100.0])
     assert 'jumped by -100 s' in notes[0] and '1 samples' in notes[1]
     position[500:] += 1.0
-    time, *_ = one_clock(stamp, received, position)
+    time, *_ = undo_clock_jumps(stamp, received, position)
     assert time[500] - time[499] > 0.1
-    same = one_clock(received, received, position)
+    same = undo_clock_jumps(received, received, position)
     assert same[0] is received and not same[3]
 
 
 def test_true_jitter_stays_and_false_jitter_goes():
     even = np.arange(2000) * 0.002
     time = even + np.random.default_rng(0).uniform(-5e-4, 5e-4, even.size)
-    kept, note = evenly_spaced(time, np.sin(3.0 * time)[:, None], 0.002)
+    kept, note = remove_jitter(time, np.sin(3.0 * time)[:, None], 0.002)
     assert kept is time and not note
-    smooth, note = evenly_spaced(time, np.sin(3.0 * even)[:, None], 0.002)
+    smooth, note = remove_jitter(time, np.sin(3.0 * even)[:, None], 0.002)
     np.testing.assert_allclose(smooth, even, atol=5e-5)
     assert '0.29 ms' in note
 
 
 def test_faults_one_by_one():
     wave = np.sin(np.linspace(0.0, 6.0, 600))
-    assert not spikes(wave).any()
+    assert not find_spikes(wave).any()
     wave[100] = 3.0
-    assert np.flatnonzero(spikes(wave)).tolist() == [100]
+    assert np.flatnonzero(find_spikes(wave)).tolist() == [100]
     turn = np.linspace(0.0, 20.0, 500)[:, None]
-    straight, notes = unwrapped(np.angle(np.exp(1j * turn)), ['a'])
+    straight, notes = unwrap_angles(np.angle(np.exp(1j * turn)), ['a'])
     np.testing.assert_allclose(np.diff(straight[:, 0]), np.diff(turn[:, 0]), atol=1e-12)
-    assert notes and not unwrapped(turn, ['a'])[1]
+    assert notes and not unwrap_angles(turn, ['a'])[1]
     turn[250] += 20.0
-    assert not unwrapped(turn, ['a'])[1]
-    coarse = np.round(20.0 * np.sin(np.linspace(0.0, 60.0, 5000)))[:, None]
-    assert not clipped(coarse).any()
-    assert clipped(np.clip(coarse, -12.0, 12.0)).mean() > 0.3
+    assert not unwrap_angles(turn, ['a'])[1]
+    quantization_steps = np.round(20.0 * np.sin(np.linspace(0.0, 60.0, 5000)))[:, None]
+    assert not clipped_samples(quantization_steps).any()
+    assert clipped_samples(np.clip(quantization_steps, -12.0, 12.0)).mean() > 0.3
 
 
 def test_rest_is_no_repetition_but_a_hanging_driver_is():
     time = np.arange(600) * 0.002
     position = np.where(time < 0.6, time, 0.6)[:, None]
-    assert not repeated(time, position, position, 0.05).any()
+    assert not find_repeated(time, position, position, 0.05).any()
     hung = np.where((time > 0.4) & (time < 0.8), 0.4, time)[:, None]
-    assert repeated(time, hung, hung, 0.05)[205:395].all()
+    assert find_repeated(time, hung, hung, 0.05)[205:395].all()

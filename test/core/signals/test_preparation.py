@@ -10,7 +10,7 @@ import pytest
 from robotid_ros.core.excitation.trajectories.families import FAMILIES
 from robotid_ros.core.excitation.trajectories.trajectory import Trajectory
 from robotid_ros.core.model import build_robot, RobotSettings
-from robotid_ros.core.signals.filters import differences, lowpass
+from robotid_ros.core.signals.filters import central_differences, lowpass
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Phase, Recording, Reference
 from robotid_ros.core.signals.samples import SignalSettings
@@ -142,7 +142,7 @@ def test_filter_has_no_phase_and_differences_are_exact_on_parabolas():
     np.testing.assert_allclose(filtered[500:-500], wave[500:-500], atol=1e-6)
     parabola = np.array([3.0, -2.0]) * time[:, None] ** 2
     exact = 2.0 * np.array([3.0, -2.0]) * time[:, None]
-    np.testing.assert_allclose(differences(parabola, 1000.0)[1:-1], exact[1:-1], atol=1e-9)
+    np.testing.assert_allclose(central_differences(parabola, 1000.0)[1:-1], exact[1:-1], atol=1e-9)
 
 
 def test_averaging_lowers_the_noise():

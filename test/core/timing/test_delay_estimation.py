@@ -9,12 +9,12 @@ from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.observation_system import observe
-from robotid_ros.core.signals.periodic import folded, noise_of
+from robotid_ros.core.signals.periodic import noise_between_periods, split_periods
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Reference
 from robotid_ros.core.signals.samples import SignalSettings
-from robotid_ros.core.timing.delay_compensation import without_delay
-from robotid_ros.core.timing.delay_estimation import lateness
+from robotid_ros.core.timing.delay_compensation import remove_delay
+from robotid_ros.core.timing.delay_estimation import estimate_delays
 from robotid_ros.exceptions import RecordingError
 
 from ..conftest import motion
@@ -24,13 +24,13 @@ SIGNALS = SignalSettings(cutoff=15.0)
 
 @pytest.mark.parametrize('delay', [0.0, 0.004, -0.0025])
 def test_delay_is_found(robot, record, delay):
-    late = without_delay(record(noise=0.02), -delay)
+    late = remove_delay(record(noise=0.02), -delay)
     samples = prepare(late, robot, SIGNALS)
     system = observe(samples, robot, base_parameters(robot))
-    found = lateness(samples, system)
+    found = estimate_delays(samples, system)
     assert abs(found.common - delay) < 4.0 * found.common_sigma
     assert found.common_sigma < 3e-4
-    assert not found.odd.any()
+    assert not found.outlier.any()
 
 
 @pytest.mark.parametrize(('joint', 'delay'), [('j1', 0.02), ('j2', -0.012), ('j3', 0.02)])
@@ -38,7 +38,7 @@ def test_one_joint_that_is_late_is_found_and_told(robot, truth, record, joint, d
     """Friction hides such a delay: the residual hardly shows it."""
     settings = IdentificationSettings(signals=SIGNALS)
     plain = identify(record(noise=0.02), robot, settings)
-    late = identify(without_delay(record(noise=0.02), {joint: -delay}), robot, settings)
+    late = identify(remove_delay(record(noise=0.02), {joint: -delay}), robot, settings)
     told = [text for text in late.warnings if 'one clock' in text]
     assert len(told) == 1 and told[0].startswith(f'the effort of {joint} is ')
     assert f'is {1e3 * delay:.0f} ±' in told[0] and 'removed' in told[0]
@@ -48,13 +48,15 @@ def test_one_joint_that_is_late_is_found_and_told(robot, truth, record, joint, d
 
 def test_a_late_joint_of_a_recording_in_pieces(robot, record):
     settings = IdentificationSettings(signals=SIGNALS, essential=False)
-    late = without_delay(record(duration=40.0, noise=0.02), {'j2': -0.02})
+    late = remove_delay(record(duration=40.0, noise=0.02), {'j2': -0.02})
     pieces = [late.between(0.0, 20.0), late.between(20.0, 40.0)]
     whole, parts = (identify(r, robot, settings, late) for r in (late, iter(pieces)))
     assert any('effort of j2 is 20 ±' in text for text in parts.warnings)
     away = np.abs(parts.estimate.value - whole.estimate.value)
     assert np.all(away < 0.5 * whole.estimate.sigma)
-    assert parts.validation.total() == pytest.approx(whole.validation.total(), rel=0.05)
+    assert parts.validation.total_residual() == pytest.approx(
+        whole.validation.total_residual(), rel=0.05
+    )
 
 
 def test_friction_that_sticks_does_not_look_like_a_delay(robot, truth, record):
@@ -67,16 +69,16 @@ def test_friction_that_sticks_does_not_look_like_a_delay(robot, truth, record):
     stuck = dataclasses.replace(recording, effort=recording.effort + early)
     samples = prepare(stuck, robot, SIGNALS)
     system = observe(samples, robot, base_parameters(robot))
-    found, rough = (lateness(samples, system, everywhere) for everywhere in (False, True))
+    found, rough = (estimate_delays(samples, system, all_rows) for all_rows in (False, True))
     # The first joint turns about the vertical: friction is most of its torque.
     assert rough.delay[0] < -6.0 * rough.sigma[0]
-    assert np.all(np.abs(found.delay) < 4.0 * found.sigma) and not found.odd.any()
+    assert np.all(np.abs(found.delay) < 4.0 * found.sigma) and not found.outlier.any()
 
 
 def test_removed_delay_leaves_the_parameters(robot, truth, record):
     settings = IdentificationSettings(signals=SIGNALS)
     plain = identify(record(noise=0.01), robot, settings)
-    late = identify(without_delay(record(noise=0.01), -0.004), robot, settings)
+    late = identify(remove_delay(record(noise=0.01), -0.004), robot, settings)
     assert any('ms behind' in warning for warning in late.warnings)
     assert not any('ms behind' in warning for warning in plain.warnings)
     away = np.abs(late.estimate.value - plain.estimate.value)
@@ -100,12 +102,12 @@ def test_noise_of_periods(robot):
     time = np.arange(20000) / 1000.0
     clean = np.sin(2 * np.pi * time / 3.3)[:, None] * [1.0, 5.0]
     noisy = clean + rng.normal(size=clean.shape) * [0.1, 0.4]
-    np.testing.assert_allclose(noise_of(noisy, 1000.0, 3.3), [0.1, 0.4], rtol=0.03)
-    assert noise_of(noisy[:4000], 1000.0, 3.3) is None
+    np.testing.assert_allclose(noise_between_periods(noisy, 1000.0, 3.3), [0.1, 0.4], rtol=0.03)
+    assert noise_between_periods(noisy[:4000], 1000.0, 3.3) is None
 
 
 def test_folded_periods_lie_on_each_other():
     time = np.arange(5000) / 997.0
-    periods = folded(np.sin(2 * np.pi * time / 1.1)[:, None], 997.0, 1.1)
+    periods = split_periods(np.sin(2 * np.pi * time / 1.1)[:, None], 997.0, 1.1)
     assert periods.shape[0] == 4
     np.testing.assert_allclose(periods[1:], periods[:1].repeat(3, axis=0), atol=1e-4)

@@ -12,15 +12,15 @@ from robotid_ros.core.signals.recording import Recording
 from robotid_ros.exceptions import RecordingError, UnknownNameError
 from robotid_ros.files.bags import (
     BagWriter,
-    blocks,
+    ChunkedRecording,
     dump_session,
+    iter_chunks,
     open_recording,
     read_recording,
     Session,
-    Tape,
 )
-from robotid_ros.files.bags.read.clock_alignment import steadied, steady
-from robotid_ros.files.bags.read.joint_states import JointStates, stacked
+from robotid_ros.files.bags.read.clock_alignment import correct_clock, correct_clock_chunks
+from robotid_ros.files.bags.read.joint_states import concatenate, JointStates
 from robotid_ros.files.bags.read.summary import summarise
 from robotid_ros.files.bags.schema.message_definitions import CONTROLLER_STATE
 from robotid_ros.files.identification_input import Part, split
@@ -32,7 +32,7 @@ FIELDS = ('time', 'position', 'effort')
 
 @pytest.fixture(autouse=True)
 def short_pieces(monkeypatch):
-    monkeypatch.setattr('robotid_ros.files.bags.read.chunked_recording.SECONDS', 4.0)
+    monkeypatch.setattr('robotid_ros.files.bags.read.chunked_recording.CHUNK_DURATION', 4.0)
     monkeypatch.setattr('robotid_ros.files.bags.read.joint_states.BATCH', 500)
 
 
@@ -67,9 +67,9 @@ def same(one, other):
         np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=0, atol=1e-9)
 
 
-def joined(pieces):
-    columns = {name: np.concatenate([getattr(p, name) for p in pieces]) for name in FIELDS}
-    return Recording(pieces[0].joints, **columns)
+def joined(chunks):
+    columns = {name: np.concatenate([getattr(p, name) for p in chunks]) for name in FIELDS}
+    return Recording(chunks[0].joints, **columns)
 
 
 def test_a_tape_is_the_recording(tmp_path):
@@ -77,66 +77,70 @@ def test_a_tape_is_the_recording(tmp_path):
     whole = read_recording(path)
     assert isinstance(open_recording(path), Recording)
     shares = []
-    tape = open_recording(path, longest=5000, watch=shares.append)
-    assert isinstance(tape, Tape) and shares[-1] == 1.0
-    assert (tape.joints, tape.urdf, tape.phases) == (whole.joints, whole.urdf, whole.phases)
-    assert (tape.span, tape.size) == (whole.span, whole.size)
-    assert tape.rate == pytest.approx(whole.rate) and tape.controller == whole.controller
+    chunked = open_recording(path, max_samples=5000, progress=shares.append)
+    assert isinstance(chunked, ChunkedRecording) and shares[-1] == 1.0
+    assert (chunked.joints, chunked.urdf, chunked.phases) == (
+        whole.joints,
+        whole.urdf,
+        whole.phases,
+    )
+    assert (chunked.time_range, chunked.size) == (whole.time_range, whole.size)
+    assert chunked.rate == pytest.approx(whole.rate) and chunked.controller == whole.controller
     for _ in range(2):  # it can be read again
-        pieces = list(tape)
-        assert len(pieces) > 4 and max(piece.size for piece in pieces) < 4000
-        same(joined(pieces), whole)
-    first = pieces[0]
+        chunks = list(chunked)
+        assert len(chunks) > 4 and max(chunk.size for chunk in chunks) < 4000
+        same(joined(chunks), whole)
+    first = chunks[0]
     followed = first.reference.time <= first.time[-1]
     np.testing.assert_allclose(first.reference.q[followed], first.position[::10], atol=1e-12)
-    assert all(piece.reference is None for piece in pieces[1:])
+    assert all(chunk.reference is None for chunk in chunks[1:])
 
 
 def test_parts_of_a_tape_are_those_of_the_recording(tmp_path):
     path = write(tmp_path)
-    whole, tape = read_recording(path), open_recording(path, longest=5000)
-    exciting, validating = split(tape)
-    assert isinstance(exciting, Tape) and isinstance(validating, Recording)
+    whole, chunked = read_recording(path), open_recording(path, max_samples=5000)
+    exciting, validating = split(chunked)
+    assert isinstance(exciting, ChunkedRecording) and isinstance(validating, Recording)
     same(joined(list(exciting)), whole.phase('exciting'))
     same(validating, whole.phase('validating'))
     np.testing.assert_array_equal(
         validating.reference.command, whole.phase('validating').reference.command
     )
     for part in (Part(0.0, 0.3, True), Part(3.001, 9.5), Part(20.0, 1e9)):
-        chosen, rest = split(tape, part)
+        chosen, rest = split(chunked, part)
         expected = split(whole, part)
         for one, other in zip((chosen, rest), expected, strict=True):
             same(one if isinstance(one, Recording) else joined(list(one)), other)
     with pytest.raises(RecordingError, match='lasts'):
-        split(tape, Part(5.0, 5.2))
+        split(chunked, Part(5.0, 5.2))
     with pytest.raises(UnknownNameError, match='exciting'):
-        tape.phase('resting')
+        chunked.phase('resting')
     with pytest.raises(UnknownNameError, match='elbow'):
-        open_recording(path, ('elbow',), longest=5000)
+        open_recording(path, ('elbow',), max_samples=5000)
 
 
 @pytest.mark.parametrize('jump', [1700, 2050, 7990])
 def test_clock_jumps_are_undone_in_pieces_too(tmp_path, jump):
     path = write(tmp_path, jump)
-    whole, tape = read_recording(path), open_recording(path, longest=5000)
+    whole, chunked = read_recording(path), open_recording(path, max_samples=5000)
     assert whole.duration < 30.0 and whole.reference is None
-    same(joined(list(tape)), whole)
-    same(joined(list(blocks(path, seconds=4.0))), whole)
-    assert [p.name for p in tape.phases] == [p.name for p in whole.phases]
-    for one, other in zip(tape.phases, whole.phases, strict=True):
+    same(joined(list(chunked)), whole)
+    same(joined(list(iter_chunks(path, seconds=4.0))), whole)
+    assert [p.name for p in chunked.phases] == [p.name for p in whole.phases]
+    for one, other in zip(chunked.phases, whole.phases, strict=True):
         assert one.start == pytest.approx(other.start, abs=2e-3)
-    assert any('jumped by +3600 s' in note for piece in tape for note in piece.notes)
-    same(tape.between(18.0, 22.0), whole.between(18.0, 22.0))
+    assert any('jumped by +3600 s' in note for chunk in chunked for note in chunk.notes)
+    same(chunked.between(18.0, 22.0), whole.between(18.0, 22.0))
 
 
 def test_a_long_recording_is_inspected_in_pieces(tmp_path, monkeypatch):
     path = write(tmp_path, 5000)
     whole = summarise(path)
-    monkeypatch.setattr('robotid_ros.files.bags.read.summary.LONG', 1000)
-    monkeypatch.setattr('robotid_ros.files.bags.read.summary.SECONDS', 4.0)
-    pieces = summarise(path)
-    for field in ('duration', 'topics', 'timing', 'channels', 'phases', 'uses'):
-        assert getattr(pieces, field) == getattr(whole, field)
+    monkeypatch.setattr('robotid_ros.files.bags.read.summary.MAX_SAMPLES', 1000)
+    monkeypatch.setattr('robotid_ros.files.bags.read.summary.CHUNK_DURATION', 4.0)
+    chunks = summarise(path)
+    for field in ('duration', 'topics', 'timing', 'channels', 'phases', 'suitability'):
+        assert getattr(chunks, field) == getattr(whole, field)
     assert whole.timing.rate == pytest.approx(500.0) and whole.usable
 
 
@@ -159,10 +163,10 @@ def test_steadied_pieces_are_the_steady_whole(jumps, cuts):
     position = np.sin(np.arange(count) * 1e-3)[:, None]
     states = JointStates(('a',), stamp, received, position, position, position)
     edges = [0, *sorted(set(cuts)), count]
-    pieces = [states.rows(slice(a, b)) for a, b in itertools.pairwise(edges)]
+    chunks = [states.rows(slice(a, b)) for a, b in itertools.pairwise(edges)]
     total = None
-    for piece, _ in steadied(pieces):
-        total = piece if total is None else stacked(total, piece)
-    expected, _ = steady(states)
+    for chunk, _ in correct_clock_chunks(chunks):
+        total = chunk if total is None else concatenate(total, chunk)
+    expected, _ = correct_clock(states)
     np.testing.assert_allclose(total.stamp - EPOCH, expected.stamp - EPOCH, rtol=0, atol=2000)
     np.testing.assert_array_equal(total.position, expected.position)

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.exceptions import RecordingError, UnknownNameError
-from robotid_ros.files.bags import BagWriter, blocks, dump_session, read_recording, Session
+from robotid_ros.files.bags import BagWriter, dump_session, iter_chunks, read_recording, Session
 from robotid_ros.files.bags.read.message_decoding import Decoder
 from robotid_ros.files.bags.read.summary import summarise
 
@@ -216,10 +216,10 @@ def test_a_session_comes_back_whole(tmp_path):
 def test_blocks_are_the_recording_in_pieces(tmp_path):
     path = write_mcap(tmp_path, states(20000))
     whole = read_recording(path)
-    pieces = list(blocks(path, seconds=10.0))
-    assert len(pieces) > 1
+    chunks = list(iter_chunks(path, seconds=10.0))
+    assert len(chunks) > 1
     for name in ('time', 'position', 'velocity', 'effort'):
-        joined = np.concatenate([getattr(piece, name) for piece in pieces])
+        joined = np.concatenate([getattr(chunk, name) for chunk in chunks])
         np.testing.assert_array_equal(joined, getattr(whole, name))
 
 
@@ -281,7 +281,7 @@ def test_the_summary_counts_what_is_wrong(tmp_path):
     assert (timing.repeated, timing.backward, timing.gaps, timing.lost) == (1, 1, 2, 4)
     assert [c.effort for c in summary.channels] == ['live', 'constant']
     assert len(summary.notes) == 3
-    assert not summary.usable and 'record at least' in summary.uses[0].reason
+    assert not summary.usable and 'record at least' in summary.suitability[0].reason
 
 
 def test_a_real_bag_without_metadata(datasets):

@@ -16,7 +16,7 @@ import pytest
 from rosbags.highlevel import AnyReader
 
 from robotid_ros.exceptions import FileError, RecordingError
-from robotid_ros.files.bags import BagWriter, finalise, read_recording
+from robotid_ros.files.bags import BagWriter, read_recording, repair_bag
 from robotid_ros.files.bags.repair.mcap_recovery import is_finished
 
 WRITER = """
@@ -87,7 +87,7 @@ def test_a_killed_writer_loses_nothing_that_was_flushed(tmp_path):
     assert not is_finished(path / 'bag.mcap')
     read = len(read_recording(path).time)
     assert written <= read <= written + 1
-    finalise(path)
+    repair_bag(path)
     assert is_finished(path / 'bag.mcap')
     assert _counts(path) == {'rosbags': read, 'mcap': read}
 
@@ -120,19 +120,19 @@ def test_finalise_keeps_every_message_and_leaves_a_finished_file_alone(tmp_path,
     path = folder / 'bag.mcap'
     path.write_bytes(whole[: len(whole) * 2 // 3])
     before = read_recording(folder)
-    finalise(folder)
+    repair_bag(folder)
     after = read_recording(folder)
     np.testing.assert_array_equal(before.effort, after.effort)
     assert sorted(f.name for f in folder.iterdir()) == ['bag.mcap', 'metadata.yaml']
     stamp = path.stat().st_mtime_ns
-    finalise(folder)
+    repair_bag(folder)
     assert path.stat().st_mtime_ns == stamp
 
 
 def test_finalise_refuses_what_is_no_mcap(tmp_path):
     (tmp_path / 'x.mcap').write_bytes(b'no')
     with pytest.raises(RecordingError, match='not a recording'):
-        finalise(tmp_path)
+        repair_bag(tmp_path)
 
 
 def test_no_recording_is_ever_overwritten(tmp_path):
@@ -186,5 +186,5 @@ def test_on_a_full_disk_what_was_written_stays_readable(tiny_disk):
     assert count > 100
     assert len(read_recording(writer.path).time) == count
     with pytest.raises(FileError, match='no space left'):
-        finalise(writer.path)
+        repair_bag(writer.path)
     assert len(read_recording(writer.path).time) == count

@@ -14,7 +14,7 @@ from robotid_ros.files.export.gazebo import (
     controller_parameters,
     gazebo_description,
     movable_joints,
-    prepare,
+    prepare_gazebo,
 )
 from robotid_ros.simulation_settings import GainSettings, SimulationSettings
 
@@ -50,7 +50,7 @@ def test_every_joint_has_effort_and_starts_where_told() -> None:
 @pytest.mark.parametrize('path', CONFIGURATIONS, ids=lambda p: p.stem)
 def test_every_configured_robot_comes_with_its_controllers(path: Path, tmp_path: Path) -> None:
     configuration, file = load(path), tmp_path / 'controllers.yaml'
-    robot = ElementTree.fromstring(prepare(configuration, file))
+    robot = ElementTree.fromstring(prepare_gazebo(configuration, file))
     assert robot.findtext('gazebo/plugin/parameters') == str(file)
     parameters = yaml.safe_load(file.read_text())
     controller = parameters[configuration.simulation.controller]['ros__parameters']
@@ -61,7 +61,7 @@ def test_every_configured_robot_comes_with_its_controllers(path: Path, tmp_path:
 
 def test_a_robot_without_description_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match='URDF'):
-        prepare(Configuration(), tmp_path / 'controllers.yaml')
+        prepare_gazebo(Configuration(), tmp_path / 'controllers.yaml')
 
 
 def test_positions_must_match_joints() -> None:

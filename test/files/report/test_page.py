@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from robotid_ros.exceptions import FileError
-from robotid_ros.files.report.figures import confidence, convergence, envelope, stretches, torques
+from robotid_ros.files.report.figures import (
+    confidence,
+    convergence,
+    envelope,
+    first_segment,
+    torques,
+)
 from robotid_ros.files.report.page import render, write_report
 from robotid_ros.files.results import (
     Entry,
@@ -16,7 +22,7 @@ from robotid_ros.files.results import (
     Residual,
     Results,
     Torques,
-    total,
+    total_residual,
     write_results,
 )
 
@@ -128,9 +134,9 @@ def test_residuals_of_all_joints_add_up():
     rms = np.sqrt(np.mean(error**2, axis=0))
     size = np.sqrt(np.mean(torque**2, axis=0))
     rows = [Residual(f'j{k}', a / b, a, b) for k, (a, b) in enumerate(zip(rms, size, strict=True))]
-    assert total(rows) == pytest.approx(np.linalg.norm(error) / np.linalg.norm(torque))
-    assert np.isnan(total([*rows, Residual('slide', 0.1, 1.0, 10.0, 'N')]))
-    assert np.isnan(total([]))
+    assert total_residual(rows) == pytest.approx(np.linalg.norm(error) / np.linalg.norm(torque))
+    assert np.isnan(total_residual([*rows, Residual('slide', 0.1, 1.0, 10.0, 'N')]))
+    assert np.isnan(total_residual([]))
 
 
 def test_figures_are_svg_of_their_own(results):
@@ -158,10 +164,10 @@ def test_thinning_keeps_peaks_and_breaks():
 
 def test_of_stretches_far_apart_the_first_is_drawn(results):
     whole = results.torques['validation']
-    assert stretches(whole) == (whole, 1)
+    assert first_segment(whole) == (whole, 1)
     time = whole.time + 600.0 * (np.arange(3000) // 1000)
     data = Torques(whole.joints, time, whole.measured, whole.predicted)
-    first, count = stretches(data)
+    first, count = first_segment(data)
     assert count == 3 and first.time[-1] == time[999]
     page = render(dataclasses.replace(results, torques={'identification': data}))
     assert 'The first of 3 stretches spread over a long recording' in page

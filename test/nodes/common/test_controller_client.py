@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from robotid_ros.core.replay.laws.control_laws import law_of
+from robotid_ros.core.replay.laws.control_laws import make_control_law
 from robotid_ros.core.signals.recording import Controller
 from robotid_ros.nodes.common.controller_client import _description
 
@@ -24,5 +24,5 @@ def test_gains_and_their_strategy_reach_the_replay():
     controller = Controller(
         known['name'], known['type'], known['rate'], ('a',), ('effort',), known['gains']
     )
-    law = law_of(controller, ('a',), np.ones(1))
+    law = make_control_law(controller, ('a',), np.ones(1))
     assert (law.rate, law.conditional[0], law.late[0], law.tracking[0]) == (500.0, 1.0, 1.0, 0.0)

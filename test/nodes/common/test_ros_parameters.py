@@ -14,8 +14,8 @@ from waiting import PATIENCE
 
 from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.files.configuration import load, read_mapping
-from robotid_ros.nodes.common.ros_parameters import configure
-from robotid_ros.nodes.common.runtime import ConfiguredNode, overrides
+from robotid_ros.nodes.common.ros_parameters import configuration_from_overrides
+from robotid_ros.nodes.common.runtime import ConfiguredNode, parameter_overrides
 
 CONFIGS = sorted((Path(__file__).resolve().parents[3] / 'config').glob('*.yaml'))
 GROUPS = ('robot', 'excitation', 'recorder', 'identification', 'simulation')
@@ -30,7 +30,7 @@ def context(domain: int) -> Iterator[Context]:
 
 
 def node_of(context: Context, *extra: Parameter, values: dict | None = None) -> ConfiguredNode:
-    given = [*overrides(values or {}), *extra]
+    given = [*parameter_overrides(values or {}), *extra]
     return ConfiguredNode(
         'node', GROUPS, context=context, parameter_overrides=given, use_global_arguments=False
     )
@@ -84,7 +84,7 @@ def test_wrong_parameters_are_named(name: str, value: object, says: str, context
 
 
 def test_what_ros_makes_of_yaml_is_undone():
-    configuration, values = configure(
+    configuration, values = configuration_from_overrides(
         {
             'robot.joints': None,
             'robot.friction.default': ['viscous'],

@@ -9,44 +9,46 @@ import pytest
 from waiting import PATIENCE, wait_until
 
 from robotid_ros.exceptions import LimitError, RobotIdError
-from robotid_ros.nodes.common.worker_process import compute
+from robotid_ros.nodes.common.worker_process import run_in_process
 
 
-def double(value, report):
+def double(value, progress):
     for k in range(3):
-        report(k)
+        progress(k)
     return 2 * value, os.getpid()
 
 
-def leave_a_limit(report):
+def leave_a_limit(progress):
     raise LimitError('elbow', 'velocity', 1.0, 3.0, 2.0)
 
 
-def fail(report):
+def fail(progress):
     raise ZeroDivisionError('oh')
 
 
-def threads(report):
+def threads(progress):
     return [os.environ.get(name) for name in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS')]
 
 
-def sleep(report):
-    report(os.getpid())
+def sleep(progress):
+    progress(os.getpid())
     time.sleep(2.0 * PATIENCE)
 
 
-def die(report):
+def die(progress):
     os._exit(9)
 
 
-def run(function, *arguments, stop=None, report=lambda value: None, time_limit=PATIENCE):
+def run(function, *arguments, stop=None, progress=lambda value: None, time_limit=PATIENCE):
     stop = stop or threading.Event()
-    return compute(function, *arguments, report=report, stop=stop, time_limit=time_limit)
+    return run_in_process(
+        function, *arguments, progress=progress, stop=stop, time_limit=time_limit
+    )
 
 
 def test_result_and_progress_come_back_from_another_process():
     seen = []
-    result, pid = run(double, 21, report=seen.append)
+    result, pid = run(double, 21, progress=seen.append)
     assert (result, seen) == (42, [0, 1, 2])
     assert pid != os.getpid()
 
@@ -70,12 +72,12 @@ def test_errors_come_back_as_their_sentence():
 def test_it_ends_when_asked_or_late():
     stop, pids = threading.Event(), []
 
-    def report(pid):
+    def progress(pid):
         pids.append(pid)
         stop.set()
 
     with pytest.raises(RobotIdError, match='stopped by request'):
-        run(sleep, stop=stop, report=report)
+        run(sleep, stop=stop, progress=progress)
     # Asking for them also takes leave of those that have ended.
     wait_until(
         lambda: pids[0] not in [child.pid for child in multiprocessing.active_children()],

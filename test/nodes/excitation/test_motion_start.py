@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 import numpy as np
 
 from robotid_ros.core.excitation import move, Trajectory, Waypoints, waypoints
-from robotid_ros.nodes.excitation.motion_start import start_of
+from robotid_ros.nodes.excitation.motion_start import estimate_start
 
 ORIGIN = 1_700_000_000_000_000_000
 
@@ -34,7 +34,7 @@ def test_start_is_found_between_samples_that_jitter_and_get_lost(offset, period,
     stamps = stamps + rng.integers(-100_000, 100_000, len(stamps))
     stamps = stamps[rng.random(len(stamps)) > 0.05]
     start = ORIGIN + offset
-    found = start_of(points, stamps, observed(points, start, stamps))
+    found = estimate_start(points, stamps, observed(points, start, stamps))
     assert found is not None
     assert abs(found - start) < 1_000
 
@@ -43,16 +43,16 @@ def test_nothing_is_said_before_the_reference_moves():
     points = motion()
     stamps = ORIGIN + np.arange(0, 100_000_000, 1_000_000)
     resting = np.tile(points.q[0], (len(stamps), 1))
-    assert start_of(points, stamps, resting) is None
+    assert estimate_start(points, stamps, resting) is None
     # Barely begun: too little to tell when.
     early = observed(points, ORIGIN, stamps[:20])
-    assert start_of(points, stamps[:20], early) is None
+    assert estimate_start(points, stamps[:20], early) is None
 
 
 def test_a_motion_of_no_length_has_no_start():
     points = move(('a',), np.zeros(1), np.zeros(1), np.ones(1), np.ones(1))
     stamps = ORIGIN + np.arange(10) * 1_000_000
-    assert start_of(points, stamps, np.zeros((10, 1))) is None
+    assert estimate_start(points, stamps, np.zeros((10, 1))) is None
 
 
 def test_periodic_trajectory_starts_where_it_was_sent():
@@ -69,7 +69,7 @@ def test_periodic_trajectory_starts_where_it_was_sent():
     points = waypoints(trajectory, 100.0, 2)
     stamps = ORIGIN + np.arange(0, 400_000_000, 1_000_000)
     start = ORIGIN + 12_345_678
-    found = start_of(points, stamps, observed(points, start, stamps))
+    found = estimate_start(points, stamps, observed(points, start, stamps))
     assert found is not None
     assert abs(found - start) < 1_000
 

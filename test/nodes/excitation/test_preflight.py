@@ -7,7 +7,7 @@ import pytest
 
 from robotid_ros.exceptions import ControllerError, RobotStateError
 from robotid_ros.nodes.common.controller_client import ControllerDescription
-from robotid_ros.nodes.excitation.preflight import check_controller, held_reference
+from robotid_ros.nodes.excitation.preflight import check_controller, reference_positions
 
 ROBOT = SimpleNamespace(joints=('a', 'b'))
 GOOD = ControllerDescription(
@@ -55,7 +55,10 @@ def state(names, positions):
 
 
 def test_held_reference_is_in_the_robots_order():
-    assert held_reference(state(['x', 'b', 'a'], [9.0, 2.0, 1.0]), ROBOT).tolist() == [1.0, 2.0]
+    assert reference_positions(state(['x', 'b', 'a'], [9.0, 2.0, 1.0]), ROBOT).tolist() == [
+        1.0,
+        2.0,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -63,4 +66,4 @@ def test_held_reference_is_in_the_robots_order():
 )
 def test_no_motion_starts_from_an_unknown_reference(message: SimpleNamespace):
     with pytest.raises(RobotStateError, match='activate it'):
-        held_reference(message, ROBOT)
+        reference_positions(message, ROBOT)

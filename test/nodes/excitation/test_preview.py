@@ -19,7 +19,7 @@ from waiting import PATIENCE, wait_until
 
 from robotid_ros.files.configuration import read_mapping
 from robotid_ros.files.trajectory_file import read_design
-from robotid_ros.nodes.common.runtime import overrides, result_of, spin
+from robotid_ros.nodes.common.runtime import parameter_overrides, result_of, spin
 from robotid_ros.nodes.excitation.excitation_node import Excitation
 
 pytestmark = pytest.mark.ros
@@ -40,7 +40,7 @@ def start(domain: int) -> Iterator[Callable[..., Pair]]:
         values['excitation'].update(trajectory=str(STORED), rate=200.0)
         arguments = ['--ros-args', *(x for rule in remappings for x in ('-r', rule))]
         node = Excitation(
-            context=context, parameter_overrides=overrides(values), cli_args=arguments
+            context=context, parameter_overrides=parameter_overrides(values), cli_args=arguments
         )
         client = rclpy.create_node('client', context=context)
         made.extend([node, client])

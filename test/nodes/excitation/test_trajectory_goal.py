@@ -7,12 +7,12 @@ import pytest
 
 from robotid_ros.core.excitation import move, Waypoints
 from robotid_ros.exceptions import TrajectoryError
-from robotid_ros.nodes.excitation.trajectory_goal import duration, trajectory_message
+from robotid_ros.nodes.excitation.trajectory_goal import duration_message, trajectory_message
 
 
 @given(st.floats(0.0, 1e6))
 def test_durations_keep_their_nanoseconds(seconds: float):
-    message = duration(seconds)
+    message = duration_message(seconds)
     assert 0 <= message.nanosec < 10**9
     assert message.sec + message.nanosec * 1e-9 == pytest.approx(seconds, abs=1e-9, rel=1e-15)
 

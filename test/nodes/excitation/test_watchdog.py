@@ -7,8 +7,8 @@ import pytest
 
 from robotid_ros.exceptions import ConfigurationError, RobotStateError
 from robotid_ros.node_settings import ExcitationNodeSettings
-from robotid_ros.nodes.common.joint_states import states_of
-from robotid_ros.nodes.excitation.watchdog import per_joint, Watchdog
+from robotid_ros.nodes.common.joint_states import stack_joint_states
+from robotid_ros.nodes.excitation.watchdog import expand_per_joint, Watchdog
 
 JOINTS = ('a', 'b')
 SETTINGS = ExcitationNodeSettings(effort_time=0.02, effort_share=0.9, stale_after=0.25)
@@ -19,7 +19,7 @@ def watchdog(*, reported=True):
         lower=np.array([-1.0, -2.0]), upper=np.array([1.0, np.inf]), effort=np.array([10.0, 20.0])
     )
     robot = SimpleNamespace(joints=JOINTS, limits=limits, drive_gain=np.array([1.0, 2.0]))
-    return Watchdog(robot, SETTINGS, 0.0, reported=reported)
+    return Watchdog(robot, SETTINGS, 0.0, effort_reported=reported)
 
 
 def header(stamp):
@@ -34,7 +34,7 @@ def joint_state(stamp=0.0, position=(0.0, 0.0), effort=(0.0, 0.0), name=JOINTS):
 
 
 def look(dog, *messages, now=0.0):
-    dog.joint_states(states_of(messages, JOINTS), now)
+    dog.check_joint_states(stack_joint_states(messages, JOINTS), now)
 
 
 def controller_state(error=(0.0, 0.0), names=JOINTS, stamp=0.0, effort=()):
@@ -48,14 +48,14 @@ def controller_state(error=(0.0, 0.0), names=JOINTS, stamp=0.0, effort=()):
 
 def test_joints_are_matched_by_name():
     message = joint_state(1.5, (3.0, 1.0, 2.0), (30.0, 10.0, 20.0), name=('x', 'b', 'a'))
-    states = states_of([message], JOINTS)
+    states = stack_joint_states([message], JOINTS)
     assert states.stamp.tolist() == [1_500_000_000]
     assert states.position.tolist() == [[2.0, 1.0]]
     assert states.effort.tolist() == [[20.0, 10.0]]
 
 
 def test_messages_of_other_joints_are_passed_over():
-    assert len(states_of([joint_state(name=('a', 'x'))], JOINTS).stamp) == 0
+    assert len(stack_joint_states([joint_state(name=('a', 'x'))], JOINTS).stamp) == 0
 
 
 def test_a_healthy_robot_is_left_alone():
@@ -63,7 +63,7 @@ def test_a_healthy_robot_is_left_alone():
     for k in range(100):
         effort = (8.8 + 0.1 * (k % 2), 8.9)
         look(dog, joint_state(k * 0.01, (1.015 - 0.001 * k, 1e6), effort), now=k * 0.01)
-        dog.controller_state(controller_state((0.09, -0.09)), k * 0.01)
+        dog.check_controller_state(controller_state((0.09, -0.09)), k * 0.01)
 
 
 @pytest.mark.parametrize('field', ['position', 'effort'])
@@ -109,11 +109,13 @@ def test_commanded_effort_stands_in_for_one_that_nobody_reports():
     dog = watchdog(reported=False)
     look(dog, joint_state(effort=(np.nan, np.nan)))
     for stamp in (0.0, 0.015):
-        dog.controller_state(controller_state(names=('b', 'a'), stamp=stamp, effort=(-9.5, 0)), 0)
+        dog.check_controller_state(
+            controller_state(names=('b', 'a'), stamp=stamp, effort=(-9.5, 0)), 0
+        )
     with pytest.raises(RobotStateError, match=r'effort of b is -9\.5'):
-        dog.controller_state(controller_state(stamp=0.021, effort=(0, -9.5)), 0)
+        dog.check_controller_state(controller_state(stamp=0.021, effort=(0, -9.5)), 0)
     with pytest.raises(RobotStateError, match='commanded effort of a is not a number'):
-        watchdog(reported=False).controller_state(controller_state(effort=(np.nan, 0)), 0)
+        watchdog(reported=False).check_controller_state(controller_state(effort=(np.nan, 0)), 0)
 
 
 def test_effort_that_never_changes_in_motion_is_dead():
@@ -128,24 +130,24 @@ def test_effort_that_never_changes_in_motion_is_dead():
 
 def test_tracking_error_names_the_joint_in_any_order():
     with pytest.raises(RobotStateError, match=r'a is 0\.2 away'):
-        watchdog().controller_state(controller_state((0.0, -0.2), ('b', 'a')), 0.0)
+        watchdog().check_controller_state(controller_state((0.0, -0.2), ('b', 'a')), 0.0)
 
 
 def test_silent_controller_is_seen():
     dog = watchdog()
-    dog.controller_state(controller_state(), 0.1)
-    dog.controller_state(None, 0.3)
+    dog.check_controller_state(controller_state(), 0.1)
+    dog.check_controller_state(None, 0.3)
     with pytest.raises(RobotStateError, match='controller'):
-        dog.controller_state(None, 0.36)
+        dog.check_controller_state(None, 0.36)
 
 
 def test_nan_tracking_error_is_seen():
     with pytest.raises(RobotStateError, match='tracking error of a'):
-        watchdog().controller_state(controller_state((np.nan, 0.0)), 0.0)
+        watchdog().check_controller_state(controller_state((np.nan, 0.0)), 0.0)
 
 
 def test_one_tolerance_or_one_per_joint():
-    assert per_joint((0.1,), JOINTS, 'x').tolist() == [0.1, 0.1]
-    assert per_joint((0.1, 0.2), JOINTS, 'x').tolist() == [0.1, 0.2]
+    assert expand_per_joint((0.1,), JOINTS, 'x').tolist() == [0.1, 0.1]
+    assert expand_per_joint((0.1, 0.2), JOINTS, 'x').tolist() == [0.1, 0.2]
     with pytest.raises(ConfigurationError, match='tracking_error'):
-        per_joint((0.1, 0.2, 0.3), JOINTS, 'tracking_error')
+        expand_per_joint((0.1, 0.2, 0.3), JOINTS, 'tracking_error')

@@ -8,8 +8,15 @@ import numpy as np
 import pytest
 
 from robotid_ros.files.results import Entry, Residual, Results, Torques
-from robotid_ros.nodes.common.messages import seconds, stamp_of, State, status, text, values_of
-from robotid_ros.nodes.identification.gain_proposal import Gains
+from robotid_ros.nodes.common.messages import (
+    format_seconds,
+    format_value,
+    State,
+    status,
+    to_nanoseconds,
+    values_of,
+)
+from robotid_ros.nodes.identification.gain_proposal import JointGains
 from robotid_ros.nodes.identification.result_messages import (
     effort_messages,
     gains_message,
@@ -34,12 +41,12 @@ RESULTS = Results(
 
 @given(st.floats(allow_nan=False))
 def test_numbers_keep_their_precision(value: float):
-    assert float(text(value)) == value
+    assert float(format_value(value)) == value
 
 
 @given(st.integers(0, 2**62))
 def test_stamps_keep_their_nanoseconds(stamp: int):
-    whole, _, fraction = seconds(stamp).partition('.')
+    whole, _, fraction = format_seconds(stamp).partition('.')
     assert int(whole) * 10**9 + int(fraction) == stamp
 
 
@@ -73,7 +80,7 @@ def test_summary_falls_back_on_the_fit_and_says_so():
 
 
 def test_gains_tell_old_and_new_behaviour():
-    old, new = {'a': Gains(100.0, 0.0, 10.0, 1.0)}, {'a': Gains(400.0, 0.0, 40.0, 1.0)}
+    old, new = {'a': JointGains(100.0, 0.0, 10.0, 1.0)}, {'a': JointGains(400.0, 0.0, 40.0, 1.0)}
     values = values_of(gains_message(old, new, NOW).status[0])
     assert float(values['old_natural_frequency']) == pytest.approx(10.0)
     assert float(values['new_natural_frequency']) == pytest.approx(20.0)
@@ -83,7 +90,7 @@ def test_gains_tell_old_and_new_behaviour():
 def test_efforts_carry_the_recorded_stamps():
     torques = Torques(('a',), np.array([0.0, 0.002]), np.array([[1.0], [2.0]]), np.zeros((2, 1)))
     messages = list(effort_messages(torques, torques.measured, 1_700_000_000_123_456_789))
-    assert [stamp_of(m.header.stamp) for m in messages] == [
+    assert [to_nanoseconds(m.header.stamp) for m in messages] == [
         1_700_000_000_123_456_789,
         1_700_000_000_125_456_789,
     ]

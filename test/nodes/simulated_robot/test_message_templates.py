@@ -9,11 +9,11 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectoryPoint
 
 from robotid_ros.nodes.simulated_robot.message_templates import (
-    Clocks,
-    ControllerStates,
-    JointStates,
+    ClockTemplate,
+    ControllerStateTemplate,
+    JointStateTemplate,
 )
-from robotid_ros.plant.controller.controller_types import State
+from robotid_ros.plant.controller.controller_types import ControllerState
 from robotid_ros.plant.controller.interpolation import Point
 
 JOINTS = ('zjoint', 'joint2', 'joint3')
@@ -37,13 +37,13 @@ def test_joint_states(time, q, dq, tau):
         effort=[tau[i] for i in order],
     )
     stamp(message.header.stamp, time)
-    assert JointStates(JOINTS).fill(time, q, dq, tau) == bytes(serialize_message(message))
+    assert JointStateTemplate(JOINTS).fill(time, q, dq, tau) == bytes(serialize_message(message))
 
 
 @settings(max_examples=50, deadline=None)
 @given(stamps, durations, numbers, numbers, numbers, numbers)
 def test_controller_state(time, elapsed, q, dq, ddq, tau):
-    state = State(Point(elapsed, q, dq, ddq), Point(elapsed + 1, dq, q), tau, ddq, tau)
+    state = ControllerState(Point(elapsed, q, dq, ddq), Point(elapsed + 1, dq, q), tau, ddq, tau)
     message = JointTrajectoryControllerState(joint_names=list(JOINTS), speed_scaling_factor=1.0)
     stamp(message.header.stamp, time)
     message.reference = JointTrajectoryPoint(positions=q, velocities=dq, accelerations=ddq)
@@ -52,10 +52,10 @@ def test_controller_state(time, elapsed, q, dq, ddq, tau):
     stamp(message.feedback.time_from_start, elapsed + 1)
     message.error = JointTrajectoryPoint(positions=tau, velocities=ddq)
     message.output = JointTrajectoryPoint(effort=tau)
-    assert ControllerStates(JOINTS).fill(time, state) == bytes(serialize_message(message))
+    assert ControllerStateTemplate(JOINTS).fill(time, state) == bytes(serialize_message(message))
 
 
 @given(stamps)
 def test_clock(time):
-    message = deserialize_message(Clocks().fill(time), Clock)
+    message = deserialize_message(ClockTemplate().fill(time), Clock)
     assert message.clock.sec * 10**9 + message.clock.nanosec == time

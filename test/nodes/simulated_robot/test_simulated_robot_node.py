@@ -31,7 +31,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from waiting import claim_domain, PATIENCE, release_domain, wait_until
 import yaml
 
-from robotid_ros.nodes.common.runtime import LATCHED, overrides, spin
+from robotid_ros.nodes.common.runtime import LATCHED, parameter_overrides, spin
 from robotid_ros.nodes.simulated_robot.control_loop import LONGEST_LAG
 from robotid_ros.nodes.simulated_robot.simulated_robot_node import SimulatedRobot
 
@@ -183,7 +183,7 @@ def running(**simulation):
         rclpy.init(context=context, domain_id=domain)
         ends.callback(rclpy.try_shutdown, context=context)
         values = {'robot_description': URDF, 'simulation': SIMULATION | simulation}
-        robot = SimulatedRobot(context=context, parameter_overrides=overrides(values))
+        robot = SimulatedRobot(context=context, parameter_overrides=parameter_overrides(values))
         ends.callback(robot.destroy_node)
         executor = SingleThreadedExecutor(context=context)
         executor.add_node(robot)

@@ -1,7 +1,7 @@
 """A controller on a bench, for its tests."""
 
 from robotid_ros.plant.controller.controller_types import ControllerSettings
-from robotid_ros.plant.controller.goal_acceptance import Rules
+from robotid_ros.plant.controller.goal_acceptance import AcceptanceRules
 from robotid_ros.plant.controller.interpolation import Goal, Point
 from robotid_ros.plant.controller.tolerances import GoalTolerances
 from robotid_ros.plant.controller.trajectory_controller import TrajectoryController
@@ -16,17 +16,17 @@ class Bench:
     """A controller on a robot that is wherever the test puts it."""
 
     def __init__(
-        self, position=(0.0, 0.0), constraints=None, rules=None, wraps=(False, False), **gains
+        self, position=(0.0, 0.0), constraints=None, rules=None, wraparound=(False, False), **gains
     ):
         of = GainSettings(**gains)
         self.controller = TrajectoryController(
             ControllerSettings(
                 JOINTS,
-                wraps,
+                wraparound,
                 MS,
                 {'a': of, 'b': of},
                 constraints or ConstraintSettings(),
-                rules or Rules(),
+                rules or AcceptanceRules(),
             )
         )
         self.q, self.dq, self.now = list(position), [0.0, 0.0], 100 * S
@@ -44,7 +44,7 @@ class Bench:
 
     def start(self, *points, tolerances=None, joints=JOINTS, stamp=0):
         goal = Goal(joints, stamp, list(points))
-        assert self.controller.refusal(goal, self.now) == ''
+        assert self.controller.rejection_reason(goal, self.now) == ''
         return self.controller.start(goal, tolerances or GoalTolerances())
 
     @property

@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from robotid_ros.plant.controller.goal_acceptance import Rules
-from robotid_ros.plant.controller.goal_outcome import Outcome
+from robotid_ros.plant.controller.goal_acceptance import AcceptanceRules
+from robotid_ros.plant.controller.goal_outcome import GoalOutcome
 from robotid_ros.plant.controller.interpolation import Goal, Point
 from robotid_ros.plant.controller.tolerances import GoalTolerances, Tolerance
 from robotid_ros.simulation_settings import ConstraintSettings, JointConstraintSettings
@@ -21,7 +21,7 @@ def test_success_at_the_first_cycle_past_the_end_and_the_last_point_is_held():
     bench.run(99)
     assert goal.outcome is None
     bench.run(3)
-    assert (goal.outcome, goal.code) == (Outcome.SUCCEEDED, 0)
+    assert (goal.outcome, goal.code) == (GoalOutcome.SUCCEEDED, 0)
     assert goal.text == 'Goal successfully reached!'
     bench.run(5)
     assert bench.reference.positions == [0.1, 0.2]
@@ -50,7 +50,7 @@ def test_cancel_holds_the_measured_position():
     bench.controller.cancel(goal)
     bench.q = [0.4, 0.4]
     bench.run()
-    assert (goal.outcome, goal.code, goal.text) == (Outcome.CANCELED, 0, '')
+    assert (goal.outcome, goal.code, goal.text) == (GoalOutcome.CANCELED, 0, '')
     assert bench.reference.positions == [0.31, 0.32]
     assert bench.reference.velocities == [0.0, 0.0]
 
@@ -62,7 +62,7 @@ def test_decelerate_on_cancel_brakes_along_a_ramp():
     goal = bench.start(at(0.0, 0.0, 0.0), at(1.0, 1.0, 0.5))
     bench.run(500)
     bench.controller.cancel(goal)
-    assert goal.outcome is Outcome.CANCELED
+    assert goal.outcome is GoalOutcome.CANCELED
     start = bench.q
     bench.run(252)
     assert bench.reference.velocities[1] == pytest.approx(0.0, abs=1e-9)
@@ -88,7 +88,7 @@ def test_decelerate_on_cancel_brakes_along_a_ramp():
 )
 def test_refused(goal, word):
     bench = Bench()
-    assert word in bench.controller.refusal(goal, bench.now)
+    assert word in bench.controller.rejection_reason(goal, bench.now)
 
 
 @pytest.mark.parametrize(
@@ -112,15 +112,15 @@ def test_inactive_refuses_and_aborts_what_runs():
     goal = bench.start(at(1.0, 1.0, 1.0))
     bench.run(10)
     bench.controller.deactivate()
-    assert (goal.outcome, goal.code) == (Outcome.ABORTED, -1)
+    assert (goal.outcome, goal.code) == (GoalOutcome.ABORTED, -1)
     assert goal.text == 'Current goal cancelled during deactivate transition.'
     assert bench.run() == [0.0, 0.0]
-    assert bench.controller.refusal(Goal(JOINTS, 0, [at(1.0, 0.0, 0.0)]), bench.now)
-    assert bench.controller.query(bench.now) is None
+    assert bench.controller.rejection_reason(Goal(JOINTS, 0, [at(1.0, 0.0, 0.0)]), bench.now)
+    assert bench.controller.sample_desired(bench.now) is None
 
 
 def test_rules_allow_more():
-    bench = Bench((0.3, 0.4), rules=Rules(True, True, True))
+    bench = Bench((0.3, 0.4), rules=AcceptanceRules(True, True, True))
     bench.start(at(0.0, 0.1), at(1.0, 0.2, v=[0.5]), joints=('b',))
     bench.run(2000)
     assert bench.reference.positions == pytest.approx([0.3, 0.2])
@@ -157,7 +157,7 @@ def test_path_tolerance_aborts_and_writes_no_command_in_that_cycle():
     before = bench.command
     bench.q = [-0.2, 0.0]
     assert bench.run() == before
-    assert (goal.outcome, goal.code) == (Outcome.ABORTED, -4)
+    assert (goal.outcome, goal.code) == (GoalOutcome.ABORTED, -4)
     assert goal.text == 'Aborted due to path tolerance violation'
     bench.run()
     assert bench.reference.positions == [-0.2, 0.0]
@@ -202,7 +202,7 @@ def test_goal_is_reached_late_but_in_time():
     assert goal.outcome is None, 'it still moves'
     bench.dq = [0.0, 0.0]
     bench.run()
-    assert goal.outcome is Outcome.SUCCEEDED
+    assert goal.outcome is GoalOutcome.SUCCEEDED
 
 
 @pytest.mark.parametrize(
@@ -244,12 +244,12 @@ def test_preemption_and_topic():
     first = bench.start(at(1.0, 1.0, 1.0))
     bench.run(10)
     second = bench.start(at(1.0, 2.0, 2.0))
-    assert (first.outcome, first.code) == (Outcome.ABORTED, -1)
+    assert (first.outcome, first.code) == (GoalOutcome.ABORTED, -1)
     assert first.text == 'Current goal preempted by new incoming action.'
     # A trajectory of the topic takes over; the goal is judged on it and never goes to its target.
     bench.controller.replace_trajectory(Goal(JOINTS, 0, [at(0.05, 0.0, 0.0)]))
     bench.run(100)
-    assert second.outcome is Outcome.SUCCEEDED
+    assert second.outcome is GoalOutcome.SUCCEEDED
 
 
 def test_nan_is_commanded_hidden_and_called_a_success():
@@ -263,7 +263,7 @@ def test_nan_is_commanded_hidden_and_called_a_success():
     assert math.isnan(bench.command[0])
     assert bench.controller.state.output == shown
     bench.run(100)
-    assert goal.outcome is Outcome.SUCCEEDED
+    assert goal.outcome is GoalOutcome.SUCCEEDED
 
 
 def test_update_rate_of_the_reference_is_the_clock_of_the_goal():

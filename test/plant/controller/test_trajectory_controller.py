@@ -115,7 +115,7 @@ def test_invalid_gains_are_skipped_with_a_warning():
 
 
 def test_continuous_joints_take_the_short_way():
-    bench = Bench((3.0, 3.0), wraps=(True, False), p=1.0)
+    bench = Bench((3.0, 3.0), wraparound=(True, False), p=1.0)
     bench.run()
     bench.start(at(0.0, -3.0, -3.0), at(1.0, -3.0, -3.0))
     bench.run()
@@ -131,4 +131,4 @@ def test_query_gives_the_desired_point_of_a_time():
     bench.start(at(0.0, 0.0, 0.0), at(1.0, 1.0, 2.0))
     bench.run()
     begin = bench.now
-    assert bench.controller.query(begin + S // 4).positions == pytest.approx([0.25, 0.5])
+    assert bench.controller.sample_desired(begin + S // 4).positions == pytest.approx([0.25, 0.5])

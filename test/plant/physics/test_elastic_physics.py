@@ -66,11 +66,11 @@ def test_both_balances_hold(name):
 
 def test_rest_under_gravity_is_rest():
     physics = elastic(initial_positions=(0.3, -0.5))
-    links, _, _ = physics.readings([0.0, 0.0])
+    links, _, _ = physics.joint_state([0.0, 0.0])
     load = ROBOTS['planar_2r_elastic'][0] * (np.array(links[2:]) - links[:2])
     for _ in range(200):
         physics.step(load)
-    now, speed, effort = physics.readings(load)
+    now, speed, effort = physics.joint_state(load)
     np.testing.assert_allclose(now, links, atol=1e-9)
     np.testing.assert_allclose(speed, 0.0, atol=1e-8)
     assert effort == [*load, *load]
@@ -94,11 +94,11 @@ def test_friction_acts_on_the_motor():
     )
     for _ in range(500):
         physics.step([3.5, 3.5])
-    readings, _, _ = physics.readings([0.0, 0.0])
+    readings, _, _ = physics.joint_state([0.0, 0.0])
     np.testing.assert_allclose(readings, 0.0, atol=1e-4)
     for _ in range(500):
         physics.step([3.5, 8.0])
-    assert physics.readings([0.0, 0.0])[0][3] > 0.01
+    assert physics.joint_state([0.0, 0.0])[0][3] > 0.01
 
 
 def test_the_controller_sees_the_side_that_was_asked_for():
@@ -110,15 +110,15 @@ def test_the_controller_sees_the_side_that_was_asked_for():
             elastic=ElasticDriveSettings(stiffness=(2e4,), feedback=side),
         )
         physics = ElasticPhysics(text, settings, motors=names)
-        readings, _, _ = physics.readings([0.0, 0.0])
-        assert physics.sensed == ('joint_1', 'joint_2', 'a', 'b')
+        readings, _, _ = physics.joint_state([0.0, 0.0])
+        assert physics.joint_state_names == ('joint_1', 'joint_2', 'a', 'b')
         assert physics.position.tolist() == [readings[row] for row in rows]
         assert physics.feedback(readings) == [readings[row] for row in rows]
 
 
 def test_joints_without_stiffness_stay_rigid():
     physics = elastic(elastic={'stiffness': (2e4, 0.0)})
-    assert physics.sensed == ('joint_1', 'joint_2', 'joint_1_motor')
+    assert physics.joint_state_names == ('joint_1', 'joint_2', 'joint_1_motor')
     values = {truth.name: truth.values for truth in physics.true_parameters()}
     assert values['joint_1']['K'] == 2e4
     assert 'K' not in values['joint_2']
@@ -135,11 +135,11 @@ def test_joint_states_carry_both_sides_and_the_controller_sees_one():
     )
     physics = make_physics((URDF / 'planar_2r_elastic.urdf').read_text(), settings)
     controller = TrajectoryController(
-        ControllerSettings(physics.joints, physics.wraps, 1_000_000, settings.gains)
+        ControllerSettings(physics.joints, physics.wraparound, 1_000_000, settings.gains)
     )
     sent = []
     outputs = Outputs(lambda *state: sent.append(state), lambda *_: None, lambda _: None)
-    sensors = Sensors(settings, physics.sensed)
+    sensors = Sensors(settings, physics.joint_state_names)
     loop = ControlLoop(physics, sensors, controller, settings, outputs)
     controller.activate(physics.position.tolist(), physics.velocity.tolist())
     for _ in range(300):

@@ -13,9 +13,9 @@ from ..settings import Obstacle, Workspace
 shapes = getattr(pin, 'coal', None) or pin.hppfcl
 GROUND = 'ground'
 # Random configurations that tell which pairs never part.
-TRIES = 64
+DRAWS = 64
 # Radius of the balls that stand for a robot without shape [m].
-BALL = 0.01
+BALL_RADIUS = 0.01
 
 
 def collision_model(robot: Robot, model: Any, settings: Workspace) -> tuple[Any, tuple[str, ...]]:
@@ -40,9 +40,9 @@ def collision_model(robot: Robot, model: Any, settings: Workspace) -> tuple[Any,
     ConfigurationError : an obstacle of the wrong size, a pair that does not exist
 
     """
-    geometry, notes = _links(robot, model, settings)
+    geometry, notes = _link_geometry(robot, model, settings)
     own = list(range(len(geometry.geometryObjects)))
-    moving = [k for k in own if _joint(geometry, k) > 0]
+    moving = [k for k in own if _parent_joint(geometry, k) > 0]
     if settings.self_collision:
         for i, k in enumerate(own):
             for other in own[i + 1 :]:
@@ -50,19 +50,19 @@ def collision_model(robot: Robot, model: Any, settings: Workspace) -> tuple[Any,
                     geometry.addCollisionPair(pin.CollisionPair(k, other))
     if settings.ground is not None:
         # The first two links stand on the ground; where they end, the third begins.
-        high = [k for k in moving if len(model.supports[_joint(geometry, k)]) > 3]
-        _add_pairs(geometry, high, _ground(geometry, settings.ground))
-    _ignore(geometry, settings.ignored_pairs)
-    notes += _drop_inseparable(robot, model, geometry, settings.distance)
+        high = [k for k in moving if len(model.supports[_parent_joint(geometry, k)]) > 3]
+        _add_pairs(geometry, high, _add_ground(geometry, settings.ground))
+    _remove_ignored(geometry, settings.ignored_pairs)
+    notes += _remove_inseparable(robot, model, geometry, settings.distance)
     for name, obstacle in settings.obstacles.items():
-        _add_pairs(geometry, moving, _obstacle(geometry, name, obstacle))
+        _add_pairs(geometry, moving, _add_obstacle(geometry, name, obstacle))
     return geometry, notes
 
 
-def _links(robot: Robot, model: Any, settings: Workspace) -> tuple[Any, tuple[str, ...]]:
+def _link_geometry(robot: Robot, model: Any, settings: Workspace) -> tuple[Any, tuple[str, ...]]:
     if '<collision' not in robot.urdf:
         notes = ('the description has no collision geometry: self-collision is not checked',)
-        return _skeleton(model, settings), notes
+        return _balls_at_joints(model, settings), notes
     try:
         geometry = pin.buildGeomFromUrdfString(
             model, robot.urdf, pin.GeometryType.COLLISION, package_dirs=list(settings.mesh_folders)
@@ -72,7 +72,7 @@ def _links(robot: Robot, model: Any, settings: Workspace) -> tuple[Any, tuple[st
             f'the collision geometry cannot be read ({" ".join(str(error).split())}): '
             'self-collision is not checked; set excitation.workspace.mesh_folders',
         )
-        return _skeleton(model, settings), notes
+        return _balls_at_joints(model, settings), notes
     hulls = 0
     for body in geometry.geometryObjects:
         if hasattr(body.geometry, 'buildConvexHull'):
@@ -82,29 +82,29 @@ def _links(robot: Robot, model: Any, settings: Workspace) -> tuple[Any, tuple[st
     return geometry, (f'{hulls} meshes are replaced by their convex hulls',) if hulls else ()
 
 
-def _skeleton(model: Any, settings: Workspace) -> Any:
+def _balls_at_joints(model: Any, settings: Workspace) -> Any:
     """Put balls at the joints and the tool, so that ground and obstacles still count."""
     geometry = pin.GeometryModel()
     if settings.ground is not None or settings.obstacles:
         for joint in range(2, model.njoints):
             ball = pin.GeometryObject(
-                model.names[joint], joint, pin.SE3.Identity(), shapes.Sphere(BALL)
+                model.names[joint], joint, pin.SE3.Identity(), shapes.Sphere(BALL_RADIUS)
             )
             geometry.addGeometryObject(ball)
         tool = model.frames[len(model.frames) - 1]
-        shape = shapes.Sphere(BALL)
+        shape = shapes.Sphere(BALL_RADIUS)
         geometry.addGeometryObject(
             pin.GeometryObject(tool.name, tool.parentJoint, tool.placement, shape)
         )
     return geometry
 
 
-def _joint(geometry: Any, body: int) -> int:
+def _parent_joint(geometry: Any, body: int) -> int:
     return int(geometry.geometryObjects[body].parentJoint)
 
 
 def _adjacent(model: Any, geometry: Any, one: int, other: int) -> bool:
-    first, second = _joint(geometry, one), _joint(geometry, other)
+    first, second = _parent_joint(geometry, one), _parent_joint(geometry, other)
     return first in (second, model.parents[second]) or second == model.parents[first]
 
 
@@ -113,13 +113,13 @@ def _add_pairs(geometry: Any, bodies: list[int], other: int) -> None:
         geometry.addCollisionPair(pin.CollisionPair(body, other))
 
 
-def _ground(geometry: Any, height: float) -> int:
+def _add_ground(geometry: Any, height: float) -> int:
     half_space = shapes.Halfspace(np.array([0.0, 0.0, 1.0]), height)
     body = pin.GeometryObject(GROUND, 0, pin.SE3.Identity(), half_space)
     return int(geometry.addGeometryObject(body))
 
 
-def _obstacle(geometry: Any, name: str, obstacle: Obstacle) -> int:
+def _add_obstacle(geometry: Any, name: str, obstacle: Obstacle) -> int:
     makers = {'box': (3, shapes.Box), 'sphere': (1, shapes.Sphere)}
     makers['cylinder'] = (2, shapes.Cylinder)
     count, make = makers[obstacle.shape]
@@ -140,13 +140,13 @@ def _obstacle(geometry: Any, name: str, obstacle: Obstacle) -> int:
     )
 
 
-def _link(body: Any) -> str:
+def _link_name(body: Any) -> str:
     """Return a body's link: Pinocchio names it 'link_0', 'link_1' for each of its shapes."""
     return str(body.name).rsplit('_', 1)[0]
 
 
-def _ignore(geometry: Any, pairs: tuple[str, ...]) -> None:
-    links = {_link(body) for body in geometry.geometryObjects}
+def _remove_ignored(geometry: Any, pairs: tuple[str, ...]) -> None:
+    links = {_link_name(body) for body in geometry.geometryObjects}
     for pair in pairs:
         names = set(pair.split('/'))
         if len(names) != 2 or not names <= links | {GROUND}:
@@ -156,11 +156,13 @@ def _ignore(geometry: Any, pairs: tuple[str, ...]) -> None:
             )
         for found in [(p.first, p.second) for p in geometry.collisionPairs]:
             ends = (geometry.geometryObjects[k] for k in found)
-            if {body.name if body.name == GROUND else _link(body) for body in ends} == names:
+            if {body.name if body.name == GROUND else _link_name(body) for body in ends} == names:
                 geometry.removeCollisionPair(pin.CollisionPair(*found))
 
 
-def _drop_inseparable(robot: Robot, model: Any, geometry: Any, distance: float) -> tuple[str, ...]:
+def _remove_inseparable(
+    robot: Robot, model: Any, geometry: Any, distance: float
+) -> tuple[str, ...]:
     """Drop pairs nearer than allowed in each of many random configurations, or ever as near."""
     if not len(geometry.collisionPairs):
         return ()
@@ -168,7 +170,7 @@ def _drop_inseparable(robot: Robot, model: Any, geometry: Any, distance: float) 
     lower, upper = (np.clip(x, -np.pi, np.pi) for x in (robot.limits.lower, robot.limits.upper))
     data, places = model.createData(), geometry.createData()
     found = []
-    for q in rng.uniform(lower, upper, (TRIES, robot.n)):
+    for q in rng.uniform(lower, upper, (DRAWS, robot.n)):
         pin.computeDistances(model, data, geometry, places, q[robot.order])
         found.append([r.min_distance for r in places.distanceResults])
     farthest = np.max(found, axis=0)
@@ -181,8 +183,8 @@ def _drop_inseparable(robot: Robot, model: Any, geometry: Any, distance: float) 
     for first, second in close:
         if geometry.geometryObjects[second].name == GROUND:
             raise ConfigurationError(
-                f'{_link(geometry.geometryObjects[first])} is below the ground in each of '
-                f'{TRIES} configurations: lower excitation.workspace.ground, or name the pair '
+                f'{_link_name(geometry.geometryObjects[first])} is below the ground in each of '
+                f'{DRAWS} configurations: lower excitation.workspace.ground, or name the pair '
                 "'link/ground' in excitation.workspace.ignored_pairs"
             )
     names = ['/'.join(str(geometry.geometryObjects[k].name) for k in pair) for pair in close]

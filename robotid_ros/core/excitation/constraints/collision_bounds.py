@@ -7,7 +7,7 @@ import numpy as np
 from ...arrays import Array
 
 
-def levers(model: Any, geometry: Any) -> Array:
+def approach_bounds(model: Any, geometry: Any) -> Array:
     """
     Bound how much nearer two bodies come per unit that each joint moves, (pairs, n) [m/rad, 1].
 
@@ -23,8 +23,8 @@ def levers(model: Any, geometry: Any) -> Array:
             # Ground has no radius, and no joint that moves it.
             reach = _radius(body) if between else 0.0
             for joint in reversed(between):
-                slides = _slides(model, joint)
-                reach += _stroke(model, joint) if slides else 0.0
+                slides = _is_prismatic(model, joint)
+                reach += _largest_displacement(model, joint) if slides else 0.0
                 result[k, joint - 1] = 1.0 if slides else reach
                 reach += float(np.linalg.norm(model.jointPlacements[joint].translation))
     return result
@@ -37,10 +37,10 @@ def _radius(body: Any) -> float:
     return float(np.linalg.norm(centre) + body.geometry.aabb_radius)
 
 
-def _slides(model: Any, joint: int) -> bool:
+def _is_prismatic(model: Any, joint: int) -> bool:
     return 'P' in model.joints[joint].shortname().removeprefix('JointModel')
 
 
-def _stroke(model: Any, joint: int) -> float:
+def _largest_displacement(model: Any, joint: int) -> float:
     place = model.joints[joint].idx_q
     return float(max(abs(model.lowerPositionLimit[place]), abs(model.upperPositionLimit[place])))

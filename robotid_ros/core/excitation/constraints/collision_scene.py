@@ -15,15 +15,15 @@ from ...arrays import Array
 from ...model.robot import Robot
 from ..settings import Workspace
 from .collision_bodies import collision_model
-from .collision_bounds import levers
+from .collision_bounds import approach_bounds
 
 # Pairs farther apart than this, beyond the smallest distance, are not measured [m].
-FAR = 0.05
+BROAD_PHASE_DISTANCE = 0.05
 # The penalty begins at this slack, and is counted in this unit [m].
-EARLY, UNIT = 0.004, 0.01
+PENALTY_CLEARANCE, PENALTY_UNIT = 0.004, 0.01
 
 
-class Scene:
+class CollisionScene:
     """
     Slacks of configurations, with gradients: distances of bodies less the smallest one allowed.
 
@@ -43,7 +43,7 @@ class Scene:
 
     def __init__(self, robot: Robot, settings: Workspace) -> None:
         self.settings, self.order = settings, robot.order
-        robot.refuse_followers('planning a motion')
+        robot.check_no_mimic_joints('planning a motion')
         self.model: Any = robot.model.copy()
         self.data = self.model.createData()
         self.geometry, self.notes = collision_model(robot, self.model, settings)
@@ -56,9 +56,9 @@ class Scene:
                 'excitation.workspace.lower must be below excitation.workspace.upper in x, y and z'
             )
         self.boxed = bool(settings.lower or settings.upper)
-        self.levers = levers(self.model, self.geometry)
+        self.approach_bounds = approach_bounds(self.model, self.geometry)
         for request in self.geometry_data.collisionRequests:
-            request.security_margin = settings.distance + FAR
+            request.security_margin = settings.distance + BROAD_PHASE_DISTANCE
 
     def _tool(self, frame: str) -> int:
         if not frame:
@@ -78,10 +78,10 @@ class Scene:
         """Whether there is nothing to touch."""
         return not self.boxed and not self.pairs
 
-    def _rows(self, q: Array) -> Array:
+    def _model_order(self, q: Array) -> Array:
         return np.ascontiguousarray(q[:, self.order])
 
-    def _walls(self) -> Array:
+    def _wall_distances(self) -> Array:
         """Return distances of the tool inside its box, (6,) or (0,) [m], of the placed model."""
         if not self.boxed:
             return np.empty(0)
@@ -94,7 +94,7 @@ class Scene:
         pin.computeDistances(self.model, self.data, self.geometry, self.geometry_data, q)
         return np.array([r.min_distance for r in self.geometry_data.distanceResults])
 
-    def _near(self, q: Array) -> Array:
+    def _clearances(self, q: Array) -> Array:
         """Return the slacks of one configuration, infinity for pairs that are far apart."""
         geometry, data = self.geometry, self.geometry_data
         result = np.full(self.pairs, np.inf)
@@ -104,17 +104,21 @@ class Scene:
                 if found.isCollision():
                     distance = pin.computeDistance(geometry, data, k).min_distance
                     result[k] = distance - self.settings.distance
-        return np.concatenate([result, self._walls()])
+        return np.concatenate([result, self._wall_distances()])
 
-    def near(self, q: Array) -> Array:
+    def clearances(self, q: Array) -> Array:
         """Return the slacks of configurations (N, n) as (N, slacks) [m], infinity where far."""
         if self.empty:
             return np.empty((len(q), 0))
-        return np.array([self._near(row) for row in self._rows(q)]).reshape(len(q), -1)
+        return np.array([self._clearances(row) for row in self._model_order(q)]).reshape(
+            len(q), -1
+        )
 
-    def clear(self, q: Array) -> bool:
+    def is_free(self, q: Array) -> bool:
         """Tell whether all configurations (N, n) keep the smallest distance."""
-        return self.empty or all((self._near(row) >= 0.0).all() for row in self._rows(q))
+        return self.empty or all(
+            (self._clearances(row) >= 0.0).all() for row in self._model_order(q)
+        )
 
     def penalty(self, q: Array) -> tuple[float, Array]:
         """
@@ -128,14 +132,14 @@ class Scene:
         The sum, and its derivatives in the slacks (N, slacks).
 
         """
-        excess = np.maximum(0.0, (EARLY - self.near(q)) / UNIT)
+        excess = np.maximum(0.0, (PENALTY_CLEARANCE - self.clearances(q)) / PENALTY_UNIT)
         value = np.where(excess < 1.0, 0.5 * excess**2, excess - 0.5)
-        return float(np.sum(value)), -np.minimum(excess, 1.0) / UNIT
+        return float(np.sum(value)), -np.minimum(excess, 1.0) / PENALTY_UNIT
 
-    def pull(self, q: Array, weights: Array) -> Array:
+    def gradient(self, q: Array, weights: Array) -> Array:
         """Differentiate `Σ weights ∘ slacks` in the configurations, (N, n); weights as these."""
         result = np.zeros_like(q)
-        for k, row in enumerate(self._rows(q)):
+        for k, row in enumerate(self._model_order(q)):
             numbers = np.flatnonzero(weights[k]).tolist()
             if numbers:
                 pin.computeJointJacobians(self.model, self.data, row)
@@ -144,11 +148,15 @@ class Scene:
                 )
                 pin.updateFramePlacement(self.model, self.data, self.tool)
             for number in numbers:
-                slope = self._pair(number) if number < self.pairs else self._wall(number)
+                slope = (
+                    self._pair_gradient(number)
+                    if number < self.pairs
+                    else self._wall_gradient(number)
+                )
                 result[k, self.order] += weights[k, number] * slope
         return result
 
-    def _wall(self, number: int) -> Array:
+    def _wall_gradient(self, number: int) -> Array:
         side, axis = divmod(number - self.pairs, 3)
         jacobian = pin.getFrameJacobian(
             self.model, self.data, self.tool, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
@@ -156,7 +164,7 @@ class Scene:
         slope: Array = (1.0 - 2.0 * side) * jacobian[axis]
         return slope
 
-    def _pair(self, number: int) -> Array:
+    def _pair_gradient(self, number: int) -> Array:
         """Return ∂d/∂q = nᵀ (J₂(p₂) − J₁(p₁)), n from the nearest point p₁ to p₂."""
         link = self.geometry.collisionPairs[number]
         result = pin.computeDistance(self.geometry, self.geometry_data, number)
@@ -176,7 +184,7 @@ class Scene:
         arm = point - self.data.oMi[joint].translation
         return jacobian[:3] - pin.skew(arm) @ jacobian[3:]
 
-    def refuse(self, q: Array, time: Array, step: int = 1) -> float | None:
+    def check_path(self, q: Array, time: Array, step: int = 1) -> float | None:
         """
         Refuse a motion that comes too near.
 
@@ -201,33 +209,33 @@ class Scene:
         """
         if self.empty:
             return None
-        rows = self._rows(q)
+        rows = self._model_order(q)
         path = np.cumsum(np.abs(np.diff(rows, axis=0, prepend=rows[:1])), axis=0)
         measured: dict[int, Array] = {}
 
         def measure(k: int) -> Array:
             if k not in measured:
-                measured[k] = self._measured(rows[k], float(time[k]))
+                measured[k] = self._checked_distances(rows[k], float(time[k]))
             return measured[k]
 
         marks = [*range(0, len(rows) - 1, step), len(rows) - 1]
         intervals = list(pairwise(marks)) or [(0, 0)]
         while intervals:
             low, high = intervals.pop()
-            approach = self.levers @ (path[high] - path[low])
+            approach = self.approach_bounds @ (path[high] - path[low])
             sure = measure(low) + measure(high) - approach >= 2.0 * self.settings.distance
             if high - low > 1 and not sure.all():
                 middle = (low + high) // 2
                 intervals += [(low, middle), (middle, high)]
         return float(min(d.min() for d in measured.values())) if self.pairs else None
 
-    def _measured(self, q: Array, time: float) -> Array:
+    def _checked_distances(self, q: Array, time: float) -> Array:
         """Return the distances of all pairs, (pairs,) [m]; refuse what is too near."""
         distances = self._distances(q)
         if (distances < self.settings.distance).any():
             pair = int(np.argmin(distances))
-            raise CollisionError(self._words(pair, float(distances[pair]), time))
-        walls = self._walls()
+            raise CollisionError(self._collision_message(pair, float(distances[pair]), time))
+        walls = self._wall_distances()
         if (walls < 0.0).any():
             raise CollisionError(
                 f'the tool leaves its box by {-walls.min():.3f} m at {time:.3f} s: '
@@ -235,7 +243,7 @@ class Scene:
             )
         return distances
 
-    def _words(self, pair: int, distance: float, time: float) -> str:
+    def _collision_message(self, pair: int, distance: float, time: float) -> str:
         objects, link = self.geometry.geometryObjects, self.geometry.collisionPairs[pair]
         one, two = objects[link.first].name, objects[link.second].name
         return (

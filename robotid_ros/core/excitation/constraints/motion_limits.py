@@ -47,16 +47,16 @@ def motion_limits(robot: Robot, settings: ExcitationSettings) -> Limits:
                 f'{joint} has a lower limit {low:g} that is not below its upper limit {high:g}: '
                 'correct robot.lower and robot.upper'
             )
-    acceleration = _known(limits.acceleration, limits.velocity / settings.acceleration_time)
-    jerk = _known(limits.jerk, acceleration / settings.jerk_time)
+    acceleration = _fill_missing(limits.acceleration, limits.velocity / settings.acceleration_time)
+    jerk = _fill_missing(limits.jerk, acceleration / settings.jerk_time)
     return replace(limits, lower=lower, upper=upper, acceleration=acceleration, jerk=jerk)
 
 
-def _known(values: Array, default: Array) -> Array:
+def _fill_missing(values: Array, default: Array) -> Array:
     return np.where(np.isfinite(values) & (values > 0.0), values, default)
 
 
-def tightened(limits: Limits, margins: Margins) -> Limits:
+def apply_margins(limits: Limits, margins: Margins) -> Limits:
     """Take the margins off the limits."""
     inset = 0.5 * margins.position * (limits.upper - limits.lower)
     return replace(
@@ -70,7 +70,7 @@ def tightened(limits: Limits, margins: Margins) -> Limits:
     )
 
 
-def refuse_outside(robot: Robot, limits: Limits, q: Array, time: float = 0.0) -> None:
+def check_position(robot: Robot, limits: Limits, q: Array, time: float = 0.0) -> None:
     """
     Refuse a configuration outside the position limits.
 

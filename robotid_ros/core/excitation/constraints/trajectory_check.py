@@ -12,12 +12,12 @@ from ...model.robot import Limits, Robot
 from ..results import Usage
 from ..settings import ExcitationSettings
 from ..trajectories.trajectory import Motion, Trajectory
-from ..trajectories.waypoints import sampled, Waypoints
-from .collision_scene import Scene
+from ..trajectories.waypoints import sample_waypoints, Waypoints
+from .collision_scene import CollisionScene
 from .motion_limits import motion_limits
 
 # What rounding may add to a share, and the position that no joint reaches [rad or m].
-ROUNDING, ENDLESS = 1e-9, 1e6
+SHARE_TOLERANCE, MAX_POSITION = 1e-9, 1e6
 
 
 def check(
@@ -25,7 +25,7 @@ def check(
     motion: Trajectory | Waypoints,
     settings: ExcitationSettings,
     rate: float = 1000.0,
-    scene: Scene | None = None,
+    scene: CollisionScene | None = None,
 ) -> Usage:
     """
     Refuse a motion that leaves a limit, as the controller will interpolate it.
@@ -53,20 +53,22 @@ def check(
     CollisionError : names the two bodies and the time
 
     """
-    _refuse_other_joints(robot, motion.joints)
-    points = sampled(motion, settings.rate) if isinstance(motion, Trajectory) else motion
-    limits = _known_limits(robot, settings)
-    shares = {name: _polynomials(points, limits, name, k) for k, name in enumerate(NAMES)}
+    _check_joints(robot, motion.joints)
+    points = sample_waypoints(motion, settings.rate) if isinstance(motion, Trajectory) else motion
+    limits = _complete_limits(robot, settings)
+    shares = {
+        name: _check_derivative(points, limits, name, k) for k, name in enumerate(DERIVATIVES)
+    }
     count = int(np.ceil(points.duration * rate)) + 1
     time = np.linspace(0.0, points.duration, count)
     samples = points.sample(time)
-    shares['effort'] = _effort(robot, points, time, samples, limits)
-    scene = scene or Scene(robot, settings.workspace)
-    distance = scene.refuse(samples.q, time, step=max(1, int(rate / 50.0)))
+    shares['effort'] = _check_effort(robot, points, time, samples, limits)
+    scene = scene or CollisionScene(robot, settings.workspace)
+    distance = scene.check_path(samples.q, time, step=max(1, int(rate / 50.0)))
     return Usage(**{k: tuple(v.tolist()) for k, v in shares.items()}, distance=distance)
 
 
-def _refuse_other_joints(robot: Robot, joints: tuple[str, ...]) -> None:
+def _check_joints(robot: Robot, joints: tuple[str, ...]) -> None:
     if tuple(joints) != robot.joints:
         raise TrajectoryError(
             f'the trajectory moves {", ".join(joints)}, the robot has {", ".join(robot.joints)}, '
@@ -74,16 +76,16 @@ def _refuse_other_joints(robot: Robot, joints: tuple[str, ...]) -> None:
         )
 
 
-def _known_limits(robot: Robot, settings: ExcitationSettings) -> Limits:
+def _complete_limits(robot: Robot, settings: ExcitationSettings) -> Limits:
     """Complete the limits, but leave positions free that are: those bounds are for designs."""
     complete = motion_limits(robot, settings)
     return replace(complete, lower=robot.limits.lower, upper=robot.limits.upper)
 
 
-NAMES = ('position', 'velocity', 'acceleration', 'jerk')
+DERIVATIVES = ('position', 'velocity', 'acceleration', 'jerk')
 
 
-def _polynomials(points: Waypoints, limits: Limits, name: str, derivative: int) -> Array:
+def _check_derivative(points: Waypoints, limits: Limits, name: str, derivative: int) -> Array:
     """Check one derivative of the quintic segments; returns the largest share per joint, (n,)."""
     powers = points.segments()
     for _ in range(derivative):
@@ -102,20 +104,20 @@ def _polynomials(points: Waypoints, limits: Limits, name: str, derivative: int) 
     for j in range(powers.shape[2]):
         where, value = 0.0, 0.0
         known = ends[:, j].max()
-        for p in np.flatnonzero(hull[:, j] >= known * (1.0 - ROUNDING)):
+        for p in np.flatnonzero(hull[:, j] >= known * (1.0 - SHARE_TOLERANCE)):
             s, y = _extremum(powers[p, :, j])
             if abs(y) > abs(value):
                 where, value = points.time[p] + s * (points.time[p + 1] - points.time[p]), y
         largest[j] = abs(value) / half[j]
-        if largest[j] > 1.0 + ROUNDING:
+        if largest[j] > 1.0 + SHARE_TOLERANCE:
             bound = middle[j] + np.copysign(half[j], value)
             raise LimitError(points.joints[j], name, where, float(middle[j] + value), float(bound))
     return largest
 
 
 def _range(limits: Limits) -> tuple[Array, Array]:
-    """Return middle and half width of the position ranges; `ENDLESS` stands for no bound."""
-    lower, upper = np.maximum(limits.lower, -ENDLESS), np.minimum(limits.upper, ENDLESS)
+    """Return middle and half width of the position ranges; `MAX_POSITION` stands for no bound."""
+    lower, upper = np.maximum(limits.lower, -MAX_POSITION), np.minimum(limits.upper, MAX_POSITION)
     return 0.5 * (lower + upper), 0.5 * (upper - lower)
 
 
@@ -141,7 +143,7 @@ def _extremum(powers: Array) -> tuple[float, float]:
     return float(places[best]), float(values[best])
 
 
-def _effort(
+def _check_effort(
     robot: Robot, points: Waypoints, time: Array, samples: Motion, limits: Limits
 ) -> Array:
     share = np.abs(inverse_dynamics(robot, robot.prior, *samples)) / limits.effort

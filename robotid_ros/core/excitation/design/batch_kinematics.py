@@ -47,13 +47,13 @@ def cross(x: Array, y: Array) -> Array:
     return _outer(x, y) @ CROSS.reshape(36, 6)
 
 
-def cross_pull(force: Array, y: Array) -> Array:
+def cross_adjoint(force: Array, y: Array) -> Array:
     """Return h with `h·x = force·(x × y)` for every x, (..., 6)."""
-    return cross_pull_sum(y[..., :, None] * force[..., None, :])
+    return cross_adjoint_sum(y[..., :, None] * force[..., None, :])
 
 
-def cross_pull_sum(products: Array) -> Array:
-    """Sum `cross_pull` over pairs; `products` is the sum of their y forceᵀ, (..., 6, 6)."""
+def cross_adjoint_sum(products: Array) -> Array:
+    """Sum `cross_adjoint` over pairs; `products` is the sum of their y forceᵀ, (..., 6, 6)."""
     flat = products.reshape(*products.shape[:-2], 36)
     return flat @ CROSS.transpose(1, 2, 0).reshape(36, 6)
 
@@ -64,7 +64,7 @@ def body_regressor(v: Array, a: Array) -> Array:
     return y.reshape(*v.shape[:-1], 6, 10)
 
 
-def body_regressor_pull(v: Array, weights: Array) -> tuple[Array, Array]:
+def body_regressor_gradient(v: Array, weights: Array) -> tuple[Array, Array]:
     """Differentiate `Σ weights ∘ Y` in v and a; weights (..., 6, 10), results (..., 6)."""
     flat = weights.reshape(*v.shape[:-1], 60)
     by_pair = (flat @ QUADRATIC.reshape(36, 60).T).reshape(*v.shape[:-1], 6, 6)
@@ -86,10 +86,10 @@ class Kinematics(NamedTuple):
     screws: Array
     v: Array
     a: Array
-    into: Array
+    to_link: Array
 
 
-class Tree:
+class KinematicTree:
     """The joints of a Pinocchio model, each of one velocity about or along a fixed axis."""
 
     def __init__(self, model: Any) -> None:
@@ -112,16 +112,16 @@ class Tree:
     def at(self, motion: Motion) -> Kinematics:
         """Evaluate at N samples in the model's order."""
         rotation, translation = self._places(motion.q)
-        into = np.zeros((*motion.q.shape, 6, 6))
+        to_link = np.zeros((*motion.q.shape, 6, 6))
         turn = np.swapaxes(rotation, 2, 3)
-        into[:, :, :3, :3] = into[:, :, 3:, 3:] = turn
-        into[:, :, :3, 3:] = -turn @ _skew(translation)
+        to_link[:, :, :3, :3] = to_link[:, :, 3:, 3:] = turn
+        to_link[:, :, :3, 3:] = -turn @ _skew(translation)
         angular = (rotation @ self.axes[:, 3:, None])[..., 0]
         linear = (rotation @ self.axes[:, :3, None])[..., 0] + _cross3(translation, angular)
         screws = np.concatenate([linear, angular], axis=2)
         v = self.ancestors @ (screws * motion.dq[..., None])
         change = screws * motion.ddq[..., None] + cross(v, screws) * motion.dq[..., None]
-        return Kinematics(screws, v, self.ancestors @ change - self.gravity, into)
+        return Kinematics(screws, v, self.ancestors @ change - self.gravity, to_link)
 
     def _places(self, q: Array) -> tuple[Array, Array]:
         """Return rotations (N, n, 3, 3) and origins (N, n, 3) of the joints' frames."""

@@ -7,7 +7,7 @@ import numpy as np
 from ....exceptions import CollisionError, LimitError, TrajectoryError
 from ...arrays import Array
 from ...model.robot import Robot
-from ..constraints.collision_scene import Scene
+from ..constraints.collision_scene import CollisionScene
 from ..constraints.motion_limits import QUANTITIES
 from ..constraints.trajectory_check import check
 from ..results import Design, ProgressCallback, Usage
@@ -17,13 +17,13 @@ from .criteria import CRITERIA
 from .feasibility import keeps_bounds
 from .observation_matrix import Observation
 from .optimisation_problem import Problem
-from .optimisers import Search, SOLVERS, Stopped
-from .settings_check import refuse_settings, refuse_start
-from .validation_circle import circle
+from .optimisers import Search, SearchStopped, SOLVERS
+from .settings_check import check_settings, check_start
+from .validation_circle import circle_trajectory
 
-STOPPED = 'the search was stopped before its end: the same seed may give another trajectory'
+STOPPED_NOTE = 'the search was stopped before its end: the same seed may give another trajectory'
 # Least ratio of singular values: below, rounding hides the smallest from the search through WᵀW.
-USELESS = 1e-8
+MIN_SINGULAR_RATIO = 1e-8
 NO_ROOM = (
     'the limits leave no room for any motion from the start: move excitation.start away from its '
     'limits, or loosen effort, workspace or margins'
@@ -52,15 +52,15 @@ def design(
     TrajectoryError : nothing feasible was found
 
     """
-    refuse_settings(robot, settings)
-    scene = Scene(robot, settings.workspace)
+    check_settings(robot, settings)
+    scene = CollisionScene(robot, settings.workspace)
     problem = Problem(robot, settings, scene)
     if problem.start is not None:
-        refuse_start(problem, problem.start)
+        check_start(problem, problem.start)
     search = _search(problem, settings, progress)
-    trajectory, usage = _best(problem, search)
-    singular, numbers = _figures(robot, problem, trajectory)
-    _refuse_useless(problem, singular)
+    trajectory, usage = _best_trajectory(problem, search)
+    singular, numbers = _conditioning(robot, problem, trajectory)
+    _check_excites(problem, singular)
     return Design(
         trajectory=trajectory,
         validation=_validation(robot, settings, trajectory, scene, progress),
@@ -80,9 +80,9 @@ def design(
     )
 
 
-def _refuse_useless(problem: Problem, singular: Array) -> None:
+def _check_excites(problem: Problem, singular: Array) -> None:
     """Refuse a motion so small that rounding hides what it excites."""
-    if singular[-1] < USELESS * singular[0]:
+    if singular[-1] < MIN_SINGULAR_RATIO * singular[0]:
         raise TrajectoryError(
             f'within the limits, no motion of {problem.settings.period:g} s tells the '
             f'{len(singular)} columns apart: lengthen excitation.period or loosen the limits'
@@ -99,7 +99,7 @@ def _notes(problem: Problem, search: Search) -> tuple[str, ...]:
     which = 'as configured' if chosen else "the first independent in Pinocchio's order"
     return (
         f'{len(problem.columns)} columns, {which}, then rotors and friction',
-        *((STOPPED,) if search.stopped else ()),
+        *((STOPPED_NOTE,) if search.stopped else ()),
         *problem.scene.notes,
     )
 
@@ -114,14 +114,14 @@ def _search(
         for number, seed in enumerate(seeds):
             search.phase = f'start {number + 1} of {settings.starts}'
             SOLVERS[settings.solver](search, np.random.default_rng(seed), settings.iterations)
-    except (Stopped, KeyboardInterrupt):
+    except (SearchStopped, KeyboardInterrupt):
         search.stopped = True
-        if search.last is not None:
-            search.offer(search.last)
+        if search.latest is not None:
+            search.keep_if_best(search.latest)
     return search
 
 
-def _best(problem: Problem, search: Search) -> tuple[Trajectory, Usage]:
+def _best_trajectory(problem: Problem, search: Search) -> tuple[Trajectory, Usage]:
     if search.best is None or not np.isfinite(search.objective):
         raise TrajectoryError(
             'no feasible trajectory was found: raise excitation.time_limit or loosen the limits'
@@ -129,13 +129,15 @@ def _best(problem: Problem, search: Search) -> tuple[Trajectory, Usage]:
     start, coefficients = problem.unpack(search.best)
     if float(np.abs(coefficients / problem.scale).max()) < 1e-3:
         raise TrajectoryError(NO_ROOM)
-    return _settled(problem, start, coefficients)
+    return _shrink_until_allowed(problem, start, coefficients)
 
 
-def _settled(problem: Problem, start: Array, coefficients: Array) -> tuple[Trajectory, Usage]:
+def _shrink_until_allowed(
+    problem: Problem, start: Array, coefficients: Array
+) -> tuple[Trajectory, Usage]:
     """Shrink the motion by hundredths until it passes the last check, which sees all times."""
     for _ in range(200):
-        trajectory = problem.make(start, coefficients)
+        trajectory = problem.trajectory(start, coefficients)
         if keeps_bounds(problem, trajectory):
             try:
                 usage = check(problem.robot, trajectory, problem.settings, scene=problem.scene)
@@ -147,7 +149,7 @@ def _settled(problem: Problem, start: Array, coefficients: Array) -> tuple[Traje
     raise TrajectoryError(NO_ROOM)
 
 
-def _figures(
+def _conditioning(
     robot: Robot, problem: Problem, trajectory: Trajectory
 ) -> tuple[Array, dict[str, float]]:
     """Compute singular values and condition numbers with the robot's friction, densely."""
@@ -167,7 +169,7 @@ def _validation(
     robot: Robot,
     settings: ExcitationSettings,
     excitation: Trajectory,
-    scene: Scene,
+    scene: CollisionScene,
     progress: ProgressCallback | None,
 ) -> Trajectory | None:
     """Make the trajectory that validates: another seed from the same start, or a circle."""
@@ -175,7 +177,7 @@ def _validation(
     if wanted.kind == 'none':
         return None
     if wanted.kind == 'circle':
-        trajectory = circle(robot, settings, excitation.start, scene)
+        trajectory = circle_trajectory(robot, settings, excitation.start, scene)
         check(robot, trajectory, settings, scene=scene)
         return trajectory
     other = replace(
@@ -188,4 +190,4 @@ def _validation(
         start=tuple(excitation.start.tolist()),
     )
     problem = Problem(robot, other, scene)
-    return _best(problem, _search(problem, other, progress))[0]
+    return _best_trajectory(problem, _search(problem, other, progress))[0]

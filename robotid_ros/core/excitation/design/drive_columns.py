@@ -15,7 +15,7 @@ STEP = 1e-6
 
 
 @dataclass(frozen=True)
-class ExtraColumn:
+class DriveColumn:
     """
     A torque `rᵀ f(r·dq)`, or `rᵀ (r·ddq)` for an inertia, of a motor with ratios r.
 
@@ -44,13 +44,13 @@ class ExtraColumn:
         """Add the gradient of `Σ weights ∘ column` to `result`, in place; weights (N, n)."""
         share = weights[:, self.joints] @ self.ratios
         if self.function is not None:
-            share = share * _slope(self.function, motion.dq[:, self.joints] @ self.ratios)
+            share = share * _derivative(self.function, motion.dq[:, self.joints] @ self.ratios)
         into = result.ddq if self.function is None else result.dq
         for joint, ratio in zip(self.joints, self.ratios, strict=True):
             into[:, joint] += ratio * share
 
 
-def _slope(function: Callable[[Array], Array], velocity: Array) -> Array:
+def _derivative(function: Callable[[Array], Array], velocity: Array) -> Array:
     """Differentiate by three points on the velocity's side of zero, where friction is smooth."""
     step = np.where(velocity < 0.0, -STEP, STEP)
     x = np.where(np.abs(velocity) < STEP, step, velocity)
@@ -65,7 +65,7 @@ def _term_columns(term: FrictionTerm) -> list[Callable[[Array], Array]]:
     return [column(index) for index in range(len(term.kind.symbols))]
 
 
-def extra_columns(robot: Robot, steepness: Array | None = None) -> tuple[ExtraColumn, ...]:
+def drive_columns(robot: Robot, steepness: Array | None = None) -> tuple[DriveColumn, ...]:
     """
     List the columns of rotor inertias, friction and couplings, joint by joint.
 
@@ -80,25 +80,25 @@ def extra_columns(robot: Robot, steepness: Array | None = None) -> tuple[ExtraCo
     for j in range(robot.n):
         functions: list[Callable[[Array], Array] | None] = [None] if robot.rotor_inertia else []
         for term in robot.friction[j]:
-            functions += _term_columns(_softened(term, steepness, np.eye(robot.n)[j]))
+            functions += _term_columns(_smoothed(term, steepness, np.eye(robot.n)[j]))
         names = [p.name for p in robot.parameters if p.joint == robot.joints[j]][10:]
         pairs = zip(names, functions, strict=True)
-        result += [ExtraColumn(k, np.array([j]), np.ones(1), f) for k, f in pairs]
+        result += [DriveColumn(k, np.array([j]), np.ones(1), f) for k, f in pairs]
     for coupling in robot.couplings:
         names = [p.name for p in robot.parameters if p.joint == coupling.name]
         terms = [FrictionTerm(name, TERMS[name].constants) for name in ('viscous', 'coulomb')]
         functions = [None]
         for term in terms:
-            functions += _term_columns(_softened(term, steepness, coupling.ratios))
+            functions += _term_columns(_smoothed(term, steepness, coupling.ratios))
         joints = np.flatnonzero(coupling.ratios)
         ratios = coupling.ratios[joints]
         result += [
-            ExtraColumn(k, joints, ratios, f) for k, f in zip(names, functions, strict=True)
+            DriveColumn(k, joints, ratios, f) for k, f in zip(names, functions, strict=True)
         ]
     return tuple(result)
 
 
-def _softened(term: FrictionTerm, steepness: Array | None, ratios: Array) -> FrictionTerm:
+def _smoothed(term: FrictionTerm, steepness: Array | None, ratios: Array) -> FrictionTerm:
     if term.name != 'coulomb' or steepness is None:
         return term
     slope = float(np.abs(ratios) @ steepness / np.sum(np.abs(ratios)))

@@ -7,14 +7,14 @@ from ..trajectories.trajectory import Trajectory
 from .optimisation_problem import Problem
 
 
-def repair(problem: Problem, x: Array, share: float = 1.0) -> Array:
+def make_feasible(problem: Problem, x: Array, share: float = 1.0) -> Array:
     """
     Shrink the motion about q0 until every bound holds to `share` of it.
 
     The linear bounds are met exactly on the fine grid, joint by joint; effort and scene by
     bisection on a common factor.
     """
-    start, c = problem.unpack(repair_linear(problem, x, share))
+    start, c = problem.unpack(shrink_into_bounds(problem, x, share))
     low, high = 0.0, 1.0
     if not _feasible(problem, start, c):
         for _ in range(12):
@@ -25,14 +25,14 @@ def repair(problem: Problem, x: Array, share: float = 1.0) -> Array:
     return problem.pack(start, c)
 
 
-def repair_linear(problem: Problem, x: Array, share: float = 1.0) -> Array:
+def shrink_into_bounds(problem: Problem, x: Array, share: float = 1.0) -> Array:
     """Shrink each joint's motion about q0 into its linear bounds."""
     start, c = problem.unpack(x)
     middle, half = problem.middle, problem.half
     if problem.start is None:
         start = middle + np.clip(start - middle, -0.9 * half, 0.9 * half)
     factor = np.ones(len(start))
-    for k, (basis, bound) in enumerate(zip(problem.fine, problem.bounds, strict=True)):
+    for k, (basis, bound) in enumerate(zip(problem.fine_bases, problem.bounds, strict=True)):
         y = basis @ c
         offset = start - middle if k == 0 else np.zeros_like(start)
         room = np.stack([bound - offset, bound + offset])
@@ -43,8 +43,8 @@ def repair_linear(problem: Problem, x: Array, share: float = 1.0) -> Array:
 
 def _feasible(problem: Problem, start: Array, c: Array) -> bool:
     tau = problem.observation.matrix(problem.motion(start, c)) @ problem.prior
-    within = bool((np.abs(tau) <= problem.tight.effort).all())
-    return within and problem.scene.clear(start + problem.places @ c)
+    within = bool((np.abs(tau) <= problem.design_limits.effort).all())
+    return within and problem.scene.is_free(start + problem.dense_basis @ c)
 
 
 def random(problem: Problem, rng: np.random.Generator) -> Array:
@@ -54,20 +54,20 @@ def random(problem: Problem, rng: np.random.Generator) -> Array:
     if start is None:
         start = problem.middle + 0.3 * problem.half * rng.uniform(-1.0, 1.0, n)
     c = rng.normal(size=(k, n)) * problem.scale
-    return repair_linear(problem, problem.pack(start, c), 0.9)
+    return shrink_into_bounds(problem, problem.pack(start, c), 0.9)
 
 
 def keeps_bounds(problem: Problem, trajectory: Trajectory) -> bool:
     """Tell whether a trajectory keeps the limits and the scene at the dense times."""
-    times, allowed = problem.dense, problem.allowed
+    times, relaxed_limits = problem.dense_times, problem.relaxed_limits
     motion = trajectory.sample(times)
     tau = problem.observation.matrix(motion) @ problem.prior
     return bool(
-        (motion.q >= allowed.lower).all()
-        and (motion.q <= allowed.upper).all()
-        and (np.abs(motion.dq) <= allowed.velocity).all()
-        and (np.abs(motion.ddq) <= allowed.acceleration).all()
-        and (np.abs(trajectory.jerk(times)) <= allowed.jerk).all()
-        and (np.abs(tau) <= allowed.effort).all()
-        and problem.scene.clear(motion.q)
+        (motion.q >= relaxed_limits.lower).all()
+        and (motion.q <= relaxed_limits.upper).all()
+        and (np.abs(motion.dq) <= relaxed_limits.velocity).all()
+        and (np.abs(motion.ddq) <= relaxed_limits.acceleration).all()
+        and (np.abs(trajectory.jerk(times)) <= relaxed_limits.jerk).all()
+        and (np.abs(tau) <= relaxed_limits.effort).all()
+        and problem.scene.is_free(motion.q)
     )

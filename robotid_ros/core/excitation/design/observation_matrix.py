@@ -9,20 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Array
-from ...model.parameters import INERTIAL, PINOCCHIO
+from ...model.parameters import INERTIAL, PINOCCHIO_ORDER
 from ...model.robot import Robot
 from ..trajectories.trajectory import Motion
 from .batch_kinematics import (
     body_regressor,
-    body_regressor_pull,
+    body_regressor_gradient,
     cross,
-    cross_pull,
-    cross_pull_sum,
-    Tree,
+    cross_adjoint,
+    cross_adjoint_sum,
+    KinematicTree,
 )
-from .drive_columns import extra_columns, ExtraColumn
+from .drive_columns import drive_columns, DriveColumn
 
-PINOCCHIO_SYMBOLS = tuple(INERTIAL[i] for i in np.argsort(PINOCCHIO))
+PINOCCHIO_SYMBOLS = tuple(INERTIAL[i] for i in np.argsort(PINOCCHIO_ORDER))
 
 
 class Observation:
@@ -30,13 +30,13 @@ class Observation:
     Observation matrices of one robot: inertial columns in Pinocchio's order, then the others.
 
     The order is link by link `m mx my mz Ixx Ixy Iyy Ixz Iyz Izz`, then rotor inertias, friction
-    and couplings in the order of `robot.parameters`. `steepness`: see `extra_columns`.
+    and couplings in the order of `robot.parameters`. `steepness`: see `drive_columns`.
     """
 
     def __init__(self, robot: Robot, steepness: Array | None = None) -> None:
-        self.tree = Tree(robot.model)
+        self.tree = KinematicTree(robot.model)
         self.order, self.inverse = robot.order, np.argsort(robot.order)
-        self.extras: tuple[ExtraColumn, ...] = extra_columns(robot, steepness)
+        self.extras: tuple[DriveColumn, ...] = drive_columns(robot, steepness)
         numbers = [f'{symbol}{j + 1}' for j in self.order for symbol in PINOCCHIO_SYMBOLS]
         self.names: tuple[str, ...] = (*numbers, *(extra.name for extra in self.extras))
 
@@ -61,9 +61,9 @@ class Observed:
         self.observation, self.motion = observation, motion
         tree, order = observation.tree, observation.order
         self.kinematics = k = tree.at(Motion(*(x[:, order] for x in motion)))
-        seen = k.into @ np.swapaxes(k.screws, 1, 2)[:, None]
+        seen = k.to_link @ np.swapaxes(k.screws, 1, 2)[:, None]
         self.screws = seen * tree.ancestors[:, None, :]
-        self.v, a = ((k.into @ x[..., None])[..., 0] for x in (k.v, k.a))
+        self.v, a = ((k.to_link @ x[..., None])[..., 0] for x in (k.v, k.a))
         self.y = body_regressor(self.v, a)
         count, inertial = len(motion.q), 10 * tree.n
         self.matrix = np.zeros((count, tree.n, inertial + len(observation.extras)))
@@ -83,13 +83,13 @@ class Observed:
         """
         observation, (count, n) = self.observation, self.motion.q.shape
         inner = weights[:, observation.order, : 10 * n].reshape(count, n, n, 10)
-        found = self._pull(np.swapaxes(inner, 1, 2))
+        found = self._gradient(np.swapaxes(inner, 1, 2))
         result = Motion(*(x[:, observation.inverse] for x in found))
         for i, extra in enumerate(observation.extras):
             extra.add_gradient(result, self.motion, weights[:, :, 10 * n + i])
         return result
 
-    def _pull(self, weights: Array) -> Motion:
+    def _gradient(self, weights: Array) -> Motion:
         """
         Differentiate in the model's order; weights (N, link, joint, 10).
 
@@ -98,17 +98,17 @@ class Observed:
         `∂ddq_k = J_k·G_A`, `∂dq_k = J_k·(G_V + H) + 2 D_k·G_A`, and
         `∂q_k = (a_k × J_k − D_k × v_k)·G_A + D_k·(G_V + H) − Σ_{j before k} T_j·(J_k × J_j)`.
         """
-        screws, v, a, into = self.kinematics
+        screws, v, a, to_link = self.kinematics
         links = self.observation.tree.ancestors
-        by_v, by_a = body_regressor_pull(self.v, self.screws @ weights)
+        by_v, by_a = body_regressor_gradient(self.v, self.screws @ weights)
         by_screw = (self.y @ np.swapaxes(weights, 2, 3)) * links[:, None, :]
-        back = np.swapaxes(into, 2, 3)
+        back = np.swapaxes(to_link, 2, 3)
         of_v, of_a = ((back @ x[..., None])[..., 0] for x in (by_v, by_a))
         g = links.T @ of_a
-        h = links.T @ (of_v + cross_pull(of_a, v))
+        h = links.T @ (of_v + cross_adjoint(of_a, v))
         t = links.T @ (back @ by_screw).reshape(*v.shape[:2], -1)
         before = np.swapaxes(screws, 1, 2)[:, None] * (links - np.eye(len(links)))[:, None, :]
-        turned = cross_pull_sum(before @ np.swapaxes(t.reshape(by_screw.shape), 2, 3))
+        turned = cross_adjoint_sum(before @ np.swapaxes(t.reshape(by_screw.shape), 2, 3))
         d = cross(v, screws)
         by_q = (cross(a, screws) - cross(d, v)) * g + d * h - screws * turned
         by_dq = screws * h + 2.0 * d * g

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from ....exceptions import ConfigurationError
 from ...arrays import Array
 from ...model.robot import Robot
-from ..constraints.collision_scene import Scene
-from ..constraints.motion_limits import motion_limits, tightened
+from ..constraints.collision_scene import CollisionScene
+from ..constraints.motion_limits import apply_margins, motion_limits
 from ..settings import ExcitationSettings, Margins
 from ..trajectories.families import FAMILIES
 from ..trajectories.trajectory import Motion, Trajectory
@@ -18,69 +18,78 @@ from .criteria import criterion
 from .observation_matrix import independent_columns, Observation, Observed
 
 # Least number of samples, and of how many more a shape of friction about standstill asks for.
-COUNT, SHARPER = 100, 4
+MIN_SAMPLES, SAMPLES_FACTOR = 100, 4
 # Relative slack below which the logarithm is continued by its parabola, so that it is finite.
-RELAXED = 1e-2
+BARRIER_RELAXATION = 1e-2
 # Weight of the logarithmic barrier against the objective.
-BARRIER = 1e-4
+BARRIER_WEIGHT = 1e-4
 # Times at which a motion is checked [1/s], and at which of these the search measures distances.
-RATE, EVERY = 50.0, 3
+CHECK_RATE, COLLISION_STRIDE = 50.0, 3
 # Weights of the scene's mean penalty against the objective, as the search goes on.
-PENALTIES = (10.0, 100.0, 1000.0)
+PENALTY_WEIGHTS = (10.0, 100.0, 1000.0)
 # The optimiser sees sign(dq) as tanh(SOFT dq / velocity limit).
-SOFT = 20.0
+SIGN_STEEPNESS = 20.0
 
 
 def _midpoints(period: float, count: int) -> Array:
     return (np.arange(count) + 0.5) / count * period
 
 
-def _sharp(robot: Robot) -> bool:
+def _has_stribeck_shape(robot: Robot) -> bool:
     """Tell whether a friction term has a shape of its own about standstill, as Stribeck's has."""
     return any(term.constants for terms in robot.friction for term in terms)
 
 
 def barrier(slack: Array) -> tuple[float, Array]:
-    """Sum `−ln s` with its derivative, continued by a parabola below `RELAXED`."""
-    inside = np.maximum(slack, RELAXED)
-    excess = np.minimum(slack - RELAXED, 0.0) / RELAXED
+    """Sum `−ln s` with its derivative, continued by a parabola below `BARRIER_RELAXATION`."""
+    inside = np.maximum(slack, BARRIER_RELAXATION)
+    excess = np.minimum(slack - BARRIER_RELAXATION, 0.0) / BARRIER_RELAXATION
     value = np.sum(-np.log(inside) - excess + 0.5 * excess**2)
-    return float(value), -1.0 / inside + excess / RELAXED
+    return float(value), -1.0 / inside + excess / BARRIER_RELAXATION
 
 
 class Problem:
     """Variables x = [q0 (when free), coefficients], each scaled by what it alone may reach."""
 
-    def __init__(self, robot: Robot, settings: ExcitationSettings, scene: Scene) -> None:
+    def __init__(self, robot: Robot, settings: ExcitationSettings, scene: CollisionScene) -> None:
         self.robot, self.settings, self.scene = robot, settings, scene
         self.limits = motion_limits(robot, settings)
-        self.tight = tightened(self.limits, settings.margins)
+        self.design_limits = apply_margins(self.limits, settings.margins)
         # Between the samples the motion may use up to half of the margins.
         half = Margins(*(0.5 * margin for margin in astuple(settings.margins)))
-        self.allowed = tightened(self.limits, half)
-        self.middle = 0.5 * (self.tight.lower + self.tight.upper)
-        self.half = 0.5 * (self.tight.upper - self.tight.lower)
+        self.relaxed_limits = apply_margins(self.limits, half)
+        self.middle = 0.5 * (self.design_limits.lower + self.design_limits.upper)
+        self.half = 0.5 * (self.design_limits.upper - self.design_limits.lower)
         self.start = np.array(settings.start, dtype=float) if settings.start else None
-        self.observation = Observation(robot, SOFT / self.limits.velocity)
+        self.observation = Observation(robot, SIGN_STEEPNESS / self.limits.velocity)
         self.prior = robot.prior[[robot.column(name) for name in self.observation.names]]
         self.columns = self._columns()
         self.weights = 1.0 / np.array(settings.noise) if settings.noise else np.ones(robot.n)
         self.criterion = criterion(settings.criterion, settings.mix)
         zero = np.zeros((1, robot.n))
-        self.template = self.make(zero[0], np.zeros((self._size(), robot.n)))
+        self.template = self.trajectory(zero[0], np.zeros((self._size(), robot.n)))
         # Midpoints: no sample sits at rest at the ends, where Coulomb friction has no sign.
-        count = max(COUNT, 10 * settings.order)
-        self.times = _midpoints(settings.period, SHARPER * count if _sharp(robot) else count)
+        count = max(MIN_SAMPLES, 10 * settings.order)
+        self.times = _midpoints(
+            settings.period, SAMPLES_FACTOR * count if _has_stribeck_shape(robot) else count
+        )
         self.bases = [self.template.matrix(self.times, k) for k in range(3)]
         fine = _midpoints(settings.period, 2 * count)
-        self.fine = [self.template.matrix(fine, k) for k in range(4)]
-        self.dense = np.linspace(0.0, settings.period, int(np.ceil(RATE * settings.period)) + 1)
-        self.places = self.template.matrix(self.dense, 0)
-        self.sparse = self.places[::EVERY]
-        tight = self.tight
-        self.bounds = [self.half, tight.velocity, tight.acceleration, tight.jerk]
+        self.fine_bases = [self.template.matrix(fine, k) for k in range(4)]
+        self.dense_times = np.linspace(
+            0.0, settings.period, int(np.ceil(CHECK_RATE * settings.period)) + 1
+        )
+        self.dense_basis = self.template.matrix(self.dense_times, 0)
+        self.collision_basis = self.dense_basis[::COLLISION_STRIDE]
+        design_limits = self.design_limits
+        self.bounds = [
+            self.half,
+            design_limits.velocity,
+            design_limits.acceleration,
+            design_limits.jerk,
+        ]
         self.scale = self._scale()
-        self.press(len(PENALTIES))
+        self.set_penalty_stage(len(PENALTY_WEIGHTS))
 
     def _size(self) -> int:
         return FAMILIES[self.settings.family].size(self.settings.order)
@@ -111,11 +120,11 @@ class Problem:
     def _scale(self) -> Array:
         reach = [
             bound / np.maximum(np.abs(basis).max(axis=0), 1e-12)[:, None]
-            for basis, bound in zip(self.fine, self.bounds, strict=True)
+            for basis, bound in zip(self.fine_bases, self.bounds, strict=True)
         ]
         return np.min(reach, axis=0)
 
-    def make(self, start: Array, coefficients: Array) -> Trajectory:
+    def trajectory(self, start: Array, coefficients: Array) -> Trajectory:
         """Build the trajectory of q0 (n,) and coefficients (k, n)."""
         s = self.settings
         return Trajectory(self.robot.joints, s.family, s.period, s.order, start, coefficients)
@@ -134,9 +143,11 @@ class Problem:
             c if self.start is not None else np.concatenate([(start - self.middle) / self.half, c])
         )
 
-    def press(self, stage: int) -> None:
+    def set_penalty_stage(self, stage: int) -> None:
         """Choose how much the scene's penalty weighs: more from stage to stage."""
-        self.pressure = PENALTIES[min(stage, len(PENALTIES) - 1)] / len(self.sparse)
+        self.penalty_weight = PENALTY_WEIGHTS[min(stage, len(PENALTY_WEIGHTS) - 1)] / len(
+            self.collision_basis
+        )
         self._last: tuple[Any, ...] = (np.empty(0),)
 
     def value(self, x: Array) -> float:
@@ -146,10 +157,10 @@ class Problem:
         seen = self.observation.at(motion)
         objective, slope = self.information(seen.matrix)
         effort, effort_slope = self._effort(seen.matrix)
-        q = start + self.sparse @ c
+        q = start + self.collision_basis @ c
         penalty, penalty_slope = self.scene.penalty(q)
         self._last = (x.copy(), seen, slope, effort_slope, q, penalty_slope)
-        value = objective + BARRIER * effort + self.pressure * penalty
+        value = objective + BARRIER_WEIGHT * effort + self.penalty_weight * penalty
         return value if np.isfinite(value) else 1e30
 
     def gradient(self, x: Array) -> Array:
@@ -157,26 +168,28 @@ class Problem:
         if not np.array_equal(self._last[0], x):
             self.value(x)
         _, seen, slope, effort_slope, q, penalty_slope = self._last
-        pulled = self._pulled(seen, slope, BARRIER * effort_slope)
-        pushed = self.pressure * self.scene.pull(q, penalty_slope)
+        pulled = self._gradient_through_matrix(seen, slope, BARRIER_WEIGHT * effort_slope)
+        pushed = self.penalty_weight * self.scene.gradient(q, penalty_slope)
         c = sum(b.T @ y for b, y in zip(self.bases, pulled, strict=True))
-        c = ((c + self.sparse.T @ pushed) * self.scale).ravel()
+        c = ((c + self.collision_basis.T @ pushed) * self.scale).ravel()
         if self.start is not None:
             return c
         start = (pulled.q.sum(axis=0) + pushed.sum(axis=0)) * self.half
         return np.concatenate([start, c])
 
-    def _pulled(self, seen: Observed, slope: Array, effort_slope: Array) -> Motion:
+    def _gradient_through_matrix(
+        self, seen: Observed, slope: Array, effort_slope: Array
+    ) -> Motion:
         """Differentiate objective and barrier of effort through W."""
         w = seen.matrix
         padded = np.zeros((len(slope), w.shape[2]))
         padded[:, self.columns] = 2.0 / len(w) * slope
-        pull = (self._chosen(w).reshape(-1, len(slope)) @ padded).reshape(w.shape)
+        pull = (self._weighted_columns(w).reshape(-1, len(slope)) @ padded).reshape(w.shape)
         pull *= self.weights[:, None]
         pull += effort_slope[:, :, None] * self.prior
         return seen.gradient(pull)
 
-    def _chosen(self, w: Array) -> Array:
+    def _weighted_columns(self, w: Array) -> Array:
         return np.take(w, self.columns, axis=2) * self.weights[:, None]
 
     def motion(self, start: Array, c: Array) -> Motion:
@@ -186,12 +199,12 @@ class Problem:
 
     def information(self, w: Array) -> tuple[float, Array]:
         """Return the objective of W (N, n, columns) and its gradient in S = WᵀW/N, (b, b)."""
-        flat = self._chosen(w).reshape(-1, len(self.columns))
+        flat = self._weighted_columns(w).reshape(-1, len(self.columns))
         return self.criterion.objective(flat.T @ flat / len(w))
 
     def _effort(self, w: Array) -> tuple[float, Array]:
-        u = w @ self.prior / self.tight.effort
-        return self._two_sided(u, self.tight.effort)
+        u = w @ self.prior / self.design_limits.effort
+        return self._two_sided(u, self.design_limits.effort)
 
     def _two_sided(self, u: Array, scale: Array) -> tuple[float, Array]:
         upper, lower = barrier(1.0 - u), barrier(1.0 + u)
@@ -200,16 +213,18 @@ class Problem:
     def usage(self, x: Array) -> Array:
         """Return share of position, velocity, acceleration and jerk bounds, (4, M, n), signed."""
         start, c = self.unpack(x)
-        shares = np.stack([b @ c / bound for b, bound in zip(self.fine, self.bounds, strict=True)])
+        shares = np.stack(
+            [b @ c / bound for b, bound in zip(self.fine_bases, self.bounds, strict=True)]
+        )
         shares[0] += (start - self.middle) / self.half
         return shares
 
-    def rows(self, index: NDArray[np.intp]) -> Array:
+    def linear_rows(self, index: NDArray[np.intp]) -> Array:
         """Return the maps from x to shares of `usage`, index (R, 3): quantity, time, joint."""
         size, n = self.scale.shape
         result = np.zeros((len(index), size, n))
         quantity, _, joint = index.T
-        basis = np.stack(self.fine)[quantity, index[:, 1]]
+        basis = np.stack(self.fine_bases)[quantity, index[:, 1]]
         bound = np.stack(self.bounds)[quantity, joint]
         result[np.arange(len(index)), :, joint] = basis * self.scale.T[joint] / bound[:, None]
         flat = result.reshape(len(index), -1)

@@ -9,20 +9,20 @@ from scipy.optimize import minimize
 
 from ...arrays import Array
 from ..results import Progress, ProgressCallback
-from .feasibility import random, repair, repair_linear
-from .optimisation_problem import PENALTIES, Problem
+from .feasibility import make_feasible, random, shrink_into_bounds
+from .optimisation_problem import PENALTY_WEIGHTS, Problem
 
 # Share of a bound above which a peak of the motion enters the working set of constraints, first
 # and later; the largest coefficients, 1 is what one alone may reach.
-FIRST_SHARE, SHARE, REACH = 0.3, 0.6, 1.0
+FIRST_PEAK_SHARE, PEAK_SHARE, MAX_COEFFICIENT = 0.3, 0.6, 1.0
 # Iterations of a round: few at first, until the working set knows where the peaks are.
-FIRST_ROUND, ROUND = 10, 40
+FIRST_ITERATIONS, MAX_ITERATIONS = 10, 40
 # Most rounds, each of the first one's length, that only close what is left above a bound.
-CLOSING = 5
+CLOSING_ROUNDS = 5
 POPULATION = 40
 
 
-class Stopped(Exception):  # noqa: N818  (the best so far is a result, not an error)
+class SearchStopped(Exception):  # noqa: N818  (the best so far is a result, not an error)
     """The time is over or the caller has had enough."""
 
 
@@ -33,30 +33,30 @@ class Search:
         self.problem, self.progress, self.limit = problem, progress, limit
         self.best: Array | None = None
         self.objective = np.inf
-        self.last: Array | None = None
+        self.latest: Array | None = None
         self.history: list[tuple[int, float]] = []
         self.evaluations = 0
         self.phase = 'starting'
         self.stopped = False
         self.budget = 1
-        self._ticks = 0
-        self._begin = time.monotonic()
+        self._iterations = 0
+        self._start_time = time.monotonic()
 
     @property
     def elapsed(self) -> float:
         """Seconds since the design began."""
-        return time.monotonic() - self._begin
+        return time.monotonic() - self._start_time
 
-    def offer(self, x: Array) -> None:
+    def keep_if_best(self, x: Array) -> None:
         """Make a point feasible and keep it if it is the best so far."""
-        repaired = repair(self.problem, x)
+        repaired = make_feasible(self.problem, x)
         objective = self.problem.objective(repaired)
-        self.last = None
+        self.latest = None
         if objective < self.objective:
             self.best, self.objective = repaired, objective
             self.history.append((self.evaluations, self.problem.criterion.report(objective)))
 
-    def tick(self, x: Array) -> None:
+    def on_iteration(self, x: Array) -> None:
         """
         Note where the solver is, show progress, and stop when it is time.
 
@@ -65,18 +65,18 @@ class Search:
         Stopped : the time is over, or the callback returned something true
 
         """
-        self.last = np.array(x)
-        self._ticks += 1
+        self.latest = np.array(x)
+        self._iterations += 1
         if self.progress:
             best = self.problem.criterion.report(self.objective) if self.best is not None else None
             state = Progress(self.elapsed, self.evaluations, best, self.phase, self._fraction())
             if self.progress(state):
-                raise Stopped
+                raise SearchStopped
         if self.elapsed > self.limit:
-            raise Stopped
+            raise SearchStopped
 
     def _fraction(self) -> float:
-        done = self._ticks / self.budget
+        done = self._iterations / self.budget
         return min(1.0, max(done, self.elapsed / self.limit if self.limit else 1.0))
 
     def value(self, x: Array) -> float:
@@ -99,23 +99,23 @@ def refine(search: Search, x: Array, iterations: int) -> None:
     """
     problem = search.problem
     working: set[tuple[int, ...]] = set()
-    left, length = iterations, FIRST_ROUND
-    search.offer(x)
+    left, length = iterations, FIRST_ITERATIONS
+    search.keep_if_best(x)
     for stage in count():
         closing = left <= 0
-        problem.press(len(PENALTIES) if closing else stage)
-        new = peaks(problem.usage(x), SHARE if stage else FIRST_SHARE) - working
+        problem.set_penalty_stage(len(PENALTY_WEIGHTS) if closing else stage)
+        new = find_peaks(problem.usage(x), PEAK_SHARE if stage else FIRST_PEAK_SHARE) - working
         working |= new
         # When the iterations are used up, short rounds bring the last new peaks within bounds.
-        length = FIRST_ROUND if closing else min(length, left)
+        length = FIRST_ITERATIONS if closing else min(length, left)
         x, spent = _round(search, x, working, length)
-        search.offer(x)
+        search.keep_if_best(x)
         left -= max(spent, 5)
         kept = np.abs(problem.usage(x)).max() <= 1.0 + 1e-6
-        settled = not new and spent < length and stage >= len(PENALTIES)
-        if settled or (left <= 0 and kept) or left <= -CLOSING * FIRST_ROUND:
+        settled = not new and spent < length and stage >= len(PENALTY_WEIGHTS)
+        if settled or (left <= 0 and kept) or left <= -CLOSING_ROUNDS * FIRST_ITERATIONS:
             break
-        length = min(2 * length, ROUND)
+        length = min(2 * length, MAX_ITERATIONS)
 
 
 def _round(
@@ -126,11 +126,11 @@ def _round(
 
     The nearest point within the bounds comes first: from there, no step leaves them.
     """
-    rows = search.problem.rows(np.array(sorted(working)).reshape(-1, 3))
+    rows = search.problem.linear_rows(np.array(sorted(working)).reshape(-1, 3))
     both = np.vstack([rows, -rows])
     bounded = {
         'method': 'SLSQP',
-        'bounds': [(-REACH, REACH)] * len(x),
+        'bounds': [(-MAX_COEFFICIENT, MAX_COEFFICIENT)] * len(x),
         'constraints': {'type': 'ineq', 'fun': lambda x: 1.0 - both @ x, 'jac': lambda x: -both},
     }
     nearest = minimize(lambda y: 0.5 * np.sum((y - x) ** 2), x, jac=lambda y: y - x, **bounded)
@@ -138,14 +138,14 @@ def _round(
         search.value,
         nearest.x,
         jac=search.problem.gradient,
-        callback=search.tick,
+        callback=search.on_iteration,
         options={'maxiter': iterations, 'ftol': 1e-5},
         **bounded,
     )
     return result.x if np.isfinite(result.x).all() else x, int(result.nit)
 
 
-def peaks(usage: Array, share: float) -> set[tuple[int, ...]]:
+def find_peaks(usage: Array, share: float) -> set[tuple[int, ...]]:
     """Find the local maxima in time of |usage| (quantities, M, n) above a share of the bounds."""
     size = np.abs(usage)
     edge = np.full_like(size[:, :1], -1.0)
@@ -172,15 +172,15 @@ def genetic(search: Search, rng: np.random.Generator, iterations: int) -> None:
         mutated = rng.random(children.shape) < 2.0 / children.shape[1]
         width = 0.3 * (1.0 - generation / iterations) * (population.std(axis=0) + 0.02)
         children += mutated * rng.normal(size=children.shape) * 3.0 * width
-        children = np.stack([repair_linear(problem, x) for x in children])
+        children = np.stack([shrink_into_bounds(problem, x) for x in children])
         scores = np.array([search.value(x) for x in children])
         everyone = np.concatenate([population, children])
         scores = np.concatenate([fitness, scores])
         chosen = np.argsort(scores, kind='stable')[:POPULATION]
         population, fitness = everyone[chosen], scores[chosen]
         if generation % 10 == 9 or generation == iterations - 1:
-            search.offer(population[0])
-        search.tick(population[0])
+            search.keep_if_best(population[0])
+        search.on_iteration(population[0])
 
 
 def hybrid(search: Search, rng: np.random.Generator, iterations: int) -> None:

@@ -6,12 +6,12 @@ from ....exceptions import ConfigurationError, LimitError
 from ...arrays import Array
 from ...model.dynamics import inverse_dynamics
 from ...model.robot import Robot
-from ..constraints.motion_limits import motion_limits, refuse_outside
+from ..constraints.motion_limits import check_position, motion_limits
 from ..settings import ExcitationSettings
 from .optimisation_problem import Problem
 
 
-def refuse_settings(robot: Robot, settings: ExcitationSettings) -> None:
+def check_settings(robot: Robot, settings: ExcitationSettings) -> None:
     """
     Refuse settings that do not fit the robot.
 
@@ -41,7 +41,7 @@ def refuse_settings(robot: Robot, settings: ExcitationSettings) -> None:
     motion_limits(robot, settings)
 
 
-def refuse_start(problem: Problem, start: Array) -> None:
+def check_start(problem: Problem, start: Array) -> None:
     """
     Refuse a start outside its limits, that cannot be held, or that touches something.
 
@@ -50,11 +50,11 @@ def refuse_start(problem: Problem, start: Array) -> None:
     LimitError, CollisionError : name the joint or the bodies
 
     """
-    robot, tight = problem.robot, problem.tight
-    refuse_outside(robot, tight, start)
+    robot, design_limits = problem.robot, problem.design_limits
+    check_position(robot, design_limits, start)
     still = np.zeros((1, robot.n))
     tau = inverse_dynamics(robot, robot.prior, start[None], still, still)[0]
     for j, joint in enumerate(robot.joints):
-        if abs(tau[j]) > tight.effort[j]:
-            raise LimitError(joint, 'effort', 0.0, float(tau[j]), float(tight.effort[j]))
-    problem.scene.refuse(start[None], np.zeros(1))
+        if abs(tau[j]) > design_limits.effort[j]:
+            raise LimitError(joint, 'effort', 0.0, float(tau[j]), float(design_limits.effort[j]))
+    problem.scene.check_path(start[None], np.zeros(1))

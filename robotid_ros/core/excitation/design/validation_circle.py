@@ -12,20 +12,22 @@ from scipy.optimize import least_squares
 from ....exceptions import TrajectoryError, UnknownNameError
 from ...arrays import Array
 from ...model.robot import Limits, Robot
-from ..constraints.collision_scene import Scene
-from ..constraints.motion_limits import motion_limits, tightened
+from ..constraints.collision_scene import CollisionScene
+from ..constraints.motion_limits import apply_margins, motion_limits
 from ..settings import ExcitationSettings
 from ..trajectories.trajectory import Motion, Trajectory
 
 # Points of a turn that are solved for, and the largest error of the tool's path [m].
-POINTS, ACCURACY = 100, 1e-6
+TURN_POINTS, PATH_TOLERANCE = 100, 1e-6
 # Least share of the wanted speed.
-SLOWEST = 0.1
+MIN_SPEED_SHARE = 0.1
 # Configurations to start from that are tried after the given one.
-STARTS = 20
+RANDOM_STARTS = 20
 
 
-def circle(robot: Robot, settings: ExcitationSettings, start: Array, scene: Scene) -> Trajectory:
+def circle_trajectory(
+    robot: Robot, settings: ExcitationSettings, start: Array, scene: CollisionScene
+) -> Trajectory:
     """
     Draw a circle with the tool from rest to rest, horizontal if the robot can, else upright.
 
@@ -45,11 +47,11 @@ def circle(robot: Robot, settings: ExcitationSettings, start: Array, scene: Scen
     TrajectoryError : the tool cannot follow such a circle from there
 
     """
-    limits = tightened(motion_limits(robot, settings), settings.margins)
+    limits = apply_margins(motion_limits(robot, settings), settings.margins)
     for first in _starts(robot, limits, start, settings.seed) if robot.n > 1 else ():
         for path in _paths(robot, settings, first, limits):
             trajectory = _timed(robot, settings, path, limits)
-            if trajectory is not None and scene.clear(path):
+            if trajectory is not None and scene.is_free(path):
                 return trajectory
     raise TrajectoryError(
         f'the tool cannot draw a circle of {settings.validation.diameter:g} m: '
@@ -61,7 +63,7 @@ def _starts(robot: Robot, limits: Limits, start: Array, seed: int) -> Iterator[A
     yield start
     rng = np.random.default_rng(seed)
     middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * (limits.upper - limits.lower)
-    for _ in range(STARTS):
+    for _ in range(RANDOM_STARTS):
         yield middle + np.minimum(0.6 * half, 1.5) * rng.uniform(-1.0, 1.0, robot.n)
 
 
@@ -70,7 +72,7 @@ def _paths(
 ) -> Iterator[Array]:
     """Try planes and directions in turn; yields the joint paths (points, n) of one turn."""
     wanted, axes = settings.validation, np.eye(3)
-    angle = np.linspace(0.0, 2.0 * np.pi, POINTS + 1)
+    angle = np.linspace(0.0, 2.0 * np.pi, TURN_POINTS + 1)
     for one, two in ((0, 1), (0, 2), (1, 2)):
         for sign in (1.0, -1.0):
             radius = 0.5 * wanted.diameter
@@ -112,7 +114,7 @@ def _follow(
             return None
         path.append(q)
     closed = np.abs(path[-1] - path[0]).max() < 1e-2
-    return _closed(np.array(path)) if closed else None
+    return _close_path(np.array(path)) if closed else None
 
 
 def _polish(
@@ -131,7 +133,9 @@ def _polish(
         inner = inner + np.linalg.lstsq(jacobian, miss, rcond=1e-3)[0]
     result = np.empty_like(q)
     result[order] = inner
-    return result if np.abs(miss).max() < ACCURACY and np.abs(result - q).max() < 0.2 else None
+    return (
+        result if np.abs(miss).max() < PATH_TOLERANCE and np.abs(result - q).max() < 0.2 else None
+    )
 
 
 def _frame(model: Any, name: str) -> int:
@@ -142,7 +146,7 @@ def _frame(model: Any, name: str) -> int:
     return int(model.getFrameId(name))
 
 
-def _closed(path: Array) -> Array:
+def _close_path(path: Array) -> Array:
     """Spread what a turn fails to come back by (redundant joints drift) over the turn."""
     share = np.linspace(0.0, 1.0, len(path))[:, None]
     result: Array = path - share * (path[-1] - path[0])
@@ -155,13 +159,13 @@ def _timed(
     """
     Run the turns with the quintic time law, as slowly as the joints' limits ask for.
 
-    None where that is slower than `SLOWEST`: the path comes too close to a singularity.
+    None where that is slower than `MIN_SPEED_SHARE`: the path comes too close to a singularity.
     """
     wanted = settings.validation
     curve = make_interp_spline(np.linspace(0.0, 1.0, len(path)), path, k=5, bc_type='periodic')
     # The quintic's largest speed is 15/8 of the mean one.
     fastest = 1.875 * np.pi * wanted.diameter * wanted.turns / wanted.speed
-    for stretch in np.geomspace(1.0, 1.0 / SLOWEST, 40):
+    for stretch in np.geomspace(1.0, 1.0 / MIN_SPEED_SHARE, 40):
         trajectory = _through_points(robot, curve, path[0], wanted.turns, stretch * fastest)
         times = np.arange(0.0, trajectory.period, 0.005)
         _, dq, ddq = trajectory.sample(times)

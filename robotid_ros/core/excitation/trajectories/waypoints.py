@@ -100,7 +100,7 @@ def waypoints(trajectory: Trajectory, rate: float = 50.0, periods: int = 1) -> W
         raise TrajectoryError(
             f"a '{trajectory.family}' trajectory does not start at rest: design it as 'mfs'"
         )
-    points = sampled(trajectory, rate, periods)
+    points = sample_waypoints(trajectory, rate, periods)
     count = (len(points.time) - 1) // periods
     q, dq, ddq = points.q.copy(), points.dq.copy(), points.ddq.copy()
     # Exactly at rest and exactly at q0 where the periods meet: a controller refuses 1e-6 rad/s.
@@ -108,7 +108,7 @@ def waypoints(trajectory: Trajectory, rate: float = 50.0, periods: int = 1) -> W
     return Waypoints(trajectory.joints, points.time, q, dq, ddq)
 
 
-def sampled(trajectory: Trajectory, rate: float, periods: int = 1) -> Waypoints:
+def sample_waypoints(trajectory: Trajectory, rate: float, periods: int = 1) -> Waypoints:
     """Sample periods of any trajectory, at rest or not; see `waypoints`."""
     # A multiple of the pieces of a spline: its knots, where the jerk jumps, are points.
     pieces = trajectory.order + 1

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ...arrays import Array
-from .control_loop import balanced, Desired, differencing, Loop, Step
+from .control_loop import balanced, ControlLoop, Desired, Step, with_differenced_velocity
 
 
 @dataclasses.dataclass(frozen=True)
-class Cascade(Loop):
+class CascadeControl(ControlLoop):
     """
     Velocity loop inside a position loop, as drives have it.
 
@@ -46,7 +46,7 @@ class Cascade(Loop):
         return self.kp * self.kv * self.gain
 
     @property
-    def memory(self) -> Array:
+    def integral_time(self) -> Array:
         """`k_v/k_i`, (n,) [s]; zero without integral."""
         ki = np.broadcast_to(self.ki, self.kv.shape)
         return np.divide(self.kv, ki, out=np.zeros_like(self.kv), where=ki != 0.0)
@@ -57,7 +57,7 @@ class Cascade(Loop):
         return self.kv * self.gain
 
     def output(self, desired: Desired, balance: Array | None = None) -> Step:
-        """Start the cascade; see `Loop.output`."""
+        """Start the cascade; see `ControlLoop.output`."""
         wanted = self.kp * desired.q + self.velocity_feedforward * desired.dq
         forward = self.acceleration_feedforward * desired.ddq + desired.effort
         kp, kv, ki = self.kp, self.kv, np.asarray(self.ki) / self.rate
@@ -75,17 +75,17 @@ class Cascade(Loop):
             return kv * error + integral + forward[k]
 
         step = with_integral if np.any(ki) else proportional
-        return differencing(step, self.rate) if self.differences else step
+        return with_differenced_velocity(step, self.rate) if self.differences else step
 
 
-def pd(
+def tuned_pd(
     rate: float,
     natural_frequency: npt.ArrayLike,
     damping: npt.ArrayLike,
     inertia: npt.ArrayLike,
     gain: npt.ArrayLike = 1.0,
     **options: Any,
-) -> Cascade:
+) -> CascadeControl:
     """
     Tune the law of DIDIM eq. 53: `v_τ = k_p k_v (q_r − q) − k_v q̇`.
 
@@ -98,10 +98,10 @@ def pd(
     damping : (n,) ζ
     inertia : (n,) J, see `joint_inertia` [kg·m² or kg]
     gain : (n,) drive gain g_τ
-    options : the other fields of `Cascade`
+    options : the other fields of `CascadeControl`
 
     """
     omega, zeta, gain = np.asarray(natural_frequency), np.asarray(damping), np.asarray(gain)
     kv = 2.0 * zeta * omega * np.asarray(inertia) / gain
     kp = np.broadcast_to(omega / (2.0 * zeta), kv.shape)
-    return Cascade(rate, kp, kv, gain=np.broadcast_to(gain, kv.shape), **options)
+    return CascadeControl(rate, kp, kv, gain=np.broadcast_to(gain, kv.shape), **options)

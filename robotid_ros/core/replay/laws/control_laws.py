@@ -10,16 +10,18 @@ import numpy as np
 from ....exceptions import ControllerError, UnknownNameError
 from ...arrays import Array
 from ...signals.recording import Controller
-from .cascaded_loops import Cascade
+from .cascaded_loops import CascadeControl
 from .control_loop import ControlLaw
-from .joint_trajectory_effort import JointTrajectoryEffort, recommended_tracking
+from .joint_trajectory_effort import JointTrajectoryEffort, recommended_tracking_time
 
 # Strategies of control_toolbox, and what stands before them in the name of a recorded gain.
 STRATEGIES = ('legacy', 'none', 'back_calculation', 'conditional_integration')
 ANTIWINDUP = 'antiwindup_'
 
 
-def law_of(controller: Controller, joints: tuple[str, ...], drive_gain: Array) -> ControlLaw:
+def make_control_law(
+    controller: Controller, joints: tuple[str, ...], drive_gain: Array
+) -> ControlLaw:
     """
     Return the control law that a recorded controller followed.
 
@@ -46,10 +48,12 @@ def law_of(controller: Controller, joints: tuple[str, ...], drive_gain: Array) -
         )
     if controller.rate <= 0.0:
         raise ControllerError('the update rate of the controller is unknown: record it')
-    return LAWS[controller.type](controller, _columns(controller.gains, joints), drive_gain)
+    return LAWS[controller.type](controller, _gain_arrays(controller.gains, joints), drive_gain)
 
 
-def _columns(gains: Mapping[str, Mapping[str, float]], joints: tuple[str, ...]) -> dict[str, Any]:
+def _gain_arrays(
+    gains: Mapping[str, Mapping[str, float]], joints: tuple[str, ...]
+) -> dict[str, Any]:
     """Turn gains per joint into arrays (n,) per name, NaN where a joint has none of that name."""
     names = {name: None for joint in joints for name in gains[joint]}
     return {
@@ -58,7 +62,7 @@ def _columns(gains: Mapping[str, Mapping[str, float]], joints: tuple[str, ...]) 
     }
 
 
-def _take(columns: dict[str, Any], name: str, default: float = 0.0) -> Array:
+def _gain(columns: dict[str, Any], name: str, default: float = 0.0) -> Array:
     values = np.asarray(columns.get(name, np.nan), dtype=float)
     return np.where(np.isnan(values), default, values)
 
@@ -73,21 +77,21 @@ def _trajectory_controller(
             "the drives' gains under 'identification.replay.gains'"
         )
     # A bound that is not given is that of the deprecated i_clamp.
-    clamp = _take(columns, 'i_clamp', np.inf)
-    low, high = _take(columns, 'i_clamp_min', -np.inf), _take(columns, 'i_clamp_max', np.inf)
-    p, i, d = (_take(columns, name) for name in ('p', 'i', 'd'))
+    clamp = _gain(columns, 'i_clamp', np.inf)
+    low, high = _gain(columns, 'i_clamp_min', -np.inf), _gain(columns, 'i_clamp_max', np.inf)
+    p, i, d = (_gain(columns, name) for name in ('p', 'i', 'd'))
     late, tracking, conditional = _antiwindup(columns, p, i, d)
     return JointTrajectoryEffort(
         controller.rate,
         p,
         i,
         d,
-        _take(columns, 'ff_velocity_scale'),
+        _gain(columns, 'ff_velocity_scale'),
         np.where(np.isfinite(low), low, -clamp),
         np.where(np.isfinite(high), high, clamp),
-        _take(columns, 'u_clamp_min', -np.inf),
-        _take(columns, 'u_clamp_max', np.inf),
-        _take(columns, 'error_deadband'),
+        _gain(columns, 'u_clamp_min', -np.inf),
+        _gain(columns, 'u_clamp_max', np.inf),
+        _gain(columns, 'error_deadband'),
         late,
         tracking,
         conditional,
@@ -107,27 +111,27 @@ def _antiwindup(
     for name in names:
         if name not in STRATEGIES:
             raise UnknownNameError('anti-windup strategy', name, STRATEGIES)
-    none, back, conditional = (_take(columns, ANTIWINDUP + name) for name in STRATEGIES[1:])
-    given = _take(columns, 'tracking_time_constant')
-    usual = recommended_tracking(p, i, d)
+    none, back, conditional = (_gain(columns, ANTIWINDUP + name) for name in STRATEGIES[1:])
+    given = _gain(columns, 'tracking_time_constant')
+    usual = recommended_tracking_time(p, i, d)
     active = (back != 0.0) & (i != 0.0)
     tracking = np.where(active, 1.0 / np.where(given > 0.0, given, usual), 0.0)
     return np.maximum(np.maximum(none, back), conditional), tracking, conditional
 
 
 def _cascade(controller: Controller, columns: dict[str, Any], drive_gain: Array) -> ControlLaw:
-    return Cascade(
+    return CascadeControl(
         controller.rate,
-        _take(columns, 'kp'),
-        _take(columns, 'kv'),
-        _take(columns, 'ki'),
-        _take(columns, 'velocity_feedforward'),
-        _take(columns, 'acceleration_feedforward'),
-        bool(np.any(_take(columns, 'differences'))),
-        _take(columns, 'integral_limit', np.inf),
+        _gain(columns, 'kp'),
+        _gain(columns, 'kv'),
+        _gain(columns, 'ki'),
+        _gain(columns, 'velocity_feedforward'),
+        _gain(columns, 'acceleration_feedforward'),
+        bool(np.any(_gain(columns, 'differences'))),
+        _gain(columns, 'integral_limit', np.inf),
         gain=drive_gain,
-        limit=_take(columns, 'limit', np.inf),
-        resolution=_take(columns, 'resolution'),
+        limit=_gain(columns, 'limit', np.inf),
+        resolution=_gain(columns, 'resolution'),
     )
 
 

@@ -65,12 +65,12 @@ class ControlLaw(Protocol):
         """Torque per velocity, (n,) [N·m·s/rad or N·s/m]."""
 
     @property
-    def memory(self) -> Array:
+    def integral_time(self) -> Array:
         """Time constant with which an integral forgets where it started, (n,) [s]."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Loop:
+class ControlLoop:
     """
     What every joint's loop has, whatever its law: `τ = g_τ sat(v_τ)` (DIDIM eq. 54).
 
@@ -90,7 +90,7 @@ class Loop:
     limit: Array | float = dataclasses.field(default=np.inf, kw_only=True)
     delay: int = dataclasses.field(default=0, kw_only=True)
     resolution: Array | float = dataclasses.field(default=0.0, kw_only=True)
-    quantum: Array | float = dataclasses.field(default=0.0, kw_only=True)
+    output_resolution: Array | float = dataclasses.field(default=0.0, kw_only=True)
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -117,11 +117,11 @@ class Loop:
         gain = self.gain
         step = self.output(desired, None if balance is None else balance / gain)
         if np.any(self.resolution > 0.0):
-            step = _behind_encoder(step, self.resolution)
+            step = _with_encoder(step, self.resolution)
         if np.any(np.isfinite(self.limit)):
             step = _saturated(step, self.limit)
-        if np.any(self.quantum > 0.0):
-            step = _quantised(step, self.quantum)
+        if np.any(self.output_resolution > 0.0):
+            step = _quantised(step, self.output_resolution)
         return _delayed(lambda k, q, dq: step(k, q, dq) * gain, self.delay)
 
     def output(self, desired: Desired, balance: Array | None = None) -> Step:
@@ -129,7 +129,7 @@ class Loop:
         raise NotImplementedError
 
 
-def _behind_encoder(step: Step, resolution: Array | float) -> Step:
+def _with_encoder(step: Step, resolution: Array | float) -> Step:
     count = np.where(np.asarray(resolution) > 0.0, resolution, 1e-300)
     return lambda k, q, dq: step(k, np.round(q / count) * count, dq)
 
@@ -156,7 +156,7 @@ def _delayed(step: Step, delay: int) -> Step:
     return late
 
 
-def differencing(step: Step, rate: float) -> Step:
+def with_differenced_velocity(step: Step, rate: float) -> Step:
     """Put `v = (q[k] − q[k−2])/(2 Ts)` in place of the measured velocity."""
     past: deque[Array] = deque(maxlen=3)
     half = 0.5 * rate

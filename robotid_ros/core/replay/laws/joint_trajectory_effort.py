@@ -7,11 +7,11 @@ import dataclasses
 import numpy as np
 
 from ...arrays import Array
-from .control_loop import balanced, Desired, Loop, Step
+from .control_loop import balanced, ControlLoop, Desired, Step
 
 
 @dataclasses.dataclass(frozen=True)
-class JointTrajectoryEffort(Loop):
+class JointTrajectoryEffort(ControlLoop):
     """
     ros2_control's joint_trajectory_controller with effort as its only command interface.
 
@@ -51,7 +51,7 @@ class JointTrajectoryEffort(Loop):
         return self.p * self.gain
 
     @property
-    def memory(self) -> Array:
+    def integral_time(self) -> Array:
         """`p/i`, (n,) [s]; zero without integral."""
         i = np.broadcast_to(self.i, self.p.shape)
         return np.divide(self.p, i, out=np.zeros_like(self.p), where=i != 0.0)
@@ -62,7 +62,7 @@ class JointTrajectoryEffort(Loop):
         return np.asarray(self.d) * self.gain
 
     def output(self, desired: Desired, balance: Array | None = None) -> Step:
-        """Start the controller, just activated; see `Loop.output`."""
+        """Start the controller, just activated; see `ControlLoop.output`."""
         ahead = self.ff_velocity_scale * desired.dq + desired.effort
         forward = np.vstack([ahead[1:], ahead[-1:]])
         clamped = np.any(np.isfinite(self.u_clamp_min)) or np.any(np.isfinite(self.u_clamp_max))
@@ -91,20 +91,20 @@ class JointTrajectoryEffort(Loop):
             pid = wanted[k] - p * q - d * dq + integral
             output = np.minimum(np.maximum(pid, u_low), u_high)
             if not simple:
-                change = self._change(error, pid, output)
+                change = self._integral_change(error, pid, output)
                 integral = np.minimum(np.maximum(integral + change, low), high)
             return output + forward[k]
 
         return step
 
-    def _change(self, error: Array, pid: Array, output: Array) -> Array:
+    def _integral_change(self, error: Array, pid: Array, output: Array) -> Array:
         """Return what an integral that is late adds, (n,); an error of 0 adds nothing."""
         rests = (np.asarray(self.conditional) != 0.0) & (output != pid) & (error * pid > 0.0)
         added = np.where(rests, 0.0, self.i * error) + self.tracking * (output - pid)
         return np.asarray(np.where(error != 0.0, self.late * added / self.rate, 0.0))
 
 
-def recommended_tracking(p: Array, i: Array, d: Array) -> Array:
+def recommended_tracking_time(p: Array, i: Array, d: Array) -> Array:
     """Return the time constant of back calculation where none is given, (n,) [s]."""
     safe = np.where(i != 0.0, i, 1.0)
     constant = np.where(d != 0.0, np.sqrt(np.abs(d / safe)), np.abs(p / safe))

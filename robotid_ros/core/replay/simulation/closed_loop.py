@@ -12,8 +12,8 @@ from ..laws.control_loop import ControlLaw, Desired
 from .direct_dynamics import DirectModel
 from .integrators import INTEGRATORS, substeps
 
-LOOK = 100
-POSES = 200
+CHECK_INTERVAL = 100
+MAX_POSES = 200
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,10 +71,12 @@ def simulate(
     count, n = desired.q.shape
     parts = substeps(direct, desired.q[0], 1.0 / law.rate, step)
     advance = INTEGRATORS[integrator](direct, 1.0 / (law.rate * parts))
-    bound = _bound(desired.q)
+    bound = _divergence_bound(desired.q)
     q, dq, ddq, tau = (np.empty((count, n)) for _ in range(4))
     slip = np.empty((count, direct.slip.shape[0]))
-    control = law.start(desired, direct.inverse(desired.q[0], desired.dq[0], desired.ddq[0]))
+    control = law.start(
+        desired, direct.inverse_dynamics(desired.q[0], desired.dq[0], desired.ddq[0])
+    )
     position, velocity = desired.q[0].copy(), desired.dq[0].copy()
     for k in range(count):
         q[k], dq[k] = position, velocity
@@ -84,18 +86,18 @@ def simulate(
         position, velocity, ddq[k], slip[k] = advance(position, velocity, total)
         for _ in range(parts - 1):
             position, velocity, _, _ = advance(position, velocity, total)
-        if k % LOOK == 0 and not (np.abs(position - desired.q[k]) < bound).all():
-            raise _lost(k / law.rate, np.abs(position - desired.q[k]) / bound)
+        if k % CHECK_INTERVAL == 0 and not (np.abs(position - desired.q[k]) < bound).all():
+            raise _divergence_error(k / law.rate, np.abs(position - desired.q[k]) / bound)
     if not np.isfinite(position).all():
-        raise _lost(count / law.rate, np.abs(position - desired.q[-1]) / bound)
+        raise _divergence_error(count / law.rate, np.abs(position - desired.q[-1]) / bound)
     return Simulation(law.rate, q, dq, ddq, tau, slip)
 
 
 def mass_matrices(direct: DirectModel, q: Array) -> Array:
-    """Return M at up to `POSES` of the positions (K, n), (S, n, n)."""
+    """Return M at up to `MAX_POSES` of the positions (K, n), (S, n, n)."""
     data = direct.model.createData()
-    poses = q[:: max(1, q.shape[0] // POSES)]
-    return np.array([direct.mass(data, pose).copy() for pose in poses])
+    poses = q[:: max(1, q.shape[0] // MAX_POSES)]
+    return np.array([direct.mass_matrix(data, pose).copy() for pose in poses])
 
 
 def joint_inertia(mass: Array) -> Array:
@@ -103,7 +105,7 @@ def joint_inertia(mass: Array) -> Array:
     return np.asarray(np.diagonal(mass, axis1=1, axis2=2).max(axis=0))
 
 
-def least_eigenvalue(mass: Array) -> float:
+def smallest_eigenvalue(mass: Array) -> float:
     """
     Return the smallest eigenvalue of mass matrices (S, n, n) scaled to a unit diagonal.
 
@@ -116,13 +118,13 @@ def least_eigenvalue(mass: Array) -> float:
     return float(np.linalg.eigvalsh(mass * scale[:, :, None] * scale[:, None, :]).min())
 
 
-def _bound(q: Array) -> Array:
+def _divergence_bound(q: Array) -> Array:
     """Say how far from its reference a joint may stray before it counts as lost, (n,)."""
     travel = np.ptp(q, axis=0)
     return 10.0 * np.maximum(travel, 0.1 * travel.max(initial=0.0)) + 1e-3
 
 
-def _lost(time: float, share: Array) -> DivergenceError:
+def _divergence_error(time: float, share: Array) -> DivergenceError:
     joint = int(np.argmax(np.where(np.isfinite(share), share, np.inf))) + 1
     return DivergenceError(
         f'the simulated robot leaves its reference at {time:.3g} s, joint {joint} first: check '

@@ -17,7 +17,7 @@ from scipy.linalg.lapack import dposv
 
 from ...arrays import Array
 
-SWEEPS = 50
+MAX_SWEEPS = 50
 TOLERANCE = 1e-12
 
 
@@ -48,7 +48,7 @@ class DirectModel:
     smooth: Callable[[Array], Array] | None = None
     order: npt.NDArray[np.intp] | None = None
 
-    def accelerator(self) -> Callable[[Array, Array, Array], Array]:
+    def acceleration_function(self) -> Callable[[Array, Array, Array], Array]:
         """Return `a(q, q̇, τ)`: q̈ (n,) under a torque less dry friction and offset."""
         rigid, viscous, smooth = self._rigid(), self.viscous, self.smooth
         dense = viscous.ndim == 2
@@ -69,7 +69,7 @@ class DirectModel:
         def coupled(q: Array, dq: Array, tau: Array) -> Array:
             force = bias(model, data, *self._ordered(q, dq))
             force = force if order is None else force[np.argsort(order)]
-            _, result, failed = dposv(self.mass(data, q), tau - force)
+            _, result, failed = dposv(self.mass_matrix(data, q), tau - force)
             return np.full_like(dq, np.nan) if failed else result
 
         if extra is not None:
@@ -82,7 +82,7 @@ class DirectModel:
     def _ordered(self, *vectors: Array) -> tuple[Array, ...]:
         return vectors if self.order is None else tuple(v[self.order] for v in vectors)
 
-    def mass(self, data: pinocchio.Data, q: Array) -> Array:
+    def mass_matrix(self, data: pinocchio.Data, q: Array) -> Array:
         """Return M(q), (n, n), with the coupled motors' inertia [kg·m² or kg]."""
         mass = pinocchio.crba(self.model, data, *self._ordered(q))
         if self.order is not None:
@@ -90,7 +90,7 @@ class DirectModel:
             mass = mass[np.ix_(back, back)]
         return mass if self.inertia is None else mass + self.inertia
 
-    def inverse(self, q: Array, dq: Array, ddq: Array) -> Array:
+    def inverse_dynamics(self, q: Array, dq: Array, ddq: Array) -> Array:
         """Return the torque (n,) of one state [N·m or N]; dry friction at rest counts nothing."""
         data = self.model.createData()
         bias = pinocchio.nonLinearEffects(self.model, data, *self._ordered(q, dq)).copy()
@@ -98,20 +98,22 @@ class DirectModel:
         viscous = self.viscous @ dq if self.viscous.ndim == 2 else self.viscous * dq
         dry = self.slip.T @ (self.coulomb * np.sign(self.slip @ dq))
         smooth = 0.0 if self.smooth is None else self.smooth(dq)
-        return np.asarray(self.mass(data, q) @ ddq + bias + viscous + dry + self.offset + smooth)
+        return np.asarray(
+            self.mass_matrix(data, q) @ ddq + bias + viscous + dry + self.offset + smooth
+        )
 
-    def mobility(self, data: pinocchio.Data, q: Array) -> Array:
+    def delassus_matrix(self, data: pinocchio.Data, q: Array) -> Array:
         """Return `R M(q)⁻¹ Rᵀ`, (m, m): slip accelerations per friction."""
-        return self.slip @ dposv(self.mass(data, q), self.slip.T)[1]
+        return self.slip @ dposv(self.mass_matrix(data, q), self.slip.T)[1]
 
-    def stiffness(self, q: Array) -> float:
+    def fastest_friction_rate(self, q: Array) -> float:
         """Return the fastest rate [1/s] at which smooth friction brakes the robot at q (n,)."""
         n = self.model.nv
         slope = np.diag(self.viscous) if self.viscous.ndim == 1 else self.viscous
         if self.smooth is not None:
             tiny = 1e-7
             slope = slope + np.diag(self.smooth(np.full(n, tiny)) / tiny)
-        mass = self.mass(self.model.createData(), q)
+        mass = self.mass_matrix(self.model.createData(), q)
         return float(np.abs(np.linalg.eigvals(np.linalg.solve(mass, slope))).max(initial=0.0))
 
 
@@ -146,7 +148,7 @@ def mean_sign(speed: float, acceleration: float, friction: float, h: float) -> f
 
 
 def mean_signs(
-    speed: Array, acceleration: Array, mobility: Array, coulomb: Array, s: Array, h: float
+    speed: Array, acceleration: Array, delassus_matrix: Array, coulomb: Array, s: Array, h: float
 ) -> Array:
     """
     Solve `mean_sign` for slips that act on each other, by Gauss-Seidel sweeps.
@@ -164,10 +166,10 @@ def mean_signs(
     (m,) mean signs over the step
 
     """
-    push = mobility * coulomb
+    push = delassus_matrix * coulomb
     own, start = push.diagonal().tolist(), speed.tolist()
     rest, signs = acceleration - push @ s, s.tolist()
-    for _ in range(SWEEPS):
+    for _ in range(MAX_SWEEPS):
         change = 0.0
         for i, before in enumerate(signs):
             after = mean_sign(start[i], float(rest[i]) + own[i] * before, own[i], h)

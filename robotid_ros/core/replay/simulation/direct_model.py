@@ -18,12 +18,12 @@ from ...model.friction import FrictionTerm
 from ...model.robot import Robot
 from .direct_dynamics import DirectModel
 
-JUMPS = ('coulomb', 'asymmetric_coulomb')
+DRY_FRICTION = ('coulomb', 'asymmetric_coulomb')
 
 
 def direct_model(robot: Robot, chi: Array) -> DirectModel:
     """Build the direct model of a robot with standard parameters `chi` (p,)."""
-    robot.refuse_followers('a replay')
+    robot.check_no_mimic_joints('a replay')
     value = dict(
         zip((p.name for p in robot.parameters), np.asarray(chi, dtype=float), strict=True)
     )
@@ -50,7 +50,7 @@ def direct_model(robot: Robot, chi: Array) -> DirectModel:
         damping = damping + value[f'Fv{coupling.number}'] * shape
         inertia = inertia + value[f'Ia{coupling.number}'] * shape
     slip = slip_directions(robot)
-    own = coulomb[[j for j in range(robot.n) if _jumps(robot, j)]]
+    own = coulomb[[j for j in range(robot.n) if _has_dry_friction(robot, j)]]
     coupled = [value[f'Fc{coupling.number}'] for coupling in robot.couplings]
     order = None if np.array_equal(robot.order, np.arange(robot.n)) else robot.order
     return DirectModel(
@@ -67,7 +67,7 @@ def direct_model(robot: Robot, chi: Array) -> DirectModel:
 
 def slip_directions(robot: Robot) -> Array:
     """Return R, (m, n): slip speeds `R q̇` of joints with dry friction, then of couplings."""
-    rows = [np.eye(robot.n)[j] for j in range(robot.n) if _jumps(robot, j)]
+    rows = [np.eye(robot.n)[j] for j in range(robot.n) if _has_dry_friction(robot, j)]
     rows += [coupling.ratios for coupling in robot.couplings]
     return np.array(rows).reshape(len(rows), robot.n)
 
@@ -90,7 +90,7 @@ def slip_columns(robot: Robot, slip: Array) -> list[tuple[int, Array]]:
     directions, row = slip_directions(robot), 0
     for j, terms in enumerate(robot.friction):
         for term in terms:
-            if term.name not in JUMPS:
+            if term.name not in DRY_FRICTION:
                 continue
             sign = slip[:, [row]] * directions[row]
             column = robot.column(f'{term.kind.symbols[0]}{j + 1}')
@@ -106,8 +106,8 @@ def slip_columns(robot: Robot, slip: Array) -> list[tuple[int, Array]]:
     return result
 
 
-def _jumps(robot: Robot, joint: int) -> bool:
-    return any(term.name in JUMPS for term in robot.friction[joint])
+def _has_dry_friction(robot: Robot, joint: int) -> bool:
+    return any(term.name in DRY_FRICTION for term in robot.friction[joint])
 
 
 def _summed(

@@ -14,7 +14,7 @@ from .direct_dynamics import DirectModel, mean_signs
 Integrate = Callable[[Array, Array, Array], 'Advance']
 
 # Share of the step that the fastest friction rate may fill: RK4 is stable up to 2.78.
-STABLE = 1.0
+MAX_FRICTION_STEP = 1.0
 
 
 class Advance(NamedTuple):
@@ -51,7 +51,7 @@ def runge_kutta(direct: DirectModel, h: float) -> Integrate:
 
     """
     n = direct.model.nv
-    accelerate, advance = direct.accelerator(), _rk4(direct, h, n)
+    accelerate, advance = direct.acceleration_function(), _rk4(direct, h, n)
     data, slip, coulomb = direct.model.createData(), direct.slip, direct.coulomb
     joints = np.array([row.nonzero()[0][0] if (row != 0).sum() == 1 else -1 for row in slip])
     single = bool(slip.shape == (n, n) and np.array_equal(slip, np.eye(n)))
@@ -71,14 +71,16 @@ def runge_kutta(direct: DirectModel, h: float) -> Integrate:
             q1, dq1, ddq = advance(q, dq, tau - friction)
             if np.sign(dq1 if single else slip @ dq1).tobytes() == signed:
                 return Advance(q1, dq1, ddq, sign)
-        return turning(q, dq, tau)
+        return step_with_reversal(q, dq, tau)
 
-    def turning(q: Array, dq: Array, tau: Array) -> Advance:
+    def step_with_reversal(q: Array, dq: Array, tau: Array) -> Advance:
         speed = slip @ dq
         free = slip @ accelerate(q, dq, tau - offset)
-        s = mean_signs(speed, free, direct.mobility(data, q), coulomb, np.sign(speed), h)
+        s = mean_signs(speed, free, direct.delassus_matrix(data, q), coulomb, np.sign(speed), h)
         q1, dq1, ddq = advance(q, dq, tau - offset - load @ s)
-        stuck = (np.abs(s) < 1.0) & (np.abs(slip @ dq1) < _still(speed, free, h)) & (joints >= 0)
+        stuck = (
+            (np.abs(s) < 1.0) & (np.abs(slip @ dq1) < _rest_speed(speed, free, h)) & (joints >= 0)
+        )
         dq1[joints[stuck]] = 0.0
         return Advance(q1, dq1, ddq, s)
 
@@ -87,14 +89,14 @@ def runge_kutta(direct: DirectModel, h: float) -> Integrate:
     )
 
 
-def _still(speed: Array, free: Array, h: float) -> Array:
+def _rest_speed(speed: Array, free: Array, h: float) -> Array:
     """Bound what a fourth-order step leaves of a speed that friction brought to rest."""
     return 1e-3 * (np.abs(speed) + np.abs(free) * h) + 1e-15
 
 
 def _rk4(direct: DirectModel, h: float, n: int) -> Callable[..., tuple[Array, Array, Array]]:
     """Return the step itself; factors are arrays because numpy is slow with Python's numbers."""
-    accelerate = direct.accelerator()
+    accelerate = direct.acceleration_function()
     whole, half, sixth, square = (np.full(n, x) for x in (h, h / 2.0, h / 6.0, h * h / 6.0))
 
     def advance(q: Array, dq: Array, held: Array) -> tuple[Array, Array, Array]:
@@ -128,7 +130,7 @@ def adaptive(
     tolerance : relative, and a thousandth of it absolute
 
     """
-    accelerate, slip, n = direct.accelerator(), direct.slip, direct.model.nv
+    accelerate, slip, n = direct.acceleration_function(), direct.slip, direct.model.nv
     load, offset = slip.T * direct.coulomb, direct.offset
 
     def signs(dq: Array) -> Array:
@@ -163,7 +165,7 @@ def substeps(direct: DirectModel, q: Array, period: float, longest: float) -> in
 
     """
     by_length = np.ceil(period / longest - 1e-9)
-    by_friction = np.ceil(period * direct.stiffness(q) / STABLE)
+    by_friction = np.ceil(period * direct.fastest_friction_rate(q) / MAX_FRICTION_STEP)
     return int(max(1, by_length, by_friction))
 
 

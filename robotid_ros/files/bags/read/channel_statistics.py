@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .joint_state_checks import check, measured
+from .joint_state_checks import check_joint_states, join_measured_joints
 from .joint_states import FIELDS, JointStates
 
-STILL = 1e-3
+MIN_TRAVEL = 1e-3
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Channel:
     effort: str
 
 
-class Look:
+class ChannelStatistics:
     """
     Counts, extremes and faults of joint states; memory grows by two stamps a message.
 
@@ -38,10 +38,10 @@ class Look:
         self._stamps: list[np.ndarray] = []
         self._missing: dict[str, np.ndarray] = {}
         self._extent: dict[str, np.ndarray] = {}
-        self._verdict: tuple[list[str], str] = ([], '')
+        self._findings: tuple[list[str], str] = ([], '')
         self._moved = False
 
-    def at(self, tables: Sequence[JointStates]) -> JointStates | None:
+    def add(self, tables: Sequence[JointStates]) -> JointStates | None:
         """Look at a piece; return the states of the fullest publisher, None where it paused."""
         for table in tables:
             self.sets[table.joints] = self.sets.get(table.joints, 0) + len(table.stamp)
@@ -55,9 +55,9 @@ class Look:
         for name in FIELDS:
             self._count(name, getattr(states, name))
         if not self._moved:
-            self._verdict = check(measured(tables))
+            self._findings = check_joint_states(join_measured_joints(tables))
             travel = self._extent['position'][1] - self._extent['position'][0]
-            self._moved = bool((travel > STILL).any())
+            self._moved = bool((travel > MIN_TRAVEL).any())
         return states
 
     def _count(self, name: str, values: np.ndarray) -> None:
@@ -71,9 +71,9 @@ class Look:
             missing = missing + self._missing[name]
         self._extent[name], self._missing[name] = np.stack([low, high]), missing
 
-    def verdict(self) -> tuple[list[str], str]:
+    def findings(self) -> tuple[list[str], str]:
         """Return remarks, and why no identification is possible, of the first piece that moves."""
-        return self._verdict
+        return self._findings
 
     def stamps(self) -> tuple[np.ndarray, np.ndarray]:
         """Return all stamps and times of reception, as they came [ns]."""
@@ -85,11 +85,11 @@ class Look:
         low, high = self._extent['position']
         travel = np.where(high >= low, high - low, 0.0)
         return tuple(
-            Channel(joint, float(travel[j]), *(self._life(name, j) for name in FIELDS))
+            Channel(joint, float(travel[j]), *(self._quality(name, j) for name in FIELDS))
             for j, joint in enumerate(self._joints)
         )
 
-    def _life(self, name: str, joint: int) -> str:
+    def _quality(self, name: str, joint: int) -> str:
         total = sum(stamps.shape[1] for stamps in self._stamps)
         missing, (low, high) = int(self._missing[name][joint]), self._extent[name][:, joint]
         if missing == total:

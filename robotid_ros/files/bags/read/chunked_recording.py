@@ -10,23 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from ....core.signals.recording import Controller, Phase, phase_of, Recording
+from ....core.signals.recording import Controller, find_phase, Phase, Recording
 from ....exceptions import RecordingError
 from . import session_context
-from .clock_alignment import Clock, steadied
-from .clock_index import Thinned
-from .controller_states import WHOLE, Window
-from .joint_state_checks import alive, as_recording
-from .joint_states import choose, JointStates, sources
+from .clock_alignment import Clock, correct_clock_chunks
+from .clock_index import ClockIndex
+from .controller_states import UNBOUNDED, Window
+from .joint_state_checks import to_recording, usable_joints
+from .joint_states import JointStates, read_joint_states, select_joints
 from .storage import Bag, open_bag
 
-Watch = Callable[[float], None]
-SECONDS = 60.0  # of a piece
+ProgressCallback = Callable[[float], None]
+CHUNK_DURATION = 60.0  # of a piece
 MARGIN = 2_000_000_000  # between reception and stamp, where they do not follow each other [ns]
 
 
 @dataclasses.dataclass(frozen=True)
-class Tape:
+class ChunkedRecording:
     """
     A recording that is too long for memory: whoever iterates over it reads it, piece by piece.
 
@@ -46,15 +46,15 @@ class Tape:
 
     """
 
-    facts: Recording
+    metadata: Recording
     topic: str
     clock: Clock
     numbers: np.ndarray
-    extent: np.ndarray
+    position_range: np.ndarray
     start: float
     stop: float
-    longest: int
-    watch: Watch
+    max_samples: int
+    progress: ProgressCallback
 
     @classmethod
     def open(
@@ -62,9 +62,9 @@ class Tape:
         path: str | Path,
         joints: Sequence[str] | None,
         topic: str,
-        watch: Watch,
-        longest: int,
-    ) -> Tape:
+        progress: ProgressCallback,
+        max_samples: int,
+    ) -> ChunkedRecording:
         """
         Look through a recording.
 
@@ -75,63 +75,65 @@ class Tape:
         """
         with open_bag(path) as bag:
             total = sum(c.msgcount for c in bag.connections if c.topic == topic)
-            looked = Thinned()
-            for states, jumped in steadied(_tables(bag, topic, joints)):
-                looked.add(states, jumped)
-                watch(looked.count / total)
-            kept = alive(looked.joints, looked.known, str(path), joints is None)
-            extent = looked.extent[:, [looked.joints.index(joint) for joint in kept]]
-            clock, origin = looked.clock(), looked.origin
+            index = ClockIndex()
+            for states, jumped in correct_clock_chunks(_tables(bag, topic, joints)):
+                index.add(states, jumped)
+                progress(index.count / total)
+            kept = usable_joints(index.joints, index.data_available, str(path), joints is None)
+            extent = index.position_range[:, [index.joints.index(joint) for joint in kept]]
+            clock, origin = index.clock(), index.origin
             end = (int(clock.stamp[-1]) - origin) * 1e-9
             none = np.empty((0, len(kept)))
-            facts = Recording(
+            metadata = Recording(
                 tuple(kept), np.empty(0), none, none, source=str(path), origin=origin
             )
-            facts = session_context.with_context(bag, facts, clock, end)
-        return cls(facts, topic, clock, looked.numbers(), extent, 0.0, math.inf, longest, watch)
+            metadata = session_context.add_context(bag, metadata, clock, end)
+        return cls(
+            metadata, topic, clock, index.numbers(), extent, 0.0, math.inf, max_samples, progress
+        )
 
     @property
     def joints(self) -> tuple[str, ...]:
         """Names, in the order of the columns."""
-        return self.facts.joints
+        return self.metadata.joints
 
     @property
     def source(self) -> str:
         """Where it comes from, for messages."""
-        return self.facts.source
+        return self.metadata.source
 
     @property
     def origin(self) -> int:
         """The robot's clock at time 0 [ns]."""
-        return self.facts.origin
+        return self.metadata.origin
 
     @property
     def controller(self) -> Controller | None:
         """What moved the robot, when it was recorded."""
-        return self.facts.controller
+        return self.metadata.controller
 
     @property
     def phases(self) -> tuple[Phase, ...]:
         """Parts of the session."""
-        return self.facts.phases
+        return self.metadata.phases
 
     @property
     def urdf(self) -> str | None:
         """Robot description, when it was recorded."""
-        return self.facts.urdf
+        return self.metadata.urdf
 
     @property
     def configuration(self) -> Mapping[str, Any] | None:
         """Of the session, when it was recorded."""
-        return self.facts.configuration
+        return self.metadata.configuration
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What is to be known of it, in words; pieces have notes of their own."""
-        return self.facts.notes
+        return self.metadata.notes
 
     @property
-    def span(self) -> tuple[float, float]:
+    def time_range(self) -> tuple[float, float]:
         """Times of the first and the last sample [s]."""
         end = (int(self.clock.stamp[-1]) - self.origin) * 1e-9
         return max(self.start, 0.0), min(self.stop, end)
@@ -139,13 +141,13 @@ class Tape:
     @property
     def duration(self) -> float:
         """Time from the first to the last sample [s]."""
-        first, last = self.span
+        first, last = self.time_range
         return max(0.0, last - first)
 
     @property
     def size(self) -> int:
         """Number of samples, exact where their rate is."""
-        first, last = np.interp(self.span, self._times(), self.numbers)
+        first, last = np.interp(self.time_range, self._times(), self.numbers)
         return round(float(last - first)) + 1
 
     @property
@@ -153,13 +155,13 @@ class Tape:
         """Usual number of samples per second [Hz]."""
         return 1.0 / float(np.median(np.diff(self._times()) / np.diff(self.numbers)))
 
-    def between(self, start: float, stop: float) -> Recording | Tape:
+    def between(self, start: float, stop: float) -> Recording | ChunkedRecording:
         """Return the samples with `start <= t < stop` [s, the recording's clock]."""
         first, last = max(start, self.start), min(stop, self.stop)
         part = dataclasses.replace(self, start=first, stop=last)
-        return part if part.size > self.longest else part.whole()
+        return part if part.size > self.max_samples else part.load()
 
-    def phase(self, name: str) -> Recording | Tape:
+    def phase(self, name: str) -> Recording | ChunkedRecording:
         """
         Return the samples of a phase.
 
@@ -168,10 +170,10 @@ class Tape:
         UnknownNameError : the recording has no such phase
 
         """
-        phase = phase_of(self.phases, name)
+        phase = find_phase(self.phases, name)
         return self.between(phase.start, phase.stop)
 
-    def whole(self) -> Recording:
+    def load(self) -> Recording:
         """
         Return all of it in memory, with what the controller followed.
 
@@ -181,44 +183,44 @@ class Tape:
 
         """
         with open_bag(self.source) as bag:
-            pieces = list(self._pieces(bag))
-            if not pieces:
+            chunks = list(self._chunks(bag))
+            if not chunks:
                 raise RecordingError(
                     f"'{self.source}' has no joint states from {self.start:g} to {self.stop:g} s: "
                     'choose another part'
                 )
-            notes = (*self.notes, *(note for piece in pieces for note in piece.notes))
+            notes = (*self.notes, *(note for chunk in chunks for note in chunk.notes))
             recording = dataclasses.replace(
-                self.facts,
-                time=np.concatenate([piece.time for piece in pieces]),
-                position=np.concatenate([piece.position for piece in pieces]),
-                effort=np.concatenate([piece.effort for piece in pieces]),
+                self.metadata,
+                time=np.concatenate([chunk.time for chunk in chunks]),
+                position=np.concatenate([chunk.position for chunk in chunks]),
+                effort=np.concatenate([chunk.effort for chunk in chunks]),
                 notes=tuple(dict.fromkeys(notes)),
             )
-            return self._followed(bag, recording).between(self.start, self.stop)
+            return self._with_reference(bag, recording).between(self.start, self.stop)
 
     def __iter__(self) -> Iterator[Recording]:
-        first, last = self.span
+        first, last = self.time_range
         with open_bag(self.source) as bag:
-            for number, piece in enumerate(self._pieces(bag)):
-                self.watch((float(piece.time[0]) - first) / max(last - first, 1e-9))
-                yield piece if number else self._followed(bag, piece)
+            for number, chunk in enumerate(self._chunks(bag)):
+                self.progress((float(chunk.time[0]) - first) / max(last - first, 1e-9))
+                yield chunk if number else self._with_reference(bag, chunk)
 
-    def _pieces(self, bag: Bag) -> Iterator[Recording]:
+    def _chunks(self, bag: Bag) -> Iterator[Recording]:
         window = (None, None) if self.clock.jumped else self._window(self.start, self.stop)
-        for states, _ in steadied(_tables(bag, self.topic, self.joints, window)):
-            piece = as_recording(states, self.origin, self.source)
-            piece = piece.between(self.start, self.stop)
-            if piece.time.size:
-                yield piece
+        for states, _ in correct_clock_chunks(_tables(bag, self.topic, self.joints, window)):
+            chunk = to_recording(states, self.origin, self.source)
+            chunk = chunk.between(self.start, self.stop)
+            if chunk.time.size:
+                yield chunk
 
-    def _followed(self, bag: Bag, piece: Recording) -> Recording:
+    def _with_reference(self, bag: Bag, chunk: Recording) -> Recording:
         """Add what the controller followed; its stamps jump where others do."""
-        piece = dataclasses.replace(piece, controller=self.controller)
+        chunk = dataclasses.replace(chunk, controller=self.controller)
         if self.clock.jumped:
-            return piece
-        window = self._window(float(piece.time.min()), float(piece.time.max()))
-        return dataclasses.replace(piece, reference=session_context.reference(bag, piece, window))
+            return chunk
+        window = self._window(float(chunk.time.min()), float(chunk.time.max()))
+        return dataclasses.replace(chunk, reference=session_context.reference(bag, chunk, window))
 
     def _window(self, start: float, stop: float) -> Window:
         """Return times of reception [ns] that hold all of a part."""
@@ -238,9 +240,9 @@ def _tables(
     bag: Bag,
     topic: str,
     joints: Sequence[str] | None,
-    window: Window = WHOLE,
+    window: Window = UNBOUNDED,
 ) -> Iterator[JointStates]:
-    for found in sources(bag, topic, SECONDS, *window):
-        states = choose(found, joints)
+    for found in read_joint_states(bag, topic, CHUNK_DURATION, *window):
+        states = select_joints(found, joints)
         joints = states.joints
         yield states

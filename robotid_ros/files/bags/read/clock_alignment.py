@@ -6,12 +6,12 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
-from ....core.signals.clock_correction import one_clock
-from .joint_states import JointStates, stacked
+from ....core.signals.clock_correction import undo_clock_jumps
+from .joint_states import concatenate, JointStates
 
 # Messages of a piece that wait for the next one: a jump shows from both of its sides.
 HELD = 1000
-SAME = 1000  # offsets of one clock differ by rounding only [ns]
+OFFSET_TOLERANCE = 1000  # offsets of one clock differ by rounding only [ns]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,13 +49,13 @@ def _interpolated(
     return np.asarray(y[0] + np.round(passed).astype(np.int64))
 
 
-def steady(states: JointStates) -> tuple[JointStates, bool]:
+def correct_clock(states: JointStates) -> tuple[JointStates, bool]:
     """Join what was recorded before and after a clock was set; tell whether one was."""
     fixed, kept, jumped = _on_one_clock(states, 0.0)
     return (fixed if kept.all() else fixed.rows(kept)), jumped
 
 
-def steadied(tables: Iterable[JointStates]) -> Iterator[tuple[JointStates, bool]]:
+def correct_clock_chunks(tables: Iterable[JointStates]) -> Iterator[tuple[JointStates, bool]]:
     """
     Join successive pieces of one recording on the clock of the first, in bounded memory.
 
@@ -68,12 +68,12 @@ def steadied(tables: Iterable[JointStates]) -> Iterator[tuple[JointStates, bool]
     rest: JointStates | None = None
     origin, shift = None, 0
     for states in tables:
-        raw = states if held is None else stacked(held, states)
+        raw = states if held is None else concatenate(held, states)
         origin = raw.stamp[0] if origin is None else origin
         fixed, kept, jumped = _on_one_clock(raw, float(raw.stamp[0] + shift - origin) * 1e-9)
         offset = fixed.stamp - raw.stamp
         last = int(np.flatnonzero(kept)[-1])
-        others = np.flatnonzero(kept & (np.abs(offset - offset[last]) > SAME))
+        others = np.flatnonzero(kept & (np.abs(offset - offset[last]) > OFFSET_TOLERANCE))
         # What is held back is of one clock, the last.
         cut = max(len(raw.stamp) - HELD, int(others[-1]) + 1 if others.size else 0)
         fixed = dataclasses.replace(fixed, stamp=fixed.stamp + shift)
@@ -90,7 +90,7 @@ def _on_one_clock(
 ) -> tuple[JointStates, npt.NDArray[np.bool_], bool]:
     """Return the states on the first clock, which ones to keep, and whether a clock jumped."""
     origin, began = states.stamp[0], states.received[0]
-    time, kept, jumps, notes = one_clock(
+    time, kept, jumps, notes = undo_clock_jumps(
         (states.stamp - origin) * 1e-9, (states.received - began) * 1e-9, states.position, before
     )
     if kept.all() and not jumps.size:

@@ -2,21 +2,21 @@
 
 import numpy as np
 
-from ....core.signals.recording import extent_of
+from ....core.signals.recording import range_of_positions
 from .clock_alignment import Clock
-from .joint_state_checks import known
+from .joint_state_checks import data_available
 from .joint_states import JointStates
 
-THIN = 500  # joint states for one that is kept of the clock
+DECIMATION = 500  # joint states for one that is kept of the clock
 
 
-class Thinned:
+class ClockIndex:
     """What a look through all pieces comes to."""
 
     def __init__(self) -> None:
         self.joints: tuple[str, ...] = ()
-        self.known: dict[str, np.ndarray] = {}
-        self.extent = np.empty((2, 0))
+        self.data_available: dict[str, np.ndarray] = {}
+        self.position_range = np.empty((2, 0))
         self.count, self.jumped = 0, False
         self._times: list[np.ndarray] = []
         self._numbers: list[np.ndarray] = []
@@ -29,14 +29,14 @@ class Thinned:
     def add(self, states: JointStates, jumped: bool) -> None:
         """Look at a piece."""
         self.joints = states.joints
-        for name, has in known(states).items():
-            self.known[name] = has | self.known.get(name, False)
-        extent = extent_of(states.position)
+        for name, has in data_available(states).items():
+            self.data_available[name] = has | self.data_available.get(name, False)
+        extent = range_of_positions(states.position)
         if self.count:
-            extent = extent_of(np.concatenate([extent, self.extent]))
-        self.extent = extent
+            extent = range_of_positions(np.concatenate([extent, self.position_range]))
+        self.position_range = extent
         count = len(states.stamp)
-        chosen = np.unique([*range(0, count, THIN), count - 1])
+        chosen = np.unique([*range(0, count, DECIMATION), count - 1])
         self._times.append(np.stack([states.received, states.stamp])[:, chosen])
         self._numbers.append(chosen + self.count)
         self.count += count

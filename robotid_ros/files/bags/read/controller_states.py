@@ -9,14 +9,14 @@ from .message_decoding import BATCH, batches, Decoder, Layout, stamps
 from .storage import Bag
 
 Window = tuple[int | None, int | None]
-WHOLE: Window = (None, None)
+UNBOUNDED: Window = (None, None)
 # Joint states and what a controller says of the same time are received at most so far apart [ns].
 MARGIN = 2_000_000_000
 # A command is held; one that is older than so many updates was not the last.
-OLD = 4.5
+MAX_COMMAND_AGE = 4.5
 
 
-def topics_of(bag: Bag, name: str = '') -> list[str]:
+def controller_state_topics(bag: Bag, name: str = '') -> list[str]:
     """Topics of controller states, those of a controller of this name first, then the fullest."""
     if CONTROLLER_STATE not in bag.typestore.fielddefs:
         return []
@@ -24,12 +24,12 @@ def topics_of(bag: Bag, name: str = '') -> list[str]:
     return sorted(topics, key=lambda t: (f'/{name}/' in t, topics[t]), reverse=True)
 
 
-def read_columns(
+def read_fields(
     bag: Bag,
     topic: str,
     joints: Sequence[str],
     fields: Sequence[Sequence[str]],
-    window: Window = WHOLE,
+    window: Window = UNBOUNDED,
 ) -> tuple[np.ndarray, list[np.ndarray]] | None:
     """
     Read fields of the states of one controller.
@@ -86,14 +86,14 @@ def commanded_effort(
     """
     effort = np.full((len(stamp), len(joints)), np.nan)
     window = int(received.min()) - MARGIN, int(received.max()) + MARGIN
-    for topic in topics_of(bag):
-        found = read_columns(bag, topic, joints, [('output.effort',)], window)
+    for topic in controller_state_topics(bag):
+        found = read_fields(bag, topic, joints, [('output.effort',)], window)
         if found is None or len(found[0]) < 2:
             continue
         at, first = np.unique(found[0], return_index=True)
         period = float(np.median(np.diff(at)))
         row = np.searchsorted(at, stamp - period / 2, side='right') - 1
-        recent = (row >= 0) & (stamp - at[row] <= OLD * period)
+        recent = (row >= 0) & (stamp - at[row] <= MAX_COMMAND_AGE * period)
         held = np.where(recent[:, None], found[1][0][first][row], np.nan)
         effort = np.where(np.isnan(effort), held, effort)
     return effort

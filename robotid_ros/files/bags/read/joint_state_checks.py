@@ -5,21 +5,21 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ....core.signals.invalid_samples import clipped
+from ....core.signals.invalid_samples import clipped_samples
 from ....core.signals.recording import Recording
-from ....core.signals.resampling import uniform
+from ....core.signals.resampling import resample_uniformly
 from ....core.signals.samples import SignalSettings
 from ....exceptions import RecordingError, RobotIdError
-from .clock_alignment import steady
-from .joint_states import choose, JointStates
+from .clock_alignment import correct_clock
+from .joint_states import JointStates, select_joints
 
 Mask = npt.NDArray[np.bool_]
-STILL = 1e-3
+MIN_TRAVEL = 1e-3
 # Share of the power that a joint may seem to give off: friction takes, springs and weights return.
-GIVEN = 0.5
+NEGATIVE_WORK = 0.5
 
 
-def as_recording(states: JointStates, origin: int, source: str) -> Recording:
+def to_recording(states: JointStates, origin: int, source: str) -> Recording:
     """Return joint states alone as a recording, its time from `origin` [ns]."""
     velocity = states.velocity if np.isfinite(states.velocity).any() else None
     return Recording(
@@ -34,8 +34,8 @@ def as_recording(states: JointStates, origin: int, source: str) -> Recording:
     )
 
 
-def alive(
-    joints: Sequence[str], known: Mapping[str, Mask], source: str, optional: bool
+def usable_joints(
+    joints: Sequence[str], data_available: Mapping[str, Mask], source: str, optional: bool
 ) -> list[str]:
     """
     Return the joints that an identification can use.
@@ -57,9 +57,9 @@ def alive(
         ('effort', "give the robot's state broadcaster the effort interfaces"),
         ('position', 'an identification needs measured positions'),
     ):
-        if not known[name].any():
+        if not data_available[name].any():
             raise RecordingError(f"'{source}' has no {name} of any joint: {remedy}")
-        dead = [joint for joint, has in zip(joints, known[name], strict=True) if not has]
+        dead = [joint for joint, has in zip(joints, data_available[name], strict=True) if not has]
         if dead and not optional:
             raise RecordingError(
                 f"'{source}' has no {name} of {', '.join(dead)}: {remedy}, or leave them out of "
@@ -71,14 +71,14 @@ def alive(
     return kept
 
 
-def known(states: JointStates) -> dict[str, Mask]:
+def data_available(states: JointStates) -> dict[str, Mask]:
     """Tell whether there is any effort and any position of each joint."""
     return {
         name: np.isfinite(getattr(states, name)).any(axis=0) for name in ('effort', 'position')
     }
 
 
-def measured(tables: Sequence[JointStates]) -> JointStates:
+def join_measured_joints(tables: Sequence[JointStates]) -> JointStates:
     """Bring all joints that have positions and efforts together, on one clock."""
     fullest = max(tables, key=lambda t: (t.has_effort, len(t.stamp)))
     whole = [
@@ -93,13 +93,13 @@ def measured(tables: Sequence[JointStates]) -> JointStates:
         if both
     ]
     try:
-        states = choose(tables, tuple(dict.fromkeys(whole))) if whole else fullest
+        states = select_joints(tables, tuple(dict.fromkeys(whole))) if whole else fullest
     except RobotIdError:
         states = fullest
-    return steady(states)[0]
+    return correct_clock(states)[0]
 
 
-def check(states: JointStates) -> tuple[list[str], str]:
+def check_joint_states(states: JointStates) -> tuple[list[str], str]:
     """
     Look for what is repaired or wrong.
 
@@ -108,33 +108,33 @@ def check(states: JointStates) -> tuple[list[str], str]:
     Remarks, and why no identification is possible ('' when one is)
 
     """
-    recording = as_recording(states, states.stamp[0], '')
+    recording = to_recording(states, states.stamp[0], '')
     try:
-        even, _, _, notes = uniform(recording, SignalSettings())
+        resampled, _, _, notes = resample_uniformly(recording, SignalSettings())
     except RobotIdError as error:
         return list(states.notes), str(error)
-    cut = clipped(even.effort).mean(axis=0)
-    travel = np.ptp(even.position, axis=0)
-    for j, joint in enumerate(even.joints):
-        effort = even.effort[:, j]
+    saturated = clipped_samples(resampled.effort).mean(axis=0)
+    travel = np.ptp(resampled.position, axis=0)
+    for j, joint in enumerate(resampled.joints):
+        effort = resampled.effort[:, j]
         if np.ptp(effort) == 0.0:
-            if travel[j] > STILL:
+            if travel[j] > MIN_TRAVEL:
                 notes.append(f'the effort of {joint} never changes while it moves: dead channel')
-        elif travel[j] <= STILL:
+        elif travel[j] <= MIN_TRAVEL:
             notes.append(f'{joint} did not move: name it in robot.locked, or move it')
-        elif cut[j] < 0.01 and gives_power(even.position[:, j], effort):
+        elif saturated[j] < 0.01 and does_negative_work(resampled.position[:, j], effort):
             notes.append(
                 f'the effort of {joint} drives against its motion on the whole: its sign may be '
                 'opposite, see robot.drive_gain'
             )
-        if cut[j] > 0.0:
+        if saturated[j] > 0.0:
             notes.append(
-                f'the effort of {joint} is clipped in {100 * cut[j]:.1f} % of the samples'
+                f'the effort of {joint} is clipped in {100 * saturated[j]:.1f} % of the samples'
             )
     return notes, ''
 
 
-def gives_power(position: np.ndarray, effort: np.ndarray) -> bool:
+def does_negative_work(position: np.ndarray, effort: np.ndarray) -> bool:
     """Tell whether the work of an effort along a motion is clearly negative."""
     power = (effort[1:] + effort[:-1]) * np.diff(position)
-    return bool(power.sum() < -GIVEN * np.abs(power).sum())
+    return bool(power.sum() < -NEGATIVE_WORK * np.abs(power).sum())

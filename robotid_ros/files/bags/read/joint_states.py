@@ -16,7 +16,7 @@ from .storage import Bag
 FIELDS = ('position', 'velocity', 'effort')
 # Publishers of some joints each are joined when so large a part of their stamps has neighbours in
 # all of them, no more than so many usual intervals apart.
-COMMON, FAR = 0.9, 4.0
+MIN_SHARED, MAX_SPACING = 0.9, 4.0
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class JointStates:
 
 
 @dataclass
-class _Pieces:
+class _JointSet:
     """Messages with one set of joints, as decoded so far."""
 
     joints: tuple[str, ...]
@@ -99,14 +99,14 @@ def find_topic(bag: Bag) -> str:
     return max(named or topics, key=lambda topic: topics[topic])
 
 
-def stacked(first: JointStates, second: JointStates) -> JointStates:
+def concatenate(first: JointStates, second: JointStates) -> JointStates:
     """Put the messages of two tables with the same columns behind each other."""
     fields = ('stamp', 'received', *FIELDS)
     tables = (np.concatenate([getattr(first, f), getattr(second, f)]) for f in fields)
     return JointStates(second.joints, *tables, notes=second.notes)
 
 
-def sources(
+def read_joint_states(
     bag: Bag,
     topic: str,
     seconds: float = np.inf,
@@ -129,23 +129,23 @@ def sources(
 
     """
     decoder = Decoder(bag.typestore, JOINT_STATE)
-    pieces: dict[frozenset[str], _Pieces] = {}
+    joint_sets: dict[frozenset[str], _JointSet] = {}
     count, began = 0, None
     for batch in batches(bag.messages(topic, start=start, stop=stop), BATCH):
         received = np.array([time for _, time, _ in batch], np.int64)
         if began is None:
             began = received[0]
-        if pieces and received[0] - began >= seconds * 1e9:
-            yield _with_effort(bag, [p.joined() for p in pieces.values()])
-            pieces, began = {}, received[0]
+        if joint_sets and received[0] - began >= seconds * 1e9:
+            yield _with_effort(bag, [p.joined() for p in joint_sets.values()])
+            joint_sets, began = {}, received[0]
         for number, payloads, rows in decoder.groups([data for _, _, data in batch]):
             part = _table(decoder.layouts[number], payloads, received[rows])
-            known = pieces.setdefault(frozenset(part.joints), _Pieces(part.joints))
+            known = joint_sets.setdefault(frozenset(part.joints), _JointSet(part.joints))
             known.order.append(rows + count)
             known.parts.append(part if part.joints == known.joints else part.columns(known.joints))
         count += len(batch)
-    if pieces:
-        yield _with_effort(bag, [p.joined() for p in pieces.values()])
+    if joint_sets:
+        yield _with_effort(bag, [p.joined() for p in joint_sets.values()])
 
 
 def _with_effort(bag: Bag, tables: list[JointStates]) -> list[JointStates]:
@@ -181,7 +181,7 @@ def _table(layout: Layout, payloads: np.ndarray, received: np.ndarray) -> JointS
     return JointStates(joints, stamps(layout, payloads), received, *columns)
 
 
-def choose(tables: Sequence[JointStates], joints: Sequence[str] | None) -> JointStates:
+def select_joints(tables: Sequence[JointStates], joints: Sequence[str] | None) -> JointStates:
     """
     Make one table with the joints asked for.
 
@@ -204,30 +204,30 @@ def choose(tables: Sequence[JointStates], joints: Sequence[str] | None) -> Joint
     for table in ranked:
         if set(joints) <= set(table.joints):
             return table.columns(joints)
-    return _joined(ranked, joints)
+    return _interpolate_together(ranked, joints)
 
 
-def _joined(ranked: Sequence[JointStates], joints: Sequence[str]) -> JointStates:
+def _interpolate_together(ranked: Sequence[JointStates], joints: Sequence[str]) -> JointStates:
     """Bring all publishers onto the stamps of the slowest; exact where they run in step."""
     owners = {j: next(t for t in ranked if j in t.joints) for j in joints}
     used = {id(t): t for t in owners.values()}
-    pace = min(used.values(), key=lambda t: len(t.stamp))
+    slowest = min(used.values(), key=lambda t: len(t.stamp))
     groups = ' and '.join(f'[{", ".join(t.joints)}]' for t in used.values())
     # A sample counts where every publisher has one before and one after it, not far away.
-    together = np.ones(len(pace.stamp), dtype=bool)
+    together = np.ones(len(slowest.stamp), dtype=bool)
     columns: dict[str, dict[str, np.ndarray]] = {f: {} for f in FIELDS}
     exact = True
     for key, table in used.items():
         sorted_table = table.rows(np.unique(table.stamp, return_index=True)[1])
-        near, at = _near(pace.stamp, sorted_table.stamp)
-        together &= near
-        exact &= bool(np.isin(pace.stamp, sorted_table.stamp).all())
+        inside, interpolate = _interpolator(slowest.stamp, sorted_table.stamp)
+        together &= inside
+        exact &= bool(np.isin(slowest.stamp, sorted_table.stamp).all())
         for joint in (j for j in joints if id(owners[j]) == key):
             index = table.joints.index(joint)
             for name in FIELDS:
                 values = getattr(sorted_table, name)[:, index]
-                columns[name][joint] = at(values)
-    if together.mean() < COMMON:
+                columns[name][joint] = interpolate(values)
+    if together.mean() < MIN_SHARED:
         raise RecordingError(
             f'joint states come from several publishers that do not run at one time ({groups}): '
             'record one publisher of all joints, or identify each group by itself'
@@ -235,12 +235,12 @@ def _joined(ranked: Sequence[JointStates], joints: Sequence[str]) -> JointStates
     note = '' if exact else f'{groups} come from different publishers: interpolated'
     tables = (np.column_stack([columns[f][j] for j in joints]) for f in FIELDS)
     result = JointStates(
-        tuple(joints), pace.stamp, pace.received, *tables, notes=(note,) if note else ()
+        tuple(joints), slowest.stamp, slowest.received, *tables, notes=(note,) if note else ()
     )
     return result.rows(together)
 
 
-def _near(
+def _interpolator(
     wanted: np.ndarray, stamp: np.ndarray
 ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
     """Tell where stamps lie between others, not far apart, and how to interpolate there."""
@@ -251,6 +251,6 @@ def _near(
     usual = float(np.median(np.diff(stamp)))
     # At the ends half a sample is not worth a hole.
     inside = (wanted >= stamp[0] - 0.5 * usual) & (wanted <= stamp[-1] + 0.5 * usual)
-    return inside & (width <= FAR * usual), lambda v: np.interp(
+    return inside & (width <= MAX_SPACING * usual), lambda v: np.interp(
         wanted - stamp[0], stamp - stamp[0], v
     )

@@ -1,15 +1,15 @@
-"""From a bag to a `Recording`, or to a `Tape` where it is too long for memory."""
+"""From a bag to a `Recording`, or to a `ChunkedRecording` where it is too long for memory."""
 
 from collections.abc import Iterator, Sequence
 import dataclasses
 from pathlib import Path
 
-from ....core.signals.recording import LONG, Recording
+from ....core.signals.recording import MAX_SAMPLES, Recording
 from . import session_context
-from .chunked_recording import Tape, Watch
-from .clock_alignment import Clock, steadied, steady
-from .joint_state_checks import alive, as_recording, known
-from .joint_states import choose, find_topic, JointStates, sources
+from .chunked_recording import ChunkedRecording, ProgressCallback
+from .clock_alignment import Clock, correct_clock, correct_clock_chunks
+from .joint_state_checks import data_available, to_recording, usable_joints
+from .joint_states import find_topic, JointStates, read_joint_states, select_joints
 from .storage import Bag, open_bag
 
 
@@ -18,11 +18,11 @@ def open_recording(
     joints: Sequence[str] | None = None,
     *,
     topic: str = '',
-    watch: Watch | None = None,
-    longest: int = LONG,
-) -> Recording | Tape:
+    progress: ProgressCallback | None = None,
+    max_samples: int = MAX_SAMPLES,
+) -> Recording | ChunkedRecording:
     """
-    Read one recording, or look through it where it has more than `longest` joint states.
+    Read one recording, or look through it where it has more than `max_samples` joint states.
 
     Parameters
     ----------
@@ -38,9 +38,9 @@ def open_recording(
     with open_bag(path) as bag:
         topic = topic or find_topic(bag)
         count = sum(c.msgcount for c in bag.connections if c.topic == topic)
-    if count <= longest:
+    if count <= max_samples:
         return read_recording(path, joints, topic=topic)
-    return Tape.open(path, joints, topic, watch or (lambda _: None), longest)
+    return ChunkedRecording.open(path, joints, topic, progress or (lambda _: None), max_samples)
 
 
 def read_recording(
@@ -62,17 +62,20 @@ def read_recording(
 
     """
     with open_bag(path) as bag:
-        tables = [choose(found, joints) for found in sources(bag, topic or find_topic(bag))]
-        states, jumped = steady(_usable(tables[0], path, joints is None))
-        recording = as_recording(states, states.stamp[0], str(path))
+        tables = [
+            select_joints(found, joints)
+            for found in read_joint_states(bag, topic or find_topic(bag))
+        ]
+        states, jumped = correct_clock(_with_usable_joints(tables[0], path, joints is None))
+        recording = to_recording(states, states.stamp[0], str(path))
         clock = Clock(states.received, states.stamp, jumped)
-        recording = session_context.with_context(bag, recording, clock, float(recording.time[-1]))
+        recording = session_context.add_context(bag, recording, clock, float(recording.time[-1]))
         # The stamps of the reference jump as well, and nothing says where.
         reference = None if jumped else session_context.reference(bag, recording)
         return dataclasses.replace(recording, reference=reference)
 
 
-def blocks(
+def iter_chunks(
     path: str | Path,
     joints: Sequence[str] | None = None,
     *,
@@ -86,21 +89,23 @@ def blocks(
     """
     origin = None
     with open_bag(path) as bag:
-        for states, _ in steadied(_tables(bag, path, joints, seconds, topic)):
+        for states, _ in correct_clock_chunks(_tables(bag, path, joints, seconds, topic)):
             origin = states.stamp[0] if origin is None else origin
-            yield as_recording(states, origin, str(path))
+            yield to_recording(states, origin, str(path))
 
 
 def _tables(
     bag: Bag, path: str | Path, joints: Sequence[str] | None, seconds: float, topic: str
 ) -> Iterator[JointStates]:
     optional = joints is None
-    for found in sources(bag, topic or find_topic(bag), seconds):
-        states = _usable(choose(found, joints), path, optional)
+    for found in read_joint_states(bag, topic or find_topic(bag), seconds):
+        states = _with_usable_joints(select_joints(found, joints), path, optional)
         joints, optional = states.joints, False
         yield states
 
 
-def _usable(states: JointStates, path: str | Path, optional: bool) -> JointStates:
+def _with_usable_joints(states: JointStates, path: str | Path, optional: bool) -> JointStates:
     """Refuse what no identification can use; of all joints, keep those that it can."""
-    return states.columns(alive(states.joints, known(states), str(path), optional))
+    return states.columns(
+        usable_joints(states.joints, data_available(states), str(path), optional)
+    )

@@ -18,20 +18,20 @@ from ..schema.session_header import (
     STATE_TOPIC,
 )
 from .clock_alignment import Clock
-from .controller_states import read_columns, topics_of, WHOLE, Window
+from .controller_states import controller_state_topics, read_fields, UNBOUNDED, Window
 from .storage import Bag
 
 if TYPE_CHECKING:
     from ....core.excitation.trajectories.trajectory import Trajectory
 
 # Of a controller's state, in the order of a `Reference`.
-FOLLOWED = (
+REFERENCE_FIELDS = (
     ('reference.positions',),
     ('reference.velocities',),
     ('reference.accelerations',),
     ('output.effort', 'output.velocities', 'output.positions'),
 )
-ToStamp = Callable[[np.ndarray], np.ndarray]
+StampConversion = Callable[[np.ndarray], np.ndarray]
 
 
 def _topic(bag: Bag, message_type: str, name: str) -> str | None:
@@ -41,7 +41,7 @@ def _topic(bag: Bag, message_type: str, name: str) -> str | None:
     return min(found, key=len, default=None)
 
 
-def last_text(bag: Bag, name: str) -> str | None:
+def read_last_text(bag: Bag, name: str) -> str | None:
     """Last std_msgs/String on a topic; None when there is none."""
     topic = _topic(bag, STRING, name)
     text = None
@@ -51,7 +51,7 @@ def last_text(bag: Bag, name: str) -> str | None:
     return text
 
 
-def with_context(bag: Bag, recording: Recording, clock: Clock, end: float) -> Recording:
+def add_context(bag: Bag, recording: Recording, clock: Clock, end: float) -> Recording:
     """
     Add what a bag says about its joint states, but the reference.
 
@@ -90,17 +90,17 @@ def _trajectory(phase: str, content: Any, bag: Bag) -> 'Trajectory':
 
 def session(bag: Bag) -> Session:
     """Session snapshot; an empty one when it was not recorded."""
-    text = last_text(bag, SESSION_TOPIC)
+    text = read_last_text(bag, SESSION_TOPIC)
     return Session() if text is None else parse_session(text, str(bag.path))
 
 
 def description(bag: Bag) -> str | None:
     """URDF of the robot, when it was recorded."""
-    return last_text(bag, DESCRIPTION_TOPIC)
+    return read_last_text(bag, DESCRIPTION_TOPIC)
 
 
 def phases(
-    bag: Bag, to_stamp: ToStamp, origin: int, end: float, by_reception: bool = False
+    bag: Bag, to_stamp: StampConversion, origin: int, end: float, by_reception: bool = False
 ) -> tuple[Phase, ...]:
     """
     Parts of the session, on the recording's clock.
@@ -171,7 +171,7 @@ def changed_gains(session: Session) -> tuple[str, ...]:
     )
 
 
-def reference(bag: Bag, recording: Recording, window: Window = WHOLE) -> Reference | None:
+def reference(bag: Bag, recording: Recording, window: Window = UNBOUNDED) -> Reference | None:
     """
     Read what the controller followed and commanded, columns in the order of the joints.
 
@@ -183,8 +183,8 @@ def reference(bag: Bag, recording: Recording, window: Window = WHOLE) -> Referen
 
     """
     name = recording.controller.name if recording.controller else ''
-    for topic in topics_of(bag, name):
-        found = read_columns(bag, topic, recording.joints, FOLLOWED, window)
+    for topic in controller_state_topics(bag, name):
+        found = read_fields(bag, topic, recording.joints, REFERENCE_FIELDS, window)
         if found is None or np.isnan(found[1][0]).all(axis=0).any():
             continue
         stamp, (q, dq, ddq, command) = found

@@ -62,20 +62,20 @@ class Bag:
         for reader in self._readers:
             chosen = [c for c in reader.connections if not topics or c.topic in topics]
             if chosen:
-                with _explained(self.path):
+                with _recording_errors(self.path):
                     for connection, time, data in reader.messages(chosen, start, stop):
-                        yield connection.topic, time, _plain(bytes(data))
+                        yield connection.topic, time, _decompressed(bytes(data))
 
     def decoded(self, topic: str) -> Iterator[tuple[int, Any]]:
         """Yield time of reception [ns] and message of one topic."""
         kinds = {c.topic: c.msgtype for c in self.connections}
         for _, time, data in self.messages(topic):
-            with _explained(self.path):
+            with _recording_errors(self.path):
                 message = self.typestore.deserialize_cdr(data, kinds[topic])
             yield time, message
 
 
-def _plain(data: bytes) -> bytes:
+def _decompressed(data: bytes) -> bytes:
     """Undo the compression of one message; without metadata.yaml nothing else tells of it."""
     return (
         bytes(ZstdDecompressor().decompressobj().decompress(data))
@@ -99,7 +99,7 @@ def open_bag(path: str | Path) -> Iterator[Bag]:
     readers = [_reader(part, notes) for part in _parts(path, notes)]
     with contextlib.ExitStack() as stack:
         for reader in readers:
-            with _explained(path):
+            with _recording_errors(path):
                 reader.open()
             stack.callback(_close, reader)
         bag = Bag(path, readers, notes)
@@ -114,7 +114,9 @@ def _parts(path: Path, notes: list[str]) -> list[Path]:
         raise RecordingError(f"there is no recording at '{path}': give a rosbag2 folder or file")
     if not path.is_dir():
         return [path]
-    files = [f for f in sorted(path.iterdir(), key=_natural) if f.suffix in ('.mcap', '.db3')]
+    files = [
+        f for f in sorted(path.iterdir(), key=_natural_order) if f.suffix in ('.mcap', '.db3')
+    ]
     if (path / 'metadata.yaml').exists() and all(_finished(f) for f in files):
         return [path]
     packed = sorted(f.name for f in path.iterdir() if f.suffix == '.zstd')
@@ -133,7 +135,7 @@ def _finished(path: Path) -> bool:
     return path.suffix != '.mcap' or (is_mcap(path) and is_finished(path))
 
 
-def _natural(path: Path) -> list[Any]:
+def _natural_order(path: Path) -> list[Any]:
     """Sort key that puts part 2 before part 10."""
     return [int(x) if x.isdigit() else x for x in re.split(r'(\d+)', path.name)]
 
@@ -141,7 +143,7 @@ def _natural(path: Path) -> list[Any]:
 def _reader(path: Path, notes: list[str]) -> Any:
     if path.is_dir():
         return Reader(path)
-    with _explained(path), path.open('rb') as stream:
+    with _recording_errors(path), path.open('rb') as stream:
         start = stream.read(16)
     if not start:
         raise RecordingError(f"'{path}' is empty: the recorder died at once; record again")
@@ -149,7 +151,7 @@ def _reader(path: Path, notes: list[str]) -> Any:
         wal = path.with_name(f'{path.name}-wal')
         if wal.exists() and wal.stat().st_size:
             notes.append(f"'{wal.name}' was not merged: run sqlite3 {path.name} .dump to do so")
-        return _named(path, '.db3')
+        return _reader_with_suffix(path, '.db3')
     if start.startswith(_ZSTD):
         raise RecordingError(
             f"'{path}' is compressed: give its folder with metadata.yaml, or run zstd -d on it"
@@ -159,12 +161,12 @@ def _reader(path: Path, notes: list[str]) -> Any:
     if not is_mcap(path):
         raise RecordingError(f"'{path}' is neither MCAP nor SQLite: give a rosbag2 recording")
     if is_finished(path):
-        return _named(path, '.mcap')
+        return _reader_with_suffix(path, '.mcap')
     notes.append('the recording was cut short: read up to its last whole message')
     return RecoveringReader(path)
 
 
-def _named(path: Path, suffix: str) -> Reader:
+def _reader_with_suffix(path: Path, suffix: str) -> Reader:
     if path.suffix != suffix:
         raise RecordingError(f"'{path}' is a {suffix} file by another name: rename it")
     return Reader(path)
@@ -176,7 +178,7 @@ def _close(reader: Any) -> None:
 
 
 @contextlib.contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def _recording_errors(path: Path) -> Iterator[None]:
     """Turn whatever a parser says about damaged bytes into one sentence."""
     try:
         yield

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import numpy as np
 
-from ....core.signals.recording import LONG, Phase
+from ....core.signals.recording import MAX_SAMPLES, Phase
 from ..schema.message_definitions import CONTROLLER_STATE
 from ..schema.session_header import Session
 from . import session_context
-from .channel_statistics import Channel, Look, STILL
-from .chunked_recording import SECONDS
-from .clock_alignment import steadied
-from .joint_states import find_topic, sources
+from .channel_statistics import Channel, ChannelStatistics, MIN_TRAVEL
+from .chunked_recording import CHUNK_DURATION
+from .clock_alignment import correct_clock_chunks
+from .joint_states import find_topic, read_joint_states
 from .storage import Bag, open_bag
 
 # An interval this much longer than the usual one has lost messages in it.
-GAP = 1.8
+GAP_FACTOR = 1.8
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,13 @@ class Timing:
     gaps: int
     lost: int
     longest_gap: float
-    longest_at: float
+    longest_gap_start: float
     repeated: int
     backward: int
 
 
 @dataclass(frozen=True)
-class Use:
+class Suitability:
     """Something a recording may serve for; `reason` says what is missing when it does not."""
 
     purpose: str
@@ -76,13 +76,13 @@ class BagSummary:
     phases: tuple[Phase, ...]
     session: Session
     has_urdf: bool
-    uses: tuple[Use, ...]
+    suitability: tuple[Suitability, ...]
     notes: tuple[str, ...]
 
     @property
     def usable(self) -> bool:
         """Whether an identification can be made from it."""
-        return self.uses[0].possible
+        return self.suitability[0].possible
 
 
 def summarise(path: str | Path) -> BagSummary:
@@ -97,18 +97,18 @@ def summarise(path: str | Path) -> BagSummary:
     with open_bag(path) as bag:
         topic = find_topic(bag)
         count = sum(c.msgcount for c in bag.connections if c.topic == topic)
-        look = Look()
-        tables = sources(bag, topic, np.inf if count <= LONG else SECONDS)
-        pieces = steadied(filter(None, map(look.at, tables)))
-        stamp = np.concatenate([piece.stamp for piece, _ in pieces])
-        remarks, refusal = look.verdict()
-        raw, received = look.stamps()
+        statistics = ChannelStatistics()
+        tables = read_joint_states(bag, topic, np.inf if count <= MAX_SAMPLES else CHUNK_DURATION)
+        chunks = correct_clock_chunks(filter(None, map(statistics.add, tables)))
+        stamp = np.concatenate([chunk.stamp for chunk, _ in chunks])
+        notes, obstacle = statistics.findings()
+        raw, received = statistics.stamps()
         timing = _timing(raw, stamp)
         duration = float(np.ptp(stamp)) * 1e-9
         session = session_context.session(bag)
         lag = int(np.median(raw - received))
         phases = session_context.phases(bag, lambda t: t + lag, int(raw[0]), duration)
-        channels = look.channels()
+        channels = statistics.channels()
         has_urdf = session_context.description(bag) is not None
         return BagSummary(
             path=Path(path),
@@ -119,8 +119,10 @@ def summarise(path: str | Path) -> BagSummary:
             phases=phases,
             session=session,
             has_urdf=has_urdf,
-            uses=_uses(bag, channels, refusal, session, phases, has_urdf),
-            notes=tuple(dict.fromkeys((*bag.notes, *_remarks(timing, look.sets), *remarks))),
+            suitability=_suitability(bag, channels, obstacle, session, phases, has_urdf),
+            notes=tuple(
+                dict.fromkeys((*bag.notes, *_timing_notes(timing, statistics.sets), *notes))
+            ),
         )
 
 
@@ -142,53 +144,53 @@ def _timing(raw: np.ndarray, stamp: np.ndarray) -> Timing:
     if not forward.size:
         return Timing(0.0, 0.0, 0, 0, 0.0, 0.0, repeated, backward)
     usual = float(np.median(forward))
-    gaps = steps > GAP * usual
+    gaps = steps > GAP_FACTOR * usual
     longest = int(np.argmax(steps))
     return Timing(
         rate=1.0 / usual,
-        jitter=float(np.std(forward[forward <= GAP * usual])),
+        jitter=float(np.std(forward[forward <= GAP_FACTOR * usual])),
         gaps=int(gaps.sum()),
         lost=int((np.round(steps[gaps] / usual) - 1).sum()),
         longest_gap=float(steps[longest]),
-        longest_at=float(stamp[longest] - stamp[0]) * 1e-9,
+        longest_gap_start=float(stamp[longest] - stamp[0]) * 1e-9,
         repeated=repeated,
         backward=backward,
     )
 
 
-def _remarks(timing: Timing, counts: Mapping[tuple[str, ...], int]) -> list[str]:
-    remarks = []
+def _timing_notes(timing: Timing, counts: Mapping[tuple[str, ...], int]) -> list[str]:
+    notes = []
     if len(counts) > 1:
         sets = ', '.join(f'[{" ".join(joints)}] {count} times' for joints, count in counts.items())
-        remarks.append(f'joint states name different sets of joints: {sets}')
+        notes.append(f'joint states name different sets of joints: {sets}')
     if timing.backward:
-        remarks.append(f'{timing.backward} stamps jump back: two publishers, or a clock was set')
+        notes.append(f'{timing.backward} stamps jump back: two publishers, or a clock was set')
     if timing.repeated:
-        remarks.append(f'{timing.repeated} stamps repeat: the same state was published twice')
+        notes.append(f'{timing.repeated} stamps repeat: the same state was published twice')
     if timing.lost:
-        remarks.append(f'{timing.lost} messages are missing in {timing.gaps} gaps')
-    return remarks
+        notes.append(f'{timing.lost} messages are missing in {timing.gaps} gaps')
+    return notes
 
 
-def _uses(
+def _suitability(
     bag: Bag,
     channels: tuple[Channel, ...],
-    refusal: str,
+    obstacle: str,
     session: Session,
     phases: tuple[Phase, ...],
     has_urdf: bool,
-) -> tuple[Use, ...]:
-    moving = [c.joint for c in channels if c.travel > STILL]
-    alive = [c.joint for c in channels if c.effort not in ('absent', 'constant')]
-    efforts = [joint for joint in moving if joint in alive]
+) -> tuple[Suitability, ...]:
+    moving = [c.joint for c in channels if c.travel > MIN_TRAVEL]
+    with_effort = [c.joint for c in channels if c.effort not in ('absent', 'constant')]
+    efforts = [joint for joint in moving if joint in with_effort]
     names = {phase.name for phase in phases}
     states = any(bag.topics(CONTROLLER_STATE).values())
     gains = bool(session.controller.get('gains'))
     checks = (
         (
             'identification',
-            bool(efforts) and not refusal,
-            refusal or 'no joint that moves has a live effort',
+            bool(efforts) and not obstacle,
+            obstacle or 'no joint that moves has a live effort',
         ),
         ('period averaging, mle', 'exciting' in session.trajectories, 'no excitation trajectory'),
         ('validation', 'validating' in names, 'no validation phase: use --part'),
@@ -199,4 +201,4 @@ def _uses(
             'no robot description or configuration: give -c CONFIG',
         ),
     )
-    return tuple(Use(purpose, ok, '' if ok else reason) for purpose, ok, reason in checks)
+    return tuple(Suitability(purpose, ok, '' if ok else reason) for purpose, ok, reason in checks)

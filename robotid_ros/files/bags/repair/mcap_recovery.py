@@ -28,7 +28,7 @@ from rosbags.interfaces import (
 )
 
 from ....exceptions import RecordingError
-from ...atomic import explained
+from ...atomic import file_errors
 from ..write.mcap_file import McapFile
 
 MAGIC = b'\x89MCAP0\r\n'
@@ -41,13 +41,13 @@ Record = Schema | Channel | Message
 
 def is_mcap(path: Path) -> bool:
     """Whether a file starts as MCAP."""
-    with explained(path), path.open('rb') as stream:
+    with file_errors(path), path.open('rb') as stream:
         return stream.read(len(MAGIC)) == MAGIC
 
 
 def is_finished(path: Path) -> bool:
     """Whether an MCAP file has its footer."""
-    with explained(path), path.open('rb') as stream:
+    with file_errors(path), path.open('rb') as stream:
         size = stream.seek(0, os.SEEK_END)
         stream.seek(max(0, size - 37))
         tail = stream.read()
@@ -179,7 +179,7 @@ class RecoveringReader:
         )
 
 
-def finalise(path: str | Path) -> Path:
+def repair_bag(path: str | Path) -> Path:
     """
     Give a recording that was cut short its index, footer and `metadata.yaml`.
 
@@ -207,12 +207,12 @@ def finalise(path: str | Path) -> Path:
     if is_finished(files[0]) and (not path.is_dir() or (path / 'metadata.yaml').exists()):
         return path
     folder = files[0].parent / '.repair'
-    with explained(folder):
+    with file_errors(folder):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
     try:
         copy = _copy(files[0], folder / files[0].name)
-        with explained(path):
+        with file_errors(path):
             os.replace(copy.path, files[0])
         if path.is_dir():
             copy.write_metadata(path / 'metadata.yaml')

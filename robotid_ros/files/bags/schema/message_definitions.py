@@ -84,25 +84,25 @@ def _idl_types(text: str) -> dict[str, Any]:
 
 def _add_installed(store: Any, message_type: str) -> None:
     """Register a type from the `.msg` files of installed packages, with the types it uses."""
-    if message_type in store.fielddefs or (path := _installed(message_type)) is None:
+    if message_type in store.fielddefs or (path := _installed_definition(message_type)) is None:
         return
     types = get_types_from_msg(path.read_text(), message_type)
     for _, fields in types.values():
         for _, description in fields:
-            if (name := _named(description)) is not None:
+            if (name := _nested_type(description)) is not None:
                 _add_installed(store, name)
     store.register({k: v for k, v in types.items() if k not in store.fielddefs})
 
 
-def _named(description: Any) -> str | None:
+def _nested_type(description: Any) -> str | None:
     """Name of the message type that a field holds, None for numbers and strings."""
     node, detail = int(description[0]), description[1]
     if node == 1:
         return None
-    return str(detail) if node == 2 else _named(detail[0])
+    return str(detail) if node == 2 else _nested_type(detail[0])
 
 
-def _installed(message_type: str) -> Path | None:
+def _installed_definition(message_type: str) -> Path | None:
     package, _, name = message_type.split('/')
     prefixes = [p for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
     for prefix in [*prefixes, sys.prefix]:

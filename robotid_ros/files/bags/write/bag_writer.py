@@ -6,7 +6,7 @@ import struct
 import time
 
 from ....exceptions import FileError, RecordingError
-from ...atomic import explained
+from ...atomic import file_errors
 from ..schema.message_definitions import definition, STRING
 from .mcap_file import McapFile, qos_profile
 
@@ -18,7 +18,7 @@ class BagWriter:
     One recording: `<folder>/<name>/<name>.mcap` and, once closed, `metadata.yaml` beside it.
 
     At least every `flush_period` of writing the open chunk goes to the operating system: a process
-    killed at any time loses at most that much, `read_recording` reads the rest, and `finalise`
+    killed at any time loses at most that much, `read_recording` reads the rest, and `repair_bag`
     adds index and metadata for other tools. An existing recording is never touched: a taken name
     gets a number (`name_2`).
 
@@ -86,7 +86,7 @@ class BagWriter:
             raise RecordingError(f"'{topic}' was not declared: call add_topic first")
         self._check()
         published = received if published is None else published
-        self._guard(
+        self._remember_failure(
             self._file.write, channel, bytes(data), received, published, next(self._sequence)
         )
         if time.monotonic() - self._flushed > self.flush_period:
@@ -101,7 +101,7 @@ class BagWriter:
     def flush(self) -> None:
         """Hand everything written so far to the operating system."""
         self._check()
-        self._guard(self._file.flush)
+        self._remember_failure(self._file.flush)
         self._flushed = time.monotonic()
 
     def close(self) -> Path:
@@ -125,8 +125,8 @@ class BagWriter:
         if self._failed is not None:
             self._file.abandon()
             return self.path
-        self._guard(self._file.finish)
-        self._guard(self._file.write_metadata, self.path / 'metadata.yaml')
+        self._remember_failure(self._file.finish)
+        self._remember_failure(self._file.write_metadata, self.path / 'metadata.yaml')
         return self.path
 
     def _check(self) -> None:
@@ -135,7 +135,7 @@ class BagWriter:
         if not self._open:
             raise RecordingError(f"the recording '{self.path}' is closed: start another one")
 
-    def _guard(self, step, *arguments) -> None:  # type: ignore[no-untyped-def]
+    def _remember_failure(self, step, *arguments) -> None:  # type: ignore[no-untyped-def]
         """Remember the first failure: a file that missed data must not look complete."""
         try:
             step(*arguments)
@@ -160,7 +160,7 @@ def _new_folder(folder: Path, name: str) -> Path:
     """Make the first of `name`, `name_2`, `name_3`, … that does not exist."""
     if not name or '/' in name or name.startswith('.'):
         raise FileError(f"'{name}' cannot name a recording: use letters, digits, - and _")
-    with explained(folder):
+    with file_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for number in itertools.count(1):
             path = folder / (name if number == 1 else f'{name}_{number}')

@@ -12,7 +12,7 @@ from typing import Any
 
 from mcap.writer import CompressionType, Writer
 
-from ...atomic import explained, write_text
+from ...atomic import file_errors, write_text
 from ...yaml import dump_yaml, parse_yaml
 
 CHUNK_SIZE = 1 << 20
@@ -78,7 +78,7 @@ class McapFile:
         self.topics: dict[int, dict[str, Any]] = {}
         self._schemas: dict[tuple[str, bytes], int] = {}
         self._span = (2**63 - 1, 0)
-        with explained(path):
+        with file_errors(path):
             self._stream = ExclusiveStream(path)
             self._writer = Writer(
                 self._stream,  # type: ignore[arg-type]  # it needs write, tell and flush only
@@ -103,7 +103,7 @@ class McapFile:
 
         """
         key = (message_type, schema[1])
-        with explained(self.path):
+        with file_errors(self.path):
             if key not in self._schemas:
                 self._schemas[key] = self._writer.register_schema(message_type, *schema)
             number = self._schemas[key]
@@ -115,19 +115,19 @@ class McapFile:
         self, channel: int, data: bytes, received: int, published: int, sequence: int
     ) -> None:
         """Append one message; times in ns."""
-        with explained(self.path):
+        with file_errors(self.path):
             self._writer.add_message(channel, received, data, published, sequence)
         self.topics[channel]['count'] += 1
         self._span = (min(self._span[0], received), max(self._span[1], received))
 
     def flush(self) -> None:
         """Hand the open chunk to the operating system."""
-        with explained(self.path):
+        with file_errors(self.path):
             self._writer.flush()  # type: ignore[no-untyped-call]
 
     def finish(self) -> None:
         """Write index and footer, and close."""
-        with explained(self.path):
+        with file_errors(self.path):
             try:
                 self._writer.add_metadata('rosbag2', {'serialized_metadata': self.metadata()})
                 self._writer.finish()  # type: ignore[no-untyped-call]
@@ -136,7 +136,7 @@ class McapFile:
 
     def abandon(self) -> None:
         """Close without index and footer, as after a kill."""
-        with explained(self.path):
+        with file_errors(self.path):
             self._stream.close()
 
     def write_metadata(self, path: Path) -> None:
