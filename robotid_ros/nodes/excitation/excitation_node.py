@@ -4,7 +4,6 @@ from collections.abc import Callable
 import threading
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -17,8 +16,9 @@ from ...files.configuration import read_urdf
 from ...files.trajectory_file import dump_design, read_design
 from ...node_settings import ExcitationNodeSettings
 from ..common import runtime
-from ..common.messages import format_seconds, State, status
-from ..common.runtime import ConfiguredNode, LATCHED, one_line, wait_until
+from ..common.messages import format_seconds, State
+from ..common.runtime import LATCHED, one_line, wait_until
+from ..common.worker_node import WorkerNode
 from ..common.worker_process import run_in_process
 from .preview import Preview
 from .session import ExcitationSession
@@ -29,13 +29,13 @@ DESIGN_GRACE = 60.0
 Job = Callable[[], tuple[State, str]]
 
 
-class Excitation(ConfiguredNode):
+class Excitation(WorkerNode):
     """
     Drives a session: idle → designing → approaching → exciting → validating → done or failed.
 
     Parameters
     ----------
-    options : of `ConfiguredNode`, for example `context` and `parameter_overrides`
+    options : of `WorkerNode`, for example `context` and `parameter_overrides`
 
     """
 
@@ -45,11 +45,8 @@ class Excitation(ConfiguredNode):
         self._robot: Robot | None = None
         self._design: Design | None = None
         self._description = ''
-        self._stop = threading.Event()
-        self._worker: threading.Thread | None = None
         self.busy = False
         self._lock = threading.Lock()
-        self._state_publisher = self.create_publisher(DiagnosticStatus, '~/state', LATCHED)
         self._reference = self.create_publisher(JointTrajectory, '~/reference', LATCHED)
         self._trajectory = self.create_publisher(String, '~/trajectory', LATCHED)
         self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
@@ -62,24 +59,18 @@ class Excitation(ConfiguredNode):
             ('show', self._on_show),
         ):
             self.create_service(Trigger, f'~/{name}', callback, callback_group=group)
-        self._publish_state(State.IDLE, 'call ~/start', {})
+        self._publish_session_state(State.IDLE, 'call ~/start', {})
         if self.settings.auto_start:
-            self._begin(self._session)
-
-    def close(self) -> None:
-        """Stop the robot and end the worker."""
-        self._stop.set()
-        if self._worker is not None:
-            self._worker.join(timeout=2.0)
+            self._start_job(self._run_session)
 
     def _on_description(self, message: String) -> None:
         self._description = message.data
 
     def _on_design(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return self._answer(response, self._design_only, 'designing: see ~/state')
+        return self._start_and_answer(response, self._run_design, 'designing: see ~/state')
 
     def _on_start(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return self._answer(response, self._session, 'started: see ~/state')
+        return self._start_and_answer(response, self._run_session, 'started: see ~/state')
 
     def _on_stop(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         busy = self.busy
@@ -102,12 +93,14 @@ class Excitation(ConfiguredNode):
             response.success, response.message = True, f'see ~/preview for {duration:g} s'
         return response
 
-    def _answer(self, response: Trigger.Response, job: Job, message: str) -> Trigger.Response:
-        response.success = self._begin(job)
+    def _start_and_answer(
+        self, response: Trigger.Response, job: Job, message: str
+    ) -> Trigger.Response:
+        response.success = self._start_job(job)
         response.message = message if response.success else 'busy: call ~/stop first'
         return response
 
-    def _begin(self, job: Job) -> bool:
+    def _start_job(self, job: Job) -> bool:
         """Start a job in the worker thread unless one runs."""
         with self._lock:
             if self.busy:
@@ -115,8 +108,7 @@ class Excitation(ConfiguredNode):
             self.busy = True
             self._stop.clear()
             self._preview.stop()
-            self._worker = threading.Thread(target=self._run_job, args=(job,), daemon=True)
-            self._worker.start()
+            self.start_worker(self._run_job, job)
             return True
 
     def _run_job(self, job: Job) -> None:
@@ -130,32 +122,31 @@ class Excitation(ConfiguredNode):
                 raise
         finally:
             self.busy = False
-            self._publish_state(state, text, {})
+            self._publish_session_state(state, text, {})
 
-    def _design_only(self) -> tuple[State, str]:
+    def _run_design(self) -> tuple[State, str]:
         self._design = None
         self._load_or_design()
         return State.IDLE, 'designed: call ~/start'
 
-    def _session(self) -> tuple[State, str]:
+    def _run_session(self) -> tuple[State, str]:
         plan = self._load_or_design()
         assert self._robot is not None
-        ExcitationSession(self, self._robot, self.settings, self._publish_state, self._stop).run(
-            plan
-        )
+        publish = self._publish_session_state
+        ExcitationSession(self, self._robot, self.settings, publish, self._stop).run(plan)
         return State.DONE, 'the robot has moved through its trajectories'
 
     def _load_or_design(self) -> Design:
         """Design once, or load; then show what will be run."""
         if self._design is None:
-            self._publish_state(State.DESIGNING, 'designing the trajectory', {})
+            self._publish_session_state(State.DESIGNING, 'designing the trajectory', {})
             urdf = self._urdf()
             self._robot = build_robot(urdf, self.configuration.robot)
             if self.settings.trajectory:
                 self._design = read_design(self.settings.trajectory)
             else:
                 self._design = self._compute_design(urdf)
-        self._show(self._design)
+        self._publish_design(self._design)
         return self._design
 
     def _urdf(self) -> str:
@@ -185,19 +176,19 @@ class Excitation(ConfiguredNode):
 
     def _on_progress(self, progress: Progress) -> None:
         best = 'none yet' if progress.criterion is None else f'{progress.criterion:.4g}'
-        self._publish_state(
+        self._publish_session_state(
             State.DESIGNING,
             f'{progress.phase}: best so far {best}',
             {'progress': round(progress.fraction, 4), 'evaluations': progress.evaluations},
         )
 
-    def _show(self, plan: Design) -> None:
+    def _publish_design(self, plan: Design) -> None:
         settings = self.settings
         motion = waypoints(plan.trajectory, settings.rate, settings.periods)
         self._reference.publish(trajectory_message(motion))
         self._trajectory.publish(String(data=dump_design(plan)))
 
-    def _publish_state(self, state: State, message: str, values: dict[str, Any]) -> None:
+    def _publish_session_state(self, state: State, message: str, values: dict[str, Any]) -> None:
         """Publish a state; `start` among the values is when it began, on the robot's clock."""
         now = self.get_clock().now().nanoseconds
         stamp = values.pop('start', None) or now
@@ -205,16 +196,8 @@ class Excitation(ConfiguredNode):
             values['trajectory'] = self._design.trajectory.hash
             if self._design.validation is not None:
                 values['validation'] = self._design.validation.hash
-        level = DiagnosticStatus.ERROR if state is State.FAILED else DiagnosticStatus.OK
-        self._state_publisher.publish(
-            status(
-                'excitation',
-                message,
-                {'state': state.value, 'stamp': format_seconds(stamp), **values},
-                hardware=self.configuration.robot.name,
-                level=level,
-            )
-        )
+        values = {'stamp': format_seconds(stamp), **values}
+        self.publish_state(state.value, message, values, self.configuration.robot.name)
 
 
 def design_trajectory(
@@ -223,7 +206,7 @@ def design_trajectory(
     settings: ExcitationNodeSettings,
     progress: Callable[[Progress], None],
 ) -> Design:
-    """Design in a process of its own, see `worker.compute`."""
+    """Design in a process of its own, see `run_in_process`."""
     return design(build_robot(urdf, robot), settings, progress)
 
 

@@ -1,11 +1,10 @@
 """Node `identification`: bag → parameters, files and topics; then live prediction and gains."""
 
 from collections.abc import Mapping
-from pathlib import Path
 import threading
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.task import Future
@@ -20,8 +19,8 @@ from ..common import runtime
 from ..common.batched_subscription import BatchedSubscription
 from ..common.controller_client import ControllerClient
 from ..common.joint_states import stack_joint_states
-from ..common.messages import status
-from ..common.runtime import ConfiguredNode, LATCHED, one_line
+from ..common.runtime import LATCHED, one_line
+from ..common.worker_node import WorkerNode
 from ..common.worker_process import run_in_process
 from .bag_identification import IdentificationOutcome, identify_bag
 from .gain_proposal import gain_parameters, JointGains, propose_gains
@@ -39,13 +38,13 @@ from .result_messages import (
 SERIES_QOS = QoSProfile(depth=20000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
-class Identification(ConfiguredNode):
+class Identification(WorkerNode):
     """
     Identifies whenever the recorder has closed a bag, or when asked.
 
     Parameters
     ----------
-    options : of `ConfiguredNode`, for example `context` and `parameter_overrides`
+    options : of `WorkerNode`, for example `context` and `parameter_overrides`
 
     """
 
@@ -56,11 +55,9 @@ class Identification(ConfiguredNode):
         self._outcome: IdentificationOutcome | None = None
         self._robot: Robot | None = None
         self._live: tuple[LivePrediction, BatchedSubscription] | None = None
-        self._stop = threading.Event()
-        self._worker: threading.Thread | None = None
         excitation = self.configuration.excitation
         self._controller = ControllerClient(self, excitation.controller, excitation.timeout)
-        self._publish_topics()
+        self._create_publishers()
         self.create_subscription(String, 'recorder/bag', self._on_bag, LATCHED)
         self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
         self.create_service(Trigger, '~/identify', self._on_identify)
@@ -71,19 +68,12 @@ class Identification(ConfiguredNode):
             callback_group=MutuallyExclusiveCallbackGroup(),
         )
         self.create_timer(1.0 / self.settings.live_rate, self._predict)
-        self._publish_state('idle', 'waiting for a recording', {})
+        self.publish_state('idle', 'waiting for a recording')
 
-    def close(self) -> None:
-        """End the computation."""
-        self._stop.set()
-        if self._worker is not None:
-            self._worker.join(timeout=2.0)
-
-    def _publish_topics(self) -> None:
+    def _create_publishers(self) -> None:
         def latched(message_type: type, name: str) -> Any:
             return self.create_publisher(message_type, f'~/{name}', LATCHED)
 
-        self._state = latched(DiagnosticStatus, 'state')
         self._parameters = latched(DiagnosticArray, 'parameters')
         self._identified = latched(String, 'robot_description')
         self._summary = latched(DiagnosticArray, 'validation/summary')
@@ -114,9 +104,7 @@ class Identification(ConfiguredNode):
     def _begin(self, *, include_failed: bool) -> bool:
         if self._worker is not None and self._worker.is_alive():
             return False
-        arguments = (self._bag, include_failed)
-        self._worker = threading.Thread(target=self._identify, args=arguments, daemon=True)
-        self._worker.start()
+        self.start_worker(self._identify, self._bag, include_failed)
         return True
 
     def _identify(self, bag: str, include_failed: bool) -> None:
@@ -131,15 +119,13 @@ class Identification(ConfiguredNode):
             self._publish(outcome)
         except Exception as error:
             if self.context.ok():
-                self._publish_state(
-                    'failed', one_line(error), {'bag': bag}, DiagnosticStatus.ERROR
-                )
+                self.publish_state('failed', one_line(error), {'bag': bag})
                 self.get_logger().error(one_line(error))
             if not isinstance(error, RobotIdError):
                 raise
 
     def _progress(self, text: str) -> None:
-        self._publish_state('identifying', text, {})
+        self.publish_state('identifying', text)
         self.get_logger().info(text)
 
     def _publish(self, outcome: IdentificationOutcome) -> None:
@@ -167,7 +153,7 @@ class Identification(ConfiguredNode):
         for warning in results.warnings:
             self.get_logger().warn(warning)
         worst = max((row.moving for row in results.validation), default=float('nan'))
-        self._publish_state(
+        self.publish_state(
             'done',
             f"identified {len(results.base)} base parameters, see '{outcome.folder}'",
             {'folder': outcome.folder, 'bag': self._bag, 'validation_residual': worst},
@@ -245,18 +231,6 @@ class Identification(ConfiguredNode):
         self._gains.publish(gains_message(old, new, self.get_clock().now().to_msg()))
         self.get_logger().info('the controller has new gains: see ~/proposed_gains')
         return 'new gains are set: see ~/proposed_gains'
-
-    def _publish_state(
-        self,
-        state: str,
-        message: str,
-        values: Mapping[str, Any],
-        level: bytes = DiagnosticStatus.OK,
-    ) -> None:
-        plain = {k: str(v) if isinstance(v, Path) else v for k, v in values.items()}
-        self._state.publish(
-            status('identification', message, {'state': state, **plain}, level=level)
-        )
 
 
 def main(args: list[str] | None = None) -> int:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-import threading
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -13,18 +12,19 @@ from ...exceptions import RobotIdError
 from ...files.yaml import parse_yaml
 from ...node_settings import RecorderSettings
 from ..common import runtime
-from ..common.messages import State, status, values_of
-from ..common.runtime import ConfiguredNode, LATCHED, one_line
+from ..common.messages import State, values_of
+from ..common.runtime import LATCHED, one_line
+from ..common.worker_node import WorkerNode
 from .bag_writer_loop import BagWriterLoop
 
 
-class Recorder(ConfiguredNode):
+class Recorder(WorkerNode):
     """
     Records from 'approaching' to 'done' or 'failed', or between two calls of `~/record`.
 
     Parameters
     ----------
-    options : of `ConfiguredNode`, for example `context` and `parameter_overrides`
+    options : of `WorkerNode`, for example `context` and `parameter_overrides`
 
     """
 
@@ -33,21 +33,18 @@ class Recorder(ConfiguredNode):
         self.settings: RecorderSettings = self.configuration.recorder
         self.recording = False
         self._loop: BagWriterLoop | None = None
-        self._worker: threading.Thread | None = None
         self._design: Mapping[str, Any] = {}
         self._bag = self.create_publisher(String, '~/bag', LATCHED)
-        self._state = self.create_publisher(DiagnosticStatus, '~/state', LATCHED)
         self.create_subscription(DiagnosticStatus, 'excitation/state', self._on_state, LATCHED)
         self.create_subscription(String, 'excitation/trajectory', self._on_trajectory, LATCHED)
         self.create_service(SetBool, '~/record', self._on_record)
-        self._publish_state('idle', 'waiting for a session', {})
+        self.publish_state('idle', 'waiting for a session')
 
     def close(self) -> None:
         """End the recording; the bag is whole."""
         if self._loop is not None:
             self._loop.stop(immediately=True)
-        if self._worker is not None:
-            self._worker.join(timeout=2.0)
+        super().close()
 
     def _on_trajectory(self, message: String) -> None:
         content = parse_yaml(message.data, 'excitation/trajectory')
@@ -85,10 +82,9 @@ class Recorder(ConfiguredNode):
             return one_line(error)
         self.recording = True
         path = str(self._loop.path)
-        self._publish_state('recording', f"recording '{path}'", {'path': path})
+        self.publish_state('recording', f"recording '{path}'", {'path': path})
         self.get_logger().info(f"recording '{path}'")
-        self._worker = threading.Thread(target=self._record, args=(self._loop,), daemon=True)
-        self._worker.start()
+        self.start_worker(self._record, self._loop)
         return path
 
     def _record(self, loop: BagWriterLoop) -> None:
@@ -103,22 +99,13 @@ class Recorder(ConfiguredNode):
             self._fail(failure)
             return
         path = str(loop.path)
-        self._publish_state('closed', f"recorded '{path}'", {'path': path, **counts})
+        self.publish_state('closed', f"recorded '{path}'", {'path': path, **counts})
         self._bag.publish(String(data=path))
         self.get_logger().info(f"recorded '{path}'")
 
     def _fail(self, error: RobotIdError) -> None:
-        self._publish_state('failed', one_line(error), {}, DiagnosticStatus.ERROR)
+        self.publish_state('failed', one_line(error))
         self.get_logger().error(one_line(error))
-
-    def _publish_state(
-        self,
-        state: str,
-        message: str,
-        values: Mapping[str, Any],
-        level: bytes = DiagnosticStatus.OK,
-    ) -> None:
-        self._state.publish(status('recorder', message, {'state': state, **values}, level=level))
 
 
 def main(args: list[str] | None = None) -> int:

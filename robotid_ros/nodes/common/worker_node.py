@@ -1,0 +1,52 @@
+"""What the nodes of a session share: a latched state, and a worker thread for what takes long."""
+
+from collections.abc import Callable, Mapping, Sequence
+import threading
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticStatus
+
+from .messages import status
+from .runtime import ConfiguredNode, LATCHED
+
+# Less than `runtime.CLOSE_TIMEOUT`: what cannot end is a daemon thread, and ends with the process.
+JOIN_TIMEOUT = 2.0
+
+
+class WorkerNode(ConfiguredNode):
+    """
+    A configured node that publishes `~/state` and works in one thread beside its executor.
+
+    Parameters
+    ----------
+    name, groups, options : of `ConfiguredNode`
+
+    """
+
+    def __init__(self, name: str, groups: Sequence[str], **options: Any):
+        super().__init__(name, groups, **options)
+        self._status_name = name
+        self._stop = threading.Event()
+        self._worker: threading.Thread | None = None
+        self._state = self.create_publisher(DiagnosticStatus, '~/state', LATCHED)
+
+    def close(self) -> None:
+        """Ask the worker to stop, and wait for it a moment."""
+        self._stop.set()
+        if self._worker is not None:
+            self._worker.join(JOIN_TIMEOUT)
+
+    def start_worker(self, function: Callable[..., None], *arguments: Any) -> None:
+        """Call a function in the worker thread."""
+        self._worker = threading.Thread(target=function, args=arguments, daemon=True)
+        self._worker.start()
+
+    def publish_state(
+        self, state: str, message: str, values: Mapping[str, Any] | None = None, hardware: str = ''
+    ) -> None:
+        """Publish a state, a sentence and values; the state 'failed' has the level ERROR."""
+        level = DiagnosticStatus.ERROR if state == 'failed' else DiagnosticStatus.OK
+        values = {'state': state, **(values or {})}
+        self._state.publish(
+            status(self._status_name, message, values, hardware=hardware, level=level)
+        )
