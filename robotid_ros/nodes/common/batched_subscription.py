@@ -14,6 +14,8 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 
+from .runtime import wait_until
+
 
 class SerializedMessage(NamedTuple):
     """One message: serialized (CDR), and when it was received and published [ns, system time]."""
@@ -101,6 +103,26 @@ class BatchedSubscription:
         for sample in self.take_serialized():
             newest = sample
         return newest and deserialize_message(newest.data, self.message_type)
+
+    def wait_for_latest(self, timeout: float, what: str) -> Any:
+        """
+        Wait in a worker thread until something has arrived; return the newest message.
+
+        Raises
+        ------
+        ControllerError : nothing arrived in time; `what` is its text
+
+        """
+        found: list[Any] = []
+
+        def arrived() -> bool:
+            message = self.take_latest()
+            if message is not None:
+                found.append(message)
+            return bool(found)
+
+        wait_until(arrived, timeout, what=what)
+        return found[-1]
 
     def close(self) -> None:
         """Unsubscribe."""

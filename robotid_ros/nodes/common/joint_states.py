@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.arrays import Array
+from ...exceptions import RobotStateError
 
 
 @dataclass(frozen=True)
@@ -45,3 +46,21 @@ def stamps_to_nanoseconds(messages: Sequence[Any]) -> NDArray[np.int64]:
     """Return the stamps of messages, (N,) [ns]."""
     stamps = [m.header.stamp for m in messages]
     return np.array([s.sec * 10**9 + s.nanosec for s in stamps], np.int64)
+
+
+def reference_positions(message: Any, joints: Sequence[str]) -> Array:
+    """
+    Read the reference positions (n,) of a controller's state, in the order of `joints`.
+
+    Raises
+    ------
+    RobotStateError : a joint is missing, or its reference is not a number
+
+    """
+    names, positions = message.joint_names, message.reference.positions
+    if not set(joints) <= set(names) or len(positions) != len(names):
+        raise RobotStateError('the controller publishes no reference of every joint: activate it')
+    reference = np.array([positions[names.index(joint)] for joint in joints])
+    if not np.isfinite(reference).all():
+        raise RobotStateError("the controller's reference is not a number: activate it again")
+    return reference

@@ -13,7 +13,6 @@ from ...node_settings import ExcitationNodeSettings
 from ..common.batched_subscription import BatchedSubscription
 from ..common.controller_client import ControllerDescription
 from ..common.joint_states import stack_joint_states
-from ..common.runtime import wait_until
 from .watchdog import Watchdog
 
 
@@ -32,14 +31,9 @@ def check_controller(controller: ControllerDescription, robot: Robot) -> None:
             f'{who} controls {", ".join(controller.joints)}, the configuration names '
             f'{", ".join(robot.joints)}: let robot.joints and the controller agree'
         )
-    needed = (
-        {'position'}
-        if controller.command_interfaces == ('position',)
-        else {
-            'position',
-            'velocity',
-        }
-    )
+    needed = {'position'}
+    if controller.command_interfaces != ('position',):
+        needed.add('velocity')
     if missing := needed - set(controller.state_interfaces):
         raise ControllerError(
             f'{who} lacks the state interface {" and ".join(sorted(missing))}: add it to its '
@@ -51,24 +45,6 @@ def check_controller(controller: ControllerDescription, robot: Robot) -> None:
             raise ControllerError(
                 f'{who} has no proportional gain for {", ".join(idle)}: set gains.{idle[0]}.p'
             )
-
-
-def reference_positions(message: Any, robot: Robot) -> np.ndarray:
-    """
-    Read the reference positions of a controller's state, in the robot's order.
-
-    Raises
-    ------
-    RobotStateError : a joint is missing, or its reference is not a number
-
-    """
-    names, positions = message.joint_names, message.reference.positions
-    if not set(robot.joints) <= set(names) or len(positions) != len(names):
-        raise RobotStateError('the controller publishes no reference of every joint: activate it')
-    reference = np.array([positions[names.index(joint)] for joint in robot.joints])
-    if not np.isfinite(reference).all():
-        raise RobotStateError("the controller's reference is not a number: activate it again")
-    return reference
 
 
 def check_states(
@@ -97,56 +73,36 @@ def check_states(
 
     """
     states, controller_states, commands = streams
-    _one_writer(node, commands, settings.controller)
-    arrived: list[Any] = []
-
-    def fresh() -> bool:
-        arrived.extend(states.take_messages())
-        return bool(arrived)
-
-    wait_until(
-        fresh,
-        settings.timeout,
-        what=f"no joint states on '{states.topic}': start the joint_state_broadcaster",
-    )
-    last = arrived[-1]
-    _complete(last, robot)
-    state = stack_joint_states([last], robot.joints)
-    reported = not np.isnan(state.effort).all()
+    _check_sole_commander(node, commands, settings.controller)
+    no_states = f"no joint states on '{states.topic}': start the joint_state_broadcaster"
+    message = states.wait_for_latest(settings.timeout, no_states)
+    _check_complete(message, robot)
+    measured = stack_joint_states([message], robot.joints)
+    reported = not np.isnan(measured.effort).all()
     now = time.monotonic()
-    Watchdog(robot, settings, now, effort_reported=reported).check_joint_states(state, now)
-    commanded: list[Any] = []
-
-    def active() -> bool:
-        message = controller_states.take_latest()
-        commanded.extend([] if message is None else [message])
-        return bool(commanded)
-
-    wait_until(
-        active,
-        settings.timeout,
-        what=f"nothing on '{controller_states.topic}': activate the controller",
-    )
-    if not reported and len(commanded[-1].output.effort) != len(commanded[-1].joint_names):
-        raise _without('effort')
+    Watchdog(robot, settings, now, effort_reported=reported).check_joint_states(measured, now)
+    inactive = f"nothing on '{controller_states.topic}': activate the controller"
+    message = controller_states.wait_for_latest(settings.timeout, inactive)
+    if not reported and len(message.output.effort) != len(message.joint_names):
+        raise _missing_interface('effort')
     return reported
 
 
-def _complete(message: Any, robot: Robot) -> None:
+def _check_complete(message: Any, robot: Robot) -> None:
     missing = [joint for joint in robot.joints if joint not in message.name]
     if missing:
         raise RobotStateError(f'the joint states lack {", ".join(missing)}: broadcast every joint')
     if len(message.position) != len(message.name):
-        raise _without('position')
+        raise _missing_interface('position')
 
 
-def _without(what: str) -> RobotStateError:
+def _missing_interface(what: str) -> RobotStateError:
     return RobotStateError(
         f'the joint states hold no {what}: give the joint_state_broadcaster the {what} interfaces'
     )
 
 
-def _one_writer(node: Node, commands: BatchedSubscription, controller: str) -> None:
+def _check_sole_commander(node: Node, commands: BatchedSubscription, controller: str) -> None:
     others = node.get_publishers_info_by_topic(commands.topic)
     if others:
         names = {f'{o.node_namespace}/{o.node_name}'.replace('//', '/') for o in others}

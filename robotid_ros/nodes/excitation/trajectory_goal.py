@@ -21,11 +21,11 @@ from ...exceptions import ControllerError, RobotStateError, TrajectoryError
 from ..common.runtime import result_of, wait_until
 
 ACTION = 'follow_joint_trajectory'
-_ENDS = {
+_STATUS_TEXTS = {
     GoalStatus.STATUS_ABORTED: 'aborted',
     GoalStatus.STATUS_CANCELED: 'cancelled by somebody else',
 }
-_CODES = {
+_ERROR_TEXTS = {
     FollowJointTrajectory.Result.PATH_TOLERANCE_VIOLATED: 'a joint left its path tolerance',
     FollowJointTrajectory.Result.GOAL_TOLERANCE_VIOLATED: 'a joint did not reach its goal',
 }
@@ -88,7 +88,7 @@ class TrajectoryActionClient:
         """Full name of the service that cancels."""
         return str(self._cancel.service_name)
 
-    def wait(self) -> None:
+    def wait_for_server(self) -> None:
         """
         Wait for the action server.
 
@@ -110,7 +110,7 @@ class TrajectoryActionClient:
         path: Sequence[float],
         end: Sequence[float],
         goal_time: float,
-    ) -> 'Goal':
+    ) -> 'TrajectoryGoal':
         """
         Send a goal.
 
@@ -133,9 +133,9 @@ class TrajectoryActionClient:
             goal_time_tolerance=duration_message(goal_time),
         )
         message = UUID(uuid=list(goal_id.bytes))
-        return Goal(self, lambda: self._client.send_goal_async(goal, goal_uuid=message))
+        return TrajectoryGoal(self, lambda: self._client.send_goal_async(goal, goal_uuid=message))
 
-    def in_executor(self, function: Callable[[], Any]) -> Any:
+    def call_in_executor(self, function: Callable[[], Any]) -> Any:
         """
         Call a function of the action client in the executor's thread.
 
@@ -158,7 +158,7 @@ class TrajectoryActionClient:
         return answer.return_code in ended
 
 
-class Goal:
+class TrajectoryGoal:
     """
     A goal that was sent.
 
@@ -171,12 +171,12 @@ class Goal:
 
     def __init__(self, action: TrajectoryActionClient, send: Callable[[], Any]):
         self._action = action
-        self._handle = action.in_executor(send)
+        self._handle = action.call_in_executor(send)
         self._result: Any = None
 
     def accepted(self) -> bool:
         """
-        Tell whether the controller has taken it; False while there is no answer.
+        Return whether the controller has accepted it; False while there is no answer.
 
         Raises
         ------
@@ -190,12 +190,12 @@ class Goal:
                     f"'{self._action.name}' refused the trajectory: the controller's log says why "
                     '(is it active, does it control exactly these joints?)'
                 )
-            self._result = self._action.in_executor(handle.get_result_async)
+            self._result = self._action.call_in_executor(handle.get_result_async)
         return self._result is not None
 
     def finished(self) -> bool:
         """
-        Tell whether the motion has succeeded.
+        Return whether the motion has succeeded.
 
         Raises
         ------
@@ -205,12 +205,12 @@ class Goal:
         if self._result is None or not self._result.done():
             return False
         answer = self._result.result()
-        # A cancelled goal has error code 0: only the status tells.
+        # A cancelled goal has error code 0: only the status shows it.
         if answer.status == GoalStatus.STATUS_SUCCEEDED:
             return True
         code, text = answer.result.error_code, answer.result.error_string
-        why = _CODES.get(code, '') if answer.status == GoalStatus.STATUS_ABORTED else ''
-        end = _ENDS.get(answer.status, f'ended with status {answer.status}')
+        why = _ERROR_TEXTS.get(code, '') if answer.status == GoalStatus.STATUS_ABORTED else ''
+        end = _STATUS_TEXTS.get(answer.status, f'ended with status {answer.status}')
         details = ': '.join(part for part in (end, why, text) if part)
         raise RobotStateError(f'the controller stopped the motion, {details}')
 

@@ -7,7 +7,8 @@ import pytest
 
 from robotid_ros.exceptions import ControllerError, RobotStateError
 from robotid_ros.nodes.common.controller_client import ControllerDescription
-from robotid_ros.nodes.excitation.preflight import check_controller, reference_positions
+from robotid_ros.nodes.common.joint_states import reference_positions
+from robotid_ros.nodes.excitation.preflight import check_controller
 
 ROBOT = SimpleNamespace(joints=('a', 'b'))
 GOOD = ControllerDescription(
@@ -55,7 +56,7 @@ def state(names, positions):
 
 
 def test_held_reference_is_in_the_robots_order():
-    assert reference_positions(state(['x', 'b', 'a'], [9.0, 2.0, 1.0]), ROBOT).tolist() == [
+    assert reference_positions(state(['x', 'b', 'a'], [9.0, 2.0, 1.0]), ROBOT.joints).tolist() == [
         1.0,
         2.0,
     ]
@@ -66,4 +67,4 @@ def test_held_reference_is_in_the_robots_order():
 )
 def test_no_motion_starts_from_an_unknown_reference(message: SimpleNamespace):
     with pytest.raises(RobotStateError, match='activate it'):
-        reference_positions(message, ROBOT)
+        reference_positions(message, ROBOT.joints)
