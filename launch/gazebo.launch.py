@@ -26,9 +26,9 @@ from launch_ros.substitutions import FindPackageShare
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.configuration import load
 from robotid_ros.files.export.gazebo import BROADCASTER, prepare_gazebo
+from robotid_ros.nodes.common.launch_actions import include_session, robot_arguments
 
 HERE = Path(__file__).parent
-CONFIG = HERE.parent / 'config'
 
 
 def robot(context: LaunchContext) -> list:
@@ -44,10 +44,6 @@ def robot(context: LaunchContext) -> list:
         package='controller_manager',
         executable='spawner',
         arguments=[BROADCASTER, controller, '--param-file', str(parameters)],
-    )
-    session = IncludeLaunchDescription(
-        PythonLaunchDescriptionSource(str(HERE / 'identify.launch.py')),
-        launch_arguments={'config': LaunchConfiguration('config')}.items(),
     )
     create = Node(
         package='ros_gz_sim',
@@ -68,23 +64,17 @@ def robot(context: LaunchContext) -> list:
         ),
         create,
         RegisterEventHandler(OnProcessExit(target_action=create, on_exit=[spawner])),
-        RegisterEventHandler(OnProcessExit(target_action=spawner, on_exit=[session])),
+        RegisterEventHandler(
+            OnProcessExit(target_action=spawner, on_exit=[include_session(HERE)])
+        ),
     ]
 
 
 def generate_launch_description() -> LaunchDescription:
     """Describe the launch; arguments that are not declared here are those of the session."""
-    robots = sorted(path.stem for path in CONFIG.glob('*.yaml'))
     gazebo = PathJoinSubstitution([FindPackageShare('ros_gz_sim'), 'launch', 'gz_sim.launch.py'])
     arguments = [
-        DeclareLaunchArgument(
-            'robot', default_value='tx40', choices=robots, description='a robot of this package'
-        ),
-        DeclareLaunchArgument(
-            'config',
-            default_value=[str(CONFIG), '/', LaunchConfiguration('robot'), '.yaml'],
-            description='configuration file of another robot',
-        ),
+        *robot_arguments(HERE.parent / 'config'),
         DeclareLaunchArgument(
             'gz_args', default_value='-r empty.sdf', description='of Gazebo; -s: without a window'
         ),

@@ -3,10 +3,12 @@
 from pathlib import Path
 
 from launch import LaunchContext, LaunchDescription
-from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import Parameter
+
+from robotid_ros.nodes.common.launch_actions import package_node
 
 BOOLEANS = ['true', 'false']
 ARGUMENTS = [
@@ -52,17 +54,8 @@ def session(context: LaunchContext) -> list[Node]:
         'use_sim_time': given['use_sim_time'] == 'true',
     }
     parameters = [Parameter(key, value) for key, value in overrides.items() if value != '']
-    # No `name`: it would rename every node of a process, the simulated robot's controller too.
     return [
-        Node(
-            package='robotid_ros',
-            executable=name,
-            output='both',
-            emulate_tty=True,
-            parameters=[str(config), *parameters],
-            ros_arguments=['--log-level', given['log_level']],
-            on_exit=Shutdown(reason=f'{name} ended'),
-        )
+        package_node(name, [str(config), *parameters], given['log_level'])
         for name in ('identification', 'recorder', 'excitation')
     ]
 

@@ -3,20 +3,18 @@
 from pathlib import Path
 
 from launch import LaunchContext, LaunchDescription
-from launch.actions import (
-    DeclareLaunchArgument,
-    IncludeLaunchDescription,
-    OpaqueFunction,
-    SetLaunchConfiguration,
-    Shutdown,
-)
-from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.actions import DeclareLaunchArgument, OpaqueFunction, SetLaunchConfiguration
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import Parameter
 
+from robotid_ros.nodes.common.launch_actions import (
+    include_session,
+    package_node,
+    robot_arguments,
+)
+
 HERE = Path(__file__).parent
-CONFIG = HERE.parent / 'config'
 
 
 def clock(context: LaunchContext) -> list[SetLaunchConfiguration]:
@@ -29,17 +27,8 @@ def robot(context: LaunchContext) -> list[Node]:
     overrides = [Parameter('simulation.real_time_factor', factor(context))]
     if controller := LaunchConfiguration('controller').perform(context):
         overrides.append(Parameter('simulation.controller', controller))
-    return [
-        Node(
-            package='robotid_ros',
-            executable='simulated_robot',
-            output='both',
-            emulate_tty=True,
-            parameters=[LaunchConfiguration('config').perform(context), *overrides],
-            ros_arguments=['--log-level', LaunchConfiguration('log_level')],
-            on_exit=Shutdown(reason='simulated_robot ended'),
-        )
-    ]
+    parameters = [LaunchConfiguration('config').perform(context), *overrides]
+    return [package_node('simulated_robot', parameters, LaunchConfiguration('log_level'))]
 
 
 def factor(context: LaunchContext) -> float:
@@ -53,16 +42,8 @@ def factor(context: LaunchContext) -> float:
 
 def generate_launch_description() -> LaunchDescription:
     """Describe the launch; arguments that are not declared here are those of the session."""
-    robots = sorted(path.stem for path in CONFIG.glob('*.yaml'))
     arguments = [
-        DeclareLaunchArgument(
-            'robot', default_value='tx40', choices=robots, description='a robot of this package'
-        ),
-        DeclareLaunchArgument(
-            'config',
-            default_value=[str(CONFIG), '/', LaunchConfiguration('robot'), '.yaml'],
-            description='configuration file of another robot',
-        ),
+        *robot_arguments(HERE.parent / 'config'),
         DeclareLaunchArgument(
             'real_time_factor',
             default_value='1.0',
@@ -75,14 +56,11 @@ def generate_launch_description() -> LaunchDescription:
             description='start the excitation at once; false: wait for excitation/start',
         ),
     ]
-    session = PythonLaunchDescriptionSource(str(HERE / 'identify.launch.py'))
     return LaunchDescription(
         [
             *arguments,
             OpaqueFunction(function=clock),
-            IncludeLaunchDescription(
-                session, launch_arguments={'config': LaunchConfiguration('config')}.items()
-            ),
+            include_session(HERE),
             OpaqueFunction(function=robot),
         ]
     )
