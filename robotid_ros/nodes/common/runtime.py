@@ -155,6 +155,13 @@ def params_file_folder(argv: Sequence[str]) -> Path | None:
     return None
 
 
+def child_environment(**variables: str) -> dict[str, str]:
+    """Environment in which a child process finds this package, installed or not."""
+    root = str(Path(__file__).parents[3])
+    path = os.pathsep.join(filter(None, (root, os.environ.get('PYTHONPATH'))))
+    return {**os.environ, 'PYTHONPATH': path, **variables}
+
+
 def wait_until(
     condition: Callable[[], bool], timeout: float, *, period: float = 0.005, what: str = ''
 ) -> bool:

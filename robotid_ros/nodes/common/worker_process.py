@@ -3,6 +3,7 @@
 from collections.abc import Callable
 import multiprocessing
 from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
 import os
 import signal
 import threading
@@ -12,6 +13,9 @@ from typing import Any
 from ...exceptions import RobotIdError
 from ...threads import limit_blas_threads
 from .runtime import one_line
+
+# How soon a request to stop is seen, and how long a killed process may take to end [s].
+POLL_PERIOD, KILL_TIMEOUT = 0.05, 1.0
 
 ProgressCallback = Callable[[Any], None]
 
@@ -39,29 +43,19 @@ def run_in_process(
     RobotIdError : the function's own, or it was stopped, took too long or died
 
     """
-    limit_blas_threads()
-    context = multiprocessing.get_context('spawn')
-    here, there = context.Pipe(duplex=False)
-    process = context.Process(target=_child_main, args=(there, function, arguments), daemon=True)
-    # A Ctrl-C in the terminal is for the node, which then ends the computation.
-    old = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        process.start()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, old)
-    there.close()
-    end = time.monotonic() + time_limit
+    process, receiver = _start(function, arguments)
+    deadline = time.monotonic() + time_limit
     try:
         while True:
             if stop.is_set():
                 raise RobotIdError('stopped by request')
-            if time.monotonic() > end:
+            if time.monotonic() > deadline:
                 raise RobotIdError(
                     f'not finished within {time_limit:g} s: simplify, or allow more'
                 )
-            if not here.poll(0.05):
+            if not receiver.poll(POLL_PERIOD):
                 continue
-            kind, value = _receive(here)
+            kind, value = _receive(receiver)
             if kind == 'progress':
                 progress(value)
             elif kind == 'result':
@@ -69,9 +63,27 @@ def run_in_process(
             else:
                 raise RobotIdError(value)
     finally:
-        here.close()
+        receiver.close()
         process.kill()
-        process.join(1.0)
+        process.join(KILL_TIMEOUT)
+
+
+def _start(
+    function: Callable[..., Any], arguments: tuple[Any, ...]
+) -> tuple[SpawnProcess, Connection]:
+    """Start the process; return it and the end of the pipe that its messages arrive at."""
+    limit_blas_threads()
+    context = multiprocessing.get_context('spawn')
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_child_main, args=(sender, function, arguments), daemon=True)
+    # A Ctrl-C in the terminal is for the node, which then ends the computation.
+    old = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, old)
+    sender.close()
+    return process, receiver
 
 
 def _receive(connection: Connection) -> tuple[str, Any]:

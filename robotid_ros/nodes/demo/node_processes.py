@@ -1,7 +1,6 @@
 """The nodes of a session as processes on a ROS domain of their own."""
 
 from collections.abc import Iterable, Mapping
-import os
 from pathlib import Path
 import signal
 import subprocess
@@ -9,9 +8,11 @@ import sys
 from typing import Any
 
 from ...exceptions import RobotIdError
+from ..common.runtime import child_environment
 
 # From the one that moves the robot to the robot itself: ended in this order.
 SHUTDOWN_ORDER = ('excitation', 'recorder', 'identification', 'simulated_robot')
+# Above `runtime.CLOSE_TIMEOUT`, within which a node ends by itself [s].
 STOP_TIMEOUT = 6.0
 
 
@@ -35,20 +36,18 @@ class NodeProcesses:
         """Start one node with these parameters besides the file's."""
         given = [f'{key}:={_yaml(value)}' for key, value in (parameters or {}).items()]
         options = [word for item in given for word in ('-p', item)]
-        root = str(Path(__file__).parents[3])
-        path = os.pathsep.join(filter(None, (root, os.environ.get('PYTHONPATH'))))
         self.running[name] = subprocess.Popen(
             [
                 *(sys.executable, '-m', 'robotid_ros.nodes', name, '--ros-args'),
                 *('--params-file', str(self._config), '--log-level', self._log_level),
                 *options,
             ],
-            env={**os.environ, **ros_environment(self._domain), 'PYTHONPATH': path},
+            env=child_environment(**ros_environment(self._domain)),
         )
 
     def check(self) -> None:
         """
-        See that all are alive.
+        Check that all are running.
 
         Raises
         ------

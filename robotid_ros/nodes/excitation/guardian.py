@@ -2,27 +2,33 @@
 A process that stops the robot when the excitation dies, by whatever signal.
 
 A controller goes on with its goal when the client is gone. The guardian holds the other end of a
-pipe: it is told each goal before the goal is sent (`goal <uuid>`) and when it has ended (`done`).
+pipe: it reads each goal before the goal is sent (`goal <uuid>`) and when it has ended (`done`).
 When the pipe closes while a goal runs, it calls the action's cancel service until the controller
 confirms. It lives in a session of its own and takes no signal meant for the terminal's processes.
 """
 
 import os
-from pathlib import Path
 import signal
 import subprocess
 import sys
 import time
 import uuid
 
+from action_msgs.srv import CancelGoal
 import rclpy
+from rclpy.client import Client
 from rclpy.node import Node
 
 from ...exceptions import ControllerError
+from ..common.runtime import child_environment
 
 READY = 'ready'
-# How long a dead client's goal is pursued [s].
+# How long the guardian looks for the controller's cancel service before it gives up [s].
+SERVICE_TIMEOUT = 30.0
+# How long a dead client's goal is cancelled again and again until that is confirmed [s]: the goal
+# may still be on its way to the controller. How long each answer and the next try may take [s].
 CANCEL_RETRY_TIME = 5.0
+ANSWER_TIMEOUT, RETRY_PERIOD = 0.2, 0.02
 
 
 class Guardian:
@@ -37,14 +43,12 @@ class Guardian:
     """
 
     def __init__(self, cancel_service: str, domain: int):
-        root = str(Path(__file__).parents[3])
-        path = os.pathsep.join(filter(None, (root, os.environ.get('PYTHONPATH'))))
         self._process = subprocess.Popen(
             [sys.executable, '-m', __name__, cancel_service],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
-            env={**os.environ, 'PYTHONPATH': path, 'ROS_DOMAIN_ID': str(domain)},
+            env=child_environment(ROS_DOMAIN_ID=str(domain)),
         )
         assert self._process.stdout is not None
         os.set_blocking(self._process.stdout.fileno(), False)
@@ -104,7 +108,7 @@ class Guardian:
         try:
             self._process.wait(timeout)
         except subprocess.TimeoutExpired:
-            pass  # It still pursues the goal, and ends by itself.
+            pass  # It still tries to cancel the goal, and ends by itself.
         self._process.stdout.close()
 
     def _send_line(self, line: str) -> None:
@@ -119,13 +123,10 @@ class Guardian:
 
 
 def main() -> int:
-    """Guard until the pipe closes."""
+    """Watch until the pipe closes; then cancel the goal that runs."""
     # SIGPIPE, SIGINT and SIGTERM go to whole groups; the guardian ends with its pipe only.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    # Imported late: whoever embeds a guardian needs no action types.
-    from action_msgs.srv import CancelGoal
-
     rclpy.init(signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
     node = Node(
         f'guardian_{os.getpid()}',
@@ -134,18 +135,21 @@ def main() -> int:
         start_parameter_services=False,
     )
     client = node.create_client(CancelGoal, sys.argv[1])
-    if not client.wait_for_service(timeout_sec=30.0):
+    if not client.wait_for_service(timeout_sec=SERVICE_TIMEOUT):
         return 1
     os.write(sys.stdout.fileno(), f'{READY}\n'.encode())
     goal = _last_goal()
-    if goal is None:
-        return 0
+    return 0 if goal is None else _cancel(node, client, goal)
+
+
+def _cancel(node: Node, client: Client, goal: uuid.UUID) -> int:
+    """Cancel a goal until the controller confirms; return the exit code."""
     request = CancelGoal.Request()
     request.goal_info.goal_id.uuid = list(goal.bytes)
     end = time.monotonic() + CANCEL_RETRY_TIME
     while time.monotonic() < end:
         future = client.call_async(request)
-        rclpy.spin_until_future_complete(node, future, timeout_sec=0.2)
+        rclpy.spin_until_future_complete(node, future, timeout_sec=ANSWER_TIMEOUT)
         answer = future.result() if future.done() else None
         # A goal that is unknown may still be on its way.
         if answer and answer.return_code in (
@@ -154,7 +158,7 @@ def main() -> int:
         ):
             node.get_logger().warn('the excitation is gone: its motion was cancelled')
             return 0
-        time.sleep(0.02)
+        time.sleep(RETRY_PERIOD)
     node.get_logger().fatal('the excitation is gone and its motion could not be cancelled')
     return 1
 
@@ -171,5 +175,5 @@ def _last_goal() -> uuid.UUID | None:
 if __name__ == '__main__':
     code = main()
     sys.stderr.flush()
-    # Everything is said and done; the middleware's own teardown can only delay the end.
+    # Nothing is left to do; the middleware's own teardown can only delay the end.
     os._exit(code)
