@@ -9,10 +9,9 @@ from ..exceptions import ConfigurationError, RobotIdError
 
 if TYPE_CHECKING:
     from ..files.results import Results
-    from .terminal import Progress
 
 # What a session has to reach: relative residual on the validation, true parameters within ±3σ.
-RESIDUAL, INSIDE = 0.03, 0.9
+MAX_RESIDUAL, MIN_SHARE_WITHIN = 0.03, 0.9
 TIME_LIMIT = 600.0
 
 
@@ -49,16 +48,11 @@ def run(args: argparse.Namespace) -> int:
             f'the demo needs ROS 2 ({error}): source its setup.bash, or run make demo'
         ) from error
     from ..nodes.demo.demo import Demo
-    from .terminal import Progress
+    from .terminal import ProgressBar
 
-    with Progress(1) as progress, Demo(config, Path(args.output), verbose=args.verbose) as demo:
-        results = demo.run(lambda share, label: _show(progress, share, label), TIME_LIMIT)
+    with ProgressBar(1) as progress, Demo(config, Path(args.output), verbose=args.verbose) as demo:
+        results = demo.run(progress.show, TIME_LIMIT)
     return report(results, demo.folder)
-
-
-def _show(progress: 'Progress', share: float, label: str) -> None:
-    if progress.shown:
-        progress.show(share, label)
 
 
 def find_config(name: str) -> Path:
@@ -101,11 +95,11 @@ def report(results: 'Results', folder: Path) -> int:
         f'residual of a moving joint is {100 * worst:.2f} %'
     )
     print(f'written to {folder}')
-    if known and inside >= INSIDE * known and worst <= RESIDUAL:
+    if known and inside >= MIN_SHARE_WITHIN * known and worst <= MAX_RESIDUAL:
         return 0
     print(
-        f'robotid: the robot was not found again: at least {INSIDE:.0%} within ±3σ and at most '
-        f'{RESIDUAL:.0%} residual are asked for',
+        f'robotid: the robot was not found again: at least {MIN_SHARE_WITHIN:.0%} within ±3σ and '
+        f'at most {MAX_RESIDUAL:.0%} residual are asked for',
         file=sys.stderr,
     )
     return 1

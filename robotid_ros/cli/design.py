@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError
 from ..threads import limit_blas_threads
-from .terminal import HelpFormatter, number, Progress, table
+from .terminal import format_number, format_table, HelpFormatter, ProgressBar
 
 if TYPE_CHECKING:
-    from ..core.excitation import Design, ExcitationSettings
-    from ..core.excitation import Progress as State
+    from ..core.excitation import Design, ExcitationSettings, Progress
     from ..core.model import Robot
 
 PICTURE_SUFFIXES = ('.png', '.svg', '.pdf')
@@ -30,8 +29,8 @@ def register(
     parser = subparsers.add_parser(
         'design',
         help='design the trajectory that excites the parameters',
-        description='Design a trajectory that keeps all limits of a robot and tells its '
-        'parameters apart as well as possible, and another one for validation. Ctrl-C keeps the '
+        description='Design a trajectory that keeps all limits of a robot and excites its '
+        'parameters as well as possible, and another one for validation. Ctrl-C keeps the '
         'best so far.',
         epilog=EXAMPLES,
         formatter_class=HelpFormatter,
@@ -69,11 +68,11 @@ def run(args: argparse.Namespace) -> int:
     if urdf is None:
         raise ConfigurationError(f"'{args.config}' names no URDF: set robot.urdf")
     robot = build_robot(urdf, configuration.robot)
-    settings = _overridden(configuration.excitation, args)
-    with Progress(1) as bar:
-        result = design(robot, settings, lambda state: _show(bar, state, settings.time_limit))
+    settings = _apply_options(configuration.excitation, args)
+    with ProgressBar(1) as bar:
+        result = design(robot, settings, lambda progress: _show_progress(bar, progress))
     write_design(args.output, result, overwrite=args.force)
-    print(_summary(result, robot))
+    print(_format_summary(result, robot))
     print(f'\nwritten: {args.output}')
     if args.plot:
         from ..files.report.design_figure import write_design_figure
@@ -83,7 +82,9 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _overridden(settings: 'ExcitationSettings', args: argparse.Namespace) -> 'ExcitationSettings':
+def _apply_options(
+    settings: 'ExcitationSettings', args: argparse.Namespace
+) -> 'ExcitationSettings':
     given = {'seed': args.seed, 'time_limit': args.time_limit, 'solver': args.solver}
     if args.seed is not None and args.seed < 0:
         raise ConfigurationError('--seed must be zero or more')
@@ -93,21 +94,21 @@ def _overridden(settings: 'ExcitationSettings', args: argparse.Namespace) -> 'Ex
     return dataclasses.replace(settings, **chosen)
 
 
-def _show(bar: Progress, state: 'State', limit: float) -> None:
-    best = '' if state.criterion is None else f', best {number(state.criterion)}'
-    bar.show(state.fraction, f'{state.phase}{best}, {state.evaluations} evaluations')
+def _show_progress(bar: ProgressBar, progress: 'Progress') -> None:
+    best = '' if progress.criterion is None else f', best {format_number(progress.criterion)}'
+    bar.show(progress.fraction, f'{progress.phase}{best}, {progress.evaluations} evaluations')
 
 
-def _summary(design: 'Design', robot: 'Robot') -> str:
+def _format_summary(design: 'Design', robot: 'Robot') -> str:
     """Show the figures, and the share of every limit that each joint uses."""
     trajectory = design.trajectory
     lines = [
         f'{trajectory.family} {trajectory.hash}: period {trajectory.period:g} s, '
         f'order {trajectory.order}, seed {design.seed}, {design.solver}, '
         f'{design.evaluations} evaluations in {design.elapsed:.1f} s',
-        f'{design.criterion.replace("_", " ")}: {number(design.value)}; condition numbers of '
-        f'{len(design.columns)} columns: '
-        + ', '.join(f'{k} {number(v)}' for k, v in design.condition_numbers.items()),
+        f'{design.criterion.replace("_", " ")}: {format_number(design.value)}; condition numbers '
+        f'of {len(design.columns)} columns: '
+        + ', '.join(f'{k} {format_number(v)}' for k, v in design.condition_numbers.items()),
     ]
     names = ('position', 'velocity', 'acceleration', 'jerk', 'effort')
     rows = [
@@ -117,4 +118,6 @@ def _summary(design: 'Design', robot: 'Robot') -> str:
     if design.usage.distance is not None:
         lines.append(f'smallest distance between bodies: {design.usage.distance:.3f} m')
     notes = [f'note: {note}' for note in design.notes]
-    return '\n'.join([*lines, '', table(('share of limit', *names), rows, '<>>>>>'), '', *notes])
+    return '\n'.join(
+        [*lines, '', format_table(('share of limit', *names), rows, '<>>>>>'), '', *notes]
+    )

@@ -9,19 +9,19 @@ from ..exceptions import UnknownNameError
 from .shared_options import (
     add_part_options,
     add_robot_options,
+    default_output,
     make_part,
-    open_with_options,
     parse_part,
     selected_part,
 )
-from .terminal import HelpFormatter, number, Progress, table
+from .terminal import format_number, format_table, HelpFormatter, ProgressBar
 
 if TYPE_CHECKING:
     from ..core.identification_settings import IdentificationSettings
     from ..files.identification_input import Session, Taken
     from ..files.results import Results
 
-# Steps of the progress bar: reading, those that `identify` tells, writing.
+# Steps of the progress bar: reading, those that `identify` reports, writing.
 STEPS = 7
 EXAMPLES = """\
 examples:
@@ -66,18 +66,24 @@ def register(
 
 def run(args: argparse.Namespace) -> int:
     """Identify, write the files, print the tables."""
-    with Progress(STEPS) as progress:
+    with ProgressBar(STEPS) as progress:
         progress.step('reading')
         from ..files.atomic import expect_writable
-        from ..files.identification_input import split
+        from ..files.identification_input import open_session, split
 
-        folder = Path(args.output or _folder(args.bag))
+        folder = Path(args.output or default_output(args.bag, 'identified'))
         expect_writable(folder)
         part, validation = selected_part(args), make_part(args.validation_part)
-        session = open_with_options(args, args.bag, progress)
+        session = open_session(
+            args.bag,
+            args.config,
+            progress=progress.share,
+            description=args.urdf,
+            joints=args.joints,
+        )
         fitted, other = split(session.recording, part, validation)
         if args.validation:
-            other = _other(args, session, progress)
+            other = _read_validation(args, session, progress)
         from ..core.pipeline.identification import identify
 
         settings = _settings(session, args.method)
@@ -86,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
         from ..files.save_results import save
 
         results = save(found, fitted, folder, session.settings)
-    print(_text(results))
+    print(_format_results(results))
     print(f'\nwritten to {folder}: {", ".join(sorted(f.name for f in folder.iterdir()))}')
     return 0
 
@@ -102,7 +108,9 @@ def _settings(session: 'Session', method: str | None) -> 'IdentificationSettings
     return dataclasses.replace(settings, method=method)
 
 
-def _other(args: argparse.Namespace, session: 'Session', progress: Progress) -> 'Taken':
+def _read_validation(
+    args: argparse.Namespace, session: 'Session', progress: ProgressBar
+) -> 'Taken':
     from ..files.bags import open_recording
 
     recording = open_recording(
@@ -112,12 +120,7 @@ def _other(args: argparse.Namespace, session: 'Session', progress: Progress) -> 
     return recording if part is None else part.of(recording)
 
 
-def _folder(bag: str) -> Path:
-    path = Path(bag).absolute()
-    return path.with_name(f'{path.stem if path.is_file() else path.name}_identified')
-
-
-def _text(results: 'Results') -> str:
+def _format_results(results: 'Results') -> str:
     sections = [base_table(results), residual_table(results)]
     if results.compared:
         sections.append(comparison_table(results))
@@ -135,14 +138,14 @@ def comparison_table(results: 'Results') -> str:
     rows = [
         [
             a.name,
-            number(a.value, 5),
-            number(b.value, 5),
-            number(normalised_difference(a, b), 3),
+            format_number(a.value, 5),
+            format_number(b.value, 5),
+            format_number(normalised_difference(a, b), 3),
             a.unit,
         ]
         for a, b in zip(results.base, other.base, strict=True)
     ]
-    return table(['parameter', first, second, 'difference/σ', 'unit'], rows, '<>>><')
+    return format_table(['parameter', first, second, 'difference/σ', 'unit'], rows, '<>>><')
 
 
 def base_table(results: 'Results') -> str:
@@ -151,20 +154,20 @@ def base_table(results: 'Results') -> str:
     headers = ['parameter', 'value', 'σ', '%σ', *(['true', 'error/σ'] if known else []), 'unit']
     rows = []
     for entry in results.base:
-        row = [entry.name, number(entry.value, 5), number(entry.sigma, 3)]
-        row.append(number(entry.percent, 3))
+        row = [entry.name, format_number(entry.value, 5), format_number(entry.sigma, 3)]
+        row.append(format_number(entry.percent, 3))
         if known:
             error = float('nan')
             if entry.true is not None and entry.sigma:
                 error = (entry.value - entry.true) / entry.sigma
-            row += [number(float('nan') if entry.true is None else entry.true, 5)]
-            row += [number(error, 3)]
+            row += [format_number(float('nan') if entry.true is None else entry.true, 5)]
+            row += [format_number(error, 3)]
         rows.append([*row, entry.unit])
-    return table(headers, rows, '<' + '>' * (len(headers) - 2) + '<')
+    return format_table(headers, rows, '<' + '>' * (len(headers) - 2) + '<')
 
 
 def residual_table(results: 'Results') -> str:
-    """Lay out the agreement of each joint and of all together."""
+    """Lay out the residuals of each joint and of all together."""
     from ..files.results import total_residual
 
     groups = [group for group in (results.identification, results.validation) if group]
@@ -173,7 +176,7 @@ def residual_table(results: 'Results') -> str:
         cells = []
         for row in same:
             cells += [f'{100 * row.relative:.2f}', f'{100 * row.moving:.2f}']
-            cells += [f'{row.r2:.4f}', number(row.rms, 3)]
+            cells += [f'{row.r2:.4f}', format_number(row.rms, 3)]
         rows.append([same[0].joint, *cells, same[0].unit])
     if len(rows) > 1:
         sums = [cell for g in groups for cell in (f'{100 * total_residual(g):.2f}', '', '', '')]
@@ -181,4 +184,4 @@ def residual_table(results: 'Results') -> str:
     columns = ('moving', 'R²', 'RMS')
     names = ['fit [%]', 'validation [%]'][: len(groups)]
     headers = ['joint', *(h for name in names for h in (name, *columns)), 'unit']
-    return table(headers, rows, '<' + '>' * (len(headers) - 2) + '<')
+    return format_table(headers, rows, '<' + '>' * (len(headers) - 2) + '<')

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from .terminal import HelpFormatter, number, table
+from .terminal import format_number, format_table, HelpFormatter
 
 if TYPE_CHECKING:
     from ..files.bags.read.summary import BagSummary
@@ -57,18 +57,19 @@ def _sections(summary: 'BagSummary') -> list[str]:
     )
     topics = [(t.name, t.type, str(t.count), f'{t.rate:.1f}') for t in summary.topics]
     channels = [
-        (c.joint, number(c.travel), c.position, c.velocity, c.effort) for c in summary.channels
+        (c.joint, format_number(c.travel), c.position, c.velocity, c.effort)
+        for c in summary.channels
     ]
     sections = [
         head,
-        table(('topic', 'type', 'messages', 'rate [Hz]'), topics),
-        table(('joint', 'travel', 'position', 'velocity', 'effort'), channels, '<><<<'),
+        format_table(('topic', 'type', 'messages', 'rate [Hz]'), topics),
+        format_table(('joint', 'travel', 'position', 'velocity', 'effort'), channels, '<><<<'),
     ]
     if summary.phases:
         phases = [(p.name, f'{p.start:.2f}', f'{p.stop:.2f}') for p in summary.phases]
-        sections.append(table(('phase', 'from [s]', 'to [s]'), phases))
+        sections.append(format_table(('phase', 'from [s]', 'to [s]'), phases))
     uses = [(u.purpose, 'yes' if u.possible else 'no', u.reason) for u in summary.suitability]
-    sections.append(table(('usable for', '', 'why not'), uses))
+    sections.append(format_table(('usable for', '', 'why not'), uses))
     if summary.notes:
         sections.append('\n'.join(f'note: {note}' for note in summary.notes))
     return sections

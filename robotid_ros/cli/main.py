@@ -13,7 +13,7 @@ import threading
 from ..exceptions import RobotIdError
 
 VERBS = ('demo', 'design', 'identify', 'validate', 'payload', 'report', 'inspect')
-INTERRUPTED = 130
+EXIT_INTERRUPTED = 130
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -84,7 +84,7 @@ def _run(args: argparse.Namespace, interrupted: threading.Event) -> int:
             sys.stdout.flush()
         return code
     except KeyboardInterrupt:
-        return _fail('interrupted', INTERRUPTED)
+        return _fail('interrupted', EXIT_INTERRUPTED)
     except BrokenPipeError:
         # The reader of our output is gone (a pager, head): nothing to say and nobody to say it to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -95,7 +95,7 @@ def _run(args: argparse.Namespace, interrupted: threading.Event) -> int:
         return _fail(str(error), 1)
     except Exception as error:
         if interrupted.is_set():  # libraries turn an interrupt of their import into other errors
-            return _fail('interrupted', INTERRUPTED)
+            return _fail('interrupted', EXIT_INTERRUPTED)
         if args.debug:
             raise
         if isinstance(error, OSError) and error.errno:

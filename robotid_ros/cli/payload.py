@@ -5,8 +5,8 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .shared_options import add_robot_options, open_with_options
-from .terminal import HelpFormatter, number, Progress, table
+from .shared_options import add_robot_options, default_output
+from .terminal import format_number, format_table, HelpFormatter, ProgressBar
 
 if TYPE_CHECKING:
     from ..core.payload.payload import Payload
@@ -42,17 +42,23 @@ def register(
 
 def run(args: argparse.Namespace) -> int:
     """Identify both, write the file, print the table."""
-    with Progress(STEPS) as progress:
+    with ProgressBar(STEPS) as progress:
         progress.step('reading, empty')
         from ..core.payload.payload import payload_between
         from ..files.atomic import expect_writable
         from ..files.bags import open_recording
         from ..files.export.payload_file import write_payload
-        from ..files.identification_input import split
+        from ..files.identification_input import open_session, split
 
-        output = Path(args.output or _file(args.loaded))
+        output = Path(args.output or default_output(args.loaded, 'payload.yaml'))
         expect_writable(output.parent)
-        session = open_with_options(args, args.empty, progress)
+        session = open_session(
+            args.empty,
+            args.config,
+            progress=progress.share,
+            description=args.urdf,
+            joints=args.joints,
+        )
         robot, empty = session.robot, split(session.recording)[0]
         progress.step('reading, loaded')
         recording = open_recording(args.loaded, robot.recorded_joints, progress=progress.share)
@@ -68,26 +74,21 @@ def run(args: argparse.Namespace) -> int:
             'loaded': args.loaded,
         }
         path = write_payload(output, payload, facts, warnings)
-    print(_text(payload, robot.links[-1]))
+    print(_format_payload(payload, robot.links[-1]))
     print('\n'.join(['', *(f'warning: {text}' for text in warnings), f'written: {path}']))
     return 0
 
 
-def _file(bag: str) -> Path:
-    path = Path(bag).absolute()
-    return path.with_name(f'{path.stem if path.is_file() else path.name}_payload.yaml')
-
-
-def _text(payload: 'Payload', joint: str) -> str:
+def _format_payload(payload: 'Payload', joint: str) -> str:
     columns = (payload.names, payload.value, payload.sigma, payload.relative_sigma, payload.units)
     rows = [
-        (name, number(value, 5), number(sigma, 3), number(percent, 3), unit)
+        (name, format_number(value, 5), format_number(sigma, 3), format_number(percent, 3), unit)
         for name, value, sigma, percent, unit in zip(*columns, strict=True)
     ]
     centre = ', '.join(f'{x:.4g}' for x in payload.centre_of_mass)
     return '\n'.join(
         [
-            table(('parameter', 'value', 'σ', '%σ', 'unit'), rows, '<>>><'),
+            format_table(('parameter', 'value', 'σ', '%σ', 'unit'), rows, '<>>><'),
             '',
             f'mass {payload.mass:.4g} ± {payload.sigma[9]:.2g} kg, centre of mass ({centre}) m',
             f'at the frame of {joint}',

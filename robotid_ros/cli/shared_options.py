@@ -2,15 +2,13 @@
 
 import argparse
 import math
-from typing import Any, TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ..files.identification_input import Part, Session
-    from .terminal import Progress
+    from ..files.identification_input import Part
 
 # start, stop, whether they are fractions: the parser must not import what the work needs.
 PartBounds = tuple[float, float, bool]
@@ -30,38 +28,10 @@ def add_robot_options(parser: argparse.ArgumentParser, where: str = 'the recordi
     )
 
 
-def open_with_options(
-    args: argparse.Namespace,
-    bag: str,
-    progress: 'Progress',
-    urdf: str | None = None,
-    joints: tuple[str, ...] = (),
-    settings: 'Mapping[str, Any] | None' = None,
-) -> 'Session':
-    """
-    Open a recording with the robot that the options ask for.
-
-    Parameters
-    ----------
-    args : what `add_robot_options` added
-    bag : the recording
-    progress : shows the share that is read
-    urdf : robot description where nothing else has one
-    joints : to identify where the options do not say
-    settings : configuration where the options do not say
-
-    """
-    from ..files.identification_input import open_session
-
-    return open_session(
-        bag,
-        args.config,
-        urdf,
-        progress.share,
-        description=args.urdf,
-        joints=args.joints or joints,
-        settings=settings,
-    )
+def default_output(bag: str, suffix: str) -> Path:
+    """Path beside a recording: its name without an ending, and a suffix."""
+    path = Path(bag).absolute()
+    return path.with_name(f'{path.stem if path.is_file() else path.name}_{suffix}')
 
 
 def parse_names(text: str) -> tuple[str, ...]:

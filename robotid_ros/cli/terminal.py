@@ -9,8 +9,11 @@ import time
 from typing import TextIO
 import unicodedata
 
+# Characters of the bar: room is left for a label on a terminal of 80 columns.
 BAR_WIDTH = 24
-_GAP = '  '
+# A cut column of text keeps so many.
+MIN_TEXT_WIDTH = 8
+_SEPARATOR = '  '
 
 
 class HelpFormatter(argparse.HelpFormatter):
@@ -22,7 +25,7 @@ class HelpFormatter(argparse.HelpFormatter):
         return super()._fill_text(text, width, indent)
 
 
-def width(text: str) -> int:
+def display_width(text: str) -> int:
     """Columns that a text takes on a terminal."""
     return sum(_columns(character) for character in text)
 
@@ -33,7 +36,7 @@ def _columns(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in 'WF' else 1
 
 
-def table(headers: Sequence[str], rows: Iterable[Sequence[str]], align: str = '') -> str:
+def format_table(headers: Sequence[str], rows: Iterable[Sequence[str]], align: str = '') -> str:
     """
     Align rows in columns below their headers.
 
@@ -48,15 +51,15 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], align: str = ''
     columns = list(zip(*body, strict=True)) if body else [()] * len(headers)
     align = align or ''.join('>' if all(map(_is_number, column)) else '<' for column in columns)
     widths = [
-        max([width(header), *map(width, column)])
+        max([display_width(header), *map(display_width, column)])
         for header, column in zip(headers, columns, strict=True)
     ]
-    _fit(widths, align)
+    _fit_to_terminal(widths, align)
     rule = ['─' * size for size in widths]
     lines = [list(headers), rule, *body]
     return '\n'.join(
-        _GAP.join(
-            _pad(_cut(cell, size), size, side)
+        _SEPARATOR.join(
+            _pad(_truncate(cell, size), size, side)
             for cell, size, side in zip(line, widths, align, strict=True)
         ).rstrip()
         for line in lines
@@ -67,32 +70,32 @@ def _is_number(text: str) -> bool:
     return not text or text[0] in '+-−0123456789.—∞' or text in ('nan', 'inf')
 
 
-def _fit(widths: list[int], align: str) -> None:
+def _fit_to_terminal(widths: list[int], align: str) -> None:
     """Narrow the widest text until a table fits its terminal; numbers are never cut."""
     if sys.stdout is None or not sys.stdout.isatty():
         return
     room = shutil.get_terminal_size().columns
-    excess = sum(widths) + len(_GAP) * (len(widths) - 1) - room
+    excess = sum(widths) + len(_SEPARATOR) * (len(widths) - 1) - room
     texts = [k for k, side in enumerate(align) if side == '<']
     if excess > 0 and texts:
         widest = max(texts, key=lambda k: widths[k])
-        widths[widest] = max(min(8, widths[widest]), widths[widest] - excess)
+        widths[widest] = max(min(MIN_TEXT_WIDTH, widths[widest]), widths[widest] - excess)
 
 
-def _cut(text: str, size: int) -> str:
-    if width(text) <= size:
+def _truncate(text: str, size: int) -> str:
+    if display_width(text) <= size:
         return text
-    while text and width(text) > size - 1:
+    while text and display_width(text) > size - 1:
         text = text[:-1]
     return f'{text}…'
 
 
 def _pad(text: str, size: int, side: str) -> str:
-    space = ' ' * (size - width(text))
+    space = ' ' * (size - display_width(text))
     return space + text if side == '>' else text + space
 
 
-def number(value: float, digits: int = 4) -> str:
+def format_number(value: float, digits: int = 4) -> str:
     """Show a value with so many significant digits, '—' when there is none."""
     if not math.isfinite(value):
         return '—' if math.isnan(value) else '∞' if value > 0 else '-∞'
@@ -100,9 +103,9 @@ def number(value: float, digits: int = 4) -> str:
     return f'{value:.{digits - 1}e}' if 'e' in text else text
 
 
-class Progress:
+class ProgressBar:
     """
-    Steps of a long work on one line of a terminal; silent where nobody watches.
+    Steps of a long work on one line of a terminal; silent where standard error is no terminal.
 
     Parameters
     ----------
@@ -134,11 +137,13 @@ class Progress:
             full = round(BAR_WIDTH * min(max(fraction, 0.0), 1.0))
             bar = '█' * full + '░' * (BAR_WIDTH - full)
             seconds = time.monotonic() - self.began
-            line = _cut(f'{bar} {seconds:5.1f} s  {label}', shutil.get_terminal_size().columns - 1)
+            line = _truncate(
+                f'{bar} {seconds:5.1f} s  {label}', shutil.get_terminal_size().columns - 1
+            )
             self.stream.write(f'\r\x1b[K{line}')
             self.stream.flush()
 
-    def __enter__(self) -> 'Progress':
+    def __enter__(self) -> 'ProgressBar':
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -5,14 +5,16 @@ from pathlib import Path
 import sys
 from typing import TYPE_CHECKING
 
-from .shared_options import add_part_options, add_robot_options, open_with_options, selected_part
-from .terminal import HelpFormatter, number, Progress, table
+from .shared_options import add_part_options, add_robot_options, selected_part
+from .terminal import format_number, format_table, HelpFormatter, ProgressBar
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
 
     from ..core.model import Robot
-    from ..files.results import Results
+    from ..files.results import Residual, Results
 
 EXAMPLES = """\
 examples:
@@ -50,39 +52,19 @@ def register(
 
 def run(args: argparse.Namespace) -> int:
     """Predict and print the residuals."""
-    from ..files.identification_input import split
-    from ..files.results import read_results, URDF
+    from ..files.results import read_results
 
-    results = read_results(args.parameters)
-    path = Path(args.parameters)
-    identified = (path if path.is_dir() else path.parent) / URDF
-    with Progress(2) as progress:
-        progress.step('reading')
-        urdf = identified.read_text() if identified.exists() else None
-        session = open_with_options(
-            args, args.bag, progress, urdf, results.joints, results.settings
-        )
-        part = selected_part(args)
-        chosen, other = split(session.recording, part)
-        if part is None and other is not None:
-            chosen = other
-        progress.step('predicting')
-        from ..core.pipeline.validation import validate
-        from ..files.save_results import residual_rows
-
-        settings = session.configuration.identification
-        robot = session.robot.elastic or session.robot
-        validation = validate(chosen, robot, _standard_parameters(results, robot), settings)
-    rows = residual_rows(robot, validation)
+    with ProgressBar(2) as progress:
+        rows = _predict(args, read_results(args.parameters), progress)
     lines = [
         (
             *(r.joint, f'{100 * r.relative:.2f}', f'{100 * r.moving:.2f}', f'{r.r2:.4f}'),
-            *(number(r.rms, 3), number(r.torque, 3), r.unit),
+            *(format_number(r.rms, 3), format_number(r.torque, 3), r.unit),
         )
         for r in rows
     ]
     head = ('joint', 'residual [%]', 'moving', 'R²', 'RMS', 'torque RMS', 'unit')
-    print(table(head, lines, '<>>>>><'))
+    print(format_table(head, lines, '<>>>>><'))
     worst = max(rows, key=lambda row: row.relative)
     if args.max_residual is None or 100 * worst.relative <= args.max_residual:
         return 0
@@ -92,6 +74,39 @@ def run(args: argparse.Namespace) -> int:
         file=sys.stderr,
     )
     return 1
+
+
+def _predict(
+    args: argparse.Namespace, results: 'Results', progress: ProgressBar
+) -> 'Sequence[Residual]':
+    """Predict the torques of the chosen part of the recording; return the residuals by joint."""
+    from ..files.identification_input import open_session, split
+    from ..files.results import URDF
+
+    progress.step('reading')
+    path = Path(args.parameters)
+    identified = (path if path.is_dir() else path.parent) / URDF
+    session = open_session(
+        args.bag,
+        args.config,
+        identified.read_text() if identified.exists() else None,
+        progress.share,
+        description=args.urdf,
+        joints=args.joints or results.joints,
+        settings=results.settings,
+    )
+    part = selected_part(args)
+    chosen, other = split(session.recording, part)
+    if part is None and other is not None:
+        chosen = other
+    progress.step('predicting')
+    from ..core.pipeline.validation import validate
+    from ..files.save_results import residual_rows
+
+    settings = session.configuration.identification
+    robot = session.robot.elastic or session.robot
+    validation = validate(chosen, robot, _standard_parameters(results, robot), settings)
+    return residual_rows(robot, validation)
 
 
 def _standard_parameters(results: 'Results', robot: 'Robot') -> 'np.ndarray':

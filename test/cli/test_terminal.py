@@ -4,26 +4,30 @@ import io
 
 import pytest
 
-from robotid_ros.cli.terminal import number, Progress, table, width
+from robotid_ros.cli.terminal import display_width, format_number, format_table, ProgressBar
 
 
 def test_columns_align_by_width_not_by_letters():
-    text = table(('name', 'χ'), [('関節', '1.5'), ('joint', '-22.25'), ('e\u0301', '—')])
+    text = format_table(('name', 'χ'), [('関節', '1.5'), ('joint', '-22.25'), ('e\u0301', '—')])
     lines = text.split('\n')
-    assert {width(line) for line in lines} == {width('joint') + 2 + width('-22.25')}
+    assert {display_width(line) for line in lines} == {
+        display_width('joint') + 2 + display_width('-22.25')
+    }
     assert lines[2].endswith('   1.5')
 
 
 def test_tables_without_rows_keep_their_header():
-    assert table(('a', 'b'), []) == 'a  b\n─  ─'
+    assert format_table(('a', 'b'), []) == 'a  b\n─  ─'
 
 
 def test_a_table_fits_the_terminal(monkeypatch):
     monkeypatch.setattr('sys.stdout.isatty', lambda: True, raising=False)
     monkeypatch.setenv('COLUMNS', '30')
-    lines = table(('name', 'text'), [('x', 'a very long text ' * 4)]).split('\n')
-    assert max(map(width, lines)) <= 30 and lines[2].endswith('…')
-    numbers = table(('name', 'value'), [('a long name', '-0.00075012345678901234')]).split('\n')
+    lines = format_table(('name', 'text'), [('x', 'a very long text ' * 4)]).split('\n')
+    assert max(map(display_width, lines)) <= 30 and lines[2].endswith('…')
+    numbers = format_table(('name', 'value'), [('a long name', '-0.00075012345678901234')]).split(
+        '\n'
+    )
     assert numbers[2].endswith('-0.00075012345678901234') and 'a long …' in numbers[2]
 
 
@@ -40,7 +44,7 @@ def test_a_table_fits_the_terminal(monkeypatch):
     ],
 )
 def test_numbers_keep_four_digits(value, text):
-    assert number(value) == text
+    assert format_number(value) == text
 
 
 def test_progress_shows_on_a_terminal_only():
@@ -50,7 +54,7 @@ def test_progress_shows_on_a_terminal_only():
 
     silent, shown = io.StringIO(), Terminal()
     for stream in (silent, shown):
-        with Progress(2, stream) as progress:
+        with ProgressBar(2, stream) as progress:
             progress.step('reading')
             progress.step('thinking')
     assert silent.getvalue() == ''
