@@ -65,6 +65,7 @@ class ControllerClient:
 
     def __init__(self, node: Node, name: str, timeout: float):
         self.name, self.timeout = name, timeout
+        self._who = f"controller '{name}'"
         self._parameters = AsyncParameterClient(node, name)
 
     def describe(self) -> ControllerDescription:
@@ -82,8 +83,7 @@ class ControllerClient:
             what=f"there is no controller '{self.name}': start it, or set excitation.controller "
             "to one of those that 'ros2 control list_controllers' shows",
         )
-        who = f"controller '{self.name}'"
-        listed = result_of(self._parameters.list_parameters([], 0), self.timeout, who)
+        listed = result_of(self._parameters.list_parameters([], 0), self.timeout, self._who)
         values = self.get(sorted(listed.result.names))
         if not values.get('joints') or 'command_interfaces' not in values:
             raise ControllerError(
@@ -101,8 +101,7 @@ class ControllerClient:
         ControllerError : no answer, or one of the names is unknown
 
         """
-        who = f"controller '{self.name}'"
-        answer = result_of(self._parameters.get_parameters(names), self.timeout, who)
+        answer = result_of(self._parameters.get_parameters(names), self.timeout, self._who)
         if len(answer.values) != len(names):
             # One unknown name empties the whole answer.
             raise ControllerError(f"'{self.name}' lacks one of the parameters {', '.join(names)}")
@@ -121,7 +120,7 @@ class ControllerClient:
             Parameter(name, Parameter.Type.DOUBLE, float(value)) for name, value in values.items()
         ]
         future = self._parameters.set_parameters_atomically(parameters)
-        answer = result_of(future, self.timeout, f"controller '{self.name}'")
+        answer = result_of(future, self.timeout, self._who)
         if not answer.result.successful:
             raise ControllerError(
                 f"'{self.name}' refused the new parameters: {answer.result.reason or 'no reason'}"

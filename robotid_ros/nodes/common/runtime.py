@@ -30,8 +30,11 @@ from .ros_parameters import configuration_from_overrides, declare_settings
 LATCHED = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
-# A node that cannot close within this time is ended: nothing may hang.
+# A node that cannot close within this time is ended [s]: nothing may hang, and `ros2 launch` sends
+# SIGTERM 5 s after SIGINT.
 CLOSE_TIMEOUT = 4.0
+# How long an executor and its thread may take to end [s].
+SPIN_END_TIMEOUT = 0.5
 
 
 class ConfiguredNode(Node):
@@ -74,7 +77,7 @@ def run(
     make: Callable[[], Node], args: Sequence[str] | None = None, *, context: Context | None = None
 ) -> int:
     """
-    Run one node until it is told to stop; the `main` of every executable.
+    Run one node until it is asked to stop; the `main` of every executable.
 
     Returns
     -------
@@ -92,13 +95,10 @@ def run(
             signal_handler_options=SignalHandlerOptions.NO,
         )
         node = make()
-    except RobotIdError as error:
-        logger.fatal(one_line(error))
-        rclpy.try_shutdown(context=context)
-        return 1
     except Exception as error:
-        # Only the arguments can be wrong here: rcl says what, over several lines.
-        logger.fatal(f'cannot start: {one_line(error)}')
+        # Other errors are those of the arguments: rcl says what, over several lines.
+        prefix = '' if isinstance(error, RobotIdError) else 'cannot start: '
+        logger.fatal(prefix + one_line(error))
         rclpy.try_shutdown(context=context)
         return 1
     return _serve(node, stop)
@@ -117,8 +117,8 @@ def _serve(node: Node, stop: threading.Event) -> int:
     last_resort.start()
     if hasattr(node, 'close'):
         node.close()
-    executor.shutdown(timeout_sec=0.5)
-    thread.join(timeout=0.5)
+    executor.shutdown(timeout_sec=SPIN_END_TIMEOUT)
+    thread.join(SPIN_END_TIMEOUT)
     for failure in failures:
         node.get_logger().fatal(one_line(failure))
     node.destroy_node()

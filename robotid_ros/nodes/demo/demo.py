@@ -1,4 +1,4 @@
-"""The demo's session: four processes on a private domain, and their client."""
+"""The demo's session: four nodes on a ROS domain of their own, and their client."""
 
 from collections.abc import Callable
 import dataclasses
@@ -22,10 +22,10 @@ from ..common.messages import values_of
 from .node_processes import NodeProcesses, ros_environment
 from .session_client import SessionClient
 
-# Domains that leave their ports below those that Linux hands out.
+# ROS domains whose ports are below those that Linux gives to outgoing connections.
 ROS_DOMAINS = range(1, 101)
 ProgressCallback = Callable[[float, str], None]
-# Where each state stands in the whole, as start and length.
+# Share of the whole at which each state of the excitation begins, and how much of it it takes.
 PROGRESS_STAGES = {
     '': (0.0, 0.02),
     'idle': (0.02, 0.0),
@@ -62,7 +62,7 @@ class Demo:
 
         Parameters
         ----------
-        show : told the share that is done, and what is being done
+        show : called with the share that is done, and what is being done
         time_limit : longest time [s]
 
         Raises

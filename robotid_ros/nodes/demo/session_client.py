@@ -37,7 +37,7 @@ SERVICES: dict[str, type] = {
     'identification/update_controller': Trigger,
 }
 # Latched, and deep: a thread that is late must not miss a state that passes quickly.
-EVERY = QoSProfile(
+LATCHED_HISTORY = QoSProfile(
     depth=100, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
 
@@ -72,7 +72,9 @@ class SessionClient:
         self.latest: dict[str, Any] = {}
         self.history: dict[str, list[Any]] = {topic: [] for topic in LATCHED_TOPICS}
         for topic, message_type in LATCHED_TOPICS.items():
-            self.node.create_subscription(message_type, topic, self._keeper(topic), EVERY)
+            self.node.create_subscription(
+                message_type, topic, self._make_callback(topic), LATCHED_HISTORY
+            )
         self._executor = SingleThreadedExecutor(context=self.context)
         self._executor.add_node(self.node)
         self._thread = threading.Thread(target=self._spin, daemon=True)
@@ -80,8 +82,7 @@ class SessionClient:
 
     def state(self, node: str) -> str:
         """Last state of a node, '' before the first one."""
-        message = self.latest.get(f'{node}/state')
-        return values_of(message).get('state', '') if message is not None else ''
+        return self.value(node, 'state')
 
     def message(self, node: str) -> str:
         """Sentence of the last state of a node."""
@@ -155,7 +156,7 @@ class SessionClient:
             self._clients[service] = self.node.create_client(service_type, service)
         return self._clients[service]
 
-    def _keeper(self, topic: str) -> Callable[[Any], None]:
+    def _make_callback(self, topic: str) -> Callable[[Any], None]:
         def keep(message: Any) -> None:
             self.latest[topic] = message
             self.history[topic].append(message)

@@ -24,7 +24,8 @@ from .preview import Preview
 from .session import ExcitationSession
 from .trajectory_goal import trajectory_message
 
-# A design may go on for this long after its own time limit [s].
+# How long a design may go on after its own time limit [s], for what comes after the search: the
+# validation trajectory and the last check. Later it is killed.
 DESIGN_GRACE = 60.0
 Job = Callable[[], tuple[State, str]]
 
@@ -137,7 +138,7 @@ class Excitation(WorkerNode):
         return State.DONE, 'the robot has moved through its trajectories'
 
     def _load_or_design(self) -> Design:
-        """Design once, or load; then show what will be run."""
+        """Design once, or load; then publish what will be run."""
         if self._design is None:
             self._publish_session_state(State.DESIGNING, 'designing the trajectory', {})
             urdf = self._urdf()

@@ -46,7 +46,7 @@ class Preview:
         RobotStateError : the topic is that of a robot's joint states
 
         """
-        self._refuse_robot()
+        self._check_topic_is_free()
         plans = (design.trajectory, design.validation)
         self._motions = [waypoints(plan, rate) for plan in plans if plan is not None]
         self._next = 0
@@ -55,11 +55,11 @@ class Preview:
         return sum(motion.duration for motion in self._motions)
 
     def stop(self) -> None:
-        """End it."""
+        """Stop the animation."""
         self._timer.cancel()
 
-    def _refuse_robot(self) -> None:
-        """Refuse to mix a robot's joint states with those of a motion that is only thought of."""
+    def _check_topic_is_free(self) -> None:
+        """Refuse to mix the joint states of a robot with those of a preview."""
         topic = self._publisher.topic_name
         robot = {'/joint_states', self._node.resolve_topic_name('joint_states')}
         if topic in robot or self._node.count_publishers(topic) > 1:

@@ -12,13 +12,14 @@ from ...exceptions import ConfigurationError, RobotStateError
 from ...node_settings import ExcitationNodeSettings
 from ..common.joint_states import JointStateArrays, stamps_to_nanoseconds
 
-# A joint cannot move this far at constant effort [rad or m].
+# A joint cannot move this far at bitwise constant effort [rad or m]: noise and friction change the
+# last digits. Less would take a joint that is held at rest for one that moves.
 CONSTANT_EFFORT_TRAVEL = 0.02
 
 
 def expand_per_joint(values: Sequence[float], joints: Sequence[str], name: str) -> Array:
     """
-    Spread one value over the joints, or take one per joint.
+    Expand one value to all joints, or take one per joint.
 
     Raises
     ------
@@ -85,7 +86,7 @@ class Watchdog:
                 self._check_finite('effort', states.effort)
                 self._check_effort(states.stamp, states.effort)
                 self._check_effort_changes(states)
-            # A publisher that repeats itself is as blind as one that is silent.
+            # A repeated stamp brings nothing new: it counts as silence.
             if states.stamp[-1] != self._stamp:
                 self._stamp, self._fresh_joints = int(states.stamp[-1]), now
         self._check_age('joint states', now - self._fresh_joints)

@@ -20,7 +20,8 @@ from ...files.results import Results
 from ...files.save_results import save
 
 FAILED = 'failed'
-# Configurations at which the mass matrix is evaluated; its diagonal varies slowly.
+# Configurations at which the mass matrix is evaluated. Its diagonal varies slowly on a motion, so
+# that more would cost time and hardly change the largest value.
 MAX_POSES = 500
 
 
@@ -32,9 +33,9 @@ class IdentificationOutcome(NamedTuple):
     ----------
     results : parameters and residuals, as plain values
     folder : of the files
-    recorded : the description that the robot was built from
+    source_urdf : the description that the robot was built from
     urdf : the description with identified parameters
-    exact : (p,) standard parameters that give the identified torques, others zero
+    standard : (p,) standard parameters that give the identified torques, others zero
     inertia : (n,) largest M_jj on the motion [kg·m² or kg]
     gains : the controller's at the time of the recording, {joint: {p, i, d}}
     origin : the robot's clock at time 0 of the results [ns]
@@ -67,7 +68,7 @@ def identify_bag(
     bag : path of the recording
     configuration, values : checked, and as it was given
     description : URDF to use when neither recording nor configuration has one
-    failed_too : use the recording of a session that failed
+    include_failed : use the recording of a session that failed
     progress : called with what is being done
 
     Raises
@@ -76,18 +77,12 @@ def identify_bag(
 
     """
     progress(f"reading '{bag}'")
-    recording = open_recording(bag, progress=_report_tenths(progress))
-    urdf = recording.urdf or read_urdf(configuration) or description
-    if not urdf:
-        raise RecordingError(f"'{bag}' holds no robot description: set robot.urdf")
-    robot = build_robot(urdf, configuration.robot)
-    if not set(robot.recorded_joints) <= set(recording.joints):
-        recording = open_recording(bag, robot.recorded_joints, progress=_report_tenths(progress))
-    exciting, validating = _phases(recording, include_failed)
+    recording, urdf, robot = _read(bag, configuration, description, progress)
+    exciting, validating = _split_phases(recording, include_failed)
     progress(f'identifying {robot.name}')
     settings = configuration.identification
     found = identify(exciting, robot, settings, validating, progress)
-    folder = _folder(bag, settings.output_dir)
+    folder = _output_folder(bag, settings.output_dir)
     progress(f"writing '{folder}'")
     results = save(found, exciting, folder, values)
     return IdentificationOutcome(
@@ -96,10 +91,24 @@ def identify_bag(
         source_urdf=urdf,
         urdf=identified_urdf(found.robot, found.standard.value),
         standard=np.array([results.minimal_parameters.get(p.name, 0.0) for p in robot.parameters]),
-        inertia=_inertia(robot, found, exciting),
+        inertia=_largest_inertia(robot, found, exciting),
         gains=recording.controller.gains if recording.controller else {},
         origin=recording.origin,
     )
+
+
+def _read(
+    bag: str, configuration: Configuration, description: str, progress: Callable[[str], None]
+) -> tuple[Taken, str, Robot]:
+    """Read the recording, find the robot's description, build the robot."""
+    recording = open_recording(bag, progress=_report_tenths(progress))
+    urdf = recording.urdf or read_urdf(configuration) or description
+    if not urdf:
+        raise RecordingError(f"'{bag}' holds no robot description: set robot.urdf")
+    robot = build_robot(urdf, configuration.robot)
+    if not set(robot.recorded_joints) <= set(recording.joints):
+        recording = open_recording(bag, robot.recorded_joints, progress=_report_tenths(progress))
+    return recording, urdf, robot
 
 
 def _report_tenths(progress: Callable[[str], None]) -> Callable[[float], None]:
@@ -115,7 +124,7 @@ def _report_tenths(progress: Callable[[str], None]) -> Callable[[float], None]:
     return report
 
 
-def _phases(recording: Taken, include_failed: bool) -> tuple[Taken, Taken | None]:
+def _split_phases(recording: Taken, include_failed: bool) -> tuple[Taken, Taken | None]:
     """Excitation and validation; without phases the whole recording is the excitation."""
     names = [phase.name for phase in recording.phases]
     if FAILED in names and not include_failed:
@@ -129,13 +138,13 @@ def _phases(recording: Taken, include_failed: bool) -> tuple[Taken, Taken | None
     return split(recording)
 
 
-def _folder(bag: str, output_dir: str) -> Path:
+def _output_folder(bag: str, output_dir: str) -> Path:
     path = Path(bag)
     name = f'{path.stem if path.is_file() else path.name}_identified'
     return Path(output_dir) / name if output_dir else path.with_name(name)
 
 
-def _inertia(robot: Robot, found: Identification, recording: Taken) -> np.ndarray:
+def _largest_inertia(robot: Robot, found: Identification, recording: Taken) -> np.ndarray:
     """Largest M_jj of the rigid robot, motors included, on the motion or the first piece of it."""
     piece = recording if isinstance(recording, Recording) else next(iter(recording))
     names = [parameter.name for parameter in found.robot.parameters]

@@ -34,7 +34,7 @@ from .result_messages import (
     summary_message,
 )
 
-# Every sample of the validation stays there for who comes late.
+# Every sample of the validation is kept for subscribers that come late: 20 s at 1 kHz.
 SERIES_QOS = QoSProfile(depth=20000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
@@ -67,7 +67,7 @@ class Identification(WorkerNode):
             self._on_update_controller,
             callback_group=MutuallyExclusiveCallbackGroup(),
         )
-        self.create_timer(1.0 / self.settings.live_rate, self._predict)
+        self.create_timer(1.0 / self.settings.live_rate, self._publish_prediction)
         self.publish_state('idle', 'waiting for a recording')
 
     def _create_publishers(self) -> None:
@@ -89,19 +89,19 @@ class Identification(WorkerNode):
 
     def _on_bag(self, message: String) -> None:
         self._bag = message.data
-        if not self._begin(include_failed=False):
+        if not self._start_identification(include_failed=False):
             self.get_logger().warn(f"busy: call ~/identify for '{self._bag}' later")
 
     def _on_identify(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         if not self._bag:
             response.message = 'there is no recording yet: record a session'
             return response
-        response.success = self._begin(include_failed=True)
+        response.success = self._start_identification(include_failed=True)
         started = f"identifying from '{self._bag}': see ~/state"
         response.message = started if response.success else 'busy: wait for ~/state'
         return response
 
-    def _begin(self, *, include_failed: bool) -> bool:
+    def _start_identification(self, *, include_failed: bool) -> bool:
         if self._worker is not None and self._worker.is_alive():
             return False
         self.start_worker(self._identify, self._bag, include_failed)
@@ -112,11 +112,11 @@ class Identification(WorkerNode):
             outcome: IdentificationOutcome = run_in_process(
                 identify_bag,
                 *(bag, self.configuration, self.values, self._description, include_failed),
-                progress=self._progress,
+                progress=self._on_progress,
                 stop=self._stop,
                 time_limit=self.settings.time_limit,
             )
-            self._publish(outcome)
+            self._publish_outcome(outcome)
         except Exception as error:
             if self.context.ok():
                 self.publish_state('failed', one_line(error), {'bag': bag})
@@ -124,11 +124,11 @@ class Identification(WorkerNode):
             if not isinstance(error, RobotIdError):
                 raise
 
-    def _progress(self, text: str) -> None:
+    def _on_progress(self, text: str) -> None:
         self.publish_state('identifying', text)
         self.get_logger().info(text)
 
-    def _publish(self, outcome: IdentificationOutcome) -> None:
+    def _publish_outcome(self, outcome: IdentificationOutcome) -> None:
         """Publish everything; the state comes last and says where the files are."""
         results, now = outcome.results, self.get_clock().now().to_msg()
         self._robot = build_robot(outcome.source_urdf, self.configuration.robot)
@@ -147,7 +147,7 @@ class Identification(WorkerNode):
                 for message in effort_messages(series, values, outcome.origin):
                     publisher.publish(message)
         if outcome.gains:
-            old, new = self._proposal(outcome.gains)
+            old, new = self._propose_gains(outcome.gains)
             self._gains.publish(gains_message(old, new, now))
         self._start_live_prediction(outcome)
         for warning in results.warnings:
@@ -169,7 +169,7 @@ class Identification(WorkerNode):
             old[1].close()
         self._live = prediction, BatchedSubscription(self, JointState, 'joint_states')
 
-    def _predict(self) -> None:
+    def _publish_prediction(self) -> None:
         if self._live is None or self._robot is None:
             return
         prediction, stream = self._live
@@ -184,7 +184,7 @@ class Identification(WorkerNode):
             if residual is not None:
                 self._residual.publish(effort_message(joints, stamp, residual))
 
-    def _proposal(
+    def _propose_gains(
         self, present: Mapping[str, Mapping[str, float]]
     ) -> tuple[dict[str, JointGains], dict[str, JointGains]]:
         """Present and proposed gains, from the identified inertia in the command's unit."""
@@ -222,7 +222,7 @@ class Identification(WorkerNode):
     def _update_controller(self) -> str:
         """Set the proposal for the present gains; put the old ones back if that fails."""
         description = self._controller.describe()
-        old, new = self._proposal(description.gains)
+        old, new = self._propose_gains(description.gains)
         try:
             self._controller.set(gain_parameters(new))
         except ControllerError as error:

@@ -13,8 +13,11 @@ from scipy.linalg import expm
 from ...core.arrays import Array
 from ...core.model import inverse_dynamics, Robot
 
-# Longer silence starts the filter anew [s].
+# Longer silence starts the filter anew [s]: the straight line between two samples would bridge it
+# with a velocity that the robot never had.
 MAX_GAP = 0.5
+# Steps are rounded to this, so that few transition matrices are made, and kept up to a number [s].
+STEP_RESOLUTION, MAX_KEPT_STEPS = 1e-5, 1000
 
 
 class StateVariableFilter:
@@ -41,12 +44,12 @@ class StateVariableFilter:
 
     def step(self, value: Array, dt: float) -> None:
         """Advance by dt [s] to the input `value` (m,)."""
-        key = max(1, round(dt * 1e5))
+        key = max(1, round(dt / STEP_RESOLUTION))
         if key not in self._steps:
-            if len(self._steps) > 1000:
+            if len(self._steps) > MAX_KEPT_STEPS:
                 self._steps.clear()
-            self._steps[key] = expm(self._system * key * 1e-5)[:3]
-        slope = (value - self._input) / (key * 1e-5)
+            self._steps[key] = expm(self._system * key * STEP_RESOLUTION)[:3]
+        slope = (value - self._input) / (key * STEP_RESOLUTION)
         self.state = self._steps[key] @ np.vstack([self.state, self._input, slope])
         self._input = value
 

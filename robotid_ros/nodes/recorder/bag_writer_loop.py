@@ -22,9 +22,14 @@ from ..common.batched_subscription import BatchedSubscription
 from ..common.controller_client import ControllerClient
 from ..common.runtime import ConfiguredNode
 
+# How often the middleware's queues are emptied [s]: `recorder.depth` holds many times what a
+# period brings.
 POLL_PERIOD = 0.02
-# What the session says last arrives after it says that it has ended [s].
+# What the session publishes last arrives after its state says that it has ended [s].
 TRAILING_TIME = 0.3
+# How long the publisher of the session's state may be missing [s]. Less would end a recording on a
+# hiccup of discovery, more would record a robot that stands.
+SESSION_LOST_TIME = 1.0
 
 
 class BagWriterLoop:
@@ -51,24 +56,26 @@ class BagWriterLoop:
         design: Callable[[], Mapping[str, Any]],
         state: DiagnosticStatus | None,
     ):
-        self.started_by_session, self._first = state is not None, state
-        self._node, self._design = node, design
+        self.started_by_session, self._first_state = state is not None, state
+        self._node, self._read_design = node, design
         self._end = threading.Event()
         self._immediately = False
         excitation = node.configuration.excitation
         self._controller = ControllerClient(node, excitation.controller, excitation.timeout)
-        self._before: dict[str, Any] = {}
+        self._controller_before: dict[str, Any] = {}
         self._snapshot: str | None = None
-        self._streams = self._subscribe(excitation.controller)
+        self._subscriptions = self._subscribe(excitation.controller)
         try:
             self._writer = BagWriter(node.settings.folder, name)
         except FileError:
             self._unsubscribe()
             raise
-        self._counts = {stream.topic: 0 for stream in self._streams}
-        for stream in self._streams:
+        self._counts = {subscription.topic: 0 for subscription in self._subscriptions}
+        for subscription in self._subscriptions:
             self._writer.add_topic(
-                stream.topic, _type_name(stream.message_type), latched=stream.latched
+                subscription.topic,
+                _type_name(subscription.message_type),
+                latched=subscription.latched,
             )
 
     @property
@@ -94,8 +101,7 @@ class BagWriterLoop:
         FileError : the disk is full; what was written before stays readable
 
         """
-        asking = threading.Thread(target=self._describe, daemon=True)
-        asking.start()
+        threading.Thread(target=self._take_snapshot, daemon=True).start()
         gone = 0.0
         try:
             self._write_first_state()
@@ -103,7 +109,7 @@ class BagWriterLoop:
                 self._write()
                 time.sleep(POLL_PERIOD)
                 gone = gone + POLL_PERIOD if self._session_lost() else 0.0
-                if gone > 1.0:
+                if gone > SESSION_LOST_TIME:
                     break
             self._finish()
             return self._counts
@@ -113,7 +119,7 @@ class BagWriterLoop:
     def _subscribe(self, controller: str) -> list[BatchedSubscription]:
         node, depth = self._node, self._node.configuration.recorder.depth
         state = f'{controller}/controller_state'
-        streams = [
+        subscriptions = [
             BatchedSubscription(node, JointState, 'joint_states', depth=depth),
             BatchedSubscription(node, JointTrajectoryControllerState, state, depth=depth),
             BatchedSubscription(node, String, 'robot_description', depth=1, latched=True),
@@ -124,28 +130,29 @@ class BagWriterLoop:
                 node, JointTrajectory, 'excitation/reference', depth=10, latched=True
             ),
         ]
-        self._state = streams[3]
+        self._state = subscriptions[3]
         known = dict(node.get_topic_names_and_types())
         for topic in node.settings.topics:
             name = node.resolve_topic_name(topic)
             if name not in known:
                 raise UnknownNameError('topic', name, tuple(sorted(known)))
-            streams.append(
+            subscriptions.append(
                 BatchedSubscription(node, _message_class(known[name][0]), topic, depth=depth)
             )
-        return streams
+        return subscriptions
 
     def _write_first_state(self) -> None:
-        """Write what started this: its stream may be connected only after the next state."""
-        if self._first is not None:
+        """Write what started this: its subscription may be matched only after the next state."""
+        if self._first_state is not None:
             now = time.time_ns()
-            self._writer.write(self._state.topic, serialize_message(self._first), now, now)
+            self._writer.write(self._state.topic, serialize_message(self._first_state), now, now)
             self._counts[self._state.topic] += 1
 
     def _write(self) -> None:
-        for stream in self._streams:
-            topic, count = stream.topic, 0
-            for sample in stream.take_serialized():
+        """Write what has arrived since the last call."""
+        for subscription in self._subscriptions:
+            topic, count = subscription.topic, 0
+            for sample in subscription.take_serialized():
                 self._writer.write(topic, sample.data, sample.received, sample.published)
                 count += 1
             self._counts[topic] += count
@@ -160,28 +167,28 @@ class BagWriterLoop:
             while time.monotonic() < end and not self._immediately:
                 self._write()
                 time.sleep(POLL_PERIOD)
-            self._describe()
+            self._take_snapshot()
         self._write()
 
     def _session_lost(self) -> bool:
-        """Whether the session's owner vanished without a word."""
+        """Whether the excitation that started this publishes no more."""
         return self.started_by_session and not self._state.connected
 
-    def _describe(self) -> None:
+    def _take_snapshot(self) -> None:
         """Ask the controller for its parameters and compose the session's snapshot."""
         try:
             found = self._controller.describe().to_dict()
         except ControllerError as error:
             self._node.get_logger().warn(f'recording without controller parameters: {error}')
             found = {}
-        self._before = self._before or found
-        if found and found['gains'] != self._before['gains']:
+        self._controller_before = self._controller_before or found
+        if found and found['gains'] != self._controller_before['gains']:
             self._node.get_logger().warn("the controller's gains were changed while recording")
-        plan = self._design()
+        plan = self._read_design()
         phases = {'exciting': plan.get('trajectory'), 'validating': plan.get('validation')}
         self._snapshot = dump_session(
             Session(
-                controller=self._before,
+                controller=self._controller_before,
                 trajectories={phase: plan for phase, plan in phases.items() if plan},
                 configuration=self._node.values,
                 versions=versions(),
@@ -199,8 +206,8 @@ class BagWriterLoop:
             self._unsubscribe()
 
     def _unsubscribe(self) -> None:
-        for stream in self._streams:
-            stream.close()
+        for subscription in self._subscriptions:
+            subscription.close()
 
 
 def _without_trajectories(plan: Mapping[str, Any]) -> dict[str, Any]:

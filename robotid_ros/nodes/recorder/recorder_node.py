@@ -53,7 +53,7 @@ class Recorder(WorkerNode):
     def _on_state(self, message: DiagnosticStatus) -> None:
         state = values_of(message).get('state')
         if state in {s.value for s in State if s.moving} and not self.recording:
-            self._begin(message)
+            self._start_recording(message)
         elif state in {s.value for s in State if s.ended} and self._loop is not None:
             if self._loop.started_by_session:
                 self._loop.stop()
@@ -63,7 +63,7 @@ class Recorder(WorkerNode):
             response.message = 'already recording' if request.data else 'not recording'
             return response
         if request.data:
-            response.message = self._begin()
+            response.message = self._start_recording()
             response.success = self.recording
         else:
             assert self._loop is not None
@@ -71,7 +71,7 @@ class Recorder(WorkerNode):
             response.success, response.message = True, 'closing: its path will be on ~/bag'
         return response
 
-    def _begin(self, state: DiagnosticStatus | None = None) -> str:
+    def _start_recording(self, state: DiagnosticStatus | None = None) -> str:
         """Open a bag and record in a worker thread; say where, or why not."""
         now = datetime.now().strftime('%Y-%m-%d_%H-%M-%S')
         name = self.settings.name or f'{self.configuration.robot.name or "robot"}_{now}'

@@ -15,8 +15,10 @@ from ...plant.physics.sensors import Sensors
 from ...simulation_settings import SimulationSettings
 
 SECOND = 1_000_000_000
-# After a longer stop of the machine the robot goes on from where it stood.
+# After a longer stop of the machine the robot goes on from where it stood [s]: to catch up would
+# mean a burst of cycles that no real robot shows.
 MAX_LAG = 1.0
+# Messages of /clock at the most [Hz]: enough for timers of 4 ms, few enough for every node.
 CLOCK_RATE = 250.0
 # controller_manager asks for this priority, too, where the system lets it.
 FIFO_PRIORITY = 50
@@ -71,9 +73,9 @@ class ControlLoop:
         self._period = physics.period
         self._period_ns = round(1e9 * physics.period)
         update = settings.update_rate
-        self._state_share = (settings.state_rate or update) / update
-        self._controller_share = (settings.controller_state_rate or update) / update
-        self._clock_share = min(1.0, CLOCK_RATE / update)
+        self._state_ratio = (settings.state_rate or update) / update
+        self._controller_ratio = (settings.controller_state_rate or update) / update
+        self._clock_ratio = min(1.0, CLOCK_RATE / update)
         self._random = random.Random(settings.seed)
         self._applied = [0.0] * len(physics.joints)
         self._limits = physics.effort_limit
@@ -107,17 +109,15 @@ class ControlLoop:
         now, since = self.now(), count * self._period
         q, dq, tau = self._read(since)
         self._apply_fault(since)
-        seen = self.physics.feedback
-        command = self.controller.update(now, self._period, seen(q), seen(dq))
-        if self.simulated_time and self._is_due(count, self._clock_share):
+        feedback = self.physics.feedback
+        command = self.controller.update(now, self._period, feedback(q), feedback(dq))
+        if self.simulated_time and self._is_due(count, self._clock_ratio):
             self.outputs.clock(now)
-        if self.controller.active and self._is_published(count, self._controller_share):
+        if self.controller.active and self._is_published(count, self._controller_ratio):
             self.outputs.controller_state(now, self.controller.state)
-        silent = self.sensors.fault.kind in ('stale_joint_states', 'hardware_error')
-        if not (silent and self.sensors.fault.active(self.sensors.fault.kind, since)):
-            if self._is_published(count, self._state_share):
-                stamp = now + self._random.randint(*BROADCASTER_DELAY)
-                self.outputs.joint_states(stamp, q, dq, tau)
+        if not self._is_silent(since) and self._is_published(count, self._state_ratio):
+            stamp = now + self._random.randint(*BROADCASTER_DELAY)
+            self.outputs.joint_states(stamp, q, dq, tau)
         self._applied = [
             min(max(u, -m), m) if u == u else 0.0
             for u, m in zip(command, self._limits, strict=True)
@@ -133,11 +133,18 @@ class ControlLoop:
             if self.controller.active:
                 self.controller.deactivate()
 
-    def _is_due(self, count: int, share: float) -> bool:
-        return int(count * share + 1e-9) > int((count - 1) * share + 1e-9)
+    def _is_silent(self, since: float) -> bool:
+        """Whether a fault keeps the joint states back."""
+        fault = self.sensors.fault
+        silences = fault.kind in ('stale_joint_states', 'hardware_error')
+        return silences and fault.active(fault.kind, since)
 
-    def _is_published(self, count: int, share: float) -> bool:
-        return self._is_due(count, share) and not (
+    def _is_due(self, count: int, ratio: float) -> bool:
+        """Whether a cycle is one of those that publish at `ratio` times the update rate."""
+        return int(count * ratio + 1e-9) > int((count - 1) * ratio + 1e-9)
+
+    def _is_published(self, count: int, ratio: float) -> bool:
+        return self._is_due(count, ratio) and not (
             self._drop and self._random.random() < self._drop
         )
 
@@ -150,7 +157,7 @@ class ControlLoop:
         while not self._stop.is_set():
             due += step
             lag = time.perf_counter() - due
-            # Even in haste the other threads must have their turn.
+            # Without waiting, too, the other threads must have their turn.
             time.sleep(max(-lag, 0.0) if step else 0.0)
             if step:
                 due = self._account_for_lag(due, lag, step)

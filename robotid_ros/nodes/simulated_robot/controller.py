@@ -20,6 +20,7 @@ from ...plant.controller.tolerances import GoalTolerances, Tolerance
 from ...plant.controller.trajectory_controller import TrajectoryController
 from ...plant.physics.mujoco_physics import Physics
 from ...simulation_settings import SimulationSettings
+from ..common.messages import to_nanoseconds
 from .controller_parameters import ACTION_MONITOR_RATE, declare_parameters, read_parameters
 from .message_templates import ControllerStateTemplate
 
@@ -105,7 +106,7 @@ class SimulatedController(Node):
         self._accepted[bytes(handle.goal_id.uuid)] = (goal, ended)
         self._running[goal] = (handle, ended)
         handle.execute()
-        # A preempted goal is told so at once.
+        # The client of a preempted goal learns it at once.
         self._monitor()
 
     async def _execute(self, handle: Any) -> FollowJointTrajectory.Result:
@@ -130,7 +131,7 @@ class SimulatedController(Node):
     def _on_query(
         self, request: QueryTrajectoryState.Request, response: QueryTrajectoryState.Response
     ) -> QueryTrajectoryState.Response:
-        time = request.time.sec * SECOND + request.time.nanosec
+        time = to_nanoseconds(request.time)
         point = self.controller.sample_desired(time)
         response.success = point is not None
         if point is not None:
@@ -148,7 +149,7 @@ class SimulatedController(Node):
                     handle.publish_feedback(self._feedback(goal.feedback))
                 continue
             del self._running[goal]
-            _END[goal.outcome](handle)
+            _REPORT_END[goal.outcome](handle)
             future.set_result(None)
 
     def _feedback(self, state: ControllerState) -> FollowJointTrajectory.Feedback:
@@ -167,7 +168,7 @@ def _cancel(handle: Any) -> None:
         handle.abort()
 
 
-_END = {
+_REPORT_END = {
     GoalOutcome.SUCCEEDED: lambda handle: handle.succeed(),
     GoalOutcome.ABORTED: lambda handle: handle.abort(),
     GoalOutcome.CANCELED: _cancel,
@@ -178,10 +179,10 @@ def goal_from_message(message: JointTrajectory) -> Goal:
     """Take what the controller needs out of a trajectory message."""
     return Goal(
         tuple(message.joint_names),
-        _nanoseconds(message.header.stamp),
+        to_nanoseconds(message.header.stamp),
         [
             Point(
-                _nanoseconds(point.time_from_start),
+                to_nanoseconds(point.time_from_start),
                 point.positions.tolist(),
                 point.velocities.tolist(),
                 point.accelerations.tolist(),
@@ -203,12 +204,8 @@ def tolerances_from_goal(request: FollowJointTrajectory.Goal) -> GoalTolerances:
     return GoalTolerances(
         pairs(request.path_tolerance),
         pairs(request.goal_tolerance),
-        _nanoseconds(request.goal_time_tolerance) * 1e-9,
+        to_nanoseconds(request.goal_time_tolerance) * 1e-9,
     )
-
-
-def _nanoseconds(stamp: Any) -> int:
-    return int(stamp.sec) * SECOND + int(stamp.nanosec)
 
 
 def _point(point: Point) -> JointTrajectoryPoint:

@@ -6,7 +6,7 @@ import sys
 import threading
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import QoSPresetProfiles
 from rclpy.time import Time
@@ -20,11 +20,13 @@ from ...files.configuration import read_urdf
 from ...plant.physics.elastic_physics import make_physics
 from ...plant.physics.sensors import Sensors
 from ...plant.physics.true_parameters import TrueParameters
-from ..common.runtime import ConfiguredNode, LATCHED, run, spin
+from ..common.messages import status
+from ..common.runtime import ConfiguredNode, LATCHED, run, spin, SPIN_END_TIMEOUT
 from .control_loop import ControlLoop, Outputs
 from .controller import SimulatedController
 from .message_templates import ClockTemplate, JointStateTemplate
 
+# How often failures and late cycles are looked for [s].
 REPORT_PERIOD = 1.0
 # A thread that computes must give way to the control loop soon; Python's default is 5 ms.
 SWITCH_INTERVAL = 2e-4
@@ -66,8 +68,8 @@ class SimulatedRobot(ConfiguredNode):
     def close(self) -> None:
         """Stop the control loop and the controller's node."""
         self.loop.stop()
-        self._executor_of_controller.shutdown(timeout_sec=0.5)
-        self._spinner.join(timeout=0.5)
+        self._executor_of_controller.shutdown(timeout_sec=SPIN_END_TIMEOUT)
+        self._spinner.join(SPIN_END_TIMEOUT)
         self.controller_node.destroy_node()
 
     def _build(self) -> None:
@@ -133,7 +135,9 @@ class SimulatedRobot(ConfiguredNode):
             publisher = self.create_publisher(String, name, LATCHED)
             publisher.publish(String(data=text or self.loop.physics.urdf))
         publisher = self.create_publisher(DiagnosticArray, '~/true_parameters', LATCHED)
-        message = DiagnosticArray(status=[_status(t) for t in self.loop.physics.true_parameters()])
+        message = DiagnosticArray(
+            status=[_true_parameters_status(t) for t in self.loop.physics.true_parameters()]
+        )
         message.header.stamp = Time(nanoseconds=self.loop.now()).to_msg()
         publisher.publish(message)
 
@@ -161,15 +165,11 @@ class SimulatedRobot(ConfiguredNode):
             seen.lost = 0.0
 
 
-def _status(truth: TrueParameters) -> DiagnosticStatus:
-    values = {key: repr(value) for key, value in truth.values.items()}
-    if truth.ratios:
-        values['ratios'] = ' '.join(map(repr, truth.ratios))
-    return DiagnosticStatus(
-        name=truth.name, values=[KeyValue(key=key, value=value) for key, value in values.items()]
-    )
+def _true_parameters_status(truth: TrueParameters) -> DiagnosticStatus:
+    ratios = {'ratios': ' '.join(map(repr, truth.ratios))} if truth.ratios else {}
+    return status(truth.name, '', {**truth.values, **ratios})
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the node until it is told to stop."""
+    """Run the node."""
     return run(SimulatedRobot, args)
