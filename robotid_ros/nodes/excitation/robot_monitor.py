@@ -26,7 +26,9 @@ CONTROLLER_STATE_DEPTH = 5000
 
 class RobotMonitor:
     """
-    Raises when the robot must stop.
+    Watches the robot and what commands it.
+
+    Its methods raise `ControllerError` or `RobotStateError` when the robot must not move (on).
 
     Parameters
     ----------
@@ -67,14 +69,7 @@ class RobotMonitor:
             subscription.close()
 
     def check_ready(self) -> None:
-        """
-        Check the states before anything moves.
-
-        Raises
-        ------
-        ControllerError, RobotStateError : what is missing
-
-        """
+        """Check the states before anything moves."""
         self._effort_reported = check_states(
             self._node, self._subscriptions, self._robot, self._settings
         )
@@ -90,10 +85,6 @@ class RobotMonitor:
         Returns
         -------
         Its stamp [ns] and the positions (n,).
-
-        Raises
-        ------
-        ControllerError, RobotStateError : there is none
 
         """
         name = self._settings.controller
@@ -126,10 +117,6 @@ class RobotMonitor:
         -------
         The controller's states, oldest first.
 
-        Raises
-        ------
-        ControllerError, RobotStateError : why the robot must stop
-
         """
         self.raise_if_stopped()
         now = time.monotonic()
@@ -146,14 +133,7 @@ class RobotMonitor:
         return states
 
     def raise_if_stopped(self) -> None:
-        """
-        Check everything but the robot's own state.
-
-        Raises
-        ------
-        ControllerError, RobotStateError : why the robot must stop
-
-        """
+        """Check everything but the robot's own state."""
         if self._stop.is_set():
             raise RobotStateError('stopped by request')
         if not self._guardian.is_running:
