@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError, RobotIdError
+from .terminal import Subparsers
 
 if TYPE_CHECKING:
     from ..files.results import Results
@@ -15,9 +16,7 @@ MAX_RESIDUAL, MIN_SHARE_WITHIN = 0.03, 0.9
 TIME_LIMIT = 600.0
 
 
-def register(
-    subparsers: 'argparse._SubParsersAction[argparse.ArgumentParser]',
-) -> argparse.ArgumentParser:
+def register(subparsers: Subparsers) -> argparse.ArgumentParser:
     """Describe the arguments."""
     parser = subparsers.add_parser(
         'demo',

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError
 from ..threads import limit_blas_threads
-from .terminal import format_number, format_table, HelpFormatter, ProgressBar
+from .terminal import format_number, format_table, HelpFormatter, ProgressBar, Subparsers
 
 if TYPE_CHECKING:
     from ..core.excitation import Design, ExcitationSettings, Progress
@@ -22,9 +22,7 @@ examples:
 """
 
 
-def register(
-    subparsers: 'argparse._SubParsersAction[argparse.ArgumentParser]',
-) -> argparse.ArgumentParser:
+def register(subparsers: Subparsers) -> argparse.ArgumentParser:
     """Describe the arguments."""
     parser = subparsers.add_parser(
         'design',

@@ -14,7 +14,7 @@ from .shared_options import (
     parse_part,
     selected_part,
 )
-from .terminal import format_number, format_table, HelpFormatter, ProgressBar
+from .terminal import format_number, format_table, HelpFormatter, ProgressBar, Subparsers
 
 if TYPE_CHECKING:
     from ..core.identification_settings import IdentificationSettings
@@ -32,9 +32,7 @@ examples:
 """
 
 
-def register(
-    subparsers: 'argparse._SubParsersAction[argparse.ArgumentParser]',
-) -> argparse.ArgumentParser:
+def register(subparsers: Subparsers) -> argparse.ArgumentParser:
     """Describe the arguments."""
     parser = subparsers.add_parser(
         'identify',

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from .terminal import format_number, format_table, HelpFormatter
+from .terminal import format_number, format_table, HelpFormatter, Subparsers
 
 if TYPE_CHECKING:
     from ..files.bags.read.summary import BagSummary
@@ -15,9 +15,7 @@ examples:
 """
 
 
-def register(
-    subparsers: 'argparse._SubParsersAction[argparse.ArgumentParser]',
-) -> argparse.ArgumentParser:
+def register(subparsers: Subparsers) -> argparse.ArgumentParser:
     """Describe the arguments."""
     parser = subparsers.add_parser(
         'inspect',

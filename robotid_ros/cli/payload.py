@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .shared_options import add_robot_options, default_output
-from .terminal import format_number, format_table, HelpFormatter, ProgressBar
+from .terminal import format_number, format_table, HelpFormatter, ProgressBar, Subparsers
 
 if TYPE_CHECKING:
     from ..core.payload.payload import Payload
@@ -20,9 +20,7 @@ examples:
 """
 
 
-def register(
-    subparsers: 'argparse._SubParsersAction[argparse.ArgumentParser]',
-) -> argparse.ArgumentParser:
+def register(subparsers: Subparsers) -> argparse.ArgumentParser:
     """Describe the arguments."""
     parser = subparsers.add_parser(
         'payload',

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from .terminal import HelpFormatter
+from .terminal import HelpFormatter, Subparsers
 
 EXAMPLES = """\
 examples:
@@ -12,9 +12,7 @@ examples:
 """
 
 
-def register(
-    subparsers: 'argparse._SubParsersAction[argparse.ArgumentParser]',
-) -> argparse.ArgumentParser:
+def register(subparsers: Subparsers) -> argparse.ArgumentParser:
     """Describe the arguments."""
     parser = subparsers.add_parser(
         'report',

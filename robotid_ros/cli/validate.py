@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from .shared_options import add_part_options, add_robot_options, selected_part
-from .terminal import format_number, format_table, HelpFormatter, ProgressBar
+from .terminal import format_number, format_table, HelpFormatter, ProgressBar, Subparsers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,9 +23,7 @@ examples:
 """
 
 
-def register(
-    subparsers: 'argparse._SubParsersAction[argparse.ArgumentParser]',
-) -> argparse.ArgumentParser:
+def register(subparsers: Subparsers) -> argparse.ArgumentParser:
     """Describe the arguments."""
     parser = subparsers.add_parser(
         'validate',

@@ -55,11 +55,8 @@ class Watchdog:
         *,
         effort_reported: bool = True,
     ):
-        self._settings, self.joints, self._effort_reported = (
-            settings,
-            robot.joints,
-            effort_reported,
-        )
+        self._settings, self.joints = settings, robot.joints
+        self._effort_reported = effort_reported
         beyond = expand_per_joint(settings.position_tolerance, robot.joints, 'position_tolerance')
         self._lower, self._upper = robot.limits.lower - beyond, robot.limits.upper + beyond
         self._effort = settings.effort_share * robot.limits.effort / np.abs(robot.drive_gain)
