@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 # What a session has to reach: relative residual on the validation, true parameters within ±3σ.
 MAX_RESIDUAL, MIN_SHARE_WITHIN = 0.03, 0.9
+# Longest session [s]: several times what one takes on a machine with other work.
 TIME_LIMIT = 600.0
 
 

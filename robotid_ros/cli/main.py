@@ -86,7 +86,7 @@ def _run(args: argparse.Namespace, interrupted: threading.Event) -> int:
     except KeyboardInterrupt:
         return _fail('interrupted', EXIT_INTERRUPTED)
     except BrokenPipeError:
-        # The reader of our output is gone (a pager, head): nothing to say and nobody to say it to.
+        # The reader of our output is gone (a pager, head): nobody would read a message.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except RobotIdError as error:

@@ -1,5 +1,5 @@
 """
-A process that stops the robot when the excitation dies, by whatever signal.
+A process that cancels the robot's motion when the excitation ends, even by SIGKILL.
 
 A controller goes on with its goal when the client is gone. The guardian holds the other end of a
 pipe: it reads each goal before the goal is sent (`goal <uuid>`) and when it has ended (`done`).
@@ -69,7 +69,7 @@ class Guardian:
 
         Raises
         ------
-        ControllerError : it died, or cannot reach the controller
+        ControllerError : it has ended, or cannot reach the controller
 
         """
         end = time.monotonic() + timeout
@@ -89,7 +89,7 @@ class Guardian:
 
         Raises
         ------
-        ControllerError : the guardian is dead
+        ControllerError : the guardian has ended
 
         """
         self._send_line(f'goal {goal_id.hex}')

@@ -15,7 +15,8 @@ MOVED = 1e-9
 # Share of the motion's amplitude from which the fit is conditioned well enough. Less would know
 # the start earlier, from samples that hardly differ from rest.
 MIN_TRAVEL = 1e-3
-# Gauss-Newton: a step is at most a few controller cycles, the last one below a stamp's rounding.
+# Gauss-Newton: bounded steps, as the motion is far from linear in its start; the last one is as
+# small as the rounding of stamps.
 MAX_ITERATIONS, MAX_STEP, STEP_TOLERANCE = 20, 0.05, 1e-9  # steps in s
 # First guess before the first sample, where none at rest precedes it: a cycle at 1 kHz [s].
 FIRST_GUESS = 1e-3

@@ -28,12 +28,12 @@ from .robot_monitor import RobotMonitor
 from .trajectory_goal import TrajectoryActionClient, TrajectoryGoal
 from .watchdog import expand_per_joint
 
-# How often a moving robot is looked at [s]: well below `stale_after`.
+# How often the states of a moving robot are checked [s]: well below `stale_after`.
 POLL_PERIOD = 0.01
 # How often progress is published [s].
 PROGRESS_PERIOD = 0.5
-# How long the controller may take to accept a goal [s]: it answers within a cycle or two of its
-# action server; while it does not, nobody knows whether the robot will move.
+# How long the controller may take to accept a goal [s]: as long it is not known whether the robot
+# will move. Less would give up on controllers whose action server is slow.
 ACCEPT_TIMEOUT, ACCEPT_POLL_PERIOD = 1.0, 0.002
 # How long to wait for a cancelled goal to be confirmed before the guardian takes over [s].
 CANCEL_TIMEOUT = 0.3
@@ -212,7 +212,7 @@ class ExcitationSession:
         self._publish_state(state, message, {**values, 'start': start})
 
     def _wait_at_rest(self) -> None:
-        """Stand still for a moment, under the same watch."""
+        """Wait until the robot has come to rest; it is monitored meanwhile."""
         assert self._monitor is not None
         self._monitor.begin()
         end = time.monotonic() + self._settings.settle
@@ -227,5 +227,5 @@ class ExcitationSession:
             try:
                 self._guardian.clear_goal()
             except ControllerError:
-                self._node.get_logger().error('the guardian is gone')
+                self._node.get_logger().error('the guardian has ended')
         self._guardian.close()

@@ -42,7 +42,7 @@ class Watchdog:
     ----------
     robot : joints and limits
     settings : how far from them is too far
-    now : time at which the watch begins [s, any steady clock]
+    now : time at which the watch begins [s, any monotonic clock]
     effort_reported : whether joint states hold efforts; else those that are commanded count
 
     """
@@ -140,15 +140,15 @@ class Watchdog:
                 )
 
     def _check_effort_changes(self, states: JointStateArrays) -> None:
-        """Find the dead sensor of a joint that moves on while its effort stays the same."""
+        """Find a sensor that has failed: its joint moves on while its effort stays the same."""
         stamp, position, effort = states.stamp[-1] * 1e-9, states.position[-1], states.effort
         now = np.stack([effort[-1], np.full(len(self.joints), stamp), position])
         changed = (effort != self._changed[0]).any(axis=0)
         self._changed = np.where(changed, now, self._changed)
         silent = stamp - self._changed[1] > self._settings.stale_after
-        dead = silent & (np.abs(position - self._changed[2]) > CONSTANT_EFFORT_TRAVEL)
-        if dead.any():
-            joint = self.joints[int(np.argmax(dead))]
+        failed = silent & (np.abs(position - self._changed[2]) > CONSTANT_EFFORT_TRAVEL)
+        if failed.any():
+            joint = self.joints[int(np.argmax(failed))]
             raise RobotStateError(f'effort of {joint} stays the same while it moves: check it')
 
     def _check_tracking(self, error: Array) -> None:

@@ -76,7 +76,7 @@ class LivePrediction:
         """
         Take in joint states: stamps [ns], positions and efforts as published, (N, n).
 
-        Efforts are NaN where nobody reports them; other samples with NaN are passed over.
+        Efforts are NaN where they are not reported; other samples with NaN are skipped.
         """
         efforts = effort * self._robot.drive_gain
         for time, q, tau in zip(stamp.tolist(), position, efforts, strict=True):

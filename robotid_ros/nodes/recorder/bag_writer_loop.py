@@ -84,7 +84,7 @@ class BagWriterLoop:
         return self._writer.path
 
     def stop(self, *, immediately: bool = False) -> None:
-        """Close the bag soon, or without asking anybody anything more."""
+        """Close the bag soon, or at once, without the controller's last parameters."""
         self._immediately = self._immediately or immediately
         self._end.set()
 
@@ -102,14 +102,14 @@ class BagWriterLoop:
 
         """
         threading.Thread(target=self._take_snapshot, daemon=True).start()
-        gone = 0.0
+        missing = 0.0
         try:
             self._write_first_state()
             while not self._end.is_set():
                 self._write()
                 time.sleep(POLL_PERIOD)
-                gone = gone + POLL_PERIOD if self._session_lost() else 0.0
-                if gone > SESSION_LOST_TIME:
+                missing = missing + POLL_PERIOD if self._session_lost() else 0.0
+                if missing > SESSION_LOST_TIME:
                     break
             self._finish()
             return self._counts

@@ -93,7 +93,7 @@ class Recorder(WorkerNode):
             counts = loop.run()
         except RobotIdError as error:
             failure = error
-        # Whoever hears that it has ended may start the next one.
+        # Before the state is published: a client that reads it may start the next one.
         self.recording = False
         if failure is not None:
             self._fail(failure)
