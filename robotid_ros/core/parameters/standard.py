@@ -14,7 +14,7 @@ from ..regression.observation_system import System
 from .essential import Essential
 from .physical_consistency import consistent_parameters, pseudo_inertia
 
-POSITIVE = ('Ia', 'Fv', 'Fc', 'Fs', 'Fcp', 'Fcm', 'Fvp', 'Fvm', 'Fvl', 'Fcl', 'K')
+POSITIVE = ('Ia', 'Fv', 'Fc', 'Fs', 'Fcp', 'Fcm', 'Fvp', 'Fvm', 'Fvl', 'Fcl', 'Fl', 'K')
 # How wrong the prior of a rotor inertia or a friction coefficient may be, over its value, and the
 # least spread, over the torque-like scale of its joint.
 PRIOR_RELATIVE_SIGMA, SMALLEST_PRIOR_SIGMA = 1.0, 1.0

@@ -5,8 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.model import inverse_dynamics, regressor
+from robotid_ros.core.model import build_robot, inverse_dynamics, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.model.friction import TERMS
 from robotid_ros.core.parameters.essential import essential
 from robotid_ros.core.parameters.physical_consistency import link_coordinates
 from robotid_ros.core.parameters.standard import (
@@ -20,7 +21,7 @@ from robotid_ros.core.parameters.standard import (
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import System
 
-from ..conftest import motion
+from ..conftest import motion, URDF
 
 pytest.importorskip('clarabel')
 
@@ -133,6 +134,25 @@ def test_a_definite_inertia_may_still_be_impossible():
     assert positive_definite_links(chi, [0])[0]
     assert not physically_consistent_links(chi, [0])[0]
     assert physically_consistent_links(np.array([1.0, 0, 0, 1.0, 0, 1.5, 0, 0, 0, 1.0]), [0])[0]
+
+
+@pytest.mark.parametrize('name', sorted(TERMS))
+def test_friction_that_physics_wants_positive_is_so(name):
+    robot = build_robot(URDF, RobotSettings(friction={'default': (name,)}))
+    positive = [
+        robot.column(f'{symbol}2')
+        for symbol, wanted in zip(TERMS[name].symbols, TERMS[name].positive, strict=True)
+        if wanted
+    ]
+    chi = np.array(robot.prior)
+    chi[positive] = -0.3
+    base, time = base_parameters(robot), np.arange(400) / 20.0
+    W = regressor(robot, *motion(time, 0))[:, :, base.columns]
+    Y = W @ base.of(chi) + 0.01 * np.random.default_rng(1).normal(size=W.shape[:2])
+    valid = np.ones(Y.shape, dtype=bool)
+    estimate = fit(System(base.names, base.units, robot.joints, time, W, Y, valid), 'ols')
+    found = standard_parameters(robot, base, estimate, None)
+    assert np.all(found.value[positive] > -1e-6)
 
 
 def test_uncertainty_is_carried_over(robot, truth, known):
