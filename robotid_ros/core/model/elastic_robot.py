@@ -22,13 +22,10 @@ import numpy.typing as npt
 
 from ...exceptions import ConfigurationError, UnknownNameError
 from ..arrays import Array, frozen
-from .friction import FrictionTerm, make_terms
+from .friction import FrictionTerm, LINK_SIDE_SUFFIX, make_terms
 from .parameters import INERTIAL, INERTIAL_UNITS, Parameter
 from .robot import ElasticRobot, Limits, Robot
 from .settings import ElasticSettings, RobotSettings
-
-# Appended to the symbol of a friction parameter that acts on the link instead of the motor.
-LINK_SIDE_SUFFIX = 'l'
 
 
 def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:

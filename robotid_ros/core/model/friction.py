@@ -112,6 +112,17 @@ TERMS: Mapping[str, TermKind] = {
     ),
 }
 
+# Appended to the symbol of a friction parameter that acts on the link instead of the motor.
+LINK_SIDE_SUFFIX = 'l'
+# Symbols that physics wants at least zero: rotor inertia, stiffness, friction on either side.
+NONNEGATIVE = frozenset({'Ia', 'K'}) | {
+    symbol + side
+    for kind in TERMS.values()
+    for symbol, positive in zip(kind.symbols, kind.positive, strict=True)
+    for side in ('', LINK_SIDE_SUFFIX)
+    if positive
+}
+
 
 @dataclasses.dataclass(frozen=True)
 class FrictionTerm:

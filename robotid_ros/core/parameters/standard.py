@@ -8,13 +8,13 @@ import numpy.typing as npt
 
 from ..arrays import Array, freeze_fields
 from ..model.base_parameters import BaseParameters
+from ..model.friction import NONNEGATIVE
 from ..model.robot import Robot
 from ..regression.estimate import Estimate
 from ..regression.observation_system import System
 from .essential import Essential
 from .physical_consistency import consistent_parameters, pseudo_inertia
 
-POSITIVE = ('Ia', 'Fv', 'Fc', 'Fs', 'Fcp', 'Fcm', 'Fvp', 'Fvm', 'Fvl', 'Fcl', 'Fl', 'K')
 # How wrong the prior of a rotor inertia or a friction coefficient may be, over its value, and the
 # least spread, over the torque-like scale of its joint.
 PRIOR_RELATIVE_SIGMA, SMALLEST_PRIOR_SIGMA = 1.0, 1.0
@@ -87,7 +87,7 @@ def standard_parameters(
         target,
         robot.prior,
         robot.first_columns.tolist(),
-        _positive(robot),
+        [k for k, p in enumerate(robot.parameters) if p.symbol in NONNEGATIVE],
         _prior_sigma(robot),
         link_sigma,
     )
@@ -203,10 +203,6 @@ def _whitened(base: BaseParameters, estimate: Estimate) -> tuple[Array, Array]:
     values, vectors = np.linalg.eigh(estimate.covariance / np.outer(scale, scale))
     root = vectors / np.sqrt(np.maximum(values, 1e-10 * values[-1]))
     return root.T @ (base.matrix / scale[:, None]), root.T @ (estimate.value / scale)
-
-
-def _positive(robot: Robot) -> list[int]:
-    return [k for k, p in enumerate(robot.parameters) if p.symbol in POSITIVE]
 
 
 def _prior_sigma(robot: Robot) -> Array:

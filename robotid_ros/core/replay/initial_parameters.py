@@ -9,13 +9,13 @@ from scipy.signal import butter, sosfiltfilt
 from ...exceptions import DivergenceError
 from ..arrays import Array
 from ..model.dynamics import inverse_dynamics
+from ..model.friction import NONNEGATIVE
 from ..model.parameters import INERTIAL
 from ..model.robot import Robot
 from ..regression.observation_system import System
 from .reference_and_torque import interpolate_rows
 from .replay_problem import ReplayProblem
 
-POSITIVE = ('Ia', 'Fv', 'Fc', 'Fs', 'Fcp', 'Fcm', 'Fvp', 'Fvm')
 # Rotor inertia that a joint of the plain robot has at least, as a share of J_ap.
 MIN_INERTIA_SHARE = 0.25
 # A sampled loop is calm when an update's damping takes at most this share of the velocity.
@@ -116,11 +116,8 @@ def fit_reduced_model(replay: ReplayProblem, system: System) -> Array:
     low, high = [0.0], [np.inf]
     for k in free:
         parameter = robot.parameters[k]
-        symbol = parameter.symbol
-        bounded = symbol in POSITIVE
-        low.append(
-            least.get(parameter.joint, 0.0) if symbol == 'Ia' else 0.0 if bounded else -np.inf
-        )
+        bound = 0.0 if parameter.symbol in NONNEGATIVE else -np.inf
+        low.append(least.get(parameter.joint, 0.0) if parameter.symbol == 'Ia' else bound)
         high.append(np.inf)
     weights = np.sqrt(np.mean(system.Y**2, axis=1))
     columns = system.W @ (base.matrix @ np.array(shapes).T) / weights[:, None, None]
