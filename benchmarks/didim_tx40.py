@@ -22,7 +22,7 @@ from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot import Robot
-from robotid_ros.core.parameters.essential import essential
+from robotid_ros.core.parameters.essential import find_essential
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.replay.didim import didim
@@ -170,7 +170,7 @@ def run(name: str, recording: Recording, robot: Robot, true: np.ndarray) -> list
     print(f'  DIDIM: {history.steps} steps, torque errors {errors}')
     for warning in history.warnings:
         print('   ', warning)
-    kept = essential(system, found).indices
+    kept = find_essential(system, found).indices
     wrong = compare('DIDIM', found, kept, true)
     filtered = [idim(recording, robot, cutoff) for cutoff in (10.0, 20.0, 40.0)]
     best = min(filtered, key=lambda e: e.total_residual)

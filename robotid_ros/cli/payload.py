@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     """Identify both, write the file, print the table."""
     with ProgressBar(STEPS) as progress:
         progress.step('reading, empty')
-        from ..core.payload.payload import payload_between
+        from ..core.payload.payload import payload_from_recordings
         from ..files.atomic import expect_writable
         from ..files.bags import open_recording
         from ..files.export.payload_file import write_payload
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         progress.step('reading, loaded')
         recording = open_recording(args.loaded, robot.recorded_joints, progress=progress.share)
         settings = dataclasses.replace(session.configuration.identification, leave_one_out=False)
-        payload, warnings = payload_between(
+        payload, warnings = payload_from_recordings(
             empty, split(recording)[0], robot, settings, progress.step
         )
         progress.step('writing the result')

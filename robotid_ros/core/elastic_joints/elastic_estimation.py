@@ -13,6 +13,7 @@ from ..diagnostics.joint_elasticity import (
 )
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
+from ..parameters.standard import basic_solution
 from ..regression.estimate import Estimate
 from ..regression.estimators import fit
 from ..regression.observation_system import System
@@ -51,8 +52,7 @@ def account_for_springs(
     """
     twins, notes = second_encoder_warnings(recording, robot), list[str]()
     if not isinstance(robot, ElasticRobot):
-        chi = np.zeros(robot.p)
-        chi[base.columns] = estimate.value
+        chi = basic_solution(base, estimate.value)
         signs = elasticity_warnings(samples, system, robot, estimate, chi)
         return system, estimate, [*twins, *signs]
     if estimate.method == 'wls':

@@ -33,7 +33,7 @@ class Essential:
     path: tuple[tuple[str, float, float, float], ...]
 
 
-def essential(
+def find_essential(
     system: System,
     start: Estimate,
     bound: float = 10.0,
@@ -61,7 +61,7 @@ def essential(
     kept, path = backward_elimination(start, bound, significance, ratio)
     estimate = start
     if len(kept) < len(start.value):
-        fewer = system.columns(kept)
+        fewer = system.select(kept)
         estimate = restrict(start, kept, fewer) if method == 'ml' else fit(fewer, method)
     return Essential(estimate, np.array(kept, dtype=np.intp), tuple(path))
 

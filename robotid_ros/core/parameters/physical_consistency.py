@@ -96,7 +96,7 @@ def consistent_parameters(
     margin: float = 0.01,
 ) -> Consistent:
     """
-    Solve min ‖F χ − g‖² + Σ_links ‖S − I‖²_F / pull² + Σ_others ((χ − χ_ref)/spread)².
+    Solve min ‖F χ − g‖² + Σ_links ‖S − I‖²_F/σ_S² + Σ_others ((χ − χ_ref)/σ_ref)².
 
     Subject to S ⪰ margin·I for each link and χ_i ≥ 0 for `positive`.
 
@@ -106,8 +106,9 @@ def consistent_parameters(
     prior : χ_ref (p,)
     links : column of XX of each link; nine more follow in the standard order
     positive : columns of rotor inertias and friction coefficients
-    spread : (p,) prior standard deviation of the columns outside the links, inf for no pull
-    pull : prior standard deviation of S: 0.2 says that the prior is right to about 20 %
+    prior_sigma : σ_ref (p,) of the columns outside the links, inf where there is no prior; None: no
+        such column has one
+    link_sigma : σ_S of the links' S: 0.2 says that the prior is right to about 20 %
     margin : smallest allowed eigenvalue of S
 
     Raises

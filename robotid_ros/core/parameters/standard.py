@@ -72,10 +72,10 @@ def standard_parameters(
 
     Parameters
     ----------
-    robot, base : the model, whose prior pulls
+    robot, base : the model with its prior
     estimate, essentials : of the base parameters, and the essential ones
     system : the residual is computed from; without it, it stays NaN
-    pull : how far the prior of the links is off, relative
+    link_sigma : relative standard deviation of the prior of the links
 
     """
     known = prior_with_drive_parameters(robot, base, estimate, essentials)
@@ -99,7 +99,7 @@ def standard_parameters(
         cad_essential=weighted,
         consistent=physically_consistent_links(found.value, robot.first_columns),
         cad_consistent=physically_consistent_links(cad, robot.first_columns),
-        residual=float('nan') if system is None else residual(system, base.of(found.value)),
+        residual=float('nan') if system is None else system.total_residual(base.of(found.value)),
         definite={
             name: tuple(
                 int(positive_definite_links(chi, robot.first_columns, tolerance).sum())
@@ -131,11 +131,11 @@ def prior_with_drive_parameters(
     return chi
 
 
-def residual(system: System, value: Array) -> float:
-    """Return ‖Y − W χ‖/‖Y‖ of the usable rows of all joints."""
-    pieces = [system.rows(joint) for joint in range(len(system.joints))]
-    error = sum(float(np.sum((y - w @ value) ** 2)) for w, y in pieces)
-    return float(np.sqrt(error / max(sum(float(y @ y) for _, y in pieces), 1e-300)))
+def basic_solution(base: BaseParameters, value: Array) -> Array:
+    """Return standard parameters (p,) with base parameters (b,): columns not in the basis zero."""
+    chi = np.zeros(base.matrix.shape[1])
+    chi[base.columns] = value
+    return chi
 
 
 def closest_to_prior(matrix: Array, value: Array, prior: Array) -> Array:

@@ -1,12 +1,12 @@
 """What two sessions with different loads tell: the payload, the drive gains."""
 
 from .drive_gains import DriveGains, identify_drive_gains
-from .payload import identify_payload, Payload, payload_between
+from .payload import identify_payload, Payload, payload_from_recordings
 
 __all__ = [
     'DriveGains',
     'Payload',
     'identify_drive_gains',
     'identify_payload',
-    'payload_between',
+    'payload_from_recordings',
 ]

@@ -11,6 +11,7 @@ from ..model.base_parameters import base_parameters
 from ..model.dynamics import regressor
 from ..model.robot import Robot
 from ..regression.covariance import newey_west
+from ..regression.least_squares import project_out
 from ..regression.observation_system import decimated_torque, observe
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
@@ -97,10 +98,7 @@ def _payload_torque(robot: Robot, samples: Samples, payload: Array) -> Array:
 
 def _coefficient(W: Array, v: Array, p: Array) -> tuple[float, float]:
     """Return the coefficient of p in the least squares of v on [W p], and its σ."""
-    norms = np.linalg.norm(W, axis=0)
-    U, s, _ = np.linalg.svd(W[:, norms > 0] / norms[norms > 0], full_matrices=False)
-    U = U[:, s > RANK_TOLERANCE * s[0]]
-    own, left = (x - U @ (U.T @ x) for x in (p, v))
+    own, left = map(project_out(W, RANK_TOLERANCE), (p, v))
     square = float(own @ own)
     if square <= 1e-12 * max(float(p @ p), 1e-300):
         return 0.0, np.inf

@@ -14,7 +14,7 @@ from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.parameters import INERTIAL, INERTIAL_UNITS
 from ..model.robot import Robot
 from ..parameters.standard import physically_consistent_links
-from ..pipeline.estimation import Progress, solve
+from ..pipeline.estimation import estimate_base_parameters, Progress
 from ..regression.estimate import Estimate
 from ..signals.recording import Recording
 
@@ -33,7 +33,7 @@ class Payload:
     names, units : `XX XY XZ YY YZ ZZ MX MY MZ M`
     value, sigma : (10,); the shortest that explains the data where they do not tell all, σ is then
         infinite
-    possible : whether a body can have these parameters
+    consistent : whether a body can have these parameters
 
     """
 
@@ -71,7 +71,7 @@ class Payload:
         return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) - shift
 
 
-def payload_between(
+def payload_from_recordings(
     empty: Pieces,
     loaded: Pieces,
     robot: Robot,
@@ -86,7 +86,7 @@ def payload_between(
     empty, loaded : recordings, or successive pieces of them
     robot : the model
     settings : how each is identified
-    tell : told each step
+    progress : called with the name of each step
 
     Returns
     -------
@@ -104,7 +104,7 @@ def payload_between(
     base, found, notes = base_parameters(robot), [], list(robot.warnings)
     for name, recording in (('empty', empty), ('loaded', loaded)):
         progress(f'identifying, {name}')
-        solved = solve(recording, robot, base, settings, lambda _: None)
+        solved = estimate_base_parameters(recording, robot, base, settings, lambda _: None)
         found.append(solved.estimate)
         notes += [
             f'{name}: {text}'

@@ -23,15 +23,15 @@ NOTES = 20
 @dataclasses.dataclass(frozen=True)
 class ChunkedSystem:
     """
-    What is left of a long recording.
+    The observation system of a recording that is too long for memory.
 
     Attributes
     ----------
     system : triangular factors of all pieces
     samples : of the first piece that moves
-    shown : rows of some pieces, in memory, spread over the recording
-    delay : of the efforts behind the positions, removed
-    notes : in words
+    sampled_systems : rows of some chunks, in memory, from all over the recording
+    delays : of the efforts behind the positions, removed
+    notes : remarks for the user
 
     """
 

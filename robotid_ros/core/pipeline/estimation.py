@@ -1,4 +1,4 @@
-"""From a recording to an estimate: as a whole, or in pieces where it is too long for memory."""
+"""From a recording to an estimate: in memory, or in chunks where it is too long for that."""
 
 from collections.abc import Callable, Iterable
 import dataclasses
@@ -14,6 +14,7 @@ from ..regression.goodness_of_fit import Validation
 from ..regression.instrumental_variables import add_instruments
 from ..regression.observation_system import System
 from ..replay.convergence_history import History
+from ..replay.didim_from_recording import describe_iteration, identify_closed_loop
 from ..signals.recording import MAX_SAMPLES, Recording
 from ..signals.samples import Samples
 from ..timing.delay_compensation import Delays, prepare_without_delay
@@ -21,23 +22,23 @@ from .chunked_estimation import observe_chunks, split_into_chunks
 from .validation import validate_system
 
 Progress = Callable[[str], None]
-# Methods that look at a recording more than once.
+# Methods that need all rows at once, not triangular factors of them.
 WHOLE = ('didim', 'iv', 'irls')
 
 
 @dataclasses.dataclass(frozen=True)
 class Estimation:
     """
-    What a recording came to.
+    Base parameters of a recording, with the samples and rows that they come from.
 
     Attributes
     ----------
-    samples : of all of it, or of the first piece that moves
-    shown : rows in memory, one system a piece
+    samples : of all of it, or of the first chunk that moves
+    sampled_systems : rows in memory, one system a chunk
     system : that was solved
     estimate : of the base parameters
-    delay : of the efforts behind the positions, removed
-    before, after : what is to be known of the signals and of the estimate, in words
+    delays : of the efforts behind the positions, removed
+    signal_notes, estimate_notes : remarks on the signals and on the estimate, for the user
     history : of an iterative method, or None
 
     """
@@ -58,7 +59,7 @@ class Estimation:
         )
 
 
-def solve(
+def estimate_base_parameters(
     recording: Recording | Iterable[Recording],
     robot: Robot,
     base: BaseParameters,
@@ -70,10 +71,10 @@ def solve(
 
     Parameters
     ----------
-    recording : as a whole, or successive pieces
+    recording : in memory, or its successive chunks
     robot, base : the model
     settings : signals, estimator
-    tell : told each step
+    progress : called with the name of each step
 
     Raises
     ------
@@ -96,78 +97,58 @@ def solve(
 
 
 def _estimate_in_memory(
-    given: Recording,
+    recording: Recording,
     robot: Robot,
     base: BaseParameters,
     settings: IdentificationSettings,
     progress: Progress,
 ) -> Estimation:
-    samples, system, delays, notes = prepare_without_delay(given, robot, base, settings.signals)
+    samples, system, delays, notes = prepare_without_delay(
+        recording, robot, base, settings.signals
+    )
     check_deflections(samples, robot)
     progress('estimating')
-    signal_notes = (*samples.notes, *notes)
+    history = None
     if settings.method == 'didim':
         # The replay knows its delays: it takes the efforts as they were recorded.
-        return _estimate_by_didim(
-            given, samples, delays, signal_notes, robot, base, settings, progress
+        result = identify_closed_loop(
+            recording,
+            robot,
+            base,
+            settings.replay,
+            samples,
+            lambda iteration: progress(describe_iteration(iteration)),
         )
-    method = settings.method
-    if method == 'iv' and isinstance(robot, ElasticRobot):
-        method = 'wls'  # the instruments of springs follow from it
-    elif method == 'iv':
-        system = add_instruments(system, samples, given, robot, base)
-    estimate = fit(system, method, settings.iterations)
-    system, estimate, signs = account_for_springs(given, samples, system, robot, base, estimate)
-    return Estimation(samples, (system,), system, estimate, delays, signal_notes, tuple(signs))
+        system, estimate, history = result.system, result.estimate, result.history
+        warnings = list(history.warnings)
+    else:
+        method = settings.method
+        if method == 'iv' and isinstance(robot, ElasticRobot):
+            method = 'wls'  # the instruments of springs follow from it
+        elif method == 'iv':
+            system = add_instruments(system, samples, recording, robot, base)
+        estimate = fit(system, method, settings.iterations)
+        system, estimate, warnings = account_for_springs(
+            recording, samples, system, robot, base, estimate
+        )
+    signal_notes = (*samples.notes, *notes)
+    return Estimation(
+        samples, (system,), system, estimate, delays, signal_notes, tuple(warnings), history
+    )
 
 
 def _estimate_in_chunks(
-    pieces: Iterable[Recording],
+    chunks: Iterable[Recording],
     robot: Robot,
     base: BaseParameters,
     settings: IdentificationSettings,
 ) -> Estimation:
-    found = observe_chunks(pieces, robot, base, settings.signals)
+    found = observe_chunks(chunks, robot, base, settings.signals)
     estimate = fit(found.system, settings.method, settings.iterations)
     count = len(found.sampled_systems)
-    stretches = 'its first minute' if count == 1 else f'{count} stretches spread over it'
-    note = f'a long recording: residuals and torques shown are of {stretches}, the fit is of all'
-    signal_notes = (*found.notes, note)
+    shown = 'its first minute' if count == 1 else f'{count} stretches spread over it'
+    note = f'a long recording: residuals and torques shown are of {shown}, the fit is of all'
+    notes = (*found.notes, note)
     return Estimation(
-        found.samples, found.sampled_systems, found.system, estimate, found.delays, signal_notes
-    )
-
-
-def _estimate_by_didim(
-    recording: Recording,
-    samples: Samples,
-    delays: Delays,
-    signal_notes: tuple[str, ...],
-    robot: Robot,
-    base: BaseParameters,
-    settings: IdentificationSettings,
-    progress: Progress,
-) -> Estimation:
-    """Estimate by DIDIM."""
-    # Imported here: the replay stands on this package's estimators.
-    from ..replay.didim_from_recording import describe_iteration, identify_closed_loop
-
-    outcome = identify_closed_loop(
-        recording,
-        robot,
-        base,
-        settings.replay,
-        samples,
-        lambda step: progress(describe_iteration(step)),
-    )
-    system, estimate, history = outcome.system, outcome.estimate, outcome.history
-    return Estimation(
-        samples,
-        (system,),
-        system,
-        estimate,
-        delays,
-        signal_notes,
-        tuple(history.warnings),
-        history,
+        found.samples, found.sampled_systems, found.system, estimate, found.delays, notes
     )

@@ -14,10 +14,10 @@ from ...exceptions import (
 from ..diagnostics.identifiability import disagreement_warnings, identifiability_warnings
 from ..diagnostics.plausibility import plausibility_warnings
 from ..identification_settings import IdentificationSettings
-from ..model.base_parameters import base_parameters, BaseParameters
+from ..model.base_parameters import base_parameters
 from ..model.robot import ElasticRobot, Robot
-from ..parameters.essential import Essential, essential
-from ..parameters.standard import standard_parameters
+from ..parameters.essential import Essential, find_essential
+from ..parameters.standard import basic_solution, standard_parameters
 from ..regression.estimate import Estimate
 from ..regression.goodness_of_fit import Validation
 from ..selection.load_friction import iterate_friction_load
@@ -25,10 +25,10 @@ from ..selection.stribeck_velocity import search_stribeck_velocities
 from ..signals.periodic import find_period
 from ..signals.recording import Recording
 from ..timing.delay_compensation import Delays, remove_delay, remove_delay_from_chunks
-from .estimation import Estimation, Progress, solve
+from .estimation import estimate_base_parameters, Estimation, Progress
 from .resampling import resampled
 from .results import Identification
-from .validation import predicted, validate
+from .validation import validate, validate_samples
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +86,7 @@ def _identify_by_one_method(task: _Inputs) -> Identification:
     task.progress('preparing signals')
     robot, notes = _with_friction_shapes(task)
     base = base_parameters(robot)
-    solved = solve(recording, robot, base, settings, task.progress)
+    solved = estimate_base_parameters(recording, robot, base, settings, task.progress)
     period = find_period(recording) if isinstance(recording, Recording) else None
     estimate, resampling = resampled(solved.estimate, solved.system, period, settings)
     found = _essential(solved, estimate, task)
@@ -95,7 +95,7 @@ def _identify_by_one_method(task: _Inputs) -> Identification:
         robot, base, estimate, found, solved.system, settings.prior_spread
     )
     task.progress('validating')
-    chi = shortest(base, estimate)
+    chi = basic_solution(base, estimate.value)
     return Identification(
         robot=robot,
         method=settings.method,
@@ -127,7 +127,7 @@ def _essential(solved: Estimation, estimate: Estimate, task: _Inputs) -> Essenti
     if not settings.essential:
         return None
     task.progress('finding the essential parameters')
-    return essential(
+    return find_essential(
         solved.system,
         estimate,
         settings.essential_sigma,
@@ -143,7 +143,7 @@ def _fitted(
     # Rows of a replay are those of the simulated motion, rows of springs are combined with others:
     # what people compare is the measured motion's.
     if settings.method == 'didim' or isinstance(robot, ElasticRobot):
-        return predicted(solved.samples, robot, chi)
+        return validate_samples(solved.samples, robot, chi)
     return solved.fitted()
 
 
@@ -191,10 +191,3 @@ def _identify_by_wls_and_didim(task: _Inputs) -> Identification:
     notes += disagreement_warnings(found.estimate, other.estimate)
     warnings = (*found.warnings, *notes)
     return dataclasses.replace(found, warnings=warnings, history=other.history, compared=other)
-
-
-def shortest(base: BaseParameters, estimate: Estimate) -> np.ndarray:
-    """Place the base parameters on their own columns, all others zero, (p,)."""
-    chi = np.zeros(base.matrix.shape[1])
-    chi[base.columns] = estimate.value
-    return chi

@@ -42,7 +42,7 @@ def validate(
 
     """
     if isinstance(recording, Recording):
-        return predicted(prepare(recording, robot, settings.signals), robot, chi)
+        return validate_samples(prepare(recording, robot, settings.signals), robot, chi)
     parts, signals = BlockSampler[Validation](), settings.signals
     for piece in recording:
         if not parts.takes_next():
@@ -54,14 +54,14 @@ def validate(
         signals = dataclasses.replace(
             signals, cutoff=samples.cutoff, decimation=samples.decimation
         )
-        part = predicted(samples, robot, chi)
+        part = validate_samples(samples, robot, chi)
         parts.add(part, len(part.time))
     if not parts.blocks:
         raise StandstillError('no joint moves in what is to validate on: choose another part')
     return Validation.concatenate(parts.blocks)
 
 
-def predicted(samples: Samples, robot: Robot, chi: Array) -> Validation:
+def validate_samples(samples: Samples, robot: Robot, chi: Array) -> Validation:
     """
     Predict the torques of samples with standard parameters (p,).
 

@@ -55,7 +55,3 @@ class Estimate:
         """%σ = 100 σ/|χ| (b,); inf for a parameter that is zero."""
         with np.errstate(divide='ignore', invalid='ignore'):
             return np.where(self.value == 0.0, np.inf, 100.0 * self.sigma / np.abs(self.value))
-
-    def interval(self, factor: float = 3.0) -> tuple[Array, Array]:
-        """Return the lower and upper bounds at ±factor·σ."""
-        return self.value - factor * self.sigma, self.value + factor * self.sigma

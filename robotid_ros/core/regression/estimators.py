@@ -189,7 +189,6 @@ def _estimate(
         squares += float(np.sum((k * r) ** 2))
     classical = bread @ white @ bread.T * squares / freedom
     covariance = bread @ meat @ bread.T * rows.sum() / freedom
-    total = np.sqrt(sum(float(r @ r) for r in residual) / sum(float(y @ y) for _, y in pieces))
     return Estimate(
         names=system.names,
         units=system.units,
@@ -197,7 +196,7 @@ def _estimate(
         covariance=with_minimum_variance(covariance, np.diag(classical) / system.band),
         classical=classical,
         residual=system.relative_residual(value),
-        total_residual=float(total),
+        total_residual=system.total_residual(value),
         sigma_torque=np.array(
             [np.linalg.norm(r) / np.sqrt(max(m, 1)) for r, m in zip(residual, rows, strict=True)]
         ),

@@ -1,5 +1,6 @@
 """Solving an overdetermined system W χ = Y: by least squares, and where W has errors too."""
 
+from collections.abc import Callable
 import dataclasses
 
 import numpy as np
@@ -75,6 +76,15 @@ def instrumental_variables(W: Array, Y: Array, Z: Array) -> Solution:
         return Solution(np.zeros(W.shape[1]), np.zeros(crossed.shape), s, Vt[-1])
     bread = scale[:, None] * np.linalg.inv(crossed) * other
     return Solution(bread @ (Z.T @ Y), bread, s, Vt[-1])
+
+
+def project_out(columns: Array, tolerance: float) -> Callable[[Array], Array]:
+    """Return the projection of rows (N, …) on the orthogonal complement of columns (N, b)."""
+    norms = np.linalg.norm(columns, axis=0)
+    used = norms > 0.0
+    U, s, _ = np.linalg.svd(columns[:, used] / norms[used], full_matrices=False)
+    U = U[:, s > tolerance * s[0]]
+    return lambda x: x - U @ (U.T @ x)
 
 
 def _factored(W: Array, Y: Array) -> tuple[Array, Array, Array]:

@@ -62,7 +62,7 @@ class System:
         """Number of equations of each joint (n,)."""
         return self.valid.sum(axis=1) if self.counts is None else self.counts
 
-    def columns(self, kept: list[int]) -> 'System':
+    def select(self, kept: list[int]) -> 'System':
         """Return the system of some of the parameters."""
         batches = self.batches
         return dataclasses.replace(
@@ -110,6 +110,12 @@ class System:
         for j in np.flatnonzero(size == 0.0):
             size[j] = np.linalg.norm(self.rows(int(j))[0] * chi, axis=0).max(initial=0.0)
         return np.asarray(np.linalg.norm(error, axis=1) / np.maximum(size, 1e-300))
+
+    def total_residual(self, chi: Array) -> float:
+        """Return ‖Y − W χ‖/‖Y‖ of the usable rows of all joints."""
+        blocks = [self.rows(joint) for joint in range(len(self.joints))]
+        error = sum(float(np.sum((y - w @ chi) ** 2)) for w, y in blocks)
+        return float(np.sqrt(error / max(sum(float(y @ y) for _, y in blocks), 1e-300)))
 
 
 def observe(samples: Samples, robot: Robot, base: BaseParameters) -> System:

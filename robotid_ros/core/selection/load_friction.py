@@ -11,6 +11,7 @@ from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.parameters import INERTIAL
 from ..model.robot import ElasticRobot, Robot
+from ..parameters.standard import basic_solution
 from ..regression.estimate import Estimate
 from ..regression.estimators import fit
 from ..regression.observation_system import observe
@@ -71,7 +72,5 @@ def iterate_friction_load(
 
 def link_parameters(robot: Robot, base: BaseParameters, estimate: Estimate) -> Array:
     """Return the parameters of links (p,) that an estimate comes to, all others zero."""
-    chi = np.zeros(robot.p)
-    chi[base.columns] = estimate.value
-    chi[[k for k, p in enumerate(robot.parameters) if p.symbol not in INERTIAL]] = 0.0
-    return chi
+    inertial = [p.symbol in INERTIAL for p in robot.parameters]
+    return np.where(inertial, basic_solution(base, estimate.value), 0.0)

@@ -9,11 +9,13 @@ from ..arrays import Array
 from ..model.base_parameters import base_parameters
 from ..model.friction import FrictionTerm
 from ..model.robot import ElasticRobot, Robot
+from ..regression.least_squares import project_out
 from ..regression.observation_system import antialias, observe
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
 
+RANK_TOLERANCE = 1e-10  # smallest singular value over the largest
 # Which constant of a term is searched [s/rad], how far around the configured one, and on how many
 # values the search starts.
 SHAPE_CONSTANTS = {'stiction': 'stribeck_slope', 'makkar': 'makkar_gamma3'}
@@ -66,11 +68,8 @@ def _places(robot: Robot) -> list[list[int]]:
 
 def _search(term: FrictionTerm, samples: Samples, joint: int, others: Array, Y: Array) -> float:
     """Return the constant of least residual: on a grid first, the residual has several minima."""
-    lengths = np.linalg.norm(others, axis=0)
-    used = lengths > 0.0
-    U, s, _ = np.linalg.svd(others[:, used] / lengths[used], full_matrices=False)
-    U = U[:, s > 1e-10 * s[0]]
-    left, keep = Y - U @ (U.T @ Y), samples.decimation
+    project, keep = project_out(others, RANK_TOLERANCE), samples.decimation
+    left = project(Y)
     valid = samples.valid[::keep, joint]
 
     def squares(logarithm: float) -> float:
@@ -78,9 +77,10 @@ def _search(term: FrictionTerm, samples: Samples, joint: int, others: Array, Y: 
         columns = FrictionTerm(term.name, constants).columns(samples.dq[:, joint])
         rows = np.column_stack(columns)
         rows = antialias(rows[None], keep)[0] if keep > 1 else rows
-        own = rows[::keep][valid]
-        own = own - U @ (U.T @ own)
-        return float(np.sum((left - own @ np.linalg.lstsq(own, left, rcond=1e-10)[0]) ** 2))
+        own = project(rows[::keep][valid])
+        return float(
+            np.sum((left - own @ np.linalg.lstsq(own, left, rcond=RANK_TOLERANCE)[0]) ** 2)
+        )
 
     centre = np.log(term.constants[SHAPE_CONSTANTS[term.name]])
     grid = centre + np.linspace(-np.log(REACH), np.log(REACH), VALUES)

@@ -31,7 +31,7 @@ class DelayEstimate:
     ----------
     delay, sigma : (n,) [s]; σ is infinite where a delay does not show
     common, common_sigma : of the joints that agree [s]
-    odd : (n,) joints that do not
+    outlier : (n,) whether a joint does not
 
     """
 
@@ -53,8 +53,8 @@ def estimate_delays(samples: Samples, system: System, all_rows: bool = False) ->
     ----------
     samples : of a recording
     system : theirs
-    everywhere : look at rows near standstill too: rougher, but a joint that friction rules tells
-        its delay only there
+    all_rows : use rows near standstill too: less exact, but where friction is most of a joint's
+        torque only they show its delay
 
     """
     tau, total = samples.tau, np.zeros(len(system.joints))

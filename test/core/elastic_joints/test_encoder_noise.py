@@ -156,7 +156,7 @@ def test_a_restricted_estimate_is_the_least_squares_one_without_the_column():
     system = observe(replace(clean, tau=clean.tau + noise), robot, base)
     whole = fit(system, 'ols')
     kept = [k for k in range(base.rank) if k != 3]
-    fewer = system.columns(kept)
+    fewer = system.select(kept)
     found = restrict(replace(whole, covariance=whole.classical), kept, fewer)
     np.testing.assert_allclose(found.value, fit(fewer, 'ols').value, rtol=1e-6)
     with pytest.raises(UnknownNameError):

@@ -7,7 +7,7 @@ import numpy as np
 from robotid_ros.core.parameters.essential import (
     backward_elimination,
     effective_sample_size,
-    essential,
+    find_essential,
 )
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import System
@@ -33,7 +33,7 @@ def system(correlated=False, seed=0, rows=2000, values=LARGE + SMALL):
 
 def test_what_is_large_stays_and_what_is_small_goes():
     observed = system()
-    found = essential(observed, fit(observed))
+    found = find_essential(observed, fit(observed))
     assert list(found.indices) == [0, 1, 2]
     assert {step[0] for step in found.path} == set('defg')
     np.testing.assert_allclose(found.estimate.value, LARGE, rtol=0.02)
@@ -44,7 +44,7 @@ def test_dropping_is_what_a_fit_without_the_column_gives():
     observed = system()
     start = fit(observed, 'ols')
     kept, path = backward_elimination(start, 10.0, 0.05)
-    refit = essential(observed, start, method='ols').estimate
+    refit = find_essential(observed, start, method='ols').estimate
     W, Y = observed.W.reshape(-1, 7), observed.Y.ravel()
     chi = np.linalg.lstsq(W[:, kept], Y, rcond=None)[0]
     np.testing.assert_allclose(refit.value, chi, rtol=1e-9)

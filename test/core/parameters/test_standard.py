@@ -8,14 +8,13 @@ import pytest
 from robotid_ros.core.model import build_robot, inverse_dynamics, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.friction import NONNEGATIVE, TERMS
-from robotid_ros.core.parameters.essential import essential
+from robotid_ros.core.parameters.essential import find_essential
 from robotid_ros.core.parameters.physical_consistency import link_coordinates
 from robotid_ros.core.parameters.standard import (
     closest_essential,
     physically_consistent_links,
     positive_definite_links,
     prior_with_drive_parameters,
-    residual,
     standard_parameters,
 )
 from robotid_ros.core.regression.estimators import fit
@@ -51,7 +50,7 @@ def test_closest_is_the_papers_pseudo_inverse(robot, known):
 
 def test_weighted_by_essentials_is_the_papers_equation(robot, known):
     base, W, system, estimate = known
-    chosen = essential(system, estimate, method='ols')
+    chosen = find_essential(system, estimate, method='ols')
     assert len(chosen.indices) < base.rank
     weights = np.zeros(robot.p)
     weights[base.columns[chosen.indices]] = chosen.estimate.value
@@ -67,7 +66,7 @@ def test_weighted_by_essentials_is_the_papers_equation(robot, known):
 
 def test_drives_come_from_the_estimate_and_links_do_not(robot, known):
     base, _, system, estimate = known
-    chosen = essential(system, estimate, method='ols')
+    chosen = find_essential(system, estimate, method='ols')
     prior = prior_with_drive_parameters(robot, base, estimate, chosen)
     values = dict(zip(chosen.estimate.names, chosen.estimate.value, strict=True))
     for column, parameter in enumerate(robot.parameters):
@@ -85,7 +84,7 @@ def test_residual_is_that_of_the_torques(robot, known):
         found.residual, np.linalg.norm(error) / np.linalg.norm(system.Y), rtol=1e-9
     )
     assert estimate.total_residual <= found.residual < 1.05 * estimate.total_residual
-    np.testing.assert_allclose(residual(system, estimate.value), estimate.total_residual)
+    np.testing.assert_allclose(system.total_residual(estimate.value), estimate.total_residual)
 
 
 def test_consistent_parameters_give_the_true_torques_of_another_motion(robot, truth, known):
@@ -112,7 +111,7 @@ def test_stronger_pull_stays_nearer(robot, known):
 
 def test_tolerance_table_counts_links(robot, known):
     base, _, system, estimate = known
-    chosen = essential(system, estimate, method='ols')
+    chosen = find_essential(system, estimate, method='ols')
     found = standard_parameters(robot, base, estimate, chosen, system)
     assert set(found.definite) == {'prior', 'cad', 'cad_essential', 'value'}
     assert found.definite['value'] == found.definite['prior'] == (3, 3, 3, 3)

@@ -8,6 +8,7 @@ import pytest
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.parameters.standard import basic_solution
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.validation import validate
 from robotid_ros.core.regression.estimators import fit
@@ -124,15 +125,16 @@ def test_clock_and_joint_order_do_not_matter(robot, record):
     turned = recording.select(('j3', 'j1', 'j2'))
     other = build_robot(URDF, RobotSettings(joints=('j3', 'j1', 'j2')))
     swapped = identify(turned, other, SETTINGS)
-    one = validate(record(seed=2), robot, shortest(found), SETTINGS)
-    two = validate(record(seed=2).select(other.joints), other, shortest(swapped), SETTINGS)
+    one = validate(
+        record(seed=2), robot, basic_solution(found.base, found.estimate.value), SETTINGS
+    )
+    two = validate(
+        record(seed=2).select(other.joints),
+        other,
+        basic_solution(swapped.base, swapped.estimate.value),
+        SETTINGS,
+    )
     np.testing.assert_allclose(two.predicted[:, [1, 2, 0]], one.predicted, atol=1e-5)
-
-
-def shortest(found):
-    chi = np.zeros(found.robot.p)
-    chi[found.base.columns] = found.estimate.value
-    return chi
 
 
 def test_payload_is_the_difference(robot, truth, record):
