@@ -106,8 +106,8 @@ def consistent_parameters(
     prior : χ_ref (p,)
     links : column of XX of each link; nine more follow in the standard order
     positive : columns of rotor inertias and friction coefficients
-    prior_sigma : σ_ref (p,) of the columns outside the links, inf where there is no prior; None: no
-        such column has one
+    prior_sigma : σ_ref (p,) of the columns outside the links, inf where there is no prior, None
+        where none has one
     link_sigma : σ_S of the links' S: 0.2 says that the prior is right to about 20 %
     margin : smallest allowed eigenvalue of S
 

@@ -1,13 +1,13 @@
-"""A recording that comes in chunks: each becomes rows, and these triangular factors."""
+"""The observation system of a recording that comes in chunks, as triangular factors."""
 
 from collections.abc import Iterable, Iterator
 import dataclasses
 
 import numpy as np
 
-from ...exceptions import RecordingError, StandstillError
+from ...exceptions import StandstillError
 from ..model.base_parameters import BaseParameters
-from ..model.robot import ElasticRobot, Robot
+from ..model.robot import Robot
 from ..regression.block_sampling import BlockSampler
 from ..regression.observation_system import observe, System
 from ..regression.triangular_factors import TriangularFactors
@@ -16,8 +16,10 @@ from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
 from ..timing.delay_compensation import Delays, prepare_without_delay, remove_delay
 
-PIECE = 60_000  # samples of a piece of a recording that is in memory as a whole
-NOTES = 20
+# Rows of a chunk that a recording in memory is cut into: a minute at 1 kHz. Memory grows with it,
+# and so does the share of rows that overlap where it is small.
+CHUNK_SAMPLES = 60_000
+MAX_NOTES = 20  # of all chunks together, for the user
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,8 +29,8 @@ class ChunkedSystem:
 
     Attributes
     ----------
-    system : triangular factors of all pieces
-    samples : of the first piece that moves
+    system : triangular factors of all chunks
+    samples : of the first chunk that moves
     sampled_systems : rows of some chunks, in memory, from all over the recording
     delays : of the efforts behind the positions, removed
     notes : remarks for the user
@@ -43,41 +45,39 @@ class ChunkedSystem:
 
 
 def observe_chunks(
-    pieces: Iterable[Recording], robot: Robot, base: BaseParameters, settings: SignalSettings
+    chunks: Iterable[Recording], robot: Robot, base: BaseParameters, settings: SignalSettings
 ) -> ChunkedSystem:
     """
-    Turn a recording that comes in pieces into triangular factors.
+    Turn a recording that comes in chunks into triangular factors.
 
-    Cut-off, decimation and delay are those of the first piece that moves. Pieces overlap by what
-    their ends spoil, so that every row counts once.
+    Cut-off, decimation and delays are those of the first chunk that moves. Chunks overlap by the
+    transients of the filters at their ends, so that every row counts once.
 
     Raises
     ------
-    RecordingError : a piece cannot be used, the robot is elastic, or nothing moves
+    RecordingError : a chunk cannot be used, or nothing moves
 
     """
-    if isinstance(robot, ElasticRobot):
-        raise RecordingError('springs need a recording as a whole: identify a part of it')
     factors, notes = TriangularFactors(robot.n, base.rank), dict[str, None]()
     delays: Delays = {}
     sampled_systems = BlockSampler[System]()
-    start: tuple[Samples, System] | None = None
+    first: tuple[Samples, System] | None = None
     tail: Recording | None = None
-    for piece in pieces:
-        recording = piece.select(robot.joints)
-        recording = recording if tail is None else _joined(tail, recording)
+    for chunk in chunks:
+        recording = chunk.select(robot.joints)
+        recording = recording if tail is None else _concatenate(tail, recording)
         try:
-            if start is None:
-                samples, system, delays, told = prepare_without_delay(
+            if first is None:
+                samples, system, delays, delay_notes = prepare_without_delay(
                     recording, robot, base, settings
                 )
-                start = samples, system
-                notes.update(dict.fromkeys(told))
+                first = samples, system
+                notes.update(dict.fromkeys(delay_notes))
             else:
                 samples = prepare(remove_delay(recording, delays), robot, settings)
                 system = observe(samples, robot, base)
         except StandstillError:
-            tail = _end(recording, settings)
+            tail = _overlap(recording, settings)
             continue
         settings = dataclasses.replace(
             settings, cutoff=samples.cutoff, decimation=samples.decimation
@@ -86,25 +86,25 @@ def observe_chunks(
         factors.add(system)
         if sampled_systems.takes_next():
             sampled_systems.add(system, system.valid.shape[1])
-        tail = _end(recording, settings)
-    if start is None:
-        raise StandstillError('no joint moves in any piece of the recording: record a motion')
-    total = factors.system(start[1])
+        tail = _overlap(recording, settings)
+    if first is None:
+        raise StandstillError('no joint moves in any chunk of the recording: record a motion')
+    total = factors.system(first[1])
     return ChunkedSystem(
-        total, start[0], tuple(sampled_systems.blocks), delays, tuple(notes)[:NOTES]
+        total, first[0], tuple(sampled_systems.blocks), delays, tuple(notes)[:MAX_NOTES]
     )
 
 
-def _end(recording: Recording, settings: SignalSettings) -> Recording:
-    """Return what the next piece needs of this one: what its start and this end spoil."""
+def _overlap(recording: Recording, settings: SignalSettings) -> Recording:
+    """Return the end of a chunk in which filters have transients; the next chunk repeats it."""
     seconds = 2.0 * EDGE_PERIODS / settings.cutoff if settings.cutoff else 0.0
     return recording.between(float(np.nanmax(recording.time)) - seconds, np.inf)
 
 
-def _joined(first: Recording, second: Recording) -> Recording:
-    """Put two pieces behind each other, joint states only."""
+def _concatenate(first: Recording, second: Recording) -> Recording:
+    """Concatenate two chunks, joint states only."""
     time, position, effort = (
-        np.concatenate([getattr(piece, name) for piece in (first, second)])
+        np.concatenate([getattr(chunk, name) for chunk in (first, second)])
         for name in ('time', 'position', 'effort')
     )
     return Recording(second.joints, time, position, effort, source=second.source)
@@ -112,8 +112,8 @@ def _joined(first: Recording, second: Recording) -> Recording:
 
 def split_into_chunks(recording: Recording) -> Iterator[Recording]:
     """Cut a long recording that is in memory."""
-    for first in range(0, len(recording.time), PIECE):
-        rows = slice(first, first + PIECE)
+    for start in range(0, len(recording.time), CHUNK_SAMPLES):
+        rows = slice(start, start + CHUNK_SAMPLES)
         yield Recording(
             recording.joints,
             recording.time[rows],

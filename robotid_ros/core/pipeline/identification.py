@@ -1,4 +1,4 @@
-"""The whole way from a recording to an identification."""
+"""From a recording to an identification: the steps in their order."""
 
 from collections.abc import Iterable
 import dataclasses
@@ -24,16 +24,16 @@ from ..selection.load_friction import iterate_friction_load
 from ..selection.stribeck_velocity import search_stribeck_velocities
 from ..signals.periodic import find_period
 from ..signals.recording import Recording
-from ..timing.delay_compensation import Delays, remove_delay, remove_delay_from_chunks
+from ..timing.delay_compensation import Delays, remove_delay
 from .estimation import estimate_base_parameters, Estimation, Progress
-from .resampling import resampled
+from .resampling import resample
 from .results import Identification
 from .validation import validate, validate_samples
 
 
 @dataclasses.dataclass(frozen=True)
 class _Inputs:
-    """What is asked for: `identify`'s arguments."""
+    """The arguments of `identify`."""
 
     recording: Recording | Iterable[Recording]
     robot: Robot
@@ -56,7 +56,7 @@ def identify(
     ----------
     recording : the excitation; successive chunks of it where it is too long for memory
     robot : the model
-    settings : signals, estimator, what follows
+    settings : signals, estimator, options
     validation : another motion, or None
     progress : called with the name of each step
 
@@ -73,28 +73,26 @@ def identify(
             f"method '{settings.method}' replays rigid robots: use 'wls', or empty "
             'robot.elastic.joints'
         )
-    task = _Inputs(recording, robot, settings, validation, progress or (lambda _: None))
-    return (
-        _identify_by_wls_and_didim(task)
-        if settings.method == 'both'
-        else _identify_by_one_method(task)
-    )
+    inputs = _Inputs(recording, robot, settings, validation, progress or (lambda _: None))
+    if settings.method == 'both':
+        return _identify_by_wls_and_didim(inputs)
+    return _identify_by_one_method(inputs)
 
 
-def _identify_by_one_method(task: _Inputs) -> Identification:
-    recording, settings = task.recording, task.settings
-    task.progress('preparing signals')
-    robot, notes = _with_friction_shapes(task)
+def _identify_by_one_method(inputs: _Inputs) -> Identification:
+    recording, settings = inputs.recording, inputs.settings
+    inputs.progress('preparing signals')
+    robot, notes = _search_friction_shapes(inputs)
     base = base_parameters(robot)
-    solved = estimate_base_parameters(recording, robot, base, settings, task.progress)
+    estimation = estimate_base_parameters(recording, robot, base, settings, inputs.progress)
     period = find_period(recording) if isinstance(recording, Recording) else None
-    estimate, resampling = resampled(solved.estimate, solved.system, period, settings)
-    found = _essential(solved, estimate, task)
-    task.progress('finding standard parameters')
+    estimate, resampling = resample(estimation.estimate, estimation.system, period, settings)
+    found = _essential(estimation, estimate, inputs)
+    inputs.progress('finding standard parameters')
     standard = standard_parameters(
-        robot, base, estimate, found, solved.system, settings.prior_spread
+        robot, base, estimate, found, estimation.system, settings.prior_spread
     )
-    task.progress('validating')
+    inputs.progress('validating')
     chi = basic_solution(base, estimate.value)
     return Identification(
         robot=robot,
@@ -103,32 +101,32 @@ def _identify_by_one_method(task: _Inputs) -> Identification:
         estimate=estimate,
         essential=found,
         standard=standard,
-        fitted=_fitted(solved, robot, chi, settings),
-        validation=_validated(task, solved.delays, robot, chi),
-        warnings=_warnings(robot, recording, solved, estimate, [*notes, *resampling]),
-        history=solved.history,
+        fitted=_fitted(estimation, robot, chi, settings),
+        validation=_validate(inputs, estimation.delays, robot, chi),
+        warnings=_warnings(robot, recording, estimation, estimate, [*notes, *resampling]),
+        history=estimation.history,
     )
 
 
-def _with_friction_shapes(task: _Inputs) -> tuple[Robot, list[str]]:
-    """Search what the linear fit takes for given: the load of friction, Stribeck velocities."""
-    robot, notes = iterate_friction_load(task.recording, task.robot, task.settings)
-    if not task.settings.stribeck:
+def _search_friction_shapes(inputs: _Inputs) -> tuple[Robot, list[str]]:
+    """Find what friction is not linear in: the load that it grows with, Stribeck velocities."""
+    robot, notes = iterate_friction_load(inputs.recording, inputs.robot, inputs.settings)
+    if not inputs.settings.stribeck:
         return robot, notes
-    if not isinstance(task.recording, Recording):
+    if not isinstance(inputs.recording, Recording):
         text = 'the Stribeck velocity was not searched: choose a part that fits into memory'
         return robot, [*notes, text]
-    robot, searched = search_stribeck_velocities(task.recording, robot, task.settings.signals)
+    robot, searched = search_stribeck_velocities(inputs.recording, robot, inputs.settings.signals)
     return robot, notes + searched
 
 
-def _essential(solved: Estimation, estimate: Estimate, task: _Inputs) -> Essential | None:
-    settings = task.settings
+def _essential(estimation: Estimation, estimate: Estimate, inputs: _Inputs) -> Essential | None:
+    settings = inputs.settings
     if not settings.essential:
         return None
-    task.progress('finding the essential parameters')
+    inputs.progress('finding the essential parameters')
     return find_essential(
-        solved.system,
+        estimation.system,
         estimate,
         settings.essential_sigma,
         settings.significance,
@@ -138,19 +136,19 @@ def _essential(solved: Estimation, estimate: Estimate, task: _Inputs) -> Essenti
 
 
 def _fitted(
-    solved: Estimation, robot: Robot, chi: np.ndarray, settings: IdentificationSettings
+    estimation: Estimation, robot: Robot, chi: np.ndarray, settings: IdentificationSettings
 ) -> Validation:
-    # Rows of a replay are those of the simulated motion, rows of springs are combined with others:
-    # what people compare is the measured motion's.
+    # A replay has rows of the simulated motion, and rows of springs are combinations: what is
+    # compared with other methods is the measured motion.
     if settings.method == 'didim' or isinstance(robot, ElasticRobot):
-        return validate_samples(solved.samples, robot, chi)
-    return solved.fitted()
+        return validate_samples(estimation.samples, robot, chi)
+    return estimation.fitted()
 
 
 def _warnings(
     robot: Robot,
     recording: Recording | Iterable[Recording],
-    solved: Estimation,
+    estimation: Estimation,
     estimate: Estimate,
     notes: list[str],
 ) -> tuple[str, ...]:
@@ -158,27 +156,30 @@ def _warnings(
         *robot.warnings,
         *notes,
         *getattr(recording, 'notes', ()),
-        *solved.signal_notes,
-        *plausibility_warnings(robot, solved.samples, estimate),
-        *identifiability_warnings(robot, solved.samples, estimate),
-        *solved.estimate_notes,
+        *estimation.signal_notes,
+        *plausibility_warnings(robot, estimation.samples, estimate),
+        *identifiability_warnings(robot, estimation.samples, estimate),
+        *estimation.estimate_notes,
     )
     return tuple(dict.fromkeys(found))
 
 
-def _validated(task: _Inputs, delays: Delays, robot: Robot, chi: np.ndarray) -> Validation | None:
-    recording = task.validation
+def _validate(inputs: _Inputs, delays: Delays, robot: Robot, chi: np.ndarray) -> Validation | None:
+    recording = inputs.validation
     if recording is None:
         return None
-    if isinstance(recording, Recording):
-        return validate(remove_delay(recording, delays), robot, chi, task.settings)
-    return validate(remove_delay_from_chunks(recording, delays), robot, chi, task.settings)
+    advanced: Recording | Iterable[Recording] = (
+        remove_delay(recording, delays)
+        if isinstance(recording, Recording)
+        else (remove_delay(chunk, delays) for chunk in recording)
+    )
+    return validate(advanced, robot, chi, inputs.settings)
 
 
-def _identify_by_wls_and_didim(task: _Inputs) -> Identification:
+def _identify_by_wls_and_didim(inputs: _Inputs) -> Identification:
     """Identify by WLS, and by DIDIM to compare; where that fails, the first result stands."""
     wls, didim = (
-        dataclasses.replace(task, settings=dataclasses.replace(task.settings, method=name))
+        dataclasses.replace(inputs, settings=dataclasses.replace(inputs.settings, method=name))
         for name in ('wls', 'didim')
     )
     found = _identify_by_one_method(wls)

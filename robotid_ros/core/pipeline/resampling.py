@@ -1,4 +1,4 @@
-"""How well an estimate is known, from drawing or leaving out parts of the data, as asked for."""
+"""Resampling as the settings ask for it: bootstrap covariance, leave-one-period-out residuals."""
 
 import dataclasses
 
@@ -9,7 +9,7 @@ from ..regression.estimate import Estimate
 from ..regression.observation_system import System
 
 
-def resampled(
+def resample(
     estimate: Estimate, system: System, period: float | None, settings: IdentificationSettings
 ) -> tuple[Estimate, list[str]]:
     """Return the estimate with the covariance asked for, and how well periods predict others."""

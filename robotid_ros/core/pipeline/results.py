@@ -1,4 +1,4 @@
-"""Values that an identification ends in; each certifies itself."""
+"""The result of an identification."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..replay.convergence_history import History
 @dataclasses.dataclass(frozen=True)
 class Identification:
     """
-    All that one identification found out.
+    The result of an identification.
 
     Attributes
     ----------
@@ -26,11 +26,11 @@ class Identification:
     estimate : of the base parameters
     essential : of the essential ones, or None
     standard : standard parameters with their consistency
-    fitted : efforts on the identification motion, on some of it where it is long
+    fitted : efforts on the identification motion; on parts of it where it is long
     validation : efforts on another motion, or None
-    warnings : in words a user can act on
-    history : course of an iterative method, or None
-    compared : the same by another method, or None
+    warnings : each a sentence with its remedy
+    history : iterations of an iterative method, or None
+    compared : the identification by another method, or None
 
     """
 

@@ -31,7 +31,7 @@ def validate(
 
     Parameters
     ----------
-    recording : not the one that was identified with; of one that comes in pieces, some are used
+    recording : not the one that was identified with; of one that comes in chunks, some are used
     robot : the model
     chi : (p,) standard parameters
     settings : how signals are prepared
@@ -43,22 +43,22 @@ def validate(
     """
     if isinstance(recording, Recording):
         return validate_samples(prepare(recording, robot, settings.signals), robot, chi)
-    parts, signals = BlockSampler[Validation](), settings.signals
-    for piece in recording:
-        if not parts.takes_next():
+    sampler, signals = BlockSampler[Validation](), settings.signals
+    for chunk in recording:
+        if not sampler.takes_next():
             continue
         try:
-            samples = prepare(piece, robot, signals)
+            samples = prepare(chunk, robot, signals)
         except StandstillError:
             continue
         signals = dataclasses.replace(
             signals, cutoff=samples.cutoff, decimation=samples.decimation
         )
         part = validate_samples(samples, robot, chi)
-        parts.add(part, len(part.time))
-    if not parts.blocks:
+        sampler.add(part, len(part.time))
+    if not sampler.blocks:
         raise StandstillError('no joint moves in what is to validate on: choose another part')
-    return Validation.concatenate(parts.blocks)
+    return Validation.concatenate(sampler.blocks)
 
 
 def validate_samples(samples: Samples, robot: Robot, chi: Array) -> Validation:
@@ -75,16 +75,16 @@ def validate_samples(samples: Samples, robot: Robot, chi: Array) -> Validation:
     if keep > 1:
         pair = antialias(pair, keep)[:, ::keep]
     valid = samples.valid[::keep]
-    return _trimmed(samples.joints, samples.time[::keep], pair[0], pair[1], valid)
+    return _trim(samples.joints, samples.time[::keep], pair[0], pair[1], valid)
 
 
 def validate_system(system: System, value: Array) -> Validation:
     """Compare the torques of a system's rows with those of its base parameters (b,)."""
     valid = system.valid.T
-    return _trimmed(system.joints, system.time, system.Y.T, system.predict(value).T, valid)
+    return _trim(system.joints, system.time, system.Y.T, system.predict(value).T, valid)
 
 
-def _trimmed(
+def _trim(
     joints: tuple[str, ...],
     time: Array,
     measured: Array,

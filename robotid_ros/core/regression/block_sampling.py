@@ -1,35 +1,37 @@
-"""What is looked at of a long recording: whole pieces, spread over all of it, not too many."""
+"""Systematic sampling of a long recording: every k-th block, at most so many rows in memory."""
 
 from typing import Generic, TypeVar
 
 T = TypeVar('T')
-MOST = 20_000  # rows after decimation
+# Rows after decimation that stay in memory for residuals and figures: 60 MB for six joints and 61
+# columns.
+MAX_ROWS = 20_000
 
 
 class BlockSampler(Generic[T]):
     """
-    Every k-th of the pieces so far; k doubles as often as their rows get too many.
+    Every k-th of the blocks so far; k doubles whenever their rows get too many.
 
     Attributes
     ----------
-    kept : the pieces
+    blocks : those that are kept
 
     """
 
-    def __init__(self, most: int = MOST):
+    def __init__(self, max_rows: int = MAX_ROWS):
         self.blocks: list[T] = []
-        self._most, self._rows = most, list[int]()
+        self._max_rows, self._rows = max_rows, list[int]()
         self._seen, self._step = 0, 1
 
     def takes_next(self) -> bool:
-        """Tell whether the next piece is one to keep, and go on to the one after."""
+        """Return whether the next block is one to keep, and go on to the one after."""
         self._seen += 1
         return (self._seen - 1) % self._step == 0
 
-    def add(self, piece: T, rows: int) -> None:
-        """Keep a piece of so many rows."""
-        self.blocks.append(piece)
+    def add(self, block: T, rows: int) -> None:
+        """Keep a block of so many rows."""
+        self.blocks.append(block)
         self._rows.append(rows)
-        while sum(self._rows) > self._most and len(self.blocks) > 1:
+        while sum(self._rows) > self._max_rows and len(self.blocks) > 1:
             self.blocks, self._rows = self.blocks[::2], self._rows[::2]
             self._step *= 2

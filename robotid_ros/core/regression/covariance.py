@@ -9,7 +9,8 @@ def with_minimum_variance(covariance: Array, variance: Array) -> Array:
     """
     Enlarge a covariance (b, b) where its variances are below what white noise leaves (b,).
 
-    Residuals are smaller than errors most where the columns are, which hides some correlation.
+    A fit makes residuals smaller than errors, most along its columns, which hides some of their
+    correlation.
     """
     scale = np.sqrt(np.maximum(1.0, variance / np.maximum(np.diag(covariance), 1e-300)))
     return np.asarray(covariance * np.outer(scale, scale))

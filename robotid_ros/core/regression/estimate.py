@@ -1,4 +1,4 @@
-"""An estimate: values, uncertainty and what they rest on."""
+"""An estimate: values, their uncertainty, and residuals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One fit of the observation system; its variants differ in how rows are weighted, or solved."""
+"""The fit of an observation system; methods differ in how rows are weighted, or solved."""
 
 from collections.abc import Callable
 
@@ -15,18 +15,22 @@ __all__ = ['SOLVE', 'WHITEN', 'Estimate', 'fit']
 
 RANK_TOLERANCE = 1e-12  # smallest singular value over the largest, columns scaled to length one
 HUBER = 1.345  # residual over σ from which a row counts less: 95 % efficient on Gaussian noise
-BALANCED = 1e-6  # least σ of rows without torque, over the largest of their parts
-TOLERANCE = 1e-6  # change of the weights that ends an iteration
+MAD_TO_SIGMA = 1.4826  # σ over the median absolute deviation of Gaussian noise
+# Least σ of rows without torque (a link behind a spring), over the largest of their terms: rows
+# that hold nearly exactly would otherwise outweigh those that set the scale.
+BALANCED = 1e-6
+TOLERANCE = 1e-6  # relative change of the weights that ends an iteration
+WEAK = 0.3  # share in the weakest singular vector from which a column is named as dependent
 
 JointRows = list[tuple[Array, Array]]
 Weights = list[Array]
 
 
-def _ols(pieces: JointRows, system: System, value: Array | None) -> Weights:
-    return [np.ones(len(y)) for _, y in pieces]
+def _ols(joint_rows: JointRows, system: System, value: Array | None) -> Weights:
+    return [np.ones(len(y)) for _, y in joint_rows]
 
 
-def _wls(pieces: JointRows, system: System, value: Array | None) -> Weights:
+def _wls(joint_rows: JointRows, system: System, value: Array | None) -> Weights:
     """
     Divide each joint's equations by the σ of its own least squares (DIDIM eq. 20).
 
@@ -37,14 +41,14 @@ def _wls(pieces: JointRows, system: System, value: Array | None) -> Weights:
     if value is not None:
         return [
             np.full(len(y), 1.0 / _rms(y - w @ value, w, y, value, count))
-            for (w, y), count in zip(pieces, system.equations, strict=True)
+            for (w, y), count in zip(joint_rows, system.equations, strict=True)
         ]
     weights: Weights = []
     sigma: float
     common: Array | None = None
-    for (w, y), count in zip(pieces, system.equations, strict=True):
+    for (w, y), count in zip(joint_rows, system.equations, strict=True):
         if not y.any() and len(y):
-            common = _common_least_squares(pieces) if common is None else common
+            common = _common_least_squares(joint_rows) if common is None else common
             sigma = _rms(w @ common, w, y, common, count)
         elif len(y):
             chi, _, rank, _ = np.linalg.lstsq(w, y, rcond=1e-10)
@@ -58,27 +62,27 @@ def _wls(pieces: JointRows, system: System, value: Array | None) -> Weights:
     return weights
 
 
-def _mle(pieces: JointRows, system: System, value: Array | None) -> Weights:
+def _mle(joint_rows: JointRows, system: System, value: Array | None) -> Weights:
     """Divide each joint's equations by the σ of its torque noise (MFS eq. 20-25)."""
     if system.noise is None:
         raise RecordingError(
             "method 'mle' needs the torque noise, which only several periods of one motion show: "
             "record two periods or more, or use 'wls'"
         )
-    return [np.full(len(y), 1.0 / s) for (_, y), s in zip(pieces, system.noise, strict=True)]
+    return [np.full(len(y), 1.0 / s) for (_, y), s in zip(joint_rows, system.noise, strict=True)]
 
 
-def _irls(pieces: JointRows, system: System, value: Array | None) -> Weights:
-    """Weigh rows down that lie far off (Huber), by the median absolute deviation of a joint."""
+def _irls(joint_rows: JointRows, system: System, value: Array | None) -> Weights:
+    """Weight outlying rows less (Huber), by the median absolute deviation of their joint."""
     if value is None:
-        return _wls(pieces, system, None)
+        return _wls(joint_rows, system, None)
     weights: Weights = []
-    for w, y in pieces:
+    for w, y in joint_rows:
         residual = y - w @ value
         if not len(y):
             weights.append(residual)
             continue
-        sigma = 1.4826 * float(np.median(np.abs(residual)))
+        sigma = MAD_TO_SIGMA * float(np.median(np.abs(residual)))
         sigma = max(sigma, 1e-12 * float(np.abs(y).max()), 1e-300)
         size = np.abs(residual) / sigma
         weights.append(np.sqrt(HUBER / np.maximum(size, HUBER)) / sigma)
@@ -90,13 +94,12 @@ def _rms(residual: Array, w: Array, y: Array, value: Array, count: int) -> float
         return np.inf
     floor = 1e-12 * max(float(np.abs(y).max()), float(np.abs(w).max()))
     if not y.any():
-        # Rows that hold too well would leave nothing of the others, which alone set the scale.
         floor = BALANCED * float(np.abs(w * value).max())
     return max(float(np.linalg.norm(residual)) / np.sqrt(count), floor, 1e-300)
 
 
-def _common_least_squares(pieces: JointRows) -> Array:
-    W, Y = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+def _common_least_squares(joint_rows: JointRows) -> Array:
+    W, Y = (np.concatenate(parts) for parts in zip(*joint_rows, strict=True))
     return np.asarray(np.linalg.lstsq(W, Y, rcond=1e-12)[0])
 
 
@@ -112,9 +115,9 @@ SOLVE: dict[str, Callable[..., Solution]] = {
     'tls': total_least_squares,
     'iv': instrumental_variables,
 }
-# Methods that look at single rows, which triangular factors have not got any more.
+# Methods that need single rows, which triangular factors no longer have.
 NEEDS_ALL_ROWS = ('irls', 'iv')
-# How often the weights are computed where nothing else is asked for.
+# Most computations of the weights where the settings ask for fewer.
 ITERATIONS = {'irls': 30}
 
 
@@ -127,12 +130,12 @@ def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
     system : rows of all joints
     method : 'ols', 'wls', 'mle' (noise of the torque known), 'irls' (Huber), 'tls' (errors in W
         too) or 'iv' (instruments, correlated with the motion but not with its noise)
-    iterations : how often the weights follow the solution at the most
+    iterations : most computations of the weights
 
     Raises
     ------
     UnknownNameError : no such method
-    RankDeficientError : the motion does not tell all columns apart
+    RankDeficientError : the motion leaves columns of W linearly dependent
     RecordingError : the method needs what was not recorded
 
     """
@@ -143,20 +146,20 @@ def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
             f"method '{method}' needs every row of a recording, which so long a one does not "
             "leave in memory: use 'wls', or a part of it"
         )
-    pieces = [system.rows(joint) for joint in range(len(system.joints))]
-    weights = WHITEN[method](pieces, system, None)
-    solution = _solve(system, pieces, weights, method)
+    joint_rows = [system.rows(joint) for joint in range(len(system.joints))]
+    weights = WHITEN[method](joint_rows, system, None)
+    solution = _solve(system, joint_rows, weights, method)
     for _ in range(max(iterations, ITERATIONS.get(method, 1)) - 1):
-        previous, weights = weights, WHITEN[method](pieces, system, solution.value)
-        solution = _solve(system, pieces, weights, method)
+        previous, weights = weights, WHITEN[method](joint_rows, system, solution.value)
+        solution = _solve(system, joint_rows, weights, method)
         if all(np.allclose(a, b, rtol=TOLERANCE) for a, b in zip(previous, weights, strict=True)):
             break
-    return _estimate(system, pieces, weights, solution, method)
+    return _estimate(system, joint_rows, weights, solution, method)
 
 
-def _solve(system: System, pieces: JointRows, weights: Weights, method: str) -> Solution:
-    W = np.vstack([w * k[:, None] for (w, _), k in zip(pieces, weights, strict=True)])
-    Y = np.concatenate([y * k for (_, y), k in zip(pieces, weights, strict=True)])
+def _solve(system: System, joint_rows: JointRows, weights: Weights, method: str) -> Solution:
+    W = np.vstack([w * k[:, None] for (w, _), k in zip(joint_rows, weights, strict=True)])
+    Y = np.concatenate([y * k for (_, y), k in zip(joint_rows, weights, strict=True)])
     if method == 'iv':
         Z = [system.instruments(j) * k[:, None] for j, k in enumerate(weights)]
         solution = instrumental_variables(W, Y, np.vstack(Z))
@@ -165,19 +168,19 @@ def _solve(system: System, pieces: JointRows, weights: Weights, method: str) -> 
     s = solution.singular
     if len(Y) < W.shape[1] or not s[-1] >= RANK_TOLERANCE * s[0]:
         weak = np.abs(solution.weakest)
-        names = tuple(n for n, v in zip(system.names, weak, strict=True) if v > 0.3 * weak.max())
+        names = tuple(n for n, v in zip(system.names, weak, strict=True) if v > WEAK * weak.max())
         raise RankDeficientError(names, tuple(s))
     return solution
 
 
 def _estimate(
-    system: System, pieces: JointRows, weights: Weights, solution: Solution, method: str
+    system: System, joint_rows: JointRows, weights: Weights, solution: Solution, method: str
 ) -> Estimate:
     value, bread = solution.value, solution.bread
-    residual = [y - w @ value for w, y in pieces]
+    residual = [y - w @ value for w, y in joint_rows]
     rows = system.equations
     freedom = max(int(rows.sum()) - len(value), 1)
-    left = [system.instruments(j) if method == 'iv' else w for j, (w, _) in enumerate(pieces)]
+    left = [system.instruments(j) if method == 'iv' else w for j, (w, _) in enumerate(joint_rows)]
     meat, white = np.zeros((2, *bread.shape))
     squares = 0.0
     for j, (z, r, k) in enumerate(zip(left, residual, weights, strict=True)):

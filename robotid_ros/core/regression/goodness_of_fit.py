@@ -36,7 +36,7 @@ class Validation:
 
     @classmethod
     def concatenate(cls, parts: Sequence[Validation]) -> Validation:
-        """Put the parts of one motion behind each other."""
+        """Concatenate the parts of one motion."""
         fields = ('time', 'measured', 'predicted', 'valid')
         columns = [np.concatenate([getattr(part, name) for part in parts]) for name in fields]
         return cls(parts[0].joints, *columns)
@@ -59,10 +59,10 @@ class Validation:
     @property
     def r2(self) -> Array:
         """Coefficient of determination per joint, (n,)."""
-        spread = self.measured - self.measured.mean(axis=0)
+        deviation = self.measured - self.measured.mean(axis=0)
         error = np.sum((self.measured - self.predicted) ** 2, axis=0)
         with np.errstate(divide='ignore', invalid='ignore'):
-            return np.asarray(1.0 - error / np.sum(spread**2, axis=0))
+            return np.asarray(1.0 - error / np.sum(deviation**2, axis=0))
 
     def total_residual(self, moving: bool = False) -> float:
         """Return the relative residual of all joints together."""

@@ -1,4 +1,4 @@
-"""Instruments: the observation matrix of the motion that was asked for, free of noise."""
+"""Instruments: the observation matrix of the reference motion, free of noise."""
 
 import dataclasses
 
@@ -36,5 +36,5 @@ def add_instruments(
         np.column_stack([np.interp(samples.time, reference.time, c) for c in values.T])
         for values in (reference.q, reference.dq, reference.ddq)
     )
-    asked = observe(dataclasses.replace(samples, q=q, dq=dq, ddq=ddq), robot, base)
-    return dataclasses.replace(system, Z=asked.W)
+    commanded = observe(dataclasses.replace(samples, q=q, dq=dq, ddq=ddq), robot, base)
+    return dataclasses.replace(system, Z=commanded.W)

@@ -8,7 +8,7 @@ import numpy as np
 from ...exceptions import RecordingError
 from ..arrays import Array
 
-TINY = 1e-16  # of a singular value over the largest, so that nothing overflows
+TINY = 1e-16  # least singular value over the largest that is inverted, so that nothing overflows
 
 
 @dataclasses.dataclass(frozen=True)

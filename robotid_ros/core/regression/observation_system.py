@@ -13,11 +13,12 @@ from ..model.dynamics import regressor
 from ..model.robot import Robot
 from ..signals.samples import Samples
 
-# Of the decimation's filter; its cut-off over the Nyquist frequency that is left.
-ORDER, BAND = 4, 0.8
-# What the decimation's filter remembers to 1e-7 of its gain, in decimated rows, the samples whose
-# columns are held at once, and those whose whole regressor is.
-MEMORY, BLOCK, PIECE = 16, 8192, 1024
+# Butterworth filter before decimation, forth and back; cut-off over the Nyquist frequency that is
+# left, as `scipy.signal.decimate` has it.
+FILTER_ORDER, FILTER_BAND = 4, 0.8
+# Decimated rows after which the filter's response has decayed to 1e-7, the samples whose base
+# columns are in memory at once, and those whose whole regressor is: they bound memory only.
+DECAY_ROWS, BLOCK_SAMPLES, REGRESSOR_SAMPLES = 16, 8192, 1024
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,8 +135,8 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> System:
     count = -(-len(samples.time) // keep)
     W = np.zeros((robot.n, count, base.rank))
     Y = np.zeros((robot.n, count))
-    overlap = MEMORY * keep if keep > 1 else 0
-    length = max(BLOCK, 4 * overlap) // keep * keep
+    overlap = DECAY_ROWS * keep if keep > 1 else 0
+    length = max(BLOCK_SAMPLES, 4 * overlap) // keep * keep
     for start in range(0, len(samples.time), length):
         stop = min(start + length, len(samples.time))
         low, high = max(0, start - overlap), min(len(samples.time), stop + overlap)
@@ -161,15 +162,15 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> System:
         read_only(Y),
         valid.copy(),
         samples.noise,
-        band=BAND if keep > 1 else 1.0,
+        band=FILTER_BAND if keep > 1 else 1.0,
     )
 
 
 def _columns(samples: Samples, robot: Robot, base: BaseParameters, low: int, high: int) -> Array:
     """Return the base columns of the regressor of samples, (n, high - low, b)."""
     result = np.empty((robot.n, high - low, base.rank))
-    for first in range(low, high, PIECE):
-        rows = slice(first, min(first + PIECE, high))
+    for first in range(low, high, REGRESSOR_SAMPLES):
+        rows = slice(first, min(first + REGRESSOR_SAMPLES, high))
         full = regressor(robot, samples.q[rows], samples.dq[rows], samples.ddq[rows])
         result[:, first - low : rows.stop - low] = full[:, :, base.columns]
     return result
@@ -182,13 +183,13 @@ def decimated_torque(samples: Samples) -> Array:
 
 
 def read_only(array: Array) -> Array:
-    """Freeze an array that nobody else holds, so that no copy is needed."""
+    """Make an array read-only that nobody else holds, so that no copy is needed."""
     array.flags.writeable = False
     return array
 
 
 def antialias(x: Array, keep: int) -> Array:
-    """Low-pass along axis 1 at 0.8 of the Nyquist frequency that is left, without phase."""
-    sections = butter(ORDER, BAND / keep, output='sos')
+    """Filter along axis 1 before keeping one sample in `keep`, without phase shift."""
+    sections = butter(FILTER_ORDER, FILTER_BAND / keep, output='sos')
     pad = min(x.shape[1] - 1, 10 * keep)
     return np.stack([sosfiltfilt(sections, block, axis=0, padlen=pad) for block in x])

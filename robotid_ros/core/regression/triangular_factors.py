@@ -1,8 +1,8 @@
 """
-Rows of any number as triangular factors (TSQR).
+Triangular factors of any number of rows (TSQR).
 
-What is kept per joint is R of [W Y] = Q R, with ‖Y − W χ‖ = ‖R [−χ 1]ᵀ‖ for every χ, and factors
-of at most `2 MOST` successive batches, whose scores tell the covariance of correlated residuals.
+Per joint, they are R of [W Y] = Q R, with ‖Y − W χ‖ = ‖R [−χ 1]ᵀ‖ for every χ, of fewer than
+MAX_BATCHES successive batches, whose scores show the covariance of correlated residuals.
 """
 
 import dataclasses
@@ -12,8 +12,9 @@ import numpy as np
 from ..arrays import Array
 from .observation_system import System
 
-# Batches of one piece, and half the batches that are kept at the most.
-BATCHES, MOST = 32, 64
+# Batches of one chunk, and at how many neighbours merge. A batch has to outlast the correlation of
+# residuals; the covariance is estimated from the scores of 64 batches or more of a long recording.
+BATCHES_PER_CHUNK, MAX_BATCHES = 32, 128
 
 
 class TriangularFactors:
@@ -27,39 +28,39 @@ class TriangularFactors:
     """
 
     def __init__(self, joints: int, parameters: int):
-        self.kept = np.zeros((joints, 0, parameters + 1, parameters + 1))
+        self._factors = np.zeros((joints, 0, parameters + 1, parameters + 1))
         self.counts = np.zeros(joints, dtype=np.intp)
-        # Batches of a piece become one when as many pieces were joined.
-        self.merged, self.waiting = 1, list[Array]()
+        # So many batches of a chunk make one that is as long as those that were merged.
+        self._merged, self._waiting = 1, list[Array]()
 
     def add(self, system: System) -> None:
-        """Add the rows of a piece."""
+        """Add the rows of a chunk."""
         rows = np.concatenate([system.W, system.Y[:, :, None]], axis=2)
         rows *= system.valid[:, :, None]
         self.counts += system.valid.sum(axis=1)
-        for part in np.array_split(rows, BATCHES, axis=1):
-            self.waiting.append(triangular_factor(part))
-            if len(self.waiting) == self.merged:
-                self._keep(np.concatenate(self.waiting, axis=1))
-                self.waiting = []
+        for part in np.array_split(rows, BATCHES_PER_CHUNK, axis=1):
+            self._waiting.append(triangular_factor(part))
+            if len(self._waiting) == self._merged:
+                self._keep(np.concatenate(self._waiting, axis=1))
+                self._waiting = []
 
     def _keep(self, rows: Array) -> None:
-        self.kept = np.concatenate([self.kept, triangular_factor(rows)[:, None]], axis=1)
-        if self.kept.shape[1] == 2 * MOST:
-            n, count, size, _ = self.kept.shape
-            self.kept = triangular_factor(self.kept.reshape(n, count // 2, 2 * size, size))
-            self.merged *= 2
+        self._factors = np.concatenate([self._factors, triangular_factor(rows)[:, None]], axis=1)
+        if self._factors.shape[1] == MAX_BATCHES:
+            n, count, size, _ = self._factors.shape
+            self._factors = triangular_factor(self._factors.reshape(n, count // 2, 2 * size, size))
+            self._merged *= 2
 
-    def system(self, like: System) -> System:
-        """Return the system of all rows."""
-        rest = triangular_factor(np.concatenate(self.waiting, axis=1)) if self.waiting else None
-        kept = self.kept
+    def system(self, template: System) -> System:
+        """Return the system of all rows; names, units and joints are those of the template."""
+        rest = triangular_factor(np.concatenate(self._waiting, axis=1)) if self._waiting else None
+        kept = self._factors
         if rest is not None:
             kept = np.concatenate([kept, rest[:, None]], axis=1)
         n, count, size, _ = kept.shape
         total = triangular_factor(kept.reshape(n, count * size, size))
         return dataclasses.replace(
-            like,
+            template,
             time=np.arange(size, dtype=float),
             W=total[:, :, :-1],
             Y=total[:, :, -1],

@@ -1,6 +1,6 @@
 """The delay between the recorded positions and efforts, and the recording without it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 import dataclasses
 
 import numpy as np
@@ -17,10 +17,11 @@ from .delay_estimation import advance, DelayEstimate, estimate_delays, LONGEST_D
 # How long efforts are behind the positions [s], by joint; those that are not named are not.
 Delays = Mapping[str, float]
 
-# A delay counts when it is this many times its σ, and this share of the time between samples. What
-# the model lacks, springs above all, looks like a delay too: only a clear one is taken for real.
+# A delay is removed when it is this many times its σ, and this share of the time between samples.
+# What the model lacks, springs above all, looks like a delay too: hence more than the usual 3 σ.
 SIGNIFICANT_SIGMAS, SIGNIFICANT_SHARE = 6.0, 0.05
-# A reported effort is a command of at most so many updates before, to this share of its size.
+# A reported effort is the command of at most so many updates before when both differ by no more
+# than this share of its size.
 MOST_UPDATES_HELD, LARGEST_MISMATCH = 3, 0.1
 
 
@@ -28,7 +29,7 @@ def prepare_without_delay(
     recording: Recording, robot: Robot, base: BaseParameters, settings: SignalSettings
 ) -> tuple[Samples, System, Delays, list[str]]:
     """
-    Prepare and observe a recording, without the delay of its efforts where that is clear.
+    Prepare and observe a recording, without a significant delay of its efforts.
 
     Returns
     -------
@@ -36,7 +37,7 @@ def prepare_without_delay(
 
     """
     wanted = settings.time_offset
-    # The columns of an elastic robot are not those of its controller.
+    # An elastic robot has joints that its controller does not command.
     held = hold_delay(recording) if wanted and not isinstance(robot, ElasticRobot) else None
     if held is not None and held < 0.0:
         # A log of the commands themselves, not of what the drives say they did: taken as it is.
@@ -61,7 +62,7 @@ def prepare_without_delay(
 
 
 def _significant_delays(samples: Samples, system: System) -> tuple[Delays, list[str]]:
-    """Return the delays that are clear enough to be removed, and what to say of all."""
+    """Return the delays that are significant enough to be removed, and notes on all."""
     found, delays, notes = estimate_delays(samples, system), dict[str, float](), []
     size = f'{1e3 * found.common:.2f} ± {1e3 * found.common_sigma:.2f} ms'
     if is_significant(found.common, found.common_sigma, samples.rate):
@@ -78,10 +79,9 @@ def _significant_delays(samples: Samples, system: System) -> tuple[Delays, list[
     for j, joint in enumerate(system.joints):
         here = found if found.outlier[j] else rough
         if here.outlier[j]:
-            spread = float(np.hypot(here.sigma[j], here.common_sigma))
-            removed = (
-                here is found and abs(here.delay[j] - here.common) > SIGNIFICANT_SIGMAS * spread
-            )
+            sigma = float(np.hypot(here.sigma[j], here.common_sigma))
+            own = abs(here.delay[j] - here.common)
+            removed = here is found and own > SIGNIFICANT_SIGMAS * sigma
             if removed:
                 delays[joint] = float(here.delay[j])
             notes.append(_describe(joint, j, here, removed))
@@ -134,16 +134,8 @@ def hold_delay(recording: Recording) -> float | None:
 
 
 def is_significant(delay: float, sigma: float, rate: float) -> bool:
-    """Tell whether a delay is worth removing: known well, not tiny, and no fault."""
-    return (
-        abs(delay) > max(SIGNIFICANT_SIGMAS * sigma, SIGNIFICANT_SHARE / rate)
-        and abs(delay) < LONGEST_DELAY
-    )
-
-
-def remove_delay_from_chunks(pieces: Iterable[Recording], delay: Delays) -> Iterator[Recording]:
-    """Yield the pieces of a recording without the delays of their efforts."""
-    return (remove_delay(piece, delay) for piece in pieces)
+    """Return whether a delay is worth removing: known well, not tiny, not implausibly long."""
+    return max(SIGNIFICANT_SIGMAS * sigma, SIGNIFICANT_SHARE / rate) < abs(delay) < LONGEST_DELAY
 
 
 def remove_delay(recording: Recording, delay: float | Delays) -> Recording:

@@ -12,14 +12,17 @@ from ..regression.estimators import fit
 from ..regression.observation_system import decimated_torque, System
 from ..signals.samples import Samples
 
-# Rows so near to where a joint turns round are not looked at, the most of these that leave HALF of
-# all rows: there the model is worst, and friction that sticks looks like a delay.
+# Decimated rows left out on either side of a velocity reversal, where stiction looks like a delay;
+# the first margin that keeps at least this share of the valid rows is taken.
 REVERSAL_MARGINS, SHARE_OF_ROWS = (4, 2, 1), 0.5
-# Times the delay is estimated again, without what was found so far.
-PASSES = 3
-# A joint is late by itself when it is so many σ, and so much [s], from the others; by all rows,
-# so much. Beyond the longest, what the model lacks shows, and no delay.
-OUTLIER_SIGMAS, OUTLIER_DELAY, OUTLIER_DELAY_ALL_ROWS, LONGEST_DELAY = 4.0, 4e-3, 10e-3, 0.05
+# A delay enters to first order: each pass starts from the torque without what was found so far,
+# and is the last one when it moves no delay by more than this share of its σ.
+PASSES, CONVERGED = 3, 0.3
+# A joint's own delay differs from that of the others by so many σ and so much [s]; by all rows,
+# with those near reversals, by more. Lower bounds find shorter delays, but also such that are
+# friction the model lacks.
+OUTLIER_SIGMAS, OUTLIER_DELAY, OUTLIER_DELAY_ALL_ROWS = 4.0, 4e-3, 10e-3
+LONGEST_DELAY = 0.05  # [s]; more is no delay of a field bus, but a fault or an error of the model
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,30 +47,28 @@ class DelayEstimate:
 
 def estimate_delays(samples: Samples, system: System, all_rows: bool = False) -> DelayEstimate:
     """
-    Estimate the delay of every joint's effort, and that of most.
+    Estimate the delay of every joint's effort, and the one that most joints share.
 
     Y_j(t) = τ_j(t − δ_j) = W_j χ − δ_j d(W_j χ)/dt to first order: a delay is one more column, in
     the rows of its joint only. With the delays found removed the next pass is nearer to linear.
 
     Parameters
     ----------
-    samples : of a recording
-    system : theirs
+    samples, system : of one recording
     all_rows : use rows near standstill too: less exact, but where friction is most of a joint's
         torque only they show its delay
 
     """
     tau, total = samples.tau, np.zeros(len(system.joints))
-    steady = (
-        system if all_rows else dataclasses.replace(system, valid=_away_from_reversals(samples))
-    )
+    if not all_rows:
+        system = dataclasses.replace(system, valid=_away_from_reversals(samples))
     for _ in range(PASSES):
-        step, sigma = _fit_delays(steady)
+        step, sigma = _fit_delays(system)
         total = total + step
-        if all_rows or np.all(np.abs(step) < 0.3 * sigma):
+        if all_rows or np.all(np.abs(step) < CONVERGED * sigma):
             break
-        moved = dataclasses.replace(samples, tau=advance(samples.time, tau, total))
-        steady = dataclasses.replace(steady, Y=decimated_torque(moved))
+        advanced = dataclasses.replace(samples, tau=advance(samples.time, tau, total))
+        system = dataclasses.replace(system, Y=decimated_torque(advanced))
     return _reject_outliers(total, sigma, OUTLIER_DELAY_ALL_ROWS if all_rows else OUTLIER_DELAY)
 
 
@@ -79,12 +80,12 @@ def advance(time: Array, values: Array, delay: float | Array) -> Array:
 
 
 def _away_from_reversals(samples: Samples) -> npt.NDArray[np.bool_]:
-    """Tell the rows (n, N) that lie far from where their joint turns round."""
+    """Return the rows (n, N) that lie away from velocity reversals of their joint."""
     moving = samples.valid.copy()
     moving[1:] &= samples.dq[1:] * samples.dq[:-1] > 0.0
     keep = samples.decimation
-    for away in REVERSAL_MARGINS:
-        kept = minimum_filter1d(moving, 2 * away * keep + 1, axis=0)[::keep]
+    for margin in REVERSAL_MARGINS:
+        kept = minimum_filter1d(moving, 2 * margin * keep + 1, axis=0)[::keep]
         if kept.sum() > SHARE_OF_ROWS * samples.valid[::keep].sum():
             return np.asarray(kept.T)
     return np.asarray(samples.valid[::keep].T)
@@ -95,34 +96,36 @@ def _fit_delays(system: System) -> tuple[Array, Array]:
     n, b = len(system.joints), len(system.names)
     delay, sigma = np.zeros(n), np.full(n, np.inf)
     # A link behind a spring has no effort of its own.
-    shown = np.flatnonzero((system.Y != 0.0).any(axis=1) & (system.equations > 0))
+    driven = np.flatnonzero((system.Y != 0.0).any(axis=1) & (system.equations > 0))
     try:
         rate = np.gradient(system.predict(fit(system).value), system.time, axis=1)
-        W = np.zeros((*system.W.shape[:2], b + len(shown)))
+        W = np.zeros((*system.W.shape[:2], b + len(driven)))
         W[:, :, :b] = system.W
         # The scale of a column is that of its parameter's unit: a millisecond.
-        W[shown, :, b + np.arange(len(shown))] = -1e-3 * rate[shown]
-        names = (*system.names, *(f'delay{j + 1}' for j in shown))
-        units = (*system.units, *('ms' for _ in shown))
+        W[driven, :, b + np.arange(len(driven))] = -1e-3 * rate[driven]
+        names = (*system.names, *(f'delay{j + 1}' for j in driven))
+        units = (*system.units, *('ms' for _ in driven))
         found = fit(dataclasses.replace(system, names=names, units=units, W=W, Z=None))
     except RankDeficientError:
         return delay, sigma
-    delay[shown], sigma[shown] = 1e-3 * found.value[b:], 1e-3 * found.sigma[b:]
+    delay[driven], sigma[driven] = 1e-3 * found.value[b:], 1e-3 * found.sigma[b:]
     return delay, sigma
 
 
-def _reject_outliers(delay: Array, sigma: Array, apart: float) -> DelayEstimate:
-    """Find the delay of most: the joint that is furthest off goes first, until all agree."""
+def _reject_outliers(delay: Array, sigma: Array, threshold: float) -> DelayEstimate:
+    """Average the delays by their σ, leaving the farthest outlier out until the others agree."""
     outlier, sigma = np.zeros(delay.size, dtype=bool), np.maximum(sigma, 1e-12)
     while True:
         weight = np.where(outlier, 0.0, sigma**-2.0)
-        each = np.maximum(weight.sum() - weight, 1e-300)
-        others = (weight @ delay - weight * delay) / each
-        off = np.abs(delay - others)
-        far = off / np.sqrt(sigma**2 + 1.0 / each)
-        far[outlier | (off < apart) | (off > LONGEST_DELAY) | (each < 1e-200)] = 0.0
-        if far.max(initial=0.0) < OUTLIER_SIGMAS:
+        other_weight = np.maximum(weight.sum() - weight, 1e-300)
+        others = (weight @ delay - weight * delay) / other_weight
+        distance = np.abs(delay - others)
+        deviation = distance / np.sqrt(sigma**2 + 1.0 / other_weight)
+        deviation[
+            outlier | (distance < threshold) | (distance > LONGEST_DELAY) | (other_weight < 1e-200)
+        ] = 0.0
+        if deviation.max(initial=0.0) < OUTLIER_SIGMAS:
             break
-        outlier[np.argmax(far)] = True
+        outlier[np.argmax(deviation)] = True
     total = max(float(weight.sum()), 1e-300)
     return DelayEstimate(delay, sigma, float(weight @ delay) / total, total**-0.5, outlier)

@@ -1,4 +1,4 @@
-"""What is shown of a recording in pieces: stretches spread over it, as many as memory holds."""
+"""What is shown of a recording in chunks: blocks from all over it, as many as memory holds."""
 
 import dataclasses
 
@@ -16,16 +16,16 @@ SETTINGS = IdentificationSettings(essential=False)
 
 
 @given(rows=st.lists(st.integers(1, 40), min_size=1, max_size=200), most=st.integers(1, 300))
-def test_a_spread_is_even_and_bounded(rows, most):
-    spread = BlockSampler[int](most)
+def test_blocks_are_evenly_spaced_and_bounded(rows, most):
+    sampler = BlockSampler[int](most)
     for number, count in enumerate(rows):
-        if spread.takes_next():
-            spread.add(number, count)
-    steps = np.diff(spread.blocks)
-    assert spread.blocks[0] == 0 and len(set(steps)) <= 1
-    assert sum(rows[k] for k in spread.blocks) <= most or len(spread.blocks) == 1
+        if sampler.takes_next():
+            sampler.add(number, count)
+    steps = np.diff(sampler.blocks)
+    assert sampler.blocks[0] == 0 and len(set(steps)) <= 1
+    assert sum(rows[k] for k in sampler.blocks) <= most or len(sampler.blocks) == 1
     if len(rows) * max(rows) <= most:
-        assert spread.blocks == list(range(len(rows)))
+        assert sampler.blocks == list(range(len(rows)))
 
 
 @pytest.fixture(scope='module')
