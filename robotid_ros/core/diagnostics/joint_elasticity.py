@@ -1,4 +1,4 @@
-"""Signs of springs that the model lacks, and of springs in the model that are not there."""
+"""Elastic joints that the model takes for rigid, and springs in the model that do not show."""
 
 import numpy as np
 from scipy.ndimage import uniform_filter1d
@@ -13,21 +13,23 @@ from ..signals.filters import central_differences, lowpass
 from ..signals.recording import Recording
 from ..signals.samples import Samples
 
-# Deflections below this are rounding [rad or m].
-SMALLEST_DEFLECTION = 1e-9
-# Share of a deflection's power that the link's torque has to explain.
-EXPLAINED = 0.5
-# Share of what a rigid model leaves that springs have to explain, in samples of this many rows.
-SPRINGY, ROWS = 0.15, 40000
-# Least effect of a spring, Ia/K, over the square of a sample's time: derivatives err by less.
-LEAST_EFFECT = 20.0
-# A channel that moves with a joint: deflection over motion, and correlation with the effort, both
-# averaged over so long [s].
-TWIN, FOLLOWS, SHORT = 0.1, 0.7, 0.05
+# Deflections below this are rounding [rad or m]; encoders resolve some 1e-6.
+MIN_DEFLECTION = 1e-9
+# Share of a deflection's power that the link's torque has to explain: none of noise, all of a
+# spring but its noise.
+MIN_EXPLAINED = 0.5
+# Share of a rigid model's residual that a spring has to explain; lower, and other errors of the
+# model would be taken for springs. MAX_SAMPLES bounds the time that the test takes.
+MIN_ELASTIC_SHARE, MAX_SAMPLES = 0.15, 40000
+# Least effect of a spring, Ia/K, in squares of a sample's time: numerical derivatives err by less.
+MIN_EFFECT = 20.0
+# A second encoder of a joint: largest deflection over motion, least correlation of deflection and
+# effort, and what both are averaged over, which is longer than noise and shorter than motions [s].
+MAX_DEFLECTION_SHARE, MIN_CORRELATION, AVERAGING = 0.1, 0.7, 0.05
 
 
 def spring_warnings(system: System, robot: ElasticRobot, estimate: Estimate) -> list[str]:
-    """Name the springs whose deflection does not follow the torque of the link."""
+    """Name the springs whose deflection the torque of the link does not explain."""
     warnings = []
     for j in robot.elastic_joints:
         name = f'K{j + 1}'
@@ -38,7 +40,7 @@ def spring_warnings(system: System, robot: ElasticRobot, estimate: Estimate) -> 
         link = -(W @ estimate.value - measured)
         power = float(measured @ measured)
         explained = 1.0 - float(np.sum((measured - link) ** 2)) / power if power else 0.0
-        if stiffness <= 0.0 or explained < EXPLAINED:
+        if stiffness <= 0.0 or explained < MIN_EXPLAINED:
             size = float(np.sqrt(np.mean(W[:, column] ** 2)))
             warnings.append(
                 f'the torque of {robot.joints[j]} explains {100 * max(explained, 0.0):.0f} % of '
@@ -52,12 +54,12 @@ def elasticity_warnings(
     samples: Samples, system: System, robot: Robot, estimate: Estimate, chi: Array
 ) -> list[str]:
     """
-    Name the joints whose residual looks like a spring's work.
+    Name the joints whose residual looks like that of a spring.
 
     With a spring, motor and link differ by τ_link/K: a rigid model leaves a multiple of the second
-    derivative of the link's torque. Its share in the residual is told apart from all columns of W.
-    That torque is computed twice, from the motion and from the effort: noise of the encoders
-    follows the one, noise of the efforts the other, and a spring both.
+    derivative of the link's torque, of which the part orthogonal to all columns of W shows. That
+    torque is computed twice, from the motion and from the effort: noise of the encoders correlates
+    with the one, noise of the efforts with the other, and a spring with both.
 
     Parameters
     ----------
@@ -66,13 +68,13 @@ def elasticity_warnings(
     chi : (p,) standard parameters that have the estimated base parameters
 
     """
-    count = min(ROWS, len(samples.time)) // samples.decimation
+    count = min(MAX_SAMPLES, len(samples.time)) // samples.decimation
     rows = slice(0, count * samples.decimation)
     q, dq, ddq, tau = (x[rows] for x in (samples.q, samples.dq, samples.ddq, samples.tau))
     inertial = np.where([p.symbol in INERTIAL for p in robot.parameters], chi, 0.0)
-    by_motion = _work(samples, inverse_dynamics(robot, inertial, q, dq, ddq))
+    by_motion = _second_derivative(samples, inverse_dynamics(robot, inertial, q, dq, ddq))
     smooth = lowpass(tau - friction(robot, chi, dq), samples.cutoff or samples.rate, samples.rate)
-    by_effort = _work(samples, smooth)
+    by_effort = _second_derivative(samples, smooth)
     error = (system.Y - system.predict(estimate.value))[:, :count]
     warnings = []
     for j, joint in enumerate(robot.joints):
@@ -80,8 +82,8 @@ def elasticity_warnings(
         if used.sum() < 10 * system.W.shape[2]:
             continue
         W, columns = system.W[j, :count][used], (error[j], by_motion[j], by_effort[j])
-        effect, share = _partial(W, np.stack([x[used] for x in columns], axis=1))
-        if share > SPRINGY and abs(effect) * samples.rate**2 > LEAST_EFFECT:
+        effect, share = _partial_regression(W, np.stack([x[used] for x in columns], axis=1))
+        if share > MIN_ELASTIC_SHARE and abs(effect) * samples.rate**2 > MIN_EFFECT:
             warnings.append(
                 f'an elastic transmission would explain {100 * share:.0f} % of what the rigid '
                 f'model leaves at {joint}: add a link encoder and robot.elastic, or move slower'
@@ -89,19 +91,19 @@ def elasticity_warnings(
     return warnings
 
 
-def _work(samples: Samples, torque: Array) -> Array:
+def _second_derivative(samples: Samples, torque: Array) -> Array:
     """Return the second derivative of torques (N, n), filtered like the system, (n, rows)."""
-    work = central_differences(central_differences(torque, samples.rate), samples.rate).T
+    derivative = central_differences(central_differences(torque, samples.rate), samples.rate).T
     if samples.decimation > 1:
-        work = antialias(work, samples.decimation)
-    return work[:, :: samples.decimation]
+        derivative = antialias(derivative, samples.decimation)
+    return derivative[:, :: samples.decimation]
 
 
-def _partial(W: Array, columns: Array) -> tuple[float, float]:
-    """Regress an error on two measures of one cause, all cleared of W: effect and its share."""
+def _partial_regression(W: Array, columns: Array) -> tuple[float, float]:
+    """Regress an error on two measures of one cause, all orthogonal to W: effect and its share."""
     scale = np.maximum(np.linalg.norm(W, axis=0), 1e-300)
-    cleared = columns - W / scale @ np.linalg.lstsq(W / scale, columns, rcond=1e-10)[0]
-    (ee, e1, e2), (_, _, both), _ = cleared.T @ cleared
+    orthogonal = columns - W / scale @ np.linalg.lstsq(W / scale, columns, rcond=1e-10)[0]
+    (ee, e1, e2), (_, _, both), _ = orthogonal.T @ orthogonal
     if ee <= 0.0 or both <= 0.0:
         return 0.0, 0.0
     return float(e2 / both), float(e1 * e2 / (both * ee))
@@ -116,31 +118,30 @@ def second_encoder_warnings(recording: Recording, robot: Robot) -> list[str]:
     warnings = []
     for joint in rigid:
         for other in others:
-            size, follows = _second_encoder(recording, joint, other)
-            if abs(follows) > FOLLOWS:
+            size, correlation = _second_encoder(recording, joint, other)
+            if abs(correlation) > MIN_CORRELATION:
                 warnings.append(
                     f'{other} moves with {joint} but for up to {size:.2g} rad, in step with its '
-                    f'effort (correlation {follows:.2f}): {joint} is elastic, add it to '
+                    f'effort (correlation {correlation:.2f}): {joint} is elastic, add it to '
                     'robot.elastic.joints'
                 )
     return warnings
 
 
 def _second_encoder(recording: Recording, joint: str, other: str) -> tuple[float, float]:
-    """Return how far two channels part, and how that follows the effort; 0 where they are none."""
+    """Return the largest deflection and its correlation with the effort; 0 where there is none."""
     j, c = recording.joints.index(joint), recording.joints.index(other)
     deflection = recording.position[:, c] - recording.position[:, j]
     finite = np.isfinite(deflection) & np.isfinite(recording.effort[:, j])
     if finite.sum() < 3:
         return 0.0, 0.0
     step = float(np.median(np.diff(recording.time)))
-    rows = max(1, round(SHORT / step)) if step > 0.0 else 1
+    rows = max(1, round(AVERAGING / step)) if step > 0.0 else 1
     deflection, effort, position = (
         uniform_filter1d(x[finite], rows)
         for x in (deflection, recording.effort[:, j], recording.position[:, j])
     )
-    if not SMALLEST_DEFLECTION < np.std(deflection) < TWIN * np.std(position) or not np.ptp(
-        effort
-    ):
+    largest = MAX_DEFLECTION_SHARE * np.std(position)
+    if not MIN_DEFLECTION < np.std(deflection) < largest or not np.ptp(effort):
         return 0.0, 0.0
     return float(np.abs(deflection).max()), float(np.corrcoef(deflection, effort)[0, 1])

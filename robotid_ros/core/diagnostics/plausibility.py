@@ -1,4 +1,4 @@
-"""Whether efforts, positions and gravity fit the robot: signs, units, what the model misses."""
+"""Plausibility of a recording: signs and units of efforts, gravity, positions within limits."""
 
 import dataclasses
 
@@ -14,24 +14,29 @@ from ..signals.samples import Samples
 
 Rows = npt.NDArray[np.intp]
 
-MOST = 1500  # samples that suffice for a rough look
-# Work of the friction over that of the whole effort: below the negative of it, a sign is wrong.
-LOSS = 0.01
-# Singular values below this share are left out of a rough look: noise would rule them.
-TELLS = 3e-3
-# Share of the variance that the URDF's masses must explain before a factor between both counts,
-# and the factors that a rough URDF may have.
-TELLING, ROUGH = 0.5, 4.0
-# Relative residual of a joint from which its efforts and the model disagree; gravity is looked at
+MAX_SAMPLES = 1500  # that a check takes: enough for signs and factors, in a fraction of a second
+MIN_SAMPLES = 50  # of a joint; with fewer it is not checked
+# Work of the friction over that of the whole effort: below its negative, friction would drive the
+# joint and a sign is wrong. Zero would take noise for it.
+MIN_LOSS = 0.01
+# Singular values below this share are masses_part out of a check: noise would determine them.
+RANK_TOLERANCE = 3e-3
+# Share of the variance that the URDF's masses must explain before a factor between them and the
+# efforts counts, and the factor by which masses of a URDF may be off: units are off by more.
+MIN_EXPLAINED, MAX_SCALE = 0.5, 4.0
+MIN_GRAVITY_PART = 1e-4  # of the masses' power that no motor inertia or friction explains
+# Relative residual of a joint from which its efforts and the model disagree; gravity is checked
 # from the lower one, and another direction must leave so much less.
-UNEXPLAINED, DOUBTFUL, BETTER = 0.3, 0.15, 0.6
-OUTSIDE = 0.5  # beyond a limit [rad or m]
-AXES = (('+x', 0, 1), ('-x', 0, -1), ('+y', 1, 1), ('-y', 1, -1), ('+z', 2, 1), ('-z', 2, -1))
+LARGE_RESIDUAL, GRAVITY_RESIDUAL, GRAVITY_GAIN = 0.3, 0.15, 0.6
+LIMIT_MARGIN = 0.5  # beyond a limit [rad or m]: more than calibration, less than degrees for rad
+AXES = dict(
+    zip(('+x', '-x', '+y', '-y', '+z', '-z'), np.kron(np.eye(3), [[1.0], [-1.0]]), strict=True)
+)
 
 
 def plausibility_warnings(robot: Robot, samples: Samples, estimate: Estimate) -> list[str]:
     """
-    Say what looks wrong with a recording once a model is fitted to it.
+    Check a recording against the model that was fitted to it.
 
     Parameters
     ----------
@@ -44,38 +49,40 @@ def plausibility_warnings(robot: Robot, samples: Samples, estimate: Estimate) ->
     One sentence with the remedy for each finding
 
     """
-    found = _outside(robot, samples)
+    warnings = _limit_warnings(robot, samples)
     if isinstance(robot, ElasticRobot):
-        return found
+        return warnings
     moving = np.flatnonzero(samples.valid.any(axis=1))
-    rows = moving[:: max(1, moving.size // MOST)]
+    rows = moving[:: max(1, moving.size // MAX_SAMPLES)]
     W = regressor(robot, samples.q[rows], samples.dq[rows], samples.ddq[rows])
     checks = [_check_joint(robot, samples, rows, W, j) for j in range(robot.n)]
-    opposite = [j for j, check in enumerate(checks) if check.opposite]
-    found += [
+    wrong_sign = [j for j, check in enumerate(checks) if check.wrong_sign]
+    warnings += [
         f'the effort of {robot.joints[j]} seems to have the opposite sign: set its '
         'robot.drive_gain to -1'
-        for j in opposite
+        for j in wrong_sign
     ]
     worst = float(np.max(estimate.residual, initial=0.0))
-    upside = any(check.factor < -1.0 / ROUGH and not check.opposite for check in checks)
-    if not opposite and (worst > DOUBTFUL or upside):
-        found += _gravity(robot, samples, rows[::3])
-    if not opposite:
-        found += _scales(robot, checks)
-    return found + [
+    reversed_masses = any(
+        check.factor < -1.0 / MAX_SCALE and not check.wrong_sign for check in checks
+    )
+    if not wrong_sign and (worst > GRAVITY_RESIDUAL or reversed_masses):
+        warnings += _gravity_warnings(robot, samples, rows[::3])
+    if not wrong_sign:
+        warnings += _scale_warnings(robot, checks)
+    return warnings + [
         f'the model leaves {100 * residual:.0f} % of the effort of {joint} unexplained: check its '
         'sign, unit and delay, robot.gravity and the joint axes of the URDF before using these '
         'parameters'
         for joint, residual in zip(robot.joints, estimate.residual, strict=True)
-        if residual > UNEXPLAINED
+        if residual > LARGE_RESIDUAL
     ]
 
 
 @dataclasses.dataclass(frozen=True)
 class _JointCheck:
     """
-    A joint by itself.
+    What the rows of one joint say about its effort.
 
     Attributes
     ----------
@@ -88,42 +95,61 @@ class _JointCheck:
     factor: float
 
     @property
-    def opposite(self) -> bool:
-        against = self.factor < -1.0 / ROUGH
-        return (self.loss < -LOSS and not self.factor > 0.0) or (self.loss < LOSS and against)
+    def wrong_sign(self) -> bool:
+        against = self.factor < -1.0 / MAX_SCALE
+        return (self.loss < -MIN_LOSS and not self.factor > 0.0) or (
+            self.loss < MIN_LOSS and against
+        )
 
 
 def _check_joint(robot: Robot, samples: Samples, rows: Rows, W: Array, joint: int) -> _JointCheck:
     used = samples.valid[rows, joint]
-    if used.sum() < 50:
-        return _JointCheck(LOSS, 0.0)
+    if used.sum() < MIN_SAMPLES:
+        return _JointCheck(MIN_LOSS, 0.0)
     w, y = W[joint][used], samples.tau[rows, joint][used]
-    dq = samples.dq[rows, joint][used]
-    kinds = [p.symbol for p in robot.parameters]
-    own = [p.joint == robot.joints[joint] for p in robot.parameters]
-    friction = [k for k, s in enumerate(kinds) if own[k] and s not in (*INERTIAL, 'Ia', 'off')]
+    dq, ddq = samples.dq[rows, joint][used], samples.ddq[rows, joint][used]
+    return _JointCheck(
+        _friction_loss(robot, joint, w, y, dq), _effort_over_prior(robot, w, y, dq, ddq)
+    )
+
+
+def _friction_loss(robot: Robot, joint: int, w: Array, y: Array, dq: Array) -> float:
+    """Return the work of the fitted friction over that of the effort."""
+    friction = [
+        k
+        for k, p in enumerate(robot.parameters)
+        if p.joint == robot.joints[joint] and p.symbol not in (*INERTIAL, 'Ia', 'off')
+    ]
+    if not friction:
+        return MIN_LOSS
     size = np.maximum(np.linalg.norm(w, axis=0), 1e-300)
-    chi = np.linalg.lstsq(w / size, y, rcond=TELLS)[0] / size
+    chi = np.linalg.lstsq(w / size, y, rcond=RANK_TOLERANCE)[0] / size
     work = float(np.mean((w[:, friction] @ chi[friction]) * dq))
-    loss = work / max(float(np.mean(np.abs(y * dq))), 1e-300)
-    masses = [k for k, s in enumerate(kinds) if s in INERTIAL]
+    return work / max(float(np.mean(np.abs(y * dq))), 1e-300)
+
+
+def _effort_over_prior(robot: Robot, w: Array, y: Array, dq: Array, ddq: Array) -> float:
+    """Return the effort over the torque of the URDF's masses, 0 where that does not show."""
+    masses = [k for k, p in enumerate(robot.parameters) if p.symbol in INERTIAL]
     prior = w[:, masses] @ robot.prior[masses]
-    others = np.column_stack([samples.ddq[rows, joint][used], dq, np.sign(dq), np.ones(dq.size)])
-    left, right = (x - others @ np.linalg.lstsq(others, x, rcond=None)[0] for x in (prior, y))
-    power = float(left @ left) * float(right @ right)
-    telling = power > 0.0 and float(left @ right) ** 2 > TELLING * power
-    clear = float(left @ left) > 1e-4 * float(prior @ prior)
-    factor = float(left @ right) / float(left @ left) if telling and clear else 0.0
-    return _JointCheck(loss if friction else LOSS, factor)
+    others = np.column_stack([ddq, dq, np.sign(dq), np.ones(dq.size)])
+    predicted, measured = (
+        x - others @ np.linalg.lstsq(others, x, rcond=None)[0] for x in (prior, y)
+    )
+    power, common = float(predicted @ predicted), float(predicted @ measured)
+    total = power * float(measured @ measured)
+    explained = total > 0.0 and common**2 > MIN_EXPLAINED * total
+    shows = power > MIN_GRAVITY_PART * float(prior @ prior)
+    return common / power if explained and shows else 0.0
 
 
-def _gravity(robot: Robot, samples: Samples, rows: Rows) -> list[str]:
-    """Look whether gravity along another axis of the base fits the efforts better."""
+def _gravity_warnings(robot: Robot, samples: Samples, rows: Rows) -> list[str]:
+    """Check whether gravity along another axis of the base fits the efforts better."""
     size = float(np.linalg.norm(robot.gravity))
     if size == 0.0:
         return []
     model = robot.model.copy()
-    turned = dataclasses.replace(robot, model=model)
+    reoriented = dataclasses.replace(robot, model=model)
     at = (samples.q[rows], samples.dq[rows], samples.ddq[rows])
     used = samples.valid[rows].T
     y = samples.tau[rows].T
@@ -131,47 +157,45 @@ def _gravity(robot: Robot, samples: Samples, rows: Rows) -> list[str]:
 
     def unexplained(gravity: Array) -> float:
         model.gravity.linear = gravity
-        W = (regressor(turned, *at) * weight[:, :, None]).reshape(-1, robot.p)
+        W = (regressor(reoriented, *at) * weight[:, :, None]).reshape(-1, robot.p)
         target = (y * weight).ravel()
         scale = np.maximum(np.linalg.norm(W, axis=0), 1e-300)
         chi = np.linalg.lstsq(W / scale, target, rcond=1e-8)[0]
         return float(np.linalg.norm(target - W / scale @ chi))
 
-    present = unexplained(robot.gravity)
-    tried = {name: unexplained(sign * size * np.eye(3)[axis]) for name, axis, sign in AXES}
-    best = min(tried, key=lambda name: tried[name])
-    if tried[best] > BETTER * present:
+    residuals = {name: unexplained(size * axis) for name, axis in AXES.items()}
+    best = min(residuals, key=lambda name: residuals[name])
+    if residuals[best] > GRAVITY_GAIN * unexplained(robot.gravity):
         return []
-    axis, sign = next((axis, sign) for name, axis, sign in AXES if name == best)
-    vector = [round(float(x), 4) for x in sign * size * np.eye(3)[axis]]
+    vector = [round(float(x), 4) for x in size * AXES[best]]
     return [
         f'gravity along {best} of the base explains the efforts far better than robot.gravity '
         f'does: if the arm hangs or stands on a wall, set robot.gravity to {vector}'
     ]
 
 
-def _scales(robot: Robot, checks: list[_JointCheck]) -> list[str]:
-    odd = [
+def _scale_warnings(robot: Robot, checks: list[_JointCheck]) -> list[str]:
+    scaled = [
         f'{robot.joints[j]} {check.factor:.3g}'
         for j, check in enumerate(checks)
-        if check.factor > ROUGH or 0.0 < check.factor < 1.0 / ROUGH
+        if check.factor > MAX_SCALE or 0.0 < check.factor < 1.0 / MAX_SCALE
     ]
-    if not odd:
+    if not scaled:
         return []
     return [
-        f"efforts over what the URDF's masses make: {', '.join(odd)}; if the efforts are currents "
-        'or in another unit, set robot.drive_gain'
+        f"efforts over what the URDF's masses make: {', '.join(scaled)}; if the efforts are "
+        'currents or in another unit, set robot.drive_gain'
     ]
 
 
-def _outside(robot: Robot, samples: Samples) -> list[str]:
+def _limit_warnings(robot: Robot, samples: Samples) -> list[str]:
     low, high = samples.q.min(axis=0), samples.q.max(axis=0)
     lower, upper = robot.limits.lower[: len(low)], robot.limits.upper[: len(low)]
-    found = []
-    for j in np.flatnonzero((low < lower - OUTSIDE) | (high > upper + OUTSIDE)):
-        found.append(
+    warnings = []
+    for j in np.flatnonzero((low < lower - LIMIT_MARGIN) | (high > upper + LIMIT_MARGIN)):
+        warnings.append(
             f'{robot.joints[j]} was recorded from {low[j]:.4g} to {high[j]:.4g}, outside of its '
             f'limits {lower[j]:.4g} to {upper[j]:.4g}: check unit (rad, not degrees), zero and '
             'URDF'
         )
-    return found
+    return warnings

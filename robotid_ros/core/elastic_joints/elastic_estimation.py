@@ -1,4 +1,4 @@
-"""Elastic robots: estimates without bias from the noise of encoders."""
+"""Estimates of elastic robots without bias from encoder noise."""
 
 import dataclasses
 
@@ -7,8 +7,8 @@ import numpy as np
 from ...exceptions import RecordingError
 from ..diagnostics.joint_elasticity import (
     elasticity_warnings,
+    MIN_DEFLECTION,
     second_encoder_warnings,
-    SMALLEST_DEFLECTION,
     spring_warnings,
 )
 from ..model.base_parameters import BaseParameters
@@ -25,12 +25,13 @@ from ..signals.resampling import resample_uniformly
 from ..signals.samples import Samples, SignalSettings
 from .maximum_likelihood import maximum_likelihood
 
-# Rounds of instruments, weights in each, and the change, over σ, that ends them.
-ROUNDS, REWEIGHTED, CONVERGED = 8, 3, 0.01
-# Relative residual of a link whose square, the bias of the spring, is nothing; and that from which
-# noise of the encoders is what errors are made of.
+# Most rounds of instruments, computations of the weights in each, and the change over σ that ends
+# them: a hundredth of the uncertainty matters to nobody.
+ROUNDS, REWEIGHTINGS, CONVERGED = 8, 3, 0.01
+# Relative residual of links, of encoder noise. Its square is the bias of least squares, up to the
+# first one in a million; up to the second instruments remove it, see docs/elastic.md.
 HARMLESS, NOISY = 1e-3, 0.05
-# Scatter of the periods, over the motion, that is rounding: they are one, repeated.
+# Scatter of the periods over the motion that is rounding: the recording is one period, repeated.
 EXACT = 1e-9
 
 
@@ -43,7 +44,7 @@ def account_for_springs(
     estimate: Estimate,
 ) -> tuple[System, Estimate, list[str]]:
     """
-    Free an elastic robot's estimate of bias, or look for springs in a rigid one's.
+    Remove the bias of an elastic robot's estimate, or check a rigid one's for springs.
 
     Returns
     -------
@@ -65,17 +66,17 @@ def fit_with_instruments(
     system: System, robot: ElasticRobot, estimate: Estimate, iterations: int = 1
 ) -> tuple[System, Estimate]:
     """
-    Estimate again by instrumental variables, so that noise of encoders does not soften springs.
+    Estimate again by instrumental variables, without the bias of springs from encoder noise.
 
     A deflection is a small difference of two encoders, and in least squares its noise correlates
-    with itself: every spring is taken for softer than it is. In Z the deflection that the link's
-    torque predicts, −(W χ − W_K K)/K, stands for the measured one, until it changes no more.
+    with itself: every spring is estimated softer than it is. In Z the deflection that the link's
+    torque predicts, −(W χ − W_K K)/K, replaces the measured one, until it converges.
 
     Parameters
     ----------
     system : rows of an elastic robot
     robot : the robot
-    estimate : least squares, the start
+    estimate : by least squares, the initial one
     iterations : of the weights
 
     Returns
@@ -87,7 +88,7 @@ def fit_with_instruments(
     if estimate.residual[robot.elastic_joints].max() < HARMLESS:
         return system, estimate
     springs = [(int(j), system.names.index(f'K{j + 1}')) for j in robot.elastic_joints]
-    better, found = system, estimate
+    instrumented, found = system, estimate
     for _ in range(ROUNDS):
         Z = np.array(system.W)
         for row, column in springs:
@@ -95,12 +96,12 @@ def fit_with_instruments(
                 return system, estimate
             spring = system.W[row][:, column] * found.value[column]
             Z[row][:, column] = (spring - system.W[row] @ found.value) / found.value[column]
-        better, last = dataclasses.replace(system, Z=Z), found.value
-        found = fit(better, 'iv', max(iterations, REWEIGHTED))
-        if np.all(np.abs(found.value - last) <= CONVERGED * found.sigma):
+        instrumented, previous = dataclasses.replace(system, Z=Z), found.value
+        found = fit(instrumented, 'iv', max(iterations, REWEIGHTINGS))
+        if np.all(np.abs(found.value - previous) <= CONVERGED * found.sigma):
             break
     softest = min(found.value[column] for _, column in springs)
-    return (better, found) if softest > 0.0 else (system, estimate)
+    return (instrumented, found) if softest > 0.0 else (system, estimate)
 
 
 def fit_with_motion(
@@ -146,17 +147,18 @@ def average_periods(recording: Recording, robot: ElasticRobot) -> AveragePeriod 
         return None
     recording = recording.select(robot.joints)
     effort = robot.motor_efforts(recording.effort)
-    even, rate, covered, _ = resample_uniformly(
+    resampled, rate, covered, _ = resample_uniformly(
         dataclasses.replace(recording, effort=effort), SignalSettings()
     )
     with np.errstate(divide='ignore'):  # a link on a spring has no drive
         largest = robot.limits.effort / np.abs(robot.drive_gain)
-    if not covered.all() or clipped_samples(even.effort, largest).any():
+    if not covered.all() or clipped_samples(resampled.effort, largest).any():
         return None
-    sigma = noise_between_periods(even.position, rate, period)
-    if sigma is None or np.any(sigma <= EXACT * np.ptp(even.position, axis=0)):
+    sigma = noise_between_periods(resampled.position, rate, period)
+    if sigma is None or np.any(sigma <= EXACT * np.ptp(resampled.position, axis=0)):
         return None
-    position, torque = (split_periods(x, rate, period) for x in (even.position, even.effort))
+    position = split_periods(resampled.position, rate, period)
+    torque = split_periods(resampled.effort, rate, period)
     first = TRANSIENT_PERIODS if len(position) > TRANSIENT_PERIODS + 1 else 0
     count = len(position) - first
     return AveragePeriod(
@@ -169,7 +171,7 @@ def average_periods(recording: Recording, robot: ElasticRobot) -> AveragePeriod 
 
 def check_deflections(samples: Samples, robot: Robot) -> None:
     """
-    Refuse a recording in which motors and links of an elastic robot move as one.
+    Refuse a recording in which no deflection of an elastic joint shows.
 
     Raises
     ------
@@ -180,7 +182,7 @@ def check_deflections(samples: Samples, robot: Robot) -> None:
         return
     for j in robot.elastic_joints:
         deflection = np.ptp(samples.q[:, j] - samples.q[:, robot.motors[j]])
-        if deflection < SMALLEST_DEFLECTION:
+        if deflection < MIN_DEFLECTION:
             raise RecordingError(
                 f'{robot.joints[j]} and {robot.joints[robot.motors[j]]} never differ by more than '
                 f'{deflection:.1g}: take the joint out of robot.elastic.joints, or record the '

@@ -1,4 +1,4 @@
-"""One period of a noisy motion, linearised about its Fourier series; see `likelihood`."""
+"""One period of a noisy motion, linearised about its Fourier series; see `maximum_likelihood`."""
 
 import dataclasses
 
@@ -16,14 +16,16 @@ from ..signals.fourier_series import (
     lowest_harmonics,
 )
 
-# Samples per harmonic for derivatives of the torque, and the share of the harmonics in which
-# torques are compared: those beyond feel that the series ends.
-FINE, BAND = 4, 0.8
-# Speed below which friction is free [rad/s or m/s], and its spread, over the largest torque.
-STILL, SPREAD = 0.01, 1.0
-# Steps of the derivatives by q, dq and ddq; that of dq smooths the sign of friction.
+# Samples per harmonic for derivatives of the torque, twice those of Nyquist, and the share of the
+# harmonics in which torques are compared: the series is cut off, which the highest ones show.
+SAMPLES_PER_HARMONIC, BAND = 4, 0.8
+# Speed below which friction is a free parameter [rad/s or m/s], and the prior σ of that, over the
+# joint's largest torque: wide enough to be no prior.
+STANDSTILL, FREE_FRICTION_SIGMA = 0.01, 1.0
+# Steps of the central differences by q, dq and ddq; that of dq smooths the sign of friction.
 STEPS = (1e-5, 0.03, 1e-2)
-EXACT = 1e-4  # no model of a torque is better than this, over its largest part
+MIN_SIGMA = 1e-4  # of a torque, over its largest term: no model is better than this
+INITIAL_SIGMA = 10.0  # of torques in the first step, over MIN_SIGMA
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,33 +48,34 @@ class LinearisedPeriod:
         self.noise, self.period = periods.sigma, periods.period
         count = len(periods.position)
         harmonics = count_harmonics(periods)
-        self.low = lowest_harmonics(harmonics, int(BAND * harmonics))
+        self.in_band = lowest_harmonics(harmonics, int(BAND * harmonics))
         self.times = np.arange(count) * periods.period / count
         self.fourier_bases = fourier_bases(self.times, periods.period, harmonics, count)
-        coarse = np.arange(FINE * harmonics) * periods.period / (FINE * harmonics)
+        samples = SAMPLES_PER_HARMONIC * harmonics
+        coarse = np.arange(samples) * periods.period / samples
         self.coarse = fourier_bases(coarse, periods.period, harmonics, count)
         self.sample_ratio = count / len(coarse)
         self.measured = self.fourier_bases[0].T @ periods.position
-        self.rows = self.fourier_bases[0][:, self.low]
+        self.rows = self.fourier_bases[0][:, self.in_band]
         self.torque = np.where(robot.unactuated, 0.0, periods.torque)
-        self.slope = self.fourier_bases[1][:, self.low]
-        self.sharp = [j for j in range(robot.n) if _is_sharp(robot, j)]
+        self.slope = self.fourier_bases[1][:, self.in_band]
+        self.with_dry_friction = [j for j in range(robot.n) if _has_dry_friction(robot, j)]
 
     def standstill(self, c: Array) -> list[tuple[int, slice]]:
         """
-        Return joint and samples of each time that a joint whose friction has a sign stands.
+        Return joint and samples of each standstill of a joint with dry friction.
 
-        Friction that holds a joint may change meanwhile: pieces are as short as rows can tell.
+        Static friction may change meanwhile: intervals are as short as the rows can resolve.
         """
-        piece = max(1, len(self.times) // len(self.low))
+        length = max(1, len(self.times) // len(self.in_band))
         speed = self.fourier_bases[1] @ c
         result = []
-        for j in self.sharp:
-            slow = np.concatenate([[0], (np.abs(speed[:, j]) < STILL).astype(int), [0]])
+        for j in self.with_dry_friction:
+            slow = np.concatenate([[0], (np.abs(speed[:, j]) < STANDSTILL).astype(int), [0]])
             edges = np.flatnonzero(np.diff(slow))
             for start, stop in zip(edges[::2], edges[1::2], strict=True):
-                starts = range(start, stop, piece)
-                result += [(j, slice(k, min(k + piece, stop))) for k in starts]
+                starts = range(start, stop, length)
+                result += [(j, slice(k, min(k + length, stop))) for k in starts]
         return result
 
     def step(
@@ -84,20 +87,20 @@ class LinearisedPeriod:
         delay: float,
     ) -> Step:
         """Solve the linearised problem."""
-        n, count = self.robot.n, len(self.low)
+        n, count = self.robot.n, len(self.in_band)
         W_t = self._regressor(tuple(basis @ c for basis in self.fourier_bases))
         W = np.einsum('kr,jkb->jrb', self.rows, W_t, optimize=True).reshape(n * count, -1)
         sizes = np.sqrt(np.mean((W_t * value) ** 2, axis=1))
-        least = EXACT * sizes.max(axis=1)
-        s = 10.0 * least if deviation is None else np.maximum(deviation, least)
-        X, spread = self._free(free, sizes, delay)
+        least = MIN_SIGMA * sizes.max(axis=1)
+        s = INITIAL_SIGMA * least if deviation is None else np.maximum(deviation, least)
+        X, prior_sigma = self._free_columns(free, sizes, delay)
         G = self._sensitivity(value, c).reshape(n * count, -1)
         noise = np.tile(self.noise**2, len(c))
-        y = (self.rows.T @ self._at(delay)).T.ravel()
-        away = (self.measured - c).ravel()
-        rho = y - W @ value - G @ away
+        y = (self.rows.T @ self._advanced_torque(delay)).T.ravel()
+        distance = (self.measured - c).ravel()
+        rho = y - W @ value - G @ distance
         squares = np.repeat(s**2, count)
-        V = (G * noise) @ G.T + np.diag(squares) + (X[:, :-1] * spread**2) @ X[:, :-1].T
+        V = (G * noise) @ G.T + np.diag(squares) + (X[:, :-1] * prior_sigma**2) @ X[:, :-1].T
         found, covariance, P = generalised_least_squares(np.column_stack([W, X[:, -1]]), rho, V)
         Pr = P @ rho
         error = -noise * (G.T @ Pr)
@@ -116,32 +119,32 @@ class LinearisedPeriod:
     def _regressor(self, motion: tuple[Array, ...]) -> Array:
         return regressor(self.robot, *motion)[:, :, self.columns]
 
-    def _at(self, delay: float) -> Array:
+    def _advanced_torque(self, delay: float) -> Array:
         """Return the torques as they were, `delay` seconds before they were recorded."""
         frequency = np.fft.rfftfreq(len(self.times), self.period / len(self.times))
-        turn = np.exp(2j * np.pi * frequency * delay)[:, None]
-        return np.fft.irfft(np.fft.rfft(self.torque, axis=0) * turn, len(self.times), axis=0)
+        phase = np.exp(2j * np.pi * frequency * delay)[:, None]
+        return np.fft.irfft(np.fft.rfft(self.torque, axis=0) * phase, len(self.times), axis=0)
 
-    def _free(
+    def _free_columns(
         self, free: list[tuple[int, slice]], sizes: Array, delay: float
     ) -> tuple[Array, Array]:
-        """Return X, the delay [ms] last, and the spread of all but the delay."""
-        n, count = self.robot.n, len(self.low)
+        """Return X, the delay [ms] last, and the prior σ of all but the delay."""
+        n, count = self.robot.n, len(self.in_band)
         X = np.zeros((n, count, len(free) + 1))
-        spread = np.zeros(len(free))
+        prior_sigma = np.zeros(len(free))
         for k, (j, samples) in enumerate(free):
             X[j, :, k] = self.rows[samples].sum(axis=0)
-            spread[k] = SPREAD * sizes[j].max()
-        # Links that are carried hand their friction on to the rows of their motors.
+            prior_sigma[k] = FREE_FRICTION_SIGMA * sizes[j].max()
+        # The rows of a motor hold those of the link that it carries, friction included.
         self.robot.add_link_rows(X)
-        X[:, :, -1] = 1e-3 * (self.slope.T @ self._at(delay)).T
-        return X.reshape(n * count, -1), spread
+        X[:, :, -1] = 1e-3 * (self.slope.T @ self._advanced_torque(delay)).T
+        return X.reshape(n * count, -1), prior_sigma
 
     def _sensitivity(self, value: Array, c: Array) -> Array:
         """Return G (n, r, m, n), by central differences of the torque along the period."""
         n, motion = self.robot.n, [basis @ c for basis in self.coarse]
-        rows = self.sample_ratio * self.coarse[0][:, self.low].T
-        G = np.zeros((n, len(self.low), len(c), n))
+        rows = self.sample_ratio * self.coarse[0][:, self.in_band].T
+        G = np.zeros((n, len(self.in_band), len(c), n))
         for i in range(n):
             for k, step in enumerate(STEPS):
                 moved = [[x.copy() for x in motion] for _ in range(2)]
@@ -180,11 +183,11 @@ def generalised_least_squares(A: Array, rho: Array, V: Array) -> tuple[Array, Ar
     )
 
 
-def _is_sharp(robot: ElasticRobot, joint: int) -> bool:
-    """Tell whether the friction of a joint jumps where its speed changes sign."""
-    speed = np.array([-STILL, STILL])
+def _has_dry_friction(robot: ElasticRobot, joint: int) -> bool:
+    """Return whether the friction of a joint jumps where its speed changes sign."""
+    speed = np.array([-STANDSTILL, STANDSTILL])
     return any(
-        float(np.ptp(values)) > 10.0 * STILL
+        float(np.ptp(values)) > 10.0 * STANDSTILL
         for term in robot.friction[joint]
         for values in term.columns(speed)
     )

@@ -26,16 +26,17 @@ from ..regression.estimate import Estimate
 from ..signals.fourier_series import AveragePeriod
 from .linearised_motion import LinearisedPeriod
 
-# Rounds, those after which free friction keeps its place, and the change, over σ, that ends them.
-ROUNDS, SETTLED, CONVERGED = 30, 6, 0.1
-FACTOR = 2.0  # by which a spring changes in a round at the most
-MISFIT = 3.0  # of positions, over their noise: the model, not the encoders, is to blame
+# Most iterations; those after which free friction keeps its intervals and steps get shorter; and
+# the change over σ that ends them.
+ITERATIONS, FULL_STEPS, CONVERGED = 30, 6, 0.1
+MAX_STIFFNESS_FACTOR = 2.0  # by which a stiffness changes in an iteration: keeps it positive
+MAX_MISFIT = 3.0  # χ² of positions per degree of freedom; above, the model is wrong
 
 
 @dataclasses.dataclass(frozen=True)
 class MotionSolution:
     """
-    What was found: χ (b,) and its covariance, c (m, n), the delay [s], χ² of the positions.
+    The maximum: χ (b,) and its covariance, c (m, n), the delay [s], χ² of the positions.
 
     `error` (n,) is the torque that is left, per row, within the band of the motion.
     """
@@ -70,30 +71,31 @@ def maximum_likelihood(
     springs = [base.names.index(f'K{j + 1}') for j in robot.elastic_joints]
     value, c = np.array(start.value), problem.measured
     s, free, delay, drives = None, None, 0.0, ~robot.unactuated
-    for number in range(ROUNDS):
-        if number < SETTLED or free is None:
+    for number in range(ITERATIONS):
+        if number < FULL_STEPS or free is None:
             free = problem.standstill(c)
         try:
             step = problem.step(value, c, s, free, delay)
         except LinAlgError:
             return None
-        # Signs of noisy speeds flip to and fro: steps that get shorter come to rest between them.
-        share = min(1.0, SETTLED / (number + 1.0))
+        # Signs of noisy speeds alternate between iterations: shorter steps converge between them.
+        share = min(1.0, FULL_STEPS / (number + 1.0))
         change = share * step.change
-        soft = 1.0 - change[springs] / value[springs]
-        stiffness = value[springs] / np.clip(soft, 1.0 / FACTOR, FACTOR)
+        factor = 1.0 - change[springs] / value[springs]
+        factor = np.clip(factor, 1.0 / MAX_STIFFNESS_FACTOR, MAX_STIFFNESS_FACTOR)
+        stiffness = value[springs] / factor
         value = value + change
         value[springs] = stiffness
         c, s, delay = c + share * (step.motion - c), step.deviation, delay + share * step.delay
         if not np.all(np.isfinite(value)) or np.any(stiffness <= 0.0):
             return None
-        if number <= SETTLED:
+        if number <= FULL_STEPS:
             continue
-        error = s * np.sqrt(len(problem.low) / len(problem.times))
-        if np.any(error[drives] > start.sigma_torque[drives]) or step.misfit > MISFIT:
+        error = s * np.sqrt(len(problem.in_band) / len(problem.times))
+        if np.any(error[drives] > start.sigma_torque[drives]) or step.misfit > MAX_MISFIT:
             return None
-        moved = np.abs(change) / np.sqrt(np.diag(step.covariance))
-        if moved.max() < CONVERGED:
+        relative_change = np.abs(change) / np.sqrt(np.diag(step.covariance))
+        if relative_change.max() < CONVERGED:
             return MotionSolution(value, step.covariance, c, delay, step.misfit, error)
     return None
 

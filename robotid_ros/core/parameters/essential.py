@@ -70,7 +70,7 @@ def restrict(start: Estimate, kept: list[int], system: System) -> Estimate:
     """
     Return the estimate with all other parameters zero, from its covariance alone.
 
-    For estimates whose rows are no linear system any more, see `likelihood`.
+    For estimates whose rows are no linear system any more, see `maximum_likelihood`.
     """
     dropped = np.setdiff1d(np.arange(len(start.value)), kept)
     C = start.covariance
