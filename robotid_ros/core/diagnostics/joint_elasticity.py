@@ -8,7 +8,7 @@ from ..model.dynamics import friction, inverse_dynamics
 from ..model.parameters import INERTIAL
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
-from ..regression.observation_system import antialias, System
+from ..regression.observation_system import decimate, System
 from ..signals.filters import central_differences, lowpass
 from ..signals.recording import Recording
 from ..signals.samples import Samples
@@ -94,9 +94,7 @@ def elasticity_warnings(
 def _second_derivative(samples: Samples, torque: Array) -> Array:
     """Return the second derivative of torques (N, n), filtered like the system, (n, rows)."""
     derivative = central_differences(central_differences(torque, samples.rate), samples.rate).T
-    if samples.decimation > 1:
-        derivative = antialias(derivative, samples.decimation)
-    return derivative[:, :: samples.decimation]
+    return decimate(derivative, samples.decimation)
 
 
 def _partial_regression(W: Array, columns: Array) -> tuple[float, float]:

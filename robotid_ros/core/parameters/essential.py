@@ -1,4 +1,4 @@
-"""Essential parameters: the base parameters that the data really determine."""
+"""Essential parameters: the base parameters that the data determine well."""
 
 import dataclasses
 
@@ -17,7 +17,7 @@ Step = tuple[str, float, float, float]
 @dataclasses.dataclass(frozen=True)
 class Essential:
     """
-    The parameters that the data really determine, and how the others were dropped.
+    The parameters that the data determine well, and how the others were dropped.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Essential:
 
     estimate: Estimate
     indices: npt.NDArray[np.intp]
-    path: tuple[tuple[str, float, float, float], ...]
+    path: tuple[Step, ...]
 
 
 def find_essential(
@@ -70,7 +70,7 @@ def restrict(start: Estimate, kept: list[int], system: System) -> Estimate:
     """
     Return the estimate with all other parameters zero, from its covariance alone.
 
-    For estimates whose rows are no linear system any more, see `maximum_likelihood`.
+    For estimates that are not of a linear system, see `maximum_likelihood`.
     """
     dropped = np.setdiff1d(np.arange(len(start.value)), kept)
     C = start.covariance
@@ -132,7 +132,7 @@ def backward_elimination(
 
 def effective_sample_size(estimate: Estimate) -> float:
     """
-    Return how many independent rows would tell as much as the correlated ones do.
+    Return the number of independent rows that hold as much information as the correlated ones.
 
     Rows over the mean ratio of the covariance that respects correlation to the classical one.
     """

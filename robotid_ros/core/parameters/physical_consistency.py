@@ -18,8 +18,9 @@ import numpy.typing as npt
 from ...exceptions import ConfigurationError, RobotIdError
 from ..arrays import Array, freeze_fields
 
-SMALLEST_MASS = 1e-3  # of a link whose prior has none [kg]
-SMALLEST_RADIUS = 1e-2  # its radius of gyration [m]
+# Of a link whose prior has no mass or an impossible inertia [kg], and its radius of gyration [m]:
+# small beside any link, so that the data decide.
+SMALLEST_MASS, SMALLEST_RADIUS = 1e-3, 1e-2
 UPPER = tuple((i, j) for j in range(4) for i in range(j + 1))  # column by column, as Clarabel
 
 
@@ -76,7 +77,7 @@ def link_coordinates(prior: Array) -> Array:
 
     A prior without mass or with an impossible inertia is made a small possible body first.
     """
-    L = np.linalg.cholesky(_positive(pseudo_inertia(prior)))
+    L = np.linalg.cholesky(_repair(pseudo_inertia(prior)))
     T = np.empty((10, 10))
     for column, (i, j) in enumerate(UPPER):
         S = np.zeros((4, 4))
@@ -122,19 +123,19 @@ def consistent_parameters(
     free, root = _least_squares(np.vstack([F @ T, np.diag(weight)]), [*target, *weight * origin])
     z = free + root @ _project(free, root, links, positive, margin)
     value = T @ z
-    eyes = [_matrix(z[start : start + 10]) for start in links]
+    scaled = [_smat(z[start : start + 10]) for start in links]
     least = np.linalg.lstsq(F, target, rcond=None)[0]
     misfit = np.sum((F @ value - target) ** 2) - np.sum((F @ least - target) ** 2)
     return Consistent(
         value,
         np.linalg.norm(T @ root, axis=1).reshape(p),
         float(misfit),
-        np.array([np.linalg.norm(S - np.eye(4)) for S in eyes]),
-        np.array([np.linalg.eigvalsh(S)[0] for S in eyes]),
+        np.array([np.linalg.norm(S - np.eye(4)) for S in scaled]),
+        np.array([np.linalg.eigvalsh(S)[0] for S in scaled]),
     )
 
 
-def _positive(P: Array) -> Array:
+def _repair(P: Array) -> Array:
     values = np.linalg.eigvalsh(P)
     if values[0] > 1e-9 * max(values[-1], SMALLEST_MASS * SMALLEST_RADIUS**2):
         return P
@@ -163,7 +164,7 @@ def _change_of_variables(
     return T, origin, weight
 
 
-def _matrix(svec: Array) -> Array:
+def _smat(svec: Array) -> Array:
     S = np.zeros((4, 4))
     for value, (i, j) in zip(svec, UPPER, strict=True):
         S[i, j] = S[j, i] = value if i == j else value * np.sqrt(0.5)
@@ -187,7 +188,7 @@ def _project(
     bound = margin * np.array([float(i == j) for i, j in UPPER])
     blocks = [slice(start, start + 10) for start in links]
     if np.all(free[list(positive)] >= 0) and all(
-        np.linalg.eigvalsh(_matrix(free[block] - bound))[0] >= 0 for block in blocks
+        np.linalg.eigvalsh(_smat(free[block] - bound))[0] >= 0 for block in blocks
     ):
         return np.zeros(root.shape[1])
     try:

@@ -15,11 +15,9 @@ from ..regression.observation_system import System
 from .essential import Essential
 from .physical_consistency import consistent_parameters, pseudo_inertia
 
-# How wrong the prior of a rotor inertia or a friction coefficient may be, over its value, and the
-# least spread, over the torque-like scale of its joint.
-PRIOR_RELATIVE_SIGMA, SMALLEST_PRIOR_SIGMA = 1.0, 1.0
-
-
+# Standard deviation of the prior of a rotor inertia or a friction coefficient, over its value, and
+# at least [SI]: descriptions know little of either, the prior only holds what no data determine.
+PRIOR_RELATIVE_SIGMA, MIN_PRIOR_SIGMA = 1.0, 1.0
 # Of the Cholesky factorisation of a link's inertia at its centre of mass (STD table III) [kg·m²].
 TOLERANCES = (0.0, -0.01, -0.02, -0.04)
 
@@ -27,7 +25,7 @@ TOLERANCES = (0.0, -0.01, -0.02, -0.04)
 @dataclasses.dataclass(frozen=True)
 class Standard:
     """
-    Standard parameters that explain the data, of the many that do.
+    Standard parameters that explain the data.
 
     Attributes
     ----------
@@ -65,16 +63,16 @@ def standard_parameters(
     link_sigma: float = 0.2,
 ) -> Standard:
     """
-    Choose standard parameters of the many that have the estimated base parameters.
+    Choose standard parameters among all that have the estimated base parameters.
 
     Three choices: closest to the prior (STD eq. 26-30), the same weighted by the essential
-    parameters (eq. 31-33), and physically consistent ones, see `consistent`.
+    parameters (eq. 31-33), and physically consistent ones, see `consistent_parameters`.
 
     Parameters
     ----------
     robot, base : the model with its prior
     estimate, essentials : of the base parameters, and the essential ones
-    system : the residual is computed from; without it, it stays NaN
+    system : for the residual, which is NaN without it
     link_sigma : relative standard deviation of the prior of the links
 
     """
@@ -117,8 +115,8 @@ def prior_with_drive_parameters(
     """
     Return the prior (p,) with friction and rotor inertias from the estimate (STD V.B).
 
-    No description knows them: those that are identified alone replace the prior's, those that are
-    not essential are zero.
+    Descriptions do not hold them: those that are identified alone replace the prior's, those that
+    are not essential are zero.
     """
     chi = np.array(robot.prior)
     links = {column for start in robot.first_columns for column in range(start, start + 10)}
@@ -168,7 +166,7 @@ def closest_essential(
 
 
 def physically_consistent_links(chi: Array, starts: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Tell for each link whether a body can have its parameters: pseudo-inertia ≻ 0."""
+    """Return for each link whether a body can have its parameters: pseudo-inertia ≻ 0."""
     links = [pseudo_inertia(chi[start : start + 10]) for start in np.asarray(starts)]
     return np.array([np.linalg.eigvalsh(link)[0] > 0.0 for link in links])
 
@@ -177,7 +175,7 @@ def positive_definite_links(
     chi: Array, starts: npt.ArrayLike, tolerance: float = 0.0
 ) -> npt.NDArray[np.bool_]:
     """
-    Tell for each link whether M > 0 and J_com ≻ tolerance, by Cholesky (STD IV).
+    Return for each link whether M > 0 and J_com ≻ tolerance, by Cholesky (STD IV).
 
     J_com = J − (‖MS‖² I − MS MSᵀ)/M.
     """
@@ -209,13 +207,13 @@ def _prior_sigma(robot: Robot) -> Array:
     """
     Return the standard deviation of the prior of what is not a link's inertia.
 
-    A stiffness that the configuration does not give has none: data alone say what it is.
+    A stiffness that the configuration does not give has no prior.
     """
     return np.array(
         [
             np.inf
             if p.symbol == 'K' and value == 0.0
-            else max(PRIOR_RELATIVE_SIGMA * abs(value), SMALLEST_PRIOR_SIGMA)
+            else max(PRIOR_RELATIVE_SIGMA * abs(value), MIN_PRIOR_SIGMA)
             for p, value in zip(robot.parameters, robot.prior, strict=True)
         ]
     )

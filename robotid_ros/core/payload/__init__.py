@@ -1,4 +1,4 @@
-"""What two sessions with different loads tell: the payload, the drive gains."""
+"""Payload and drive gains, from two sessions with different loads."""
 
 from .drive_gains import DriveGains, identify_drive_gains
 from .payload import identify_payload, Payload, payload_from_recordings

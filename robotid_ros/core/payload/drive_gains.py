@@ -16,7 +16,7 @@ from ..regression.observation_system import decimated_torque, observe
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
-from .payload import depends_on_links, RANK_TOLERANCE
+from .payload import depends_on_links, RANK_TOLERANCE, SIGNIFICANT
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,8 +50,8 @@ def identify_drive_gains(
     Find the drive gains with a payload that is known (Gautier and Briot 2012).
 
     Of each joint, v_j = (W_j χ_b + W_Lj χ_L)/g_j, the payload's torque W_L χ_L being zero in the
-    session without it: its coefficient is 1/g_j, that of W_j whatever it may be, friction of
-    either session on its own. Noise of the effort, on the left side, leaves this without bias.
+    session without it: its coefficient is 1/g_j. That of W_j is free, and friction may change
+    between the sessions. Noise of the effort, on the left side, causes no bias.
 
     Parameters
     ----------
@@ -78,13 +78,13 @@ def identify_drive_gains(
         drives = block_diag(first[:, ~bodies], second[:, ~bodies])
         W = np.hstack([np.vstack([first, second])[:, bodies], drives])
         p = np.concatenate([t[j][s.valid[j]] for t, s in zip(torques, systems, strict=True)])
-        inverse, spread = _coefficient(W, np.concatenate([v1, v2]), p)
-        if not inverse > 3.0 * spread:
+        inverse, sigma_inverse = _coefficient(W, np.concatenate([v1, v2]), p)
+        if not inverse > SIGNIFICANT * sigma_inverse:
             raise RecordingError(
                 f'{joint} does not feel the payload well enough for its drive gain: '
                 'take a heavier one, or a motion that moves it more'
             )
-        value[j], sigma[j] = 1.0 / inverse, spread / inverse**2
+        value[j], sigma[j] = 1.0 / inverse, sigma_inverse / inverse**2
     return DriveGains(robot.joints, value, sigma)
 
 

@@ -18,9 +18,11 @@ from ..pipeline.estimation import estimate_base_parameters, Progress
 from ..regression.estimate import Estimate
 from ..signals.recording import Recording
 
-Pieces = Recording | Iterable[Recording]
-# Smallest singular value over the largest, columns in units of their σ, of what data determine.
+RecordingOrChunks = Recording | Iterable[Recording]
+# Smallest singular value over the largest, columns scaled, of what the data determine. Well above
+# rounding: base parameters are combinations known to 1e-7 or so.
 RANK_TOLERANCE = 1e-6
+SIGNIFICANT = 3.0  # a mass below so many σ is none
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Payload:
     Attributes
     ----------
     names, units : `XX XY XZ YY YZ ZZ MX MY MZ M`
-    value, sigma : (10,); the shortest that explains the data where they do not tell all, σ is then
+    value, sigma : (10,); the minimum-norm solution where the data do not determine all, σ is then
         infinite
     consistent : whether a body can have these parameters
 
@@ -72,8 +74,8 @@ class Payload:
 
 
 def payload_from_recordings(
-    empty: Pieces,
-    loaded: Pieces,
+    empty: RecordingOrChunks,
+    loaded: RecordingOrChunks,
     robot: Robot,
     settings: IdentificationSettings,
     progress: Progress,
@@ -83,14 +85,14 @@ def payload_from_recordings(
 
     Parameters
     ----------
-    empty, loaded : recordings, or successive pieces of them
+    empty, loaded : recordings, or their successive chunks
     robot : the model
     settings : how each is identified
     progress : called with the name of each step
 
     Returns
     -------
-    The payload, and what to know of the recordings and of it, in words
+    The payload, and notes on the recordings and on it
 
     Raises
     ------
@@ -104,13 +106,13 @@ def payload_from_recordings(
     base, found, notes = base_parameters(robot), [], list(robot.warnings)
     for name, recording in (('empty', empty), ('loaded', loaded)):
         progress(f'identifying, {name}')
-        solved = estimate_base_parameters(recording, robot, base, settings, lambda _: None)
-        found.append(solved.estimate)
+        estimation = estimate_base_parameters(recording, robot, base, settings, lambda _: None)
+        found.append(estimation.estimate)
         notes += [
             f'{name}: {text}'
             for text in (
-                *solved.signal_notes,
-                *plausibility_warnings(robot, solved.samples, solved.estimate),
+                *estimation.signal_notes,
+                *plausibility_warnings(robot, estimation.samples, estimation.estimate),
             )
         ]
     payload = identify_payload(robot, base, *found)
@@ -118,24 +120,24 @@ def payload_from_recordings(
 
 
 def _payload_notes(payload: Payload, joint: str) -> list[str]:
-    doubts = []
-    if not payload.mass > 3.0 * payload.sigma[9]:
-        doubts.append(
+    notes = []
+    if not payload.mass > SIGNIFICANT * payload.sigma[9]:
+        notes.append(
             f'the mass, {payload.mass:.3g} ± {payload.sigma[9]:.2g} kg, does not stand out of its '
             'σ: check which recording is which, take a heavier body, or a motion against gravity'
         )
     unknown = [n for n, s in zip(payload.names, payload.sigma, strict=True) if not np.isfinite(s)]
     if unknown:
-        doubts.append(
+        notes.append(
             f'the motion does not tell {", ".join(unknown)} apart (σ is infinite): move the '
             f'joints up to {joint} more, about other axes, if these matter'
         )
     elif not payload.consistent:
-        doubts.append(
+        notes.append(
             'no body has exactly these parameters: small ones are within their σ, take mass and '
             'centre of mass, or record longer'
         )
-    return doubts
+    return notes
 
 
 def identify_payload(
@@ -181,6 +183,6 @@ def identify_payload(
 
 
 def depends_on_links(robot: Robot, base: BaseParameters) -> npt.NDArray[np.bool_]:
-    """Tell which base parameters hold something of a link, not friction alone, (b,)."""
+    """Return which base parameters (b,) contain inertial parameters of links."""
     links = (robot.first_columns[:, None] + np.arange(10)).ravel()
     return np.asarray(base.matrix[:, links].any(axis=1))

@@ -14,7 +14,7 @@ from ..model.elastic_robot import spring_torque
 from ..model.robot import ElasticRobot, Robot
 from ..regression.block_sampling import BlockSampler
 from ..regression.goodness_of_fit import Validation
-from ..regression.observation_system import antialias, System
+from ..regression.observation_system import decimate, System
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples
@@ -72,8 +72,7 @@ def validate_samples(samples: Samples, robot: Robot, chi: Array) -> Validation:
     pair = np.stack([samples.tau, tau])
     if isinstance(robot, ElasticRobot):
         pair += spring_torque(robot, chi, samples.q)
-    if keep > 1:
-        pair = antialias(pair, keep)[:, ::keep]
+    pair = decimate(pair, keep)
     valid = samples.valid[::keep]
     return _trim(samples.joints, samples.time[::keep], pair[0], pair[1], valid)
 

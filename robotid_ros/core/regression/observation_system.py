@@ -177,15 +177,19 @@ def _columns(samples: Samples, robot: Robot, base: BaseParameters, low: int, hig
 
 
 def decimated_torque(samples: Samples) -> Array:
-    """Return Y (n, N): the torque of samples through the decimation's filter."""
-    keep = samples.decimation
-    return antialias(samples.tau.T, keep)[:, ::keep] if keep > 1 else samples.tau.T
+    """Return Y (n, N): the torque of samples, decimated."""
+    return decimate(samples.tau.T, samples.decimation)
 
 
 def read_only(array: Array) -> Array:
     """Make an array read-only that nobody else holds, so that no copy is needed."""
     array.flags.writeable = False
     return array
+
+
+def decimate(x: Array, keep: int) -> Array:
+    """Return one sample in `keep` along axis 1, after the filter against aliasing."""
+    return antialias(x, keep)[:, ::keep] if keep > 1 else x
 
 
 def antialias(x: Array, keep: int) -> Array:

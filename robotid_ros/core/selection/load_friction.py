@@ -18,8 +18,9 @@ from ..regression.observation_system import observe
 from ..signals.recording import Recording
 from ..timing.delay_compensation import prepare_without_delay
 
-# Steps at the most, and the change of the torques of the links over themselves that ends them.
-STEPS, SETTLED = 20, 1e-4
+# Most iterations, and the relative change of the links' torques that ends them, far below the
+# error of any torque.
+MAX_ITERATIONS, TOLERANCE = 20, 1e-4
 
 
 def iterate_friction_load(
@@ -28,14 +29,14 @@ def iterate_friction_load(
     """
     Replace the load of friction that grows with it by that of the identified links.
 
-    τ_f = Fl |τ_l| sign(dq) with τ_l = W_l χ_l, what the links take (Hamon, Gautier and Garrec
+    τ_f = Fl |τ_l| sign(dq) with τ_l = W_l χ_l, the torque of the links (Hamon, Gautier and Garrec
     2010), is a product of parameters. With the load of an earlier estimate, at first the URDF's,
     it is linear; the estimate gives the next load, until both agree. A rotor inertia that is
     regrouped with a link's counts as load.
 
     Returns
     -------
-    The robot, and in words what was not possible
+    The robot, and notes on what was not possible
 
     Raises
     ------
@@ -56,17 +57,17 @@ def iterate_friction_load(
     base = base_parameters(robot)
     samples, system, _, _ = prepare_without_delay(recording, robot, base, settings.signals)
     torque = np.zeros_like(system.Y)
-    for _ in range(STEPS):
+    for _ in range(MAX_ITERATIONS):
         load = link_parameters(robot, base, fit(system, 'wls'))
         previous, torque = torque, system.predict(base.of(load))
         robot = dataclasses.replace(robot, load_parameters=load)
-        if np.linalg.norm(torque - previous) <= SETTLED * np.linalg.norm(torque):
+        if np.linalg.norm(torque - previous) <= TOLERANCE * np.linalg.norm(torque):
             return robot, []
         base = base_parameters(robot)
         system = observe(samples, robot, base)
     return robot, [
-        f'the load of the friction did not settle in {STEPS} steps: leave load_coulomb out of '
-        'robot.friction, or excite with more load'
+        f'the load of the friction did not converge in {MAX_ITERATIONS} steps: leave '
+        'load_coulomb out of robot.friction, or excite with more load'
     ]
 
 

@@ -10,16 +10,16 @@ from ..model.base_parameters import base_parameters
 from ..model.friction import FrictionTerm
 from ..model.robot import ElasticRobot, Robot
 from ..regression.least_squares import project_out
-from ..regression.observation_system import antialias, observe
+from ..regression.observation_system import decimate, observe
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
 
 RANK_TOLERANCE = 1e-10  # smallest singular value over the largest
-# Which constant of a term is searched [s/rad], how far around the configured one, and on how many
-# values the search starts.
+# Constant of a term that is searched [s/rad], by which factor around the configured one, and the
+# points of the first grid: 8 to a decade, for the residual has several minima.
 SHAPE_CONSTANTS = {'stiction': 'stribeck_slope', 'makkar': 'makkar_gamma3'}
-REACH, VALUES = 30.0, 25
+SEARCH_FACTOR, GRID_POINTS = 30.0, 25
 
 
 def search_stribeck_velocities(
@@ -33,15 +33,15 @@ def search_stribeck_velocities(
 
     Returns
     -------
-    The robot, and in words what was found
+    The robot, and notes on what was found
 
     """
-    if isinstance(robot, ElasticRobot) or not any(_places(robot)):
+    if isinstance(robot, ElasticRobot) or not any(_searched_terms(robot)):
         return robot, []
     samples, base = prepare(recording, robot, settings), base_parameters(robot)
     system = observe(samples, robot, base)
     friction, notes = list(robot.friction), []
-    for j, places in enumerate(_places(robot)):
+    for j, places in enumerate(_searched_terms(robot)):
         for place in places:
             term = robot.friction[j][place]
             own = [f'{symbol}{j + 1}' for symbol in term.kind.symbols]
@@ -60,7 +60,7 @@ def search_stribeck_velocities(
     return dataclasses.replace(robot, friction=tuple(friction)), notes
 
 
-def _places(robot: Robot) -> list[list[int]]:
+def _searched_terms(robot: Robot) -> list[list[int]]:
     return [
         [k for k, t in enumerate(terms) if t.name in SHAPE_CONSTANTS] for terms in robot.friction
     ]
@@ -75,15 +75,13 @@ def _search(term: FrictionTerm, samples: Samples, joint: int, others: Array, Y: 
     def squares(logarithm: float) -> float:
         constants = {**term.constants, SHAPE_CONSTANTS[term.name]: float(np.exp(logarithm))}
         columns = FrictionTerm(term.name, constants).columns(samples.dq[:, joint])
-        rows = np.column_stack(columns)
-        rows = antialias(rows[None], keep)[0] if keep > 1 else rows
-        own = project(rows[::keep][valid])
+        own = project(decimate(np.column_stack(columns)[None], keep)[0][valid])
         return float(
             np.sum((left - own @ np.linalg.lstsq(own, left, rcond=RANK_TOLERANCE)[0]) ** 2)
         )
 
     centre = np.log(term.constants[SHAPE_CONSTANTS[term.name]])
-    grid = centre + np.linspace(-np.log(REACH), np.log(REACH), VALUES)
+    grid = centre + np.linspace(-np.log(SEARCH_FACTOR), np.log(SEARCH_FACTOR), GRID_POINTS)
     start = int(np.argmin([squares(x) for x in grid]))
-    around = grid[max(start - 1, 0)], grid[min(start + 1, VALUES - 1)]
+    around = grid[max(start - 1, 0)], grid[min(start + 1, GRID_POINTS - 1)]
     return float(np.exp(minimize_scalar(squares, bounds=around, method='bounded').x))
