@@ -1,6 +1,5 @@
 """The payload from two sessions, one without and one with it at the last link."""
 
-from collections.abc import Iterable
 import dataclasses
 
 import numpy as np
@@ -14,11 +13,10 @@ from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.parameters import INERTIAL, INERTIAL_UNITS
 from ..model.robot import Robot
 from ..parameters.standard import physically_consistent_links
+from ..pipeline.chunked_estimation import RecordingOrChunks
 from ..pipeline.estimation import estimate_base_parameters, Progress
 from ..regression.estimate import Estimate
-from ..signals.recording import Recording
 
-RecordingOrChunks = Recording | Iterable[Recording]
 # Smallest singular value over the largest, columns scaled, of what the data determine. Well above
 # rounding: base parameters are combinations known to 1e-7 or so.
 RANK_TOLERANCE = 1e-6

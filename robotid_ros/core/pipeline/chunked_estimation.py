@@ -16,6 +16,7 @@ from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
 from ..timing.delay_compensation import Delays, prepare_without_delay, remove_delay
 
+RecordingOrChunks = Recording | Iterable[Recording]
 # Rows of a chunk that a recording in memory is cut into: a minute at 1 kHz. Memory grows with it,
 # and so does the share of rows that overlap where it is small.
 CHUNK_SAMPLES = 60_000

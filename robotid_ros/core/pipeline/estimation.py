@@ -18,7 +18,7 @@ from ..replay.didim_from_recording import describe_iteration, identify_closed_lo
 from ..signals.recording import MAX_SAMPLES, Recording
 from ..signals.samples import Samples
 from ..timing.delay_compensation import Delays, prepare_without_delay
-from .chunked_estimation import observe_chunks, split_into_chunks
+from .chunked_estimation import observe_chunks, RecordingOrChunks, split_into_chunks
 from .validation import validate_system
 
 Progress = Callable[[str], None]
@@ -60,7 +60,7 @@ class Estimation:
 
 
 def estimate_base_parameters(
-    recording: Recording | Iterable[Recording],
+    recording: RecordingOrChunks,
     robot: Robot,
     base: BaseParameters,
     settings: IdentificationSettings,

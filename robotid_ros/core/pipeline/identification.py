@@ -1,6 +1,5 @@
 """From a recording to an identification: the steps in their order."""
 
-from collections.abc import Iterable
 import dataclasses
 
 import numpy as np
@@ -25,6 +24,7 @@ from ..selection.stribeck_velocity import search_stribeck_velocities
 from ..signals.periodic import find_period
 from ..signals.recording import Recording
 from ..timing.delay_compensation import Delays, remove_delay
+from .chunked_estimation import RecordingOrChunks
 from .estimation import estimate_base_parameters, Estimation, Progress
 from .resampling import resample
 from .results import Identification
@@ -35,18 +35,18 @@ from .validation import validate, validate_samples
 class _Inputs:
     """The arguments of `identify`."""
 
-    recording: Recording | Iterable[Recording]
+    recording: RecordingOrChunks
     robot: Robot
     settings: IdentificationSettings
-    validation: Recording | Iterable[Recording] | None
+    validation: RecordingOrChunks | None
     progress: Progress
 
 
 def identify(
-    recording: Recording | Iterable[Recording],
+    recording: RecordingOrChunks,
     robot: Robot,
     settings: IdentificationSettings,
-    validation: Recording | Iterable[Recording] | None = None,
+    validation: RecordingOrChunks | None = None,
     progress: Progress | None = None,
 ) -> Identification:
     """
@@ -147,7 +147,7 @@ def _fitted(
 
 def _warnings(
     robot: Robot,
-    recording: Recording | Iterable[Recording],
+    recording: RecordingOrChunks,
     estimation: Estimation,
     estimate: Estimate,
     notes: list[str],
@@ -168,7 +168,7 @@ def _validate(inputs: _Inputs, delays: Delays, robot: Robot, chi: np.ndarray) ->
     recording = inputs.validation
     if recording is None:
         return None
-    advanced: Recording | Iterable[Recording] = (
+    advanced: RecordingOrChunks = (
         remove_delay(recording, delays)
         if isinstance(recording, Recording)
         else (remove_delay(chunk, delays) for chunk in recording)

@@ -1,6 +1,5 @@
 """Measured against predicted efforts, filtered alike."""
 
-from collections.abc import Iterable
 import dataclasses
 
 import numpy as np
@@ -18,10 +17,11 @@ from ..regression.observation_system import decimate, System
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples
+from .chunked_estimation import RecordingOrChunks
 
 
 def validate(
-    recording: Recording | Iterable[Recording],
+    recording: RecordingOrChunks,
     robot: Robot,
     chi: Array,
     settings: IdentificationSettings,
