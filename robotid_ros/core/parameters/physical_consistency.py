@@ -191,6 +191,16 @@ def _project(
         np.linalg.eigvalsh(_smat(free[block] - bound))[0] >= 0 for block in blocks
     ):
         return np.zeros(root.shape[1])
+    # Stiffnesses and inertias differ by many decades.
+    sizes = np.maximum(np.linalg.norm(root[list(positive)], axis=1), 1e-300)
+    rows = np.vstack([root[list(positive)] / sizes[:, None], *(root[block] for block in blocks)])
+    limits = [free[list(positive)] / sizes, *(free[block] - bound for block in blocks)]
+    unit = np.linalg.norm(rows, axis=0).max()
+    return _least_norm(rows / unit, np.concatenate(limits), len(positive), len(blocks)) / unit
+
+
+def _least_norm(rows: Array, limits: Array, scalars: int, matrices: int) -> Array:
+    """Return the w of least ‖w‖ with `rows w + limits` in ℝ₊ (scalars) and 𝕊₊⁴ (matrices)."""
     try:
         import clarabel
     except ImportError as error:
@@ -203,17 +213,13 @@ def _project(
     settings.verbose = False
     # A possible body always exists, so what looks infeasible is only badly scaled.
     settings.tol_infeas_abs = settings.tol_infeas_rel = 1e-14
-    # Stiffnesses and inertias differ by many decades.
-    sizes = np.maximum(np.linalg.norm(root[list(positive)], axis=1), 1e-300)
-    rows = np.vstack([root[list(positive)] / sizes[:, None], *(root[block] for block in blocks)])
-    unit = np.linalg.norm(rows, axis=0).max()
     solution = clarabel.DefaultSolver(
-        sparse.identity(root.shape[1], format='csc'),
-        np.zeros(root.shape[1]),
-        sparse.csc_matrix(-rows / unit),
-        np.concatenate([free[list(positive)] / sizes, *(free[block] - bound for block in blocks)]),
-        [clarabel.NonnegativeConeT(len(positive))] * bool(len(positive))
-        + [clarabel.PSDTriangleConeT(4)] * len(blocks),
+        sparse.identity(rows.shape[1], format='csc'),
+        np.zeros(rows.shape[1]),
+        sparse.csc_matrix(-rows),
+        limits,
+        [clarabel.NonnegativeConeT(scalars)] * bool(scalars)
+        + [clarabel.PSDTriangleConeT(4)] * matrices,
         settings,
     ).solve()
     if 'Solved' not in str(solution.status):
@@ -221,4 +227,4 @@ def _project(
             f'consistent parameters were not found ({solution.status}): '
             'raise identification.prior_spread or check the inertias of the URDF'
         )
-    return np.asarray(solution.x) / unit
+    return np.asarray(solution.x)

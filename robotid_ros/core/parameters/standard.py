@@ -79,10 +79,8 @@ def standard_parameters(
     known = prior_with_drive_parameters(robot, base, estimate, essentials)
     cad = closest_to_prior(base.matrix, estimate.value, known)
     weighted = None if essentials is None else closest_essential(base, estimate, essentials, known)
-    factor, target = _whitened(base, estimate)
     found = consistent_parameters(
-        factor,
-        target,
+        *_whitened(base, estimate),
         robot.prior,
         robot.first_columns.tolist(),
         [k for k, p in enumerate(robot.parameters) if p.symbol in NONNEGATIVE],
@@ -99,13 +97,16 @@ def standard_parameters(
         cad_consistent=physically_consistent_links(cad, robot.first_columns),
         residual=float('nan') if system is None else system.total_residual(base.of(found.value)),
         definite={
-            name: tuple(
-                int(positive_definite_links(chi, robot.first_columns, tolerance).sum())
-                for tolerance in TOLERANCES
-            )
-            for name, chi in sets.items()
-            if chi is not None
+            name: _count_definite(chi, robot) for name, chi in sets.items() if chi is not None
         },
+    )
+
+
+def _count_definite(chi: Array, robot: Robot) -> tuple[int, ...]:
+    """Count the links with a positive definite inertia, at each of TOLERANCES."""
+    return tuple(
+        int(positive_definite_links(chi, robot.first_columns, tolerance).sum())
+        for tolerance in TOLERANCES
     )
 
 

@@ -70,14 +70,13 @@ def identify_drive_gains(
     base = base_parameters(robot)
     samples = [prepare(recording, robot, settings) for recording in (empty, loaded)]
     systems = [observe(s, robot, base) for s in samples]
-    torques = [np.zeros_like(systems[0].Y), _payload_torque(robot, samples[1], payload)]
-    bodies = depends_on_links(robot, base)
+    torque, bodies = _payload_torque(robot, samples[1], payload), depends_on_links(robot, base)
     value, sigma = np.zeros((2, robot.n))
     for j, joint in enumerate(robot.joints):
         (first, v1), (second, v2) = (system.rows(j) for system in systems)
         drives = block_diag(first[:, ~bodies], second[:, ~bodies])
         W = np.hstack([np.vstack([first, second])[:, bodies], drives])
-        p = np.concatenate([t[j][s.valid[j]] for t, s in zip(torques, systems, strict=True)])
+        p = np.concatenate([np.zeros(len(v1)), torque[j][systems[1].valid[j]]])
         inverse, sigma_inverse = _coefficient(W, np.concatenate([v1, v2]), p)
         if not inverse > SIGNIFICANT * sigma_inverse:
             raise RecordingError(
