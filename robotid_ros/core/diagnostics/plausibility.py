@@ -82,7 +82,7 @@ def plausibility_warnings(robot: Robot, samples: Samples, estimate: Estimate) ->
 @dataclasses.dataclass(frozen=True)
 class _JointCheck:
     """
-    What the rows of one joint say about its effort.
+    Figures of one joint that show sign and unit of its effort.
 
     Attributes
     ----------

@@ -7,7 +7,7 @@ coefficients c are estimated with χ, from those of the averaged positions ĉ an
     ĉ = c + ε,    y = F W(c) χ + X x + e,    ε ~ N(0, σ²),  e ~ N(0, s²)
 
 (Olsen, Swevers and Verdonck 2002). F takes the Fourier coefficients of a time series, which are
-orthonormal: σ and s are those of one averaged sample. X are what is left free: friction around
+orthonormal: σ and s are those of one averaged sample. X are free parameters: friction around
 standstill, where it has no sign, and a delay of the torques. s follows by restricted maximum
 likelihood. Linearised about c, this is a generalised least squares problem in χ and x alone,
 

@@ -30,7 +30,7 @@ class Standard:
     Attributes
     ----------
     value : (p,) physically consistent ones, closest to the prior
-    sigma : (p,) their standard deviation; inf where the data say nothing
+    sigma : (p,) their standard deviation; inf where the data determine nothing
     cad : (p,) closest to the prior without constraints, by SVD (STD eq. 26-30)
     cad_essential : (p,) the same, weighted by the essential parameters (eq. 31-33), or None
     consistent : (n,) whether each link of `value` is one that a body can have

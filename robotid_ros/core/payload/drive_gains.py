@@ -97,10 +97,10 @@ def _payload_torque(robot: Robot, samples: Samples, payload: Array) -> Array:
 
 def _coefficient(W: Array, v: Array, p: Array) -> tuple[float, float]:
     """Return the coefficient of p in the least squares of v on [W p], and its σ."""
-    own, left = map(project_out(W, RANK_TOLERANCE), (p, v))
+    own, target = map(project_out(W, RANK_TOLERANCE), (p, v))
     square = float(own @ own)
     if square <= 1e-12 * max(float(p @ p), 1e-300):
         return 0.0, np.inf
-    coefficient = float(own @ left) / square
-    residual = left - coefficient * own
+    coefficient = float(own @ target) / square
+    residual = target - coefficient * own
     return coefficient, float(np.sqrt(newey_west((own * residual)[:, None])[0, 0])) / square

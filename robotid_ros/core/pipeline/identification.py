@@ -63,7 +63,7 @@ def identify(
     Raises
     ------
     RecordingError : the recording cannot be used
-    RankDeficientError : the motion does not tell all parameters apart
+    RankDeficientError : the motion leaves parameters undetermined
     ControllerError, DivergenceError : DIDIM lacks the control law, or does not converge
 
     """

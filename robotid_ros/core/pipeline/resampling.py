@@ -24,9 +24,11 @@ def resample(
             'trajectory, or set identification.leave_one_out to false'
         )
     method = 'wls' if estimate.method == 'ml' else estimate.method
-    left = leave_one_out(system, period, method)
+    residuals = leave_one_out(system, period, method)
     listed = ', '.join(
         f'{joint} {100 * low:.1f}-{100 * high:.1f} %'
-        for joint, low, high in zip(system.joints, left.min(axis=0), left.max(axis=0), strict=True)
+        for joint, low, high in zip(
+            system.joints, residuals.min(axis=0), residuals.max(axis=0), strict=True
+        )
     )
-    return estimate, [f'each of {len(left)} periods, predicted from the others: {listed}']
+    return estimate, [f'each of {len(residuals)} periods, predicted from the others: {listed}']

@@ -23,7 +23,7 @@ def bootstrap(
     """
     Return the covariance (b, b) of an estimate by the block bootstrap (Künsch 1989).
 
-    Blocks are stretches of time, the same for all joints, so that residuals may correlate within
+    Blocks are intervals of time, the same for all joints, so that residuals may correlate within
     and across joints. Weights stay as they are.
 
     Parameters
@@ -100,9 +100,9 @@ def leave_one_out(system: System, period: float, method: str = 'wls') -> Array:
             'to leave a period out takes two or more in memory: record another period'
         )
     result = np.empty((len(whole), len(system.joints)))
-    for row, held in enumerate(whole):
-        inside = number == held
+    for row, period_number in enumerate(whole):
+        inside = number == period_number
         rest = dataclasses.replace(system, valid=system.valid & ~inside)
-        left = dataclasses.replace(system, valid=system.valid & inside)
-        result[row] = left.relative_residual(fit(rest, method).value)
+        held_out = dataclasses.replace(system, valid=system.valid & inside)
+        result[row] = held_out.relative_residual(fit(rest, method).value)
     return result

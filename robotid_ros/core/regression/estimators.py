@@ -54,8 +54,8 @@ def _wls(joint_rows: JointRows, system: System, value: Array | None) -> Weights:
             chi, _, rank, _ = np.linalg.lstsq(w, y, rcond=1e-10)
             freedom = max(int(count) - int(rank), 1)
             floor = 1e-12 * max(float(np.linalg.norm(y)), 1e-300)
-            left = max(float(np.linalg.norm(y - w @ chi)), floor)
-            sigma = left / float(np.sqrt(freedom))
+            norm = max(float(np.linalg.norm(y - w @ chi)), floor)
+            sigma = norm / float(np.sqrt(freedom))
         else:
             sigma = np.inf
         weights.append(np.full(len(y), 1.0 / sigma))
@@ -180,10 +180,12 @@ def _estimate(
     residual = [y - w @ value for w, y in joint_rows]
     rows = system.equations
     freedom = max(int(rows.sum()) - len(value), 1)
-    left = [system.instruments(j) if method == 'iv' else w for j, (w, _) in enumerate(joint_rows)]
+    instruments = [
+        system.instruments(j) if method == 'iv' else w for j, (w, _) in enumerate(joint_rows)
+    ]
     meat, white = np.zeros((2, *bread.shape))
     squares = 0.0
-    for j, (z, r, k) in enumerate(zip(left, residual, weights, strict=True)):
+    for j, (z, r, k) in enumerate(zip(instruments, residual, weights, strict=True)):
         if system.batches is None:
             meat += newey_west(z * (k**2 * r)[:, None])
         elif len(k):

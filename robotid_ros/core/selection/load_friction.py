@@ -72,6 +72,6 @@ def iterate_friction_load(
 
 
 def link_parameters(robot: Robot, base: BaseParameters, estimate: Estimate) -> Array:
-    """Return the parameters of links (p,) that an estimate comes to, all others zero."""
+    """Return the basic solution (p,) of an estimate, with the parameters of links only."""
     inertial = [p.symbol in INERTIAL for p in robot.parameters]
     return np.where(inertial, basic_solution(base, estimate.value), 0.0)

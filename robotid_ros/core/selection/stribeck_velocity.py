@@ -69,7 +69,7 @@ def _searched_terms(robot: Robot) -> list[list[int]]:
 def _search(term: FrictionTerm, samples: Samples, joint: int, others: Array, Y: Array) -> float:
     """Return the constant of least residual: on a grid first, the residual has several minima."""
     project, keep = project_out(others, RANK_TOLERANCE), samples.decimation
-    left = project(Y)
+    target = project(Y)
     valid = samples.valid[::keep, joint]
 
     def squares(logarithm: float) -> float:
@@ -77,7 +77,7 @@ def _search(term: FrictionTerm, samples: Samples, joint: int, others: Array, Y: 
         columns = FrictionTerm(term.name, constants).columns(samples.dq[:, joint])
         own = project(decimate(np.column_stack(columns)[None], keep)[0][valid])
         return float(
-            np.sum((left - own @ np.linalg.lstsq(own, left, rcond=RANK_TOLERANCE)[0]) ** 2)
+            np.sum((target - own @ np.linalg.lstsq(own, target, rcond=RANK_TOLERANCE)[0]) ** 2)
         )
 
     centre = np.log(term.constants[SHAPE_CONSTANTS[term.name]])

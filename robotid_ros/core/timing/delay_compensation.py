@@ -40,7 +40,7 @@ def prepare_without_delay(
     # An elastic robot has joints that its controller does not command.
     held = hold_delay(recording) if wanted and not isinstance(robot, ElasticRobot) else None
     if held is not None and held < 0.0:
-        # A log of the commands themselves, not of what the drives say they did: taken as it is.
+        # A log of the commands themselves and not of what the drives did: taken as it is.
         held = 0.0
     samples = prepare(remove_delay(recording, held or 0.0), robot, settings)
     system = observe(samples, robot, base)
