@@ -33,6 +33,8 @@ CONFIG = Path(__file__).resolve().parents[2] / 'config' / 'scara.yaml'
 REST = 0.015
 # A robot that has rested for so long rests for good [ns].
 FOR_GOOD = 1_500_000_000
+# A robot in simulated time, which leaves a busy machine twice the time to react.
+SLOW = {'simulation.real_time_factor': 0.5}
 # Periods of an excitation that must not end before something else ends it.
 LONG = 15
 ROBOT_SERVICES = {
@@ -181,6 +183,13 @@ class Session:
         release_domain(self.domain)
         return codes
 
+    def __enter__(self) -> 'Session':
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.director.context.ok():
+            self.close()
+
 
 def read_when(path: Path, condition: Callable[[Recording], bool], what: str) -> Recording:
     """Read a bag, which may still be written, as soon as what it holds is enough."""
@@ -233,6 +242,5 @@ def trajectory(designed: Design, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.fixture
 def session(config: Path, tmp_path: Path) -> Iterator[Session]:
-    session = Session(config, tmp_path)
-    yield session
-    session.close()
+    with Session(config, tmp_path) as session:
+        yield session

@@ -12,7 +12,7 @@ from waiting import PATIENCE, wait_until
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.bags import read_recording
 
-from .conftest import LONG, read_when, Session
+from .conftest import LONG, read_when, Session, SLOW
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -22,26 +22,27 @@ SIGNALS = {'INT': signal.SIGINT, 'TERM': signal.SIGTERM, 'KILL': signal.SIGKILL}
 @pytest.fixture
 def moving(config: Path, tmp_path: Path, trajectory: Path) -> Iterator[Session]:
     """Start a session, and wait until the robot moves fast."""
-    session = Session(config, tmp_path)
-    session.start(
-        *('simulated_robot', 'excitation', 'recorder'),
-        excitation={'excitation.trajectory': str(trajectory), 'excitation.periods': LONG},
-        recorder={'recorder.folder': str(session.folder)},
-    )
-    session.robot.wait()
-    session.ready('excitation', 'recorder')
-    # The recorder must have found the excitation, or its bag begins late.
-    node = session.client.node
-    session.client.wait_for(
-        lambda: node.count_subscribers('excitation/state') > 1, what='the recorder listens'
-    )
-    session.client.call_trigger('excitation/start')
-    session.until('recorder', 'recording')
-    session.until('excitation', 'exciting')
-    session.robot.wait_moving()
-    yield session
-    codes = session.close()
-    assert codes['simulated_robot'] == 0
+    with Session(config, tmp_path) as session:
+        session.start(
+            *('simulated_robot', 'excitation', 'recorder'),
+            simulated_robot=SLOW,
+            excitation={'excitation.trajectory': str(trajectory), 'excitation.periods': LONG},
+            recorder={'recorder.folder': str(session.folder)},
+        )
+        session.robot.wait()
+        session.ready('excitation', 'recorder')
+        # The recorder must have found the excitation, or its bag begins late.
+        node = session.client.node
+        session.client.wait_for(
+            lambda: node.count_subscribers('excitation/state') > 1, what='the recorder listens'
+        )
+        session.client.call_trigger('excitation/start')
+        session.until('recorder', 'recording')
+        session.until('excitation', 'exciting')
+        session.robot.wait_moving()
+        yield session
+        codes = session.close()
+        assert codes['simulated_robot'] == 0
 
 
 def bag_of(session: Session) -> Path:
@@ -53,6 +54,10 @@ def test_robot_rests_when_the_excitation_goes(name: str, moving: Session):
     process = moving.process('excitation')
     stamp = moving.robot.now
     process.send_signal(SIGNALS[name])
+    if name == 'KILL':
+        # How long the system takes to bury a process is not the guardian's matter.
+        process.wait(PATIENCE)
+        stamp = moving.robot.now
     assert moving.robot.rest_after(stamp) < 0.5
     code = process.wait(PATIENCE)
     assert code == (-signal.SIGKILL if name == 'KILL' else 0)
@@ -77,8 +82,9 @@ def test_robot_rests_when_asked_to_stop(moving: Session):
 
 def test_robot_rests_when_the_guardian_dies(moving: Session):
     guardian = child_of(moving.process('excitation').pid, 'guardian')
-    stamp = moving.robot.now
     os.kill(guardian, signal.SIGKILL)
+    wait_until(lambda: dead(guardian), 'the guardian is dead', moving.describe)
+    stamp = moving.robot.now
     assert moving.robot.rest_after(stamp) < 0.5
     assert 'guardian' in moving.until('excitation', 'failed')
 
@@ -134,6 +140,16 @@ def test_identification_ends_at_once(name: str, session: Session):
 def last_stamp(recording: Recording) -> int:
     """When a recording ends, on the robot's clock [ns]."""
     return recording.origin + round(recording.time[-1] * 1e9)
+
+
+def dead(pid: int) -> bool:
+    """Whether every thread of a process has ended."""
+    try:
+        threads = [p.read_text() for p in Path(f'/proc/{pid}/task').glob('*/stat')]
+    except OSError:
+        # One of them has vanished just now: look again.
+        return not Path(f'/proc/{pid}').exists()
+    return all(text.rpartition(')')[2].split()[0] in 'ZX' for text in threads)
 
 
 def child_of(pid: int, word: str) -> int:

@@ -32,8 +32,7 @@ def elastic(tmp_path: Path) -> Path:
 
 def test_the_stiffness_of_the_one_elastic_joint_is_published(elastic: Path, tmp_path: Path):
     trajectory = str(CONFIG.parent / 'trajectories' / f'{NAME}.yaml')
-    session = Session(elastic, tmp_path)
-    try:
+    with Session(elastic, tmp_path) as session:
         session.start(
             *('simulated_robot', 'excitation', 'recorder', 'identification'),
             excitation={'excitation.trajectory': trajectory},
@@ -56,5 +55,3 @@ def test_the_stiffness_of_the_one_elastic_joint_is_published(elastic: Path, tmp_
         assert 'K2' not in shown
         summary = session.client.latest['identification/validation/summary'].status
         assert [status.name for status in summary][-1] == 'drive'
-    finally:
-        session.close()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from .conftest import LONG, Session
+from .conftest import LONG, Session, SLOW
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -26,7 +26,7 @@ def test_fault_stops_the_motion(fault: str, session: Session, trajectory):
     says, visible = FAULTS[fault]
     session.start(
         *('simulated_robot', 'excitation'),
-        simulated_robot={'simulation.fault.kind': fault, 'simulation.fault.time': NEVER},
+        simulated_robot={**SLOW, 'simulation.fault.kind': fault, 'simulation.fault.time': NEVER},
         excitation={'excitation.trajectory': str(trajectory), 'excitation.periods': LONG},
     )
     session.robot.wait()

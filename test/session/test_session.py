@@ -31,29 +31,37 @@ def finished(
     config: Path, trajectory: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Session]:
     """Run a session to its end; the nodes stay up."""
-    session = Session(config, tmp_path_factory.mktemp('session'))
-    client = session.client
-    session.measured = BatchedSubscription(
-        client.node, JointState, 'identification/validation/measured', depth=5000, latched=True
-    )
-    session.predicted = BatchedSubscription(
-        client.node, JointState, 'identification/validation/predicted', depth=5000, latched=True
-    )
-    session.start(
-        *('simulated_robot', 'excitation', 'recorder', 'identification'),
-        excitation={'excitation.trajectory': str(trajectory)},
-        recorder={'recorder.folder': str(session.folder)},
-        # The last test waits so long for a controller that is gone.
-        identification={'identification.method': 'both', 'excitation.timeout': 15.0},
-    )
-    session.robot.wait()
-    session.ready('excitation', 'recorder', 'identification')
-    client.call_trigger('excitation/start')
-    session.until('excitation', 'done')
-    session.until('identification', 'done')
-    yield session
-    codes = session.close()
-    assert set(codes.values()) == {0}
+    with Session(config, tmp_path_factory.mktemp('session')) as session:
+        client = session.client
+        session.measured = BatchedSubscription(
+            client.node,
+            JointState,
+            'identification/validation/measured',
+            depth=5000,
+            latched=True,
+        )
+        session.predicted = BatchedSubscription(
+            client.node,
+            JointState,
+            'identification/validation/predicted',
+            depth=5000,
+            latched=True,
+        )
+        session.start(
+            *('simulated_robot', 'excitation', 'recorder', 'identification'),
+            excitation={'excitation.trajectory': str(trajectory)},
+            recorder={'recorder.folder': str(session.folder)},
+            # The last test waits so long for a controller that is gone.
+            identification={'identification.method': 'both', 'excitation.timeout': 15.0},
+        )
+        session.robot.wait()
+        session.ready('excitation', 'recorder', 'identification')
+        client.call_trigger('excitation/start')
+        session.until('excitation', 'done')
+        session.until('identification', 'done')
+        yield session
+        codes = session.close()
+        assert set(codes.values()) == {0}
 
 
 def test_states_follow_each_other(finished: Session):
