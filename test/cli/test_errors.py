@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+from waiting import PATIENCE
 import yaml
 
 from robotid_ros.cli import identify, inspect
@@ -281,6 +282,6 @@ def test_output_goes_wherever_it_can(bag, redirection, code, words):
     environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(sys.path), 'LC_ALL': 'C'}
     environment |= {'PYTHONIOENCODING': 'ascii', 'PYTHONUTF8': '0'}
     done = subprocess.run(
-        command, shell=True, capture_output=True, text=True, env=environment, timeout=60
+        command, shell=True, capture_output=True, text=True, env=environment, timeout=PATIENCE
     )
     assert (done.returncode, done.stderr.strip()) == (code, words)

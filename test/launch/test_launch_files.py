@@ -3,11 +3,9 @@
 from collections.abc import Iterator
 import os
 from pathlib import Path
-import random
 import shutil
 import signal
 import subprocess
-import time
 
 import pytest
 
@@ -23,6 +21,7 @@ from launch.utilities import perform_substitutions  # noqa: E402
 import rclpy  # noqa: E402
 from rclpy.context import Context  # noqa: E402
 from rclpy.node import Node  # noqa: E402
+from waiting import PATIENCE, wait_until  # noqa: E402
 
 FOLDER = Path(__file__).resolve().parents[2] / 'launch'
 SESSION = ('identification', 'recorder', 'excitation')
@@ -71,11 +70,6 @@ def test_wrong_arguments_are_refused(name: str, given: dict[str, str], message: 
                 entity.execute(context)
             else:
                 entity.visit(context)
-
-
-@pytest.fixture
-def domain() -> int:
-    return random.randint(1, 100)
 
 
 @pytest.fixture
@@ -133,13 +127,13 @@ def members(group: int) -> list[str]:
 @pytest.mark.ros
 @pytest.mark.slow
 def test_interrupt_ends_every_process(running: subprocess.Popen[str], nodes: Node) -> None:
-    deadline = time.monotonic() + 60.0
-    while not {*SESSION, 'simulated_robot'} <= set(nodes.get_node_names()):
-        assert time.monotonic() < deadline, nodes.get_node_names()
+    def complete() -> bool:
         assert running.poll() is None, running.stdout and running.stdout.read()
-        time.sleep(0.2)
+        return {*SESSION, 'simulated_robot'} <= set(nodes.get_node_names())
+
+    wait_until(complete, 'every node is there', nodes.get_node_names, period=0.2)
     running.send_signal(signal.SIGINT)
-    output, _ = running.communicate(timeout=30.0)
+    output, _ = running.communicate(timeout=PATIENCE)
     assert running.returncode == 0, output
     assert 'SIGTERM' not in output
     assert 'Traceback' not in output
