@@ -140,7 +140,7 @@ class Session:
         os.environ.update(ros_environment(self.domain))
         self.processes = NodeProcesses(config, self.domain)
         self.client = PatientDirector(self.domain, self.describe)
-        # After the director: whoever sends it joint states knows the director's clients.
+        # After the client: whoever sends it joint states knows its services.
         self.robot = Robot(self.client, self.describe)
 
     def start(self, *names: str, **parameters: dict[str, object]) -> None:
@@ -187,7 +187,7 @@ class Session:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.director.context.ok():
+        if self.client.context.ok():
             self.close()
 
 
