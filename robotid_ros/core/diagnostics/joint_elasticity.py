@@ -4,7 +4,8 @@ import numpy as np
 from scipy.ndimage import uniform_filter1d
 
 from ..arrays import Array
-from ..model.dynamics import friction, inverse_dynamics
+from ..model.drive_torques import friction
+from ..model.dynamics import inverse_dynamics
 from ..model.parameters import INERTIAL
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate

@@ -7,17 +7,19 @@ import numpy as np
 import pinocchio
 
 from ..arrays import Array
+from .drive_torques import fill_drive_columns, friction, rotor_inertia
 from .elastic_robot import drive_columns
-from .parameters import to_pinocchio
+from .parameters import PINOCCHIO_ORDER, to_pinocchio
 from .robot import ElasticRobot, Robot
 
-# Samples per block: a block's regressor stays in the processor's cache.
+# Samples whose regressors are computed together: the block stays in the processor's cache.
 BLOCK_SIZE = 256
-# Mass over first moment [1/m] below which a link is no body, but a column of a base parameter.
-MIN_MASS_PER_MOMENT = 1e-8
-# Samples whose whole regressor is held at once.
+# Samples whose whole regressor is held at once: bounds the memory of long recordings.
 CHUNK_SIZE = 4096
-# Steps in which load-dependent friction and acceleration agree, at the most.
+# Least mass over first moment [1/m] that Pinocchio gets. A lighter link is no body but a column of
+# a base parameter; at 1e-8, the weight of the mass and the rounding of its long lever are alike.
+MIN_MASS_PER_MOMENT = 1e-8
+# Iterations of acceleration and load-dependent friction, a bound against endless loops only.
 MAX_LOAD_ITERATIONS = 100
 
 
@@ -25,7 +27,7 @@ def regressor(robot: Robot, q: Array, dq: Array, ddq: Array, out: Array | None =
     """
     Observation matrix of the standard parameters, τ_j = W[j] χ (DIDIM eq. 8-10).
 
-    Friction that grows with the load takes the load from `robot.load`, not from χ.
+    Friction that grows with the load takes the load from `robot.load_parameters`, not from χ.
 
     Parameters
     ----------
@@ -45,18 +47,7 @@ def regressor(robot: Robot, q: Array, dq: Array, ddq: Array, out: Array | None =
         for row, index, values in drive_columns(robot, q, dq, ddq):
             result[row, :, index] = values
         return robot.add_link_rows(result)
-    starts = robot.first_columns
-    loads = _load_torques(robot, result) if robot.load_dependent else None
-    for j in range(robot.n):
-        column = starts[j] + 10
-        if robot.rotor_inertia:
-            result[j, :, column] = ddq[:, j]
-            column += 1
-        for term in robot.friction[j]:
-            for values in term.columns(dq[:, j], None if loads is None else loads[j]):
-                result[j, :, column] = values
-                column += 1
-    _fill_couplings(robot, dq, ddq, result)
+    fill_drive_columns(robot, dq, ddq, _load_torques(robot, result), result)
     return result
 
 
@@ -66,40 +57,36 @@ def _fill_inertial(robot: Robot, q: Array, dq: Array, ddq: Array, out: Array) ->
     data = model.createData()
     compute = pinocchio.computeJointTorqueRegressor
     q, dq, ddq = (np.ascontiguousarray(x[:, order]) for x in _link_motion(robot, q, dq, ddq))
-    lead = robot.mimic_jacobian
+    jacobian, starts, pairs = robot.mimic_jacobian, robot.first_columns, _supporting_pairs(model)
     block = np.empty((BLOCK_SIZE, n, 10 * n))
-    supports = _supporting_pairs(model)
-    starts = robot.first_columns
     for first in range(0, len(q), BLOCK_SIZE):
         count = min(BLOCK_SIZE, len(q) - first)
         for k in range(count):
             block[k] = compute(model, data, q[first + k], dq[first + k], ddq[first + k])
         rows = slice(first, first + count)
-        for row, column in supports:
-            start = starts[order[column]]
-            source = block[:count, row, 10 * column : 10 * column + 10]
-            joint = order[row]
-            if not robot.followers:
-                out[joint, rows, start : start + 10] = source[:, _COLUMNS]
+        for joint, link in pairs:
+            start = starts[order[link]]
+            source = block[:count, joint, 10 * link : 10 * link + 10][:, PINOCCHIO_ORDER]
+            if not robot.followers:  # G is the identity: a copy is quicker
+                out[order[joint], rows, start : start + 10] = source
                 continue
-            for driver in np.flatnonzero(lead[joint]):  # Gᵀ W(G q)
-                values = lead[joint, driver] * source[:, _COLUMNS]
-                out[driver, rows, start : start + 10] += values
+            ratios = jacobian[order[joint]]
+            for driver in np.flatnonzero(ratios):  # W = Gᵀ W(G q)
+                out[driver, rows, start : start + 10] += ratios[driver] * source
 
 
 def _link_motion(robot: Robot, q: Array, dq: Array, ddq: Array) -> tuple[Array, Array, Array]:
     """Return the motion of all links, those that follow others too, (N, n + m)."""
     if not robot.followers:
         return q, dq, ddq
-    return robot.link_positions(q), dq @ robot.mimic_jacobian.T, ddq @ robot.mimic_jacobian.T
+    jacobian = robot.mimic_jacobian
+    return robot.link_positions(q), dq @ jacobian.T, ddq @ jacobian.T
 
 
-# Columns of a link in our order, taken from Pinocchio's.
-_COLUMNS = np.array([4, 5, 7, 6, 8, 9, 1, 2, 3, 0])
-
-
-def _load_torques(robot: Robot, W: Array) -> Array:
-    """Return the torques that the links take (n, N), by the inertial columns of W."""
+def _load_torques(robot: Robot, W: Array) -> Array | None:
+    """Return the torques (n, N) on the links by the inertial columns of W; None if not needed."""
+    if not robot.load_dependent:
+        return None
     columns = (robot.first_columns[:, None] + np.arange(10)).ravel()
     chi = robot.prior if robot.load_parameters is None else robot.load_parameters
     return np.asarray(W[:, :, columns] @ chi[columns])
@@ -113,16 +100,6 @@ def _supporting_pairs(model: Any) -> list[tuple[int, int]]:
         for joint in model.supports[link + 1]
         if joint > 0
     ]
-
-
-def _fill_couplings(robot: Robot, dq: Array, ddq: Array, out: Array) -> None:
-    column = robot.p - 3 * len(robot.couplings)
-    for coupling in robot.couplings:
-        speed, acceleration = dq @ coupling.ratios, ddq @ coupling.ratios
-        for values in (acceleration, speed, np.sign(speed)):
-            for j in np.flatnonzero(coupling.ratios):
-                out[j, :, column] = coupling.ratios[j] * values
-            column += 1
 
 
 def inverse_dynamics(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) -> Array:
@@ -163,58 +140,10 @@ def inverse_dynamics(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) 
 def _by_regressor(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) -> Array:
     """Torques of parameters that no body has: RNEA needs a mass to have a centre of mass."""
     robot = dataclasses.replace(robot, load_parameters=np.asarray(chi))
-    pieces = [
-        regressor(robot, q[k : k + CHUNK_SIZE], dq[k : k + CHUNK_SIZE], ddq[k : k + CHUNK_SIZE])
-        @ chi
-        for k in range(0, len(q), CHUNK_SIZE)
-    ]
-    return np.concatenate(pieces, axis=1).T if pieces else np.empty_like(q)
-
-
-def friction(robot: Robot, chi: Array, dq: Array, load: Array | None = None) -> Array:
-    """
-    Friction torques, couplings' motors included.
-
-    Parameters
-    ----------
-    robot : the robot
-    chi : (p,) standard parameters
-    dq : (N, n) or (n,)
-    load : of the shape of dq, torques that the links take [N·m or N]; None: none
-
-    Returns
-    -------
-    of the shape of dq [N·m or N]
-
-    """
-    speed = np.atleast_2d(np.asarray(dq, dtype=float))
-    loads = None if load is None else np.atleast_2d(load)
-    tau = np.zeros_like(speed)
-    for j, start in enumerate(robot.first_columns[: robot.n]):
-        column = start + 10 + int(robot.rotor_inertia)
-        for term in robot.friction[j]:
-            for values in term.columns(speed[:, j], None if loads is None else loads[:, j]):
-                tau[:, j] += chi[column] * values
-                column += 1
-    column = robot.p - 3 * len(robot.couplings)
-    for coupling in robot.couplings:
-        motor = speed @ coupling.ratios
-        torque = chi[column + 1] * motor + chi[column + 2] * np.sign(motor)
-        tau += np.outer(torque, coupling.ratios)
-        column += 3
-    return tau.reshape(np.shape(dq))
-
-
-def rotor_inertia(robot: Robot, chi: Array) -> Array:
-    """Rotor inertias as a matrix (n, n): diagonal, but for couplings."""
-    result = np.zeros((robot.n, robot.n))
-    if robot.rotor_inertia:
-        result[np.diag_indices(robot.n)] = np.asarray(chi)[robot.first_columns[: robot.n] + 10]
-    column = robot.p - 3 * len(robot.couplings)
-    for coupling in robot.couplings:
-        result += chi[column] * np.outer(coupling.ratios, coupling.ratios)
-        column += 3
-    return result
+    starts = range(0, len(q), CHUNK_SIZE)
+    chunks = ([x[k : k + CHUNK_SIZE] for x in (q, dq, ddq)] for k in starts)
+    tau = [regressor(robot, *chunk) @ chi for chunk in chunks]
+    return np.concatenate(tau, axis=1).T if tau else np.empty_like(q)
 
 
 def model_with(robot: Robot, chi: Array, armature: bool = True) -> Any:
@@ -228,23 +157,17 @@ def model_with(robot: Robot, chi: Array, armature: bool = True) -> Any:
         start = robot.first_columns[j]
         dynamic = to_pinocchio(np.asarray(chi, dtype=float)[start : start + 10])
         model.inertias[k + 1] = _pinocchio_inertia(dynamic)
-        own = armature and robot.rotor_inertia and j < robot.n
-        rotor = chi[start + 10] if own else 0.0
-        model.armature[k] = rotor
+        driven = armature and robot.rotor_inertia and j < robot.n
+        model.armature[k] = chi[start + 10] if driven else 0.0
     return model
 
 
 def _pinocchio_inertia(dynamic: Array) -> Any:
-    """
-    Return Pinocchio's inertia of ten parameters.
-
-    It cannot express a first moment without a mass: such a link gets a mass so small that its
-    weight and the rounding of its long lever are alike, 1e-8 of the first moment.
-    """
+    """Return Pinocchio's inertia of ten parameters, which needs a mass for a first moment."""
     dynamic = dynamic.copy()
-    lever = float(np.abs(dynamic[1:4]).max())
-    if abs(dynamic[0]) < MIN_MASS_PER_MOMENT * lever or dynamic[0] == 0.0:
-        dynamic[0] = max(MIN_MASS_PER_MOMENT * lever, 1e-12)
+    least = MIN_MASS_PER_MOMENT * float(np.abs(dynamic[1:4]).max())
+    if abs(dynamic[0]) < least or dynamic[0] == 0.0:
+        dynamic[0] = max(least, 1e-12)
     return pinocchio.Inertia.FromDynamicParameters(dynamic)
 
 
@@ -274,11 +197,11 @@ def forward_dynamics(robot: Robot, chi: Array, q: Array, dq: Array, tau: Array) 
     (n,) [rad/s² or m/s²]
 
     """
-    at = np.atleast_2d(q), np.atleast_2d(dq)
+    state = np.atleast_2d(q), np.atleast_2d(dq)
     M, ddq = mass_matrix(robot, chi, q), np.zeros(robot.n)
     # Friction that grows with the load depends on the acceleration in turn.
     for _ in range(MAX_LOAD_ITERATIONS if robot.load_dependent else 1):
-        rest = np.asarray(tau) - inverse_dynamics(robot, chi, *at, ddq[None])[0]
+        rest = np.asarray(tau) - inverse_dynamics(robot, chi, *state, ddq[None])[0]
         step = np.linalg.solve(M, rest)
         ddq = ddq + step
         if np.linalg.norm(step) <= 1e-12 * np.linalg.norm(ddq):

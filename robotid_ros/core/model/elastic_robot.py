@@ -14,7 +14,7 @@ An elastic robot is a `Robot` whose joints are the links' followed by the motors
 array and every block of rows has this order.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 import dataclasses
 
 import numpy as np
@@ -22,8 +22,9 @@ import numpy.typing as npt
 
 from ...exceptions import ConfigurationError, UnknownNameError
 from ..arrays import Array, frozen
-from .friction import FrictionTerm, LINK_SIDE_SUFFIX, make_terms
-from .parameters import INERTIAL, INERTIAL_UNITS, Parameter
+from .drive_torques import friction_columns
+from .friction import friction_symbols, FrictionTerm, LINK_SIDE_SUFFIX, make_terms
+from .parameters import INERTIAL, link_parameters, Parameter
 from .robot import ElasticRobot, Limits, Robot
 from .settings import ElasticSettings, RobotSettings
 
@@ -81,7 +82,7 @@ def drive_columns(
 
     Returns
     -------
-    Entries of the rows of links, and of motors alone: `robot.carry` adds what they carry
+    Entries of the rows of links and of motors alone: `robot.add_link_rows` makes drives of motors
 
     """
     for j, start in enumerate(robot.first_columns):
@@ -89,23 +90,15 @@ def drive_columns(
         if robot.rotor_inertia or motor != j:
             yield motor, column, ddq[:, motor]
             column += 1
-        column = yield from _friction_columns(robot, motor, column, dq)
+        for k, values in friction_columns(robot, motor, column, dq[:, motor]):
+            yield motor, k, values
         if motor == j:
             continue
-        deflection = q[:, j] - q[:, motor]
-        yield j, column, deflection
-        yield motor, column, -deflection
-        yield from _friction_columns(robot, j, column + 1, dq)
-
-
-def _friction_columns(
-    robot: Robot, row: int, column: int, dq: Array
-) -> Generator[tuple[int, int, Array], None, int]:
-    for term in robot.friction[row]:
-        for values in term.columns(dq[:, row]):
-            yield row, column, values
-            column += 1
-    return column
+        deflection, stiffness = q[:, j] - q[:, motor], robot.column(f'K{j + 1}')
+        yield j, stiffness, deflection
+        yield motor, stiffness, -deflection
+        for k, values in friction_columns(robot, j, stiffness + 1, dq[:, j]):
+            yield j, k, values
 
 
 def spring_torque(robot: ElasticRobot, chi: Array, q: Array) -> Array:
@@ -177,23 +170,16 @@ def _parameters(
     prior = dict(zip((p.name for p in robot.parameters), robot.prior.tolist(), strict=True))
     result = []
     for j, joint in enumerate(robot.joints):
-        force, length = ('N', 'm') if robot.prismatic[j] else ('N·m', 'rad')
-        symbols = [*zip(INERTIAL, INERTIAL_UNITS, strict=True)]
-        if robot.rotor_inertia or motors[j] != j:
-            symbols.append(('Ia', 'kg' if robot.prismatic[j] else 'kg·m²'))
-        symbols += _symbols(friction[motors[j]], force, length)
-        if motors[j] != j:
-            symbols.append(('K', f'{force}/{length}'))
+        prismatic, elastic = bool(robot.prismatic[j]), motors[j] != j
+        result += link_parameters(j + 1, joint)
+        symbols = (
+            [('Ia', 'kg' if prismatic else 'kg·m²')] if robot.rotor_inertia or elastic else []
+        )
+        symbols += friction_symbols(friction[motors[j]], prismatic)
+        if elastic:
+            symbols.append(('K', 'N/m' if prismatic else 'N·m/rad'))
             prior[f'K{j + 1}'] = stiffness[joint]
-            link_side = _symbols(friction[j], force, length)
+            link_side = friction_symbols(friction[j], prismatic)
             symbols += [(symbol + LINK_SIDE_SUFFIX, unit) for symbol, unit in link_side]
         result += [Parameter(f'{s}{j + 1}', s, unit, joint) for s, unit in symbols]
     return tuple(result), frozen([prior.get(p.name, 0.0) for p in result])
-
-
-def _symbols(terms: tuple[FrictionTerm, ...], force: str, length: str) -> list[tuple[str, str]]:
-    return [
-        (symbol, unit.format(f=force, l=length))
-        for term in terms
-        for symbol, unit in zip(term.kind.symbols, term.kind.units, strict=True)
-    ]

@@ -183,6 +183,16 @@ def make_terms(names: tuple[str, ...], constants: Mapping[str, float]) -> tuple[
     )
 
 
+def friction_symbols(terms: tuple[FrictionTerm, ...], prismatic: bool) -> list[tuple[str, str]]:
+    """Return symbol and unit of each parameter of a joint's terms."""
+    force, length = ('N', 'm') if prismatic else ('N·m', 'rad')
+    return [
+        (symbol, unit.format(f=force, l=length))
+        for term in terms
+        for symbol, unit in zip(term.kind.symbols, term.kind.units, strict=True)
+    ]
+
+
 def check_constants(constants: Mapping[str, float]) -> None:
     """
     Refuse shape constants that no term knows.

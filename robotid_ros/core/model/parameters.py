@@ -1,6 +1,5 @@
 """Standard parameters: names, units and the one permutation between our order and Pinocchio's."""
 
-from collections.abc import Iterable
 import dataclasses
 
 import numpy as np
@@ -34,9 +33,10 @@ class Parameter:
     joint: str
 
 
-def parameter_names(parameters: Iterable[Parameter]) -> tuple[str, ...]:
-    """Return the parameters' names, in order."""
-    return tuple(parameter.name for parameter in parameters)
+def link_parameters(number: int, joint: str) -> list[Parameter]:
+    """Return the ten inertial parameters of a link, by the number and name of its joint."""
+    symbols = zip(INERTIAL, INERTIAL_UNITS, strict=True)
+    return [Parameter(f'{symbol}{number}', symbol, unit, joint) for symbol, unit in symbols]
 
 
 def from_pinocchio(dynamic: Array) -> Array:

@@ -9,8 +9,8 @@ import numpy as np
 from ...exceptions import ConfigurationError, UnknownNameError
 from ..arrays import Array, frozen
 from .elastic_robot import elastic_robot
-from .friction import check_constants, FrictionTerm, make_terms
-from .parameters import from_pinocchio, INERTIAL, INERTIAL_UNITS, Parameter
+from .friction import check_constants, friction_symbols, FrictionTerm, make_terms
+from .parameters import from_pinocchio, INERTIAL, link_parameters, Parameter
 from .robot import Coupling, Limits, Robot
 from .robot_description import Description, read_description
 from .settings import CouplingSettings, RobotSettings
@@ -98,29 +98,19 @@ def _parameters(
 ) -> tuple[Parameter, ...]:
     result = []
     for j, joint in enumerate(description.joints):
-        linear = bool(description.prismatic[j])
-        symbols = [*zip(INERTIAL, INERTIAL_UNITS, strict=True)]
-        if rotor_inertia:
-            symbols.append(('Ia', 'kg' if linear else 'kg·m²'))
-        for term in friction[j]:
-            symbols += zip(term.kind.symbols, _units(term.kind.units, linear), strict=True)
+        prismatic = bool(description.prismatic[j])
+        result += link_parameters(j + 1, joint)
+        symbols = [('Ia', 'kg' if prismatic else 'kg·m²')] if rotor_inertia else []
+        symbols += friction_symbols(friction[j], prismatic)
         result += [Parameter(f'{s}{j + 1}', s, unit, joint) for s, unit in symbols]
     for number, follower in enumerate(description.followers, start=len(description.joints) + 1):
-        result += [
-            Parameter(f'{symbol}{number}', symbol, unit, follower.name)
-            for symbol, unit in zip(INERTIAL, INERTIAL_UNITS, strict=True)
-        ]
+        result += link_parameters(number, follower.name)
     for coupling in couplings:
-        symbols = [('Ia', 'kg·m²'), *zip(('Fv', 'Fc'), ('N·m·s/rad', 'N·m'), strict=True)]
+        symbols = [('Ia', 'kg·m²'), ('Fv', 'N·m·s/rad'), ('Fc', 'N·m')]
         result += [
             Parameter(f'{s}{coupling.number}', s, unit, coupling.name) for s, unit in symbols
         ]
     return tuple(result)
-
-
-def _units(units: tuple[str, ...], linear: bool) -> list[str]:
-    force, length = ('N', 'm') if linear else ('N·m', 'rad')
-    return [unit.format(f=force, l=length) for unit in units]
 
 
 def _prior(description: Description, parameters: tuple[Parameter, ...]) -> Array:

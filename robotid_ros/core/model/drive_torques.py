@@ -1,0 +1,99 @@
+"""Torques of the drives: rotor inertias, friction, and motors that drive several joints."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..arrays import Array
+from .parameters import INERTIAL
+from .robot import Coupling, Robot
+
+
+def friction_columns(
+    robot: Robot, joint: int, column: int, dq: Array, load: Array | None = None
+) -> Iterator[tuple[int, Array]]:
+    """
+    Yield column and values (N,) of each friction parameter of a joint, from `column` on.
+
+    Parameters
+    ----------
+    robot : the robot
+    joint : its number in `robot.friction`
+    column : of its first friction parameter
+    dq : (N,) velocity of the joint
+    load : (N,) torque that the joint transmits to the links [N·m or N]; None: none
+
+    """
+    for term in robot.friction[joint]:
+        yield from enumerate(term.columns(dq, load), column)
+        column += len(term.kind.symbols)
+
+
+def fill_drive_columns(
+    robot: Robot, dq: Array, ddq: Array, loads: Array | None, out: Array
+) -> None:
+    """Fill the columns of rotor inertias, friction and couplings of W (n, N, p); loads (n, N)."""
+    for j, column in enumerate(_drive_columns(robot)):
+        if robot.rotor_inertia:
+            out[j, :, column - 1] = ddq[:, j]
+        load = None if loads is None else loads[j]
+        for k, values in friction_columns(robot, j, column, dq[:, j], load):
+            out[j, :, k] = values
+    for coupling, column in _coupling_columns(robot):
+        speed, acceleration = dq @ coupling.ratios, ddq @ coupling.ratios
+        for k, values in enumerate((acceleration, speed, np.sign(speed)), column):
+            for driven in np.flatnonzero(coupling.ratios):
+                out[driven, :, k] = coupling.ratios[driven] * values
+
+
+def friction(robot: Robot, chi: Array, dq: Array, load: Array | None = None) -> Array:
+    """
+    Friction torques, couplings' motors included.
+
+    Parameters
+    ----------
+    robot : the robot
+    chi : (p,) standard parameters
+    dq : (N, n) or (n,)
+    load : of the shape of dq, torques that the joints transmit to the links [N·m or N]; None: none
+
+    Returns
+    -------
+    of the shape of dq [N·m or N]
+
+    """
+    speed = np.atleast_2d(np.asarray(dq, dtype=float))
+    loads = None if load is None else np.atleast_2d(load)
+    tau = np.zeros_like(speed)
+    for j, column in enumerate(_drive_columns(robot)):
+        own_load = None if loads is None else loads[:, j]
+        for k, values in friction_columns(robot, j, column, speed[:, j], own_load):
+            tau[:, j] += chi[k] * values
+    for coupling, column in _coupling_columns(robot):
+        motor = speed @ coupling.ratios
+        torque = chi[column + 1] * motor + chi[column + 2] * np.sign(motor)
+        tau += np.outer(torque, coupling.ratios)
+    return tau.reshape(np.shape(dq))
+
+
+def rotor_inertia(robot: Robot, chi: Array) -> Array:
+    """Rotor inertias as a matrix (n, n): diagonal, but for couplings."""
+    result = np.zeros((robot.n, robot.n))
+    if robot.rotor_inertia:
+        columns = robot.first_columns[: robot.n] + len(INERTIAL)
+        result[np.diag_indices(robot.n)] = np.asarray(chi)[columns]
+    for coupling, column in _coupling_columns(robot):
+        result += chi[column] * np.outer(coupling.ratios, coupling.ratios)
+    return result
+
+
+def _drive_columns(robot: Robot) -> list[int]:
+    """Return the column of each joint's first friction parameter."""
+    first = robot.first_columns[: robot.n] + len(INERTIAL) + int(robot.rotor_inertia)
+    return [int(column) for column in first]
+
+
+def _coupling_columns(robot: Robot) -> Iterator[tuple[Coupling, int]]:
+    """Yield the couplings with the column of the first of their parameters Ia, Fv, Fc."""
+    first = robot.p - 3 * len(robot.couplings)
+    return zip(robot.couplings, range(first, robot.p, 3), strict=True)
