@@ -12,9 +12,11 @@ from ..arrays import Array
 if TYPE_CHECKING:
     from ..excitation.trajectories.trajectory import Trajectory
 
-# Steps of the search for the time shift, and rounds in which basis and harmonics settle.
+# Gauss-Newton steps of the time delay, which start within a sample of it, and alternations of
+# basis and harmonics, which are small beside the basis.
 SHIFT_ITERATIONS, FIT_ITERATIONS = 10, 3
-ROUNDING = 1e-12  # residual over the whole below which nothing is left
+# Residual over the whole below which only rounding is left.
+ROUNDING = 1e-12
 
 
 def fit_and_differentiate(
@@ -24,8 +26,8 @@ def fit_and_differentiate(
     Fit one period and differentiate the fit: q, dq, ddq (K, n).
 
     A robot that follows its trajectory well moves in the span of the trajectory's basis, with a
-    constant, a little later. What it does beyond that is periodic too: harmonics follow, as many
-    for each joint as the Bayesian information criterion asks for.
+    constant and a time delay. Tracking errors are periodic too: harmonics follow, as many for each
+    joint as the Bayesian information criterion asks for.
 
     Parameters
     ----------
@@ -46,8 +48,8 @@ def fit_and_differentiate(
     used = _significant_harmonics(spectrum, len(position), highest, least)
     for _ in range(FIT_ITERATIONS):
         spectrum *= used
-        beyond = np.fft.irfft(spectrum, len(position), axis=0)
-        coefficients = inverse @ (position - beyond)
+        residual = np.fft.irfft(spectrum, len(position), axis=0)
+        coefficients = inverse @ (position - residual)
         spectrum = np.fft.rfft(position - basis[0] @ coefficients, axis=0)
     turn = 2j * np.pi * np.fft.rfftfreq(len(position), 1.0 / rate)[:, None]
     q, dq, ddq = (
@@ -65,23 +67,23 @@ def _basis(trajectory: Trajectory, time: Array, derivative: int) -> Array:
 
 
 def _time_shift(position: Array, time: Array, rate: float, trajectory: Trajectory) -> float:
-    """Return how much later than the trajectory, from its start, the robot moved [s]."""
-    wanted = trajectory.sample(time).q
-    spectra = [np.fft.rfft(x - x.mean(axis=0), axis=0) for x in (position, wanted)]
+    """Return the time delay of the robot behind the trajectory [s], by least squares."""
+    reference = trajectory.sample(time).q
+    spectra = [np.fft.rfft(x - x.mean(axis=0), axis=0) for x in (position, reference)]
     match = np.fft.irfft((spectra[0] * spectra[1].conj()).sum(axis=1), len(time))
-    late = float(np.argmax(match)) / rate
+    delay = float(np.argmax(match)) / rate
     for _ in range(SHIFT_ITERATIONS):
-        motion = trajectory.sample(time - late)
+        motion = trajectory.sample(time - delay)
         error = position - motion.q
         error = error - error.mean(axis=0)
-        late -= float(np.sum(error * motion.dq) / max(float(np.sum(motion.dq**2)), 1e-300))
-    return late
+        delay -= float(np.sum(error * motion.dq) / max(float(np.sum(motion.dq**2)), 1e-300))
+    return delay
 
 
 def _significant_harmonics(
     spectrum: npt.NDArray[np.complex128], samples: int, highest: int, least: Array
 ) -> npt.NDArray[np.bool_]:
-    """Tell which harmonics (K // 2 + 1, n) are worth their two parameters, from the lowest on."""
+    """Select harmonics (K // 2 + 1, n), from the lowest on, by the Bayesian criterion."""
     power = np.abs(spectrum) ** 2 * 2.0 / samples
     total = power.sum(axis=0)
     left = total - np.cumsum(power[: highest + 1], axis=0)

@@ -1,4 +1,4 @@
-"""Stamps as they should have been: one clock, no outliers, evenly spaced where jitter hides it."""
+"""Time stamps on one clock, without outliers, evenly spaced where only the stamps jitter."""
 
 import itertools
 
@@ -7,13 +7,21 @@ import numpy.typing as npt
 
 from ..arrays import Array
 
-# Stamps may be this late or early without a clock having jumped [s]: back, and ahead.
+# A stamp that goes back further than this, or ahead of its reception by more than that [s], is an
+# outlier or of a clock that was set: buses and schedulers delay by less.
 MAX_STEP_BACK, MAX_STEP_AHEAD = 0.1, 5.0
-# What is put between parts of a recording where the position jumps too, to tell them apart [s].
+# Time between two parts where the position jumps too [s]: longer than any gap that is bridged.
 SEPARATION = 0.2
-MIN_PART_SAMPLES = 100  # samples of a part
-MAX_ODD_SHARE = 0.2  # share of samples with odd stamps beyond which nothing is repaired
-# Jitter below this share of a sample is not looked at; how much smoother even spacing must be.
+# A part with fewer samples is taken for outliers.
+MIN_PART_SAMPLES = 100
+# Samples at either end of a part whose median tells the offset of its clock.
+OFFSET_SAMPLES = 50
+# Share of outliers beyond which the stamps are left as they are: no part of them can be trusted.
+MAX_ODD_SHARE = 0.2
+# A position jumps when it moves by more than this multiple of the largest of the steps before.
+JUMP_FACTOR = 5.0
+# Jitter below this share of a sample costs nothing. Above, even stamps must make the positions
+# this much smoother: of two stamps that are alike, those that were recorded win.
 MIN_JITTER, MAX_ROUGHNESS_RATIO = 0.01, 0.7
 
 
@@ -27,39 +35,36 @@ def undo_clock_jumps(
     ----------
     stamp, received : (N,) [s]
     position : (N, n); where it jumps with the clock, the robot was put somewhere else
-    before : how much of the recording went before, for what is told [s]
+    before : duration of the recording before these samples, for the notes [s]
 
     Returns
     -------
     (N,) stamps on the clock of the first part, (N,) which ones to keep, the jumps [s] that were
-    taken back, and what was done, in words
+    taken back, and notes
 
     """
     step = np.diff(stamp)
     odd = (step < -MAX_STEP_BACK) | (step - np.diff(received) > MAX_STEP_AHEAD)
     edges = np.concatenate([[0], np.flatnonzero(odd) + 1, [stamp.size]])
-    pieces = [slice(a, b) for a, b in itertools.pairwise(edges)]
-    long = [p for p in pieces if p.stop - p.start >= MIN_PART_SAMPLES]
+    parts = [slice(a, b) for a, b in itertools.pairwise(edges) if b - a >= MIN_PART_SAMPLES]
     kept = np.zeros(stamp.size, dtype=bool)
-    for piece in long:
-        kept[piece] = True
-    if len(pieces) == 1 or kept.sum() < (1.0 - MAX_ODD_SHARE) * stamp.size:
+    for part in parts:
+        kept[part] = True
+    if not odd.any() or kept.sum() < (1.0 - MAX_ODD_SHARE) * stamp.size:
         return stamp, np.ones(stamp.size, dtype=bool), np.zeros(0), []
     time, jumps, notes = stamp.copy(), [], []
     shift = 0.0
-    for early, late in itertools.pairwise(long):
-        tail, head = slice(early.stop - 50, early.stop), slice(late.start, late.start + 50)
-        jump = np.median(stamp[head] - received[head]) - np.median(stamp[tail] - received[tail])
+    for early, late in itertools.pairwise(parts):
+        jump = _clock_jump(stamp - received, early, late)
         if abs(jump) > MAX_STEP_BACK:
             shift -= jump
             if _position_jumps(position, early.stop - 1, late.start):
                 shift += SEPARATION
-            jumps.append(float(jump))
-            since = before + time[early.stop - 1] - time[long[0].start]
+            jumps.append(jump)
+            since = before + time[early.stop - 1] - time[parts[0].start]
             notes.append(
-                f'the clock of the stamps jumped by {jump:+.6g} s after '
-                f'{since:.2f} s: taken back by the times of '
-                'reception'
+                f'the clock of the stamps jumped by {jump:+.6g} s after {since:.2f} s: taken back '
+                'by the times of reception'
             )
         time[late] += shift
     if not kept.all():
@@ -67,18 +72,25 @@ def undo_clock_jumps(
     return time, kept, np.array(jumps), notes
 
 
+def _clock_jump(offset: Array, early: slice, late: slice) -> float:
+    """Return by how much the offset of the stamps jumps between two parts [s]."""
+    before = np.median(offset[early.stop - OFFSET_SAMPLES : early.stop])
+    return float(np.median(offset[late.start : late.start + OFFSET_SAMPLES]) - before)
+
+
 def _position_jumps(position: Array, last: int, first: int) -> bool:
-    """Tell whether positions jump from one row to another, compared with the steps before."""
-    usual = np.nanmax(np.abs(np.diff(position[max(0, last - 50) : last + 1], axis=0)), axis=0)
-    return bool(np.any(np.abs(position[first] - position[last]) > 5.0 * usual + 1e-4))
+    """Return whether positions jump between two rows, compared with the steps before."""
+    recent = position[max(0, last - OFFSET_SAMPLES) : last + 1]
+    usual = np.nanmax(np.abs(np.diff(recent, axis=0)), axis=0)
+    return bool(np.any(np.abs(position[first] - position[last]) > JUMP_FACTOR * usual + 1e-4))
 
 
 def remove_jitter(time: Array, position: Array, step: float) -> tuple[Array, str]:
     """
     Replace stamps that jitter more than the samples themselves by evenly spaced ones.
 
-    A stamp is taken when a message is made, not when the encoder is read. Which of the two is
-    even shows in the positions: they are smooth over the right times.
+    A stamp is taken when a message is made, not when the encoder is read. Positions are smooth
+    over the times at which they were read, and rough over others.
 
     Parameters
     ----------
@@ -88,7 +100,7 @@ def remove_jitter(time: Array, position: Array, step: float) -> tuple[Array, str
 
     Returns
     -------
-    (N,) times, and what was done, '' for nothing
+    (N,) times, and a note, '' where nothing was changed
 
     """
     number = np.concatenate([[0.0], np.cumsum(np.round(np.diff(time) / step))])
@@ -98,9 +110,9 @@ def remove_jitter(time: Array, position: Array, step: float) -> tuple[Array, str
         return time, ''
     even = start + slope * number
     jitter = float(np.std(time - even))
-    if not MIN_JITTER * step < jitter < step or _roughness(
-        even, position, step
-    ) > MAX_ROUGHNESS_RATIO * _roughness(time, position, step):
+    if not MIN_JITTER * step < jitter < step:
+        return time, ''
+    if _roughness(even, position, step) > MAX_ROUGHNESS_RATIO * _roughness(time, position, step):
         return time, ''
     return even, (
         f'the stamps jitter by {1e3 * jitter:.2f} ms, the samples do not: taken as evenly spaced'
@@ -108,7 +120,7 @@ def remove_jitter(time: Array, position: Array, step: float) -> tuple[Array, str
 
 
 def _roughness(time: Array, position: Array, step: float) -> float:
-    """Return how rough positions look over these times, all joints alike."""
+    """Return the RMS third difference of positions over these times, as share of their range."""
     grid = np.arange(time[0], time[-1], step)
     total = 0.0
     for column in position.T:

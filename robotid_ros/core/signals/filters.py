@@ -6,10 +6,13 @@ from scipy.signal import butter, sosfiltfilt
 
 from ..arrays import Array
 
-# Power over that of the noise from which a frequency belongs to the motion.
+# Power over that of the noise from which a frequency belongs to the motion: the power of noise at
+# one frequency is exponentially distributed and exceeds ten times its mean once in 20,000.
 MIN_POWER_RATIO = 10.0
-# In so many bands the noise is measured.
+# Bands of the upper spectrum whose medians give the noise: few are steady, many follow its shape.
 NOISE_BANDS = 16
+# Share of the sampling rate above which a spectrum is taken for noise: half of Nyquist's.
+NOISE_FROM = 0.25
 
 
 def lowpass(x: Array, cutoff: float, rate: float, order: int = 4) -> Array:
@@ -40,8 +43,8 @@ def motion_bandwidth(q: Array, rate: float, share: float = 0.99) -> float:
     """
     Return the frequency below which this share of the power of every speed lies [Hz].
 
-    What does not stand out of the noise, which the upper half of the spectrum shows, does not
-    count.
+    Frequencies that do not stand out of the noise, measured in the upper half of the spectrum, do
+    not count.
     """
     speed = np.diff(q, axis=0) * rate
     spectrum = np.abs(np.fft.rfft(speed * np.hanning(len(speed))[:, None], axis=0)) ** 2
@@ -62,7 +65,7 @@ def _noise_floor(power: Array, share: Array) -> Array:
     joint, does not.
     """
     shapes = np.column_stack([np.sin(np.pi * share) ** 2, np.ones_like(share)])
-    bands = [b for b in np.array_split(np.flatnonzero(share > 0.25), NOISE_BANDS) if b.size]
+    bands = [b for b in np.array_split(np.flatnonzero(share > NOISE_FROM), NOISE_BANDS) if b.size]
     level = np.array([np.median(power[band]) for band in bands])
     if not bands or not level.all():
         return np.zeros_like(power)

@@ -7,9 +7,11 @@ import numpy.typing as npt
 
 from ..arrays import Array
 
-# Harmonics of the motion: so many times those that stand out of the noise by so many σ, so many at
-# least, and unknowns of all joints at the most.
-HARMONICS_FACTOR, MIN_SIGMAS, MIN_HARMONICS, MAX_UNKNOWNS = 2.0, 5.0, 40, 1500
+# The highest harmonic is so many times the last one that stands out of the noise by so many σ:
+# more cost noise, fewer cost bias.
+HARMONICS_FACTOR, MIN_SIGMAS = 2.0, 5.0
+# Least number of harmonics, and the most unknowns of all joints: their normal matrix is dense.
+MIN_HARMONICS, MAX_UNKNOWNS = 40, 1500
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,5 +58,5 @@ def fourier_bases(
 
 
 def lowest_harmonics(harmonics: int, kept: int) -> npt.NDArray[np.intp]:
-    """Return the places of the lowest harmonics in a series."""
+    """Return the columns of the lowest harmonics in a series, with that of the constant."""
     return np.concatenate([[0], np.arange(1, kept + 1), harmonics + np.arange(1, kept + 1)])

@@ -1,4 +1,4 @@
-"""Samples that cannot be used as they came: missing, old, repeated, spikes, wrapped, clipped."""
+"""Samples that cannot be used: missing, old, repeated, spikes, wrapped, clipped."""
 
 from collections.abc import Sequence
 
@@ -10,40 +10,52 @@ from ..arrays import Array
 from .recording import Recording
 
 Mask = npt.NDArray[np.bool_]
-MAX_INVALID_SHARE = 0.2  # share of samples beyond which a fault is no accident
-# A spike goes and comes back by so many times what 99 % of the steps stay below.
-SPIKE_FACTOR = 10.0
-# An effort is clipped when so large a share of samples is its very extreme, this much more than
-# the level beside it: the levels of a coarse sensor get rarer outwards.
+# Share of samples beyond which a fault is the sensor's or the driver's, not an accident.
+MAX_INVALID_SHARE = 0.2
+# A spike goes and comes back by so many times the 99th percentile of the steps, which real motions
+# exceed by little.
+SPIKE_FACTOR, SPIKE_PERCENTILE = 10.0, 99.0
+# A driver that hung goes on with a jump of so many usual steps; a joint at rest starts smoothly.
+JUMP_FACTOR = 5.0
+# A step is a turn when it is 2π but for this much [rad]: the most a joint moves between samples.
+WRAP_TOLERANCE = 1.0
+# An effort is clipped when so large a share of samples is its very extreme, and so many times more
+# than at the level beside it: the levels of a coarse sensor get rarer outwards.
 MIN_CLIPPED_SHARE, MIN_CLIPPED_RATIO = 0.005, 3.0
-WRAP_TOLERANCE = 1.0  # a joint turns no further between samples [rad]
-MAX_COARSE_LEVELS = 40  # levels of an effort, below which rounding is no noise any more
+# Fewer levels say nothing about which is an extreme.
+MIN_LEVELS = 10
+# An effort is at a known limit within this share of it, the rounding of drives and URDFs.
+LIMIT_TOLERANCE = 1e-4
+# Up to so many levels of an effort, its rounding is no noise that averages out.
+MAX_COARSE_LEVELS = 40
+# Samples that show the levels of an effort.
+LEVEL_SAMPLES = 10_000
 
 
 def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, list[str]]:
     """
-    Tell which samples count, (N,), and in words which do not.
+    Find the samples that can be used, (N,), with notes on those that cannot.
 
     Raises
     ------
-    RecordingError : too many do not
+    RecordingError : too many cannot
 
     """
-    numbers, notes = _finite_samples(recording)
-    newer, more = _newer_samples(recording, numbers)
+    finite, notes = _finite_samples(recording)
+    newer, more = _newer_samples(recording, finite)
     notes += more
-    kept = numbers & newer
+    kept = finite & newer
     rows = np.flatnonzero(kept)
-    spiky = np.zeros(rows.size, dtype=bool)
+    spike = np.zeros(rows.size, dtype=bool)
     for name in ('position', 'effort'):
         values = getattr(recording, name)[rows]
         for joint, column in zip(recording.joints, values.T, strict=True):
             found = find_spikes(column)
             if found.any():
                 notes.append(f'{int(found.sum())} spikes in the {name} of {joint} were left out')
-                spiky |= found
-    kept[rows[spiky]] = False
-    rows = rows[~spiky]
+                spike |= found
+    kept[rows[spike]] = False
+    rows = rows[~spike]
     stale = find_repeated(
         recording.time[rows], recording.position[rows], recording.effort[rows], max_gap
     )
@@ -79,28 +91,28 @@ def _raise_not_finite(recording: Recording, share: float) -> None:
     )
 
 
-def _newer_samples(recording: Recording, numbers: Mask) -> tuple[Mask, list[str]]:
+def _newer_samples(recording: Recording, finite: Mask) -> tuple[Mask, list[str]]:
     time, notes = recording.time, []
-    last = np.maximum.accumulate(np.where(numbers, time, -np.inf))
+    last = np.maximum.accumulate(np.where(finite, time, -np.inf))
     newer = np.concatenate([[True], time[1:] > last[:-1]])
-    older = int((numbers[1:] & (time[1:] < last[:-1])).sum())
+    older = int((finite[1:] & (time[1:] < last[:-1])).sum())
     if older > MAX_INVALID_SHARE * time.size:
         raise RecordingError(
             f'the stamps of {recording.source or "the recording"} jump back in {older} of '
             f'{time.size} samples: record header stamps of one clock'
         )
-    left = int((numbers & ~newer).sum())
+    left = int((finite & ~newer).sum())
     if left:
         notes.append(f'{left} samples with repeated or older stamps were left out')
     return newer, notes
 
 
 def find_spikes(values: Array) -> Mask:
-    """Tell which of the samples (N,) lie alone, far from both neighbours on the same side."""
+    """Find samples (N,) that lie alone, far from both neighbours on the same side."""
     found = np.zeros(values.size, dtype=bool)
     step = np.diff(values)
     size = np.abs(step)
-    limit = SPIKE_FACTOR * float(np.percentile(size, 99.0)) if size.size else 0.0
+    limit = SPIKE_FACTOR * float(np.percentile(size, SPIKE_PERCENTILE)) if size.size else 0.0
     if limit > 0.0:
         away = (size[:-1] > limit) & (size[1:] > limit) & ((step[:-1] < 0.0) != (step[1:] < 0.0))
         found[1:-1] = away
@@ -109,27 +121,25 @@ def find_spikes(values: Array) -> Mask:
 
 def find_repeated(time: Array, position: Array, effort: Array, max_gap: float) -> Mask:
     """
-    Tell which samples (N,) are the one before once more, although time went on.
+    Find samples (N,) that repeat the one before, although time went on.
 
     Drivers that are slower than their publisher, or hang, do so. A robot at rest does too: longer
     runs count only where the position then jumps.
     """
     stale = np.zeros(time.size, dtype=bool)
-    same = (np.diff(position, axis=0) == 0.0).all(axis=1) & (np.diff(effort, axis=0) == 0.0).all(
-        axis=1
-    )
+    moved = np.abs(np.diff(position, axis=0))
+    same = (moved == 0.0).all(axis=1) & (np.diff(effort, axis=0) == 0.0).all(axis=1)
     if not same.any() or same.all():
         return stale
     stale[1:] = same
     edges = np.diff(np.concatenate([[0], stale.astype(np.int8), [0]]))
     starts, stops = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
-    moved = np.abs(np.diff(position, axis=0))
     usual = np.array([np.median(m[m > 0.0]) if (m > 0.0).any() else np.inf for m in moved.T])
     for start, stop in zip(starts, stops, strict=True):
         last = min(int(stop), time.size - 1)
         if time[last] - time[start - 1] <= max_gap:
             continue
-        jumps = stop < time.size and np.any(moved[stop - 1] > 5.0 * usual)
+        jumps = stop < time.size and np.any(moved[stop - 1] > JUMP_FACTOR * usual)
         stale[start:stop] = jumps
     return stale
 
@@ -149,7 +159,7 @@ def unwrap_angles(position: Array, joints: Sequence[str]) -> tuple[Array, list[s
 
 def clipped_samples(effort: Array, limit: Array | None = None) -> Mask:
     """
-    Tell where efforts (N, n) are cut off at their extremes, or reach a limit (n,).
+    Find where efforts (N, n) are cut off at their extremes, or reach a limit (n,).
 
     Clipping shows as many samples at the very extreme, unlike the levels of a coarse sensor.
     """
@@ -157,15 +167,15 @@ def clipped_samples(effort: Array, limit: Array | None = None) -> Mask:
     for j, column in enumerate(effort.T):
         for sign in (1.0, -1.0):
             levels, counts = np.unique((sign * column)[sign * column > 0.0], return_counts=True)
-            if levels.size < 10:
+            if levels.size < MIN_LEVELS:
                 continue
             crowd = counts[-1] > max(
                 MIN_CLIPPED_SHARE * column.size, MIN_CLIPPED_RATIO * counts[-2]
             )
             if crowd:
                 found[:, j] |= sign * column >= levels[-1]
-            elif limit is not None and 0.9999 < levels[-1] / limit[j] < 1.0001:
-                found[:, j] |= sign * column >= 0.9999 * limit[j]
+            elif limit is not None and abs(levels[-1] / limit[j] - 1.0) < LIMIT_TOLERANCE:
+                found[:, j] |= sign * column >= (1.0 - LIMIT_TOLERANCE) * limit[j]
     return found
 
 
@@ -173,7 +183,7 @@ def quantization_steps(effort: Array) -> Array:
     """Return the steps (n,) in which efforts come where they have few levels, else 0."""
     steps = np.zeros(effort.shape[1])
     for j, column in enumerate(effort.T):
-        levels = np.unique(column[:: max(1, column.size // 10000)])
+        levels = np.unique(column[:: max(1, column.size // LEVEL_SAMPLES)])
         if 1 < levels.size <= MAX_COARSE_LEVELS:
             steps[j] = float(np.median(np.diff(levels)))
     return steps

@@ -1,4 +1,4 @@
-"""What the periods of one motion, repeated, say about noise; and their average."""
+"""Noise of a repeated motion from the differences between its periods, and their average."""
 
 from __future__ import annotations
 
@@ -16,17 +16,24 @@ if TYPE_CHECKING:
 
 # Two periods, less the step after the last sample.
 MIN_PERIODS = 1.99
-TRANSIENT_PERIODS = 1  # periods at the start that may hold a transient
+# Periods at the start that may hold the controller's transient.
+TRANSIENT_PERIODS = 1
 
 
 def split_periods(values: Array, rate: float, period: float) -> Array:
     """Return whole periods of uniform samples (N, n) as (M, K, n), interpolated if need be."""
     length = max(1, int(np.floor(rate * period + 1e-6)))
     count = int(np.floor(len(values) / (rate * period) + 1e-6))
-    at = np.arange(count)[:, None] * period + np.arange(length) * (period / length)
-    place = np.arange(len(values)) / rate
-    columns = [np.interp(at.ravel(), place, column).reshape(at.shape) for column in values.T]
+    wanted = np.arange(count)[:, None] * period + np.arange(length) * (period / length)
+    time = np.arange(len(values)) / rate
+    columns = [np.interp(wanted.ravel(), time, x).reshape(wanted.shape) for x in values.T]
     return np.stack(columns, axis=-1)
+
+
+def _settled_periods(values: Array, rate: float, period: float) -> Array:
+    """Return the periods without the first ones, where two or more are left."""
+    periods = split_periods(values, rate, period)
+    return periods[TRANSIENT_PERIODS:] if len(periods) > TRANSIENT_PERIODS + 1 else periods
 
 
 def noise_between_periods(values: Array, rate: float, period: float) -> Array | None:
@@ -35,8 +42,7 @@ def noise_between_periods(values: Array, rate: float, period: float) -> Array | 
 
     σ² = 1/((M−1)K) Σ_k Σ_m (x_m(k) − x̄(k))² (MFS section 4.1).
     """
-    periods = split_periods(values, rate, period)
-    periods = periods[TRANSIENT_PERIODS:] if len(periods) > TRANSIENT_PERIODS + 1 else periods
+    periods = _settled_periods(values, rate, period)
     if len(periods) < 2:
         return None
     variance = np.sum((periods - periods.mean(axis=0)) ** 2, axis=(0, 1))
@@ -45,9 +51,10 @@ def noise_between_periods(values: Array, rate: float, period: float) -> Array | 
 
 def repeated_trajectory(recording: Recording) -> Trajectory | None:
     """Return the trajectory of the recorded motion, where it is known and two periods fit."""
-    ran = {phase.name for phase in recording.phases}
+    recorded = {phase.name for phase in recording.phases}
     for name, trajectory in recording.trajectories.items():
-        if (not ran or name in ran) and recording.duration >= MIN_PERIODS * trajectory.period:
+        long_enough = recording.duration >= MIN_PERIODS * trajectory.period
+        if long_enough and (not recorded or name in recorded):
             return trajectory
     return None
 
@@ -64,18 +71,15 @@ def average_periods(
     """
     Replace uniform samples by the average of their periods, with half a period on either side.
 
-    The halves are the same average again: filters find there what they need at the edges, rows of
-    them carry no information of their own.
+    The halves repeat the average, so that filters have no edges; their rows carry no information.
 
     Returns
     -------
     The average, its rate [Hz], and (K,) True in the period itself
 
     """
-    whole = np.concatenate([recording.position, recording.effort], axis=1)
-    periods = split_periods(whole, rate, period)
-    periods = periods[TRANSIENT_PERIODS:] if len(periods) > TRANSIENT_PERIODS + 1 else periods
-    mean = periods.mean(axis=0)
+    both = np.concatenate([recording.position, recording.effort], axis=1)
+    mean = _settled_periods(both, rate, period).mean(axis=0)
     half = len(mean) // 2
     around = extend_periodically(mean)
     step = period / len(mean)

@@ -1,4 +1,4 @@
-"""From a recording to samples: repaired, filtered, differentiated, with rows that may be used."""
+"""From a recording to samples: repaired, filtered, differentiated, with the rows to use."""
 
 from __future__ import annotations
 
@@ -29,40 +29,44 @@ from .samples import Samples, SignalSettings
 if TYPE_CHECKING:
     from ..excitation.trajectories.trajectory import Trajectory
 
-# Automatic cut-off over the motion's bandwidth, and the least [Hz].
+# Automatic cut-off over the motion's bandwidth: lower distorts accelerations, higher lets noise of
+# the encoders pass; and the least one [Hz], for recordings of a slow motion.
 CUTOFF_FACTOR, MIN_CUTOFF = 10.0, 5.0
-# What the ends of a recording spoil, in periods of the cut-off.
+# Highest share of a rate that a cut-off may be: filters need room below Nyquist's half.
+MAX_CUTOFF_SHARE = 0.4
+# Periods of the cut-off that the filter's transient takes at the ends of a recording.
 EDGE_PERIODS = 3.0
 # A joint that travels less is at rest [rad or m].
 MIN_TRAVEL = 1e-3
-# A rate that stamps give is never exact.
+# Share of clipped samples from which a note is worth reading.
+MIN_CLIPPED_SHARE = 0.001
+# Relative: a rate that stamps give is never exact.
 ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
 class _UniformRecording:
     """
-    A recording on an even grid of time, before it is filtered.
+    A recording on a uniform time grid, before it is filtered.
 
     Attributes
     ----------
     recording : positions and efforts, as published
     rate : [Hz]
-    measured : (N,) False where samples were invented to fill gaps
-    clipped : (N, n) efforts at their limit
+    measured : (N,) True where samples lie in no gap, and in the one period of averages
+    clipped : (N, n) True where efforts are at their limit
     noise : (n,) of the torques, from the differences between periods, or None
-    trajectory, rows : of averaged periods: what they follow, and one period of them
-    notes : what was done, in words
+    trajectory : that averaged periods follow, where its basis is to be fitted
+    notes : what was repaired
 
     """
 
     recording: Recording
     rate: float
     measured: npt.NDArray[np.bool_]
-    clipped_samples: npt.NDArray[np.bool_]
+    clipped: npt.NDArray[np.bool_]
     noise: Array | None
     trajectory: Trajectory | None
-    rows: npt.NDArray[np.bool_] | None
     notes: tuple[str, ...]
 
 
@@ -75,13 +79,13 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
 
     Parameters
     ----------
-    recording : joints by name; those of the robot are picked
-    robot : whose joints and drive gains
+    recording : with the robot's joints, in any order
+    robot : gives joints and drive gains
     settings : zero means: chosen from the data
 
     Raises
     ------
-    RecordingError : the recording cannot be used; says why
+    RecordingError : the recording cannot be used
     UnknownNameError : a joint that was not recorded
 
     """
@@ -106,7 +110,7 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
 
 
 def _resample(recording: Recording, robot: Robot, settings: SignalSettings) -> _UniformRecording:
-    """Put a recording on an even grid, one period of it where periods are to be averaged."""
+    """Put a recording on a uniform time grid, averaged over periods where that is set."""
     if isinstance(robot, ElasticRobot):
         recording = replace(recording, effort=robot.motor_efforts(recording.effort))
     even, rate, measured, notes = resample_uniformly(recording, settings)
@@ -115,18 +119,12 @@ def _resample(recording: Recording, robot: Robot, settings: SignalSettings) -> _
         largest = robot.limits.effort / np.abs(robot.drive_gain)
     cut = clipped_samples(even.effort, largest)
     notes += [*_clipping_notes(robot, cut), *_quantization_notes(robot, even.effort)]
-    period, rows, trajectory = find_period(recording), None, None
-    noise = (
-        None
-        if period is None
-        else noise_between_periods(even.effort * robot.drive_gain, rate, period)
-    )
+    period, noise, trajectory = find_period(recording), None, None
+    if period is not None:
+        noise = noise_between_periods(even.effort * robot.drive_gain, rate, period)
     if settings.averaging and period is not None and measured.all() and not cut.any():
         even, rate, measured = average_periods(even, rate, period)
-        rows, trajectory = (
-            measured,
-            _trajectory_of_joints(recording) if settings.analytic else None,
-        )
+        trajectory = _trajectory_of_joints(recording) if settings.analytic else None
         cut = np.zeros(even.position.shape, dtype=bool)
         notes.append(f'the periods of {period:g} s were averaged')
     if settings.analytic and trajectory is None:
@@ -134,16 +132,16 @@ def _resample(recording: Recording, robot: Robot, settings: SignalSettings) -> _
             'derivatives come from differences: signals.analytic needs signals.averaging, and two '
             'periods or more of a recorded trajectory of all joints'
         )
-    return _UniformRecording(even, rate, measured, cut, noise, trajectory, rows, (*notes,))
+    return _UniformRecording(even, rate, measured, cut, noise, trajectory, tuple(notes))
 
 
 def _cutoff_and_decimation(even: _UniformRecording, settings: SignalSettings) -> tuple[float, int]:
     cutoff = settings.cutoff or max(
         MIN_CUTOFF, CUTOFF_FACTOR * motion_bandwidth(even.recording.position, even.rate)
     )
-    # A filter needs room below half the rate, and so does the decimation's.
-    cutoff = min(cutoff, 0.4 * even.rate)
-    return cutoff, settings.decimation or max(1, int(0.4 * even.rate / cutoff + ROUNDING))
+    cutoff = min(cutoff, MAX_CUTOFF_SHARE * even.rate)
+    automatic = max(1, int(MAX_CUTOFF_SHARE * even.rate / cutoff + ROUNDING))
+    return cutoff, settings.decimation or automatic
 
 
 def _differentiate(
@@ -151,8 +149,8 @@ def _differentiate(
 ) -> tuple[Array, Array, Array]:
     """Return positions, velocities, accelerations (N, n)."""
     position = even.recording.position
-    if even.trajectory is not None and even.rows is not None:
-        one = fit_and_differentiate(position[even.rows], even.rate, even.trajectory, cutoff)
+    if even.trajectory is not None:
+        one = fit_and_differentiate(position[even.measured], even.rate, even.trajectory, cutoff)
         q, dq, ddq = map(extend_periodically, one)
         return q, dq, ddq
     q = lowpass(position, cutoff, even.rate, settings.order)
@@ -168,12 +166,10 @@ def _usable_rows(
     decimation: int,
     settings: SignalSettings,
 ) -> npt.NDArray[np.bool_]:
-    """Tell the rows (N, n) that the fit may use: measured, moving, away from ends and clipping."""
+    """Return the rows (N, n) to use: measured, moving, away from ends and clipping."""
     edge = int(np.ceil(EDGE_PERIODS * even.rate / cutoff - ROUNDING))
     measured = _erode(even.measured, edge)
-    valid = (
-        _moving_rows(robot, dq, settings.standstill) & measured[:, None] & ~even.clipped_samples
-    )
+    valid = _moving_rows(robot, dq, settings.standstill) & measured[:, None] & ~even.clipped
     valid = _erode(valid, _guard_samples(settings, decimation))
     valid[:edge] = valid[len(valid) - edge :] = False
     if not valid.any():
@@ -199,7 +195,7 @@ def _trajectory_of_joints(recording: Recording) -> Trajectory | None:
 
 
 def _moving_rows(robot: Robot, dq: Array, standstill: float) -> npt.NDArray[np.bool_]:
-    """Tell where a joint moves, and every motor that it shares with another one."""
+    """Return where a joint moves, and every motor that it shares with another one, (N, n)."""
     moving = np.abs(dq) >= standstill
     for coupling in robot.couplings:
         turning = np.abs(dq @ coupling.ratios) >= standstill
@@ -213,13 +209,12 @@ def _guard_samples(settings: SignalSettings, decimation: int) -> int:
 
 
 def _erode(valid: npt.NDArray[np.bool_], reach: int) -> npt.NDArray[np.bool_]:
-    """Leave out what the decimation's filter mixes with rows that are not valid."""
-    size = 2 * reach + 1
-    return np.asarray(minimum_filter1d(valid, size, axis=0, mode='nearest'))
+    """Leave out the rows within `reach` of others: the decimation's filter mixes them."""
+    return np.asarray(minimum_filter1d(valid, 2 * reach + 1, axis=0, mode='nearest'))
 
 
 def _check_efforts(recording: Recording, robot: Robot) -> None:
-    """Refuse efforts that tell nothing although their joint moves."""
+    """Raise an error where an effort never changes although its joint moves."""
     dead = np.ptp(recording.effort, axis=0) == 0.0
     where = recording.source or 'the recording'
     if dead.all():
@@ -228,8 +223,8 @@ def _check_efforts(recording: Recording, robot: Robot) -> None:
             'interfaces'
         )
     for j in np.flatnonzero(dead):
-        sprung = isinstance(robot, ElasticRobot) and robot.unactuated[j]
-        if not sprung and np.ptp(recording.position[:, j]) > MIN_TRAVEL:
+        unactuated = isinstance(robot, ElasticRobot) and robot.unactuated[j]
+        if not unactuated and np.ptp(recording.position[:, j]) > MIN_TRAVEL:
             raise RecordingError(
                 f'the effort of {robot.joints[j]} never changes while it moves, its channel is '
                 'dead: repair it and record again, or record with this joint at rest and name it '
@@ -242,7 +237,7 @@ def _clipping_notes(robot: Robot, cut: npt.NDArray[np.bool_]) -> list[str]:
         f'the effort of {joint} is clipped in {100 * share:.1f} % of the samples: left out, run a '
         'slower trajectory'
         for joint, share in zip(robot.joints, cut.mean(axis=0), strict=True)
-        if share >= 0.001
+        if share >= MIN_CLIPPED_SHARE
     ]
 
 

@@ -1,4 +1,4 @@
-"""What was recorded on a robot, before anything is computed from it."""
+"""A recording of a robot: joint states, references and what is known about the run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..arrays import Array, freeze_fields
 if TYPE_CHECKING:
     from ..excitation.trajectories.trajectory import Trajectory
 
-# Samples beyond which a recording is taken in pieces.
+# Samples beyond which a recording is read in chunks, so that it fits into memory.
 MAX_SAMPLES = 600_000
 
 
@@ -49,6 +49,19 @@ class Reference:
     def __post_init__(self) -> None:
         freeze_fields(self, 'time', 'q', 'dq', 'ddq', 'command')
 
+    def columns(self, index: list[int]) -> Reference:
+        """Return the reference of the joints of these columns, in this order."""
+        command = None if self.command is None else self.command[:, index]
+        return Reference(
+            self.time, self.q[:, index], self.dq[:, index], self.ddq[:, index], command
+        )
+
+    def between(self, start: float, stop: float) -> Reference:
+        """Return the reference at `start <= t < stop` [s]."""
+        rows = (self.time >= start) & (self.time < stop)
+        command = None if self.command is None else self.command[rows]
+        return Reference(self.time[rows], self.q[rows], self.dq[rows], self.ddq[rows], command)
+
 
 @dataclasses.dataclass(frozen=True)
 class Controller:
@@ -77,7 +90,7 @@ class Controller:
 @dataclasses.dataclass(frozen=True)
 class Recording:
     """
-    Measured joint states, as they came, with all that is known about how they came about.
+    Measured joint states as published, with all that is known about the run.
 
     Attributes
     ----------
@@ -88,7 +101,7 @@ class Recording:
     effort : (N, n) as published: torque, force or, with a drive gain, current
     source : where it comes from, for messages
     origin : the robot's clock at time 0 [ns]
-    notes : what was repaired when it was read, in words
+    notes : what was repaired when it was read
 
     """
 
@@ -158,36 +171,18 @@ class Recording:
             if joint not in self.joints:
                 raise UnknownNameError('joint of the recording', joint, self.joints)
         index = [self.joints.index(joint) for joint in joints]
-        reference = self.reference
-        if reference is not None:
-            columns: dict[str, Any] = {
-                name: None if value is None else value[:, index]
-                for name in ('q', 'dq', 'ddq', 'command')
-                for value in (getattr(reference, name),)
-            }
-            reference = dataclasses.replace(reference, **columns)
         return dataclasses.replace(
             self,
             joints=joints,
             position=self.position[:, index],
             velocity=None if self.velocity is None else self.velocity[:, index],
             effort=self.effort[:, index],
-            reference=reference,
+            reference=None if self.reference is None else self.reference.columns(index),
         )
 
     def between(self, start: float, stop: float) -> Recording:
         """Return the samples with `start <= t < stop` [s, the recording's clock]."""
         rows = (self.time >= start) & (self.time < stop)
-        reference = self.reference
-        if reference is not None:
-            kept = (reference.time >= start) & (reference.time < stop)
-            reference = Reference(
-                reference.time[kept],
-                reference.q[kept],
-                reference.dq[kept],
-                reference.ddq[kept],
-                None if reference.command is None else reference.command[kept],
-            )
         phases = tuple(p for p in self.phases if p.stop > start and p.start < stop)
         return dataclasses.replace(
             self,
@@ -195,7 +190,7 @@ class Recording:
             position=self.position[rows],
             velocity=None if self.velocity is None else self.velocity[rows],
             effort=self.effort[rows],
-            reference=reference,
+            reference=None if self.reference is None else self.reference.between(start, stop),
             phases=phases,
         )
 

@@ -1,4 +1,4 @@
-"""From a recording as it came to uniform samples, with a report of what was repaired."""
+"""From a recording as published to uniform samples, with notes on what was repaired."""
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +11,14 @@ from .invalid_samples import find_usable_samples, unwrap_angles
 from .recording import Recording
 from .samples import SignalSettings
 
-MIN_SAMPLES = 100  # samples
+# Fewer usable samples identify nothing.
+MIN_SAMPLES = 100
 # Stamps that lie closer to a uniform grid than this share of a sample need no interpolation.
 GRID_TOLERANCE = 1e-3
-# What is left of a gap on the grid [s], and how many gaps are told one by one.
-MAX_GRID_GAP, MAX_LISTED_GAPS = 1.0, 3
+# What is left of a longer gap on the grid [s]: the whole of it would only fill memory.
+MAX_GRID_GAP = 1.0
+# More gaps are summed up in one note.
+MAX_LISTED_GAPS = 3
 
 
 def resample_uniformly(
@@ -27,7 +30,7 @@ def resample_uniformly(
     Returns
     -------
     The recording, its rate [Hz], (N,) whether a sample lies between measured ones that are closer
-    than `max_gap`, and what was repaired, in words.
+    than `max_gap`, and notes on what was repaired.
 
     Raises
     ------
@@ -48,26 +51,30 @@ def resample_uniformly(
     step = usual if settings.rate == 0.0 else 1.0 / settings.rate
     longest = max(settings.max_gap, 1.5 * max(step, usual))
     notes += [*jumps, *([jitter] if jitter else []), *_gap_notes(time, longest, usual)]
-    steps = np.diff(time)
-    # Of a long gap little is kept: it would only fill memory.
-    short = (
-        np.concatenate([[0.0], np.cumsum(np.minimum(steps, max(MAX_GRID_GAP, longest)))]) + time[0]
-    )
+    short = _shorten_gaps(time, max(MAX_GRID_GAP, longest))
     grid = time[0] + step * np.arange(int(np.floor((short[-1] - short[0]) / step + 0.5)) + 1)
-    covered = np.ones(grid.size, dtype=bool)
-    for gap in np.flatnonzero(steps > longest):
-        inside = slice(
-            np.searchsorted(grid, short[gap], 'right'), np.searchsorted(grid, short[gap + 1])
-        )
-        covered[inside] = False
     if grid.size != time.size or np.abs(grid - short).max() >= GRID_TOLERANCE * step:
         # Smooth for the position, which is differentiated; without overshoot for the effort.
         position = Akima1DInterpolator(short, position)(np.clip(grid, short[0], short[-1]))
         effort = np.column_stack([np.interp(grid, short, column) for column in effort.T])
-    whole = short[-1] == time[-1]
-    at = grid if whole else np.interp(grid, short, time)
-    result = Recording(recording.joints, at, position, effort, source=recording.source)
+    covered = _covered(grid, short, np.flatnonzero(np.diff(time) > longest))
+    stamps = grid if short[-1] == time[-1] else np.interp(grid, short, time)
+    result = Recording(recording.joints, stamps, position, effort, source=recording.source)
     return result, 1.0 / step, covered, notes
+
+
+def _shorten_gaps(time: Array, longest: float) -> Array:
+    """Return times (N,) whose steps are no longer than this [s]."""
+    return np.concatenate([[0.0], np.cumsum(np.minimum(np.diff(time), longest))]) + time[0]
+
+
+def _covered(grid: Array, time: Array, gaps: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+    """Return which times of the grid do not lie in gaps, given by the samples before them."""
+    covered = np.ones(grid.size, dtype=bool)
+    first = np.searchsorted(grid, time[gaps], 'right')
+    for start, stop in zip(first, np.searchsorted(grid, time[gaps + 1]), strict=True):
+        covered[start:stop] = False
+    return covered
 
 
 def _sampling_period(time: Array) -> float:
@@ -78,7 +85,7 @@ def _sampling_period(time: Array) -> float:
 
 
 def _gap_notes(time: Array, longest: float, usual: float) -> list[str]:
-    """Tell of gaps that are left out and of samples that are missing between others."""
+    """Describe gaps that are left out and samples that are missing between others."""
     steps = np.diff(time)
     gaps = np.flatnonzero(steps > longest)
     if gaps.size > MAX_LISTED_GAPS:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...settings import setting
-from ..arrays import Array, frozen
+from ..arrays import Array, freeze_fields
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Samples:
     noise : (n,) standard deviation of the torque noise from period averaging, or None
     decimation : keep one row in so many when W and Y are stacked
     periodic : the samples are whole periods, so that filters may wrap around
-    notes : what was repaired or looks wrong, in words
+    notes : what was repaired or looks wrong
     cutoff : of the filter of the positions [Hz]
 
     """
@@ -93,10 +93,7 @@ class Samples:
     cutoff: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ('time', 'q', 'dq', 'ddq', 'tau', 'noise'):
-            value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, frozen(value))
+        freeze_fields(self, 'time', 'q', 'dq', 'ddq', 'tau', 'noise')
         if self.valid.flags.writeable:
             valid = self.valid.copy()
             valid.flags.writeable = False
