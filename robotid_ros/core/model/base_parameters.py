@@ -12,10 +12,14 @@ from ..arrays import Array, freeze_fields
 from .dynamics import regressor
 from .robot import Robot
 
-RANK_TOLERANCE = 1e-6  # of a column that is independent, relative to its length
-ROUNDING = 1e-7  # coefficients below this are rounding
-
-
+# Least part of a column, relative to its length, that is independent of those before: far above
+# the rounding of W, far below what a robot's geometry gives.
+RANK_TOLERANCE = 1e-6
+# Coefficients below this are rounding.
+ROUNDING = 1e-7
+# Random states see joints without limits over one turn, and speeds and accelerations up to these,
+# so that no term of the dynamics outweighs the others [rad/s, rad/s²].
+MAX_STATE = 2.0
 CLASSES = ('unidentifiable', 'identifiable', 'in combination')
 
 
@@ -28,7 +32,7 @@ class BaseParameters:
     ----------
     names : of the b base parameters; 'R' marks a regrouped one, 'ZZ1R'
     units : of the base parameters
-    combinations : printed, 'ZZ1R = ZZ1 + Ia1 + 0.25·M2'
+    combinations : as text, 'ZZ1R = ZZ1 + Ia1 + 0.25·M2'
     matrix : (b, p) every base parameter as a combination of the standard ones, χ_b = matrix χ
     columns : (b,) columns of the standard regressor that are kept, W_b = W[:, columns]
     classes : of each standard parameter, one of CLASSES
@@ -74,7 +78,7 @@ def base_parameters(
 
     Raises
     ------
-    UnknownNameError : no such reduction
+    UnknownNameError : there is no such reduction
 
     """
     if reduction not in REDUCTIONS:
@@ -84,7 +88,7 @@ def base_parameters(
     lower = np.maximum(robot.limits.lower, -np.pi)
     upper = np.minimum(robot.limits.upper, np.pi)
     q = rng.uniform(lower, np.maximum(upper, lower + 0.1), (samples, n))
-    dq, ddq = rng.uniform(-2.0, 2.0, (2, samples, n))
+    dq, ddq = rng.uniform(-MAX_STATE, MAX_STATE, (2, samples, n))
     W = regressor(robot, q, dq, ddq).reshape(n * samples, robot.p)
     columns, matrix = REDUCTIONS[reduction](W)
     return _describe(robot, columns, matrix)

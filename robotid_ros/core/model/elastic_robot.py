@@ -31,7 +31,7 @@ from .settings import ElasticSettings, RobotSettings
 
 def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:
     """
-    Put springs into the joints that the configuration calls elastic.
+    Return a robot with springs in the joints that the configuration calls elastic.
 
     Parameters
     ----------

@@ -7,8 +7,9 @@ from ...exceptions import ModelError
 from .settings import RobotSettings
 from .urdf_parsing import movable_joints
 
-MIN_TRAVEL = 1e-3  # a joint that travels less is at rest [rad or m]
-# What a configuration gives for each joint, which then are all that are free.
+# A joint that travels less is at rest [rad or m]: more than encoders' noise, less than any motion.
+MIN_TRAVEL = 1e-3
+# Settings with one value per joint: where one is given, all free joints are identified.
 PER_JOINT_SETTINGS = (
     'lower',
     'upper',
@@ -34,7 +35,7 @@ class PositionRange:
         return self.upper - self.lower > MIN_TRAVEL
 
     @property
-    def place(self) -> float:
+    def middle(self) -> float:
         """Position of a joint at rest [rad or m]."""
         return 0.5 * (self.lower + self.upper)
 
@@ -43,19 +44,19 @@ def select_joints(
     urdf: str, settings: RobotSettings, recorded: Mapping[str, PositionRange]
 ) -> tuple[RobotSettings, tuple[str, ...]]:
     """
-    Choose the joints to identify where the configuration does not, and where the others stand.
+    Choose the joints to identify and the positions of the others, where not configured.
 
     Joints that moved are identified, those at rest are locked where they stood.
 
     Parameters
     ----------
     urdf : the URDF's text
-    settings : what the configuration says; it has the last word
-    recorded : of each recorded joint that has efforts
+    settings : the configuration, which takes precedence
+    recorded : position range of each recorded joint that has efforts
 
     Returns
     -------
-    The settings, and what was chosen, in words
+    The settings, and notes on what was chosen
 
     Raises
     ------
@@ -64,11 +65,12 @@ def select_joints(
     """
     names, followers = movable_joints(urdf)
     free = [k for k in names if k not in settings.locked and k not in followers]
-    counted = any(getattr(settings, name) for name in PER_JOINT_SETTINGS)
-    joints = settings.joints or _moving_joints(free, recorded, keep_all=counted)
+    per_joint = any(getattr(settings, name) for name in PER_JOINT_SETTINGS)
+    joints = settings.joints or _moving_joints(free, recorded, keep_all=per_joint)
     others = [k for k in free if k not in joints and k in recorded]
     notes = [
-        f'{k} stood at {recorded[k].place:.4g} and is not identified: let it move, if it should be'
+        f'{k} stood at {recorded[k].middle:.4g} and is not identified: let it move, if it '
+        'should be'
         for k in others
         if not settings.joints
     ]
@@ -78,7 +80,7 @@ def select_joints(
         for k in names
         if k in recorded and k not in joints and k not in followers and recorded[k].moves
     ]
-    locked = {**{k: recorded[k].place for k in others}, **settings.locked}
+    locked = {**{k: recorded[k].middle for k in others}, **settings.locked}
     return dataclasses.replace(settings, joints=joints, locked=locked), tuple(notes)
 
 

@@ -19,7 +19,7 @@ class Mimic:
 
 def read_mimics(elements: dict[str, ElementTree.Element]) -> dict[str, Mimic]:
     """
-    Read which movable joints follow which.
+    Read which movable joints mimic which.
 
     Raises
     ------
@@ -64,7 +64,7 @@ class Follower:
     offset: float
 
 
-def followers(
+def find_followers(
     joints: tuple[str, ...], locked: Mapping[str, float], following: Mapping[str, Mimic]
 ) -> tuple[Follower, ...]:
     """Return the joints that follow identified ones, be it over several others."""
@@ -86,7 +86,7 @@ def followers(
 def locked_position(
     name: str, locked: Mapping[str, float], following: Mapping[str, Mimic]
 ) -> float:
-    """Return where a joint stands that is not identified: as told, or where its leader puts it."""
+    """Return the position of a joint that is not identified: locked, or following its leader."""
     if name in locked or name not in following:
         return locked.get(name, 0.0)
     mimic = following[name]

@@ -17,7 +17,7 @@ from .parameters import Parameter
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """What the joints may do, (n,) each, inf where unlimited [rad or m, s, N·m or N]."""
+    """Limits of the joints, (n,) each, inf where unlimited [rad or m, s, N·m or N]."""
 
     lower: Array
     upper: Array
@@ -68,7 +68,7 @@ class Robot:
     drive_gain : (n,) torque per unit of published effort
     prismatic : (n,) True where the joint is prismatic
     rotor_inertia : whether every joint has an Ia
-    warnings : what was changed in the description and why, in words
+    warnings : what was changed in the description, and why
     elastic : the same robot with springs in its joints, or None where all are rigid
     followers : joints that mimic identified ones; their links come after those of the joints, in
         `parameters`, and in `order`, which then leads to n + m positions
@@ -102,13 +102,13 @@ class Robot:
 
     @property
     def links(self) -> tuple[str, ...]:
-        """Names of the joints that carry a link: followers too, motors of elastic joints not."""
+        """Names of the joints with a link: followers too, motors of elastic joints not."""
         names = tuple(follower.name for follower in self.followers)
         return (*self.joints[: len(self.first_columns) - len(names)], *names)
 
     @property
     def recorded_joints(self) -> tuple[str, ...]:
-        """Names that a recording must carry: the joints, and the motors of elastic ones."""
+        """Names that a recording must hold: the joints, and the motors of elastic ones."""
         return self.joints if self.elastic is None else self.elastic.joints
 
     @property
@@ -136,7 +136,7 @@ class Robot:
 
     def check_no_mimic_joints(self, what: str) -> None:
         """
-        Refuse what does not go with joints that mimic identified ones.
+        Raise an error where joints that mimic identified ones are not supported.
 
         Raises
         ------
@@ -192,16 +192,16 @@ class ElasticRobot(Robot):
 
     @property
     def unactuated(self) -> npt.NDArray[np.bool_]:
-        """Rows (n,) of links that hang on a spring: no torque is applied there."""
+        """Rows (n,) of links behind a spring, True: no torque is applied there."""
         return np.isin(np.arange(self.n), self.elastic_joints)
 
     @property
     def elastic_joints(self) -> npt.NDArray[np.intp]:
-        """The links that hang on a spring."""
+        """Numbers of the elastic joints, whose links are behind a spring."""
         return np.flatnonzero(self.motors != np.arange(len(self.motors)))
 
     def add_link_rows(self, rows: Array) -> Array:
-        """Add to the rows (n, ...) of motors, in place, those of the links that they carry."""
+        """Add the rows (n, ...) of links behind springs to those of their motors, in place."""
         for j in self.elastic_joints:
             rows[self.motors[j]] += rows[j]
         return rows
@@ -212,6 +212,6 @@ class ElasticRobot(Robot):
         for j in self.elastic_joints:
             motor = self.motors[j]
             result[:, motor] = np.where(np.isnan(result[:, motor]), result[:, j], result[:, motor])
-            # The drive gain of a link on a spring is zero: nothing comes of this one.
+            # The drive gain of a link behind a spring is zero, whatever effort it has here.
             result[:, j] = result[:, motor]
         return result

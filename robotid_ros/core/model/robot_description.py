@@ -1,4 +1,4 @@
-"""Reading a URDF: joints by name, locked ones lumped, angles that are almost right made right."""
+"""Reading a URDF: joints by name, locked ones merged into links, rounded angles made exact."""
 
 import dataclasses
 from typing import Any
@@ -10,10 +10,11 @@ import pinocchio
 
 from ...exceptions import ConfigurationError, ModelError, UnknownNameError
 from ..arrays import Array
-from .mimic_joints import Follower, followers, locked_position, Mimic, read_mimics
+from .mimic_joints import find_followers, Follower, locked_position, Mimic, read_mimics
 from .settings import RobotSettings
 from .urdf_parsing import movable_names, parse_urdf, snap_angles
 
+# Limits of this size or more are none: continuous joints get it as revolute ones.
 UNLIMITED = 1e30
 
 
@@ -60,8 +61,8 @@ def read_description(urdf: str, settings: RobotSettings) -> Description:
         'dry_friction': _attribute(elements, joints, 'dynamics', 'friction', 0.0),
     }
     warnings = snap_angles(root)
-    with_them = followers(joints, settings.locked, following)
-    moving = (*joints, *(follower.name for follower in with_them))
+    followers = find_followers(joints, settings.locked, following)
+    moving = (*joints, *(follower.name for follower in followers))
     model = _reduce(_build(root), moving, following, settings)
     _check_inertia(model)
     order = np.array([moving.index(name) for name in list(model.names)[1:]], dtype=np.intp)
@@ -73,7 +74,7 @@ def read_description(urdf: str, settings: RobotSettings) -> Description:
         prismatic=np.array([elements[j].get('type') == 'prismatic' for j in joints]),
         **limits,
         warnings=warnings,
-        followers=with_them,
+        followers=followers,
     )
 
 

@@ -1,4 +1,4 @@
-"""The text of a URDF: checked, with angles that are almost right made right."""
+"""The text of a URDF: checked, with rounded angles made exact."""
 
 import re
 from xml.etree import ElementTree
@@ -15,7 +15,7 @@ NUMERIC_ATTRIBUTES = {
     'origin': ('xyz', 'rpy'),
     'axis': ('xyz',),
 }
-# What rounding an angle to two decimals or more can cost [rad].
+# Largest error of an angle that is written with two decimals or more [rad].
 MAX_ROUNDING = 6e-3
 
 
@@ -81,7 +81,7 @@ def parse_urdf(urdf: str) -> ElementTree.Element:
 
 
 def _check_numbers(root: ElementTree.Element) -> None:
-    """Refuse what a parser of URDFs would leave out with a word on standard error only."""
+    """Raise an error for text that a parser of URDFs would skip with a message on stderr only."""
     for parent in (*root.findall('link/inertial'), *root.findall('joint')):
         for element in parent.findall('*'):
             for key in NUMERIC_ATTRIBUTES.get(element.tag, ()):
@@ -104,7 +104,7 @@ def snap_angles(root: ElementTree.Element) -> tuple[str, ...]:
     """
     Make angles exact that were written as a rounded multiple of π/2, such as 3.14 or 1.5708.
 
-    Axes that are almost parallel give base parameters that no data can tell apart.
+    Axes that are almost parallel give base parameters that no data can distinguish.
     """
     changed = []
     for joint in root.findall('joint'):
