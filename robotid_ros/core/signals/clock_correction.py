@@ -43,14 +43,12 @@ def undo_clock_jumps(
     taken back, and notes
 
     """
-    step = np.diff(stamp)
-    odd = (step < -MAX_STEP_BACK) | (step - np.diff(received) > MAX_STEP_AHEAD)
-    edges = np.concatenate([[0], np.flatnonzero(odd) + 1, [stamp.size]])
-    parts = [slice(a, b) for a, b in itertools.pairwise(edges) if b - a >= MIN_PART_SAMPLES]
+    parts = _continuous_parts(stamp, received)
     kept = np.zeros(stamp.size, dtype=bool)
     for part in parts:
         kept[part] = True
-    if not odd.any() or kept.sum() < (1.0 - MAX_ODD_SHARE) * stamp.size:
+    unbroken = kept.all() and len(parts) < 2
+    if unbroken or kept.sum() < (1.0 - MAX_ODD_SHARE) * stamp.size:
         return stamp, np.ones(stamp.size, dtype=bool), np.zeros(0), []
     time, jumps, notes = stamp.copy(), [], []
     shift = 0.0
@@ -70,6 +68,14 @@ def undo_clock_jumps(
     if not kept.all():
         notes.append(f'{int((~kept).sum())} samples with stamps far off were left out')
     return time, kept, np.array(jumps), notes
+
+
+def _continuous_parts(stamp: Array, received: Array) -> list[slice]:
+    """Return the parts between outliers and clock jumps that are long enough to be used."""
+    step = np.diff(stamp)
+    odd = (step < -MAX_STEP_BACK) | (step - np.diff(received) > MAX_STEP_AHEAD)
+    edges = np.concatenate([[0], np.flatnonzero(odd) + 1, [stamp.size]])
+    return [slice(a, b) for a, b in itertools.pairwise(edges) if b - a >= MIN_PART_SAMPLES]
 
 
 def _clock_jump(offset: Array, early: slice, late: slice) -> float:
