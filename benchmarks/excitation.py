@@ -22,9 +22,15 @@ os.environ |= dict.fromkeys(('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS'), '1')
 
 import numpy as np
 
-from robotid_ros.core.excitation import check, Design, design, ExcitationSettings, Progress
+from robotid_ros.core.excitation import (
+    check_trajectory,
+    Design,
+    design,
+    ExcitationSettings,
+    Progress,
+)
 from robotid_ros.core.excitation.constraints.collision_scene import CollisionScene
-from robotid_ros.core.excitation.design.feasibility import random
+from robotid_ros.core.excitation.design.feasibility import random_point
 from robotid_ros.core.excitation.design.optimisation_problem import Problem
 from robotid_ros.core.excitation.settings import Margins, ValidationSettings, Workspace
 from robotid_ros.core.model import build_robot, Robot, RobotSettings
@@ -204,7 +210,7 @@ def bench_gradient() -> None:
     for criterion in ('condition', 'normalised_condition', 'frobenius', 'd_optimal', 'smallest'):
         settings = ExcitationSettings(criterion=criterion, period=24.0, order=10, **PLAIN)
         problem = Problem(robot, settings, CollisionScene(robot, FREE))
-        points = [random(problem, np.random.default_rng(k)) for k in range(20)]
+        points = [random_point(problem, np.random.default_rng(k)) for k in range(20)]
         durations = []
         for x in points:
             begin = time.process_time()
@@ -272,7 +278,9 @@ def bench_feasible() -> None:
                 iterations=10,
                 **PLAIN,
             )
-            usage = check(robot, design(robot, settings).trajectory, settings, rate=1000.0)
+            usage = check_trajectory(
+                robot, design(robot, settings).trajectory, settings, rate=1000.0
+            )
             quantities = ('position', 'velocity', 'acceleration', 'jerk', 'effort')
             worst = max(worst, *(max(getattr(usage, q)) for q in quantities))
             count += 1

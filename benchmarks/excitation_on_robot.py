@@ -17,8 +17,8 @@ from scipy.stats import f
 
 from robotid_ros.core.excitation import design, ExcitationSettings, Trajectory
 from robotid_ros.core.excitation.constraints.collision_scene import CollisionScene
-from robotid_ros.core.excitation.design.feasibility import make_feasible, random
-from robotid_ros.core.excitation.design.observation_matrix import Observation
+from robotid_ros.core.excitation.design.feasibility import make_feasible, random_point
+from robotid_ros.core.excitation.design.observation_matrix import ObservationModel
 from robotid_ros.core.excitation.design.optimisation_problem import Problem
 from robotid_ros.core.excitation.settings import ValidationSettings, Workspace
 from robotid_ros.core.excitation.trajectories.trajectory import Motion
@@ -99,7 +99,7 @@ def weighted(
     """Return which rows count, (N, n), and W of these over the noise of their joints, (R, b)."""
     # A row whose friction may have either sign is off by far more than noise.
     moving = np.abs(motion.dq) > STANDSTILL
-    w = Observation(robot).matrix(motion)[:, :, columns] / noise[:, None]
+    w = ObservationModel(robot).matrix(motion)[:, :, columns] / noise[:, None]
     return moving, w[moving]
 
 
@@ -125,7 +125,7 @@ def estimate(
 def candidates(robot: Robot, excitation: ExcitationSettings) -> tuple[np.ndarray, dict]:
     """Return the base columns, and a random feasible trajectory beside the optimised one."""
     problem = Problem(robot, excitation, CollisionScene(robot, excitation.workspace))
-    guess = make_feasible(problem, random(problem, np.random.default_rng(0)))
+    guess = make_feasible(problem, random_point(problem, np.random.default_rng(0)))
     return problem.columns, {
         'random': problem.trajectory(*problem.unpack(guess)),
         'optimised': design(robot, excitation).trajectory,

@@ -1,12 +1,12 @@
 """Which motion to run: trajectories, criteria, constraints, design, and the last check."""
 
 from .constraints.motion_limits import motion_limits
-from .constraints.trajectory_check import check
+from .constraints.trajectory_check import check_trajectory
 from .design.design import design
 from .results import Design, Progress, Usage
 from .settings import ExcitationSettings
 from .trajectories.trajectory import Basis, Motion, Trajectory
-from .trajectories.waypoints import move, Waypoints, waypoints
+from .trajectories.waypoints import point_to_point, Waypoints, waypoints
 
 __all__ = [
     'Basis',
@@ -17,9 +17,9 @@ __all__ = [
     'Trajectory',
     'Usage',
     'Waypoints',
-    'check',
+    'check_trajectory',
     'design',
     'motion_limits',
-    'move',
+    'point_to_point',
     'waypoints',
 ]

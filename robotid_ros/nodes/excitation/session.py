@@ -15,7 +15,7 @@ import numpy as np
 from rclpy.node import Node
 
 from ...core.arrays import Array
-from ...core.excitation import check, Design, move, Waypoints, waypoints
+from ...core.excitation import check_trajectory, Design, point_to_point, Waypoints, waypoints
 from ...core.model.robot import Robot
 from ...exceptions import ControllerError, RobotStateError
 from ...node_settings import ExcitationNodeSettings
@@ -120,7 +120,7 @@ class ExcitationSession:
         self._guardian.wait_ready(max(settings.timeout, GUARDIAN_START_TIMEOUT))
 
     def _check(self, motion: Waypoints) -> None:
-        check(self._robot, motion, self._settings)
+        check_trajectory(self._robot, motion, self._settings)
 
     def _run_phase(self, state: State, motion: Waypoints, periods: int) -> None:
         """Approach the start of a motion, rest, run it."""
@@ -141,7 +141,7 @@ class ExcitationSession:
         velocity = share * np.minimum(limits.velocity, MAX_APPROACH_VELOCITY)
         # Slow in acceleration too: from rest to that speed in a second.
         acceleration = np.minimum(velocity, share * limits.acceleration)
-        return move(motion.joints, start, motion.q[0], velocity, acceleration)
+        return point_to_point(motion.joints, start, motion.q[0], velocity, acceleration)
 
     def _run_goal(self, state: State, points: Waypoints, periods: int, what: str) -> None:
         """Run one goal to its end under watch; cancel it on any trouble."""

@@ -6,7 +6,7 @@ import struct
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation import check, design, Trajectory
+from robotid_ros.core.excitation import check_trajectory, design, Trajectory
 from robotid_ros.core.excitation.constraints.collision_scene import CollisionScene
 from robotid_ros.core.excitation.settings import ValidationSettings, Workspace
 from robotid_ros.core.model import build_robot, RobotSettings
@@ -116,7 +116,7 @@ def test_designs_keep_meshes_apart(tmp_path):
         {**folded.to_dict(), 'coefficients': (0.0 * folded.coefficients).tolist()}
     )
     with pytest.raises(CollisionError, match=r'link_\d_0 and link_\d_0 are'):
-        check(robot, still, excitation)
+        check_trajectory(robot, still, excitation)
 
 
 def test_meshes_that_are_not_found_are_said(tmp_path):

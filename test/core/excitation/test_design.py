@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation import check, Design, design
+from robotid_ros.core.excitation import check_trajectory, Design, design
 from robotid_ros.core.excitation.settings import Margins, ValidationSettings
 from robotid_ros.files.trajectory_file import read_design
 
@@ -119,7 +119,7 @@ def test_best_so_far_is_kept(interrupt):
     excitation = quick(time_limit=0.0 if interrupt == 'time' else 60.0, validation=NONE)
     result = design(robot, excitation, progress)
     assert len(calls) == (1 if interrupt == 'time' else 5)
-    assert check(robot, result.trajectory, excitation)
+    assert check_trajectory(robot, result.trajectory, excitation)
 
 
 def test_circle_is_a_circle():

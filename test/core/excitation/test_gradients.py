@@ -7,8 +7,11 @@ import pytest
 
 from robotid_ros.core.excitation.constraints.collision_scene import CollisionScene
 from robotid_ros.core.excitation.design.criteria import CRITERIA, criterion
-from robotid_ros.core.excitation.design.feasibility import random
-from robotid_ros.core.excitation.design.observation_matrix import independent_columns, Observation
+from robotid_ros.core.excitation.design.feasibility import random_point
+from robotid_ros.core.excitation.design.observation_matrix import (
+    independent_columns,
+    ObservationModel,
+)
 from robotid_ros.core.excitation.design.optimisation_problem import Problem
 from robotid_ros.core.excitation.settings import Obstacle, Workspace
 from robotid_ros.core.excitation.trajectories.trajectory import Motion
@@ -34,7 +37,7 @@ def random_motion(robot, rng, count=40):
 @pytest.mark.parametrize('name', ROBOTS)
 def test_matrix_is_the_regressor_of_the_model(name, rng):
     robot = robot_named(name)
-    observation, motion = Observation(robot), random_motion(robot, rng)
+    observation, motion = ObservationModel(robot), random_motion(robot, rng)
     columns = [robot.column(name) for name in observation.names]
     expected = np.moveaxis(regressor(robot, *motion), 0, 1)[:, :, columns]
     np.testing.assert_allclose(observation.matrix(motion), expected, atol=1e-12)
@@ -43,10 +46,10 @@ def test_matrix_is_the_regressor_of_the_model(name, rng):
 @pytest.mark.parametrize('name', ROBOTS)
 def test_gradient_of_the_matrix(name, rng):
     robot = robot_named(name)
-    observation = Observation(robot, np.full(robot.n, 3.0))
+    observation = ObservationModel(robot, np.full(robot.n, 3.0))
     motion, step = random_motion(robot, rng), 1e-4
     weights = rng.normal(size=observation.matrix(motion).shape)
-    gradient = observation.at(motion).gradient(weights)
+    gradient = observation.observe(motion).gradient(weights)
     direction = Motion(*(rng.normal(size=x.shape) for x in motion))
 
     def value(shift):
@@ -79,7 +82,7 @@ def drawn(robot, kind, rng):
     """Make a problem and a random point of it."""
     excitation = quick(criterion=kind, mix=MIX if kind == 'mix' else {}, order=4)
     problem = Problem(robot, excitation, CollisionScene(robot, Workspace(self_collision=False)))
-    return problem, random(problem, rng)
+    return problem, random_point(problem, rng)
 
 
 def assert_exact(robot, kind, rng):
@@ -142,7 +145,7 @@ def test_unknown_criteria_are_named():
 )
 def test_base_columns(name, count, rng):
     """As many as the rank, and the others depend on them."""
-    observation = Observation(robot_named(name))
+    observation = ObservationModel(robot_named(name))
     motion = random_motion(robot_named(name), rng, 100)
     w = observation.matrix(motion).reshape(-1, len(observation.names))
     chosen = independent_columns(w)
@@ -181,7 +184,7 @@ def test_gradient_of_the_design_among_bodies(name, rng):
     workspace = Workspace(ground=0.0, lower=(-0.7, -0.7, 0.1), upper=(0.7, 0.7, 1.3))
     problem = Problem(robot, quick(), CollisionScene(robot, workspace))
     errors = []
-    for x in (random(problem, rng) for _ in range(5)):
+    for x in (random_point(problem, rng) for _ in range(5)):
         problem.set_penalty_stage(0)
         bare = (
             problem.value(x)

@@ -70,7 +70,7 @@ def test_refuses_missing_limits(quantity, value):
         ({'criterion': 'mix'}, ConfigurationError, 'excitation.mix'),
         ({'start': (0.0, np.nan)}, ConfigurationError, 'start.* not finite'),
         ({'noise': (1.0, 0.0)}, ConfigurationError, 'noise.* above zero'),
-        ({'columns': ('ZZ2', 'ZZ2')}, ConfigurationError, 'ZZ2 .* cannot be told'),
+        ({'columns': ('ZZ2', 'ZZ2')}, ConfigurationError, 'ZZ2 .* depends on the columns before'),
         ({'columns': ('Fv1', 'XX1')}, ConfigurationError, 'XX1 .* has no effect'),
         ({'criterion': 'mix', 'mix': {'volume': 1.0}}, UnknownNameError, 'volume'),
         ({'criterion': 'mix', 'mix': {'condition': -1.0}}, ConfigurationError, 'mix.condition'),
@@ -111,7 +111,7 @@ def test_refuses_a_place_without_a_free_configuration():
 
 @pytest.mark.parametrize('period', [1e-3, 0.1])
 def test_refuses_a_period_too_short_to_move(period):
-    words = 'tells the 61 columns apart: lengthen excitation.period'
+    words = 'distinguishes the 61 columns: lengthen excitation.period'
     refused('tx40', TrajectoryError, words, period=period, validation=NONE, workspace=FREE)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from robotid_ros.core.excitation import check, design, Trajectory, Waypoints, waypoints
+from robotid_ros.core.excitation import check_trajectory, design, Trajectory, Waypoints, waypoints
 from robotid_ros.core.excitation.constraints.collision_scene import CollisionScene
 from robotid_ros.core.excitation.settings import Obstacle, Workspace
 from robotid_ros.core.model import build_robot
@@ -24,7 +24,7 @@ def test_refuses_ends_that_contradict_the_limits(goal, speed):
     ends, speeds = np.array([[0.0, 0.0], [goal, 0.0]]), np.array([[0.0, 0.0], [speed, 0.0]])
     points = Waypoints(robot.joints, np.array([0.0, 30.0]), ends, speeds, 0.0 * speeds)
     with pytest.raises(LimitError, match='position of joint_1'):
-        check(robot, points, quick())
+        check_trajectory(robot, points, quick())
 
 
 def scaled(trajectory, factor):
@@ -43,7 +43,7 @@ def test_check_names_joint_time_and_excess():
     trajectory = design(robot, excitation).trajectory
     fast = scaled(trajectory, 1.6)
     with pytest.raises(LimitError) as caught:
-        check(robot, waypoints(fast, 50.0, 2), excitation)
+        check_trajectory(robot, waypoints(fast, 50.0, 2), excitation)
     error = caught.value
     share = worst(robot, fast, excitation)[error.quantity]
     assert share[robot.joints.index(error.joint)] > 1.0
@@ -60,7 +60,9 @@ def test_check_sees_between_the_points():
     time, still = np.array([0.0, 0.5]), np.zeros((2, 2))
     q = np.array([[0.0, 0.0], [0.5 * limit / 1.875 * 1.01, 0.0]])
     with pytest.raises(LimitError, match='velocity of joint_1') as caught:
-        check(robot, Waypoints(robot.joints, time, q, still, still), replace(excitation))
+        check_trajectory(
+            robot, Waypoints(robot.joints, time, q, still, still), replace(excitation)
+        )
     assert caught.value.time == pytest.approx(0.25, abs=1e-6)
     assert caught.value.value == pytest.approx(1.01 * limit, rel=1e-9)
 
@@ -101,7 +103,7 @@ def test_check_refuses_other_joints():
     values = design(robot, excitation).trajectory.to_dict()
     swapped = Trajectory.from_dict({**values, 'joints': values['joints'][::-1]})
     with pytest.raises(TrajectoryError, match='design it for this robot'):
-        check(robot, swapped, excitation)
+        check_trajectory(robot, swapped, excitation)
 
 
 def test_check_of_a_joint_with_one_bound():
@@ -112,10 +114,10 @@ def test_check_of_a_joint_with_one_bound():
         lower, upper = np.array([bound, -9.0]), np.array([np.inf, 9.0])
         limited = replace(robot, limits=replace(robot.limits, lower=lower, upper=upper))
         if fine:
-            check(limited, trajectory, excitation)
+            check_trajectory(limited, trajectory, excitation)
         else:
             with pytest.raises(LimitError, match='position of joint_1'):
-                check(limited, trajectory, replace(excitation, amplitude=99.0))
+                check_trajectory(limited, trajectory, replace(excitation, amplitude=99.0))
 
 
 def test_check_refuses_points_that_are_not_finite():
@@ -133,5 +135,5 @@ def test_stored_designs_suit_their_robots(path):
     robot = build_robot(read_urdf(configuration), configuration.robot)
     stored = read_design(path)
     for trajectory in (stored.trajectory, stored.validation):
-        usage = check(robot, waypoints(trajectory, 50.0, 2), configuration.excitation)
+        usage = check_trajectory(robot, waypoints(trajectory, 50.0, 2), configuration.excitation)
         assert max(max(usage.velocity), max(usage.effort)) < 1.0

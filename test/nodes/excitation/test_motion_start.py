@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 
-from robotid_ros.core.excitation import move, Trajectory, Waypoints, waypoints
+from robotid_ros.core.excitation import point_to_point, Trajectory, Waypoints, waypoints
 from robotid_ros.nodes.excitation.motion_start import estimate_start
 
 ORIGIN = 1_700_000_000_000_000_000
@@ -50,7 +50,7 @@ def test_nothing_is_said_before_the_reference_moves():
 
 
 def test_a_motion_of_no_length_has_no_start():
-    points = move(('a',), np.zeros(1), np.zeros(1), np.ones(1), np.ones(1))
+    points = point_to_point(('a',), np.zeros(1), np.zeros(1), np.ones(1), np.ones(1))
     stamps = ORIGIN + np.arange(10) * 1_000_000
     assert estimate_start(points, stamps, np.zeros((10, 1))) is None
 

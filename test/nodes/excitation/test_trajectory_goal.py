@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation import move, Waypoints
+from robotid_ros.core.excitation import point_to_point, Waypoints
 from robotid_ros.exceptions import TrajectoryError
 from robotid_ros.nodes.excitation.trajectory_goal import duration_message, trajectory_message
 
@@ -18,7 +18,7 @@ def test_durations_keep_their_nanoseconds(seconds: float):
 
 
 def test_points_are_complete_and_start_at_once():
-    points = move(('a', 'b'), np.zeros(2), np.array([1.0, -0.5]), np.ones(2), np.ones(2))
+    points = point_to_point(('a', 'b'), np.zeros(2), np.array([1.0, -0.5]), np.ones(2), np.ones(2))
     message = trajectory_message(points)
     assert message.joint_names == ['a', 'b']
     assert (message.header.stamp.sec, message.header.stamp.nanosec) == (0, 0)

@@ -12,9 +12,9 @@ from ..settings import Obstacle, Workspace
 # Pinocchio 3 has the shapes under their library's former name.
 shapes = getattr(pin, 'coal', None) or pin.hppfcl
 GROUND = 'ground'
-# Random configurations that tell which pairs never part.
+# Random configurations: pairs that are too near in each of them are taken to be always so.
 DRAWS = 64
-# Radius of the balls that stand for a robot without shape [m].
+# Radius of the balls at the joints of a robot without collision geometry [m].
 BALL_RADIUS = 0.01
 
 
@@ -83,7 +83,7 @@ def _link_geometry(robot: Robot, model: Any, settings: Workspace) -> tuple[Any, 
 
 
 def _balls_at_joints(model: Any, settings: Workspace) -> Any:
-    """Put balls at the joints and the tool, so that ground and obstacles still count."""
+    """Return balls at the joints and the tool, so that ground and obstacles still count."""
     geometry = pin.GeometryModel()
     if settings.ground is not None or settings.obstacles:
         for joint in range(2, model.njoints):

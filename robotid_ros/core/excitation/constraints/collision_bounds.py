@@ -1,4 +1,4 @@
-"""How far bodies can come together when joints move: levers of the pairs of a scene."""
+"""Bounds on how much nearer the bodies of a pair come when joints move."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ def approach_bounds(model: Any, geometry: Any) -> Array:
     Bound how much nearer two bodies come per unit that each joint moves, (pairs, n) [m/rad, 1].
 
     The joints between two bodies turn one of them against the other; no point of it is farther
-    from the axis than the links in between are long, and sliding joints can slide.
+    from the axis than the links in between and the strokes of prismatic joints are long.
     """
     result = np.zeros((len(geometry.collisionPairs), model.nv))
     for k, pair in enumerate(geometry.collisionPairs):
@@ -23,9 +23,9 @@ def approach_bounds(model: Any, geometry: Any) -> Array:
             # Ground has no radius, and no joint that moves it.
             reach = _radius(body) if between else 0.0
             for joint in reversed(between):
-                slides = _is_prismatic(model, joint)
-                reach += _largest_displacement(model, joint) if slides else 0.0
-                result[k, joint - 1] = 1.0 if slides else reach
+                prismatic = _is_prismatic(model, joint)
+                reach += _largest_displacement(model, joint) if prismatic else 0.0
+                result[k, joint - 1] = 1.0 if prismatic else reach
                 reach += float(np.linalg.norm(model.jointPlacements[joint].translation))
     return result
 

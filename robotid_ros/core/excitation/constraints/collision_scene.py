@@ -1,9 +1,10 @@
 """
-What the robot must not touch: itself, the ground, obstacles, and the walls of its tool box.
+Clearances of a robot: to itself, the ground, obstacles, and the walls of its tool box.
 
 Meshes are replaced by their convex hulls, which is on the safe side and quick.
 """
 
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -17,17 +18,35 @@ from ..settings import Workspace
 from .collision_bodies import collision_model
 from .collision_bounds import approach_bounds
 
-# Pairs farther apart than this, beyond the smallest distance, are not measured [m].
+# Pairs with more clearance than this are not measured [m]: more than where the penalty begins; a
+# greater one costs time.
 BROAD_PHASE_DISTANCE = 0.05
-# The penalty begins at this slack, and is counted in this unit [m].
+# The penalty begins at this clearance, so that the search turns before bodies touch, and becomes
+# linear this much below it [m].
 PENALTY_CLEARANCE, PENALTY_UNIT = 0.004, 0.01
+
+
+def tool_frame(model: Any, name: str) -> int:
+    """
+    Return the number of a frame; without a name, that of the last body.
+
+    Raises
+    ------
+    UnknownNameError : the model has no such frame
+
+    """
+    if not name:
+        return len(model.frames) - 1
+    if not model.existFrame(name):
+        raise UnknownNameError('frame', name, tuple(f.name for f in model.frames))
+    return int(model.getFrameId(name))
 
 
 class CollisionScene:
     """
-    Slacks of configurations, with gradients: distances of bodies less the smallest one allowed.
+    Clearances of configurations, with gradients: distances of bodies less the smallest allowed.
 
-    Slacks come in the order of the geometry's collision pairs; where the tool has a box, its
+    They come in the order of the geometry's collision pairs; where the tool has a box, its
     distances from the six walls follow.
 
     Parameters
@@ -49,7 +68,7 @@ class CollisionScene:
         self.geometry, self.notes = collision_model(robot, self.model, settings)
         self.geometry_data = self.geometry.createData()
         self.pairs = len(self.geometry.collisionPairs)
-        self.tool = self._tool(settings.frame)
+        self.tool = tool_frame(self.model, settings.frame)
         self.box = [self._corner('lower', -np.inf), self._corner('upper', np.inf)]
         if (self.box[0] >= self.box[1]).any():
             raise ConfigurationError(
@@ -59,13 +78,6 @@ class CollisionScene:
         self.approach_bounds = approach_bounds(self.model, self.geometry)
         for request in self.geometry_data.collisionRequests:
             request.security_margin = settings.distance + BROAD_PHASE_DISTANCE
-
-    def _tool(self, frame: str) -> int:
-        if not frame:
-            return len(self.model.frames) - 1
-        if not self.model.existFrame(frame):
-            raise UnknownNameError('frame', frame, tuple(f.name for f in self.model.frames))
-        return int(self.model.getFrameId(frame))
 
     def _corner(self, name: str, default: float) -> Array:
         values = getattr(self.settings, name)
@@ -95,10 +107,10 @@ class CollisionScene:
         return np.array([r.min_distance for r in self.geometry_data.distanceResults])
 
     def _clearances(self, q: Array) -> Array:
-        """Return the slacks of one configuration, infinity for pairs that are far apart."""
+        """Return the clearances of one configuration, infinity for pairs that are far apart."""
         geometry, data = self.geometry, self.geometry_data
         result = np.full(self.pairs, np.inf)
-        # Most pairs are far apart, and to tell that takes a fraction of measuring how far.
+        # Most pairs are far apart: a test of that takes a fraction of measuring how far.
         if pin.computeCollisions(self.model, self.data, geometry, data, q, False):
             for k, found in enumerate(data.collisionResults):
                 if found.isCollision():
@@ -107,7 +119,7 @@ class CollisionScene:
         return np.concatenate([result, self._wall_distances()])
 
     def clearances(self, q: Array) -> Array:
-        """Return the slacks of configurations (N, n) as (N, slacks) [m], infinity where far."""
+        """Return the clearances of configurations (N, n) [m], infinity where they are large."""
         if self.empty:
             return np.empty((len(q), 0))
         return np.array([self._clearances(row) for row in self._model_order(q)]).reshape(
@@ -115,21 +127,21 @@ class CollisionScene:
         )
 
     def is_free(self, q: Array) -> bool:
-        """Tell whether all configurations (N, n) keep the smallest distance."""
+        """Return whether all configurations (N, n) keep the smallest distance."""
         return self.empty or all(
             (self._clearances(row) >= 0.0).all() for row in self._model_order(q)
         )
 
     def penalty(self, q: Array) -> tuple[float, Array]:
         """
-        Sum `h((EARLY − s)/UNIT)` over the slacks s of configurations (N, n).
+        Sum `h((d₀ − d)/u)` over the clearances d of configurations (N, n).
 
         h is Huber's function of what is positive, r²/2 up to 1 and r − 1/2 beyond, so that bodies
-        that have passed into each other do not outweigh all else.
+        that overlap do not outweigh all else; d₀ and u: `PENALTY_CLEARANCE` and `PENALTY_UNIT`.
 
         Returns
         -------
-        The sum, and its derivatives in the slacks (N, slacks).
+        The sum, and its derivatives in the clearances (N, pairs + walls).
 
         """
         excess = np.maximum(0.0, (PENALTY_CLEARANCE - self.clearances(q)) / PENALTY_UNIT)
@@ -137,7 +149,7 @@ class CollisionScene:
         return float(np.sum(value)), -np.minimum(excess, 1.0) / PENALTY_UNIT
 
     def gradient(self, q: Array, weights: Array) -> Array:
-        """Differentiate `Σ weights ∘ slacks` in the configurations, (N, n); weights as these."""
+        """Differentiate `Σ weights ∘ clearances` in the configurations, (N, n)."""
         result = np.zeros_like(q)
         for k, row in enumerate(self._model_order(q)):
             numbers = np.flatnonzero(weights[k]).tolist()
@@ -186,11 +198,11 @@ class CollisionScene:
 
     def check_path(self, q: Array, time: Array, step: int = 1) -> float | None:
         """
-        Refuse a motion that comes too near.
+        Raise an error where a motion comes too near; return its smallest distance.
 
         Every `step`-th sample is measured, and between these as many as are needed to exclude
-        that bodies touch there: with the path that joints go, they approach by no more than
-        Σ lever·|Δq|. What is nearer than that between two neighbouring samples is not seen.
+        that bodies touch there: they approach by no more than Σ `approach_bounds` |Δq|. Contacts
+        between neighbouring samples are not seen.
 
         Parameters
         ----------
@@ -211,26 +223,22 @@ class CollisionScene:
             return None
         rows = self._model_order(q)
         path = np.cumsum(np.abs(np.diff(rows, axis=0, prepend=rows[:1])), axis=0)
-        measured: dict[int, Array] = {}
-
-        def measure(k: int) -> Array:
-            if k not in measured:
-                measured[k] = self._checked_distances(rows[k], float(time[k]))
-            return measured[k]
-
-        marks = [*range(0, len(rows) - 1, step), len(rows) - 1]
-        intervals = list(pairwise(marks)) or [(0, 0)]
+        measure = cache(lambda k: self._checked_distances(rows[k], float(time[k])))
+        intervals = list(pairwise([*range(0, len(rows) - 1, step), len(rows) - 1])) or [(0, 0)]
+        smallest = np.inf
         while intervals:
             low, high = intervals.pop()
+            both = np.stack([measure(low), measure(high)])
+            smallest = min(smallest, float(both.min(initial=np.inf)))
             approach = self.approach_bounds @ (path[high] - path[low])
-            sure = measure(low) + measure(high) - approach >= 2.0 * self.settings.distance
-            if high - low > 1 and not sure.all():
+            safe = both.sum(axis=0) - approach >= 2.0 * self.settings.distance
+            if high - low > 1 and not safe.all():
                 middle = (low + high) // 2
                 intervals += [(low, middle), (middle, high)]
-        return float(min(d.min() for d in measured.values())) if self.pairs else None
+        return smallest if self.pairs else None
 
     def _checked_distances(self, q: Array, time: float) -> Array:
-        """Return the distances of all pairs, (pairs,) [m]; refuse what is too near."""
+        """Return the distances of all pairs, (pairs,) [m]; raise an error if one is too small."""
         distances = self._distances(q)
         if (distances < self.settings.distance).any():
             pair = int(np.argmin(distances))

@@ -1,4 +1,4 @@
-"""The limits that a motion must keep, complete: what a URDF lacks is derived or asked for."""
+"""The limits that a motion must keep, with those that a URDF lacks."""
 
 from dataclasses import asdict, replace
 
@@ -72,7 +72,7 @@ def apply_margins(limits: Limits, margins: Margins) -> Limits:
 
 def check_position(robot: Robot, limits: Limits, q: Array, time: float = 0.0) -> None:
     """
-    Refuse a configuration outside the position limits.
+    Raise an error for a configuration outside the position limits.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The last look at what will be sent: every limit, at every time, also between the points."""
+"""The last check of what will be sent: every limit, at every time, also between the points."""
 
 from dataclasses import replace
 from math import comb
@@ -16,11 +16,16 @@ from ..trajectories.waypoints import sample_waypoints, Waypoints
 from .collision_scene import CollisionScene
 from .motion_limits import motion_limits
 
-# What rounding may add to a share, and the position that no joint reaches [rad or m].
-SHARE_TOLERANCE, MAX_POSITION = 1e-9, 1e6
+# What rounding may add to a share of a limit.
+SHARE_TOLERANCE = 1e-9
+# Stands for a missing position limit, whose middle and width must be finite [rad or m].
+MAX_POSITION = 1e6
+# Distances are measured so often [Hz], and oftener where bodies are near.
+DISTANCE_RATE = 50.0
+DERIVATIVES = ('position', 'velocity', 'acceleration', 'jerk')
 
 
-def check(
+def check_trajectory(
     robot: Robot,
     motion: Trajectory | Waypoints,
     settings: ExcitationSettings,
@@ -28,7 +33,7 @@ def check(
     scene: CollisionScene | None = None,
 ) -> Usage:
     """
-    Refuse a motion that leaves a limit, as the controller will interpolate it.
+    Raise an error for a motion that leaves a limit, as the controller will interpolate it.
 
     Exact extrema of the quintic segments for position, velocity, acceleration and jerk; effort
     by the prior model at the controller's rate; distances in steps of 20 ms, and down to the
@@ -38,7 +43,7 @@ def check(
     ----------
     robot : with limits and prior
     motion : what will be sent; a trajectory is first turned into its points
-    settings : `rate`, what completes the limits, and the workspace; margins are not asked for
+    settings : `rate`, missing limits and the workspace; margins are not used
     rate : of the controller [Hz]
     scene : bodies to avoid; None: made from the settings
 
@@ -56,15 +61,12 @@ def check(
     _check_joints(robot, motion.joints)
     points = sample_waypoints(motion, settings.rate) if isinstance(motion, Trajectory) else motion
     limits = _complete_limits(robot, settings)
-    shares = {
-        name: _check_derivative(points, limits, name, k) for k, name in enumerate(DERIVATIVES)
-    }
-    count = int(np.ceil(points.duration * rate)) + 1
-    time = np.linspace(0.0, points.duration, count)
+    shares = {k: _check_derivative(points, limits, k, i) for i, k in enumerate(DERIVATIVES)}
+    time = np.linspace(0.0, points.duration, int(np.ceil(points.duration * rate)) + 1)
     samples = points.sample(time)
     shares['effort'] = _check_effort(robot, points, time, samples, limits)
     scene = scene or CollisionScene(robot, settings.workspace)
-    distance = scene.check_path(samples.q, time, step=max(1, int(rate / 50.0)))
+    distance = scene.check_path(samples.q, time, step=max(1, int(rate / DISTANCE_RATE)))
     return Usage(**{k: tuple(v.tolist()) for k, v in shares.items()}, distance=distance)
 
 
@@ -77,12 +79,9 @@ def _check_joints(robot: Robot, joints: tuple[str, ...]) -> None:
 
 
 def _complete_limits(robot: Robot, settings: ExcitationSettings) -> Limits:
-    """Complete the limits, but leave positions free that are: those bounds are for designs."""
+    """Complete the limits but for positions: bounds of free ones are for designs only."""
     complete = motion_limits(robot, settings)
     return replace(complete, lower=robot.limits.lower, upper=robot.limits.upper)
-
-
-DERIVATIVES = ('position', 'velocity', 'acceleration', 'jerk')
 
 
 def _check_derivative(points: Waypoints, limits: Limits, name: str, derivative: int) -> Array:
@@ -97,7 +96,7 @@ def _check_derivative(points: Waypoints, limits: Limits, name: str, derivative: 
         middle, half = np.zeros(powers.shape[2]), np.asarray(getattr(limits, name))
     powers = powers.copy()
     powers[:, 0] -= middle
-    # Only segments whose hull is above the largest value at a point can hold the extremum.
+    # Only segments whose convex hull exceeds the largest value at a point can hold the extremum.
     hull = np.abs(np.einsum('bk,pkn->pbn', _bernstein(powers.shape[1]), powers)).max(axis=1)
     ends = np.maximum(np.abs(powers[:, 0]), np.abs(powers.sum(axis=1)))
     largest = np.zeros(powers.shape[2])

@@ -109,7 +109,7 @@ class KinematicTree:
             self.ancestors[i] = self.ancestors[parent] if parent >= 0 else 0.0
             self.ancestors[i, i] = 1.0
 
-    def at(self, motion: Motion) -> Kinematics:
+    def kinematics(self, motion: Motion) -> Kinematics:
         """Evaluate at N samples in the model's order."""
         rotation, translation = self._places(motion.q)
         to_link = np.zeros((*motion.q.shape, 6, 6))

@@ -9,13 +9,13 @@ from ...arrays import Array
 from ...model.robot import Robot
 from ..constraints.collision_scene import CollisionScene
 from ..constraints.motion_limits import QUANTITIES
-from ..constraints.trajectory_check import check
+from ..constraints.trajectory_check import check_trajectory
 from ..results import Design, ProgressCallback, Usage
 from ..settings import ExcitationSettings
 from ..trajectories.trajectory import Trajectory
 from .criteria import CRITERIA
 from .feasibility import keeps_bounds
-from .observation_matrix import Observation
+from .observation_matrix import ObservationModel
 from .optimisation_problem import Problem
 from .optimisers import Search, SearchStopped, SOLVERS
 from .settings_check import check_settings, check_start
@@ -24,6 +24,13 @@ from .validation_circle import circle_trajectory
 STOPPED_NOTE = 'the search was stopped before its end: the same seed may give another trajectory'
 # Least ratio of singular values: below, rounding hides the smallest from the search through WᵀW.
 MIN_SINGULAR_RATIO = 1e-8
+# Samples of a period for the figures in a file: as many whatever the order, so that they compare.
+FIGURE_SAMPLES = 1000
+# A motion whose coefficients are smaller, as shares of what each alone may reach, is none.
+MIN_COEFFICIENT = 1e-3
+# Shrinking by this factor costs a hundredth of the motion at the most; after so many times, less
+# than a seventh of it is left.
+SHRINK_FACTOR, MAX_SHRINKINGS = 0.99, 200
 NO_ROOM = (
     'the limits leave no room for any motion from the start: move excitation.start away from its '
     'limits, or loosen effort, workspace or margins'
@@ -59,12 +66,18 @@ def design(
         check_start(problem, problem.start)
     search = _search(problem, settings, progress)
     trajectory, usage = _best_trajectory(problem, search)
-    singular, numbers = _conditioning(robot, problem, trajectory)
+    result = _result(problem, search, trajectory, usage)
+    return replace(result, validation=_validation(robot, settings, trajectory, scene, progress))
+
+
+def _result(problem: Problem, search: Search, trajectory: Trajectory, usage: Usage) -> Design:
+    """Return a design with its figures, without the trajectory that validates."""
+    singular, numbers = _conditioning(problem, trajectory)
     _check_excites(problem, singular)
     return Design(
         trajectory=trajectory,
-        validation=_validation(robot, settings, trajectory, scene, progress),
-        criterion=settings.criterion,
+        validation=None,
+        criterion=problem.settings.criterion,
         value=problem.criterion.report(search.objective),
         columns=tuple(problem.observation.names[k] for k in problem.columns),
         condition_numbers=numbers,
@@ -72,8 +85,8 @@ def design(
         usage=usage,
         limits=_limits(problem),
         history=tuple(search.history),
-        seed=settings.seed,
-        solver=settings.solver,
+        seed=problem.settings.seed,
+        solver=problem.settings.solver,
         evaluations=search.evaluations,
         elapsed=search.elapsed,
         notes=_notes(problem, search),
@@ -81,11 +94,11 @@ def design(
 
 
 def _check_excites(problem: Problem, singular: Array) -> None:
-    """Refuse a motion so small that rounding hides what it excites."""
+    """Raise an error for a motion so small that rounding hides what it excites."""
     if singular[-1] < MIN_SINGULAR_RATIO * singular[0]:
         raise TrajectoryError(
-            f'within the limits, no motion of {problem.settings.period:g} s tells the '
-            f'{len(singular)} columns apart: lengthen excitation.period or loosen the limits'
+            f'within the limits, no motion of {problem.settings.period:g} s distinguishes the '
+            f'{len(singular)} columns: lengthen excitation.period or loosen the limits'
         )
 
 
@@ -127,7 +140,7 @@ def _best_trajectory(problem: Problem, search: Search) -> tuple[Trajectory, Usag
             'no feasible trajectory was found: raise excitation.time_limit or loosen the limits'
         )
     start, coefficients = problem.unpack(search.best)
-    if float(np.abs(coefficients / problem.scale).max()) < 1e-3:
+    if float(np.abs(coefficients / problem.scale).max()) < MIN_COEFFICIENT:
         raise TrajectoryError(NO_ROOM)
     return _shrink_until_allowed(problem, start, coefficients)
 
@@ -135,26 +148,26 @@ def _best_trajectory(problem: Problem, search: Search) -> tuple[Trajectory, Usag
 def _shrink_until_allowed(
     problem: Problem, start: Array, coefficients: Array
 ) -> tuple[Trajectory, Usage]:
-    """Shrink the motion by hundredths until it passes the last check, which sees all times."""
-    for _ in range(200):
+    """Shrink the motion until it passes the last check, which sees all times."""
+    for _ in range(MAX_SHRINKINGS):
         trajectory = problem.trajectory(start, coefficients)
         if keeps_bounds(problem, trajectory):
             try:
-                usage = check(problem.robot, trajectory, problem.settings, scene=problem.scene)
+                usage = check_trajectory(
+                    problem.robot, trajectory, problem.settings, scene=problem.scene
+                )
             except (LimitError, CollisionError):
                 pass  # Between the samples of `keeps_bounds`: shrink on.
             else:
                 return trajectory, usage
-        coefficients = 0.99 * coefficients
+        coefficients = SHRINK_FACTOR * coefficients
     raise TrajectoryError(NO_ROOM)
 
 
-def _conditioning(
-    robot: Robot, problem: Problem, trajectory: Trajectory
-) -> tuple[Array, dict[str, float]]:
-    """Compute singular values and condition numbers with the robot's friction, densely."""
-    times = (np.arange(1000) + 0.5) / 1000 * trajectory.period
-    w = Observation(robot).matrix(trajectory.sample(times))[:, :, problem.columns]
+def _conditioning(problem: Problem, trajectory: Trajectory) -> tuple[Array, dict[str, float]]:
+    """Compute singular values and condition numbers with the robot's own friction."""
+    times = (np.arange(FIGURE_SAMPLES) + 0.5) / FIGURE_SAMPLES * trajectory.period
+    w = ObservationModel(problem.robot).matrix(trajectory.sample(times))[:, :, problem.columns]
     flat = (w * problem.weights[:, None]).reshape(-1, w.shape[2]) / np.sqrt(len(w))
     s = flat.T @ flat
     names = {'raw': 'condition', 'normalised': 'normalised_condition', 'frobenius': 'frobenius'}
@@ -178,7 +191,7 @@ def _validation(
         return None
     if wanted.kind == 'circle':
         trajectory = circle_trajectory(robot, settings, excitation.start, scene)
-        check(robot, trajectory, settings, scene=scene)
+        check_trajectory(robot, trajectory, settings, scene=scene)
         return trajectory
     other = replace(
         settings,

@@ -11,6 +11,7 @@ from ...model.friction import FrictionTerm, TERMS
 from ...model.robot import Robot
 from ..trajectories.trajectory import Motion
 
+# Step of the one-sided differences of friction [rad/s or m/s]: above rounding, below any shape.
 STEP = 1e-6
 
 

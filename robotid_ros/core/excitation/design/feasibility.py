@@ -1,4 +1,4 @@
-"""From points that break a bound to trajectories that keep all of them."""
+"""Feasible points: random ones, and others shrunk until they keep every bound."""
 
 import numpy as np
 
@@ -47,7 +47,7 @@ def _feasible(problem: Problem, start: Array, c: Array) -> bool:
     return within and problem.scene.is_free(start + problem.dense_basis @ c)
 
 
-def random(problem: Problem, rng: np.random.Generator) -> Array:
+def random_point(problem: Problem, rng: np.random.Generator) -> Array:
     """Draw a point whose motion keeps the linear bounds."""
     n, k = problem.robot.n, len(problem.scale)
     start = problem.start
@@ -58,7 +58,7 @@ def random(problem: Problem, rng: np.random.Generator) -> Array:
 
 
 def keeps_bounds(problem: Problem, trajectory: Trajectory) -> bool:
-    """Tell whether a trajectory keeps the limits and the scene at the dense times."""
+    """Return whether a trajectory keeps limits and distances at the dense times."""
     times, relaxed_limits = problem.dense_times, problem.relaxed_limits
     motion = trajectory.sample(times)
     tau = problem.observation.matrix(motion) @ problem.prior

@@ -25,7 +25,7 @@ from .drive_columns import drive_columns, DriveColumn
 PINOCCHIO_SYMBOLS = tuple(INERTIAL[i] for i in np.argsort(PINOCCHIO_ORDER))
 
 
-class Observation:
+class ObservationModel:
     """
     Observation matrices of one robot: inertial columns in Pinocchio's order, then the others.
 
@@ -40,16 +40,16 @@ class Observation:
         numbers = [f'{symbol}{j + 1}' for j in self.order for symbol in PINOCCHIO_SYMBOLS]
         self.names: tuple[str, ...] = (*numbers, *(extra.name for extra in self.extras))
 
-    def at(self, motion: Motion) -> 'Observed':
+    def observe(self, motion: Motion) -> 'ObservedMotion':
         """Observe a motion of N samples."""
-        return Observed(self, motion)
+        return ObservedMotion(self, motion)
 
     def matrix(self, motion: Motion) -> Array:
         """Return W as (N, n, 10 n + extras): sample, joint, column."""
-        return Observed(self, motion).matrix
+        return ObservedMotion(self, motion).matrix
 
 
-class Observed:
+class ObservedMotion:
     """
     One motion's `matrix`, with what its gradient needs.
 
@@ -57,10 +57,10 @@ class Observed:
     not move the link; `v` and `y` are velocity and regressor of the links, in their frames.
     """
 
-    def __init__(self, observation: Observation, motion: Motion) -> None:
+    def __init__(self, observation: ObservationModel, motion: Motion) -> None:
         self.observation, self.motion = observation, motion
         tree, order = observation.tree, observation.order
-        self.kinematics = k = tree.at(Motion(*(x[:, order] for x in motion)))
+        self.kinematics = k = tree.kinematics(Motion(*(x[:, order] for x in motion)))
         seen = k.to_link @ np.swapaxes(k.screws, 1, 2)[:, None]
         self.screws = seen * tree.ancestors[:, None, :]
         self.v, a = ((k.to_link @ x[..., None])[..., 0] for x in (k.v, k.a))

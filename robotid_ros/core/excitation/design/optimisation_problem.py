@@ -15,19 +15,24 @@ from ..settings import ExcitationSettings, Margins
 from ..trajectories.families import FAMILIES
 from ..trajectories.trajectory import Motion, Trajectory
 from .criteria import criterion
-from .observation_matrix import independent_columns, Observation, Observed
+from .observation_matrix import independent_columns, ObservationModel, ObservedMotion
 
-# Least number of samples, and of how many more a shape of friction about standstill asks for.
-MIN_SAMPLES, SAMPLES_FACTOR = 100, 4
+# Samples of a period that the criterion sees: so many a harmonic, so many at least, and so many
+# times more where friction has a shape of its own about standstill, which few samples would miss.
+HARMONIC_SAMPLES, MIN_SAMPLES, STRIBECK_FACTOR = 10, 100, 4
 # Relative slack below which the logarithm is continued by its parabola, so that it is finite.
 BARRIER_RELAXATION = 1e-2
-# Weight of the logarithmic barrier against the objective.
+# Weight of the barrier of efforts against the objective: small, so that limits bend the optimum
+# only where it meets them.
 BARRIER_WEIGHT = 1e-4
-# Times at which a motion is checked [1/s], and at which of these the search measures distances.
+# Times at which a motion is checked [Hz]; the search measures distances at each third of them,
+# which saves time, and the check sees the rest.
 CHECK_RATE, COLLISION_STRIDE = 50.0, 3
-# Weights of the scene's mean penalty against the objective, as the search goes on.
+# Weights of the mean collision penalty, from round to round: small ones let a start in collision
+# find its way out, large ones leave no contact.
 PENALTY_WEIGHTS = (10.0, 100.0, 1000.0)
-# The optimiser sees sign(dq) as tanh(SOFT dq / velocity limit).
+# The optimiser sees sign(dq) as tanh(SIGN_STEEPNESS dq / velocity limit): steeper is nearer to the
+# robot's friction and harder to follow by gradients.
 SIGN_STEEPNESS = 20.0
 
 
@@ -36,7 +41,7 @@ def _midpoints(period: float, count: int) -> Array:
 
 
 def _has_stribeck_shape(robot: Robot) -> bool:
-    """Tell whether a friction term has a shape of its own about standstill, as Stribeck's has."""
+    """Return whether a friction term has a shape of its own about standstill, as Stribeck's."""
     return any(term.constants for terms in robot.friction for term in terms)
 
 
@@ -61,7 +66,7 @@ class Problem:
         self.middle = 0.5 * (self.design_limits.lower + self.design_limits.upper)
         self.half = 0.5 * (self.design_limits.upper - self.design_limits.lower)
         self.start = np.array(settings.start, dtype=float) if settings.start else None
-        self.observation = Observation(robot, SIGN_STEEPNESS / self.limits.velocity)
+        self.observation = ObservationModel(robot, SIGN_STEEPNESS / self.limits.velocity)
         self.prior = robot.prior[[robot.column(name) for name in self.observation.names]]
         self.columns = self._columns()
         self.weights = 1.0 / np.array(settings.noise) if settings.noise else np.ones(robot.n)
@@ -69,10 +74,9 @@ class Problem:
         zero = np.zeros((1, robot.n))
         self.template = self.trajectory(zero[0], np.zeros((self._size(), robot.n)))
         # Midpoints: no sample sits at rest at the ends, where Coulomb friction has no sign.
-        count = max(MIN_SAMPLES, 10 * settings.order)
-        self.times = _midpoints(
-            settings.period, SAMPLES_FACTOR * count if _has_stribeck_shape(robot) else count
-        )
+        count = max(MIN_SAMPLES, HARMONIC_SAMPLES * settings.order)
+        factor = STRIBECK_FACTOR if _has_stribeck_shape(robot) else 1
+        self.times = _midpoints(settings.period, factor * count)
         self.bases = [self.template.matrix(self.times, k) for k in range(3)]
         fine = _midpoints(settings.period, 2 * count)
         self.fine_bases = [self.template.matrix(fine, k) for k in range(4)]
@@ -81,13 +85,8 @@ class Problem:
         )
         self.dense_basis = self.template.matrix(self.dense_times, 0)
         self.collision_basis = self.dense_basis[::COLLISION_STRIDE]
-        design_limits = self.design_limits
-        self.bounds = [
-            self.half,
-            design_limits.velocity,
-            design_limits.acceleration,
-            design_limits.jerk,
-        ]
+        tight = self.design_limits
+        self.bounds = [self.half, tight.velocity, tight.acceleration, tight.jerk]
         self.scale = self._scale()
         self.set_penalty_stage(len(PENALTY_WEIGHTS))
 
@@ -112,8 +111,8 @@ class Problem:
         bound = [name for k, name in enumerate(wanted) if k not in free]
         if bound:
             raise ConfigurationError(
-                f'{", ".join(bound)} of excitation.columns cannot be told from the columns before '
-                'or has no effect: leave it out'
+                f'{", ".join(bound)} of excitation.columns depends on the columns before or '
+                'has no effect: leave it out'
             )
         return chosen
 
@@ -144,7 +143,7 @@ class Problem:
         )
 
     def set_penalty_stage(self, stage: int) -> None:
-        """Choose how much the scene's penalty weighs: more from stage to stage."""
+        """Choose the weight of the collision penalty, which grows from stage to stage."""
         self.penalty_weight = PENALTY_WEIGHTS[min(stage, len(PENALTY_WEIGHTS) - 1)] / len(
             self.collision_basis
         )
@@ -154,7 +153,7 @@ class Problem:
         """Evaluate the objective, the barrier of effort and the penalty of the scene."""
         start, c = self.unpack(x)
         motion = self.motion(start, c)
-        seen = self.observation.at(motion)
+        seen = self.observation.observe(motion)
         objective, slope = self.information(seen.matrix)
         effort, effort_slope = self._effort(seen.matrix)
         q = start + self.collision_basis @ c
@@ -178,7 +177,7 @@ class Problem:
         return np.concatenate([start, c])
 
     def _gradient_through_matrix(
-        self, seen: Observed, slope: Array, effort_slope: Array
+        self, seen: ObservedMotion, slope: Array, effort_slope: Array
     ) -> Motion:
         """Differentiate objective and barrier of effort through W."""
         w = seen.matrix

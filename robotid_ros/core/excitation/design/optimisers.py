@@ -1,4 +1,4 @@
-"""Solvers: from random points to ever better feasible trajectories, the best always at hand."""
+"""Solvers: from random points to better feasible trajectories; the best is always kept."""
 
 from collections.abc import Callable
 from itertools import count
@@ -6,28 +6,34 @@ import time
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.signal import argrelextrema
 
 from ...arrays import Array
 from ..results import Progress, ProgressCallback
-from .feasibility import make_feasible, random, shrink_into_bounds
+from .feasibility import make_feasible, random_point, shrink_into_bounds
 from .optimisation_problem import PENALTY_WEIGHTS, Problem
 
-# Share of a bound above which a peak of the motion enters the working set of constraints, first
-# and later; the largest coefficients, 1 is what one alone may reach.
-FIRST_PEAK_SHARE, PEAK_SHARE, MAX_COEFFICIENT = 0.3, 0.6, 1.0
-# Iterations of a round: few at first, until the working set knows where the peaks are.
+# Share of a bound above which a peak of the motion joins the working set of constraints: at first,
+# when the motion is small, and later: lower ones cost time, higher ones rounds that break bounds.
+FIRST_PEAK_SHARE, PEAK_SHARE = 0.3, 0.6
+# Largest coefficients: 1 is what one alone may reach.
+MAX_COEFFICIENT = 1.0
+# Iterations of a round: few at first, until the working set holds the peaks of the motion.
 FIRST_ITERATIONS, MAX_ITERATIONS = 10, 40
 # Most rounds, each of the first one's length, that only close what is left above a bound.
 CLOSING_ROUNDS = 5
+# A round counts as so many iterations at least, so that rounds without progress end.
+MIN_ROUND_COST = 5
+# Individuals of the genetic algorithm: more see more of the space, each costs an evaluation.
 POPULATION = 40
 
 
 class SearchStopped(Exception):  # noqa: N818  (the best so far is a result, not an error)
-    """The time is over or the caller has had enough."""
+    """The time limit is over, or the callback asked to stop."""
 
 
 class Search:
-    """What a running design knows: the best feasible point, its history, and when to stop."""
+    """State of a running design: the best feasible point, its history, and when to stop."""
 
     def __init__(self, problem: Problem, progress: ProgressCallback | None, limit: float) -> None:
         self.problem, self.progress, self.limit = problem, progress, limit
@@ -58,7 +64,7 @@ class Search:
 
     def on_iteration(self, x: Array) -> None:
         """
-        Note where the solver is, show progress, and stop when it is time.
+        Keep the solver's point, report progress, and stop when asked to or at the time limit.
 
         Raises
         ------
@@ -87,7 +93,7 @@ class Search:
 
 def gradient(search: Search, rng: np.random.Generator, iterations: int) -> None:
     """Sequential quadratic programming from one random start."""
-    refine(search, random(search.problem, rng), iterations)
+    refine(search, random_point(search.problem, rng), iterations)
 
 
 def refine(search: Search, x: Array, iterations: int) -> None:
@@ -110,7 +116,7 @@ def refine(search: Search, x: Array, iterations: int) -> None:
         length = FIRST_ITERATIONS if closing else min(length, left)
         x, spent = _round(search, x, working, length)
         search.keep_if_best(x)
-        left -= max(spent, 5)
+        left -= max(spent, MIN_ROUND_COST)
         kept = np.abs(problem.usage(x)).max() <= 1.0 + 1e-6
         settled = not new and spent < length and stage >= len(PENALTY_WEIGHTS)
         if settled or (left <= 0 and kept) or left <= -CLOSING_ROUNDS * FIRST_ITERATIONS:
@@ -148,11 +154,8 @@ def _round(
 def find_peaks(usage: Array, share: float) -> set[tuple[int, ...]]:
     """Find the local maxima in time of |usage| (quantities, M, n) above a share of the bounds."""
     size = np.abs(usage)
-    edge = np.full_like(size[:, :1], -1.0)
-    after = np.concatenate([size[:, 1:], edge], axis=1)
-    before = np.concatenate([edge, size[:, :-1]], axis=1)
-    found = np.argwhere((size >= after) & (size >= before) & (size > share))
-    return {tuple(index) for index in found.tolist()}
+    peaks = zip(*argrelextrema(size, np.greater_equal, axis=1), strict=True)
+    return {tuple(map(int, index)) for index in peaks if size[index] > share}
 
 
 def genetic(search: Search, rng: np.random.Generator, iterations: int) -> None:
@@ -162,7 +165,7 @@ def genetic(search: Search, rng: np.random.Generator, iterations: int) -> None:
     Every individual is shrunk into the linear bounds, so that the population stays feasible.
     """
     problem = search.problem
-    population = np.stack([random(problem, rng) for _ in range(POPULATION)])
+    population = np.stack([random_point(problem, rng) for _ in range(POPULATION)])
     fitness = np.array([search.value(x) for x in population])
     for generation in range(iterations):
         ranks = np.argsort(np.argsort(-fitness)) + 1.0

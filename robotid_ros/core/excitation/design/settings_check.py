@@ -1,4 +1,4 @@
-"""What is refused before any search: settings that contradict the robot, or each other."""
+"""Checks before any search: settings that contradict the robot, or each other."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from .optimisation_problem import Problem
 
 def check_settings(robot: Robot, settings: ExcitationSettings) -> None:
     """
-    Refuse settings that do not fit the robot.
+    Raise an error for settings that do not fit the robot.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def check_settings(robot: Robot, settings: ExcitationSettings) -> None:
 
 def check_start(problem: Problem, start: Array) -> None:
     """
-    Refuse a start outside its limits, that cannot be held, or that touches something.
+    Raise an error for a start outside its limits, that efforts cannot hold, or in collision.
 
     Raises
     ------

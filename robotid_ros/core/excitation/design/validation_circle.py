@@ -9,10 +9,10 @@ import pinocchio as pin
 from scipy.interpolate import make_interp_spline
 from scipy.optimize import least_squares
 
-from ....exceptions import TrajectoryError, UnknownNameError
+from ....exceptions import TrajectoryError
 from ...arrays import Array
 from ...model.robot import Limits, Robot
-from ..constraints.collision_scene import CollisionScene
+from ..constraints.collision_scene import CollisionScene, tool_frame
 from ..constraints.motion_limits import apply_margins, motion_limits
 from ..settings import ExcitationSettings
 from ..trajectories.trajectory import Motion, Trajectory
@@ -91,7 +91,7 @@ def _follow(
 ) -> Array | None:
     """Solve the inverse kinematics of one turn, point after point; None where it fails."""
     model, order = robot.model, robot.order
-    data, frame = model.createData(), _frame(model, settings.workspace.frame)
+    data, frame = model.createData(), tool_frame(model, settings.workspace.frame)
 
     def place(q: Array) -> Any:
         pin.framesForwardKinematics(model, data, q[order])
@@ -136,14 +136,6 @@ def _polish(
     return (
         result if np.abs(miss).max() < PATH_TOLERANCE and np.abs(result - q).max() < 0.2 else None
     )
-
-
-def _frame(model: Any, name: str) -> int:
-    if not name:
-        return len(model.frames) - 1
-    if not model.existFrame(name):
-        raise UnknownNameError('frame', name, tuple(f.name for f in model.frames))
-    return int(model.getFrameId(name))
 
 
 def _close_path(path: Array) -> Array:

@@ -118,7 +118,7 @@ def sample_waypoints(trajectory: Trajectory, rate: float, periods: int = 1) -> W
     return Waypoints(trajectory.joints, time, q, dq, ddq)
 
 
-def move(
+def point_to_point(
     joints: tuple[str, ...], start: Array, goal: Array, velocity: Array, acceleration: Array
 ) -> Waypoints:
     """
