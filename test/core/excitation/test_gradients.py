@@ -73,8 +73,9 @@ def test_gradient_of_the_design(name, kind, rng):
 def test_gradient_of_the_design_of_any_arm(robot, kind, seed):
     problem, x = drawn(robot, kind, np.random.default_rng(seed))
     w = problem.observation.matrix(problem.motion(*problem.unpack(x)))
-    # Differences of values that rounding blurs by 1e-16 cond(W)² can tell no more.
-    assume(np.linalg.cond(w[:, :, problem.columns].reshape(-1, len(problem.columns))) < 1e3)
+    # Rounding blurs values by 1e-16 cond(W)², and a step of 1e-3 magnifies that a thousandfold: at
+    # a condition of 700, differences were seen to be off by half of the tolerance.
+    assume(np.linalg.cond(w[:, :, problem.columns].reshape(-1, len(problem.columns))) < 300.0)
     assert_exact(robot, kind, np.random.default_rng(seed))
 
 
