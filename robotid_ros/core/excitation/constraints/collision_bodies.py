@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from ....exceptions import ConfigurationError
+from ....exceptions import ConfigurationError, UnknownNameError
 from ...model.robot import Robot
 from ..settings import Obstacle, Workspace
 
@@ -16,6 +16,22 @@ GROUND = 'ground'
 DRAWS = 64
 # Radius of the balls at the joints of a robot without collision geometry [m].
 BALL_RADIUS = 0.01
+
+
+def tool_frame(model: Any, name: str) -> int:
+    """
+    Return the number of a frame; without a name, that of the last body.
+
+    Raises
+    ------
+    UnknownNameError : the model has no such frame
+
+    """
+    if not name:
+        return len(model.frames) - 1
+    if not model.existFrame(name):
+        raise UnknownNameError('frame', name, tuple(f.name for f in model.frames))
+    return int(model.getFrameId(name))
 
 
 def collision_model(robot: Robot, model: Any, settings: Workspace) -> tuple[Any, tuple[str, ...]]:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from ....exceptions import CollisionError, ConfigurationError, UnknownNameError
+from ....exceptions import CollisionError, ConfigurationError
 from ...arrays import Array
 from ...model.robot import Robot
 from ..settings import Workspace
-from .collision_bodies import collision_model
+from .collision_bodies import collision_model, tool_frame
 from .collision_bounds import approach_bounds
 
 # Pairs with more clearance than this are not measured [m]: more than where the penalty begins; a
@@ -24,22 +24,6 @@ BROAD_PHASE_DISTANCE = 0.05
 # The penalty begins at this clearance, so that the search turns before bodies touch, and becomes
 # linear this much below it [m].
 PENALTY_CLEARANCE, PENALTY_UNIT = 0.004, 0.01
-
-
-def tool_frame(model: Any, name: str) -> int:
-    """
-    Return the number of a frame; without a name, that of the last body.
-
-    Raises
-    ------
-    UnknownNameError : the model has no such frame
-
-    """
-    if not name:
-        return len(model.frames) - 1
-    if not model.existFrame(name):
-        raise UnknownNameError('frame', name, tuple(f.name for f in model.frames))
-    return int(model.getFrameId(name))
 
 
 class CollisionScene:

@@ -12,7 +12,8 @@ from scipy.optimize import least_squares
 from ....exceptions import TrajectoryError
 from ...arrays import Array
 from ...model.robot import Limits, Robot
-from ..constraints.collision_scene import CollisionScene, tool_frame
+from ..constraints.collision_bodies import tool_frame
+from ..constraints.collision_scene import CollisionScene
 from ..constraints.motion_limits import apply_margins, motion_limits
 from ..settings import ExcitationSettings
 from ..trajectories.trajectory import Motion, Trajectory
