@@ -183,8 +183,8 @@ def test_on_a_full_disk_what_was_written_stays_readable(tiny_disk):
     with pytest.raises(FileError, match='no space left'):
         writer.flush()
     writer.close()
-    assert count > 100
-    assert len(read_recording(writer.path).time) == count
+    read = len(read_recording(writer.path).time)
+    assert 100 < count <= read <= count + 1, 'of the last message the index alone may lack'
     with pytest.raises(FileError, match='no space left'):
         repair_bag(writer.path)
-    assert len(read_recording(writer.path).time) == count
+    assert len(read_recording(writer.path).time) == read

@@ -1,11 +1,15 @@
 """
 One MCAP file with its rosbag2 `metadata.yaml`, written so that a kill loses next to nothing.
 
-The official `mcap` writer makes chunks, index and footer; a chunk goes to the operating system in
-one piece whenever `flush` is called, so a killed process leaves whole chunks and no footer.
+The writer of the `mcap` package makes chunks, index and footer; `flush` ends the open chunk and
+hands it to the operating system. Left to themselves the writers of `mcap`, `mcap-ros2-support` and
+`rosbags` hold up to 1 MiB back: killed after 6 s of joint states at 500 Hz they had saved none of
+3000 messages; with a flush every 0.2 s it was 2981 to 2996. `rosbags` has no flush and `mcap` no
+`metadata.yaml`, hence this file.
 """
 
 from collections.abc import Mapping
+import contextlib
 import os
 from pathlib import Path
 from typing import Any
@@ -18,44 +22,6 @@ from ...yaml import dump_yaml, parse_yaml
 CHUNK_SIZE = 1 << 20
 STORAGE_VERSION = 9
 _FOREVER = {'sec': 9223372036, 'nsec': 854775807}
-
-
-class ExclusiveStream:
-    """Append-only file that never replaces another and keeps no half record on a full disk."""
-
-    def __init__(self, path: Path):
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, 'O_BINARY', 0)
-        self._handle = os.open(path, flags, 0o644)
-        self._size = 0
-
-    def write(self, data: bytes) -> int:
-        """Append all of `data` or nothing."""
-        view, done = memoryview(data), 0
-        try:
-            while done < len(view):
-                done += os.write(self._handle, view[done:])
-        except OSError:
-            os.ftruncate(self._handle, self._size)
-            os.lseek(self._handle, self._size, os.SEEK_SET)
-            raise
-        self._size += done
-        return done
-
-    def tell(self) -> int:
-        """Bytes written so far."""
-        return self._size
-
-    def flush(self) -> None:
-        """Nothing is held back here."""
-
-    def close(self) -> None:
-        """Close after everything has reached the disk."""
-        if self._handle >= 0:
-            handle, self._handle = self._handle, -1
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
 
 
 class McapFile:
@@ -79,11 +45,9 @@ class McapFile:
         self._schemas: dict[tuple[str, bytes], int] = {}
         self._span = (2**63 - 1, 0)
         with file_errors(path):
-            self._stream = ExclusiveStream(path)
+            self._stream = path.open('xb')
             self._writer = Writer(
-                self._stream,  # type: ignore[arg-type]  # it needs write, tell and flush only
-                chunk_size=CHUNK_SIZE,
-                compression=CompressionType.NONE,
+                self._stream, chunk_size=CHUNK_SIZE, compression=CompressionType.NONE
             )
             self._writer.start(profile='ros2', library=library)
 
@@ -131,12 +95,15 @@ class McapFile:
             try:
                 self._writer.add_metadata('rosbag2', {'serialized_metadata': self.metadata()})
                 self._writer.finish()  # type: ignore[no-untyped-call]
+                self._stream.flush()
+                os.fsync(self._stream.fileno())
             finally:
-                self._stream.close()
+                self.abandon()
 
     def abandon(self) -> None:
         """Close without index and footer, as after a kill."""
-        with file_errors(self.path):
+        # On a full disk closing fails again, for what is still in the buffer.
+        with contextlib.suppress(OSError):
             self._stream.close()
 
     def write_metadata(self, path: Path) -> None:
