@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 
-from robotid_ros.files.bags import BagWriter, iter_chunks, read_recording
+from robotid_ros.files.bags import BagWriter, open_recording, read_recording
 
 JOINTS = 6
 EPOCH = 1_700_000_000_000_000_000
@@ -43,7 +43,7 @@ def payloads(count: int) -> list[bytes]:
 
 
 def main() -> None:
-    """Write, then read whole and in blocks."""
+    """Write, then read in chunks and whole."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     messages = payloads(count)
     with tempfile.TemporaryDirectory() as folder:
@@ -57,7 +57,7 @@ def main() -> None:
         print(f'write  {1e6 * used / count:6.2f} µs of processor per message, {size:.0f} bytes')
         del messages
         for name, work in (
-            ('blocks', lambda: sum(len(b.time) for b in iter_chunks(writer.path, seconds=60.0))),
+            ('chunks', lambda: sum(c.size for c in open_recording(writer.path, max_samples=0))),
             ('read', lambda: len(read_recording(writer.path).time)),
         ):
             began = time.process_time()

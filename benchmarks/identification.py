@@ -76,10 +76,10 @@ def work_hour(bag: str, minutes: str) -> None:
     from robotid_ros.core.identification_settings import IdentificationSettings
     from robotid_ros.core.model import build_robot, RobotSettings
     from robotid_ros.core.pipeline.identification import identify
-    from robotid_ros.files.bags import iter_chunks
+    from robotid_ros.files.bags import open_recording
 
     robot = build_robot(arm(), RobotSettings())
-    pieces = itertools.islice(iter_chunks(bag, robot.joints, seconds=60.0), int(minutes))
+    pieces = itertools.islice(open_recording(bag, robot.joints, max_samples=0), int(minutes))
     found = identify(pieces, robot, IdentificationSettings())
     truth = found.base.of(friction(robot))
     error = np.abs(found.estimate.value - truth) / found.estimate.sigma

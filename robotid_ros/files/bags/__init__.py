@@ -1,7 +1,7 @@
 """Recordings: rosbag2 folders and files, read whole or cut short, written to lose nothing."""
 
 from .read.chunked_recording import ChunkedRecording
-from .read.recording import iter_chunks, open_recording, read_recording
+from .read.recording import open_recording, read_recording
 from .repair.mcap_recovery import repair_bag
 from .schema.session_header import dump_session, Session
 from .write.bag_writer import BagWriter
@@ -11,7 +11,6 @@ __all__ = [
     'ChunkedRecording',
     'Session',
     'dump_session',
-    'iter_chunks',
     'open_recording',
     'read_recording',
     'repair_bag',

@@ -14,7 +14,6 @@ from robotid_ros.files.bags import (
     BagWriter,
     ChunkedRecording,
     dump_session,
-    iter_chunks,
     open_recording,
     read_recording,
     Session,
@@ -31,7 +30,7 @@ FIELDS = ('time', 'position', 'effort')
 
 
 @pytest.fixture(autouse=True)
-def short_pieces(monkeypatch):
+def short_chunks(monkeypatch):
     monkeypatch.setattr('robotid_ros.files.bags.read.chunked_recording.CHUNK_DURATION', 4.0)
     monkeypatch.setattr('robotid_ros.files.bags.read.joint_states.BATCH', 500)
 
@@ -72,7 +71,7 @@ def joined(chunks):
     return Recording(chunks[0].joints, **columns)
 
 
-def test_a_tape_is_the_recording(tmp_path):
+def test_chunks_are_the_recording(tmp_path):
     path = write(tmp_path)
     whole = read_recording(path)
     assert isinstance(open_recording(path), Recording)
@@ -96,7 +95,7 @@ def test_a_tape_is_the_recording(tmp_path):
     assert all(chunk.reference is None for chunk in chunks[1:])
 
 
-def test_parts_of_a_tape_are_those_of_the_recording(tmp_path):
+def test_parts_of_a_chunked_recording_are_those_of_the_recording(tmp_path):
     path = write(tmp_path)
     whole, chunked = read_recording(path), open_recording(path, max_samples=5000)
     exciting, validating = split(chunked)
@@ -125,7 +124,6 @@ def test_clock_jumps_are_undone_in_pieces_too(tmp_path, jump):
     whole, chunked = read_recording(path), open_recording(path, max_samples=5000)
     assert whole.duration < 30.0 and whole.reference is None
     same(joined(list(chunked)), whole)
-    same(joined(list(iter_chunks(path, seconds=4.0))), whole)
     assert [p.name for p in chunked.phases] == [p.name for p in whole.phases]
     for one, other in zip(chunked.phases, whole.phases, strict=True):
         assert one.start == pytest.approx(other.start, abs=2e-3)
@@ -151,7 +149,7 @@ def test_a_long_recording_is_inspected_in_pieces(tmp_path, monkeypatch):
     ),
     cuts=st.lists(st.integers(1, 8999), max_size=6),
 )
-def test_steadied_pieces_are_the_steady_whole(jumps, cuts):
+def test_chunks_on_one_clock_are_the_whole_on_one_clock(jumps, cuts):
     count = 9000
     places = sorted({place for place, _ in jumps})
     if any(b - a < 150 for a, b in itertools.pairwise(places)):

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.exceptions import RecordingError, UnknownNameError
-from robotid_ros.files.bags import BagWriter, dump_session, iter_chunks, read_recording, Session
+from robotid_ros.files.bags import BagWriter, dump_session, read_recording, Session
 from robotid_ros.files.bags.read.message_decoding import Decoder
 from robotid_ros.files.bags.read.summary import summarise
 
@@ -211,16 +211,6 @@ def test_a_session_comes_back_whole(tmp_path):
     assert recording.urdf == '<robot name="x"/>'
     names = [(p.name, round(p.start, 9), round(p.stop, 9)) for p in recording.phases]
     assert names == [('exciting', 0.02, 0.12), ('validating', 0.12, 0.198)]
-
-
-def test_blocks_are_the_recording_in_pieces(tmp_path):
-    path = write_mcap(tmp_path, states(20000))
-    whole = read_recording(path)
-    chunks = list(iter_chunks(path, seconds=10.0))
-    assert len(chunks) > 1
-    for name in ('time', 'position', 'velocity', 'effort'):
-        joined = np.concatenate([getattr(chunk, name) for chunk in chunks])
-        np.testing.assert_array_equal(joined, getattr(whole, name))
 
 
 @settings(max_examples=60, deadline=None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 import dataclasses
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,28 +20,28 @@ from .joint_states import JointStates, read_joint_states, select_joints
 from .storage import Bag, open_bag
 
 ProgressCallback = Callable[[float], None]
-CHUNK_DURATION = 60.0  # of a piece
+CHUNK_DURATION = 60.0  # of a chunk [s]
 MARGIN = 2_000_000_000  # between reception and stamp, where they do not follow each other [ns]
 
 
 @dataclasses.dataclass(frozen=True)
 class ChunkedRecording:
     """
-    A recording that is too long for memory: whoever iterates over it reads it, piece by piece.
+    A recording that is too long for memory: iterating over it reads it, chunk by chunk.
 
-    It is cut as a `Recording` is; a part that is short enough is one. Pieces share one clock and
+    It is cut as a `Recording` is; a part that is short enough is one. Chunks share one clock and
     carry joint states; the first one also what the controller followed.
 
     Attributes
     ----------
-    facts : all but the samples
+    metadata : all but the samples
     topic : of the joint states
-    clock : of one in `thinned.THIN` joint states
+    clock : of one in `clock_index.DECIMATION` joint states
     numbers : of these joint states, from 0
-    extent : lowest and highest position of each joint, (2, n)
+    position_range : lowest and highest position of each joint, (2, n)
     start, stop : of the part that is read [s]
-    longest : samples that are held in memory
-    watch : told the share that is read
+    max_samples : that are held in memory
+    progress : called with the share that is read
 
     """
 
@@ -59,35 +58,31 @@ class ChunkedRecording:
     @classmethod
     def open(
         cls,
-        path: str | Path,
-        joints: Sequence[str] | None,
+        bag: Bag,
         topic: str,
+        joints: Sequence[str] | None,
         progress: ProgressCallback,
         max_samples: int,
     ) -> ChunkedRecording:
         """
-        Look through a recording.
+        Index a recording: its clock, its joints and what was recorded beside them.
 
         Raises
         ------
         RecordingError, UnknownNameError : as in `read_recording`
 
         """
-        with open_bag(path) as bag:
-            total = sum(c.msgcount for c in bag.connections if c.topic == topic)
-            index = ClockIndex()
-            for states, jumped in correct_clock_chunks(_tables(bag, topic, joints)):
-                index.add(states, jumped)
-                progress(index.count / total)
-            kept = usable_joints(index.joints, index.data_available, str(path), joints is None)
-            extent = index.position_range[:, [index.joints.index(joint) for joint in kept]]
-            clock, origin = index.clock(), index.origin
-            end = (int(clock.stamp[-1]) - origin) * 1e-9
-            none = np.empty((0, len(kept)))
-            metadata = Recording(
-                tuple(kept), np.empty(0), none, none, source=str(path), origin=origin
-            )
-            metadata = session_context.add_context(bag, metadata, clock, end)
+        index, total, source = ClockIndex(), bag.count(topic), str(bag.path)
+        for states, jumped in _read_chunks(bag, topic, joints):
+            index.add(states, jumped)
+            progress(index.count / total)
+        kept = usable_joints(index.joints, index.data_available, source, joints is None)
+        extent = index.position_range[:, [index.joints.index(joint) for joint in kept]]
+        clock, origin = index.clock(), index.origin
+        end = (int(clock.stamp[-1]) - origin) * 1e-9
+        none = np.empty((0, len(kept)))
+        metadata = Recording(tuple(kept), np.empty(0), none, none, source=source, origin=origin)
+        metadata = session_context.add_context(bag, metadata, clock, end)
         return cls(
             metadata, topic, clock, index.numbers(), extent, 0.0, math.inf, max_samples, progress
         )
@@ -129,7 +124,7 @@ class ChunkedRecording:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be known of it, in words; pieces have notes of their own."""
+        """What is to be known of it, in words; chunks have notes of their own."""
         return self.metadata.notes
 
     @property
@@ -208,7 +203,7 @@ class ChunkedRecording:
 
     def _chunks(self, bag: Bag) -> Iterator[Recording]:
         window = (None, None) if self.clock.jumped else self._window(self.start, self.stop)
-        for states, _ in correct_clock_chunks(_tables(bag, self.topic, self.joints, window)):
+        for states, _ in _read_chunks(bag, self.topic, self.joints, window):
             chunk = to_recording(states, self.origin, self.source)
             chunk = chunk.between(self.start, self.stop)
             if chunk.time.size:
@@ -236,13 +231,16 @@ class ChunkedRecording:
         return np.asarray((self.clock.stamp - self.origin) * 1e-9)
 
 
-def _tables(
-    bag: Bag,
-    topic: str,
-    joints: Sequence[str] | None,
-    window: Window = UNBOUNDED,
-) -> Iterator[JointStates]:
-    for found in read_joint_states(bag, topic, CHUNK_DURATION, *window):
-        states = select_joints(found, joints)
-        joints = states.joints
-        yield states
+def _read_chunks(
+    bag: Bag, topic: str, joints: Sequence[str] | None, window: Window = UNBOUNDED
+) -> Iterator[tuple[JointStates, bool]]:
+    """Yield joint states on one clock, the joints of the first chunk, and whether it jumped."""
+
+    def tables() -> Iterator[JointStates]:
+        chosen = joints
+        for found in read_joint_states(bag, topic, CHUNK_DURATION, *window):
+            states = select_joints(found, chosen)
+            chosen = states.joints
+            yield states
+
+    return correct_clock_chunks(tables())

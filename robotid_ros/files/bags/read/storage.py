@@ -43,6 +43,10 @@ class Bag:
                 counts[connection.topic] = counts.get(connection.topic, 0) + connection.msgcount
         return counts
 
+    def count(self, topic: str) -> int:
+        """Messages of one topic."""
+        return sum(c.msgcount for c in self.connections if c.topic == topic)
+
     def messages(
         self, *topics: str, start: int | None = None, stop: int | None = None
     ) -> Iterator[tuple[str, int, bytes]]:

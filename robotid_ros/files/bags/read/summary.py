@@ -96,9 +96,10 @@ def summarise(path: str | Path) -> BagSummary:
     """
     with open_bag(path) as bag:
         topic = find_topic(bag)
-        count = sum(c.msgcount for c in bag.connections if c.topic == topic)
         statistics = ChannelStatistics()
-        tables = read_joint_states(bag, topic, np.inf if count <= MAX_SAMPLES else CHUNK_DURATION)
+        tables = read_joint_states(
+            bag, topic, np.inf if bag.count(topic) <= MAX_SAMPLES else CHUNK_DURATION
+        )
         chunks = correct_clock_chunks(filter(None, map(statistics.add, tables)))
         stamp = np.concatenate([chunk.stamp for chunk, _ in chunks])
         notes, obstacle = statistics.findings()
