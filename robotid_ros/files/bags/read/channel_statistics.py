@@ -1,14 +1,13 @@
-"""What a look at joint states, piece by piece, says of each joint."""
+"""Statistics of joint states, gathered chunk by chunk: travel, gaps in the data, faults."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from .joint_state_checks import check_joint_states, join_measured_joints
+from ....core.signals.recording import range_of_positions
+from .joint_state_checks import check_joint_states, join_measured_joints, MIN_TRAVEL
 from .joint_states import FIELDS, JointStates
-
-MIN_TRAVEL = 1e-3
 
 
 @dataclass(frozen=True)
@@ -37,12 +36,12 @@ class ChannelStatistics:
         self._joints: tuple[str, ...] = ()
         self._stamps: list[np.ndarray] = []
         self._missing: dict[str, np.ndarray] = {}
-        self._extent: dict[str, np.ndarray] = {}
+        self._range: dict[str, np.ndarray] = {}
         self._findings: tuple[list[str], str] = ([], '')
         self._moved = False
 
     def add(self, tables: Sequence[JointStates]) -> JointStates | None:
-        """Look at a piece; return the states of the fullest publisher, None where it paused."""
+        """Count a chunk; return the states of its fullest publisher, None where that paused."""
         for table in tables:
             self.sets[table.joints] = self.sets.get(table.joints, 0) + len(table.stamp)
         same = [table for table in tables if set(self._joints) <= set(table.joints)]
@@ -56,23 +55,19 @@ class ChannelStatistics:
             self._count(name, getattr(states, name))
         if not self._moved:
             self._findings = check_joint_states(join_measured_joints(tables))
-            travel = self._extent['position'][1] - self._extent['position'][0]
+            travel = self._range['position'][1] - self._range['position'][0]
             self._moved = bool((travel > MIN_TRAVEL).any())
         return states
 
     def _count(self, name: str, values: np.ndarray) -> None:
-        known = np.isfinite(values)
-        low = np.where(known, values, np.inf).min(axis=0, initial=np.inf)
-        high = np.where(known, values, -np.inf).max(axis=0, initial=-np.inf)
-        missing = (~known).sum(axis=0)
-        if name in self._extent:
-            low = np.minimum(low, self._extent[name][0])
-            high = np.maximum(high, self._extent[name][1])
+        extremes, missing = range_of_positions(values), (~np.isfinite(values)).sum(axis=0)
+        if name in self._range:
+            extremes = range_of_positions(np.concatenate([extremes, self._range[name]]))
             missing = missing + self._missing[name]
-        self._extent[name], self._missing[name] = np.stack([low, high]), missing
+        self._range[name], self._missing[name] = extremes, missing
 
     def findings(self) -> tuple[list[str], str]:
-        """Return remarks, and why no identification is possible, of the first piece that moves."""
+        """Return remarks, and why no identification is possible, of the first chunk in motion."""
         return self._findings
 
     def stamps(self) -> tuple[np.ndarray, np.ndarray]:
@@ -82,7 +77,7 @@ class ChannelStatistics:
 
     def channels(self) -> tuple[Channel, ...]:
         """Describe each joint."""
-        low, high = self._extent['position']
+        low, high = self._range['position']
         travel = np.where(high >= low, high - low, 0.0)
         return tuple(
             Channel(joint, float(travel[j]), *(self._quality(name, j) for name in FIELDS))
@@ -91,7 +86,7 @@ class ChannelStatistics:
 
     def _quality(self, name: str, joint: int) -> str:
         total = sum(stamps.shape[1] for stamps in self._stamps)
-        missing, (low, high) = int(self._missing[name][joint]), self._extent[name][:, joint]
+        missing, (low, high) = int(self._missing[name][joint]), self._range[name][:, joint]
         if missing == total:
             return 'absent'
         if missing:

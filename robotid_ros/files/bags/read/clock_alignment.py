@@ -1,4 +1,4 @@
-"""Joint states on one clock, whole or piece by piece, whenever a clock was set meanwhile."""
+"""Joint states on one clock, whole or chunk by chunk, whenever a clock was set meanwhile."""
 
 from collections.abc import Iterable, Iterator
 import dataclasses
@@ -9,8 +9,9 @@ import numpy.typing as npt
 from ....core.signals.clock_correction import undo_clock_jumps
 from .joint_states import concatenate, JointStates
 
-# Messages of a piece that wait for the next one: a jump shows from both of its sides.
-HELD = 1000
+# Messages of a chunk that wait for the next one, as a jump shows from both of its sides: ten times
+# what a part between two jumps must hold to be kept.
+OVERLAP = 1000
 OFFSET_TOLERANCE = 1000  # offsets of one clock differ by rounding only [ns]
 
 
@@ -50,37 +51,37 @@ def _interpolated(
 
 
 def correct_clock(states: JointStates) -> tuple[JointStates, bool]:
-    """Join what was recorded before and after a clock was set; tell whether one was."""
+    """Join what was recorded before and after a clock was set; return also whether one was."""
     fixed, kept, jumped = _on_one_clock(states, 0.0)
     return (fixed if kept.all() else fixed.rows(kept)), jumped
 
 
 def correct_clock_chunks(tables: Iterable[JointStates]) -> Iterator[tuple[JointStates, bool]]:
     """
-    Join successive pieces of one recording on the clock of the first, in bounded memory.
+    Join successive chunks of one recording on the clock of the first, in bounded memory.
 
     Yields
     ------
-    Pieces of about the same size, later by up to `HELD` messages, and whether a clock jumped there
+    Chunks of about the same size, up to `OVERLAP` messages later, and whether a clock jumped
 
     """
-    held: JointStates | None = None
+    overlap: JointStates | None = None
     rest: JointStates | None = None
     origin, shift = None, 0
     for states in tables:
-        raw = states if held is None else concatenate(held, states)
+        raw = states if overlap is None else concatenate(overlap, states)
         origin = raw.stamp[0] if origin is None else origin
         fixed, kept, jumped = _on_one_clock(raw, float(raw.stamp[0] + shift - origin) * 1e-9)
         offset = fixed.stamp - raw.stamp
         last = int(np.flatnonzero(kept)[-1])
         others = np.flatnonzero(kept & (np.abs(offset - offset[last]) > OFFSET_TOLERANCE))
-        # What is held back is of one clock, the last.
-        cut = max(len(raw.stamp) - HELD, int(others[-1]) + 1 if others.size else 0)
+        # The overlap is of one clock, the last.
+        cut = max(len(raw.stamp) - OVERLAP, int(others[-1]) + 1 if others.size else 0)
         fixed = dataclasses.replace(fixed, stamp=fixed.stamp + shift)
         if kept[:cut].any():
             yield fixed.rows(np.flatnonzero(kept[:cut])), jumped
         rest = dataclasses.replace(fixed.rows(np.flatnonzero(kept[cut:]) + cut), notes=())
-        held, shift = raw.rows(slice(cut, None)), shift + int(offset[last])
+        overlap, shift = raw.rows(slice(cut, None)), shift + int(offset[last])
     if rest is not None and len(rest.stamp):
         yield rest, False
 

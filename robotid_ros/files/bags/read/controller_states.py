@@ -10,9 +10,10 @@ from .storage import Bag
 
 Window = tuple[int | None, int | None]
 UNBOUNDED: Window = (None, None)
-# Joint states and what a controller says of the same time are received at most so far apart [ns].
+# Messages with one stamp are received at most so far apart, whatever their topics [ns]. Reading a
+# part takes so much more on both of its sides.
 MARGIN = 2_000_000_000
-# A command is held; one that is older than so many updates was not the last.
+# Updates for which a command counts as held: a few lost messages are bridged, a pause is not.
 MAX_COMMAND_AGE = 4.5
 
 

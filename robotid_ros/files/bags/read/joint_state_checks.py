@@ -1,4 +1,4 @@
-"""What an identification would say of joint states, without knowing the robot."""
+"""Checks of joint states that need no model of the robot."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,12 +11,17 @@ from ....core.signals.resampling import resample_uniformly
 from ....core.signals.samples import SignalSettings
 from ....exceptions import RecordingError, RobotIdError
 from .clock_alignment import correct_clock
-from .joint_states import JointStates, select_joints
+from .joint_states import JointStates
+from .publishers import select_joints
 
 Mask = npt.NDArray[np.bool_]
-MIN_TRAVEL = 1e-3
-# Share of the power that a joint may seem to give off: friction takes, springs and weights return.
+MIN_TRAVEL = 1e-3  # a joint that travels less is at rest [rad or m]
+# Work against the motion, as a share of all work that is exchanged, beyond which the sign of an
+# effort looks wrong: friction takes work, weights and springs give back what they took. A smaller
+# share would also suspect efforts of joints that weights move.
 NEGATIVE_WORK = 0.5
+MAX_CLIPPED = 0.01  # share of clipped samples beyond which work says nothing about the sign
+MIN_MESSAGES = 0.25  # share of the fullest publisher's messages below which another is left out
 
 
 def to_recording(states: JointStates, origin: int, source: str) -> Recording:
@@ -43,7 +48,7 @@ def usable_joints(
     Parameters
     ----------
     joints : names
-    known : whether there is any 'effort' and any 'position' of each
+    data_available : whether there is any 'effort' and any 'position' of each
     source : for messages
     optional : leave out the others; they are refused where they were asked for
 
@@ -59,20 +64,22 @@ def usable_joints(
     ):
         if not data_available[name].any():
             raise RecordingError(f"'{source}' has no {name} of any joint: {remedy}")
-        dead = [joint for joint, has in zip(joints, data_available[name], strict=True) if not has]
-        if dead and not optional:
+        lacking = [
+            joint for joint, has in zip(joints, data_available[name], strict=True) if not has
+        ]
+        if lacking and not optional:
             raise RecordingError(
-                f"'{source}' has no {name} of {', '.join(dead)}: {remedy}, or leave them out of "
-                'robot.joints'
+                f"'{source}' has no {name} of {', '.join(lacking)}: {remedy}, or leave them out "
+                'of robot.joints'
             )
-        kept = [joint for joint in kept if joint not in dead]
+        kept = [joint for joint in kept if joint not in lacking]
     if not kept:
         raise RecordingError(f"'{source}' has no joint with both position and effort: {remedy}")
     return kept
 
 
 def data_available(states: JointStates) -> dict[str, Mask]:
-    """Tell whether there is any effort and any position of each joint."""
+    """Return whether there is any effort and any position of each joint."""
     return {
         name: np.isfinite(getattr(states, name)).any(axis=0) for name in ('effort', 'position')
     }
@@ -84,7 +91,7 @@ def join_measured_joints(tables: Sequence[JointStates]) -> JointStates:
     whole = [
         joint
         for table in tables
-        if 4 * len(table.stamp) >= len(fullest.stamp)
+        if len(table.stamp) >= MIN_MESSAGES * len(fullest.stamp)
         for joint, both in zip(
             table.joints,
             (np.isfinite(table.position) & np.isfinite(table.effort)).any(axis=0),
@@ -101,11 +108,11 @@ def join_measured_joints(tables: Sequence[JointStates]) -> JointStates:
 
 def check_joint_states(states: JointStates) -> tuple[list[str], str]:
     """
-    Look for what is repaired or wrong.
+    Check for what is repaired or wrong.
 
     Returns
     -------
-    Remarks, and why no identification is possible ('' when one is)
+    Notes, and why no identification is possible ('' when one is)
 
     """
     recording = to_recording(states, states.stamp[0], '')
@@ -119,10 +126,12 @@ def check_joint_states(states: JointStates) -> tuple[list[str], str]:
         effort = resampled.effort[:, j]
         if np.ptp(effort) == 0.0:
             if travel[j] > MIN_TRAVEL:
-                notes.append(f'the effort of {joint} never changes while it moves: dead channel')
+                notes.append(
+                    f'the effort of {joint} never changes while it moves: check its sensor'
+                )
         elif travel[j] <= MIN_TRAVEL:
             notes.append(f'{joint} did not move: name it in robot.locked, or move it')
-        elif saturated[j] < 0.01 and does_negative_work(resampled.position[:, j], effort):
+        elif saturated[j] < MAX_CLIPPED and does_negative_work(resampled.position[:, j], effort):
             notes.append(
                 f'the effort of {joint} drives against its motion on the whole: its sign may be '
                 'opposite, see robot.drive_gain'
@@ -135,6 +144,6 @@ def check_joint_states(states: JointStates) -> tuple[list[str], str]:
 
 
 def does_negative_work(position: np.ndarray, effort: np.ndarray) -> bool:
-    """Tell whether the work of an effort along a motion is clearly negative."""
+    """Return whether the work of an effort along a motion is clearly negative."""
     power = (effort[1:] + effort[:-1]) * np.diff(position)
     return bool(power.sum() < -NEGATIVE_WORK * np.abs(power).sum())

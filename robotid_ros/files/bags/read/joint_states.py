@@ -1,12 +1,12 @@
-"""Joint states of a recording as one table, whoever published them and in whatever order."""
+"""Joint states of a topic as tables, one for each set of joints."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 import dataclasses
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from ....exceptions import RecordingError, UnknownNameError
+from ....exceptions import RecordingError
 from ..schema.message_definitions import JOINT_STATE
 from ..schema.session_header import JOINT_STATES_TOPIC
 from .controller_states import commanded_effort
@@ -14,9 +14,7 @@ from .message_decoding import BATCH, batches, Decoder, Layout, stamps
 from .storage import Bag
 
 FIELDS = ('position', 'velocity', 'effort')
-# Publishers of some joints each are joined when so large a part of their stamps has neighbours in
-# all of them, no more than so many usual intervals apart.
-MIN_SHARED, MAX_SPACING = 0.9, 4.0
+COLUMNS = ('stamp', 'received', *FIELDS)
 
 
 @dataclass(frozen=True)
@@ -44,13 +42,12 @@ class JointStates:
     def columns(self, joints: Sequence[str]) -> 'JointStates':
         """Return these joints, in this order."""
         index = [self.joints.index(joint) for joint in joints]
-        tables = (t[:, index] for t in (self.position, self.velocity, self.effort))
-        return JointStates(tuple(joints), self.stamp, self.received, *tables, notes=self.notes)
+        values = {name: getattr(self, name)[:, index] for name in FIELDS}
+        return dataclasses.replace(self, joints=tuple(joints), **values)
 
     def rows(self, index: np.ndarray | slice) -> 'JointStates':
         """Return these messages."""
-        fields = (self.stamp, self.received, self.position, self.velocity, self.effort)
-        return JointStates(self.joints, *(f[index] for f in fields), notes=self.notes)
+        return dataclasses.replace(self, **{f: getattr(self, f)[index] for f in COLUMNS})
 
     @property
     def has_effort(self) -> bool:
@@ -67,15 +64,13 @@ class _JointSet:
     parts: list[JointStates] = field(default_factory=list)
 
     def joined(self) -> JointStates:
-        sequence = np.argsort(np.concatenate(self.order), kind='stable')
-        fields = ('stamp', 'received', 'position', 'velocity', 'effort')
-        stamp, received, *tables = (
-            np.concatenate([getattr(p, f) for p in self.parts])[sequence] for f in fields
-        )
-        if len(stamp) > 1 and not stamp.any():
+        order, states = np.concatenate(self.order), concatenate(*self.parts)
+        if (np.diff(order) < 0).any():
+            states = states.rows(np.argsort(order, kind='stable'))
+        if len(order) > 1 and not states.stamp.any():
             note = 'the joint states carry no stamps: the times of reception count'
-            return JointStates(self.joints, received, received, *tables, notes=(note,))
-        return JointStates(self.joints, stamp, received, *tables)
+            return dataclasses.replace(states, stamp=states.received, notes=(note,))
+        return states
 
 
 def find_topic(bag: Bag) -> str:
@@ -99,11 +94,10 @@ def find_topic(bag: Bag) -> str:
     return max(named or topics, key=lambda topic: topics[topic])
 
 
-def concatenate(first: JointStates, second: JointStates) -> JointStates:
-    """Put the messages of two tables with the same columns behind each other."""
-    fields = ('stamp', 'received', *FIELDS)
-    tables = (np.concatenate([getattr(first, f), getattr(second, f)]) for f in fields)
-    return JointStates(second.joints, *tables, notes=second.notes)
+def concatenate(*tables: JointStates) -> JointStates:
+    """Put the messages of tables with the same columns behind each other."""
+    columns = (np.concatenate([getattr(table, f) for table in tables]) for f in COLUMNS)
+    return JointStates(tables[-1].joints, *columns, notes=tables[-1].notes)
 
 
 def read_joint_states(
@@ -140,9 +134,9 @@ def read_joint_states(
             joint_sets, began = {}, received[0]
         for number, payloads, rows in decoder.groups([data for _, _, data in batch]):
             part = _table(decoder.layouts[number], payloads, received[rows])
-            known = joint_sets.setdefault(frozenset(part.joints), _JointSet(part.joints))
-            known.order.append(rows + count)
-            known.parts.append(part if part.joints == known.joints else part.columns(known.joints))
+            same = joint_sets.setdefault(frozenset(part.joints), _JointSet(part.joints))
+            same.order.append(rows + count)
+            same.parts.append(part if part.joints == same.joints else part.columns(same.joints))
         count += len(batch)
     if joint_sets:
         yield _with_effort(bag, [p.joined() for p in joint_sets.values()])
@@ -168,7 +162,7 @@ def _table(layout: Layout, payloads: np.ndarray, received: np.ndarray) -> JointS
             f'joint states name a joint twice ({", ".join(joints)}): rename the joints'
         )
     columns = []
-    for name in ('position', 'velocity', 'effort'):
+    for name in FIELDS:
         values = layout.column(payloads, name)
         if values.shape[1] == 0:
             values = np.full((len(payloads), len(joints)), np.nan)
@@ -179,78 +173,3 @@ def _table(layout: Layout, payloads: np.ndarray, received: np.ndarray) -> JointS
             )
         columns.append(values.astype(float, copy=False))
     return JointStates(joints, stamps(layout, payloads), received, *columns)
-
-
-def select_joints(tables: Sequence[JointStates], joints: Sequence[str] | None) -> JointStates:
-    """
-    Make one table with the joints asked for.
-
-    One publisher that has them all is preferred, then one with effort, then the fastest; several
-    that have some of them each are joined by interpolation.
-
-    Raises
-    ------
-    UnknownNameError : nobody publishes a joint
-    RecordingError : the joints come from publishers that do not run at one time
-
-    """
-    ranked = sorted(tables, key=lambda t: (t.has_effort, len(t.stamp)), reverse=True)
-    if joints is None:
-        joints = ranked[0].joints
-    known = tuple(sorted({name for table in ranked for name in table.joints}))
-    for joint in joints:
-        if joint not in known:
-            raise UnknownNameError('joint of the recording', joint, known)
-    for table in ranked:
-        if set(joints) <= set(table.joints):
-            return table.columns(joints)
-    return _interpolate_together(ranked, joints)
-
-
-def _interpolate_together(ranked: Sequence[JointStates], joints: Sequence[str]) -> JointStates:
-    """Bring all publishers onto the stamps of the slowest; exact where they run in step."""
-    owners = {j: next(t for t in ranked if j in t.joints) for j in joints}
-    used = {id(t): t for t in owners.values()}
-    slowest = min(used.values(), key=lambda t: len(t.stamp))
-    groups = ' and '.join(f'[{", ".join(t.joints)}]' for t in used.values())
-    # A sample counts where every publisher has one before and one after it, not far away.
-    together = np.ones(len(slowest.stamp), dtype=bool)
-    columns: dict[str, dict[str, np.ndarray]] = {f: {} for f in FIELDS}
-    exact = True
-    for key, table in used.items():
-        sorted_table = table.rows(np.unique(table.stamp, return_index=True)[1])
-        inside, interpolate = _interpolator(slowest.stamp, sorted_table.stamp)
-        together &= inside
-        exact &= bool(np.isin(slowest.stamp, sorted_table.stamp).all())
-        for joint in (j for j in joints if id(owners[j]) == key):
-            index = table.joints.index(joint)
-            for name in FIELDS:
-                values = getattr(sorted_table, name)[:, index]
-                columns[name][joint] = interpolate(values)
-    if together.mean() < MIN_SHARED:
-        raise RecordingError(
-            f'joint states come from several publishers that do not run at one time ({groups}): '
-            'record one publisher of all joints, or identify each group by itself'
-        )
-    note = '' if exact else f'{groups} come from different publishers: interpolated'
-    tables = (np.column_stack([columns[f][j] for j in joints]) for f in FIELDS)
-    result = JointStates(
-        tuple(joints), slowest.stamp, slowest.received, *tables, notes=(note,) if note else ()
-    )
-    return result.rows(together)
-
-
-def _interpolator(
-    wanted: np.ndarray, stamp: np.ndarray
-) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-    """Tell where stamps lie between others, not far apart, and how to interpolate there."""
-    if len(stamp) < 2:
-        return np.zeros(len(wanted), dtype=bool), lambda v: np.full(len(wanted), np.nan)
-    after = np.clip(np.searchsorted(stamp, wanted), 1, len(stamp) - 1)
-    width = stamp[after] - stamp[after - 1]
-    usual = float(np.median(np.diff(stamp)))
-    # At the ends half a sample is not worth a hole.
-    inside = (wanted >= stamp[0] - 0.5 * usual) & (wanted <= stamp[-1] + 0.5 * usual)
-    return inside & (width <= MAX_SPACING * usual), lambda v: np.interp(
-        wanted - stamp[0], stamp - stamp[0], v
-    )

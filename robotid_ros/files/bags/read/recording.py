@@ -9,7 +9,8 @@ from . import session_context
 from .chunked_recording import ChunkedRecording, ProgressCallback
 from .clock_alignment import Clock, correct_clock
 from .joint_state_checks import data_available, to_recording, usable_joints
-from .joint_states import find_topic, read_joint_states, select_joints
+from .joint_states import find_topic, read_joint_states
+from .publishers import select_joints
 from .storage import Bag, open_bag
 
 
@@ -70,5 +71,5 @@ def _read(bag: Bag, topic: str, joints: Sequence[str] | None) -> Recording:
     clock = Clock(states.received, states.stamp, jumped)
     recording = session_context.add_context(bag, recording, clock, float(recording.time[-1]))
     # The stamps of the reference jump as well, and nothing says where.
-    reference = None if jumped else session_context.reference(bag, recording)
+    reference = None if jumped else session_context.read_reference(bag, recording)
     return dataclasses.replace(recording, reference=reference)

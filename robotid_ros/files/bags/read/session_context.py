@@ -63,15 +63,15 @@ def add_context(bag: Bag, recording: Recording, clock: Clock, end: float) -> Rec
     end : last time of the recording [s]
 
     """
-    known, origin = session(bag), recording.origin
+    session = read_session(bag)
     return dataclasses.replace(
         recording,
-        controller=controller(known.controller, str(bag.path)),
-        phases=phases(bag, clock.stamp_of, origin, end, clock.jumped),
-        urdf=description(bag),
-        trajectories={k: _trajectory(k, v, bag) for k, v in known.trajectories.items()},
-        configuration=dict(known.configuration) or None,
-        notes=(*recording.notes, *changed_gains(known)),
+        controller=build_controller(session.controller, str(bag.path)),
+        phases=read_phases(bag, clock.stamp_of, recording.origin, end, clock.jumped),
+        urdf=read_urdf(bag),
+        trajectories={k: _trajectory(k, v, bag) for k, v in session.trajectories.items()},
+        configuration=dict(session.configuration) or None,
+        notes=(*recording.notes, *changed_gain_notes(session)),
     )
 
 
@@ -88,18 +88,18 @@ def _trajectory(phase: str, content: Any, bag: Bag) -> 'Trajectory':
         ) from error
 
 
-def session(bag: Bag) -> Session:
+def read_session(bag: Bag) -> Session:
     """Session snapshot; an empty one when it was not recorded."""
     text = read_last_text(bag, SESSION_TOPIC)
     return Session() if text is None else parse_session(text, str(bag.path))
 
 
-def description(bag: Bag) -> str | None:
+def read_urdf(bag: Bag) -> str | None:
     """URDF of the robot, when it was recorded."""
     return read_last_text(bag, DESCRIPTION_TOPIC)
 
 
-def phases(
+def read_phases(
     bag: Bag, to_stamp: StampConversion, origin: int, end: float, by_reception: bool = False
 ) -> tuple[Phase, ...]:
     """
@@ -137,7 +137,7 @@ def _nanoseconds(text: str | None) -> int | None:
         return None
 
 
-def controller(content: Mapping[str, Any], path: str) -> Controller | None:
+def build_controller(content: Mapping[str, Any], path: str) -> Controller | None:
     """Build the controller of a session's snapshot."""
     if not content:
         return None
@@ -157,8 +157,8 @@ def controller(content: Mapping[str, Any], path: str) -> Controller | None:
         ) from error
 
 
-def changed_gains(session: Session) -> tuple[str, ...]:
-    """Say which gains were others after the recording than before it."""
+def changed_gain_notes(session: Session) -> tuple[str, ...]:
+    """Name the joints whose gains differ between before and after the recording."""
     before, after = session.controller.get('gains') or {}, session.values.get('gains_after') or {}
     if not (isinstance(before, Mapping) and isinstance(after, Mapping)) or not after:
         return ()
@@ -171,7 +171,7 @@ def changed_gains(session: Session) -> tuple[str, ...]:
     )
 
 
-def reference(bag: Bag, recording: Recording, window: Window = UNBOUNDED) -> Reference | None:
+def read_reference(bag: Bag, recording: Recording, window: Window = UNBOUNDED) -> Reference | None:
     """
     Read what the controller followed and commanded, columns in the order of the joints.
 

@@ -80,7 +80,7 @@ class Bag:
 
 
 def _decompressed(data: bytes) -> bytes:
-    """Undo the compression of one message; without metadata.yaml nothing else tells of it."""
+    """Undo the compression of one message, which nothing but metadata.yaml announces."""
     return (
         bytes(ZstdDecompressor().decompressobj().decompress(data))
         if data.startswith(_ZSTD)

@@ -10,13 +10,14 @@ from ....core.signals.recording import MAX_SAMPLES, Phase
 from ..schema.message_definitions import CONTROLLER_STATE
 from ..schema.session_header import Session
 from . import session_context
-from .channel_statistics import Channel, ChannelStatistics, MIN_TRAVEL
+from .channel_statistics import Channel, ChannelStatistics
 from .chunked_recording import CHUNK_DURATION
 from .clock_alignment import correct_clock_chunks
+from .joint_state_checks import MIN_TRAVEL
 from .joint_states import find_topic, read_joint_states
 from .storage import Bag, open_bag
 
-# An interval this much longer than the usual one has lost messages in it.
+# Intervals of so many usual ones are gaps: one lost message makes it 2, jitter stays below.
 GAP_FACTOR = 1.8
 
 
@@ -57,7 +58,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Suitability:
-    """Something a recording may serve for; `reason` says what is missing when it does not."""
+    """A use of a recording, whether it is `possible`, and else the `reason`."""
 
     purpose: str
     possible: bool
@@ -87,7 +88,7 @@ class BagSummary:
 
 def summarise(path: str | Path) -> BagSummary:
     """
-    Look through a recording.
+    Summarise a recording.
 
     Raises
     ------
@@ -106,11 +107,11 @@ def summarise(path: str | Path) -> BagSummary:
         raw, received = statistics.stamps()
         timing = _timing(raw, stamp)
         duration = float(np.ptp(stamp)) * 1e-9
-        session = session_context.session(bag)
+        session = session_context.read_session(bag)
         lag = int(np.median(raw - received))
-        phases = session_context.phases(bag, lambda t: t + lag, int(raw[0]), duration)
+        phases = session_context.read_phases(bag, lambda t: t + lag, int(raw[0]), duration)
         channels = statistics.channels()
-        has_urdf = session_context.description(bag) is not None
+        has_urdf = session_context.read_urdf(bag) is not None
         return BagSummary(
             path=Path(path),
             duration=duration,
