@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
+import pinocchio as pin
 
 from ...core.model.parameters import from_pinocchio, INERTIAL
 from ...exceptions import ModelError
@@ -97,8 +98,7 @@ def _parameters(inertial: ElementTree.Element | None) -> np.ndarray:
     origin, inertia = inertial.find('origin'), inertial.find('inertia')
     mass = float(_attribute(inertial.find('mass'), 'value', '0'))
     com = np.array(_attribute(origin, 'xyz', '0 0 0').split(), float)
-    roll, pitch, yaw = np.array(_attribute(origin, 'rpy', '0 0 0').split(), float)
-    rotation = _axis_rotation(2, yaw) @ _axis_rotation(1, pitch) @ _axis_rotation(0, roll)
+    rotation = pin.rpy.rpyToMatrix(np.array(_attribute(origin, 'rpy', '0 0 0').split(), float))
     names = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
     xx, xy, xz, yy, yz, zz = (float(_attribute(inertia, name, '0')) for name in names)
     central = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
@@ -109,15 +109,6 @@ def _parameters(inertial: ElementTree.Element | None) -> np.ndarray:
 
 def _attribute(element: ElementTree.Element | None, name: str, default: str) -> str:
     return default if element is None else element.get(name, default)
-
-
-def _axis_rotation(axis: int, angle: float) -> np.ndarray:
-    i, j = [k for k in range(3) if k != axis]
-    sign = -1.0 if axis == 1 else 1.0
-    matrix = np.eye(3)
-    matrix[i, i] = matrix[j, j] = np.cos(angle)
-    matrix[i, j], matrix[j, i] = -sign * np.sin(angle), sign * np.sin(angle)
-    return matrix
 
 
 def _fixed_links(found: Scanner, link: str, moving: Sequence[str]) -> list[str]:
@@ -132,22 +123,26 @@ def is_physical(inertia: np.ndarray) -> bool:
 
     The pseudo-inertia matrix must be positive definite (Wensing et al., 2018).
     """
-    xx, xy, xz, yy, yz, zz, *first, mass = inertia
-    tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    if mass <= MIN_INERTIA:
-        return False
-    com = np.asarray(first) / mass
-    central = tensor - mass * (com @ com * np.eye(3) - np.outer(com, com))
+    mass, _, central = _mass_properties(inertia)
     principal = np.linalg.eigvalsh(central)
-    return bool(principal[0] > MIN_INERTIA and principal[0] + principal[1] >= principal[2])
+    return bool(
+        mass > MIN_INERTIA
+        and principal[0] > MIN_INERTIA
+        and principal[0] + principal[1] >= principal[2]
+    )
+
+
+def _mass_properties(inertia: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return mass, centre of mass and inertia (3, 3) at it, of (10,) parameters `XX … M`."""
+    xx, xy, xz, yy, yz, zz, *first, mass = inertia
+    com = np.asarray(first) / mass if mass else np.zeros(3)
+    tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return mass, com, tensor - mass * (com @ com * np.eye(3) - np.outer(com, com))
 
 
 def _inertial(link: Element, inertia: np.ndarray) -> Edit:
     """Replace a link's `<inertial>`, given (10,) parameters at the link frame."""
-    xx, xy, xz, yy, yz, zz, *first, mass = inertia
-    com = np.asarray(first) / mass if mass else np.zeros(3)
-    tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    central = tensor - mass * (com @ com * np.eye(3) - np.outer(com, com))
+    mass, com, central = _mass_properties(inertia)
     names = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
     moments = ' '.join(
         f'{name}="{_exact(value)}"'
