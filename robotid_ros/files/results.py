@@ -3,16 +3,15 @@
 from collections.abc import Mapping, Sequence
 import dataclasses
 from dataclasses import dataclass, field
-from io import BytesIO
 import math
 from pathlib import Path
 from typing import Any, TypeVar
-import zipfile
 
 import numpy as np
 
 from ..exceptions import FileError
-from .atomic import file_errors, read_text, write_bytes, write_text
+from .atomic import read_text, write_text
+from .torques_file import read_torques, Torques, write_torques
 from .yaml import dump_yaml, parse_yaml
 
 PARAMETERS = 'parameters.yaml'
@@ -65,7 +64,7 @@ class Entry:
 @dataclass(frozen=True)
 class Residual:
     """
-    Agreement of one joint.
+    Goodness of fit of one joint.
 
     Attributes
     ----------
@@ -101,16 +100,6 @@ def total_residual(rows: Sequence[Residual]) -> float:
 
 
 @dataclass(frozen=True)
-class Torques:
-    """Measured and predicted torques, (N,) and (N, n)."""
-
-    joints: tuple[str, ...]
-    time: np.ndarray
-    measured: np.ndarray
-    predicted: np.ndarray
-
-
-@dataclass(frozen=True)
 class Comparison:
     """What another method found in the same recording: base parameters and residuals."""
 
@@ -134,7 +123,7 @@ class Results:
     identification, validation : residuals per joint; validation is empty without other data
     condition_number : of the weighted observation matrix
     consistent : {joint: whether the link's parameters are those of a physical body}
-    essential : how the essential parameters were chosen, see `outcome`
+    essential : count, values, residual and path of the selection of essential parameters
     definite : {set of standard parameters: links with a positive definite inertia at each of the
         'tolerances'}
     warnings : sentences
@@ -188,7 +177,7 @@ def write_results(results: Results, folder: str | Path) -> Path:
     plain = {f.name: _plain(getattr(results, f.name)) for f in dataclasses.fields(results)}
     del plain['torques']
     if results.torques:
-        write_bytes(Path(folder) / TORQUES, _packed(results.torques))
+        write_torques(Path(folder) / TORQUES, results.torques)
     return write_text(Path(folder) / PARAMETERS, dump_yaml({'format': FORMAT, **plain}))
 
 
@@ -221,7 +210,7 @@ def read_results(path: str | Path) -> Results:
             values['compared'] = Comparison(**{**other, **_tables(other)})
         for name in ('joints', 'warnings', 'history'):
             values[name] = tuple(values[name])
-        return Results(**values, torques=_unpacked(path.with_name(TORQUES)))
+        return Results(**values, torques=read_torques(path.with_name(TORQUES)))
     except (KeyError, TypeError, ValueError) as error:
         raise FileError(f"'{path}' is damaged ({error!r}): identify again") from error
 
@@ -247,31 +236,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
-
-
-def _packed(torques: Mapping[str, Torques]) -> bytes:
-    arrays: dict[str, Any] = {
-        f'{name}.{item.name}': np.asarray(getattr(torque, item.name))
-        for name, torque in torques.items()
-        for item in dataclasses.fields(torque)
-    }
-    stream = BytesIO()
-    np.savez_compressed(stream, **arrays)
-    return stream.getvalue()
-
-
-def _unpacked(path: Path) -> dict[str, Torques]:
-    if not path.exists():
-        return {}
-    with file_errors(path):
-        try:
-            with np.load(path, allow_pickle=False) as arrays:
-                names = dict.fromkeys(key.split('.')[0] for key in arrays)
-                return {name: _torques(name, arrays) for name in names}
-        except (ValueError, KeyError, zipfile.BadZipFile) as error:
-            raise FileError(f"'{path}' is damaged: remove it or identify again") from error
-
-
-def _torques(name: str, arrays: Mapping[str, np.ndarray]) -> Torques:
-    columns = (arrays[f'{name}.{key}'] for key in ('time', 'measured', 'predicted'))
-    return Torques(tuple(map(str, arrays[f'{name}.joints'])), *columns)

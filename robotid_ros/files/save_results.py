@@ -16,16 +16,8 @@ from .atomic import write_text
 from .export.identified_urdf import identified_urdf
 from .identification_input import Taken
 from .provenance import versions
-from .results import (
-    Comparison,
-    Entry,
-    REPORT,
-    Residual,
-    Results,
-    Torques,
-    URDF,
-    write_results,
-)
+from .results import Comparison, Entry, REPORT, Residual, Results, URDF, write_results
+from .torques_file import Torques
 
 
 def save(
@@ -100,7 +92,7 @@ def collect_results(
 
 
 def residual_rows(robot: Robot, validation: Validation) -> tuple[Residual, ...]:
-    """Agreement of measured and predicted torque, joint by joint."""
+    """Return the goodness of fit of each joint."""
     measured = np.sqrt(np.mean(np.square(validation.measured), axis=0))
     units = ['N' if linear else 'N·m' for linear in robot.prismatic]
     columns = (
@@ -125,7 +117,7 @@ def torques(validation: Validation) -> Torques:
 
 def history_rows(history: History | None) -> Iterator[dict[str, float]]:
     """
-    Yield what each iteration came to: the worst joint first, then every joint and parameter.
+    Yield the figures of each iteration: those of the worst joint, then every joint and parameter.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How an iterative method came to its result, and what another method makes of the same data."""
+"""Convergence of an iterative method, and comparison with another method's estimate."""
 
 from html import escape
 import math
@@ -9,13 +9,13 @@ from .html import section, table
 
 
 def convergence(results: Results) -> str:
-    """Show the course of the iterations, nothing for methods that have none."""
+    """Show the quantities of each iteration; empty for methods that do not iterate."""
     if not results.history:
         return ''
     method = results.compared.method if results.compared else results.method
     return section(
         'Convergence',
-        f'{len(results.history)} iterations of {method.upper()}, the start among them.',
+        f'{len(results.history)} iterations of {method.upper()}, the initial parameters included.',
         figures.convergence(results.history),
     )
 

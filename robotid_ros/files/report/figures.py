@@ -10,13 +10,21 @@ import matplotlib
 from matplotlib.figure import Figure
 import numpy as np
 
-from ..results import Entry, Torques
+from ..results import Entry
+from ..torques_file import Torques
 
 MEASURED, PREDICTED, RESIDUAL = '#94a3b8', '#1d4ed8', '#dc2626'
 GOOD, FAIR, POOR, TRUE = '#15803d', '#d97706', '#b91c1c', '#7c3aed'
 INK, LINES = '#1e293b', '#e2e8f0'
 POINTS = 1200
-MIN_COVERAGE = 0.6  # share of a recording that its torques cover, below which one stretch is drawn
+# Share of a recording that its torques cover, below which the first segment alone is drawn: the
+# samples of a long recording cover little of it, those of one with gaps more.
+MIN_COVERAGE = 0.6
+# %σ up to which an estimate is shown as good and as fair [%]; 10 is also the default of
+# `essential_sigma`.
+GOOD_PERCENT, FAIR_PERCENT = 10.0, 30.0
+# Of an iteration, what shows whether it converges.
+CONVERGENCE_MEASURES = ('torque_error', 'parameter_change', 'position_error')
 STYLE: Any = {
     'svg.fonttype': 'none',
     'svg.hashsalt': 'robotid_ros',
@@ -70,7 +78,7 @@ def torques(data: Torques, units: Sequence[str]) -> str:
 
 def envelope(time: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
-    Thin a series for drawing: the smallest and the largest value of each of `POINTS`/2 pieces.
+    Reduce a series for drawing to the least and the largest value of each of `POINTS`/2 bins.
 
     A break in time longer than ten usual steps shows as a break in the line.
     """
@@ -78,9 +86,9 @@ def envelope(time: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarr
     if len(time) > POINTS:
         size = -(-len(time) // (POINTS // 2))
         edges = np.arange(0, len(time), size)
-        pieces = [(e, min(e + size, len(time))) for e in edges]
-        low = [a + int(np.argmin(values[a:b])) for a, b in pieces]
-        high = [a + int(np.argmax(values[a:b])) for a, b in pieces]
+        bins = [(e, min(e + size, len(time))) for e in edges]
+        low = [a + int(np.argmin(values[a:b])) for a, b in bins]
+        high = [a + int(np.argmax(values[a:b])) for a, b in bins]
         chosen = np.unique([*low, *high, 0, len(time) - 1])
         time, values = time[chosen], values[chosen]
     breaks = _breaks(time)
@@ -95,11 +103,11 @@ def _breaks(time: np.ndarray) -> np.ndarray:
 
 def first_segment(data: Torques) -> tuple[Torques, int]:
     """
-    Return what to draw: all, or of samples here and there in a long recording the first stretch.
+    Return what to draw: all, or the first segment where samples lie scattered in a long recording.
 
     Returns
     -------
-    The torques to draw, and of how many stretches they are the first; 1 where they are all
+    The torques to draw, and of how many segments they are the first; 1 where they are all
 
     """
     breaks = _breaks(data.time)
@@ -153,11 +161,7 @@ def _deviation(entry: Entry) -> float:
 
 def precision_color(percent: float) -> str:
     """Color of a relative standard deviation [%]."""
-    return GOOD if percent <= 10.0 else FAIR if percent <= 30.0 else POOR
-
-
-# Of an iteration, what shows whether it converges.
-CONVERGENCE_MEASURES = ('torque_error', 'parameter_change', 'position_error')
+    return GOOD if percent <= GOOD_PERCENT else FAIR if percent <= FAIR_PERCENT else POOR
 
 
 def convergence(history: Sequence[Mapping[str, Any]]) -> str:

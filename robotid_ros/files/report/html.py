@@ -1,4 +1,4 @@
-"""Pieces of HTML that the parts of a report are made of."""
+"""Elements of HTML that the parts of a report are made of."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -12,7 +12,7 @@ def section(title: str, text: str, content: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[str], numeric: Iterable[int] = ()) -> str:
-    """Compose a table of rows `<tr>…</tr>`; the heads of `numeric` columns stand to the right."""
+    """Compose a table of rows `<tr>…</tr>`; heads of `numeric` columns are right-aligned."""
     numbers = set(numeric)
     cells = ''.join(
         f'<th{" class=n" if index in numbers else ""}>{escape(text)}</th>'

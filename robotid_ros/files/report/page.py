@@ -12,6 +12,7 @@ from .html import section, table
 from .parameter_sections import base, standard
 
 _CSS = Path(__file__).with_name('report.css')
+# Relative residual of a joint up to which its fit is shown as good and as fair [%].
 GOOD, FAIR = 5.0, 15.0
 
 
@@ -68,8 +69,8 @@ def _headline_figures(results: Results) -> str:
             worst = max(rows, key=lambda row: row.reported)
             text = f'largest residual, {name}: {worst.joint}'
             tiles.append((f'{100 * worst.reported:.2f} %', text, _residual_class(worst.reported)))
-    sharp = sum(entry.percent <= 10.0 for entry in results.base)
-    tiles.append((f'{sharp} of {len(results.base)}', 'base parameters with %σ ≤ 10', ''))
+    precise = sum(entry.percent <= figures.GOOD_PERCENT for entry in results.base)
+    tiles.append((f'{precise} of {len(results.base)}', 'base parameters with %σ ≤ 10', ''))
     if math.isfinite(results.condition_number):
         tiles.append((f'{results.condition_number:.1f}', 'condition number', ''))
     known = [e for e in results.base if e.true is not None]
@@ -151,7 +152,7 @@ def _torques(results: Results) -> list[str]:
             continue
         drawn, count = figures.first_segment(data)
         if count > 1:
-            text += f' The first of {count} stretches spread over a long recording.'
+            text += f' The first of {count} segments sampled from a long recording.'
         figure = figures.torques(drawn, [units.get(joint, '') for joint in data.joints])
         sections.append(section(f'{title}: torques', text, figure))
     return sections

@@ -1,4 +1,4 @@
-"""The report's parameters: base ones with their confidence, standard ones, possible bodies."""
+"""The report's parameters: base ones with their confidence, standard ones, consistent links."""
 
 from html import escape
 import math
@@ -78,7 +78,7 @@ def _value_cells(entry: Entry) -> list[str]:
 
 
 def standard(results: Results) -> str:
-    """Show the standard parameters, and how many links can be bodies."""
+    """Show the standard parameters, and how many links are physically consistent."""
     body = []
     for entry in results.standard:
         cells = [
@@ -103,7 +103,7 @@ def standard(results: Results) -> str:
 
 
 def _definite(results: Results) -> str:
-    """Count possible links at each tolerance of the Cholesky factorisation (STD table III)."""
+    """Count consistent links at each tolerance of the Cholesky factorisation (STD table III)."""
     titles = {
         'prior': 'robot description',
         'cad': 'closest to it',

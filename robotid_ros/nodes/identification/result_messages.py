@@ -9,7 +9,8 @@ import numpy as np
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
-from ...files.results import Entry, Residual, Results, Torques
+from ...files.results import Entry, Residual, Results
+from ...files.torques_file import Torques
 from ..common.messages import format_value, status
 from .gain_proposal import JointGains
 

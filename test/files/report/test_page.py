@@ -21,10 +21,10 @@ from robotid_ros.files.results import (
     read_results,
     Residual,
     Results,
-    Torques,
     total_residual,
     write_results,
 )
+from robotid_ros.files.torques_file import Torques
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ def test_of_stretches_far_apart_the_first_is_drawn(results):
     first, count = first_segment(data)
     assert count == 3 and first.time[-1] == time[999]
     page = render(dataclasses.replace(results, torques={'identification': data}))
-    assert 'The first of 3 stretches spread over a long recording' in page
+    assert 'The first of 3 segments sampled from a long recording' in page
 
 
 def test_without_validation_there_are_no_columns_of_it(results):
