@@ -18,7 +18,7 @@ from .terminal import format_number, format_table, HelpFormatter, ProgressBar, S
 
 if TYPE_CHECKING:
     from ..core.identification_settings import IdentificationSettings
-    from ..files.identification_input import Session, Taken
+    from ..files.identification_input import AnyRecording, Session
     from ..files.results import Results
 
 # Steps of the progress bar: reading, those that `identify` reports, writing.
@@ -108,7 +108,7 @@ def _settings(session: 'Session', method: str | None) -> 'IdentificationSettings
 
 def _read_validation(
     args: argparse.Namespace, session: 'Session', progress: ProgressBar
-) -> 'Taken':
+) -> 'AnyRecording':
     from ..files.bags import open_recording
 
     recording = open_recording(

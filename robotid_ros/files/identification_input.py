@@ -1,11 +1,11 @@
-"""A session as an identification needs it: configuration, robot, and the parts of a recording."""
+"""Input of an identification: configuration, robot, and the parts of a recording."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
-from ..core.model import build_robot, Robot
+from ..core.model import build_robot, Robot, RobotSettings
 from ..core.model.joint_selection import PositionRange, select_joints
 from ..core.signals.recording import Recording
 from ..exceptions import ConfigurationError, RecordingError
@@ -15,11 +15,10 @@ from .bags.read.chunked_recording import ProgressCallback
 from .configuration import Configuration, from_mapping, load, read_mapping, read_urdf
 
 EXCITING, VALIDATING = 'exciting', 'validating'
-# A part shorter than this says nothing about a robot [s].
+# A shorter part holds no motion to identify from: this finds mistyped bounds early [s].
 MIN_DURATION = 0.5
 
-
-Taken = Recording | ChunkedRecording
+AnyRecording = Recording | ChunkedRecording
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class Session:
 
     configuration: Configuration
     robot: Robot
-    recording: Taken
+    recording: AnyRecording
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -40,7 +39,7 @@ class Part:
     stop: float
     fraction: bool = False
 
-    def of(self, recording: Taken) -> Taken:
+    def of(self, recording: AnyRecording) -> AnyRecording:
         """
         Cut this part out of a recording.
 
@@ -75,10 +74,10 @@ def open_session(
     config : configuration file; None: the configuration that the recording carries
     urdf : robot description to use when neither a given configuration names one nor the recording
         carries one
-    watch : told the share that is read, of a long recording
-    description : file of the robot description, goes before all others
-    joints : to identify, go before those of the configuration
-    settings : configuration where no file is given, goes before that of the recording
+    progress : called with the share that is read of a long recording
+    description : file of the robot description, used before all others
+    joints : to identify, instead of those of the configuration
+    settings : configuration where no file is given, used before that of the recording
 
     Raises
     ------
@@ -86,30 +85,31 @@ def open_session(
 
     """
     recording = open_recording(bag, progress=progress)
-    known, configuration = _configuration(recording, config, settings)
+    values, configuration = _configuration(recording, config, settings)
     if description is not None:
         urdf = read_text(description)
     else:
         urdf = _description(configuration, recording, config, urdf)
     wanted = configuration.robot
-    if joints:
-        wanted = replace(wanted, joints=joints)
-    chosen, notes = wanted, tuple[str, ...]()
-    if set(wanted.joints) <= set(recording.joints) and not wanted.elastic.joints:
-        extents = (PositionRange(*map(float, ends)) for ends in recording.position_range.T)
-        chosen, notes = select_joints(
-            urdf, wanted, dict(zip(recording.joints, extents, strict=True))
-        )
-    robot = build_robot(urdf, chosen)
-    robot = replace(robot, warnings=(*robot.warnings, *notes))
+    robot = _build_robot(urdf, replace(wanted, joints=joints) if joints else wanted, recording)
     if not set(robot.recorded_joints) <= set(recording.joints):
         recording = open_recording(bag, robot.recorded_joints, progress=progress)
-    return Session(configuration, robot, recording, known)
+    return Session(configuration, robot, recording, values)
+
+
+def _build_robot(urdf: str, wanted: RobotSettings, recording: AnyRecording) -> Robot:
+    """Build the robot without joints at rest in the recording, unless springs are modelled."""
+    if not set(wanted.joints) <= set(recording.joints) or wanted.elastic.joints:
+        return build_robot(urdf, wanted)
+    ranges = (PositionRange(*map(float, ends)) for ends in recording.position_range.T)
+    chosen, notes = select_joints(urdf, wanted, dict(zip(recording.joints, ranges, strict=True)))
+    robot = build_robot(urdf, chosen)
+    return replace(robot, warnings=(*robot.warnings, *notes))
 
 
 def split(
-    recording: Taken, part: Part | None = None, validation: Part | None = None
-) -> tuple[Taken, Taken | None]:
+    recording: AnyRecording, part: Part | None = None, validation: Part | None = None
+) -> tuple[AnyRecording, AnyRecording | None]:
     """
     Split a recording into what to identify on and what to validate on.
 
@@ -134,7 +134,7 @@ def split(
 
 
 def _configuration(
-    recording: Taken, config: str | None, given: Mapping[str, Any] | None
+    recording: AnyRecording, config: str | None, given: Mapping[str, Any] | None
 ) -> tuple[dict[str, Any], Configuration]:
     if config is not None:
         return read_mapping(config), load(config)
@@ -153,7 +153,7 @@ def _configuration(
 
 
 def _description(
-    configuration: Configuration, recording: Taken, config: str | None, urdf: str | None
+    configuration: Configuration, recording: AnyRecording, config: str | None, urdf: str | None
 ) -> str:
     named = read_urdf(configuration)
     ranked = (named, recording.urdf) if config is not None else (recording.urdf, named)
@@ -166,7 +166,7 @@ def _description(
     )
 
 
-def _rest(recording: Taken, chosen: Taken) -> Taken | None:
+def _rest(recording: AnyRecording, chosen: AnyRecording) -> AnyRecording | None:
     (first, last), (start, stop) = recording.time_range, chosen.time_range
     if max(start - first, last - stop) < MIN_DURATION:
         return None
@@ -175,7 +175,7 @@ def _rest(recording: Taken, chosen: Taken) -> Taken | None:
     return recording.between(stop + 1e-9, inf)
 
 
-def _check_duration(recording: Taken) -> Taken:
+def _check_duration(recording: AnyRecording) -> AnyRecording:
     if recording.duration < MIN_DURATION:
         raise RecordingError(
             f"the part of '{recording.source}' to work on lasts {recording.duration:.3f} s: "

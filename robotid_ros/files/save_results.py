@@ -14,7 +14,7 @@ from ..core.regression.goodness_of_fit import Validation
 from ..core.replay.convergence_history import History
 from .atomic import write_text
 from .export.identified_urdf import identified_urdf
-from .identification_input import Taken
+from .identification_input import AnyRecording
 from .provenance import versions
 from .results import Comparison, Entry, REPORT, Residual, Results, URDF, write_results
 from .torques_file import Torques
@@ -22,7 +22,7 @@ from .torques_file import Torques
 
 def save(
     identification: Identification,
-    recording: Taken,
+    recording: AnyRecording,
     folder: str | Path,
     settings: Mapping[str, Any] | None = None,
     truth: np.ndarray | None = None,
@@ -59,7 +59,7 @@ def save(
 
 def collect_results(
     identification: Identification,
-    recording: Taken,
+    recording: AnyRecording,
     settings: Mapping[str, Any] | None = None,
     truth: np.ndarray | None = None,
 ) -> Results:
@@ -226,7 +226,7 @@ def _definite(found: Identification) -> dict[str, Any]:
     return {'tolerances': list(TOLERANCES), **counts}
 
 
-def _data(recording: Taken, found: Identification) -> dict[str, Any]:
+def _data(recording: AnyRecording, found: Identification) -> dict[str, Any]:
     first, last = recording.time_range
     return {
         'source': recording.source,

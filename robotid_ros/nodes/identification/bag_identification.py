@@ -15,7 +15,7 @@ from ...exceptions import RecordingError
 from ...files.bags import open_recording
 from ...files.configuration import Configuration, read_urdf
 from ...files.export.identified_urdf import identified_urdf
-from ...files.identification_input import EXCITING, split, Taken
+from ...files.identification_input import AnyRecording, EXCITING, split
 from ...files.results import Results
 from ...files.save_results import save
 
@@ -99,7 +99,7 @@ def identify_bag(
 
 def _read(
     bag: str, configuration: Configuration, description: str, progress: Callable[[str], None]
-) -> tuple[Taken, str, Robot]:
+) -> tuple[AnyRecording, str, Robot]:
     """Read the recording, find the robot's description, build the robot."""
     recording = open_recording(bag, progress=_report_tenths(progress))
     urdf = recording.urdf or read_urdf(configuration) or description
@@ -124,7 +124,9 @@ def _report_tenths(progress: Callable[[str], None]) -> Callable[[float], None]:
     return report
 
 
-def _split_phases(recording: Taken, include_failed: bool) -> tuple[Taken, Taken | None]:
+def _split_phases(
+    recording: AnyRecording, include_failed: bool
+) -> tuple[AnyRecording, AnyRecording | None]:
     """Excitation and validation; without phases the whole recording is the excitation."""
     names = [phase.name for phase in recording.phases]
     if FAILED in names and not include_failed:
@@ -144,7 +146,7 @@ def _output_folder(bag: str, output_dir: str) -> Path:
     return Path(output_dir) / name if output_dir else path.with_name(name)
 
 
-def _largest_inertia(robot: Robot, found: Identification, recording: Taken) -> np.ndarray:
+def _largest_inertia(robot: Robot, found: Identification, recording: AnyRecording) -> np.ndarray:
     """Largest M_jj of the rigid robot, motors included, on the motion or the first piece of it."""
     piece = recording if isinstance(recording, Recording) else next(iter(recording))
     names = [parameter.name for parameter in found.robot.parameters]
