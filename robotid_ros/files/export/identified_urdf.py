@@ -14,7 +14,7 @@ from .urdf_editing import apply_edits, Edit, Element, placement_edit, Scanner
 if TYPE_CHECKING:
     from ...core.model import Robot
 
-# What a simulator still accepts as mass and principal moment of inertia of a moving link.
+# Least mass [kg] and principal moment [kg·m²] of a moving link: simulators refuse zeros.
 MIN_INERTIA = 1e-9
 
 

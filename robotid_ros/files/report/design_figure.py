@@ -15,7 +15,7 @@ from ...core.model import inverse_dynamics, Robot
 from ..atomic import write_bytes
 
 BLUE, GREY, RED = '#1d4ed8', '#94a3b8', '#dc2626'
-POINTS = 1000
+POINTS = 1000  # of a curve
 
 
 def write_design_figure(path: str | Path, design: Design, robot: Robot, frame: str = '') -> Path:

@@ -16,7 +16,7 @@ from ..torques_file import Torques
 MEASURED, PREDICTED, RESIDUAL = '#94a3b8', '#1d4ed8', '#dc2626'
 GOOD, FAIR, POOR, TRUE = '#15803d', '#d97706', '#b91c1c', '#7c3aed'
 INK, LINES = '#1e293b', '#e2e8f0'
-POINTS = 1200
+POINTS = 1200  # of a curve at most, to keep the page small
 # Share of a recording that its torques cover, below which the first segment alone is drawn: the
 # samples of a long recording cover little of it, those of one with gaps more.
 MIN_COVERAGE = 0.6

@@ -1,5 +1,5 @@
 """
-Bulk decoding of serialized messages: thousands of equal layout in one stroke.
+Bulk decoding of serialized messages (CDR): thousands of equal layout at once.
 
 Messages of one topic are nearly always laid out alike (same joints, same lengths). The first one
 is walked field by field, which says where its numbers are; all others whose strings and lengths
@@ -19,12 +19,11 @@ import numpy as np
 
 from ....exceptions import RecordingError
 
-# Beyond this many layouts on one topic the messages are not of one source any more.
+# Layouts on one topic beyond which decoding in bulk is in vain, as for a frame_id that counts up.
 MAX_LAYOUTS = 1000
-BATCH = 8192  # messages that are decoded together
-_SIZES = {'bool': 1, 'byte': 1, 'char': 1, 'int8': 1, 'uint8': 1, 'int16': 2, 'uint16': 2}
-_SIZES |= {'int32': 4, 'uint32': 4, 'float32': 4, 'int64': 8, 'uint64': 8, 'float64': 8}
-_KINDS = {'bool': 'u1', 'byte': 'u1', 'char': 'u1', 'float32': 'f4', 'float64': 'f8'}
+# Messages that are decoded together: some megabytes, and the cost of a call no longer counts.
+BATCH = 8192
+_DTYPES = {'bool': 'u1', 'byte': 'u1', 'char': 'u1'}  # all others NumPy knows by name
 _BASE, _NAME, _ARRAY = 1, 2, 3
 _HEADER = 4  # encapsulation: alignment counts from its end
 
@@ -36,7 +35,7 @@ class Layout:
 
     Parameters
     ----------
-    numbers : {field path: (offset [bytes], numpy type, count)}
+    numbers : {field path: (offset [bytes], dtype, count)}
     texts : {field path: strings}, equal in all messages of the layout
     mask : (length,) True where a byte is part of a string or of a length
     sample : the message that was walked
@@ -45,7 +44,7 @@ class Layout:
 
     sample: bytes
     mask: np.ndarray
-    numbers: dict[str, tuple[int, str, int]] = field(default_factory=dict)
+    numbers: dict[str, tuple[int, np.dtype[Any], int]] = field(default_factory=dict)
     texts: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def matches(self, payloads: np.ndarray) -> np.ndarray:
@@ -55,10 +54,9 @@ class Layout:
 
     def column(self, payloads: np.ndarray, path: str) -> np.ndarray:
         """Numbers of one field, (M, count), of payloads that match."""
-        offset, kind, count = self.numbers.get(path, (0, '<f8', 0))
-        width = count * np.dtype(kind).itemsize
-        block = np.ascontiguousarray(payloads[:, offset : offset + width])
-        return block.view(kind).reshape(len(payloads), count)
+        offset, dtype, count = self.numbers.get(path, (0, np.dtype(float), 0))
+        block = np.ascontiguousarray(payloads[:, offset : offset + count * dtype.itemsize])
+        return block.view(dtype).reshape(len(payloads), count)
 
 
 class Decoder:
@@ -160,10 +158,9 @@ class _Walker:
             self.layout.texts[path] = tuple(self.text() for _ in range(count))
         elif count:
             kind = description[1][0]
-            size = _SIZES[kind]
-            start = self.advance(size, size * count)
-            name = _KINDS.get(kind) or f'{kind[0]}{size}'
-            self.layout.numbers[path] = (start, self.order + name, count)
+            dtype = np.dtype(_DTYPES.get(kind, kind)).newbyteorder(self.order)
+            start = self.advance(dtype.itemsize, dtype.itemsize * count)
+            self.layout.numbers[path] = (start, dtype, count)
 
     def text(self) -> str:
         length = self.length()

@@ -10,6 +10,8 @@ from ...atomic import file_errors
 from ..schema.message_definitions import definition, STRING
 from .mcap_file import McapFile, qos_profile
 
+# What a kill may lose [s]. Each flush ends a chunk and costs its index: at 500 Hz a chunk holds
+# 100 joint states, 30 kB.
 FLUSH_PERIOD = 0.2
 
 

@@ -19,7 +19,7 @@ from mcap.writer import CompressionType, Writer
 from ...atomic import file_errors, write_text
 from ...yaml import dump_yaml, parse_yaml
 
-CHUNK_SIZE = 1 << 20
+CHUNK_SIZE = 1 << 20  # of a chunk that no flush ends [bytes], the default of `mcap`
 STORAGE_VERSION = 9
 _FOREVER = {'sec': 9223372036, 'nsec': 854775807}
 
