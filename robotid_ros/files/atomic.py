@@ -1,4 +1,4 @@
-"""Files that are either whole or absent: written beside their place, then renamed into it."""
+"""Atomic files: written under another name in the same folder, then renamed."""
 
 from collections.abc import Iterator
 import contextlib

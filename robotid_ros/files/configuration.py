@@ -18,8 +18,8 @@ from .atomic import read_text
 from .yaml import parse_yaml
 
 PACKAGE = 'robotid_ros'
-# Declared by every ROS node; a parameter file may hold them beside the package's own groups.
-_OF_ROS = (
+# Declared by every ROS node; a parameter file may hold them next to the package's own groups.
+_ROS_PARAMETERS = (
     'use_sim_time',
     'qos_overrides',
     'start_type_description_service',
@@ -95,7 +95,7 @@ def from_mapping(values: Mapping[str, Any], folder: str | Path | None = None) ->
     ConfigurationError : an unknown key or a wrong type, named
 
     """
-    own = {key: value for key, value in values.items() if key not in _OF_ROS}
+    own = {key: value for key, value in values.items() if key not in _ROS_PARAMETERS}
     configuration = parse(Configuration, own)
     urdf = configuration.robot.urdf
     if not urdf:

@@ -87,7 +87,7 @@ class Residual:
 
     @property
     def reported(self) -> float:
-        """What to judge by: while the joint moves, where that is known."""
+        """Relative residual to judge by: that while the joint moves, where there is one."""
         return self.relative if math.isnan(self.moving) else self.moving
 
 

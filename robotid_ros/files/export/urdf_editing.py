@@ -19,8 +19,8 @@ class Element:
     Attributes
     ----------
     name : its `name`
-    head : end of its start tag
-    tail : start of its end tag; equal to `content_start` when it is written `<link …/>`
+    content_start : end of its start tag
+    content_end : start of its end tag; equal to `content_start` when it is written `<link …/>`
     child : name of a joint's child link
     span : where its `<inertial>` or `<dynamics>` lies, None without
     parent : name of a joint's parent link
@@ -85,7 +85,7 @@ class Scanner:
 
 
 def placement_edit(element: Element, text: str, tag: str) -> Edit:
-    """Where a text goes: over the old element, else just inside the start tag."""
+    """Return the edit that puts a text over the old element, else just inside the start tag."""
     if element.span is not None:
         return (*element.span, text)
     if element.content_end > element.content_start:

@@ -66,7 +66,7 @@ class ChunkedRecording:
         max_samples: int,
     ) -> ChunkedRecording:
         """
-        Index a recording: its clock, its joints and what was recorded beside them.
+        Index a recording: its clock, its joints and their context.
 
         Raises
         ------
@@ -125,7 +125,7 @@ class ChunkedRecording:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be known of it, in words; chunks have notes of their own."""
+        """Notes on all of it; chunks have notes of their own."""
         return self.metadata.notes
 
     @property

@@ -1,4 +1,4 @@
-"""What a recording holds beside joint states: phases, controller, reference, robot."""
+"""Context of the joint states in a recording: phases, controller, reference, robot."""
 
 from collections.abc import Callable, Mapping
 import dataclasses
