@@ -21,6 +21,7 @@ from ...yaml import dump_yaml, parse_yaml
 
 CHUNK_SIZE = 1 << 20  # of a chunk that no flush ends [bytes], the default of `mcap`
 STORAGE_VERSION = 9
+# rosbag2's infinite duration.
 _FOREVER = {'sec': 9223372036, 'nsec': 854775807}
 
 
@@ -31,7 +32,6 @@ class McapFile:
     Parameters
     ----------
     path : of the .mcap file, which must not exist
-    library : who writes, for the file's header
 
     Raises
     ------
@@ -39,7 +39,7 @@ class McapFile:
 
     """
 
-    def __init__(self, path: Path, library: str = 'robotid_ros'):
+    def __init__(self, path: Path):
         self.path = path
         self.topics: dict[int, dict[str, Any]] = {}
         self._schemas: dict[tuple[str, bytes], int] = {}
@@ -49,7 +49,7 @@ class McapFile:
             self._writer = Writer(
                 self._stream, chunk_size=CHUNK_SIZE, compression=CompressionType.NONE
             )
-            self._writer.start(profile='ros2', library=library)
+            self._writer.start(profile='ros2', library='robotid_ros')
 
     def add_channel(
         self,
