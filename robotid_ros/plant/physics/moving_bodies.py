@@ -29,7 +29,7 @@ def moving_bodies(
     root: ET.Element, joints: tuple[str, ...] = (), locked: dict[str, float] | None = None
 ) -> tuple[Body, ...]:
     """
-    Lump a URDF into moving bodies, parents first.
+    Lump a URDF into moving bodies, depth first: the order of MuJoCo's rows.
 
     Parameters
     ----------
@@ -48,21 +48,23 @@ def moving_bodies(
     positions = _locked_positions(all_joints, moving, locked or {})
     inertials = read_inertials(root)
     bodies: list[Body] = []
-    open_links = [(root_link(root, all_joints), -1, np.eye(4))]
-    while open_links:
-        link, index, place = open_links.pop()
+
+    def attach(link: str, index: int, place: Array) -> None:
+        """Attach what a link carries to body `index`; `place` (4, 4) is the link's frame in it."""
         for joint in [joint for joint in all_joints if joint.parent == link]:
             if joint.child not in inertials:
                 raise ModelError(f"joint '{joint.name}' carries no link: correct the URDF")
             inertial = inertials[joint.child]
             if joint.name in moving:
                 bodies.append(Body(joint, index, place @ joint.origin, inertial.copy()))
-                open_links.append((joint.child, len(bodies) - 1, np.eye(4)))
+                attach(joint.child, len(bodies) - 1, np.eye(4))
                 continue
             fixed = place @ joint.origin @ _joint_transform(joint, positions.get(joint.name, 0.0))
             if index >= 0:
                 bodies[index].inertial[:] += fixed @ inertial @ fixed.T
-            open_links.append((joint.child, index, fixed))
+            attach(joint.child, index, fixed)
+
+    attach(root_link(root, all_joints), -1, np.eye(4))
     if not bodies:
         raise ModelError('the robot description has no movable joint: nothing can be simulated')
     return tuple(bodies)

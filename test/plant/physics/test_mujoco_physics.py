@@ -220,6 +220,24 @@ def test_mimic_joint_follows():
     np.testing.assert_allclose(q[1], 0.5 * q[0], atol=1e-4)
 
 
+def test_two_arms_answer_to_their_own_joints():
+    links = ''.join(
+        f'<link name="{name}"><inertial><origin xyz="0.1 0 0"/><mass value="{mass}"/>'
+        '<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        for name, mass in (('a1', 1.0), ('a2', 2.0), ('b1', 3.0), ('b2', 4.0))
+    )
+    joints = ''.join(
+        f'<joint name="j{child}" type="revolute"><parent link="{parent}"/><child link="{child}"/>'
+        '<axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="9" velocity="3"/></joint>'
+        for parent, child in (('base', 'a1'), ('a1', 'a2'), ('base', 'b1'), ('b1', 'b2'))
+    )
+    text = f'<robot name="two"><link name="base"/>{links}{joints}</robot>'
+    physics = Physics(text, settled(gravity=(0.0, 0.0, 0.0)))
+    full, order = pinocchio_model(physics)
+    expected = pinocchio.crba(full, full.createData(), np.zeros(4))[np.ix_(order, order)]
+    np.testing.assert_allclose(physics.mass_matrix(), expected, atol=1e-9)
+
+
 def test_locked_joint_is_part_of_its_link():
     physics = Physics(ARM, settled(), joints=('shoulder',), locked={'elbow': 0.5})
     full = pinocchio.buildModelFromXML(physics.urdf)
