@@ -16,7 +16,7 @@ from robotid_ros.core.signals.fourier_series import AveragePeriod
 from robotid_ros.core.signals.recording import Phase, Recording
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.trajectory_file import read_design
-from robotid_ros.plant.physics.elastic_physics import ElasticPhysics
+from robotid_ros.plant.physics.mujoco_physics import Physics
 
 CONFIG = Path(__file__).resolve().parent.parent / 'config'
 RATE, COUNT = 1000.0, 2.0 * np.pi / 1_250_000
@@ -54,7 +54,7 @@ class Case:
         settings = dataclasses.replace(
             self.configuration.simulation, inertial_error=0.0, **changes
         )
-        physics = ElasticPhysics(self.urdf, settings, self.configuration.robot.joints)
+        physics = Physics(self.urdf, settings, self.configuration.robot.joints)
         self.truth = {
             f'{symbol}{number}': value
             for number, joint in enumerate(physics.true_parameters(), start=1)

@@ -85,9 +85,6 @@ class ElasticDriveSettings:
     feedback: str = setting(
         'motor', 'positions that the controller sees', choices=('motor', 'link')
     )
-    link_viscous: tuple[float, ...] = setting(
-        (0.0,), 'viscous friction on the link side', unit='N·m·s/rad', minimum=0.0
-    )
 
 
 @dataclass(frozen=True)

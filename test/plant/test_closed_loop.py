@@ -13,7 +13,7 @@ from robotid_ros.plant.controller.goal_outcome import GoalOutcome
 from robotid_ros.plant.controller.interpolation import Goal, Point
 from robotid_ros.plant.controller.tolerances import GoalTolerances
 from robotid_ros.plant.controller.trajectory_controller import TrajectoryController
-from robotid_ros.plant.physics.elastic_physics import make_physics
+from robotid_ros.plant.physics.mujoco_physics import Physics
 from robotid_ros.plant.physics.sensors import Sensors
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +28,7 @@ class Robot:
         self.settings = settings = configuration.simulation
         for name, value in changes.items():
             object.__setattr__(settings, name, value)
-        self.physics = make_physics(
+        self.physics = Physics(
             read_urdf(configuration), settings, configuration.robot.joints,
             configuration.robot.locked,
         )  # fmt: skip

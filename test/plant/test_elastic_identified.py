@@ -13,7 +13,7 @@ from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.trajectory_file import read_design
-from robotid_ros.plant.physics.elastic_physics import make_physics
+from robotid_ros.plant.physics.mujoco_physics import Physics
 from robotid_ros.simulation_settings import ElasticDriveSettings, GainSettings
 
 CONFIG = Path(__file__).parents[2] / 'config'
@@ -31,7 +31,7 @@ def driven(stiffness):
         inertial_error=0.0,
         elastic=ElasticDriveSettings(stiffness=stiffness),
     )
-    physics = make_physics(read_urdf(configuration), settings, configuration.robot.joints)
+    physics = Physics(read_urdf(configuration), settings, configuration.robot.joints)
     gains = [settings.gains[joint] for joint in physics.joints]
     q, tau = track(physics, trajectory.sample(np.arange(8900) / RATE), gains)
     return physics.joint_state_names, q, tau
@@ -138,7 +138,7 @@ def test_an_elastic_slide_is_identified_in_newtons_per_metre():
         gains={'joint_1': GainSettings(p=2e4, d=2e3)},
         elastic=ElasticDriveSettings(stiffness=(5e4,)),
     )
-    physics = make_physics(read_urdf(configuration), settings, ('joint_1',))
+    physics = Physics(read_urdf(configuration), settings, ('joint_1',))
     period = 4.0
     wave = 2.0 * np.pi / period * np.arange(round(period * RATE)) / RATE
     # Without gravity, carriage and motor are told apart near their resonance alone.

@@ -17,7 +17,7 @@ from std_srvs.srv import Trigger
 
 from ...exceptions import ConfigurationError, RobotIdError
 from ...files.configuration import read_urdf
-from ...plant.physics.elastic_physics import make_physics
+from ...plant.physics.mujoco_physics import Physics
 from ...plant.physics.sensors import Sensors
 from ...plant.physics.true_parameters import TrueParameters
 from ..common.messages import status
@@ -78,7 +78,7 @@ class SimulatedRobot(ConfiguredNode):
         self.urdf = self._description()
         motors = dict(zip(robot.elastic.joints, robot.elastic.motors))  # noqa: B905
         joints = settings.joints or robot.joints
-        physics = make_physics(self.urdf, settings, joints, robot.locked, motors)
+        physics = Physics(self.urdf, settings, joints, robot.locked, motors)
         for link in physics.impossible_links:
             self.get_logger().warning(f"no body can have the inertia of '{link}': corrected")
         sensors = Sensors(settings, physics.joint_state_names)

@@ -1,4 +1,4 @@
-"""True drives: what turns and rubs between motor and joint."""
+"""True drives: rotor inertia, friction, springs and couplings between motors and joints."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,8 @@ class Drives:
     One value per moving body, in the bodies' order.
 
     A motor of `motors` is (ratios, Ia, Fv, Fc): it turns with `ratios · dq` and adds
-    `Nᵀ (Ia N ddq + Fv N dq + Fc sign(N dq))`.
+    `Nᵀ (Ia N ddq + Fv N dq + Fc sign(N dq))`. Where `stiffness` is not 0, a spring stands between
+    rotor and link: inertia, friction and offset are the rotor's.
     """
 
     rotor_inertia: Values
@@ -25,6 +26,7 @@ class Drives:
     static: Values
     stribeck_velocity: Values
     offset: Values
+    stiffness: Values
     motors: tuple[tuple[Values, float, float, float], ...]
 
 
@@ -36,7 +38,8 @@ def build_drives(
 
     Raises
     ------
-    ConfigurationError : an array of the wrong length
+    ConfigurationError : an array of the wrong length; springs without rotor inertia, or together
+        with coupled motors or mimic joints
 
     """
     count = len(joints)
@@ -45,22 +48,41 @@ def build_drives(
         if name not in names:
             raise UnknownNameError('joint', name, tuple(names))
 
-    def spread(values: Values, name: str, otherwise: Values | None = None) -> Values:
-        if not values and otherwise is not None:
-            return otherwise
+    def spread(values: Values, name: str, default: Values | None = None) -> Values:
+        if not values and default is not None:
+            return default
         by_name = dict(zip(joints, per_joint(values, count, name), strict=True))
         return tuple(by_name.get(body, 0.0) for body in names)
 
     velocity = spread(settings.stribeck.velocity or (0.05,), 'stribeck.velocity')
-    return Drives(
+    drives = Drives(
         spread(settings.rotor_inertia, 'rotor_inertia'),
         spread(settings.viscous, 'viscous', tuple(b.joint.damping for b in bodies)),
         spread(settings.coulomb, 'coulomb', tuple(b.joint.friction for b in bodies)),
         spread(settings.stribeck.extra, 'stribeck.extra'),
         tuple(value or 1.0 for value in velocity),
         spread(settings.offset, 'offset'),
+        spread(settings.elastic.stiffness, 'elastic.stiffness'),
         _motors(settings, joints, names),
     )
+    _check_springs(drives, bodies)
+    return drives
+
+
+def _check_springs(drives: Drives, bodies: Sequence[Body]) -> None:
+    if not any(drives.stiffness):
+        return
+    if drives.motors or any(body.joint.mimic is not None for body in bodies):
+        raise ConfigurationError(
+            "'simulation.elastic' does not go with couplings or mimic joints: take one out"
+        )
+    for body, stiffness, inertia in zip(
+        bodies, drives.stiffness, drives.rotor_inertia, strict=True
+    ):
+        if stiffness and inertia <= 0.0:
+            raise ConfigurationError(
+                f'{body.joint.name} is elastic: give its motor a simulation.rotor_inertia'
+            )
 
 
 def _motors(

@@ -16,6 +16,8 @@ MIN_MASS, MIN_INERTIA = 1e-9, 1e-12
 STOP_MARGIN = 0.02
 # Friction is a constraint in MuJoCo: as stiff as it goes, so that rest is rest.
 FRICTION_IMPEDANCE = '0.9999 0.9999 0.001 0.5 2'
+# Attributes of a joint that belong to its drive.
+DRIVE_ATTRIBUTES = ('armature', 'damping', 'frictionloss', 'solreffriction', 'solimpfriction')
 
 
 def write_mjcf(
@@ -23,6 +25,8 @@ def write_mjcf(
 ) -> str:
     """
     Write the model: one body per moving body, drives as armature, damping and friction loss.
+
+    A drive behind a spring is a rotor of its own, see `rotor_name`; rotors come last.
 
     Parameters
     ----------
@@ -53,6 +57,7 @@ def write_mjcf(
         )
     _add_motors(root, bodies, drives, reference)
     _add_mimics(root, bodies, reference)
+    _add_springs(root, bodies, drives)
     return ET.tostring(root, encoding='unicode')
 
 
@@ -122,6 +127,33 @@ def _add_mimics(root: ET.Element, bodies: Sequence[Body], reference: str) -> Non
                 solref=reference,
                 solimp=FRICTION_IMPEDANCE,
             )
+
+
+def rotor_name(joint: str) -> str:
+    """Name of the joint with which the rotor of an elastic joint turns."""
+    return f'{joint}/rotor'
+
+
+def _add_springs(root: ET.Element, bodies: Sequence[Body], drives: Drives) -> None:
+    """Give the drives of elastic joints to rotors, which springs connect to the joints."""
+    if not any(drives.stiffness):
+        return
+    world, tendons = root.find('worldbody'), ET.SubElement(root, 'tendon')
+    assert world is not None
+    least = ' '.join([repr(MIN_INERTIA)] * 3)
+    for body, stiffness in zip(bodies, drives.stiffness, strict=True):
+        if not stiffness:
+            continue
+        name = body.joint.name
+        joint = root.find(f".//joint[@name='{name}']")
+        assert joint is not None
+        rotor = ET.SubElement(world, 'body', name=rotor_name(name))
+        ET.SubElement(rotor, 'inertial', mass=repr(MIN_MASS), pos='0 0 0', diaginertia=least)
+        drive = {key: joint.attrib.pop(key) for key in DRIVE_ATTRIBUTES}
+        ET.SubElement(rotor, 'joint', drive, name=rotor_name(name), type='hinge', axis='0 0 1')
+        spring = ET.SubElement(tendons, 'fixed', stiffness=repr(stiffness), springlength='0')
+        ET.SubElement(spring, 'joint', joint=name, coef='1')
+        ET.SubElement(spring, 'joint', joint=rotor_name(name), coef='-1')
 
 
 def quaternion(rotation: Array) -> Array:

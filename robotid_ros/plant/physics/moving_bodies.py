@@ -1,11 +1,12 @@
 """Moving bodies: the links of a URDF with everything that is fixed to them lumped in."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 import xml.etree.ElementTree as ET
 
 import numpy as np
 
-from ...exceptions import ModelError, UnknownNameError
+from ...exceptions import ConfigurationError, ModelError, UnknownNameError
 from .pseudo_inertia import Array
 from .urdf_reading import Joint, JOINT_TYPES, read_inertials, read_joints, root_link
 
@@ -68,6 +69,39 @@ def moving_bodies(
     if not bodies:
         raise ModelError('the robot description has no movable joint: nothing can be simulated')
     return tuple(bodies)
+
+
+def initial_positions(
+    bodies: Sequence[Body], joints: Sequence[str], positions: Sequence[float]
+) -> list[float]:
+    """
+    Return where each body starts: as given for `joints`, else at 0 or the nearest limit.
+
+    Raises
+    ------
+    ConfigurationError : the wrong number of positions, or one outside of its limits
+
+    """
+    if positions and len(positions) != len(joints):
+        raise ConfigurationError(
+            f"'simulation.initial_positions' has {len(positions)} values: give {len(joints)}"
+        )
+    by_name = dict(zip(joints, positions or (0.0,) * len(joints), strict=True))
+    result = []
+    for joint in (body.joint for body in bodies):
+        if joint.mimic is not None:
+            leader, multiplier, offset = joint.mimic
+            result.append(multiplier * by_name.get(leader, 0.0) + offset)
+            continue
+        start = by_name[joint.name]
+        by_name[joint.name] = min(max(start, joint.lower), joint.upper)
+        if positions and by_name[joint.name] != start:
+            raise ConfigurationError(
+                f"'simulation.initial_positions': {joint.name} at {start} is outside of its "
+                f'limits {joint.lower} to {joint.upper}'
+            )
+        result.append(by_name[joint.name])
+    return result
 
 
 def _moving_joints(

@@ -3,7 +3,8 @@ Physics of the simulated robot, by MuJoCo.
 
 `M(q) ddq + h(q, dq) + Ia ddq + Fv dq + F(dq) + off + motors = tau`, where F is a friction that
 holds at rest and opposes the motion with `Fc + Fs exp(-(dq/vs)²)` in motion. MuJoCo solves it as
-a bounded constraint, whose bound is reached exactly in sliding.
+a bounded constraint, whose bound is reached exactly in sliding. Where a joint has a stiffness, a
+rotor turns the link through a spring; friction, offset, ripple and rotor inertia are the rotor's.
 """
 
 from collections.abc import Sequence
@@ -12,16 +13,19 @@ import math
 import mujoco
 import numpy as np
 
-from ...exceptions import ConfigurationError, ModelError, RobotStateError
+from ...exceptions import ModelError, RobotStateError
 from ...simulation_settings import per_joint, SimulationSettings
 from .drives import build_drives
-from .mjcf import write_mjcf
-from .moving_bodies import moving_bodies
+from .mjcf import rotor_name, write_mjcf
+from .moving_bodies import initial_positions, moving_bodies
 from .pseudo_inertia import Array
+from .substeps import count_substeps
 from .true_parameters import true_parameters, TrueParameters
 from .urdf_reading import parse_urdf, true_urdf
 
-STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+GRAVITY = (0.0, 0.0, -9.81)
+# The least eigenvalue of the mass matrix that still is a mass [kg·m² or kg].
+LEAST_MASS = 1e-8
 
 
 class Physics:
@@ -34,6 +38,8 @@ class Physics:
     settings : what the true robot has beyond it
     joints : controlled joints, the order of every array here; empty: all movable ones
     locked : positions of joints that stand still
+    motors : names of the motors of elastic joints in the joint states, by joint; left out: the
+        joint's with '_motor' behind it
 
     Raises
     ------
@@ -48,6 +54,7 @@ class Physics:
         settings: SimulationSettings,
         joints: Sequence[str] = (),
         locked: dict[str, float] | None = None,
+        motors: dict[str, str] | None = None,
     ):
         self.urdf, self.impossible_links = true_urdf(
             urdf, error=settings.inertial_error, seed=settings.seed, payload=settings.payload
@@ -56,14 +63,13 @@ class Physics:
         driven = tuple(b.joint.name for b in self.bodies if b.joint.mimic is None)
         self.joints = tuple(joints) or driven
         self.drives = build_drives(settings, self.bodies, self.joints)
-        names = [body.joint.name for body in self.bodies]
-        # Rows of MuJoCo's arrays: what drives turn, links, and what the controller sees of both.
-        self._drive_rows = np.array([names.index(name) for name in self.joints])
-        self._link_rows = self._feedback_rows = self._drive_rows
         self.period = 1.0 / settings.update_rate
-        self._compile(settings.gravity or STANDARD_GRAVITY)
+        self._compile(settings.gravity or GRAVITY)
+        self._find_rows(settings.elastic.feedback, motors or {})
         self._set_up_drives(settings)
-        self._set_initial_positions(settings.initial_positions)
+        start = initial_positions(self.bodies, self.joints, settings.initial_positions)
+        self.data.qpos[: len(self.bodies)] = start
+        self._preload_springs()
         self.substeps = self._count_substeps()
         self.model.opt.timestep = self.period / self.substeps
 
@@ -95,18 +101,15 @@ class Physics:
                 'the simulation diverged: lower the gains, or raise `rotor_inertia` or update_rate'
             )
 
-    @property
-    def joint_state_names(self) -> tuple[str, ...]:
-        """Names in the joint states: the joints."""
-        return self.joints
-
     def joint_state(self, effort: Sequence[float]) -> tuple[list[float], list[float], list[float]]:
-        """Positions, velocities, efforts of all that is sensed."""
-        return self.position.tolist(), self.velocity.tolist(), list(effort)
+        """Positions, velocities, efforts, in the order of `joint_state_names`."""
+        rows = self._joint_state_rows
+        efforts = [*effort, *(effort[j] for j in self._elastic_joints)]
+        return self.data.qpos[rows].tolist(), self.data.qvel[rows].tolist(), efforts
 
-    def feedback(self, readings: list[float]) -> list[float]:
-        """Pick from readings (all that is sensed) what the controller sees (n,)."""
-        return readings
+    def feedback(self, values: Sequence[float]) -> list[float]:
+        """Pick from values by `joint_state_names` what the controller sees (n,)."""
+        return [values[index] for index in self._feedback_indices]
 
     @property
     def position(self) -> Array:
@@ -137,10 +140,10 @@ class Physics:
         return tuple(self.bodies[index].joint.type == 'continuous' for index in self._link_rows)
 
     def set_state(self, position: Sequence[float], velocity: Sequence[float]) -> None:
-        """Put the robot somewhere, with a velocity (n,)."""
-        self.data.qpos[self._drive_rows] = position
-        self.data.qvel[self._drive_rows] = velocity
-        mujoco.mj_forward(self.model, self.data)
+        """Put the links somewhere, with a velocity (n,), and motors where springs carry them."""
+        self.data.qpos[self._link_rows] = position
+        self.data.qvel[self._link_rows] = self.data.qvel[self._drive_rows] = velocity
+        self._preload_springs()
 
     def mass_matrix(self) -> Array:
         """Inertia matrix of all bodies at the present positions, rotors included."""
@@ -153,7 +156,7 @@ class Physics:
         return true_parameters(self.bodies, self.drives, self._link_rows.tolist())
 
     def _compile(self, gravity: Sequence[float]) -> None:
-        text = self._write_model(gravity)
+        text = write_mjcf(self.bodies, self.drives, gravity, self.period)
         try:
             self.model = mujoco.MjModel.from_xml_string(text)
         except ValueError as error:
@@ -163,63 +166,68 @@ class Physics:
         # We say ourselves when a simulation diverges; MuJoCo would write a file into the folder.
         mujoco.set_mju_user_warning(lambda _: None)
 
-    def _write_model(self, gravity: Sequence[float]) -> str:
-        return write_mjcf(self.bodies, self.drives, gravity, self.period)
+    def _find_rows(self, feedback: str, motors: dict[str, str]) -> None:
+        """Find the rows of MuJoCo's arrays: links, what drives turn, and what is seen of both."""
+        rows = {self.model.joint(row).name: row for row in range(self.model.nv)}
+        link = np.array([rows[name] for name in self.joints])
+        drive = np.array([rows.get(rotor_name(name), rows[name]) for name in self.joints])
+        self._link_rows, self._drive_rows = link, drive
+        self._elastic_joints = np.flatnonzero(drive != link).tolist()
+        names = [self.joints[j] for j in self._elastic_joints]
+        # Names in the joint states: the joints, then the motors of elastic ones.
+        self.joint_state_names = (
+            *self.joints, *(motors.get(name, f'{name}_motor') for name in names),
+        )  # fmt: skip
+        self._joint_state_rows = np.concatenate([link, drive[self._elastic_joints]])
+        self._feedback_rows = drive if feedback == 'motor' else link
+        shown = self._joint_state_rows.tolist()
+        self._feedback_indices = [shown.index(row) for row in self._feedback_rows]
 
     def _set_up_drives(self, settings: SimulationSettings) -> None:
-        count = len(self.joints)
-        limits = [self.bodies[index].joint.effort for index in self._drive_rows]
+        count, drives = len(self.joints), self.drives
+        limits = [self.bodies[index].joint.effort for index in self._link_rows]
         self._limit = limits if settings.limit_effort else [math.inf] * count
-        self._offset = -np.array(self.drives.offset)
-        self._coulomb = np.array(self.drives.coulomb)
-        self._static = np.array(self.drives.static)
-        self._stribeck = np.array(self.drives.stribeck_velocity)
+        self._offset = -self._on_drives(drives.offset)
+        self._coulomb = self._on_drives(drives.coulomb)
+        self._static = self._on_drives(drives.static)
+        self._stribeck = self._on_drives(drives.stribeck_velocity, 1.0)
         self._static_any = bool(self._static.any())
-        self._ripple = np.zeros(len(self.bodies))
+        self._ripple = np.zeros(self.model.nv)
         self._ripple[self._drive_rows] = per_joint(settings.noise.ripple, count, 'noise.ripple')
         self._ripple_any = bool(self._ripple.any())
         self._ripple_order = settings.noise.ripple_order
 
-    def _set_initial_positions(self, positions: Sequence[float]) -> None:
-        count = len(self.joints)
-        if positions and len(positions) != count:
-            raise ConfigurationError(
-                f"'simulation.initial_positions' has {len(positions)} values: give {count}"
-            )
-        by_name = dict(zip(self.joints, positions or (0.0,) * count, strict=True))
-        for index, body in enumerate(self.bodies):
-            joint = body.joint
-            if joint.mimic is not None:
-                leader, multiplier, offset = joint.mimic
-                self.data.qpos[index] = multiplier * by_name.get(leader, 0.0) + offset
-                continue
-            start = by_name[joint.name]
-            inside = min(max(start, joint.lower), joint.upper)
-            if positions and inside != start:
-                raise ConfigurationError(
-                    f"'simulation.initial_positions': {joint.name} at {start} is outside of its "
-                    f'limits {joint.lower} to {joint.upper}'
-                )
-            self.data.qpos[index] = by_name[joint.name] = inside
-        mujoco.mj_forward(self.model, self.data)
+    def _on_drives(self, values: Sequence[float], otherwise: float = 0.0) -> Array:
+        """Spread values per body over the rows that their drives turn."""
+        spread = np.full(self.model.nv, otherwise)
+        rows = np.arange(len(self.bodies))
+        rows[self._link_rows] = self._drive_rows
+        spread[rows] = values
+        return spread
+
+    def _preload_springs(self) -> None:
+        """Bring everything up to date, with motors where the springs carry the links' weight."""
+        data, links, motors = self.data, self._link_rows, self._drive_rows
+        mujoco.mj_forward(self.model, data)
+        for j in self._elastic_joints:
+            load = data.qfrc_bias[links[j]] / self.drives.stiffness[links[j]]
+            data.qpos[motors[j]] = data.qpos[links[j]] + load
+        if self._elastic_joints:
+            mujoco.mj_forward(self.model, data)
 
     def _count_substeps(self) -> int:
-        """Find the steps per period that viscous friction needs; every joint must move a mass."""
-        matrix = self.mass_matrix()
-        least = np.linalg.eigvalsh(matrix)[0]
-        if least < 1e-8:
-            worst = self.bodies[int(np.argmin(np.diag(matrix)))].joint.name
+        """Count the steps per period; every joint must move a mass."""
+        mass = self.mass_matrix()
+        if np.linalg.eigvalsh(mass)[0] < LEAST_MASS:
+            worst = self.model.joint(int(np.argmin(np.diag(mass)))).name
             raise ModelError(
                 f"joint '{worst}' moves no mass: give its link an inertial or a rotor_inertia"
             )
-        damping = np.diag(self.drives.viscous)
+        damping, stiffness = np.diag(self.model.dof_damping), np.zeros_like(mass)
         for ratios, _, viscous, _ in self.drives.motors:
             damping = damping + viscous * np.outer(ratios, ratios)
-        fastest = np.abs(np.linalg.eigvals(np.linalg.solve(matrix, damping))).max()
-        steps = max(1, math.ceil(fastest * self.period))
-        if steps > 20:
-            raise ModelError(
-                f'viscous friction stops a joint within {1.0 / fastest:.1e} s: lower `viscous` or '
-                'raise `rotor_inertia`'
-            )
-        return steps
+        for j in self._elastic_joints:
+            pair = [self._link_rows[j], self._drive_rows[j]]
+            value = self.drives.stiffness[self._link_rows[j]]
+            stiffness[np.ix_(pair, pair)] += value * np.array([[1.0, -1.0], [-1.0, 1.0]])
+        return count_substeps(mass, damping, stiffness, self.period)
