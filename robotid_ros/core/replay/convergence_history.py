@@ -1,4 +1,4 @@
-"""What happened while a replay was fitted: for the report, progress and the user's trust."""
+"""Iterations of a closed-loop identification, as numbers for reports, topics and progress."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ class MotionError(NamedTuple):
 @dataclasses.dataclass(frozen=True)
 class Iteration:
     """
-    One simulation and what it said of the parameters it was run with.
+    One simulation, and the errors of the parameters it was run with.
 
     Attributes
     ----------
-    number : 0 is the start
+    number : 0 for the initial parameters
     value : (b,) base parameters
     torque_error : (n,) `‖Y_j − W_j χ_k‖/‖Y_j‖` with W from this simulation
-    to_reference : closeness of the simulated motion to the reference
-    to_measured : the same to the measured motion, None where there is none
+    to_reference : error of the simulated motion relative to the reference
+    to_measured : the same relative to the measured motion, None where there is none
     inertia : (n,) J_j [kg·m² or kg]
     factor : (n,) scale of the simulated gains, `Ĵ/J_ap`
     share : of the full step that was taken to get here, less than 1 after step control, 0 where
-        a plain robot stood in for the fit
+        the reduced model stood in for the fit
 
     """
 
@@ -57,16 +57,16 @@ class Iteration:
 @dataclasses.dataclass(frozen=True)
 class History:
     """
-    The course of an iterative identification.
+    The iterations of an identification.
 
     Attributes
     ----------
     columns : names of the b base parameters
     joints : names of the n joints
-    iterations : from the start to the last
+    iterations : from the initial parameters to the result
     natural_frequency, damping : (n,) of the simulated loops with the last estimate [rad/s, 1]
     bandwidth : (n,) of the motion, angular [rad/s]
-    warnings : what a user should know before trusting the result
+    warnings : reasons to doubt the result, with remedies
 
     """
 
@@ -80,28 +80,19 @@ class History:
 
     @property
     def steps(self) -> int:
-        """Number of least-squares steps from the start to the result."""
+        """Number of least-squares steps from the initial parameters to the result."""
         return len(self.iterations) - 1
 
-    def rows(self) -> tuple[dict[str, float], ...]:
-        """Return one mapping of named numbers an iteration, for files, figures and topics."""
-        return tuple(self.row(record) for record in self.iterations)
-
     def row(self, record: Iteration) -> dict[str, float]:
-        """Return the named numbers of one iteration."""
-        return row(record, self.columns, self.joints)
-
-
-def row(record: Iteration, columns: tuple[str, ...], joints: tuple[str, ...]) -> dict[str, float]:
-    """Return one iteration as named numbers: torque errors, closeness, parameters."""
-    result = {'share': record.step_length}
-    series = [('torque error', record.torque_error)]
-    for what, close in (('reference', record.to_reference), ('measured', record.to_measured)):
-        if close is not None:
-            series += [(f'{name} to {what}', value) for name, value in close._asdict().items()]
-    for name, values in series:
-        result |= {f'{name} {j}': float(v) for j, v in zip(joints, values, strict=True)}
-    return result | {c: float(v) for c, v in zip(columns, record.value, strict=True)}
+        """Return one iteration as named numbers: torque and motion errors, parameters."""
+        result = {'share': record.step_length}
+        series = [('torque error', record.torque_error)]
+        for what, error in (('reference', record.to_reference), ('measured', record.to_measured)):
+            if error is not None:
+                series += [(f'{name} to {what}', x) for name, x in error._asdict().items()]
+        for name, values in series:
+            result |= {f'{name} {j}': float(v) for j, v in zip(self.joints, values, strict=True)}
+        return result | {c: float(v) for c, v in zip(self.columns, record.value, strict=True)}
 
 
 def relative_motion_error(

@@ -7,9 +7,8 @@ along the simulated motion, and fits the measured torque (Gautier, Janot, Vandan
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 import dataclasses
-import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -27,27 +26,30 @@ from .settings import ReplaySettings
 from .simulated_observation import observe_simulation
 
 Progress = Callable[[Iteration], None]
-StepCandidate = tuple[float, Callable[[], Array]]
-
-# An iteration whose torque error is this much above the best one made things worse.
+# A step whose torque error grows by more than this is refused: a smaller bound shortens steps that
+# noise makes slightly worse, a larger one lets a diverging iteration run on.
 MAX_ERROR_GROWTH = 1.2
-# A parameter that moves by less than this share of its standard deviation stands still.
+# How often a refused step is halved before the iteration gives up.
+MAX_HALVINGS = 4
+# Changes of a parameter below this many standard deviations are noise: waiting for smaller ones
+# costs iterations and gains no accuracy.
 MAX_SIGMA_CHANGE = 1.0
-# Steps that are mixed to look ahead, and the most that these may weigh together.
+# Full steps that Anderson's mixing combines, and the largest sum of |γ|: beyond it the steps are
+# nearly parallel, and the extrapolation leaves the region that they describe.
 ANDERSON_DEPTH, MAX_MIXING_WEIGHT = 2, 3.0
-# Relative residual of data without noise.
+# Change of the relative residual that rounding leaves where data are without noise.
 NOISE_FREE_RESIDUAL = 1e-9
 
 
 class DidimResult(NamedTuple):
     """
-    What an iteration ends in.
+    The result of the iteration.
 
     Attributes
     ----------
     estimate : of the base parameters
     system : the observation matrix that it was fitted on, and the torque
-    history : how it came there
+    history : all iterations
 
     """
 
@@ -58,7 +60,7 @@ class DidimResult(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class _Iterate:
-    """A simulation, as far as later steps need it; its observation matrix is large and is not."""
+    """One simulation and its fit; without the observation matrix, which is large."""
 
     chi: Array
     record: Iteration
@@ -90,30 +92,30 @@ def didim(
 
     """
     replay = dataclasses.replace(replay, a_priori_inertia=estimate_a_priori_inertia(replay))
-    trial, system = _first_iterate(replay, chi, method)
-    trials = [trial]
-    _report(progress, trial)
-    while len(trials) < replay.settings.iterations:
-        trial, system = _next_iterate(replay, trials, system, method)
-        trials.append(trial)
-        _report(progress, trial)
-        regular = trial.record.step_length == 1.0
-        if regular and _converged(trials[-2].estimate, trial.estimate, replay.settings):
-            # A last simulation, to see that the result stands up and how close it comes.
-            trials.append(_next_iterate(replay, trials, system, method, strict=True)[0])
-            _report(progress, trials[-1])
-            return DidimResult(trial.estimate, system, _history(replay, trials))
+    iterate, system = _first_iterate(replay, chi, method)
+    iterates = [iterate]
+    _report(progress, iterate)
+    while len(iterates) < replay.settings.iterations:
+        iterate, system = _next_iterate(replay, iterates, system, method)
+        iterates.append(iterate)
+        _report(progress, iterate)
+        full_step = iterate.record.step_length == 1.0
+        if full_step and _converged(iterates[-2].estimate, iterate.estimate, replay.settings):
+            # A last simulation checks the result and gives its torque error.
+            iterates.append(_next_iterate(replay, iterates, system, method, strict=True)[0])
+            _report(progress, iterates[-1])
+            return DidimResult(iterate.estimate, system, _history(replay, iterates))
     raise DivergenceError(
-        f'DIDIM has not converged after {len(trials)} iterations, its torque error is '
-        f'{trials[-1].error:.3g}: use a slower motion or a stiffer control loop, check the gains, '
-        'or start from an IDIM solution',
-        len(trials),
-        trials[-1].estimate,
+        f'DIDIM has not converged after {len(iterates)} iterations, its torque error is '
+        f'{iterate.error:.3g}: use a slower motion or a stiffer control loop, check the gains, or '
+        'start from an IDIM solution',
+        len(iterates),
+        iterate.estimate,
     )
 
 
 def _converged(before: Estimate, after: Estimate, settings: ReplaySettings) -> bool:
-    """Test DIDIM eq. 34, with the noise's share in a parameter not taken for a change of it."""
+    """Test DIDIM eq. 34; changes of a parameter within its noise count as none."""
     old, new = before.total_residual, after.total_residual
     residual = abs(new - old) <= settings.residual_tolerance * old + NOISE_FREE_RESIDUAL
     change = np.abs(after.value - before.value)
@@ -124,9 +126,9 @@ def _converged(before: Estimate, after: Estimate, settings: ReplaySettings) -> b
     return bool(residual and np.all(change <= allowed))
 
 
-def _report(progress: Progress | None, trial: _Iterate) -> None:
+def _report(progress: Progress | None, iterate: _Iterate) -> None:
     if progress is not None:
-        progress(trial.record)
+        progress(iterate.record)
 
 
 def _first_iterate(replay: ReplayProblem, chi: Array, method: str) -> tuple[_Iterate, System]:
@@ -138,30 +140,30 @@ def _first_iterate(replay: ReplayProblem, chi: Array, method: str) -> tuple[_Ite
 
 def _next_iterate(
     replay: ReplayProblem,
-    trials: list[_Iterate],
+    iterates: list[_Iterate],
     system: System,
     method: str,
     strict: bool = False,
 ) -> tuple[_Iterate, System]:
     """
-    Step to the newest fit; where it is no robot, or a worse one, to something between.
+    Step to the newest fit; where its M(q) is not positive definite or its error larger, shorten.
 
     The inertia of the newest fit is the best a priori one, so that it is simulated with the gains
-    of the robot itself. Where that fails, early fits above all, the plain robot that fits best
-    stands in, then ever shorter steps; their loops keep the ω_n and ζ of the a priori inertias.
+    of the robot itself. Where that fails, in the first iterations above all, the reduced model and
+    shorter steps are tried; their loops keep the ω_n and ζ of the a priori inertias.
     """
-    trial, number = trials[-1], len(trials)
+    iterate, number = iterates[-1], len(iterates)
     failure: DivergenceError | None = None
-    for step_length, make in _step_candidates(replay, trials, system, strict):
+    for step_length, chi in _step_candidates(replay, iterates, system, strict):
         try:
             tuned_inertia = None if step_length == 1.0 else replay.a_priori_inertia
             candidate, observed = _simulate_and_fit(
-                replay, make(), method, number, step_length, tuned_inertia
+                replay, chi, method, number, step_length, tuned_inertia
             )
-            if candidate.error <= MAX_ERROR_GROWTH * trial.error:
+            if candidate.error <= MAX_ERROR_GROWTH * iterate.error:
                 return candidate, observed
             error = DivergenceError(
-                f'the torque error grows from {trial.error:.3g} to {candidate.error:.3g}: the '
+                f'the torque error grows from {iterate.error:.3g} to {candidate.error:.3g}: the '
                 "control law or its gains may not be the robot's, or its natural frequency is too "
                 'low for this motion',
                 number,
@@ -170,48 +172,41 @@ def _next_iterate(
             error = caught
         failure = failure or error
     raise DivergenceError(
-        f'iteration {number} of DIDIM: {failure}', number, trial.estimate
+        f'iteration {number} of DIDIM: {failure}', number, iterate.estimate
     ) from failure
 
 
 def _step_candidates(
-    replay: ReplayProblem, trials: list[_Iterate], system: System, strict: bool
-) -> list[StepCandidate]:
-    """Return what to try in turn: the share of a full step, and how to get the parameters."""
-    trial = trials[-1]
-    newest = replay.standard_parameters(trial.estimate.value)
-
-    def part(step_length: float) -> Array:
-        return trial.chi + step_length * (newest - trial.chi)
-
-    shares = 0.5 ** np.arange(replay.settings.halvings + 1)
-    candidates: list[StepCandidate] = [
-        (float(step_length), functools.partial(part, step_length)) for step_length in shares
-    ]
-    if strict:
-        return candidates
-    ahead = _anderson_extrapolation(trials)
+    replay: ReplayProblem, iterates: list[_Iterate], system: System, strict: bool
+) -> Iterator[tuple[float, Array]]:
+    """Yield what to try in turn: length of the step (0: reduced model), standard parameters."""
+    chi = iterates[-1].chi
+    newest = replay.standard_parameters(iterates[-1].estimate.value)
+    ahead = None if strict else _anderson_extrapolation(iterates)
     if ahead is not None:
-        candidates.insert(0, (1.0, functools.partial(replay.standard_parameters, ahead)))
-    # From the start there is nothing to go half way from.
-    reduced = functools.partial(fit_reduced_model, replay, system)
-    candidates.insert(1 if len(trials) == 1 else 3, (0.0, reduced))
-    return candidates
+        yield 1.0, replay.standard_parameters(ahead)
+    # The initial parameters are no robot to go half way from: the reduced model comes first there.
+    position = 1 if len(iterates) == 1 else 3 if ahead is None else 2
+    for halvings in range(MAX_HALVINGS + 1):
+        if halvings == position and not strict:
+            yield 0.0, fit_reduced_model(replay, system)
+        step_length = 0.5**halvings
+        yield step_length, chi + step_length * (newest - chi)
 
 
-def _anderson_extrapolation(trials: list[_Iterate]) -> Array | None:
+def _anderson_extrapolation(iterates: list[_Iterate]) -> Array | None:
     """
-    Look ahead of the newest fit g(χ_k), by Anderson's mixing of the last full steps.
+    Extrapolate the newest fit g(χ_k) by Anderson's mixing of the last full steps.
 
     `χ_{k+1} = g_k − Σ γ_i (g_{i+1} − g_i)`, γ the least squares of `f_k − Σ γ_i (f_{i+1} − f_i)`,
-    `f = g − χ` in units of σ. The point at which the iteration rests stays where it is.
+    `f = g − χ` in units of σ. The fixed point of the iteration does not change.
     """
-    recent = trials[-1 - ANDERSON_DEPTH :]
-    if len(recent) < 2 or any(trial.record.step_length != 1.0 for trial in recent):
+    recent = iterates[-1 - ANDERSON_DEPTH :]
+    if len(recent) < 2 or any(iterate.record.step_length != 1.0 for iterate in recent):
         return None
-    fits = np.array([trial.estimate.value for trial in recent])
+    fits = np.array([iterate.estimate.value for iterate in recent])
     sigma = np.maximum(recent[-1].estimate.sigma, 1e-9 * np.abs(fits[-1]).max())
-    steps = (fits - np.array([trial.record.value for trial in recent])) / sigma
+    steps = (fits - np.array([iterate.record.value for iterate in recent])) / sigma
     mixing = np.linalg.lstsq(np.diff(steps, axis=0).T, steps[-1], rcond=1e-6)[0]
     if np.abs(mixing).sum() > MAX_MIXING_WEIGHT:
         return None
@@ -226,10 +221,10 @@ def _simulate_and_fit(
     step_length: float,
     tuned_inertia: Array | None = None,
 ) -> tuple[_Iterate, System]:
-    """Simulate and fit; the gains were tuned for the inertia (n,), `None`: for that of `chi`."""
+    """Simulate and fit; the gains were tuned for `tuned_inertia` (n,), None: that of `chi`."""
     inertia = replay.inertia(chi)
-    factor = np.ones_like(inertia) if tuned_inertia is None else inertia / tuned_inertia
-    simulation = replay.simulate(chi, factor)
+    gain_scale = np.ones_like(inertia) if tuned_inertia is None else inertia / tuned_inertia
+    simulation = replay.simulate(chi, gain_scale)
     system = observe_simulation(replay, simulation)
     value = replay.base.of(chi)
     errors = system.relative_residual(value)
@@ -241,28 +236,28 @@ def _simulate_and_fit(
         relative_motion_error(motion, replay.desired[:3]),
         None if replay.measured is None else relative_motion_error(motion, replay.measured),
         inertia,
-        factor,
+        gain_scale,
         step_length,
     )
     error = float(np.sqrt(np.mean(errors**2)))
     return _Iterate(chi, record, fit(system, method), error), system
 
 
-def _history(replay: ReplayProblem, trials: list[_Iterate]) -> History:
-    last = trials[-1].record
+def _history(replay: ReplayProblem, iterates: list[_Iterate]) -> History:
+    last = iterates[-1].record
     omega, zeta = replay.loop_dynamics(last.inertia / last.gain_scale)
     band = bandwidth(replay.desired.dq, replay.law.rate)
     warnings = [
         *bandwidth_warnings(replay, omega, band),
         *motion_warnings(replay, last),
-        *residual_warnings(trials[-1].estimate.total_residual),
+        *residual_warnings(iterates[-1].estimate.total_residual),
     ]
-    if any(0.0 < trial.record.step_length < 1.0 for trial in trials):
-        warnings.append('some steps of DIDIM had to be shortened: look at its convergence')
+    if any(0.0 < iterate.record.step_length < 1.0 for iterate in iterates):
+        warnings.append('some steps of DIDIM were shortened: check its convergence in the report')
     return History(
         replay.base.names,
         replay.robot.joints,
-        tuple(trial.record for trial in trials),
+        tuple(iterate.record for iterate in iterates),
         omega,
         zeta,
         band,

@@ -1,4 +1,4 @@
-"""Where an iteration starts: parameters, and the inertias that the loops were tuned for."""
+"""Initial parameters of an iteration, and the inertias that the control loops were tuned for."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from ..regression.observation_system import System
 from .reference_and_torque import interpolate_rows
 from .replay_problem import ReplayProblem
 
-# Rotor inertia that a joint of the plain robot has at least, as a share of J_ap.
+# Least rotor inertia of the reduced model as a share of J_ap: ω_n at most doubles.
 MIN_INERTIA_SHARE = 0.25
-# A sampled loop is calm when an update's damping takes at most this share of the velocity.
+# Share of the velocity that one update's damping may take, d h/J: the velocity changes its sign
+# with every update from 1 on, and the sampled loop is unstable from 2 on.
 MAX_DAMPING_PER_UPDATE = 0.5
 
 
@@ -42,13 +43,13 @@ def initial_parameters(replay: ReplayProblem, start: str) -> Array:
 
 def estimate_a_priori_inertia(replay: ReplayProblem) -> Array:
     """
-    Return J_ap (n,): what the law was tuned for or, where that is unknown, nearly so.
+    Return J_ap (n,): what the law was tuned for, estimated where that is unknown.
 
     Each joint's torque is fitted along the reference itself by the prior's rigid body, scaled, an
     inertia of its own, and friction: `τ_j = α τ_prior,j + J q̈_j + F_v q̇_j + F_c sign(q̇_j) + o`.
     It is a poor model, but α and J are never negative and good enough to scale the gains of the
-    first simulation; from then on the estimate's own inertias count. Where friction hides the
-    inertia, the least that makes the sampled loop calm stands in: the robot's own loop is stable.
+    first simulation; after it the inertias of the estimate are used. Where friction hides the
+    inertia, the least of a well damped loop is taken, since the robot's own loop is stable.
     """
     if replay.a_priori_inertia is not None:
         return replay.a_priori_inertia
@@ -92,7 +93,7 @@ def _fit_joint_inertia(
     """Return `α max M_jj + J` of one joint."""
     columns = np.column_stack([predicted, ddq, dq, np.sign(dq), np.ones_like(dq)])
     scale = np.linalg.norm(columns, axis=0)
-    # What does not act has no coefficient.
+    # A column of zeros gets the coefficient 0.
     scale[scale == 0.0] = np.inf
     low = np.array([0.0, 0.0, -np.inf, -np.inf, -np.inf])
     alpha, own = (lsq_linear(columns / scale, tau, (low, np.inf)).x / scale)[:2]
@@ -101,34 +102,28 @@ def _fit_joint_inertia(
 
 def fit_reduced_model(replay: ReplayProblem, system: System) -> Array:
     """
-    Fit the little that every robot has, standard parameters (p,) with a positive definite M(q).
+    Fit a model of few parameters whose M(q) is positive definite; standard parameters (p,).
 
     The prior's rigid body times one factor, rotor inertias, friction with positive coefficients,
-    and offsets. It stands in for an early fit of all parameters that is no robot.
+    and offsets. It replaces an early fit of all parameters whose M(q) is not positive definite.
     """
-    robot, base = replay.robot, replay.base
-    rigid = prior_inertial_parameters(robot)
+    robot = replay.robot
     free = [k for k, p in enumerate(robot.parameters) if p.symbol not in INERTIAL]
-    shapes = [rigid, *np.eye(robot.p)[free]]
+    shapes = np.array([prior_inertial_parameters(robot), *np.eye(robot.p)[free]])
     least = dict(
         zip(robot.joints, MIN_INERTIA_SHARE * estimate_a_priori_inertia(replay), strict=True)
     )
-    low, high = [0.0], [np.inf]
-    for k in free:
-        parameter = robot.parameters[k]
+    low = [0.0]
+    for parameter in (robot.parameters[k] for k in free):
         bound = 0.0 if parameter.symbol in NONNEGATIVE else -np.inf
         low.append(least.get(parameter.joint, 0.0) if parameter.symbol == 'Ia' else bound)
-        high.append(np.inf)
     weights = np.sqrt(np.mean(system.Y**2, axis=1))
-    columns = system.W @ (base.matrix @ np.array(shapes).T) / weights[:, None, None]
+    columns = system.W @ (replay.base.matrix @ shapes.T) / weights[:, None, None]
     rows = columns.reshape(-1, len(shapes))
     scale = np.maximum(np.linalg.norm(rows, axis=0), 1e-9 * np.linalg.norm(rows))
-    answer = lsq_linear(
-        rows / scale,
-        (system.Y / weights[:, None]).ravel(),
-        (np.array(low) * scale, np.array(high)),
-    )
-    return np.array(shapes).T @ (answer.x / scale)
+    target = (system.Y / weights[:, None]).ravel()
+    found = lsq_linear(rows / scale, target, (np.array(low) * scale, np.inf)).x
+    return shapes.T @ (found / scale)
 
 
 def prior_inertial_parameters(robot: Robot) -> Array:

@@ -25,9 +25,6 @@ class ReplaySettings:
         'confidence interval (two standard deviations)',
         minimum=0.0,
     )
-    halvings: int = setting(
-        4, 'how often a step that makes the torque error worse is halved', minimum=0, maximum=20
-    )
     transient: float = setting(
         5.0, 'left out at the start, in units of 1/ω_n of the slowest joint', minimum=0.0
     )
@@ -44,9 +41,6 @@ class ReplaySettings:
         "show, where there are none 1 with ros2_control's controllers and 0 with others",
         minimum=-1.0,
         maximum=100.0,
-    )
-    bandwidth_ratio: float = setting(
-        5.0, 'warn where ω_n is less than so many times the bandwidth of the motion', minimum=0.0
     )
     law: str = setting('', "control law; empty: the recorded controller's")
     rate: float = setting(
