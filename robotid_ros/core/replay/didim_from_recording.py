@@ -33,7 +33,7 @@ def identify_closed_loop(
     recording : with efforts, the reference (or its trajectory) and the controller
     robot, base : the model and its base parameters
     settings : of the replay
-    samples : measured motion; for comparison, and for the start where that is 'idim'
+    samples : measured motion; for comparison, and for the initial parameters 'idim'
     progress : called with every finished iteration
 
     Raises

@@ -1,4 +1,4 @@
-"""What drives and what judges a replay: the reference and the torque on the controller's grid."""
+"""Reference and measured torque at the updates of the controller."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from ..arrays import Array
 from ..signals.recording import Recording
 from .laws.control_loop import Desired
 
-# Share of the reference's velocity, in power, that its bandwidth holds.
+# Share of the power of the reference's velocity below its bandwidth.
 BANDWIDTH_POWER = 0.99
+# Strides this close to a whole number of updates, relative, are one: stamps jitter by less.
+STRIDE_TOLERANCE = 0.02
 
 
 class Torque(NamedTuple):
@@ -39,9 +41,9 @@ def reference_on_grid(recording: Recording, rate: float) -> tuple[float, Desired
     """
     Return the recorded reference at every update of the controller.
 
-    Stamps that jitter, repeat or are missing are bridged by the quintic that meets position,
-    velocity and acceleration at both ends, as the controller itself interpolates. Without a
-    recorded reference it is taken from the trajectory that was run.
+    Where stamps jitter, repeat or are missing, it is interpolated by quintics that meet position,
+    velocity and acceleration at both ends, as the controller itself does. Without a recorded
+    reference it is taken from the trajectory that was run.
 
     Parameters
     ----------
@@ -101,17 +103,17 @@ def torque_on_grid(
     updates : number of rows
     rate : of the controller [Hz]
     delay : from the start of a hold to the stamp that reports its torque, in updates
-    max_gap : longest gap that is bridged [s]; longer than the usual spacing
+    max_gap : longest gap that is interpolated [s], or 1.5 times the usual spacing
 
     """
     time, rows = np.unique(recording.time, return_index=True)
     effort = effort[rows]
     spacing = float(np.median(np.diff(time)))
     stride = max(1.0, spacing * rate)
-    stride = round(stride) if abs(stride - round(stride)) < 0.02 * stride else stride
+    stride = round(stride) if abs(stride - round(stride)) < STRIDE_TOLERANCE * stride else stride
     lag = start + delay / rate
     first = np.ceil((time[0] - lag) * rate - 1e-3)
-    # The rows stay on the stamps: torques are interpolated only where stamps jitter.
+    # Rows coincide with stamps, so that torques are interpolated only where stamps jitter.
     first += stride * np.ceil(max(-first, 0.0) / stride)
     last = min(updates - 1.0, np.floor((time[-1] - lag) * rate + 1e-3))
     row = np.arange(first, last + 1e-9, stride)

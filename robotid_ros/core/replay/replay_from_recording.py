@@ -1,4 +1,4 @@
-"""From a recording to a replay: control law, reference and torque as the session left them."""
+"""From a recording to the data of a closed-loop method: control law, reference and torque."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def make_replay_problem(
     samples: Samples | None = None,
 ) -> ReplayProblem:
     """
-    Make a recording ready for a closed-loop method.
+    Collect what a closed-loop method needs of a recording.
 
     Parameters
     ----------
     recording : with efforts, the reference (or its trajectory) and the controller
     robot, base : the model and its base parameters
     settings : of the replay; a control law given there replaces the recorded one
-    samples : measured motion, to compare with alone, or None
+    samples : measured motion, for comparison only, or None
 
     Raises
     ------
@@ -83,7 +83,7 @@ def find_effort_delay(recording: Recording, settings: ReplaySettings) -> float:
 
 
 def _controller(recording: Recording, settings: ReplaySettings) -> Controller:
-    """Return the recorded controller with what the settings say of it instead."""
+    """Return the recorded controller, with the fields that the settings replace."""
     recorded = recording.controller
     if recorded is None:
         if not (settings.law and settings.rate and settings.gains):

@@ -1,4 +1,4 @@
-"""What a closed-loop method works on: robot, law, reference and measured torque, made ready."""
+"""The data of a closed-loop method: robot, control law, reference and measured torque."""
 
 from __future__ import annotations
 
@@ -24,12 +24,15 @@ from .simulation.direct_model import direct_model
 
 Motion = tuple[Array, Array, Array]
 
-# Eigenvalues of M, scaled to a unit diagonal, below this count as not positive.
+# Smallest eigenvalue of M, scaled to a unit diagonal, that counts as positive: above rounding.
 MIN_EIGENVALUE = 1e-9
-# Share of the recording that may go to the transient of an integral.
+# Share of the recording that may be left out for the transient of an integral: long integral times
+# would leave no data.
 MAX_TRANSIENT_SHARE = 0.2
-# Cut-off of the decimation over the bandwidth of the motion, and the most it may leave out.
-CUTOFF_RATIO, MAX_DECIMATION = 5.0, 50
+# Cut-off of the decimation over the bandwidth of the motion, so that its harmonics pass.
+CUTOFF_RATIO = 5.0
+# Rows per row that is kept, at most: slow motions have to leave enough rows to estimate the noise.
+MAX_DECIMATION = 50
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +77,7 @@ class ReplayProblem:
     @property
     def transient(self) -> float:
         """
-        Time after which the loops have forgotten where they started [s].
+        Time after which the initial state of the loops has decayed [s].
 
         `5/ω_n`, and as many time constants of an integral as fit into a part of the recording.
         """
@@ -87,16 +90,16 @@ class ReplayProblem:
 
     def standard_parameters(self, value: Array) -> Array:
         """
-        Return standard parameters (p,) that move like base parameters `value` (b,).
+        Return standard parameters (p,) that are equivalent to base parameters `value` (b,).
 
-        Of the many that do, those nearest to the prior's masses: a direct model wants every
-        link to have one.
+        They differ from the prior only in the columns that represent the base parameters; links
+        without a mass get 1 kg, since a direct model needs one.
         """
-        anchor = self.robot.prior.copy()
+        chi = self.robot.prior.copy()
         masses = self.robot.first_columns + 9
-        anchor[masses] = np.where(anchor[masses] > 0.0, anchor[masses], 1.0)
-        anchor[self.base.columns] += value - self.base.of(anchor)
-        return anchor
+        chi[masses] = np.where(chi[masses] > 0.0, chi[masses], 1.0)
+        chi[self.base.columns] += value - self.base.of(chi)
+        return chi
 
     def inertia(self, chi: Array) -> Array:
         """
@@ -119,11 +122,11 @@ class ReplayProblem:
             )
         return joint_inertia(mass)
 
-    def simulate(self, chi: Array, factor: Array) -> Simulation:
-        """Run the loop with standard parameters `chi` (p,) and gains scaled by `factor` (n,)."""
+    def simulate(self, chi: Array, gain_scale: Array) -> Simulation:
+        """Run the loop with standard parameters `chi` (p,) and gains times `gain_scale` (n,)."""
         return simulate(
             direct_model(self.robot, chi),
-            self.law.scaled(factor),
+            self.law.scaled(gain_scale),
             self.desired,
             external=self.external,
             integrator=self.settings.integrator,

@@ -17,16 +17,17 @@ from .simulation.closed_loop import Simulation
 from .simulation.direct_model import slip_columns
 
 Rows = npt.NDArray[np.intp]
-# Rows, how many of them are overlap before the piece, and how many are its own.
+# Rows, how many of them are overlap before the block, and how many are its own.
 Block = tuple[Rows, int, int]
 
-# In units of the decimation: what the filter remembers to 1e-9, and the edge it spoils.
+# In units of the decimation: length of the filter's impulse response down to 1e-9, and the rows
+# at both ends of a run that its transient distorts.
 FILTER_MEMORY, FILTER_EDGE = 30, 3
-# Rows that are observed at once.
+# Rows per block: 4096 rows of 60 columns and six joints are 12 MB.
 BLOCK_ROWS = 4096
 
 
-def columns(replay: ReplayProblem, simulation: Simulation, row: Array) -> Array:
+def observation_matrix(replay: ReplayProblem, simulation: Simulation, row: Array) -> Array:
     """
     Return W_δ(q_ddm, q̇_ddm, q̈_ddm) of the base parameters at rows (N,), (n, N, b) (eq. 47).
 
@@ -48,15 +49,17 @@ def observe_simulation(replay: ReplayProblem, simulation: Simulation) -> System:
     Return the system `Y = W_δ χ + ρ` of one simulation, low-passed and decimated (eq. 48).
 
     Y and every column of W go through the same zero-phase Butterworth filter, whose cut-off is
-    0.8 of the Nyquist frequency of the rows that are kept. The start, until the loops have
-    forgotten their initial state, and rows without a measured torque are left out.
+    0.8 of the Nyquist frequency of the rows that are kept. The transient of the initial state and
+    rows without a measured torque are left out.
     """
-    torque, keep = replay.torque, replay.decimation
+    torque, decimation = replay.torque, replay.decimation
     rows = np.flatnonzero(torque.valid & (torque.row >= replay.transient * replay.law.rate))
+    # A filter must not cross rows that are missing.
+    runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
     blocks = [
-        (*_decimated(replay, simulation, block, keep), block[0][block[1] :][: block[2] : keep])
-        for run in _runs(rows)
-        for block in _overlapping(run, keep)
+        _observe_block(replay, simulation, block, decimation)
+        for run in runs
+        for block in _overlapping_blocks(run, decimation)
     ]
     if not blocks:
         raise RecordingError(
@@ -65,36 +68,33 @@ def observe_simulation(replay: ReplayProblem, simulation: Simulation) -> System:
         )
     w = np.concatenate([block[0] for block in blocks], axis=1)
     y = np.concatenate([block[1] for block in blocks], axis=1)
-    time = torque.row[np.concatenate([block[2] for block in blocks])] / replay.law.rate
+    time = np.concatenate([block[2] for block in blocks]) / replay.law.rate
     base, joints = replay.base, replay.robot.joints
     return System(base.names, base.units, joints, time, w, y, np.ones(y.shape, dtype=bool))
 
 
-def _decimated(
-    replay: ReplayProblem, simulation: Simulation, block: Block, keep: int
-) -> tuple[Array, Array]:
+def _observe_block(
+    replay: ReplayProblem, simulation: Simulation, block: Block, decimation: int
+) -> tuple[Array, Array, Array]:
+    """Return W (n, N, b), Y (n, N) and the rows (N,) of the torque that a block keeps."""
     rows, skip, count = block
-    w = columns(replay, simulation, replay.torque.row[rows])
-    y = replay.torque.tau[rows].T
-    if keep > 1:
-        w, y = antialias(w, keep), antialias(y, keep)
-    return w[:, skip : skip + count : keep].copy(), y[:, skip : skip + count : keep].copy()
+    row = replay.torque.row[rows]
+    w, y = observation_matrix(replay, simulation, row), replay.torque.tau[rows].T
+    if decimation > 1:
+        w, y = antialias(w, decimation), antialias(y, decimation)
+    kept = slice(skip, skip + count, decimation)
+    return w[:, kept].copy(), y[:, kept].copy(), row[kept]
 
 
-def _runs(rows: Rows) -> list[Rows]:
-    """Split rows where some are missing: no filter reaches across a gap."""
-    return np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
-
-
-def _overlapping(rows: Rows, keep: int) -> Iterator[Block]:
+def _overlapping_blocks(rows: Rows, decimation: int) -> Iterator[Block]:
     """
-    Cut a run into pieces that overlap by what the filter remembers, so that memory stays small.
+    Cut a run into blocks that overlap by the filter's memory: few rows are held at once.
 
-    Yields the rows of a piece, how many of them are overlap before it, and how many are its own.
+    Yields the rows of a block, how many of them are overlap before it, and how many are its own.
     """
-    overlap = FILTER_MEMORY * keep if keep > 1 else 0
-    edge = FILTER_EDGE * keep if keep > 1 else 0
-    own = max(BLOCK_ROWS, 4 * overlap) // keep * keep
+    overlap = FILTER_MEMORY * decimation if decimation > 1 else 0
+    edge = FILTER_EDGE * decimation if decimation > 1 else 0
+    own = max(BLOCK_ROWS, 4 * overlap) // decimation * decimation
     first, last = edge, rows.size - edge
     for start in range(first, last, own):
         stop = min(start + own, last)
