@@ -104,7 +104,7 @@ def speed(robot: Robot, chi: np.ndarray) -> float:
         begin = time.process_time()
         run = simulate(direct, law(), desired)
         figures.append(10.0 / (time.process_time() - begin))
-    turning = float((np.abs(run.slip) < 1.0).any(axis=1).mean())
+    turning = float((np.abs(run.slip_sign) < 1.0).any(axis=1).mean())
     bare = max(plain(robot, chi, desired, 5000) for _ in range(3))
     print(
         f'simulation: {max(figures):.1f} times real time (median {np.median(figures):.1f}), '

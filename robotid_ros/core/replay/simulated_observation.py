@@ -36,7 +36,7 @@ def observation_matrix(replay: ReplayProblem, simulation: Simulation, row: Array
     """
     q, dq, ddq, slip = (
         interpolate_rows(x, row)
-        for x in (simulation.q, simulation.dq, simulation.ddq, simulation.slip)
+        for x in (simulation.q, simulation.dq, simulation.ddq, simulation.slip_sign)
     )
     full = regressor(replay.robot, q, dq, ddq)
     for column, values in slip_columns(replay.robot, slip):

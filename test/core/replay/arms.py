@@ -32,7 +32,7 @@ def arm(friction=(0.8, 0.4), viscous=(0.3, 0.1), gravity=9.81, **fields):
         model,
         np.array(viscous),
         np.zeros(2),
-        fields.pop('slip', np.eye(2)),
+        fields.pop('slip_directions', np.eye(2)),
         np.array(friction, dtype=float),
         **fields,
     )

@@ -241,8 +241,8 @@ def test_gains_that_change_within_the_motion_are_told(share, expected):
     before = JointTrajectoryEffort(RATE, P, 0.0, D)
     after = JointTrajectoryEffort(RATE, share * P, 0.0, share * D)
 
-    def start(desired, balance=None):
-        first, second = (law.start(desired, balance) for law in (before, after))
+    def start(desired, initial_effort=None):
+        first, second = (law.start(desired, initial_effort) for law in (before, after))
         return lambda k, q, dq: (first if k < 2000 else second)(k, q, dq)
 
     replay, _ = case_of(ReplaySettings(decimation=5, step=0.002), law=before)

@@ -43,7 +43,7 @@ def test_accelerations_are_those_of_the_model(friction, coupled, joints):
     rng = np.random.default_rng(5)
     for _ in range(5):
         q, dq, tau = rng.normal(size=(3, 2))
-        dry = direct.slip.T @ (direct.coulomb * np.sign(direct.slip @ dq))
+        dry = direct.slip_directions.T @ (direct.coulomb * np.sign(direct.slip_directions @ dq))
         ours = accelerate(q, dq, tau - direct.offset - dry)
         np.testing.assert_allclose(ours, forward_dynamics(robot, chi, q, dq, tau), rtol=1e-9)
         np.testing.assert_allclose(direct.inverse_dynamics(q, dq, ours), tau, atol=1e-9)
@@ -61,7 +61,7 @@ def test_observation_matrix_gives_the_simulated_torque_in_every_row(friction, co
         direct_model(robot, chi), law, Desired(q, np.gradient(q, 0.004, axis=0), 0 * q, 0 * q)
     )
     w = regressor(robot, run.q, run.dq, run.ddq)
-    for column, values in slip_columns(robot, run.slip):
+    for column, values in slip_columns(robot, run.slip_sign):
         w[:, :, column] = values.T
     np.testing.assert_allclose((w @ chi).T, run.tau, atol=1e-8)
 
@@ -75,7 +75,7 @@ def test_moving_rows_need_no_help():
     run = simulate(
         direct_model(robot, chi), law, Desired(q, np.gradient(q, 0.004, axis=0), 0 * q, 0 * q)
     )
-    moving = (run.slip == np.sign(run.dq)).all(axis=1) & (run.dq != 0.0).all(axis=1)
+    moving = (run.slip_sign == np.sign(run.dq)).all(axis=1) & (run.dq != 0.0).all(axis=1)
     assert moving.mean() > 0.9
     tau = inverse_dynamics(robot, chi, run.q, run.dq, run.ddq)
     np.testing.assert_allclose(tau[moving], run.tau[moving], atol=1e-9)

@@ -74,11 +74,11 @@ def test_sliding_block_stops_where_it_should_and_stays(h):
     assert dq[0] == 0.0
     rest = q.copy()
     for _ in range(50):
-        q, dq, ddq, slip = step(q, dq, np.array([-2.9]))
+        q, dq, ddq, slip_sign = step(q, dq, np.array([-2.9]))
     assert dq[0] == 0.0 and q[0] == rest[0]
-    assert slip[0] == pytest.approx(-2.9 / 3.0) and ddq[0] == pytest.approx(0.0, abs=1e-12)
-    q, dq, ddq, slip = step(q, dq, np.array([-3.1]))
-    assert ddq[0] == pytest.approx(-0.05) and slip[0] == -1.0
+    assert slip_sign[0] == pytest.approx(-2.9 / 3.0) and ddq[0] == pytest.approx(0.0, abs=1e-12)
+    q, dq, ddq, slip_sign = step(q, dq, np.array([-3.1]))
+    assert ddq[0] == pytest.approx(-0.05) and slip_sign[0] == -1.0
 
 
 def test_fast_and_adaptive_integrators_agree():
@@ -97,8 +97,8 @@ def test_every_row_balances():
     direct = arm()
     run = simulate(direct, TRACKING, wave())
     data = direct.model.createData()
-    assert (np.abs(run.slip) < 1).any()
-    for q, dq, ddq, tau, slip in zip(run.q, run.dq, run.ddq, run.tau, run.slip, strict=True):
+    assert (np.abs(run.slip_sign) < 1).any()
+    for q, dq, ddq, tau, slip in zip(run.q, run.dq, run.ddq, run.tau, run.slip_sign, strict=True):
         rigid = pinocchio.rnea(direct.model, data, q, dq, ddq)
         friction = direct.viscous * dq + direct.coulomb * slip
         np.testing.assert_allclose(rigid + friction, tau, atol=1e-9)
@@ -106,7 +106,7 @@ def test_every_row_balances():
 
 def test_coupled_inertia_is_that_of_the_joints_when_it_is_diagonal():
     extra = np.array([0.3, 0.2])
-    plain, coupled = arm(), arm(inertia=np.diag(extra))
+    plain, coupled = arm(), arm(coupled_inertia=np.diag(extra))
     plain.model.armature = plain.model.armature + extra
     one, other = (simulate(direct, TRACKING, wave(300)) for direct in (plain, coupled))
     np.testing.assert_allclose(one.q, other.q, atol=1e-10)
@@ -115,7 +115,7 @@ def test_coupled_inertia_is_that_of_the_joints_when_it_is_diagonal():
 def test_coupled_motor_sticks_and_turns_like_the_adaptive_one():
     ratios = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     inertia = 0.1 * np.outer(ratios[2], ratios[2])
-    direct = arm(friction=(0.4, 0.2, 0.3), slip=ratios, inertia=inertia)
+    direct = arm(friction=(0.4, 0.2, 0.3), slip_directions=ratios, coupled_inertia=inertia)
     fast = simulate(direct, TRACKING, wave(500))
     sure = simulate(direct, TRACKING, wave(500), integrator='adaptive')
     assert np.abs(fast.q - sure.q).max() < 2e-5
@@ -125,7 +125,7 @@ def test_steep_smooth_friction_gets_smaller_steps():
     def steep(dq):
         return 2.0 * np.tanh(dq / 1e-3)
 
-    direct = arm(friction=(0.0, 0.0), smooth=steep)
+    direct = arm(friction=(0.0, 0.0), smooth_friction=steep)
     assert substeps(direct, np.zeros(2), 0.002, 0.001) > 5
     run = simulate(direct, TRACKING, wave(400))
     sure = simulate(direct, TRACKING, wave(400), integrator='adaptive')

@@ -25,4 +25,9 @@ def test_gains_and_their_strategy_reach_the_replay():
         known['name'], known['type'], known['rate'], ('a',), ('effort',), known['gains']
     )
     law = make_control_law(controller, ('a',), np.ones(1))
-    assert (law.rate, law.conditional[0], law.late[0], law.tracking[0]) == (500.0, 1.0, 1.0, 0.0)
+    assert (law.rate, law.conditional[0], law.integrates_after[0], law.tracking_rate[0]) == (
+        500.0,
+        1.0,
+        1.0,
+        0.0,
+    )

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...arrays import Array
-from .control_loop import balanced, ControlLoop, Desired, Step, with_differenced_velocity
+from .control_loop import ControlLoop, Desired, initial_integral, Step, with_differenced_velocity
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,14 +56,14 @@ class CascadeControl(ControlLoop):
         """`k_v g_τ`, (n,)."""
         return self.kv * self.gain
 
-    def output(self, desired: Desired, balance: Array | None = None) -> Step:
+    def output(self, desired: Desired, initial_effort: Array | None = None) -> Step:
         """Start the cascade; see `ControlLoop.output`."""
         wanted = self.kp * desired.q + self.velocity_feedforward * desired.dq
         forward = self.acceleration_feedforward * desired.ddq + desired.effort
         kp, kv, ki = self.kp, self.kv, np.asarray(self.ki) / self.rate
         low, high = -np.asarray(self.integral_limit), np.asarray(self.integral_limit)
         start = kv * (wanted[0] - kp * desired.q[0] - desired.dq[0]) + forward[0]
-        integral = balanced(balance, start, ki, low, high)
+        integral = initial_integral(initial_effort, start, ki, low, high)
 
         def proportional(k: int, q: Array, dq: Array) -> Array:
             return kv * (wanted[k] - kp * q - dq) + forward[k]

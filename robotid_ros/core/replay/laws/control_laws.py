@@ -1,4 +1,4 @@
-"""Control laws: what closes the loop of the simulated robot, as it closes that of the real one."""
+"""Control laws by the type of a recorded controller, with its gains."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _trajectory_controller(
     clamp = _gain(columns, 'i_clamp', np.inf)
     low, high = _gain(columns, 'i_clamp_min', -np.inf), _gain(columns, 'i_clamp_max', np.inf)
     p, i, d = (_gain(columns, name) for name in ('p', 'i', 'd'))
-    late, tracking, conditional = _antiwindup(columns, p, i, d)
+    integrates_after, tracking_rate, conditional = _antiwindup(columns, p, i, d)
     return JointTrajectoryEffort(
         controller.rate,
         p,
@@ -92,8 +92,8 @@ def _trajectory_controller(
         _gain(columns, 'u_clamp_min', -np.inf),
         _gain(columns, 'u_clamp_max', np.inf),
         _gain(columns, 'error_deadband'),
-        late,
-        tracking,
+        integrates_after,
+        tracking_rate,
         conditional,
         gain=drive_gain,
     )
@@ -103,7 +103,7 @@ def _antiwindup(
     columns: dict[str, Any], p: Array, i: Array, d: Array
 ) -> tuple[Array, Array, Array]:
     """
-    Return `late`, `tracking` and `conditional` of `JointTrajectoryEffort`, (n,) each.
+    Return `integrates_after`, `tracking_rate`, `conditional` of `JointTrajectoryEffort`, (n,).
 
     A strategy is a gain of 1 by the name 'antiwindup_' and its own; without one it is 'legacy'.
     """
@@ -115,8 +115,8 @@ def _antiwindup(
     given = _gain(columns, 'tracking_time_constant')
     usual = recommended_tracking_time(p, i, d)
     active = (back != 0.0) & (i != 0.0)
-    tracking = np.where(active, 1.0 / np.where(given > 0.0, given, usual), 0.0)
-    return np.maximum(np.maximum(none, back), conditional), tracking, conditional
+    tracking_rate = np.where(active, 1.0 / np.where(given > 0.0, given, usual), 0.0)
+    return np.maximum(np.maximum(none, back), conditional), tracking_rate, conditional
 
 
 def _cascade(controller: Controller, columns: dict[str, Any], drive_gain: Array) -> ControlLaw:

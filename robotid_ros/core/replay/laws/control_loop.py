@@ -1,5 +1,5 @@
 """
-What every control law has: a loop, discrete, behind a sensor, a delay and a saturation.
+The parts that all control laws share: sensor resolution, delay, saturation and drive gain.
 
 A law is discrete: once a period it turns the measured state into a torque that is held until the
 next one. It is described by a frozen value and started on a reference; `start` returns the
@@ -45,12 +45,12 @@ class ControlLaw(Protocol):
     def rate(self) -> float:
         """Update rate [Hz]."""
 
-    def start(self, desired: Desired, balance: Array | None = None) -> Step:
+    def start(self, desired: Desired, initial_effort: Array | None = None) -> Step:
         """
         Return `step(k, q, dq) -> tau`, to be called for k = 0, 1, 2 … in turn.
 
-        An integral starts where it makes the torque `balance` (n,) on the reference, as that of a
-        controller that has held the robot for a while; at zero, as after activation, without.
+        The integral starts where the torque on the reference is `initial_effort` (n,), as that of
+        a controller that has held the robot for a while; without it at 0, as after activation.
         """
 
     def scaled(self, factor: npt.ArrayLike) -> ControlLaw:
@@ -66,20 +66,20 @@ class ControlLaw(Protocol):
 
     @property
     def integral_time(self) -> Array:
-        """Time constant with which an integral forgets where it started, (n,) [s]."""
+        """Integral time, with which an integral's initial value decays, (n,) [s]."""
 
 
 @dataclasses.dataclass(frozen=True)
 class ControlLoop:
     """
-    What every joint's loop has, whatever its law: `τ = g_τ sat(v_τ)` (DIDIM eq. 54).
+    Control loop of every joint, whatever its law: `τ = g_τ sat(v_τ)` (DIDIM eq. 54).
 
     Attributes
     ----------
     rate : update rate [Hz]
     gain : (n,) drive gain g_τ, torque per unit of the controller's output
     limit : the output saturates at plus and minus this, in its own unit
-    delay : updates between a measurement and the torque that answers it
+    delay : updates between a measurement and the torque computed from it
     resolution : (n,) or scalar, one count of the position sensor; 0: none [rad or m]
     quantum : one count of the output; 0: none
 
@@ -112,10 +112,10 @@ class ControlLoop:
         """
         return dataclasses.replace(self, gain=self.gain * np.asarray(factor, dtype=float))
 
-    def start(self, desired: Desired, balance: Array | None = None) -> Step:
+    def start(self, desired: Desired, initial_effort: Array | None = None) -> Step:
         """Start the law on a reference; see `ControlLaw.start`."""
         gain = self.gain
-        step = self.output(desired, None if balance is None else balance / gain)
+        step = self.output(desired, None if initial_effort is None else initial_effort / gain)
         if np.any(self.resolution > 0.0):
             step = _with_encoder(step, self.resolution)
         if np.any(np.isfinite(self.limit)):
@@ -124,7 +124,7 @@ class ControlLoop:
             step = _quantised(step, self.output_resolution)
         return _delayed(lambda k, q, dq: step(k, q, dq) * gain, self.delay)
 
-    def output(self, desired: Desired, balance: Array | None = None) -> Step:
+    def output(self, desired: Desired, initial_effort: Array | None = None) -> Step:
         """Start the bare law, whose output has neither limits nor a unit of torque."""
         raise NotImplementedError
 
@@ -149,11 +149,11 @@ def _delayed(step: Step, delay: int) -> Step:
         return step
     pending: deque[Array] = deque(maxlen=delay + 1)
 
-    def late(k: int, q: Array, dq: Array) -> Array:
+    def delayed(k: int, q: Array, dq: Array) -> Array:
         pending.append(step(k, q, dq))
         return pending[0]
 
-    return late
+    return delayed
 
 
 def with_differenced_velocity(step: Step, rate: float) -> Step:
@@ -170,8 +170,10 @@ def with_differenced_velocity(step: Step, rate: float) -> Step:
     return measuring
 
 
-def balanced(balance: Array | None, without: Array, gain: Array, low: Array, high: Array) -> Array:
-    """Return the integral that completes the output to `balance`; zero where there is none."""
-    if balance is None:
+def initial_integral(
+    initial_effort: Array | None, without: Array, gain: Array, low: Array, high: Array
+) -> Array:
+    """Return the integral with which the output is `initial_effort`; 0 where that is None."""
+    if initial_effort is None:
         return np.zeros_like(without)
-    return np.where(gain != 0.0, np.clip(balance - without, low, high), 0.0)
+    return np.where(gain != 0.0, np.clip(initial_effort - without, low, high), 0.0)

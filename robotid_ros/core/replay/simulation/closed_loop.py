@@ -1,4 +1,4 @@
-"""Closed loop: the direct model under a control law, driven by the robot's own reference."""
+"""Closed loop: the direct model under a control law that follows the recorded reference."""
 
 from __future__ import annotations
 
@@ -12,8 +12,13 @@ from ..laws.control_loop import ControlLaw, Desired
 from .direct_dynamics import DirectModel
 from .integrators import INTEGRATORS, substeps
 
+# Updates between two checks for divergence: seldom enough to cost nothing, often enough to end a
+# simulation that diverges early.
 CHECK_INTERVAL = 100
+# Poses of the reference at which M(q) is computed; between them it varies little.
 MAX_POSES = 200
+# Distance from the reference, over the joint's travel, from which the loop is lost for good.
+MAX_DEVIATION = 10.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,14 +26,14 @@ class Simulation:
     """
     Motion of the simulated robot at the controller's updates.
 
-    `W(q, q̇, q̈) χ = τ` holds in each row, with `slip` in place of sign(R q̇).
+    `W(q, q̇, q̈) χ = τ` holds in each row, with `slip_sign` in place of sign(R q̇).
 
     Attributes
     ----------
     rate : of the controller [Hz]
     q, dq, ddq : (K, n) state, and the acceleration that follows it [rad or m, per s, per s²]
     tau : (K, n) torque, held from its row to the next [N·m or N]
-    slip : (K, m) signs of dry friction, between −1 and 1 where it sticks or turns
+    slip_sign : (K, m) signs of dry friction, between −1 and 1 where it sticks or turns
 
     """
 
@@ -37,7 +42,7 @@ class Simulation:
     dq: Array
     ddq: Array
     tau: Array
-    slip: Array
+    slip_sign: Array
 
 
 def simulate(
@@ -63,7 +68,7 @@ def simulate(
 
     Raises
     ------
-    DivergenceError : the robot leaves its reference for good; nothing finite is left to compare
+    DivergenceError : the robot leaves its reference, or the state is not finite
 
     """
     if integrator not in INTEGRATORS:
@@ -73,7 +78,7 @@ def simulate(
     advance = INTEGRATORS[integrator](direct, 1.0 / (law.rate * parts))
     bound = _divergence_bound(desired.q)
     q, dq, ddq, tau = (np.empty((count, n)) for _ in range(4))
-    slip = np.empty((count, direct.slip.shape[0]))
+    slip = np.empty((count, direct.slip_directions.shape[0]))
     control = law.start(
         desired, direct.inverse_dynamics(desired.q[0], desired.dq[0], desired.ddq[0])
     )
@@ -119,9 +124,9 @@ def smallest_eigenvalue(mass: Array) -> float:
 
 
 def _divergence_bound(q: Array) -> Array:
-    """Say how far from its reference a joint may stray before it counts as lost, (n,)."""
+    """Return the distance from its reference at which a joint has diverged, (n,)."""
     travel = np.ptp(q, axis=0)
-    return 10.0 * np.maximum(travel, 0.1 * travel.max(initial=0.0)) + 1e-3
+    return MAX_DEVIATION * np.maximum(travel, 0.1 * travel.max(initial=0.0)) + 1e-3
 
 
 def _divergence_error(time: float, share: Array) -> DivergenceError:

@@ -1,8 +1,8 @@
 """
-Direct dynamic model: accelerations from torques, with dry friction that really sticks.
+Direct dynamic model: accelerations from torques, with dry friction that sticks at rest.
 
 `M(q) q̈ = τ − N(q, q̇) − D q̇ − φ(q̇) − o − Rᵀ F_c s`, DIDIM eq. 21, where every slip speed `w = R q̇`
-has a sign `s ∈ [−1, 1]`: s = sign(w) while it slips, whatever holds it at rest while it sticks.
+has a sign `s ∈ [−1, 1]`: s = sign(w) while it slips, the value that holds it while it sticks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from scipy.linalg.lapack import dposv
 
 from ...arrays import Array
 
+# Gauss-Seidel converges in a few sweeps unless slips are strongly coupled; the bound ends those.
 MAX_SWEEPS = 50
+# Change of a friction sign, of order 1, at which the sweeps end.
 TOLERANCE = 1e-12
 
 
@@ -42,28 +44,33 @@ class DirectModel:
     model: pinocchio.Model
     viscous: Array
     offset: Array
-    slip: Array
+    slip_directions: Array
     coulomb: Array
-    inertia: Array | None = None
-    smooth: Callable[[Array], Array] | None = None
+    coupled_inertia: Array | None = None
+    smooth_friction: Callable[[Array], Array] | None = None
     order: npt.NDArray[np.intp] | None = None
 
     def acceleration_function(self) -> Callable[[Array, Array, Array], Array]:
         """Return `a(q, q̇, τ)`: q̈ (n,) under a torque less dry friction and offset."""
-        rigid, viscous, smooth = self._rigid(), self.viscous, self.smooth
+        rigid, viscous, smooth_friction = self._rigid(), self.viscous, self.smooth_friction
         dense = viscous.ndim == 2
 
         def resisted(dq: Array, tau: Array) -> Array:
             tau = tau - (viscous @ dq if dense else viscous * dq)
-            return tau if smooth is None else tau - smooth(dq)
+            return tau if smooth_friction is None else tau - smooth_friction(dq)
 
-        if smooth is None and not dense:
+        if smooth_friction is None and not dense:
             return lambda q, dq, tau: rigid(q, dq, tau - viscous * dq)
         return lambda q, dq, tau: rigid(q, dq, resisted(dq, tau))
 
     def _rigid(self) -> Callable[[Array, Array, Array], Array]:
         """Return the accelerations without friction: ABA, or by M where it has coupled motors."""
-        model, data, extra, order = self.model, self.model.createData(), self.inertia, self.order
+        model, data, extra, order = (
+            self.model,
+            self.model.createData(),
+            self.coupled_inertia,
+            self.order,
+        )
         aba, bias = pinocchio.aba, pinocchio.nonLinearEffects
 
         def coupled(q: Array, dq: Array, tau: Array) -> Array:
@@ -88,31 +95,31 @@ class DirectModel:
         if self.order is not None:
             back = np.argsort(self.order)
             mass = mass[np.ix_(back, back)]
-        return mass if self.inertia is None else mass + self.inertia
+        return mass if self.coupled_inertia is None else mass + self.coupled_inertia
 
     def inverse_dynamics(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """Return the torque (n,) of one state [N·m or N]; dry friction at rest counts nothing."""
+        """Return the torque (n,) of one state [N·m or N]; dry friction at rest is 0."""
         data = self.model.createData()
         bias = pinocchio.nonLinearEffects(self.model, data, *self._ordered(q, dq)).copy()
         bias = bias if self.order is None else bias[np.argsort(self.order)]
         viscous = self.viscous @ dq if self.viscous.ndim == 2 else self.viscous * dq
-        dry = self.slip.T @ (self.coulomb * np.sign(self.slip @ dq))
-        smooth = 0.0 if self.smooth is None else self.smooth(dq)
+        dry = self.slip_directions.T @ (self.coulomb * np.sign(self.slip_directions @ dq))
+        smooth_friction = 0.0 if self.smooth_friction is None else self.smooth_friction(dq)
         return np.asarray(
-            self.mass_matrix(data, q) @ ddq + bias + viscous + dry + self.offset + smooth
+            self.mass_matrix(data, q) @ ddq + bias + viscous + dry + self.offset + smooth_friction
         )
 
     def delassus_matrix(self, data: pinocchio.Data, q: Array) -> Array:
         """Return `R M(q)⁻¹ Rᵀ`, (m, m): slip accelerations per friction."""
-        return self.slip @ dposv(self.mass_matrix(data, q), self.slip.T)[1]
+        return self.slip_directions @ dposv(self.mass_matrix(data, q), self.slip_directions.T)[1]
 
     def fastest_friction_rate(self, q: Array) -> float:
         """Return the fastest rate [1/s] at which smooth friction brakes the robot at q (n,)."""
         n = self.model.nv
         slope = np.diag(self.viscous) if self.viscous.ndim == 1 else self.viscous
-        if self.smooth is not None:
+        if self.smooth_friction is not None:
             tiny = 1e-7
-            slope = slope + np.diag(self.smooth(np.full(n, tiny)) / tiny)
+            slope = slope + np.diag(self.smooth_friction(np.full(n, tiny)) / tiny)
         mass = self.mass_matrix(self.model.createData(), q)
         return float(np.abs(np.linalg.eigvals(np.linalg.solve(mass, slope))).max(initial=0.0))
 
@@ -122,12 +129,12 @@ def mean_sign(speed: float, acceleration: float, friction: float, h: float) -> f
     Return the mean of sign(w) over a step in which all but the friction stays constant.
 
     The step is cut where the slip stops; from there it sticks if the friction can hold it, else
-    it slips the other way: exact, whatever happens, without looking for the event.
+    it slips the other way; exact for constant acceleration, without event detection.
 
     Parameters
     ----------
     speed : slip speed w at the step's start
-    acceleration : of w, without its own friction
+    acceleration : of w, without its diagonal friction
     friction : F_c over the inertia that w feels, the deceleration it gives
     h : length of the step [s]
 
@@ -156,9 +163,9 @@ def mean_signs(
     Parameters
     ----------
     speed, acceleration : (m,) slip speeds, and their accelerations without dry friction
-    mobility : (m, m) see `DirectModel.mobility`
+    delassus_matrix : (m, m) see `DirectModel.delassus_matrix`
     coulomb : (m,) F_c
-    s : (m,) where to start
+    s : (m,) initial values of the signs
     h : length of the step [s]
 
     Returns
@@ -166,15 +173,15 @@ def mean_signs(
     (m,) mean signs over the step
 
     """
-    push = delassus_matrix * coulomb
-    own, start = push.diagonal().tolist(), speed.tolist()
-    rest, signs = acceleration - push @ s, s.tolist()
+    decelerations = delassus_matrix * coulomb
+    diagonal, start = decelerations.diagonal().tolist(), speed.tolist()
+    rest, signs = acceleration - decelerations @ s, s.tolist()
     for _ in range(MAX_SWEEPS):
         change = 0.0
         for i, before in enumerate(signs):
-            after = mean_sign(start[i], float(rest[i]) + own[i] * before, own[i], h)
+            after = mean_sign(start[i], float(rest[i]) + diagonal[i] * before, diagonal[i], h)
             if after != before:
-                rest -= push[:, i] * (after - before)
+                rest -= decelerations[:, i] * (after - before)
                 signs[i], change = after, max(change, abs(after - before))
         if change < TOLERANCE:
             break

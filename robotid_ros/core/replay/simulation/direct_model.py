@@ -1,5 +1,5 @@
 """
-From a robot and a vector of standard parameters to the direct model that is integrated.
+Build the direct model, which is integrated, from a robot and its standard parameters.
 
 Friction without a jump goes into the stages of the integrator as it is. Friction with a jump is
 split into an offset and F_c times the sign of a slip speed, and that sign is the integrator's: at
@@ -44,11 +44,11 @@ def direct_model(robot: Robot, chi: Array) -> DirectModel:
             else:
                 smooth.append((j, term, values))
     damping = np.diag(viscous) if robot.couplings else viscous
-    inertia = np.zeros((robot.n, robot.n)) if robot.couplings else None
+    coupled_inertia = np.zeros((robot.n, robot.n)) if robot.couplings else None
     for coupling in robot.couplings:
         shape = np.outer(coupling.ratios, coupling.ratios)
         damping = damping + value[f'Fv{coupling.number}'] * shape
-        inertia = inertia + value[f'Ia{coupling.number}'] * shape
+        coupled_inertia = coupled_inertia + value[f'Ia{coupling.number}'] * shape
     slip = slip_directions(robot)
     own = coulomb[[j for j in range(robot.n) if _has_dry_friction(robot, j)]]
     coupled = [value[f'Fc{coupling.number}'] for coupling in robot.couplings]
@@ -59,7 +59,7 @@ def direct_model(robot: Robot, chi: Array) -> DirectModel:
         offset,
         slip,
         np.concatenate([own, coupled]),
-        inertia,
+        coupled_inertia,
         _summed(smooth, robot.n) if smooth else None,
         order,
     )
