@@ -35,6 +35,6 @@ def run_node(name: str, *args: list[str]) -> int:
 
 
 def _run(module: str, *args: list[str]) -> int:
-    # Nothing has begun yet that would have to end in good order; `main` sets handlers of its own.
+    # Until `main` sets its own handlers nothing is open that needs a clean end.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return int(import_module(f'.{module}', __package__).main(*args))

@@ -1,4 +1,4 @@
-"""What the trajectory controller is told, and what it tells."""
+"""Parameters and state of the trajectory controller."""
 
 from dataclasses import dataclass, field
 
@@ -9,7 +9,7 @@ from .interpolation import Point, Values
 
 @dataclass(frozen=True)
 class ControllerSettings:
-    """The controller's parameters; a changed copy is taken up by the next update."""
+    """The controller's parameters."""
 
     joints: tuple[str, ...]
     wraparound: tuple[bool, ...]
@@ -22,7 +22,7 @@ class ControllerSettings:
 
 @dataclass
 class ControllerState:
-    """What an update saw and wanted; the content of controller_state."""
+    """Measured and desired state of an update; the content of controller_state."""
 
     desired: Point
     current: Point

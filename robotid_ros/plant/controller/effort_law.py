@@ -24,7 +24,7 @@ class EffortLaw:
         self._pids = [Pid(gains.get(joint, GainSettings())) for joint in joints]
 
     def set_gains(self, gains: Mapping[str, GainSettings]) -> list[str]:
-        """Take gains over, and say which ones are invalid: those stay as they were."""
+        """Set the gains that are valid; return a warning for each joint whose are not."""
         warnings = []
         for joint, pid in zip(self._joints, self._pids, strict=True):
             new = gains.get(joint, GainSettings())
@@ -40,11 +40,11 @@ class EffortLaw:
         for pid in self._pids:
             pid.reset()
 
-    def efforts(self, state: ControllerState, following: Point, dt: float) -> Values:
+    def efforts(self, state: ControllerState, next_point: Point, dt: float) -> Values:
         """Return the efforts for the errors of now and the feed-forwards of the next update."""
         rows = zip(
-            self._pids, state.error, state.error_velocity, following.velocities,
-            following.effort, strict=True,
+            self._pids, state.error, state.error_velocity, next_point.velocities,
+            next_point.effort, strict=True,
         )  # fmt: skip
         return [
             pid.gains.ff_velocity_scale * v + effort + pid.compute(e, de, dt)

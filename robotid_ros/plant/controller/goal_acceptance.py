@@ -1,4 +1,4 @@
-"""Which trajectories joint_trajectory_controller (Jazzy) in effort mode takes."""
+"""Which trajectories joint_trajectory_controller (Jazzy) in effort mode accepts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from .tolerances import EPSILON
 
 @dataclass(frozen=True)
 class AcceptanceRules:
-    """Parameters that decide what is taken."""
+    """Parameters that decide what is accepted."""
 
     partial_joints: bool = False
     nonzero_end_velocity: bool = False
@@ -17,7 +17,7 @@ class AcceptanceRules:
 
 
 def rejection_reason(goal: Goal, joints: Sequence[str], now: int, rules: AcceptanceRules) -> str:
-    """Say why a goal is refused; empty: it is taken. NaN, limits and effort are not checked."""
+    """Return why a goal is rejected, or ''. NaN, limits and effort are not checked."""
     if not rules.partial_joints and len(goal.joints) != len(joints):
         return "the goal's joints are not the controller's"
     if not goal.joints:
@@ -59,24 +59,24 @@ def sort_to_local_joint_order(goal: Goal, joints: Sequence[str], position: Value
     """
     Sort a goal's joints; joints that a partial goal leaves out stay at `position`.
 
-    An effort array of the wrong length is taken as it is, as in the original.
+    An effort array of the wrong length is left as it is, as in the original.
     """
     names = list(goal.joints)
     missing = [joint for joint in joints if joint not in names]
     if not missing and names == list(joints):
         return goal
-    still = [position[list(joints).index(joint)] for joint in missing]
+    positions = [position[list(joints).index(joint)] for joint in missing]
     order = [(names + missing).index(joint) for joint in joints]
 
-    def sort(values: Values, rest: Values) -> Values:
-        full = [*values, *rest] if values else []
+    def sort(values: Values, missing_values: Values) -> Values:
+        full = [*values, *missing_values] if values else []
         return [full[i] for i in order] if len(full) == len(order) else full
 
     zeros = [0.0] * len(missing)
     points = [
         Point(
             p.time,
-            sort(p.positions, still),
+            sort(p.positions, positions),
             sort(p.velocities, zeros),
             sort(p.accelerations, zeros),
             sort(p.effort, zeros),

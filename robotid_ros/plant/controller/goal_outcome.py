@@ -1,4 +1,4 @@
-"""What becomes of a goal."""
+"""How goals end."""
 
 from enum import Enum
 from typing import Any
@@ -13,7 +13,7 @@ class GoalOutcome(Enum):
 
 
 class GoalHandle:
-    """A goal that runs: set by the controller, read by whoever reports to the client."""
+    """State of a running goal: written by the controller, read by the action server."""
 
     def __init__(self) -> None:
         self.outcome: GoalOutcome | None = None
@@ -21,6 +21,6 @@ class GoalHandle:
         self.feedback: Any = None
 
     def finish(self, outcome: GoalOutcome, code: int, text: str) -> None:
-        """End it; the outcome is written last, so that a reader sees it whole."""
+        """End it; the outcome is written last: who reads it finds code and text complete."""
         self.code, self.text = code, text
         self.outcome = outcome

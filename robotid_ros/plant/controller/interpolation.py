@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
+import math
 from typing import TypeAlias
 
 Values: TypeAlias = list[float]
@@ -58,10 +59,10 @@ class Trajectory:
         self, now: int, state: Point, wraparound: tuple[bool, ...]
     ) -> None:
         """
-        Fix where the trajectory comes from, at the first sample.
+        Set the point before the first one, when the trajectory is first sampled.
 
         Velocity, acceleration and effort of the segment before the first point come from the
-        state: so the effort starts at the last commanded one. Continuous joints take the short
+        state: so the effort starts at the last commanded one. Continuous joints take the shortest
         way to the first point.
         """
         first = self.goal.points[0]
@@ -124,10 +125,10 @@ class Trajectory:
 
 
 def shortest_angular_distance(start: float, end: float) -> float:
-    """Shortest way between two angles [rad], in (-π, π]."""
-    turn = 6.283185307179586
-    way = (end - start) % turn
-    return way - turn if way > turn / 2 else way
+    """Return the shortest distance between two angles, in (-π, π] [rad]."""
+    turn = 2.0 * math.pi
+    distance = (end - start) % turn
+    return distance - turn if distance > turn / 2 else distance
 
 
 def deduce_from_derivatives(first: Point, second: Point, duration: float) -> None:

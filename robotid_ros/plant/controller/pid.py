@@ -6,7 +6,7 @@ from ...simulation_settings import GainSettings
 
 
 def invalid_gains(gains: GainSettings) -> str:
-    """Say why control_toolbox would refuse these gains; empty: it takes them."""
+    """Return why control_toolbox rejects these gains, or ''."""
     if gains.u_clamp_min >= gains.u_clamp_max:
         return 'u_clamp_min must be below u_clamp_max'
     upper, lower = integral_bounds(gains)
@@ -16,7 +16,7 @@ def invalid_gains(gains: GainSettings) -> str:
 
 
 def integral_bounds(gains: GainSettings) -> tuple[float, float]:
-    """Upper and lower bound of the integral term: the deprecated i_clamp stands behind."""
+    """Upper and lower bound of the integral term; where not given, the deprecated i_clamp."""
     upper = gains.i_clamp_max if math.isfinite(gains.i_clamp_max) else gains.i_clamp
     lower = gains.i_clamp_min if math.isfinite(gains.i_clamp_min) else -gains.i_clamp
     return upper, lower
@@ -41,12 +41,12 @@ class Pid:
         self.gains = gains
         self._p, self._i, self._d = gains.p, gains.i, gains.d
         self._upper, self._lower = integral_bounds(gains)
-        self._most, self._least = gains.u_clamp_max, gains.u_clamp_min
+        self._maximum, self._minimum = gains.u_clamp_max, gains.u_clamp_min
         self._deadband = gains.error_deadband
         self._strategy = gains.antiwindup_strategy
 
     def reset(self) -> None:
-        """Forget the integral term."""
+        """Set the integral term to zero."""
         self.integral = 0.0
 
     def compute(self, error: float, error_dot: float, dt: float) -> float:
@@ -61,25 +61,25 @@ class Pid:
         integrates = abs(error) > self._deadband
         if legacy and integrates:
             self.integral = self._bounded(self.integral + self._i * dt * error)
-        wanted = self._p * error + self.integral + self._d * error_dot
-        command = min(max(wanted, self._least), self._most)
+        unclamped = self._p * error + self.integral + self._d * error_dot
+        command = min(max(unclamped, self._minimum), self._maximum)
         if integrates and not legacy:
             self.integral = self._bounded(
-                self.integral + self._integral_change(error, wanted, command, dt)
+                self.integral + self._integral_change(error, unclamped, command, dt)
             )
         return command
 
     def _bounded(self, value: float) -> float:
         return min(max(value, self._lower), self._upper)
 
-    def _integral_change(self, error: float, wanted: float, command: float, dt: float) -> float:
+    def _integral_change(self, error: float, unclamped: float, command: float, dt: float) -> float:
         if self._strategy == 'back_calculation':
             if self._i == 0.0:
                 return 0.0
             constant = self.gains.tracking_time_constant or self._recommended_time()
-            return dt * (self._i * error + (command - wanted) / constant)
-        if self._strategy == 'conditional_integration' and wanted != command:
-            return 0.0 if error * wanted > 0.0 else dt * self._i * error
+            return dt * (self._i * error + (command - unclamped) / constant)
+        if self._strategy == 'conditional_integration' and unclamped != command:
+            return 0.0 if error * unclamped > 0.0 else dt * self._i * error
         return dt * self._i * error
 
     def _recommended_time(self) -> float:

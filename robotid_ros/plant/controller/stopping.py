@@ -1,4 +1,4 @@
-"""How joint_trajectory_controller comes to rest, and what it holds then."""
+"""Trajectories with which joint_trajectory_controller stops and holds."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,19 +9,19 @@ from .interpolation import Goal, Point
 
 
 class HoldTrajectory:
-    """The goal that holds the robot; its one message is written anew, as the controller's own."""
+    """The goal that holds the robot; one message that is reused, as in the original."""
 
     def __init__(self, joints: Sequence[str]):
         zeros = [0.0] * len(joints)
         self._goal = Goal(tuple(joints), 0, [Point(0, list(zeros), [], [], list(zeros))])
 
     def at_position(self, positions: Sequence[float]) -> Goal:
-        """Hold here; only the positions of the message change."""
+        """Hold these positions; the other fields of the message stay as they are."""
         self._goal.points[0].positions = list(positions)
         return self._goal
 
     def at_end_of(self, goal: Goal) -> Goal:
-        """Hold a goal's last point with all that it says, velocity and effort included."""
+        """Hold a goal's last point, with its velocity and effort."""
         self._goal.points[0] = replace(goal.points[-1], time=0)
         return self._goal
 

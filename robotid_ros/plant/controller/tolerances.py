@@ -1,4 +1,4 @@
-"""Tolerances of joint_trajectory_controller (Jazzy): defaults, and what a goal says instead."""
+"""Tolerances of joint_trajectory_controller (Jazzy): defaults, replaced by those of a goal."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ class Tolerance:
     acceleration: float = 0.0
 
     def allows(self, position: float, velocity: float) -> bool:
-        """Whether errors are allowed; NaN is, as in the original."""
+        """Whether errors are within the tolerance; NaN counts as within, as in the original."""
         return not (0.0 < self.position < abs(position)) and not (
             0.0 < self.velocity < abs(velocity)
         )
@@ -26,7 +26,7 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Tolerances:
-    """Tolerances of a goal: on the way, at its end, and how long the end may take [s]."""
+    """Tolerances of a goal: along its path, at its end, and time to reach it [s]."""
 
     path: tuple[Tolerance, ...]
     goal: tuple[Tolerance, ...]
@@ -35,7 +35,7 @@ class Tolerances:
 
 @dataclass(frozen=True)
 class GoalTolerances:
-    """What a goal asks for: (joint, tolerance) and a time [s]; 0: default, -1: not checked."""
+    """Tolerances in a goal's message by joint, and a time [s]; 0: default, -1: not checked."""
 
     path: tuple[tuple[str, Tolerance], ...] = ()
     goal: tuple[tuple[str, Tolerance], ...] = ()
@@ -61,7 +61,7 @@ def goal_tolerances(
 
     Returns
     -------
-    The tolerances, and why the defaults were taken altogether; empty: they were not.
+    The tolerances, and a warning where the defaults were taken because the goal's are invalid
 
     """
     try:

@@ -2,7 +2,7 @@
 joint_trajectory_controller of ROS 2 Jazzy in effort mode, without ROS.
 
 `u = ff_velocity_scale v_ref(t + Ts) + effort_ff(t + Ts) + PID(e(t), ė(t))`: errors use the
-reference of now, feed-forwards that of the next update.
+reference at t, feed-forwards that of the next update.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ class TrajectoryController:
         self._defaults = default_tolerances(settings.constraints, self.joints)
         self._tolerances = self._defaults
         self._goal: GoalHandle | None = None
-        self._new: Goal | None = None
+        self._pending: Goal | None = None
         self._trajectory: Trajectory | None = None
         self._holding, self._time = True, 0
         self._timeout = 0.0
@@ -51,7 +51,7 @@ class TrajectoryController:
         self._apply(settings)
 
     def configure(self, settings: ControllerSettings) -> None:
-        """Store other parameters; the next update uses them, gains at once, tolerances later."""
+        """Set parameters: gains from the next update on, tolerances from the next goal on."""
         with self._lock:
             self.settings = settings
 
@@ -61,7 +61,7 @@ class TrajectoryController:
             self._apply(self.settings)
             self._current = Point(0, list(position), list(velocity), [], list(self.command))
             self._law.reset()
-            self._trajectory, self._new = None, self._hold.at_position(position)
+            self._trajectory, self._pending = None, self._hold.at_position(position)
             self._holding = True
             timeout = self.settings.cmd_timeout
             self._timeout = timeout if timeout > self._defaults.goal_time else 0.0
@@ -77,7 +77,7 @@ class TrajectoryController:
             self.active = False
 
     def rejection_reason(self, goal: Goal, now: int) -> str:
-        """Say why a goal is refused; empty: it is taken."""
+        """Return why a goal is rejected, or ''."""
         if not self.active:
             return 'the controller is not running'
         return rejection_reason(goal, self.joints, now, self.settings.rules)
@@ -86,7 +86,7 @@ class TrajectoryController:
         """Run an accepted goal; one that is running is preempted."""
         with self._lock:
             self._finish(GoalOutcome.ABORTED, -1, 'Current goal preempted by new incoming action.')
-            self._new, self._holding = self._sorted(goal), False
+            self._pending, self._holding = self._sorted(goal), False
             self._goal = GoalHandle()
             self._tolerances, warning = goal_tolerances(self._defaults, requested, self.joints)
             if warning:
@@ -94,17 +94,17 @@ class TrajectoryController:
             return self._goal
 
     def replace_trajectory(self, goal: Goal) -> None:
-        """Run a trajectory from the topic; a running goal is judged on it from now on."""
+        """Run a trajectory from the topic; a running goal is checked against it from now on."""
         with self._lock:
             if self.active:
-                self._new, self._holding = self._sorted(goal), False
+                self._pending, self._holding = self._sorted(goal), False
 
     def cancel(self, handle: GoalHandle) -> None:
         """Cancel a goal, if it is the running one, and hold the measured position."""
         with self._lock:
             if handle is self._goal:
                 self._finish(GoalOutcome.CANCELED, 0, '')
-                self._new = self._stop()
+                self._pending = self._stop()
 
     def sample_desired(self, time: int) -> Point | None:
         """Desired point at a time [ns]; None while inactive."""
@@ -135,16 +135,18 @@ class TrajectoryController:
                 self._apply(self.settings)
             trajectory, first = self._update_trajectory(now, dt, position, velocity)
             desired, _ = trajectory.sample(self._time)
-            following, index = trajectory.sample(self._time + self.settings.period)
+            next_point, index = trajectory.sample(self._time + self.settings.period)
             self._compute_errors(desired, now - trajectory.start)
-            violated, outside = self._check_tolerances(index, len(trajectory.goal.points), first)
+            path_violated, goal_violated = self._check_tolerances(
+                index, len(trajectory.goal.points), first
+            )
             ended = index == len(trajectory.goal.points)
-            since = (self._time - trajectory.start - trajectory.goal.points[-1].time) * 1e-9
+            overtime = (self._time - trajectory.start - trajectory.goal.points[-1].time) * 1e-9
             limit = self._tolerances.goal_time
-            late = outside and limit != 0.0 and since > limit
-            if not violated and not late:
-                self.command = self._law.efforts(self.state, following, dt)
-            self._finish_cycle(violated, ended, outside, late, since)
+            timed_out = goal_violated and limit != 0.0 and overtime > limit
+            if not path_violated and not timed_out:
+                self.command = self._law.efforts(self.state, next_point, dt)
+            self._finish_cycle(path_violated, ended, goal_violated, timed_out, overtime)
             self._store_output()
             return self.command
 
@@ -152,10 +154,10 @@ class TrajectoryController:
         self, now: int, dt: float, position: Values, velocity: Values
     ) -> tuple[Trajectory, bool]:
         if self._trajectory is None:
-            assert self._new is not None
-            self._trajectory = Trajectory(self._new)
-        elif self._new is not None and self._new is not self._trajectory.goal:
-            self._trajectory.replace(self._new)
+            assert self._pending is not None
+            self._trajectory = Trajectory(self._pending)
+        elif self._pending is not None and self._pending is not self._trajectory.goal:
+            self._trajectory.replace(self._pending)
         self._current = Point(0, list(position), list(velocity), [], list(self.command))
         first = not self._trajectory.started
         if first:
@@ -176,41 +178,50 @@ class TrajectoryController:
                 current.positions, desired.positions, self.settings.wraparound, strict=True
             )
         ]
-        slip = [r - v for v, r in zip(current.velocities, desired.velocities, strict=True)]
-        self.state = ControllerState(desired, current, error, slip, self.state.output)
+        velocity_error = [
+            r - v for v, r in zip(current.velocities, desired.velocities, strict=True)
+        ]
+        self.state = ControllerState(desired, current, error, velocity_error, self.state.output)
 
     def _check_tolerances(self, index: int, count: int, first: bool) -> tuple[bool, bool]:
         """Whether the path, and whether the goal tolerances are violated."""
         if self._holding:
             return False, False
-        violated = (index < count or first) and not self._within_tolerances(self._tolerances.path)
-        outside = index == count and not self._within_tolerances(self._tolerances.goal)
-        return violated, outside
+        path_violated = (index < count or first) and not self._within_tolerances(
+            self._tolerances.path
+        )
+        goal_violated = index == count and not self._within_tolerances(self._tolerances.goal)
+        return path_violated, goal_violated
 
     def _within_tolerances(self, tolerances: Sequence[Tolerance]) -> bool:
         errors = zip(tolerances, self.state.error, self.state.error_velocity, strict=True)
         return all(tolerance.allows(e, de) for tolerance, e, de in errors)
 
     def _finish_cycle(
-        self, violated: bool, ended: bool, outside: bool, late: bool, since: float
+        self,
+        path_violated: bool,
+        ended: bool,
+        goal_violated: bool,
+        timed_out: bool,
+        overtime: float,
     ) -> None:
         if self._goal is not None:
             self._goal.feedback = self.state
-            if violated:
+            if path_violated:
                 self._abort(-4, 'Aborted due to path tolerance violation')
-            elif ended and not outside:
+            elif ended and not goal_violated:
                 self._finish(GoalOutcome.SUCCEEDED, 0, 'Goal successfully reached!')
-                self._new = self._hold_end()
-            elif ended and late:
+                self._pending = self._hold_end()
+            elif ended and timed_out:
                 self._abort(
-                    -5, f'Aborted due to goal_time_tolerance exceeding by {since:f} seconds'
+                    -5, f'Aborted due to goal_time_tolerance exceeding by {overtime:f} seconds'
                 )
-        elif violated or late:
+        elif path_violated or timed_out:
             self.warnings.append('holding position: a trajectory of the topic left its tolerances')
-            self._new = self._stop()
-        elif ended and not self._holding and 0.0 < self._timeout < since:
+            self._pending = self._stop()
+        elif ended and not self._holding and 0.0 < self._timeout < overtime:
             self.warnings.append('holding position: command timeout')
-            self._new = self._stop()
+            self._pending = self._stop()
 
     def _store_output(self) -> None:
         if not any(u != u for u in self.command):
@@ -219,7 +230,7 @@ class TrajectoryController:
     def _abort(self, code: int, text: str) -> None:
         self._finish(GoalOutcome.ABORTED, code, text)
         self.warnings.append(text)
-        self._new = self._stop()
+        self._pending = self._stop()
 
     def _finish(self, outcome: GoalOutcome, code: int, text: str) -> None:
         if self._goal is not None:

@@ -34,7 +34,7 @@ def build_drives(
     settings: SimulationSettings, bodies: Sequence[Body], joints: Sequence[str]
 ) -> Drives:
     """
-    Spread the settings, which are in the order of `joints`, over the bodies.
+    Assign the settings, which are in the order of `joints`, to the bodies.
 
     Raises
     ------
@@ -48,21 +48,21 @@ def build_drives(
         if name not in names:
             raise UnknownNameError('joint', name, tuple(names))
 
-    def spread(values: Values, name: str, default: Values | None = None) -> Values:
+    def by_body(values: Values, name: str, default: Values | None = None) -> Values:
         if not values and default is not None:
             return default
         by_name = dict(zip(joints, per_joint(values, count, name), strict=True))
         return tuple(by_name.get(body, 0.0) for body in names)
 
-    velocity = spread(settings.stribeck.velocity or (0.05,), 'stribeck.velocity')
+    velocity = by_body(settings.stribeck.velocity or (0.05,), 'stribeck.velocity')
     drives = Drives(
-        spread(settings.rotor_inertia, 'rotor_inertia'),
-        spread(settings.viscous, 'viscous', tuple(b.joint.damping for b in bodies)),
-        spread(settings.coulomb, 'coulomb', tuple(b.joint.friction for b in bodies)),
-        spread(settings.stribeck.extra, 'stribeck.extra'),
+        by_body(settings.rotor_inertia, 'rotor_inertia'),
+        by_body(settings.viscous, 'viscous', tuple(b.joint.damping for b in bodies)),
+        by_body(settings.coulomb, 'coulomb', tuple(b.joint.friction for b in bodies)),
+        by_body(settings.stribeck.extra, 'stribeck.extra'),
         tuple(value or 1.0 for value in velocity),
-        spread(settings.offset, 'offset'),
-        spread(settings.elastic.stiffness, 'elastic.stiffness'),
+        by_body(settings.offset, 'offset'),
+        by_body(settings.elastic.stiffness, 'elastic.stiffness'),
         _motors(settings, joints, names),
     )
     _check_springs(drives, bodies)
@@ -93,13 +93,13 @@ def _motors(
         raise ConfigurationError(
             f"'simulation.coupling.matrix' has {len(coupling.matrix)} values: give rows of {count}"
         )
-    number = len(coupling.matrix) // count
+    motor_count = len(coupling.matrix) // count
     columns = [
-        per_joint(getattr(coupling, name), number, f'coupling.{name}')
+        per_joint(getattr(coupling, name), motor_count, f'coupling.{name}')
         for name in ('Ia', 'Fv', 'Fc')
     ]
     motors = []
-    for index in range(number):
+    for index in range(motor_count):
         row = dict(zip(joints, coupling.matrix[index * count : (index + 1) * count], strict=True))
         ratios = tuple(row.get(name, 0.0) for name in names)
         motors.append((ratios, columns[0][index], columns[1][index], columns[2][index]))

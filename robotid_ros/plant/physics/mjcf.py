@@ -1,4 +1,4 @@
-"""MuJoCo's model of moving bodies, our own text: nothing is merged, balanced or dropped."""
+"""MuJoCo's model of moving bodies; MuJoCo's URDF import would merge, balance or drop some."""
 
 from collections.abc import Sequence
 import xml.etree.ElementTree as ET
@@ -10,11 +10,12 @@ from .moving_bodies import Body
 from .pseudo_inertia import Array, inertial_at_com
 from .urdf_reading import JOINT_TYPES
 
-# Bodies without inertia of their own (shafts of wrists) still need some for MuJoCo.
+# For bodies without inertia, such as shafts of wrists, which MuJoCo refuses [kg, kg·m²].
 MIN_MASS, MIN_INERTIA = 1e-9, 1e-12
-# Mechanical stops lie beyond the limits of the URDF [rad, m].
+# Mechanical stops lie beyond the limits of the URDF, so that motions up to these do not touch them
+# [rad, m].
 STOP_MARGIN = 0.02
-# Friction is a constraint in MuJoCo: as stiff as it goes, so that rest is rest.
+# Friction is a constraint in MuJoCo, with the stiffest impedance: a joint at rest does not creep.
 FRICTION_IMPEDANCE = '0.9999 0.9999 0.001 0.5 2'
 # Attributes of a joint that belong to its drive.
 DRIVE_ATTRIBUTES = ('armature', 'damping', 'frictionloss', 'solreffriction', 'solimpfriction')
@@ -43,7 +44,7 @@ def write_mjcf(
     )
     ET.SubElement(option, 'flag', contact='disable', autoreset='disable')
     parents = [ET.SubElement(root, 'worldbody')]
-    reference = f'{2.0 * timestep!r} 1'
+    solref = f'{2.0 * timestep!r} 1'
     for index, body in enumerate(bodies):
         parents.append(_add_body(parents[body.parent + 1], body))
         joint = parents[-1].find('joint')
@@ -52,11 +53,11 @@ def write_mjcf(
             armature=repr(drives.rotor_inertia[index]),
             damping=repr(drives.viscous[index]),
             frictionloss=repr(drives.coulomb[index] + drives.static[index]),
-            solreffriction=reference,
+            solreffriction=solref,
             solimpfriction=FRICTION_IMPEDANCE,
         )
-    _add_motors(root, bodies, drives, reference)
-    _add_mimics(root, bodies, reference)
+    _add_motors(root, bodies, drives, solref)
+    _add_mimics(root, bodies, solref)
     _add_springs(root, bodies, drives)
     return ET.tostring(root, encoding='unicode')
 
@@ -72,7 +73,7 @@ def _add_body(parent: ET.Element, body: Body) -> ET.Element:
     mass, com, inertia = inertial_at_com(body.inertial)
     moments, axes = np.linalg.eigh(inertia)
     moments = np.maximum(moments, MIN_INERTIA)
-    # Rounding may leave a rod a hair outside of what a body can have.
+    # Rounding may violate the triangle inequality of a thin rod's moments.
     moments[0] = max(moments[0], moments[2] - moments[1])
     if np.linalg.det(axes) < 0.0:
         axes[:, 0] *= -1.0
@@ -94,7 +95,7 @@ def _add_body(parent: ET.Element, body: Body) -> ET.Element:
     return element
 
 
-def _add_motors(root: ET.Element, bodies: Sequence[Body], drives: Drives, reference: str) -> None:
+def _add_motors(root: ET.Element, bodies: Sequence[Body], drives: Drives, solref: str) -> None:
     if not len(drives.motors):
         return
     tendons = ET.SubElement(root, 'tendon')
@@ -106,7 +107,7 @@ def _add_motors(root: ET.Element, bodies: Sequence[Body], drives: Drives, refere
             armature=repr(inertia),
             damping=repr(viscous),
             frictionloss=repr(coulomb),
-            solreffriction=reference,
+            solreffriction=solref,
             solimpfriction=FRICTION_IMPEDANCE,
         )
         for body, ratio in zip(bodies, ratios, strict=True):
@@ -114,7 +115,7 @@ def _add_motors(root: ET.Element, bodies: Sequence[Body], drives: Drives, refere
                 ET.SubElement(fixed, 'joint', joint=body.joint.name, coef=repr(ratio))
 
 
-def _add_mimics(root: ET.Element, bodies: Sequence[Body], reference: str) -> None:
+def _add_mimics(root: ET.Element, bodies: Sequence[Body], solref: str) -> None:
     for body in bodies:
         if body.joint.mimic is not None:
             leader, multiplier, offset = body.joint.mimic
@@ -124,7 +125,7 @@ def _add_mimics(root: ET.Element, bodies: Sequence[Body], reference: str) -> Non
                 joint1=body.joint.name,
                 joint2=leader,
                 polycoef=f'{offset!r} {multiplier!r} 0 0 0',
-                solref=reference,
+                solref=solref,
                 solimp=FRICTION_IMPEDANCE,
             )
 

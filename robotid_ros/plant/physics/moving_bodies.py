@@ -1,4 +1,4 @@
-"""Moving bodies: the links of a URDF with everything that is fixed to them lumped in."""
+"""Moving bodies: the links of a URDF, each with all links that are fixed to it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,13 +30,13 @@ def moving_bodies(
     root: ET.Element, joints: tuple[str, ...] = (), locked: dict[str, float] | None = None
 ) -> tuple[Body, ...]:
     """
-    Lump a URDF into moving bodies, depth first: the order of MuJoCo's rows.
+    Combine the links of a URDF into moving bodies, depth first: the order of MuJoCo's rows.
 
     Parameters
     ----------
     root : parsed URDF
     joints : the ones that move; empty: all but the locked ones. Mimic joints follow theirs
-    locked : positions of further joints, which stand still; others that do not move are at 0
+    locked : positions of further joints, which are fixed; others that do not move are at 0
 
     Raises
     ------

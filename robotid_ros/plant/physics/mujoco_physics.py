@@ -24,8 +24,9 @@ from .true_parameters import true_parameters, TrueParameters
 from .urdf_reading import parse_urdf, true_urdf
 
 GRAVITY = (0.0, 0.0, -9.81)
-# The least eigenvalue of the mass matrix that still is a mass [kg·m² or kg].
-LEAST_MASS = 1e-8
+# Least eigenvalue of the mass matrix: below inertias of real joints, above MIN_INERTIA and rounding
+# [kg·m² or kg].
+MIN_EIGENVALUE = 1e-8
 
 
 class Physics:
@@ -34,10 +35,10 @@ class Physics:
 
     Parameters
     ----------
-    urdf : text of the robot description that everyone believes in
-    settings : what the true robot has beyond it
+    urdf : text of the robot description that other nodes use
+    settings : what the true robot has in addition
     joints : controlled joints, the order of every array here; empty: all movable ones
-    locked : positions of joints that stand still
+    locked : positions of joints that are fixed
     motors : names of the motors of elastic joints in the joint states, by joint; left out: the
         joint's with '_motor' behind it
 
@@ -75,7 +76,7 @@ class Physics:
 
     def step(self, effort: Sequence[float]) -> None:
         """
-        Advance by one period under constant efforts (n,) [N·m, N]; NaN drives nothing.
+        Advance by one period under constant efforts (n,) [N·m, N]; NaN counts as 0.
 
         Raises
         ------
@@ -131,7 +132,7 @@ class Physics:
 
     @property
     def effort_limit(self) -> tuple[float, ...]:
-        """What the drives can give (n,) [N·m, N]; inf where nothing limits them."""
+        """Effort limits of the drives (n,) [N·m, N]; inf where there is none."""
         return tuple(self._limit)
 
     @property
@@ -163,11 +164,11 @@ class Physics:
             reason = ' '.join(str(error).split())
             raise ModelError(f'MuJoCo cannot simulate the robot description: {reason}') from error
         self.data = mujoco.MjData(self.model)
-        # We say ourselves when a simulation diverges; MuJoCo would write a file into the folder.
+        # `step` raises when a simulation diverges; MuJoCo would also write a log file.
         mujoco.set_mju_user_warning(lambda _: None)
 
     def _find_rows(self, feedback: str, motors: dict[str, str]) -> None:
-        """Find the rows of MuJoCo's arrays: links, what drives turn, and what is seen of both."""
+        """Find the rows of MuJoCo's arrays: links, what drives turn, and what is measured."""
         rows = {self.model.joint(row).name: row for row in range(self.model.nv)}
         link = np.array([rows[name] for name in self.joints])
         drive = np.array([rows.get(rotor_name(name), rows[name]) for name in self.joints])
@@ -197,16 +198,16 @@ class Physics:
         self._ripple_any = bool(self._ripple.any())
         self._ripple_order = settings.noise.ripple_order
 
-    def _on_drives(self, values: Sequence[float], otherwise: float = 0.0) -> Array:
-        """Spread values per body over the rows that their drives turn."""
-        spread = np.full(self.model.nv, otherwise)
+    def _on_drives(self, values: Sequence[float], default: float = 0.0) -> Array:
+        """Assign values per body to the rows that their drives turn."""
+        result = np.full(self.model.nv, default)
         rows = np.arange(len(self.bodies))
         rows[self._link_rows] = self._drive_rows
-        spread[rows] = values
-        return spread
+        result[rows] = values
+        return result
 
     def _preload_springs(self) -> None:
-        """Bring everything up to date, with motors where the springs carry the links' weight."""
+        """Update all positions; motors stand where the springs carry the links' weight."""
         data, links, motors = self.data, self._link_rows, self._drive_rows
         mujoco.mj_forward(self.model, data)
         for j in self._elastic_joints:
@@ -218,7 +219,7 @@ class Physics:
     def _count_substeps(self) -> int:
         """Count the steps per period; every joint must move a mass."""
         mass = self.mass_matrix()
-        if np.linalg.eigvalsh(mass)[0] < LEAST_MASS:
+        if np.linalg.eigvalsh(mass)[0] < MIN_EIGENVALUE:
             worst = self.model.joint(int(np.argmin(np.diag(mass)))).name
             raise ModelError(
                 f"joint '{worst}' moves no mass: give its link an inertial or a rotor_inertia"

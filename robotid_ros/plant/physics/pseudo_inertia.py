@@ -33,11 +33,11 @@ def inertial_at_com(pseudo: Array) -> tuple[float, Array, Array]:
 
 def make_consistent(pseudo: Array) -> tuple[Array, float]:
     """
-    Make an inertial one that a body can have: no negative spread of mass in any direction.
+    Make an inertial physically consistent: its second moments must not be negative.
 
     Returns
     -------
-    The inertial, and by how much its inertia at the com was wrong, relative to its trace.
+    The inertial, and the negative second moment at the com, relative to the trace.
 
     """
     mass, com, inertia = inertial_at_com(pseudo)
@@ -52,7 +52,7 @@ def make_consistent(pseudo: Array) -> tuple[Array, float]:
 
 def perturb_inertial(pseudo: Array, relative: float, random: np.random.Generator) -> Array:
     """
-    Deform a body's distribution of mass at random: `A P Aᵀ`, consistent for every A.
+    Deform a body's mass distribution at random: `A P Aᵀ`, consistent for every A.
 
     Lengths and the root of the mass change by about half of `relative`, so that mass and inertia
     change by about `relative`; the com moves by that part of the body's size.

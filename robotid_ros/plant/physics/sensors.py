@@ -1,4 +1,4 @@
-"""What the drives' electronics report: noise, quantisation and faults."""
+"""Sensors of the drives: noise, quantisation and faults."""
 
 from collections.abc import Sequence
 import itertools

@@ -9,7 +9,7 @@ from .pseudo_inertia import Array
 
 # Radians of the fastest vibration in one step: RK4 takes 1e-4 of its amplitude there.
 MAX_PHASE = 0.5
-# More steps than these would leave no real time to a robot at 1 kHz.
+# Bounds the cost of a period: at 1 kHz and with more steps a robot would not keep real time.
 MAX_SUBSTEPS = 50
 
 

@@ -1,4 +1,4 @@
-"""What the simulated robot really is: the answers that an identification is measured by."""
+"""True parameters of the simulated robot, to which identified ones are compared."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class TrueParameters:
 def true_parameters(
     bodies: Sequence[Body], drives: Drives, order: Sequence[int]
 ) -> tuple[TrueParameters, ...]:
-    """List the truth joint by joint in this order of bodies, motors behind."""
+    """List true parameters joint by joint in this order of bodies, then of coupled motors."""
     joints = [TrueParameters(bodies[i].joint.name, _joint(bodies[i], drives, i)) for i in order]
     motors = [
         TrueParameters(

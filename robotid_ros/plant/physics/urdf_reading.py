@@ -1,4 +1,4 @@
-"""URDF text: what the physics needs of it, and the truth written into it."""
+"""Reading of URDF text, and writing of the true inertials into it."""
 
 from dataclasses import dataclass
 import xml.etree.ElementTree as ET
@@ -16,6 +16,8 @@ from .pseudo_inertia import (
 )
 
 JOINT_TYPES = {'revolute': 'hinge', 'continuous': 'hinge', 'prismatic': 'slide'}
+# Relative error of an inertia that rounding in a URDF explains.
+INERTIA_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def true_urdf(
     text: str, *, error: float = 0.0, seed: int = 0, payload: PayloadSettings | None = None
 ) -> tuple[str, tuple[str, ...]]:
     """
-    Write the true links into a URDF: deviating from it, possible, with the payload.
+    Write the true inertials into a URDF: perturbed, physically consistent, with the payload.
 
     Parameters
     ----------
@@ -109,7 +111,7 @@ def true_urdf(
 
     Returns
     -------
-    URDF text and the links whose inertia no body can have; these are corrected.
+    URDF text and the links whose inertia was not physically consistent; these are corrected.
 
     """
     root = parse_urdf(text)
@@ -118,8 +120,8 @@ def true_urdf(
     inertials = read_inertials(root)
     for link in root.findall('link'):
         name = link.get('name', '')
-        true, wrong = make_consistent(inertials[name])
-        if wrong > 1e-6:
+        true, error_of_link = make_consistent(inertials[name])
+        if error_of_link > INERTIA_TOLERANCE:
             impossible.append(name)
         if link.find('inertial') is not None:
             _write_inertial(link, perturb_inertial(true, error, random) if error > 0.0 else true)
