@@ -2,12 +2,13 @@
 Output error: the closed loop is simulated until its motion (or torque) is the measured one.
 
 The baseline of DIDIM (eq. 27-34): the same simulation, but every step needs the sensitivities to
-all parameters, one simulation each, and it finds its way from a near start only.
+all parameters, one simulation each, and it converges only from nearby initial parameters.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,11 +18,35 @@ from ..regression.estimate import Estimate
 from .reference_and_torque import interpolate_rows
 from .replay_problem import ReplayProblem
 
-# Relative step of the finite differences, near the square root of the integrator's noise.
+# Relative step of the finite differences, near the square root of the integrator's error.
 RELATIVE_STEP = 1e-5
+# Levenberg-Marquardt: damping relative to the scaled JᵀJ, its changes after a step that was
+# accepted and one that was refused, and where it gives up. A larger start costs steps near the
+# solution, a smaller one simulations far from it.
 INITIAL_DAMPING, DAMPING_DECREASE, DAMPING_INCREASE, MAX_DAMPING = 1e-3, 0.2, 5.0, 1e8
 
-Output = Callable[[Array], Array]
+
+class _Problem(NamedTuple):
+    """Simulated output of base parameters (b,), the measured one and its weight (n, 1)."""
+
+    simulated: Callable[[Array], Array]
+    target: Array
+    weight: Array
+
+    def relative_error(self, output: Array) -> float:
+        return float(np.linalg.norm(self.target - output) / np.linalg.norm(self.target))
+
+    def weighted_error(self, output: Array) -> Array:
+        return ((self.target - output) * self.weight).ravel()
+
+    def jacobian(self, value: Array, output: Array) -> Array:
+        """Return ∂y_s/∂χ, weighted, by forward differences, (n N, b) (eq. 30)."""
+        steps = RELATIVE_STEP * np.maximum(np.abs(value), 0.01 * np.abs(value).max())
+        columns = [
+            ((self.simulated(value + step * unit) - output) / step * self.weight).ravel()
+            for step, unit in zip(steps, np.eye(value.size), strict=True)
+        ]
+        return np.array(columns).T
 
 
 def output_error(
@@ -54,39 +79,32 @@ def output_error(
     value = np.array(value, dtype=float)
     current = simulated(value)
     weight = 1.0 / np.maximum((target - current).std(axis=1, keepdims=True), 1e-300)
-    norms = [float(np.linalg.norm(target - current) / np.linalg.norm(target))]
+    problem = _Problem(simulated, target, weight)
+    norms = [problem.relative_error(current)]
     damping = INITIAL_DAMPING if solver == 'lm' else 0.0
     for number in range(1, replay.settings.iterations + 1):
-        jacobian = (_sensitivities(simulated, value, current) * weight).reshape(value.size, -1).T
-        error = target - current
-        found = _find_descent_step(simulated, value, target, weight, jacobian, error, damping)
+        jacobian = problem.jacobian(value, current)
+        found = _find_descent_step(problem, value, current, jacobian, damping)
         if found is None:
             raise DivergenceError(
                 f'step {number} of the output error does not reduce it: start from an IDIM or '
                 'DIDIM solution',
                 number,
-                _estimate(replay, value, jacobian, error * weight, error, target, solver),
+                _estimate(replay, problem, value, current, jacobian, solver),
             )
         step, current, damping = found
         value = value + step
-        norms.append(float(np.linalg.norm(target - current) / np.linalg.norm(target)))
+        norms.append(problem.relative_error(current))
         if _converged(replay, norms, step, value):
             break
-    error = target - current
-    return _estimate(replay, value, jacobian, error * weight, error, target, solver), norms
+    return _estimate(replay, problem, value, current, jacobian, solver), norms
 
 
 def _find_descent_step(
-    simulated: Output,
-    value: Array,
-    target: Array,
-    weight: Array,
-    jacobian: Array,
-    error: Array,
-    damping: float,
+    problem: _Problem, value: Array, current: Array, jacobian: Array, damping: float
 ) -> tuple[Array, Array, float] | None:
     """
-    Find a step (b,) that makes the weighted error smaller; without damping the first must do.
+    Find a step (b,) that reduces the weighted error; without damping only the first is tried.
 
     Returns
     -------
@@ -94,12 +112,13 @@ def _find_descent_step(
 
     """
     scale = np.maximum(np.linalg.norm(jacobian, axis=0), 1e-300)
-    right, undamped = (error * weight).ravel(), damping == 0.0
+    error, undamped = problem.weighted_error(current), damping == 0.0
     while damping <= MAX_DAMPING:
-        step = _step(jacobian / scale, right, damping) / scale
+        step = _step(jacobian / scale, error, damping) / scale
         try:
-            output = simulated(value + step)
-            if np.linalg.norm((target - output) * weight) <= np.linalg.norm(right) * (1.0 + 1e-9):
+            output = problem.simulated(value + step)
+            reduced = np.linalg.norm(problem.weighted_error(output))
+            if reduced <= np.linalg.norm(error) * (1.0 + 1e-9):
                 return step, output, DAMPING_DECREASE * damping
         except DivergenceError:
             pass
@@ -109,7 +128,7 @@ def _find_descent_step(
     return None
 
 
-def _outputs(replay: ReplayProblem, output: str) -> tuple[Output, Array]:
+def _outputs(replay: ReplayProblem, output: str) -> tuple[Callable[[Array], Array], Array]:
     """Return the simulated output as a function of base parameters, and the measured, (n, N)."""
     torque = replay.torque
     start = replay.transient * replay.law.rate
@@ -130,17 +149,6 @@ def _outputs(replay: ReplayProblem, output: str) -> tuple[Output, Array]:
     return simulated, target
 
 
-def _sensitivities(simulated: Output, value: Array, current: Array) -> Array:
-    """Return ∂y_s/∂χ by forward differences, (b, n, N) (eq. 30)."""
-    steps = RELATIVE_STEP * np.maximum(np.abs(value), 0.01 * np.abs(value).max())
-    return np.array(
-        [
-            (simulated(value + step * unit) - current) / step
-            for step, unit in zip(steps, np.eye(value.size), strict=True)
-        ]
-    )
-
-
 def _step(jacobian: Array, error: Array, damping: float) -> Array:
     b = jacobian.shape[1]
     rows = np.vstack([jacobian, np.sqrt(damping) * np.eye(b)]) if damping else jacobian
@@ -158,13 +166,14 @@ def _converged(replay: ReplayProblem, norms: list[float], step: Array, value: Ar
 
 def _estimate(
     replay: ReplayProblem,
+    problem: _Problem,
     value: Array,
+    current: Array,
     jacobian: Array,
-    error: Array,
-    residual: Array,
-    target: Array,
     solver: str,
 ) -> Estimate:
+    target, residual = problem.target, problem.target - current
+    error = problem.weighted_error(current)
     variance = float(np.sum(error**2)) / max(error.size - value.size, 1)
     covariance: Array = np.asarray(variance * np.linalg.pinv(jacobian.T @ jacobian), dtype=float)
     scaled = jacobian / np.linalg.norm(jacobian, axis=0)
@@ -175,7 +184,7 @@ def _estimate(
         covariance=covariance,
         classical=covariance,
         residual=np.linalg.norm(residual, axis=1) / np.linalg.norm(target, axis=1),
-        total_residual=float(np.linalg.norm(residual) / np.linalg.norm(target)),
+        total_residual=problem.relative_error(current),
         sigma_torque=residual.std(axis=1),
         rows=np.full(target.shape[0], target.shape[1]),
         condition_number=float(np.linalg.cond(scaled)),

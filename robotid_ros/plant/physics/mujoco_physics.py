@@ -24,7 +24,7 @@ from .true_parameters import true_parameters, TrueParameters
 from .urdf_reading import parse_urdf, true_urdf
 
 GRAVITY = (0.0, 0.0, -9.81)
-# Least eigenvalue of the mass matrix: below inertias of real joints, above MIN_INERTIA and rounding
+# Least eigenvalue of the mass matrix, below inertias of real joints and above MIN_INERTIA
 # [kg·m² or kg].
 MIN_EIGENVALUE = 1e-8
 
