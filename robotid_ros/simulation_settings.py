@@ -89,7 +89,7 @@ class ElasticDriveSettings:
 
 @dataclass(frozen=True)
 class PayloadSettings:
-    """A body that is clamped to a link and that the published URDF does not know."""
+    """A body that is fixed to a link and missing in the published URDF."""
 
     link: str = setting('', 'link that carries it, empty: the last one of the chain')
     mass: float = setting(0.0, '0: no payload', unit='kg', minimum=0.0)
@@ -101,7 +101,7 @@ class PayloadSettings:
 
 @dataclass(frozen=True)
 class NoiseSettings:
-    """What the sensors add: white noise per joint, one value stands for all joints."""
+    """White noise and quantisation of the sensors; one value applies to all joints."""
 
     position: tuple[float, ...] = setting((1e-5,), 'σ', unit='rad', minimum=0.0)
     velocity: tuple[float, ...] = setting((1e-3,), 'σ', unit='rad/s', minimum=0.0)
@@ -130,7 +130,7 @@ class SimulationSettings:
     """
     The simulated robot: its controller, its sensors and what its URDF does not say.
 
-    Arrays per joint are in the order of `joints`; one value stands for all joints.
+    Arrays per joint are in the order of `joints`; one value applies to all joints.
     """
 
     controller: str = setting('arm_controller', 'name of the controller')
@@ -194,7 +194,7 @@ class SimulationSettings:
 
 def per_joint(values: tuple[float, ...], count: int, name: str) -> tuple[float, ...]:
     """
-    Spread one value, none (zeros) or one per joint over `count` joints.
+    Expand one value, none (zeros) or one per joint to `count` joints.
 
     Raises
     ------

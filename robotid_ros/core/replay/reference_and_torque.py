@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ...exceptions import RecordingError
 from ..arrays import Array
-from ..signals.recording import Recording
+from ..signals.recording import Recording, Reference
 from .laws.control_loop import Desired
 
 # Share of the power of the reference's velocity below its bandwidth.
@@ -59,17 +59,8 @@ def reference_on_grid(recording: Recording, rate: float) -> tuple[float, Desired
     RecordingError : neither was recorded
 
     """
-    reference = recording.reference
-    if reference is not None and reference.time.size > 1:
-        time, rows = np.unique(reference.time, return_index=True)
-        grid = time[0] + np.arange(round((time[-1] - time[0]) * rate) + 1) / rate
-        q, dq, ddq = (value[rows] for value in (reference.q, reference.dq, reference.ddq))
-        dq = np.where(np.isfinite(dq), dq, np.gradient(q, time, axis=0))
-        ddq = np.where(np.isfinite(ddq), ddq, 0.0)
-        # Controllers that have no acceleration in their reference report none, or zeros.
-        ddq = np.where(ddq.any(axis=0), ddq, np.gradient(dq, time, axis=0))
-        motion = interpolate_quintic(time, q, dq, ddq, np.minimum(grid, time[-1]))
-        return float(time[0]), Desired(*motion, np.zeros_like(motion[0]))
+    if recording.reference is not None and recording.reference.time.size > 1:
+        return _interpolated(recording.reference, rate)
     for name, trajectory in recording.trajectories.items():
         spans = [phase for phase in recording.phases if phase.name == name]
         start, stop = (spans[0].start, spans[0].stop) if spans else recording.time[[0, -1]]
@@ -81,6 +72,18 @@ def reference_on_grid(recording: Recording, rate: float) -> tuple[float, Desired
         f'{recording.source or "the recording"} holds neither the reference nor the trajectory: '
         "record the controller's state, or identify by WLS"
     )
+
+
+def _interpolated(reference: Reference, rate: float) -> tuple[float, Desired]:
+    time, rows = np.unique(reference.time, return_index=True)
+    grid = time[0] + np.arange(round((time[-1] - time[0]) * rate) + 1) / rate
+    q, dq, ddq = (value[rows] for value in (reference.q, reference.dq, reference.ddq))
+    dq = np.where(np.isfinite(dq), dq, np.gradient(q, time, axis=0))
+    ddq = np.where(np.isfinite(ddq), ddq, 0.0)
+    # Controllers that have no acceleration in their reference report none, or zeros.
+    ddq = np.where(ddq.any(axis=0), ddq, np.gradient(dq, time, axis=0))
+    motion = interpolate_quintic(time, q, dq, ddq, np.minimum(grid, time[-1]))
+    return float(time[0]), Desired(*motion, np.zeros_like(motion[0]))
 
 
 def torque_on_grid(
@@ -120,10 +123,8 @@ def torque_on_grid(
     at = lag + row / rate
     tau = np.column_stack([np.interp(at, time, column) for column in effort.T])
     after = np.clip(np.searchsorted(time, at), 1, time.size - 1)
-    valid = (time[after] - time[after - 1] <= max(max_gap, 1.5 * spacing)) & np.isfinite(tau).all(
-        axis=1
-    )
-    return Torque(row, np.nan_to_num(tau), valid, rate / stride)
+    close = time[after] - time[after - 1] <= max(max_gap, 1.5 * spacing)
+    return Torque(row, np.nan_to_num(tau), close & np.isfinite(tau).all(axis=1), rate / stride)
 
 
 def interpolate_quintic(

@@ -8,6 +8,7 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import ControllerError
+from ..arrays import Array
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
 from ..signals.recording import Controller, Recording
@@ -15,7 +16,7 @@ from ..signals.samples import Samples
 from ..timing.delay_compensation import hold_delay
 from .laws.control_laws import make_control_law
 from .reference_and_torque import reference_on_grid, torque_on_grid
-from .replay_problem import ReplayProblem
+from .replay_problem import Motion, ReplayProblem
 from .settings import ReplaySettings
 
 
@@ -53,15 +54,18 @@ def make_replay_problem(
         law.rate,
         find_effort_delay(recording, settings),
     )
-    measured = None
-    if samples is not None:
-        at = start + np.arange(desired.q.shape[0]) / law.rate
-        q, dq, ddq = (
-            np.column_stack([np.interp(at, samples.time, column) for column in values.T])
-            for values in (samples.q, samples.dq, samples.ddq)
-        )
-        measured = (q, dq, ddq)
+    time = start + np.arange(desired.q.shape[0]) / law.rate
+    measured = None if samples is None else _motion_at(samples, time)
     return ReplayProblem(robot, base, law, desired, torque, settings, measured)
+
+
+def _motion_at(samples: Samples, time: Array) -> Motion:
+    """Return q, q̇, q̈ at times (K,), (K, n) each."""
+    q, dq, ddq = (
+        np.column_stack([np.interp(time, samples.time, column) for column in values.T])
+        for values in (samples.q, samples.dq, samples.ddq)
+    )
+    return q, dq, ddq
 
 
 def find_effort_delay(recording: Recording, settings: ReplaySettings) -> float:

@@ -15,7 +15,7 @@ NOISE_BLOCK = 2048
 
 class Fault:
     """
-    Something that breaks at its time, or when it is told to.
+    A fault that begins at its configured time, or when `begin` says.
 
     Parameters
     ----------

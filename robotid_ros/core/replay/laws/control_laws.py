@@ -14,7 +14,7 @@ from .cascaded_loops import CascadeControl
 from .control_loop import ControlLaw
 from .joint_trajectory_effort import JointTrajectoryEffort, recommended_tracking_time
 
-# Strategies of control_toolbox, and what stands before them in the name of a recorded gain.
+# Strategies of control_toolbox, and their prefix in the name of a recorded gain.
 STRATEGIES = ('legacy', 'none', 'back_calculation', 'conditional_integration')
 ANTIWINDUP = 'antiwindup_'
 

@@ -17,7 +17,7 @@ from .integrators import INTEGRATORS, substeps
 CHECK_INTERVAL = 100
 # Poses of the reference at which M(q) is computed; between them it varies little.
 MAX_POSES = 200
-# Distance from the reference, over the joint's travel, from which the loop is lost for good.
+# Distance from the reference, over the joint's travel, from which the loop has diverged.
 MAX_DEVIATION = 10.0
 
 

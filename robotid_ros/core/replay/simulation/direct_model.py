@@ -43,12 +43,7 @@ def direct_model(robot: Robot, chi: Array) -> DirectModel:
                 offset[j] += (values[0] - values[1]) / 2.0
             else:
                 smooth.append((j, term, values))
-    damping = np.diag(viscous) if robot.couplings else viscous
-    coupled_inertia = np.zeros((robot.n, robot.n)) if robot.couplings else None
-    for coupling in robot.couplings:
-        shape = np.outer(coupling.ratios, coupling.ratios)
-        damping = damping + value[f'Fv{coupling.number}'] * shape
-        coupled_inertia = coupled_inertia + value[f'Ia{coupling.number}'] * shape
+    damping, coupled_inertia = _with_couplings(robot, value, viscous)
     slip = slip_directions(robot)
     own = coulomb[[j for j in range(robot.n) if _has_dry_friction(robot, j)]]
     coupled = [value[f'Fc{coupling.number}'] for coupling in robot.couplings]
@@ -63,6 +58,20 @@ def direct_model(robot: Robot, chi: Array) -> DirectModel:
         _summed(smooth, robot.n) if smooth else None,
         order,
     )
+
+
+def _with_couplings(
+    robot: Robot, value: dict[str, float], viscous: Array
+) -> tuple[Array, Array | None]:
+    """Return viscous friction with that of couplings, (n, n), and their inertia (n, n)."""
+    if not robot.couplings:
+        return viscous, None
+    damping, inertia = np.diag(viscous), np.zeros((robot.n, robot.n))
+    for coupling in robot.couplings:
+        shape = np.outer(coupling.ratios, coupling.ratios)
+        damping = damping + value[f'Fv{coupling.number}'] * shape
+        inertia = inertia + value[f'Ia{coupling.number}'] * shape
+    return damping, inertia
 
 
 def slip_directions(robot: Robot) -> Array:
