@@ -17,6 +17,7 @@ from ...exceptions import DivergenceError
 from ..arrays import Array
 from ..regression.estimators import Estimate, fit
 from ..regression.observation_system import System
+from .anderson_mixing import ANDERSON_DEPTH, anderson_mixing
 from .convergence_history import History, Iteration, relative_motion_error
 from .initial_parameters import estimate_a_priori_inertia, fit_reduced_model
 from .reference_and_torque import bandwidth
@@ -34,9 +35,6 @@ MAX_HALVINGS = 4
 # Changes of a parameter below this many standard deviations are noise: waiting for smaller ones
 # costs iterations and gains no accuracy.
 MAX_SIGMA_CHANGE = 1.0
-# Full steps that Anderson's mixing combines, and the largest sum of |γ|: beyond it the steps are
-# nearly parallel, and the extrapolation leaves the region that they describe.
-ANDERSON_DEPTH, MAX_MIXING_WEIGHT = 2, 3.0
 # Change of the relative residual that rounding leaves where data are without noise.
 NOISE_FREE_RESIDUAL = 1e-9
 
@@ -91,19 +89,20 @@ def didim(
         estimate
 
     """
+    report = progress or (lambda _: None)
     replay = dataclasses.replace(replay, a_priori_inertia=estimate_a_priori_inertia(replay))
     iterate, system = _first_iterate(replay, chi, method)
     iterates = [iterate]
-    _report(progress, iterate)
+    report(iterate.record)
     while len(iterates) < replay.settings.iterations:
         iterate, system = _next_iterate(replay, iterates, system, method)
         iterates.append(iterate)
-        _report(progress, iterate)
+        report(iterate.record)
         full_step = iterate.record.step_length == 1.0
         if full_step and _converged(iterates[-2].estimate, iterate.estimate, replay.settings):
             # A last simulation checks the result and gives its torque error.
             iterates.append(_next_iterate(replay, iterates, system, method, strict=True)[0])
-            _report(progress, iterates[-1])
+            report(iterates[-1].record)
             return DidimResult(iterate.estimate, system, _history(replay, iterates))
     raise DivergenceError(
         f'DIDIM has not converged after {len(iterates)} iterations, its torque error is '
@@ -124,11 +123,6 @@ def _converged(before: Estimate, after: Estimate, settings: ReplaySettings) -> b
         MAX_SIGMA_CHANGE * np.asarray(after.sigma),
     )
     return bool(residual and np.all(change <= allowed))
-
-
-def _report(progress: Progress | None, iterate: _Iterate) -> None:
-    if progress is not None:
-        progress(iterate.record)
 
 
 def _first_iterate(replay: ReplayProblem, chi: Array, method: str) -> tuple[_Iterate, System]:
@@ -182,7 +176,7 @@ def _step_candidates(
     """Yield what to try in turn: length of the step (0: reduced model), standard parameters."""
     chi = iterates[-1].chi
     newest = replay.standard_parameters(iterates[-1].estimate.value)
-    ahead = None if strict else _anderson_extrapolation(iterates)
+    ahead = None if strict else _extrapolated(iterates)
     if ahead is not None:
         yield 1.0, replay.standard_parameters(ahead)
     # The initial parameters are no robot to go half way from: the reduced model comes first there.
@@ -194,23 +188,14 @@ def _step_candidates(
         yield step_length, chi + step_length * (newest - chi)
 
 
-def _anderson_extrapolation(iterates: list[_Iterate]) -> Array | None:
-    """
-    Extrapolate the newest fit g(χ_k) by Anderson's mixing of the last full steps.
-
-    `χ_{k+1} = g_k − Σ γ_i (g_{i+1} − g_i)`, γ the least squares of `f_k − Σ γ_i (f_{i+1} − f_i)`,
-    `f = g − χ` in units of σ. The fixed point of the iteration does not change.
-    """
+def _extrapolated(iterates: list[_Iterate]) -> Array | None:
+    """Return base parameters ahead of the newest fit, from the last full steps."""
     recent = iterates[-1 - ANDERSON_DEPTH :]
     if len(recent) < 2 or any(iterate.record.step_length != 1.0 for iterate in recent):
         return None
+    values = np.array([iterate.record.value for iterate in recent])
     fits = np.array([iterate.estimate.value for iterate in recent])
-    sigma = np.maximum(recent[-1].estimate.sigma, 1e-9 * np.abs(fits[-1]).max())
-    steps = (fits - np.array([iterate.record.value for iterate in recent])) / sigma
-    mixing = np.linalg.lstsq(np.diff(steps, axis=0).T, steps[-1], rcond=1e-6)[0]
-    if np.abs(mixing).sum() > MAX_MIXING_WEIGHT:
-        return None
-    return np.asarray(fits[-1] - mixing @ np.diff(fits, axis=0))
+    return anderson_mixing(values, fits, recent[-1].estimate.sigma)
 
 
 def _simulate_and_fit(

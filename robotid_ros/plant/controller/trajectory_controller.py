@@ -137,16 +137,14 @@ class TrajectoryController:
             desired, _ = trajectory.sample(self._time)
             next_point, index = trajectory.sample(self._time + self.settings.period)
             self._compute_errors(desired, now - trajectory.start)
-            path_violated, goal_violated = self._check_tolerances(
-                index, len(trajectory.goal.points), first
-            )
+            off_path, off_goal = self._check_tolerances(index, len(trajectory.goal.points), first)
             ended = index == len(trajectory.goal.points)
             overtime = (self._time - trajectory.start - trajectory.goal.points[-1].time) * 1e-9
             limit = self._tolerances.goal_time
-            timed_out = goal_violated and limit != 0.0 and overtime > limit
-            if not path_violated and not timed_out:
+            timed_out = off_goal and limit != 0.0 and overtime > limit
+            if not off_path and not timed_out:
                 self.command = self._law.efforts(self.state, next_point, dt)
-            self._finish_cycle(path_violated, ended, goal_violated, timed_out, overtime)
+            self._finish_cycle(off_path, ended, off_goal, timed_out, overtime)
             self._store_output()
             return self.command
 
@@ -178,45 +176,36 @@ class TrajectoryController:
                 current.positions, desired.positions, self.settings.wraparound, strict=True
             )
         ]
-        velocity_error = [
-            r - v for v, r in zip(current.velocities, desired.velocities, strict=True)
-        ]
-        self.state = ControllerState(desired, current, error, velocity_error, self.state.output)
+        error_dot = [r - v for v, r in zip(current.velocities, desired.velocities, strict=True)]
+        self.state = ControllerState(desired, current, error, error_dot, self.state.output)
 
     def _check_tolerances(self, index: int, count: int, first: bool) -> tuple[bool, bool]:
         """Whether the path, and whether the goal tolerances are violated."""
         if self._holding:
             return False, False
-        path_violated = (index < count or first) and not self._within_tolerances(
-            self._tolerances.path
-        )
-        goal_violated = index == count and not self._within_tolerances(self._tolerances.goal)
-        return path_violated, goal_violated
+        off_path = (index < count or first) and not self._within_tolerances(self._tolerances.path)
+        off_goal = index == count and not self._within_tolerances(self._tolerances.goal)
+        return off_path, off_goal
 
     def _within_tolerances(self, tolerances: Sequence[Tolerance]) -> bool:
         errors = zip(tolerances, self.state.error, self.state.error_velocity, strict=True)
         return all(tolerance.allows(e, de) for tolerance, e, de in errors)
 
     def _finish_cycle(
-        self,
-        path_violated: bool,
-        ended: bool,
-        goal_violated: bool,
-        timed_out: bool,
-        overtime: float,
+        self, off_path: bool, ended: bool, off_goal: bool, timed_out: bool, overtime: float
     ) -> None:
         if self._goal is not None:
             self._goal.feedback = self.state
-            if path_violated:
+            if off_path:
                 self._abort(-4, 'Aborted due to path tolerance violation')
-            elif ended and not goal_violated:
+            elif ended and not off_goal:
                 self._finish(GoalOutcome.SUCCEEDED, 0, 'Goal successfully reached!')
                 self._pending = self._hold_end()
             elif ended and timed_out:
                 self._abort(
                     -5, f'Aborted due to goal_time_tolerance exceeding by {overtime:f} seconds'
                 )
-        elif path_violated or timed_out:
+        elif off_path or timed_out:
             self.warnings.append('holding position: a trajectory of the topic left its tolerances')
             self._pending = self._stop()
         elif ended and not self._holding and 0.0 < self._timeout < overtime:
