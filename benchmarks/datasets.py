@@ -7,25 +7,22 @@ FOLDER holds `emps/*.npz`, `tx40/traj1.npz` and `ur10/*.db3`; its README names t
 in npz become rosbag2 bags first, as the recorder would have written them.
 """
 
-import argparse
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 import sys
 import tempfile
 
+from common import command_line, configured, verdict
 from messages import CONTROLLER_STATE, controller_state, JOINT_STATE, joint_state, STATUS, status
 import numpy as np
 
-from robotid_ros.core.model import build_robot
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.results import Identification
 from robotid_ros.exceptions import FileError, RobotIdError
 from robotid_ros.files.bags import BagWriter, dump_session, read_recording, Session
 from robotid_ros.files.bags.schema.session_header import SESSION_TOPIC, STATE_TOPIC
-from robotid_ros.files.configuration import load, resolve
 
-ROOT = Path(__file__).resolve().parent.parent
 EPOCH = 1_700_000_000_000_000_000
 # Time between two logs that become one bag [s].
 PAUSE = 2.0
@@ -120,9 +117,7 @@ CASES = (
 
 def run(case: Case, bag: Path) -> tuple[Identification, list[str]]:
     """Identify one robot; return the result and what falls short."""
-    configuration = load(ROOT / 'config' / f'{case.name}.yaml')
-    urdf = resolve(configuration.robot.urdf, ROOT / 'config').read_text()
-    robot = build_robot(urdf, configuration.robot)
+    configuration, robot = configured(case.name)
     recording = read_recording(bag, robot.joints)
     start, middle, end = case.split
     result = identify(
@@ -193,11 +188,9 @@ def _existing(path: Path) -> Path:
 
 def main() -> int:
     """Convert, identify, compare."""
-    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
-    parser.add_argument('folder', nargs='?', type=Path, default=ROOT.parent / 'shared/datasets')
+    parser = command_line(__doc__, datasets=True)
     parser.add_argument('--output', type=Path, help='keep the bags in this folder')
     parser.add_argument('--convert-only', action='store_true', help='write the bags, no more')
-    parser.add_argument('--check', action='store_true', help='fail where a figure falls short')
     arguments = parser.parse_args()
     short: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -211,8 +204,7 @@ def main() -> int:
         except RobotIdError as error:
             print(f'datasets: {error}', file=sys.stderr)
             return 1
-    print('\n'.join(short) or 'every figure is reached', file=sys.stderr if short else sys.stdout)
-    return 1 if arguments.check and short else 0
+    return verdict(short, arguments.check)
 
 
 if __name__ == '__main__':

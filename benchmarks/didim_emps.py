@@ -7,14 +7,13 @@ FOLDER holds `emps/ident.npz` and `emps/valid_pulses.npz` (nonlinearbenchmark.or
 position is used for one thing only: to say afterwards how close the simulated one comes.
 """
 
-import argparse
 from dataclasses import replace
 from pathlib import Path
 import sys
 
+from common import command_line, configured, verdict
 import numpy as np
 
-from robotid_ros.core.model import build_robot
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.replay.didim import didim
 from robotid_ros.core.replay.initial_parameters import initial_parameters
@@ -22,9 +21,7 @@ from robotid_ros.core.replay.replay_from_recording import make_replay_problem
 from robotid_ros.core.replay.replay_problem import ReplayProblem
 from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.signals.recording import Controller, Recording, Reference
-from robotid_ros.files.configuration import load
 
-ROOT = Path(__file__).resolve().parent.parent
 # Published IDIM-LS estimate, and how close DIDIM should come (relative; None: not asked).
 KNOWN = {
     'M': (95.1089, 0.005),
@@ -58,9 +55,7 @@ def recording_of(path: Path) -> tuple[Recording, np.ndarray]:
 
 def replay(path: Path, settings: ReplaySettings) -> ReplayProblem:
     """Return the log of `path` ready for DIDIM."""
-    configuration = load(ROOT / 'config' / 'emps.yaml')
-    urdf = (ROOT / 'urdf' / 'emps.urdf').read_text()
-    robot = build_robot(urdf, configuration.robot)
+    _, robot = configured('emps')
     return make_replay_problem(recording_of(path)[0], robot, base_parameters(robot), settings)
 
 
@@ -81,11 +76,7 @@ def predict(path: Path, case: ReplayProblem, value: np.ndarray) -> tuple[float, 
 
 def main() -> int:
     """Identify, print the table and, with --check, fail where a bound is missed."""
-    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
-    parser.add_argument(
-        'folder', nargs='?', type=Path, default=ROOT.parent / 'shared' / 'datasets'
-    )
-    parser.add_argument('--check', action='store_true', help='fail where a bound is missed')
+    parser = command_line(__doc__, datasets=True)
     arguments = parser.parse_args()
     folder = arguments.folder / 'emps'
     settings = ReplaySettings()
@@ -115,9 +106,7 @@ def main() -> int:
     missed += [f'{history.steps} iterations'] if history.steps > 5 else []
     missed += ['residual above 4.6 %'] if estimate.total_residual > 0.046 else []
     missed += ['position off by more than 60 um'] if own[1] > 60e-6 else []
-    for text in missed:
-        print('MISSED:', text)
-    return int(arguments.check and bool(missed))
+    return verdict(missed, arguments.check)
 
 
 if __name__ == '__main__':

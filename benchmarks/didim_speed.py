@@ -7,16 +7,14 @@ The UR10 has viscous and Coulomb friction, offsets and rotor inertias; its loops
 the law of the joint_trajectory_controller, the integrator takes fourth-order steps of 1 ms.
 """
 
-import argparse
-from pathlib import Path
 import resource
 import sys
 import time
 
+from common import command_line, configured, verdict
 import numpy as np
 import pinocchio
 
-from robotid_ros.core.model import build_robot
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot import Robot
 from robotid_ros.core.replay.didim import didim
@@ -28,16 +26,13 @@ from robotid_ros.core.replay.replay_problem import ReplayProblem
 from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.replay.simulation.closed_loop import simulate
 from robotid_ros.core.replay.simulation.direct_model import direct_model
-from robotid_ros.files.configuration import load
 
-ROOT = Path(__file__).resolve().parent.parent
 RATE = 1000.0
 
 
 def ur10() -> tuple[Robot, np.ndarray]:
     """Return the robot and plausible standard parameters (p,)."""
-    configuration = load(ROOT / 'config' / 'ur10.yaml')
-    robot = build_robot((ROOT / 'urdf' / 'ur10.urdf').read_text(), configuration.robot)
+    _, robot = configured('ur10')
     chi = robot.prior.copy()
     usual = {
         'Ia': (6.0, 6.0, 3.0, 0.6, 0.6, 0.6),
@@ -139,8 +134,7 @@ def whole(robot: Robot, chi: np.ndarray, duration: float) -> tuple[float, float,
 
 def main() -> int:
     """Measure, print and, with --check, compare with the bounds."""
-    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
-    parser.add_argument('--check', action='store_true', help='fail where a bound is missed')
+    parser = command_line(__doc__)
     parser.add_argument('--long', action='store_true', help='up to ten minutes of motion')
     arguments = parser.parse_args()
     robot, chi = ur10()
@@ -158,9 +152,7 @@ def main() -> int:
         )
         if bad
     ]
-    for text in missed:
-        print('MISSED:', text)
-    return int(arguments.check and bool(missed))
+    return verdict(missed, arguments.check)
 
 
 if __name__ == '__main__':

@@ -11,15 +11,14 @@ decimation (the paper's table 7) all of them ruin IDIM. Last, without a bound, e
 that in the loop itself, where the motors follow the noise.
 """
 
-import argparse
 import dataclasses
-from pathlib import Path
 import sys
 
+from common import command_line, configured, verdict
 import numpy as np
+from plant_session import follow
 
 from robotid_ros.core.identification_settings import IdentificationSettings
-from robotid_ros.core.model import build_robot
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot import Robot
 from robotid_ros.core.parameters.essential import find_essential
@@ -32,18 +31,9 @@ from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.signals.recording import Controller, Recording, Reference
 from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.exceptions import DivergenceError
-from robotid_ros.files.configuration import load
-from robotid_ros.plant.controller.interpolation import Goal, Point
-from robotid_ros.plant.controller.tolerances import GoalTolerances
-from robotid_ros.plant.controller.trajectory_controller import (
-    ControllerSettings,
-    TrajectoryController,
-)
 from robotid_ros.plant.physics.mujoco_physics import Physics
-from robotid_ros.plant.physics.sensors import Sensors
 from robotid_ros.simulation_settings import SimulationSettings
 
-ROOT = Path(__file__).resolve().parent.parent
 TYPE = 'joint_trajectory_controller/JointTrajectoryController'
 # Noise of bad encoders [rad].
 NOISE = 3e-4
@@ -68,42 +58,12 @@ def motion(t: np.ndarray, home: np.ndarray, period: float = 5.0) -> tuple[np.nda
     return home + q * scale, dq * scale, ddq * scale
 
 
-def session(robot: Robot, urdf: str, settings: SimulationSettings, duration: float) -> Recording:
+def session(robot: Robot, settings: SimulationSettings, duration: float) -> Recording:
     """Run the plant along the motion; record what a session's bag would hold."""
-    physics = Physics(urdf, settings, robot.joints)
-    sensors = Sensors(settings, robot.joints)
-    period = round(1e9 / settings.update_rate)
-    controller = TrajectoryController(
-        ControllerSettings(robot.joints, physics.wraparound, period, settings.gains)
-    )
-    controller.activate(physics.position.tolist(), physics.velocity.tolist())
-    hold = round(1.0 / physics.period)
     knots = np.arange(0.0, duration + 1e-9, 0.01)
-    points = [
-        Point(round(t * 1e9), q.tolist(), dq.tolist(), ddq.tolist())
-        for t, q, dq, ddq in zip(
-            knots, *motion(knots, np.array(settings.initial_positions)), strict=True
-        )
-    ]
-    points[-1].velocities = [0.0] * robot.n
-    rows: list[tuple[list[float], ...]] = []
-    effort = [0.0] * robot.n
-    for k in range(hold + round(duration / physics.period)):
-        now = k * period
-        if k == hold:
-            goal = Goal(robot.joints, 0, points)
-            reason = controller.rejection_reason(goal, now)
-            assert not reason, reason
-            controller.start(goal, GoalTolerances())
-        q, dq, tau = sensors.read(
-            k * physics.period, physics.position.tolist(), physics.velocity.tolist(), effort
-        )
-        effort = list(controller.update(now, physics.period, q, dq))
-        desired = controller.state.desired
-        rows.append((q, dq, tau, desired.positions, desired.velocities, desired.accelerations))
-        physics.step(effort)
-    q, dq, tau, *wanted = (np.array([row[i] for row in rows]) for i in range(6))
-    time = np.arange(q.shape[0]) * physics.period
+    samples = zip(knots, *motion(knots, np.array(settings.initial_positions)), strict=True)
+    q, dq, tau, *desired = follow(robot, settings, samples, duration)
+    time = np.arange(q.shape[0]) * (1.0 / settings.update_rate)
     gains = {
         joint: {name: float(getattr(g, name)) for name in ('p', 'i', 'd', 'ff_velocity_scale')}
         for joint, g in settings.gains.items()
@@ -115,15 +75,15 @@ def session(robot: Robot, urdf: str, settings: SimulationSettings, duration: flo
         tau,
         dq,
         'the simulated TX-40',
-        Reference(time, *wanted),
+        Reference(time, *desired),
         Controller('arm', TYPE, settings.update_rate, robot.joints, ('effort',), gains),
     )
 
 
-def truth(robot: Robot, urdf: str, settings: SimulationSettings) -> np.ndarray:
+def truth(robot: Robot, settings: SimulationSettings) -> np.ndarray:
     """Return the plant's own standard parameters in the robot's order, (p,)."""
     values = {}
-    joints = Physics(urdf, settings, robot.joints).true_parameters()
+    joints = Physics(robot.urdf, settings, robot.joints).true_parameters()
     for joint in joints[: robot.n]:
         number = robot.joints.index(joint.name) + 1
         values |= {f'{symbol}{number}': value for symbol, value in joint.values.items()}
@@ -192,33 +152,28 @@ def noisier(recording: Recording, sigma: float) -> Recording:
 
 def main() -> int:
     """Run the cases."""
-    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
-    parser.add_argument('--check', action='store_true', help='fail where a bound is missed')
+    parser = command_line(__doc__)
     parser.add_argument('--duration', type=float, default=20.0, help='of the motion [s]')
     arguments = parser.parse_args()
-    configuration = load(ROOT / 'config' / 'tx40.yaml')
-    urdf = (ROOT / 'urdf' / 'tx40.urdf').read_text()
-    robot = build_robot(urdf, configuration.robot)
+    configuration, robot = configured('tx40')
     plain = configuration.simulation
-    true = base_parameters(robot).of(truth(robot, urdf, plain))
+    true = base_parameters(robot).of(truth(robot, plain))
     integral = {
         joint: dataclasses.replace(g, i=2.0 * g.p, ff_velocity_scale=0.3 * g.d)
         for joint, g in plain.gains.items()
     }
     noise = dataclasses.replace(plain.noise, position=(NOISE,))
     usual, pushed, shaken = (
-        session(robot, urdf, dataclasses.replace(plain, **changed), arguments.duration)
+        session(robot, dataclasses.replace(plain, **changed), arguments.duration)
         for changed in ({}, {'gains': integral}, {'noise': noise})
     )
     missed = run('as configured', usual, robot, true)
     missed += run('integral gains and feed-forward', pushed, robot, true)
     missed += run('0.3 mrad of noise in the log', noisier(usual, NOISE), robot, true)
-    for text in missed:
-        print('MISSED:', text)
     limits = run('0.3 mrad of noise in the loop', shaken, robot, true)
     for text in limits:
         print('no bound:', text)
-    return int(arguments.check and bool(missed))
+    return verdict(missed, arguments.check)
 
 
 if __name__ == '__main__':

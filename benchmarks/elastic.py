@@ -15,9 +15,9 @@ a smaller standard deviation.
 Friction (Coulomb, viscous, and Stribeck's above Coulomb's) is not in the paper's text: it is ours.
 """
 
-import argparse
 import sys
 
+from common import command_line, verdict
 from elastic_case import Case, COULOMB, COUNT, MAKKAR, normalised_error, STICTION
 import numpy as np
 
@@ -147,8 +147,7 @@ def puma(draws, checks):
 
 def main():
     """Run the tables that are asked for."""
-    parser = argparse.ArgumentParser(description=__doc__.split('\n')[1])
-    parser.add_argument('--check', action='store_true', help='fail where a bound is not kept')
+    parser = command_line(__doc__)
     parser.add_argument('--draws', type=int, default=3, help='noise draws')
     parser.add_argument('--robot', choices=(*ROBOTS, 'all'), default='all')
     arguments = parser.parse_args()
@@ -159,8 +158,7 @@ def main():
         puma(arguments.draws, checks)
     missed = [f'{text}: {value:.4g} > {bound:.4g}' for text, value, bound in checks
               if not value <= bound]  # fmt: skip
-    print('\n' + ('every bound is kept' if not missed else 'missed: ' + '; '.join(missed)))
-    return 1 if arguments.check and missed else 0
+    return verdict(missed, arguments.check)
 
 
 if __name__ == '__main__':

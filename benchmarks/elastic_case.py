@@ -1,9 +1,9 @@
 """Elastic robots, simulated for benchmarks: their motion, recordings with noise, estimates."""
 
 import dataclasses
-from pathlib import Path
 from unittest.mock import patch
 
+from common import configured, ROOT
 import numpy as np
 
 from robotid_ros.core.elastic_joints import elastic_estimation
@@ -14,11 +14,9 @@ from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.filters import central_differences, lowpass
 from robotid_ros.core.signals.fourier_series import AveragePeriod
 from robotid_ros.core.signals.recording import Phase, Recording
-from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.trajectory_file import read_design
 from robotid_ros.plant.physics.mujoco_physics import Physics
 
-CONFIG = Path(__file__).resolve().parent.parent / 'config'
 RATE, COUNT = 1000.0, 2.0 * np.pi / 1_250_000
 # Cut-off of the positions' filter for a noise level [Hz]: the noisier, the lower.
 CUTOFF = {20: 2.5, 70: 5.0, 80: 5.0}
@@ -48,9 +46,9 @@ class Case:
     """
 
     def __init__(self, name, **changes):
-        self.configuration = load(CONFIG / f'{name}.yaml')
-        self.urdf = read_urdf(self.configuration)
-        self.trajectory = read_design(CONFIG / 'trajectories' / f'{name}.yaml').trajectory
+        self.configuration, robot = configured(name)
+        self.urdf = robot.urdf
+        self.trajectory = read_design(ROOT / 'config/trajectories' / f'{name}.yaml').trajectory
         settings = dataclasses.replace(
             self.configuration.simulation, inertial_error=0.0, **changes
         )

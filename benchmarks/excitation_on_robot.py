@@ -7,11 +7,11 @@ Two tables: tracking error of plain and modified Fourier series, and the spread 
 parameters over runs with fresh noise, along a random feasible trajectory and the optimised one.
 """
 
-import argparse
 from dataclasses import replace
-from pathlib import Path
 
+from common import command_line, configured
 import numpy as np
+from plant_session import follow, REST
 from scipy.signal import butter, sosfiltfilt
 from scipy.stats import f
 
@@ -23,32 +23,13 @@ from robotid_ros.core.excitation.design.optimisation_problem import Problem
 from robotid_ros.core.excitation.settings import ValidationSettings, Workspace
 from robotid_ros.core.excitation.trajectories.trajectory import Motion
 from robotid_ros.core.excitation.trajectories.waypoints import sample_waypoints
-from robotid_ros.core.model import build_robot, Robot
-from robotid_ros.files.configuration import load
-from robotid_ros.plant.controller.interpolation import Goal, Point
-from robotid_ros.plant.controller.tolerances import GoalTolerances
-from robotid_ros.plant.controller.trajectory_controller import (
-    ControllerSettings,
-    TrajectoryController,
-)
-from robotid_ros.plant.physics.mujoco_physics import Physics
-from robotid_ros.plant.physics.sensors import Sensors
+from robotid_ros.core.model import Robot
 from robotid_ros.simulation_settings import SimulationSettings
 
-ROOT = Path(__file__).resolve().parent.parent
-# Seconds at rest before the motion; cut-off of the filters [Hz]; one sample in so many is used.
-REST, CUTOFF, DECIMATION = 1.0, 20.0, 20
+# Cut-off of the filters [Hz]; one sample in so many is used.
+CUTOFF, DECIMATION = 20.0, 20
 # Rows slower than this do not count [rad/s].
 STANDSTILL = 0.1
-
-
-def goal_of(trajectory: Trajectory, periods: int) -> Goal:
-    """Turn periods of any trajectory into a goal that ends at rest."""
-    points = sample_waypoints(trajectory, 50.0, periods)
-    rows = zip(points.time, points.q, points.dq, points.ddq, strict=True)
-    result = [Point(round(t * 1e9), q.tolist(), v.tolist(), a.tolist()) for t, q, v, a in rows]
-    result[-1].velocities = [0.0] * len(trajectory.joints)
-    return Goal(trajectory.joints, 0, result)
 
 
 def run(
@@ -57,27 +38,11 @@ def run(
     """Run it on the simulated robot; returns measured q, effort and desired q, (N, n) at 1 kHz."""
     start = tuple(trajectory.sample(0.0).q[0].tolist())
     settings = replace(settings, initial_positions=start)
-    physics = Physics(robot.urdf, settings, robot.joints)
-    sensors = Sensors(settings, robot.joints)
-    period = round(1e9 / settings.update_rate)
-    controller = TrajectoryController(
-        ControllerSettings(robot.joints, physics.wraparound, period, settings.gains)
-    )
-    controller.activate(physics.position.tolist(), physics.velocity.tolist())
-    goal, rows = goal_of(trajectory, periods), []
-    effort, hold = [0.0] * robot.n, round(REST / physics.period)
-    for k in range(hold + round(periods * trajectory.period / physics.period)):
-        if k == hold:
-            refusal = controller.rejection_reason(goal, k * period)
-            assert not refusal, refusal
-            controller.start(goal, GoalTolerances())
-        q, dq, tau = sensors.read(
-            k * physics.period, physics.position.tolist(), physics.velocity.tolist(), effort
-        )
-        effort = list(controller.update(k * period, physics.period, q, dq))
-        rows.append((q, tau, controller.state.desired.positions))
-        physics.step(effort)
-    return tuple(np.array([row[i] for row in rows])[hold:] for i in range(3))
+    points = sample_waypoints(trajectory, 50.0, periods)
+    samples = zip(points.time, points.q, points.dq, points.ddq, strict=True)
+    q, _, tau, desired, *_ = follow(robot, settings, samples, periods * trajectory.period)
+    hold = round(REST * settings.update_rate)
+    return q[hold:], tau[hold:], desired[hold:]
 
 
 def tracking(robot: Robot, excitation: ExcitationSettings, simulation: SimulationSettings) -> None:
@@ -201,13 +166,11 @@ def ratios(label: str, sigma: dict[str, np.ndarray]) -> None:
 
 def main() -> None:
     """Print both tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = command_line(__doc__, check=False)
     parser.add_argument('--runs', type=int, default=8, help='runs with fresh noise')
     parser.add_argument('--spread', action='store_true', help='the second table only')
     options = parser.parse_args()
-    configuration = load(ROOT / 'config' / 'tx40.yaml')
-    urdf = (ROOT / 'urdf' / 'tx40.urdf').read_text()
-    robot = build_robot(urdf, configuration.robot)
+    configuration, robot = configured('tx40')
     excitation = replace(
         configuration.excitation,
         starts=1,

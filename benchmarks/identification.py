@@ -15,7 +15,8 @@ import sys
 import tempfile
 import time
 
-from measure import measure, ROOT
+from common import command_line, ROOT, verdict
+from measure import measure
 import numpy as np
 
 SAMPLES, REPEATS = 10_000, 3
@@ -217,11 +218,9 @@ def hour_rows(scratch: Path, minutes: list[int]) -> list[str]:
 
 def main() -> int:
     """Measure, compare with the bounds."""
-    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
-    parser.add_argument('folder', nargs='?', type=Path, default=ROOT.parent / 'shared/datasets')
+    parser = command_line(__doc__, datasets=True)
     parser.add_argument('--scratch', type=Path, help='where recordings are made')
     parser.add_argument('--minutes', type=int, nargs='*', default=[1, 5, 20, 60])
-    parser.add_argument('--check', action='store_true', help='fail where a bound is missed')
     parser.add_argument('--work', nargs='+', help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.work:
@@ -235,8 +234,7 @@ def main() -> int:
         short += tx40_row(tx40(arguments.folder, Path(folder)), Path(folder))
         if arguments.minutes:
             short += hour_rows(Path(folder), arguments.minutes)
-    print('\n'.join(short) or 'every bound is kept', file=sys.stderr if short else sys.stdout)
-    return 1 if arguments.check and short else 0
+    return verdict(short, arguments.check)
 
 
 if __name__ == '__main__':

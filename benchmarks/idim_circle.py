@@ -12,12 +12,11 @@ and the desired motion in place of the measured one. Printed: RMS of the torque'
 circle where a joint moves (section 5, table 3).
 """
 
-import argparse
 from dataclasses import replace
 import sys
 
+from common import command_line, configured, verdict
 from excitation_on_robot import run
-from measure import ROOT
 import numpy as np
 
 from robotid_ros.core.excitation import design, ExcitationSettings, Trajectory
@@ -25,11 +24,10 @@ from robotid_ros.core.excitation.constraints.collision_scene import CollisionSce
 from robotid_ros.core.excitation.design.validation_circle import circle_trajectory
 from robotid_ros.core.excitation.settings import ValidationSettings
 from robotid_ros.core.identification_settings import IdentificationSettings
-from robotid_ros.core.model import build_robot, Robot
+from robotid_ros.core.model import Robot
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
-from robotid_ros.files.configuration import load
 from robotid_ros.simulation_settings import SimulationSettings
 
 DIAMETER, SPEED, PERIODS = 0.1, 0.5, 2
@@ -147,14 +145,12 @@ def slower(simulation: SimulationSettings, bandwidth: float) -> SimulationSettin
 
 def main() -> int:
     """Design, run, identify, verify."""
-    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    parser = command_line(__doc__)
     parser.add_argument('--designs', type=int, default=6)
     parser.add_argument('--draws', type=int, default=2)
     parser.add_argument('--bandwidth', type=float, nargs='+', default=[1.0, 0.2])
-    parser.add_argument('--check', action='store_true', help='fail where a figure falls short')
     arguments = parser.parse_args()
-    configuration = load(ROOT / 'config/tx40.yaml')
-    robot = build_robot((ROOT / 'urdf/tx40.urdf').read_text(), configuration.robot)
+    configuration, robot = configured('tx40')
     wanted = ValidationSettings(kind='circle', diameter=DIAMETER, speed=SPEED, turns=3)
     excitation = replace(
         configuration.excitation, starts=1, iterations=150, time_limit=20.0, validation=wanted
@@ -180,8 +176,7 @@ def main() -> int:
             mean = float(np.mean(table.rows['positions as measured', family], axis=0)[-1])
             if mean > WORST:
                 short.append(f'{family}: {mean:.1f} % on the circle exceeds {WORST} %')
-    print('\n'.join(short) or 'every figure is reached', file=sys.stderr if short else sys.stdout)
-    return 1 if arguments.check and short else 0
+    return verdict(short, arguments.check)
 
 
 if __name__ == '__main__':

@@ -8,15 +8,13 @@ friction and rotor inertia of the literature, essential parameters, and tables I
 Gautier and Venture for the TX-40.
 """
 
-import argparse
-import csv
 from dataclasses import dataclass, replace
 from pathlib import Path
 import sys
 import tempfile
 
+from common import command_line, configured, published, verdict
 from datasets import Case, CASES
-from measure import ROOT
 import numpy as np
 
 from robotid_ros.core.identification_settings import IdentificationSettings
@@ -28,7 +26,6 @@ from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.files.bags import read_recording
-from robotid_ros.files.configuration import load
 
 MOVING = 0.02  # a joint moves that is faster [rad/s]
 # Largest residual [%] of both parts: all rows, moving rows; and of figaroh, held out.
@@ -67,8 +64,7 @@ class Log:
 
 def open_log(case: Case, folder: Path, output: Path) -> Log:
     """Read a log, with the robot's own configuration."""
-    configuration = load(ROOT / f'config/{case.name}.yaml')
-    robot = build_robot((ROOT / f'urdf/{case.name}.urdf').read_text(), configuration.robot)
+    configuration, robot = configured(case.name)
     recording = read_recording(case.bag(folder, output), robot.joints)
     return Log(case, robot, recording, configuration.identification)
 
@@ -123,7 +119,7 @@ def loaded(log: Log) -> None:
     terms: dict[str, tuple[str, ...]] = {
         'default': ('viscous', 'coulomb', 'load_coulomb', 'offset')
     }
-    wanted = replace(load(ROOT / f'config/{log.case.name}.yaml').robot, friction=terms)
+    wanted = replace(configured(log.case.name)[0].robot, friction=terms)
     robot = build_robot(log.robot.urdf, wanted)
     first, second = log.parts()
     found = identify(first, robot, replace(log.settings, essential=False), second)
@@ -142,7 +138,7 @@ def loaded(log: Log) -> None:
 def literature(found: Identification) -> list[str]:
     """Print friction and rotor inertia beside the literature; return what deviates."""
     short = []
-    other = {row['name']: float(row['base']) for row in published()}
+    other = {row['name']: float(row['base']) for row in published('tx40')}
     print('  friction and rotor inertia from the whole motion, ours and literature')
     for symbol, values in KNOWN.items():
         for joint, known in enumerate(values, start=1):
@@ -179,12 +175,6 @@ def summed(found: Identification, *names: str) -> tuple[float, float]:
     )
 
 
-def published() -> list[dict[str, str]]:
-    """Read table II of Gautier and Venture."""
-    with (Path(__file__).parent / 'tx40_published.csv').open() as stream:
-        return list(csv.DictReader(line for line in stream if not line.startswith('#')))
-
-
 def essentials(found: Identification) -> list[str]:
     """Print how many parameters are essential and what they cost."""
     assert found.essential is not None
@@ -211,7 +201,7 @@ def tables(found: Identification) -> list[str]:
         'base parameters: published, ours ± σ, deviation/σ'
     )
     apart = []
-    for row in published():
+    for row in published('tx40'):
         name = row['name']
         mine = [x[robot.column(name)] for x in (robot.prior, *ours)]
         theirs = [float(row[key]) for key in ('prior', 'essential')]
@@ -243,9 +233,7 @@ def tables(found: Identification) -> list[str]:
 
 def main() -> int:
     """Identify both, compare."""
-    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
-    parser.add_argument('folder', nargs='?', type=Path, default=ROOT.parent / 'shared/datasets')
-    parser.add_argument('--check', action='store_true', help='fail where a figure falls short')
+    parser = command_line(__doc__, datasets=True)
     arguments = parser.parse_args()
     short: list[str] = []
     with tempfile.TemporaryDirectory() as output:
@@ -270,8 +258,7 @@ def main() -> int:
                     replace(log.settings, signals=every),
                 )
                 short += literature(whole) + essentials(found) + tables(whole)
-    print('\n'.join(short) or 'every figure is reached', file=sys.stderr if short else sys.stdout)
-    return 1 if arguments.check and short else 0
+    return verdict(short, arguments.check)
 
 
 if __name__ == '__main__':

@@ -9,16 +9,15 @@ the prior, 20 % off, and of the physically consistent standard parameters. Torqu
 Pinocchio's Newton-Euler plus friction written down here.
 """
 
-import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 import sys
 
-from measure import ROOT
+from common import command_line, configured, ROOT, verdict
 import numpy as np
 import pinocchio
 
-from robotid_ros.core.model import build_robot, Robot
+from robotid_ros.core.model import Robot
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.parameters.physical_consistency import inertial_parameters, pseudo_inertia
 from robotid_ros.core.parameters.standard import standard_parameters
@@ -28,7 +27,6 @@ from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
-from robotid_ros.files.configuration import load
 from robotid_ros.files.trajectory_file import read_design
 
 RATE, DURATION = 500.0, 20.0
@@ -62,9 +60,7 @@ class Truth:
 
 def truth(name: str) -> Truth:
     """Build one robot, its motion and its true torque."""
-    robot = build_robot(
-        (ROOT / f'urdf/{name}.urdf').read_text(), load(ROOT / f'config/{name}.yaml').robot
-    )
+    _, robot = configured(name)
     chi = robot.prior.copy()
     for symbol, values in FRICTION[name].items():
         for joint, value in enumerate(values, start=1):
@@ -215,20 +211,18 @@ def closer(label: str, known: Truth, found: list[np.ndarray]) -> list[str]:
 
 def main() -> int:
     """Draw, estimate, compare."""
-    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    parser = command_line(__doc__)
     parser.add_argument('--draws', type=int, default=200)
     parser.add_argument('--robots', nargs='+', default=list(FRICTION), choices=list(FRICTION))
     parser.add_argument(
         '--levels', nargs='+', type=float, default=[1.0, 5.0], help='of noise [%%]'
     )
-    parser.add_argument('--check', action='store_true', help='fail where a figure falls short')
     arguments = parser.parse_args()
     short: list[str] = []
     for name in arguments.robots:
         for level in arguments.levels:
             short += report(name, level / 100.0, arguments.draws)
-    print('\n'.join(short) or 'every figure is reached', file=sys.stderr if short else sys.stdout)
-    return 1 if arguments.check and short else 0
+    return verdict(short, arguments.check)
 
 
 if __name__ == '__main__':

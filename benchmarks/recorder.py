@@ -5,7 +5,6 @@ How many messages the recorder loses beside the simulated robot, on this machine
 1 kHz controller states; what is missing shows as gaps between stamps.
 """
 
-import argparse
 import os
 from pathlib import Path
 import random
@@ -14,6 +13,7 @@ import sys
 import tempfile
 import time
 
+from common import command_line
 import numpy as np
 
 from robotid_ros.cli.demo import find_config
@@ -53,7 +53,7 @@ def record(config: Path, folder: str, seconds: float) -> Path:
 
 def main() -> int:
     """Print the figures; fail when more is lost than is allowed."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = command_line(__doc__, check=False)
     parser.add_argument('robot', nargs='?', default='tx40')
     parser.add_argument('--seconds', type=float, default=60.0)
     args = parser.parse_args()

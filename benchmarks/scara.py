@@ -15,17 +15,15 @@ the same factor, as eq. 60 says, and the lag 1/k_p stays. Only with the second c
 motion stay as close to the actual one as the paper's figure 14 has it.
 """
 
-import argparse
 import dataclasses
 from pathlib import Path
 import sys
 
-from measure import ROOT
+from common import command_line, configured
 import numpy as np
 from scara_plant import Data, differentiated, experiment, INERTIA, Motion, QUICK, RATE, SLOW, ZETA
-from scara_tables import Claims, course, deviation, MATTER, NOMINAL, PER_PAPER, percent, table
+from scara_tables import Claims, deviation, iterations, MATTER, NOMINAL, PER_PAPER, percent, table
 
-from robotid_ros.core.model import build_robot
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.regression.estimators import Estimate, fit
 from robotid_ros.core.replay.convergence_history import History
@@ -39,7 +37,6 @@ from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.replay.simulated_observation import observe_simulation
 from robotid_ros.core.replay.simulation.closed_loop import Simulation
 from robotid_ros.exceptions import DivergenceError
-from robotid_ros.files.configuration import load
 
 LAG, GAIN = 'ω_n', 'ω_n and ζ (k_p right)'
 
@@ -48,8 +45,7 @@ def problem(
     data: Data, keep: int, stride: int = 1, share: float = 1.0, off: str = LAG
 ) -> ReplayProblem:
     """Return the experiment ready for DIDIM, with what is `off` in its loop at a share of it."""
-    configuration = load(ROOT / 'config' / 'scara.yaml')
-    robot = build_robot((ROOT / 'urdf' / 'scara.urdf').read_text(), configuration.robot)
+    _, robot = configured('scara')
     rows = np.arange(0, data.tau.shape[0], stride)
     return ReplayProblem(
         robot,
@@ -82,7 +78,7 @@ def good_data(data: Data, claims: Claims) -> History:
     other, _, third = didim(case, initial_parameters(case, 'prior'))
     table('Table 1, IDIM start', {'IDIM': known, 'DIDIM': near}, ('1 IDIM', '1 DIDIM'))
     table('Table 2, regular start', {'DIDIM': far}, ('2 DIDIM',))
-    course('Table 3, figures 11 and 12', second, '3')
+    iterations('Table 3, figures 11 and 12', second, '3')
     print('\nTable 4, figure 13: parameters at each iteration')
     for record in second.iterations:
         print(f'  {record.number}: ' + ' '.join(f'{x:8.4f}' for x in record.value * PER_PAPER))
@@ -139,14 +135,14 @@ def no_filter(data: Data, claims: Claims) -> None:
 
 
 def wrong_bandwidth(slow: Data, quick: Data, claims: Claims) -> dict[str, History]:
-    """Tables 8 and 9: half the bandwidth, then less; returns the courses with half of it."""
+    """Tables 8 and 9: half the bandwidth, then less; returns the histories with half of it."""
     half = {}
     for off in (LAG, GAIN):
         case = problem(slow, 20, share=0.5, off=off)
         estimate, _, half[off] = didim(case, initial_parameters(case, 'regular'))
         steps = half[off].steps
         table(f'Table 8, half of {off}', {'DIDIM': estimate}, ('8 DIDIM',))
-        course('Table 9, figures 14 and 15', half[off], '9')
+        iterations('Table 9, figures 14 and 15', half[off], '9')
         claims(f'half of {off}: at most 6 steps ({steps})', steps <= 6)
     for name, data, keep in (('the slow motion', slow, 20), ("the paper's torques", quick, 10)):
         largest = ' and '.join(f'{x:.1f}' for x in np.abs(data.tau).max(axis=0))
@@ -194,8 +190,7 @@ def attempt(case: ReplayProblem) -> tuple[str, list[str], np.ndarray]:
 
 def main() -> int:
     """Run the study."""
-    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
-    parser.add_argument('--check', action='store_true', help='fail where a claim does not hold')
+    parser = command_line(__doc__)
     parser.add_argument('--plots', type=Path, help='folder for figures 11 to 15')
     parser.add_argument('--duration', type=float, default=400.0, help='of the experiment [s]')
     parser.add_argument('--seed', type=int, default=1, help='of the noise')

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from common import published
 import numpy as np
 from scara_plant import LENGTH, NAMES, NOMINAL
 
@@ -12,40 +13,10 @@ from robotid_ros.core.replay.convergence_history import History
 MATTER = [0, 2, 3, 4, 7]
 # Our base parameters hold MX2 and MY2 where the paper's hold L times them.
 PER_PAPER = np.array([1.0, 1.0, 1.0, 1.0, LENGTH, LENGTH, 1.0, 1.0])
-# What the paper prints: estimate and relative standard deviation [%], table 1, 2, 5, 7, 8.
+# What the paper prints, by table and method as '1 IDIM', and quantity: estimate, %σ.
 PAPER = {
-    '1 IDIM': (
-        [3.44, 0.03, 0.82, 0.062, 0.121, 0.007, 0.013, 0.137],
-        [0.50, 52, 6.0, 0.51, 0.56, 5.0, 23, 2.3],
-    ),
-    '1 DIDIM': (
-        [3.45, 0.04, 0.82, 0.061, 0.124, 0.007, 0.014, 0.133],
-        [0.52, 40, 3.0, 0.49, 0.52, 3.5, 30, 3.0],
-    ),
-    '2 DIDIM': (
-        [3.45, 0.02, 0.85, 0.061, 0.124, 0.007, 0.01, 0.132],
-        [0.2, 15, 1.0, 0.1, 0.1, 2.0, 10, 0.3],
-    ),
-    '5 IDIM': (
-        [3.10, 0.9, 1.0, 0.025, 0.075, -0.02, 0.35, 0.19],
-        [0.3, 100, 5, 5.5, 5.3, 250, 800, 23],
-    ),
-    '5 DIDIM': (
-        [3.45, 0.04, 0.81, 0.061, 0.124, 0.008, 0.01, 0.13],
-        [0.5, 30, 3, 0.5, 0.5, 4.0, 25, 3.0],
-    ),
-    '7 IDIM': (
-        [1.50, 0.095, 0.55, 0.14, 0.63, 0.1, 0.001, 0.19],
-        [1.6, 80, 23.3, 6.7, 2.7, 11.8, 700, 68.4],
-    ),
-    '7 DIDIM': (
-        [3.45, 0.05, 0.81, 0.061, 0.124, 0.008, 0.023, 0.13],
-        [0.1, 21, 0.24, 0.3, 0.3, 5.6, 48, 1.5],
-    ),
-    '8 DIDIM': (
-        [3.44, 0.02, 0.86, 0.060, 0.124, 0.007, 0.01, 0.13],
-        [0.2, 15, 1.0, 0.1, 0.1, 2.0, 10, 0.3],
-    ),
+    (f'{row["table"]} {row["method"]}', row['quantity']): [float(row[name]) for name in NAMES]
+    for row in published('scara')
 }
 # Torque errors of joints 1 and 2 at each iteration, table 3 and 9.
 PAPER_ERRORS = {
@@ -90,7 +61,9 @@ def table(title: str, columns: Mapping[str, Estimate], paper: tuple[str, ...]) -
             f'{min(e.relative_sigma[i], 9999):6.1f}'
             for e in columns.values()
         )
-        theirs = ''.join(f'{PAPER[n][0][i]:16.3f} {PAPER[n][1][i]:6.1f}' for n in paper)
+        theirs = ''.join(
+            f'{PAPER[n, "estimate"][i]:16.3f} {PAPER[n, "%σ"][i]:6.1f}' for n in paper
+        )
         print(f'{name:6s}{NOMINAL[i]:9.3f}{ours}{theirs}')
     errors = (
         f'{n} {e.total_residual:.3f} ({", ".join(f"{r:.3f}" for r in e.residual)})'
@@ -99,7 +72,7 @@ def table(title: str, columns: Mapping[str, Estimate], paper: tuple[str, ...]) -
     print('relative error ' + ', '.join(errors))
 
 
-def course(title: str, history: History, paper: str) -> None:
+def iterations(title: str, history: History, paper: str) -> None:
     """Print the torque error and the closeness of the motion at every iteration."""
     print(
         f'\n{title}: torque error of joints 1, 2 (paper), closeness of position, velocity, '

@@ -1,0 +1,73 @@
+"""A motion on the simulated robot: MuJoCo, its trajectory controller and noisy sensors."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from robotid_ros.core.model import Robot
+from robotid_ros.plant.controller.interpolation import Goal, Point
+from robotid_ros.plant.controller.tolerances import GoalTolerances
+from robotid_ros.plant.controller.trajectory_controller import (
+    ControllerSettings,
+    TrajectoryController,
+)
+from robotid_ros.plant.physics.mujoco_physics import Physics
+from robotid_ros.plant.physics.sensors import Sensors
+from robotid_ros.simulation_settings import SimulationSettings
+
+# Time at rest before a motion [s].
+REST = 1.0
+
+
+def follow(
+    robot: Robot,
+    settings: SimulationSettings,
+    samples: Iterable[tuple[np.ndarray, ...]],
+    duration: float,
+) -> tuple[np.ndarray, ...]:
+    """
+    Hold the robot for `REST`, then send it a goal.
+
+    Parameters
+    ----------
+    robot : its description and joints
+    settings : of the simulated robot
+    samples : time, q, dq, ddq of each point of the goal; the last velocity is replaced by zero
+    duration : of the motion [s]
+
+    Returns
+    -------
+    measured q, dq and effort, desired q, dq and ddq of every update, rest included, (K, n) each
+
+    """
+    physics = Physics(robot.urdf, settings, robot.joints)
+    sensors = Sensors(settings, robot.joints)
+    period = round(1e9 / settings.update_rate)
+    controller = TrajectoryController(
+        ControllerSettings(robot.joints, physics.wraparound, period, settings.gains)
+    )
+    controller.activate(physics.position.tolist(), physics.velocity.tolist())
+    goal, rows = goal_of(robot.joints, samples), []
+    effort, hold = [0.0] * robot.n, round(REST / physics.period)
+    for k in range(hold + round(duration / physics.period)):
+        if k == hold:
+            reason = controller.rejection_reason(goal, k * period)
+            assert not reason, reason
+            controller.start(goal, GoalTolerances())
+        q, dq, tau = sensors.read(
+            k * physics.period, physics.position.tolist(), physics.velocity.tolist(), effort
+        )
+        effort = list(controller.update(k * period, physics.period, q, dq))
+        desired = controller.state.desired
+        rows.append((q, dq, tau, desired.positions, desired.velocities, desired.accelerations))
+        physics.step(effort)
+    return tuple(np.array(column) for column in zip(*rows, strict=True))
+
+
+def goal_of(joints: tuple[str, ...], samples: Iterable[tuple[np.ndarray, ...]]) -> Goal:
+    """Turn times, positions, velocities and accelerations into a goal that ends at rest."""
+    points = [
+        Point(round(t * 1e9), q.tolist(), dq.tolist(), ddq.tolist()) for t, q, dq, ddq in samples
+    ]
+    points[-1].velocities = [0.0] * len(joints)
+    return Goal(joints, 0, points)
