@@ -7,9 +7,12 @@ back. Usage: `python benchmarks/bags.py [messages]`.
 
 from pathlib import Path
 import resource
-import sys
 import tempfile
 import time
+
+from common import command_line
+from messages import header, JOINT_STATE, store
+import numpy as np
 
 from robotid_ros.files.bags import BagWriter, open_recording, read_recording
 
@@ -20,20 +23,12 @@ STEP = 2_000_000
 
 def payloads(count: int) -> list[bytes]:
     """Serialize joint states, a thousand different ones over and over with their own stamps."""
-    import numpy as np
-    from rosbags.typesys import get_typestore, Stores
-
-    store = get_typestore(Stores.ROS2_JAZZY)
-    kind = 'sensor_msgs/msg/JointState'
-    types = store.types
-    stamp = types['builtin_interfaces/msg/Time'](0, 0)
-    header = types['std_msgs/msg/Header'](stamp, '')
-    names = [f'joint_{k}' for k in range(JOINTS)]
     rng = np.random.default_rng(0)
+    joints = [f'joint_{k}' for k in range(JOINTS)]
     messages = []
     for _ in range(1000):
-        values = rng.normal(size=(3, JOINTS))
-        messages.append(bytes(store.serialize_cdr(types[kind](header, names, *values), kind)))
+        message = store().types[JOINT_STATE](header(0), joints, *rng.normal(size=(3, JOINTS)))
+        messages.append(bytes(store().serialize_cdr(message, JOINT_STATE)))
     stamps = EPOCH + STEP * np.arange(count)
     parts = zip((stamps // 10**9).astype('<i4'), (stamps % 10**9).astype('<u4'), strict=True)
     return [
@@ -44,12 +39,14 @@ def payloads(count: int) -> list[bytes]:
 
 def main() -> None:
     """Write, then read in chunks and whole."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    parser = command_line(__doc__, check=False)
+    parser.add_argument('messages', nargs='?', type=int, default=1_000_000)
+    count = parser.parse_args().messages
     messages = payloads(count)
     with tempfile.TemporaryDirectory() as folder:
         began = time.process_time()
         with BagWriter(folder, 'bag') as writer:
-            writer.add_topic('/joint_states', 'sensor_msgs/msg/JointState')
+            writer.add_topic('/joint_states', JOINT_STATE)
             for k, data in enumerate(messages):
                 writer.write('/joint_states', data, EPOCH + STEP * k)
         used = time.process_time() - began

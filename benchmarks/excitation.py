@@ -7,12 +7,9 @@ Excitation: criterion against CPU time on one thread, solvers and families compa
 Without names, all of them; with --check, what is slower or worse than its bound is an error.
 """
 
-import argparse
 from dataclasses import replace
 import os
 from pathlib import Path
-import re
-import struct
 import sys
 import tempfile
 import time
@@ -20,6 +17,8 @@ import time
 # Before NumPy is imported.
 os.environ |= dict.fromkeys(('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS'), '1')
 
+from common import command_line, configured, ROOT, verdict
+from excitation_robots import arm7, ur10, with_meshes
 import numpy as np
 
 from robotid_ros.core.excitation import (
@@ -34,7 +33,6 @@ from robotid_ros.core.excitation.design.feasibility import random_point
 from robotid_ros.core.excitation.design.optimisation_problem import Problem
 from robotid_ros.core.excitation.settings import Margins, ValidationSettings, Workspace
 from robotid_ros.core.model import build_robot, Robot, RobotSettings
-from robotid_ros.files.configuration import load, read_urdf
 
 # Largest figures, by row: condition number, and CPU time [s]; or the one value of the row.
 BOUNDS = {
@@ -51,8 +49,6 @@ LARGEST_SHARE, LARGEST_STEP = 1.0 + 1e-9, 7.0  # of any limit; of value and grad
 MARKS = (1, 2, 5, 10, 30)
 BUDGETS = {'gradient': (8, 200), 'genetic': (1, 200), 'hybrid': (2, 120)}
 missed: list[str] = []
-URDF = Path(__file__).resolve().parents[1] / 'urdf'
-PI = float(np.pi)
 FREE = Workspace(self_collision=False)
 PLAIN = {
     'margins': Margins(0.0, 0.0, 0.0, 0.0, 0.0),
@@ -60,49 +56,6 @@ PLAIN = {
     'workspace': FREE,
     'time_limit': 1e6,
 }
-
-
-def ur10(friction: bool = True) -> Robot:
-    """Build a UR10 with the limits that the figures of others were reached under."""
-    terms = {} if friction else {'friction': {'default': ()}, 'rotor_inertia': False}
-    limits = {
-        'lower': (-2 * PI, -2 * PI, -PI, -2 * PI, -2 * PI, -2 * PI),
-        'upper': (2 * PI, 2 * PI, PI, 2 * PI, 2 * PI, 2 * PI),
-        'velocity': (2.094, 2.094, 3.142, 3.142, 3.142, 3.142),
-        'acceleration': (12.0,) * 6,
-        'jerk': (500.0,) * 6,
-        'effort': (330.0, 330.0, 150.0, 56.0, 56.0, 56.0),
-    }
-    return build_robot((URDF / 'ur10.urdf').read_text(), RobotSettings(**limits, **terms))
-
-
-def arm7() -> Robot:
-    """Build a seven-joint arm with the LWR4+'s geometry and limits; links are guessed rods."""
-    bound = (2.967, 2.094, 2.967, 2.094, 2.967, 2.094, 2.967)
-    speed = (1.92, 1.92, 2.234, 2.234, 3.56, 3.21, 3.21)
-    effort = (176.0, 176.0, 100.0, 100.0, 100.0, 38.0, 38.0)
-    heights = (0.11, 0.2, 0.2, 0.2, 0.2, 0.19, 0.078)
-    axes = ('0 0 1', '0 1 0', '0 0 1', '0 -1 0', '0 0 1', '0 1 0', '0 0 1')
-    masses = (2.7, 2.7, 2.7, 2.7, 1.7, 1.6, 0.3)
-    parts = ['<robot name="arm7"><link name="link_0"/>']
-    for j in range(7):
-        height = heights[j + 1] if j < 6 else 0.05
-        inertia = masses[j] * (height**2 / 12.0 + 0.002)
-        parts.append(
-            f'<link name="link_{j + 1}"><inertial><origin xyz="0.01 0.01 {height / 2}"/>'
-            f'<mass value="{masses[j]}"/><inertia ixx="{inertia}" iyy="{inertia}" '
-            f'izz="{0.004 * masses[j]}" ixy="0" ixz="0" iyz="0"/></inertial></link>'
-            f'<joint name="joint_{j + 1}" type="revolute"><parent link="link_{j}"/>'
-            f'<child link="link_{j + 1}"/><origin xyz="0 0 {heights[j]}"/><axis xyz="{axes[j]}"/>'
-            f'<limit lower="-{bound[j]}" upper="{bound[j]}" velocity="{speed[j]}" '
-            f'effort="{effort[j]}"/></joint>'
-        )
-    settings = RobotSettings(
-        rotor_inertia=False,
-        acceleration=tuple(6.0 * v for v in speed),
-        jerk=(1000.0,) * 7,
-    )
-    return build_robot(''.join([*parts, '</robot>']), settings)
 
 
 def timed(robot: Robot, settings: ExcitationSettings) -> tuple[Design, float]:
@@ -159,39 +112,13 @@ def apart(label: str, robot: Robot, workspace: Workspace) -> None:
 def bench_meshes() -> None:
     """Do the same with every cylinder as a mesh of 256 triangles."""
     with tempfile.TemporaryDirectory() as folder:
-        robot = ur10(False)
-
-        def mesh(found: re.Match[str]) -> str:
-            radius, length = (float(x) for x in re.findall(r'="([\d.]+)"', found[2]))
-            path = Path(folder) / f'{radius}_{length}.stl'
-            path.write_bytes(cylinder(radius, length))
-            return f'{found[1]}<mesh filename="file://{path}"/>'
-
-        pattern = r'(<collision>(?:(?!</collision>).)*?)(<cylinder[^>]*/>)'
-        text = re.sub(pattern, mesh, robot.urdf, flags=re.DOTALL)
-        robot = replace(robot, urdf=text)
+        robot = with_meshes(ur10(False), Path(folder))
         apart('UR10 rigid, raw, self-collision of meshes', robot, Workspace(distance=0.01))
-
-
-def cylinder(radius: float, length: float, sides: int = 64) -> bytes:
-    """Describe a cylinder about z as a binary STL."""
-    angle = np.arange(sides + 1) / sides * 2.0 * PI
-    low, high = (
-        np.stack([radius * np.cos(angle), radius * np.sin(angle), np.full(sides + 1, z)], axis=1)
-        for z in (-0.5 * length, 0.5 * length)
-    )
-    faces = []
-    for k in range(sides):
-        a, b, c, d = low[k], low[k + 1], high[k], high[k + 1]
-        faces += [(a, b, d), (a, d, c), (low[0], b, a), (high[0], c, d)]
-    rows = (struct.pack('<12fH', 0, 0, 0, *np.concatenate(f), 0) for f in faces)
-    return bytes(80) + struct.pack('<I', len(faces)) + b''.join(rows)
 
 
 def bench_tx40() -> None:
     """Design what the demo designs, with its validation, to the end of its budget."""
-    configuration = load(URDF.parent / 'config' / 'tx40.yaml')
-    robot = build_robot(read_urdf(configuration) or '', configuration.robot)
+    configuration, robot = configured('tx40')
     line(
         'TX-40 as configured',
         *timed(robot, replace(configuration.excitation, time_limit=1e6)),
@@ -225,7 +152,7 @@ def bench_gradient() -> None:
         )
 
 
-def course(robot: Robot, settings: ExcitationSettings) -> tuple[list[float], Design]:
+def convergence(robot: Robot, settings: ExcitationSettings) -> tuple[list[float], Design]:
     """Design, and note the best value at each of `MARKS`; infinity where there is none yet."""
     begin, best = time.process_time(), [float('inf')] * len(MARKS)
 
@@ -257,7 +184,7 @@ def bench_solvers() -> None:
                 iterations=iterations,
                 **PLAIN,
             )
-            values, result = course(robot, settings)
+            values, result = convergence(robot, settings)
             cells = ' '.join(f'{v:7.1f}' for v in values)
             final = result.condition_numbers['raw']
             print(f'UR10, 58 columns: {family:8s} {solver:28s} {cells}  raw, densely {final:6.1f}')
@@ -267,7 +194,7 @@ def bench_feasible() -> None:
     """Re-check 100 random designs of three robots at 1 kHz."""
     rng, count, worst = np.random.default_rng(0), 0, 0.0
     for name in ('scara', 'arm3', 'tx40'):
-        robot = build_robot((URDF / f'{name}.urdf').read_text(), RobotSettings())
+        robot = build_robot((ROOT / 'urdf' / f'{name}.urdf').read_text(), RobotSettings())
         for _ in range(34 if name == 'scara' else 33):
             settings = ExcitationSettings(
                 family=str(rng.choice(['mfs', 'bspline', 'quintic'])),
@@ -300,19 +227,17 @@ BENCHES = {
 }
 
 
-def main() -> None:
+def main() -> int:
     """Run what is named."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('names', nargs='*', metavar='NAME')
-    parser.add_argument('--check', action='store_true', help='fail above a bound')
+    parser = command_line(__doc__)
+    parser.add_argument('names', nargs='*', metavar='NAME', help=', '.join(BENCHES))
     options = parser.parse_args()
     names = options.names or list(BENCHES)
     print('columns: the first independent ones in Pinocchio order, then rotors and friction')
     for name in names:
         BENCHES[name]()
-    if options.check and missed:
-        sys.exit('\n'.join(missed))
+    return verdict(missed, options.check)
 
 
 if __name__ == '__main__':
-    main()
+    sys.exit(main())
