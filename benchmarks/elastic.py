@@ -102,12 +102,12 @@ def gains(case, draws, level=20, periods=MANY):
     """Print what each measure against noise gains, one after the other."""
     print(f'\nwhat each measure gains at SN {level}, 2R, means of draws')
 
-    def told(text, errors):
+    def row(text, errors):
         print(f'{text:62}{np.mean(list(errors)):9.5f}', flush=True)
 
     seeds = range(draws)
     paper = (normalised_error(*case.paper(level, seed), case.truth) for seed in seeds)
-    told('as the paper: least squares, unweighted, 20 Hz', paper)
+    row('as the paper: least squares, unweighted, 20 Hz', paper)
     steps = (
         ('zero-phase filter, rows weighted, instruments, 20 Hz', 1, 20.0, {}, False),
         ('the same at 2.5 Hz', 1, 2.5, {}, False),
@@ -116,7 +116,7 @@ def gains(case, draws, level=20, periods=MANY):
         (f'{periods} periods, motion and parameters together', periods, 2.5, {}, True),
     )
     for text, count, cutoff, more, together in steps:
-        told(text, (error(case, level=level, periods=count, seed=seed, together=together,
+        row(text, (error(case, level=level, periods=count, seed=seed, together=together,
                           cutoff=cutoff, **more) for seed in seeds))  # fmt: skip
     print(f'{"bound":62}{expected(case.cramer_rao_bound(level, periods)):9.5f}')
 

@@ -36,7 +36,7 @@ SHAPES = {
 
 class Case:
     """
-    One simulated robot in steady, periodic motion.
+    One simulated robot in periodic motion.
 
     Parameters
     ----------

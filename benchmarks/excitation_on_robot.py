@@ -3,8 +3,9 @@ What a design is worth on the simulated TX-40 (MuJoCo, trajectory controller, no
 
     python benchmarks/excitation_on_robot.py [--runs 8] [--spread]
 
-Two tables: tracking error of plain and modified Fourier series, and the spread of identified base
-parameters over runs with fresh noise, along a random feasible trajectory and the optimised one.
+Two tables: tracking error of plain and modified Fourier series, and the standard deviation of
+identified base parameters over runs with fresh noise, along a random feasible trajectory and the
+optimised one.
 """
 
 from dataclasses import replace
@@ -115,7 +116,7 @@ def observed(
     noise: np.ndarray,
     runs: int,
 ) -> np.ndarray:
-    """Return the spread of identified base parameters over runs with fresh noise, (b,)."""
+    """Return σ of identified base parameters over runs with fresh noise, (b,)."""
     estimates = []
     for seed in range(runs):
         q, tau, _ = run(robot, replace(simulation, seed=seed), trajectory, 1)
@@ -124,7 +125,7 @@ def observed(
     return result
 
 
-def spread(
+def compare_sigma(
     robot: Robot, excitation: ExcitationSettings, simulation: SimulationSettings, runs: int
 ) -> None:
     """
@@ -184,7 +185,7 @@ def main() -> None:
     print(f'spread of base parameters over {options.runs} runs')
     # Links and friction come from the seed too: they must stay, only the noise may change.
     simulation = replace(configuration.simulation, inertial_error=0.0)
-    spread(robot, excitation, simulation, options.runs)
+    compare_sigma(robot, excitation, simulation, options.runs)
 
 
 if __name__ == '__main__':

@@ -137,14 +137,14 @@ def payloads(minutes: int) -> Iterator[tuple[int, bytes]]:
     message = store().types[JOINT_STATE](header(EPOCH), list(robot.joints), zeros, zeros, zeros)
     template = np.frombuffer(bytes(store().serialize_cdr(message, JOINT_STATE)), np.uint8)
     length = len(clean[0])
-    spread = np.array([0.0, 0.0, 0.02])[:, None] * clean[2].std(axis=0)
-    spread[:2] = [[2e-5], [1e-3]]
+    sigmas = np.array([0.0, 0.0, 0.02])[:, None] * clean[2].std(axis=0)
+    sigmas[:2] = [[2e-5], [1e-3]]
     # Lengths of 4 bytes and padding to 8 stand before each of the three arrays at the end.
     width = 8 * JOINTS
     ends = len(template) - np.array([2 * (width + 8), width + 8, 0])
     for number in range(round(minutes * 60.0 / PERIOD)):
         rows = np.tile(template, (length, 1))
-        for end, values, sigma in zip(ends, clean, spread, strict=True):
+        for end, values, sigma in zip(ends, clean, sigmas, strict=True):
             noisy = values + sigma * rng.normal(size=values.shape)
             rows[:, end - width : end] = np.ascontiguousarray(noisy).view(np.uint8)
         stamps = EPOCH + 10**9 // RATE * (number * length + np.arange(length))

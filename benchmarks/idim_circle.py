@@ -53,11 +53,14 @@ def ways(
     """Return the ways to use a recording, by name."""
     own = replace(method.signals, averaging=True, analytic=True)
     # How far the robot lags behind is no delay of its efforts.
-    late = replace(method.signals, time_offset=False)
+    undelayed = replace(method.signals, time_offset=False)
     return {
         'positions as measured': (excited, method),
         "trajectory's own basis": (excited, replace(method, signals=own)),
-        'desired motion': (replace(excited, position=wanted), replace(method, signals=late)),
+        'desired motion': (
+            replace(excited, position=wanted),
+            replace(method, signals=undelayed),
+        ),
     }
 
 
@@ -81,7 +84,7 @@ class Table:
         self.tracking: dict[str, list[np.ndarray]] = {family: [] for family in FAMILIES}
 
     def show(self) -> None:
-        """Print it, with the spread over designs and draws."""
+        """Print it, with the standard deviation over designs and draws."""
         print('  RMS of q − q_r in each period, all joints [mrad]')
         for family, values in self.tracking.items():
             print(f'    {family} ', *(f'{x:7.3f}' for x in np.mean(values, axis=0)))
@@ -89,9 +92,9 @@ class Table:
         for way in dict.fromkeys(way for way, _ in self.rows):
             for family in FAMILIES:
                 found = np.array(self.rows[way, family])
-                mean, spread = found.mean(axis=0), found[:, -1].std(ddof=1)
+                mean, sigma = found.mean(axis=0), found[:, -1].std(ddof=1)
                 listed = ' '.join(f'{x:7.3f}' for x in mean[:-1])
-                print(f'    {way:24s} {family} {listed}  {mean[-1]:6.2f} ± {spread:.2f} %')
+                print(f'    {way:24s} {family} {listed}  {mean[-1]:6.2f} ± {sigma:.2f} %')
             print(f'    {"":24s} {self.difference(way)}')
 
     def difference(self, way: str) -> str:

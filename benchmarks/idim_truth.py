@@ -156,11 +156,11 @@ def report(name: str, level: float, count: int) -> list[str]:
         if number < CONSISTENT:
             fitted = estimates['wls'][-1]
             consistent.append(standard_parameters(robot, base, fitted, None).value)
-    spread = {m: np.std([e.value for e in f], axis=0, ddof=1) for m, f in estimates.items()}
+    observed = {m: np.std([e.value for e in f], axis=0, ddof=1) for m, f in estimates.items()}
     values = np.array([e.value for e in estimates['wls']])
     stated = np.sqrt(np.mean([e.sigma**2 for e in estimates['wls']], axis=0))
-    bias = np.abs(values.mean(axis=0) - base.of(known.chi)) / spread['wls']
-    honest, ratio = stated / spread['wls'], (spread['wls'] / spread['ols']) ** 2
+    bias = np.abs(values.mean(axis=0) - base.of(known.chi)) / observed['wls']
+    honest, ratio = stated / observed['wls'], (observed['wls'] / observed['ols']) ** 2
     excess = np.log(ratio) / ratio_error(values, np.array([e.value for e in estimates['ols']]))
     label = f'{name}, {100 * level:g} %'
     print(f'{label}: {base.rank} base parameters, {count} draws')

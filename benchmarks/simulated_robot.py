@@ -4,7 +4,6 @@ Does the simulated robot keep real time on one core? Rates, jitter, late cycles 
 Run: `python benchmarks/simulated_robot.py [--config FILE] [--seconds 20] [--check]`.
 """
 
-import argparse
 import os
 from pathlib import Path
 import random
@@ -13,24 +12,21 @@ import subprocess
 import sys
 import time
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-import numpy as np  # noqa: E402
-import rclpy  # noqa: E402
-from rclpy.qos import QoSProfile  # noqa: E402
-from sensor_msgs.msg import JointState  # noqa: E402
+from common import command_line, ROOT
+import numpy as np
+import rclpy
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
 
 # Bounds of --check: a core with room for the rest of a session, and no loss to speak of.
-MOST_LOAD, MOST_LOST, MOST_LATENESS = 60.0, 0.1, 50.0
+MOST_LOAD, MOST_LOST, MOST_LATENCY = 60.0, 0.1, 50.0
 
 
 def main() -> int:
     """Measure, print a table, and with --check fail when a bound is passed."""
-    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    parser = command_line(__doc__)
     parser.add_argument('--config', default=str(ROOT / 'config' / 'tx40.yaml'))
     parser.add_argument('--seconds', type=float, default=20.0)
-    parser.add_argument('--check', action='store_true', help='fail when a bound is passed')
     options = parser.parse_args()
     os.environ['ROS_DOMAIN_ID'] = str(random.SystemRandom().randint(1, 100))
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
@@ -80,7 +76,7 @@ def measure(pid: int, seconds: float) -> dict[str, tuple[float, str, float | Non
     node.destroy_node()
     rclpy.shutdown()
     stamps, arrivals = np.array(seen, dtype=np.int64).T
-    periods, late = np.diff(stamps) * 1e-6, (arrivals - stamps) * 1e-6
+    periods, latency = np.diff(stamps) * 1e-6, (arrivals - stamps) * 1e-6
     due = round((stamps[-1] - stamps[0]) / np.median(np.diff(stamps))) + 1
     return {
         'CPU load of the core': (load, '%', MOST_LOAD),
@@ -89,10 +85,10 @@ def measure(pid: int, seconds: float) -> dict[str, tuple[float, str, float | Non
             1e9 * (len(stamps) - 1) / float(arrivals[-1] - arrivals[0]), 'Hz', None,
         ),
         'lost': (100.0 * (1.0 - len(stamps) / due), '%', MOST_LOST),
-        'stamp to arrival, median': (float(np.median(late)), 'ms', None),
-        'stamp to arrival, 99.9 %': (float(np.quantile(late, 0.999)), 'ms', MOST_LATENESS),
-        'stamp to arrival, worst': (float(late.max()), 'ms', None),
-        'drift of stamps': (float(np.mean(late[-500:]) - np.mean(late[:500])), 'ms', 5.0),
+        'stamp to arrival, median': (float(np.median(latency)), 'ms', None),
+        'stamp to arrival, 99.9 %': (float(np.quantile(latency, 0.999)), 'ms', MOST_LATENCY),
+        'stamp to arrival, worst': (float(latency.max()), 'ms', None),
+        'drift of stamps': (float(np.mean(latency[-500:]) - np.mean(latency[:500])), 'ms', 5.0),
         'jitter of stamps': (float(periods.std()), 'ms', None),
     }  # fmt: skip
 
