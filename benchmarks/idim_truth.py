@@ -18,7 +18,7 @@ import numpy as np
 import pinocchio
 
 from robotid_ros.core.model import Robot
-from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.model.base_parameters import base_parameters, BaseParameters
 from robotid_ros.core.parameters.physical_consistency import inertial_parameters, pseudo_inertia
 from robotid_ros.core.parameters.standard import standard_parameters
 from robotid_ros.core.regression.estimate import Estimate
@@ -142,11 +142,11 @@ def distance(robot: Robot, chi: np.ndarray, true: np.ndarray) -> float:
     return float(np.sqrt(squares))
 
 
-def report(name: str, level: float, count: int) -> list[str]:
-    """Print one row for a robot at one level of noise; return what falls short."""
-    known = truth(name)
+def identified(
+    known: Truth, base: BaseParameters, level: float, count: int
+) -> tuple[dict[str, list[Estimate]], list[np.ndarray]]:
+    """Return estimates of each draw by method, and physically consistent standard parameters."""
     robot = known.robot
-    base = base_parameters(robot)
     estimates: dict[str, list[Estimate]] = {'ols': [], 'wls': []}
     consistent = []
     for number, recording in enumerate(draws(known, level, count)):
@@ -156,6 +156,14 @@ def report(name: str, level: float, count: int) -> list[str]:
         if number < CONSISTENT:
             fitted = estimates['wls'][-1]
             consistent.append(standard_parameters(robot, base, fitted, None).value)
+    return estimates, consistent
+
+
+def report(name: str, level: float, count: int) -> list[str]:
+    """Print one row for a robot at one level of noise; return what falls short."""
+    known = truth(name)
+    base = base_parameters(known.robot)
+    estimates, consistent = identified(known, base, level, count)
     observed = {m: np.std([e.value for e in f], axis=0, ddof=1) for m, f in estimates.items()}
     values = np.array([e.value for e in estimates['wls']])
     stated = np.sqrt(np.mean([e.sigma**2 for e in estimates['wls']], axis=0))

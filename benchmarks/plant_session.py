@@ -40,13 +40,9 @@ def follow(
     measured q, dq and effort, desired q, dq and ddq of every update, rest included, (K, n) each
 
     """
-    physics = Physics(robot.urdf, settings, robot.joints)
-    sensors = Sensors(settings, robot.joints)
+    physics, sensors = Physics(robot.urdf, settings, robot.joints), Sensors(settings, robot.joints)
     period = round(1e9 / settings.update_rate)
-    controller = TrajectoryController(
-        ControllerSettings(robot.joints, physics.wraparound, period, settings.gains)
-    )
-    controller.activate(physics.position.tolist(), physics.velocity.tolist())
+    controller = active_controller(robot, physics, settings, period)
     goal, rows = goal_of(robot.joints, samples), []
     effort, hold = [0.0] * robot.n, round(REST / physics.period)
     for k in range(hold + round(duration / physics.period)):
@@ -62,6 +58,17 @@ def follow(
         rows.append((q, dq, tau, desired.positions, desired.velocities, desired.accelerations))
         physics.step(effort)
     return tuple(np.array(column) for column in zip(*rows, strict=True))
+
+
+def active_controller(
+    robot: Robot, physics: Physics, settings: SimulationSettings, period: int
+) -> TrajectoryController:
+    """Return a controller with this period [ns] that holds the robot where it is."""
+    controller = TrajectoryController(
+        ControllerSettings(robot.joints, physics.wraparound, period, settings.gains)
+    )
+    controller.activate(physics.position.tolist(), physics.velocity.tolist())
+    return controller
 
 
 def goal_of(joints: tuple[str, ...], samples: Iterable[tuple[np.ndarray, ...]]) -> Goal:
