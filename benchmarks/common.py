@@ -48,5 +48,6 @@ def command_line(
 
 def verdict(missed: Sequence[str], check: bool) -> int:
     """Print what misses its bound; return the exit code, 1 only if that was asked for."""
-    print('\n'.join(missed) or 'every bound is kept', file=sys.stderr if missed else sys.stdout)
+    lines = [f'missed: {text}' for text in missed] or ['every bound is kept']
+    print('\n'.join(lines), file=sys.stderr if missed else sys.stdout)
     return int(check and bool(missed))
