@@ -50,7 +50,7 @@ class ReplayProblem:
     settings : of the replay
     measured : (K, n) measured q, dq, ddq for comparison alone, or None
     external : (K, n) known torque that acted besides the motors', or None
-    a_priori : (n,) joint inertias J_ap that the law was tuned for, None: unknown
+    a_priori_inertia : (n,) joint inertias J_ap that the law was tuned for, None: unknown
 
     """
 

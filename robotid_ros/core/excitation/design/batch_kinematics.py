@@ -79,7 +79,7 @@ class Kinematics(NamedTuple):
     ----------
     screws : (N, n, 6) J_k, the motion per unit speed of joint k
     v, a : (N, n, 6) velocity, and acceleration less gravity, of each link
-    into : (N, n, 6, 6) from motions in the base frame to motions in the link's
+    to_link : (N, n, 6, 6) from motions in the base frame to motions in the link's
 
     """
 

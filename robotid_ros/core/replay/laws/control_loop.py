@@ -81,7 +81,7 @@ class ControlLoop:
     limit : the output saturates at plus and minus this, in its own unit
     delay : updates between a measurement and the torque computed from it
     resolution : (n,) or scalar, one count of the position sensor; 0: none [rad or m]
-    quantum : one count of the output; 0: none
+    output_resolution : one count of the output; 0: none
 
     """
 

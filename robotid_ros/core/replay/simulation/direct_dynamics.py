@@ -31,12 +31,12 @@ class DirectModel:
     Attributes
     ----------
     model : inertias and armature
-    inertia : (n, n) inertia beyond them, of coupled motors, or None
+    coupled_inertia : (n, n) inertia beyond them, of coupled motors, or None
     viscous : (n,) or (n, n) friction torque per velocity, D
     offset : (n,) constant torque o
-    slip : (m, n) joint velocities to slip speeds, R
+    slip_directions : (m, n) joint velocities to slip speeds, R
     coulomb : (m,) F_c
-    smooth : other friction torques φ of the joints' velocities (n,), or None
+    smooth_friction : other friction torques φ of the joints' velocities (n,), or None
     order : (n,) place of each of the model's joints among the robot's, None where they are equal
 
     """

@@ -41,7 +41,7 @@ class Timing:
     rate : usual rate, from the median interval [Hz]
     jitter : standard deviation of the intervals without gaps [s]
     gaps, lost : intervals with messages missing, and how many are missing
-    longest_gap, longest_at : longest interval and when it begins [s]
+    longest_gap, longest_gap_start : longest interval and when it begins [s]
     repeated, backward : stamps equal to the one before, or earlier
 
     """
