@@ -30,7 +30,8 @@ class TermKind:
     constants : shape constants and their defaults [s/rad, rad/s for velocities]
     columns : function of dq (N,) and the constants, one (N,) column a parameter
     positive : per parameter, whether physics wants it at least zero
-    load_dependent : whether the columns grow with the torque |τ| that the joint transmits to the links
+    load_dependent : whether the columns grow with the torque |τ| that the joint transmits to the
+        links
 
     """
 

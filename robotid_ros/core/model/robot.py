@@ -72,8 +72,8 @@ class Robot:
     elastic : the same robot with springs in its joints, or None where all are rigid
     followers : joints that mimic identified ones; their links come after those of the joints, in
         `parameters`, and in `order`, which then leads to n + m positions
-    load_parameters : (p,) standard parameters whose links load the joints, for friction that grows with the
-        load; None: the prior's
+    load_parameters : (p,) standard parameters whose links load the joints, for friction that
+        grows with the load; None: the prior's
 
     """
 

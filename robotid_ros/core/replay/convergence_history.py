@@ -39,8 +39,8 @@ class Iteration:
     to_measured : the same relative to the measured motion, None where there is none
     inertia : (n,) J_j [kg·m² or kg]
     gain_scale : (n,) scale of the simulated gains, `Ĵ/J_ap`
-    step_length : share of the full step that was taken to get here, less than 1 after step control, 0 where
-        the reduced model stood in for the fit
+    step_length : share of the full step that was taken to get here, less than 1 after step
+        control, 0 where the reduced model stood in for the fit
 
     """
 
