@@ -108,7 +108,7 @@ class Robot:
         self.stream.close()
 
 
-class PatientDirector(SessionClient):
+class PatientClient(SessionClient):
     """Waits as long as a busy machine may take, and says what it has seen when that is over."""
 
     def __init__(self, domain: int, describe: Callable[[], str]):
@@ -139,7 +139,7 @@ class Session:
         log_to(self._logs)
         os.environ.update(ros_environment(self.domain))
         self.processes = NodeProcesses(config, self.domain)
-        self.client = PatientDirector(self.domain, self.describe)
+        self.client = PatientClient(self.domain, self.describe)
         # After the client: whoever sends it joint states knows its services.
         self.robot = Robot(self.client, self.describe)
 

@@ -83,7 +83,7 @@ def test_check_sees_bodies_pass_between_its_steps():
 
 
 @pytest.mark.parametrize('name', ['ur10', 'tx40'])
-def test_levers_bound_how_fast_bodies_approach(name, rng):
+def test_bounds_hold_how_fast_bodies_approach(name, rng):
     robot = robot_named(name)
     scene = CollisionScene(robot, Workspace())
     one = rng.uniform(-2.0, 2.0, (200, robot.n))

@@ -183,8 +183,8 @@ def test_on_a_full_disk_what_was_written_stays_readable(tiny_disk):
     with pytest.raises(FileError, match='no space left'):
         writer.flush()
     writer.close()
-    read = len(read_recording(writer.path).time)
-    assert 100 < count <= read <= count + 1, 'of the last message the index alone may lack'
+    assert count > 100
+    assert len(read_recording(writer.path).time) == count
     with pytest.raises(FileError, match='no space left'):
         repair_bag(writer.path)
-    assert len(read_recording(writer.path).time) == read
+    assert len(read_recording(writer.path).time) == count

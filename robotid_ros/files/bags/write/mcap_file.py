@@ -5,11 +5,11 @@ The writer of the `mcap` package makes chunks, index and footer; `flush` ends th
 hands it to the operating system. Left to themselves the writers of `mcap`, `mcap-ros2-support` and
 `rosbags` hold up to 1 MiB back: killed after 6 s of joint states at 500 Hz they had saved none of
 3000 messages; with a flush every 0.2 s it was 2981 to 2996. `rosbags` has no flush and `mcap` no
-`metadata.yaml`, hence this file.
+`metadata.yaml`, hence this file. The stream below has no buffer of its own, unlike Python's, so
+that a full disk takes back what it could not write whole.
 """
 
 from collections.abc import Mapping
-import contextlib
 import os
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,44 @@ CHUNK_SIZE = 1 << 20  # of a chunk that no flush ends [bytes], the default of `m
 STORAGE_VERSION = 9
 # rosbag2's infinite duration.
 _FOREVER = {'sec': 9223372036, 'nsec': 854775807}
+
+
+class ExclusiveStream:
+    """Append-only file that never replaces another and keeps no half record on a full disk."""
+
+    def __init__(self, path: Path):
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, 'O_BINARY', 0)
+        self._handle = os.open(path, flags, 0o644)
+        self._size = 0
+
+    def write(self, data: bytes) -> int:
+        """Append all of `data` or nothing."""
+        view, done = memoryview(data), 0
+        try:
+            while done < len(view):
+                done += os.write(self._handle, view[done:])
+        except OSError:
+            os.ftruncate(self._handle, self._size)
+            os.lseek(self._handle, self._size, os.SEEK_SET)
+            raise
+        self._size += done
+        return done
+
+    def tell(self) -> int:
+        """Bytes written so far."""
+        return self._size
+
+    def flush(self) -> None:
+        """Nothing is held back here."""
+
+    def close(self) -> None:
+        """Close after everything has reached the disk."""
+        if self._handle >= 0:
+            handle, self._handle = self._handle, -1
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
 
 
 class McapFile:
@@ -45,9 +83,11 @@ class McapFile:
         self._schemas: dict[tuple[str, bytes], int] = {}
         self._span = (2**63 - 1, 0)
         with file_errors(path):
-            self._stream = path.open('xb')
+            self._stream = ExclusiveStream(path)
             self._writer = Writer(
-                self._stream, chunk_size=CHUNK_SIZE, compression=CompressionType.NONE
+                self._stream,  # type: ignore[arg-type]  # it needs write, tell and flush only
+                chunk_size=CHUNK_SIZE,
+                compression=CompressionType.NONE,
             )
             self._writer.start(profile='ros2', library='robotid_ros')
 
@@ -95,15 +135,12 @@ class McapFile:
             try:
                 self._writer.add_metadata('rosbag2', {'serialized_metadata': self.metadata()})
                 self._writer.finish()  # type: ignore[no-untyped-call]
-                self._stream.flush()
-                os.fsync(self._stream.fileno())
             finally:
-                self.abandon()
+                self._stream.close()
 
     def abandon(self) -> None:
         """Close without index and footer, as after a kill."""
-        # On a full disk closing fails again, for what is still in the buffer.
-        with contextlib.suppress(OSError):
+        with file_errors(self.path):
             self._stream.close()
 
     def write_metadata(self, path: Path) -> None:
