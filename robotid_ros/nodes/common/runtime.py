@@ -17,6 +17,7 @@ from typing import Any
 
 import rclpy
 from rclpy.context import Context
+from rclpy.duration import Duration
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -33,6 +34,8 @@ LATCHED = QoSProfile(
 # A node that cannot close within this time is ended [s]: nothing may hang, and `ros2 launch` sends
 # SIGTERM 5 s after SIGINT.
 CLOSE_TIMEOUT = 4.0
+# How long the last messages may take to all who listen, alive or not [s].
+DELIVERY_TIMEOUT = 1.0
 # How long an executor and its thread may take to end [s].
 SPIN_END_TIMEOUT = 0.5
 
@@ -117,6 +120,7 @@ def _serve(node: Node, stop: threading.Event) -> int:
     last_resort.start()
     if hasattr(node, 'close'):
         node.close()
+    _await_delivery(node)
     executor.shutdown(timeout_sec=SPIN_END_TIMEOUT)
     thread.join(SPIN_END_TIMEOUT)
     for failure in failures:
@@ -125,6 +129,13 @@ def _serve(node: Node, stop: threading.Event) -> int:
     rclpy.try_shutdown(context=node.context)
     last_resort.cancel()
     return 1 if failures else 0
+
+
+def _await_delivery(node: Node) -> None:
+    """Wait until others have what was published: with the process goes what they still lack."""
+    end = time.monotonic() + DELIVERY_TIMEOUT
+    for publisher in node.publishers:
+        publisher.wait_for_all_acked(Duration(seconds=max(0.0, end - time.monotonic())))
 
 
 def spin(executor: Executor, stop: threading.Event, failures: list[BaseException]) -> None:
