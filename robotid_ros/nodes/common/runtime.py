@@ -18,6 +18,7 @@ from typing import Any
 import rclpy
 from rclpy.context import Context
 from rclpy.duration import Duration
+from rclpy.exceptions import InvalidHandle
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -145,6 +146,9 @@ def spin(executor: Executor, stop: threading.Event, failures: list[BaseException
     except ExternalShutdownException:
         pass
     except Exception as error:
+        # `Executor.shutdown` does not wait for a callback that takes long.
+        if stop.is_set() and isinstance(error, InvalidHandle):
+            return
         failures.append(error)
         if not isinstance(error, RobotIdError):
             sys.excepthook(type(error), error, error.__traceback__)

@@ -7,10 +7,12 @@ When the pipe closes while a goal runs, it calls the action's cancel service unt
 confirms. It lives in a session of its own and takes no signal meant for the terminal's processes.
 """
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
 
@@ -98,18 +100,16 @@ class Guardian:
         """Say that no goal runs any more."""
         self._send_line('done')
 
-    def close(self, timeout: float = 1.0) -> None:
-        """Close the pipe, which cancels a goal that still runs, and let it end."""
+    def close(self) -> None:
+        """Close the pipe, which cancels a goal that still runs, and let it end by itself."""
         assert self._process.stdin is not None and self._process.stdout is not None
         try:
             self._process.stdin.close()
         except BrokenPipeError:
             pass
-        try:
-            self._process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            pass  # It still tries to cancel the goal, and ends by itself.
         self._process.stdout.close()
+        # Nobody waits for it: a state 'failed' must not come late.
+        threading.Thread(target=self._process.wait, daemon=True).start()
 
     def _send_line(self, line: str) -> None:
         assert self._process.stdin is not None
@@ -137,7 +137,8 @@ def main() -> int:
     client = node.create_client(CancelGoal, sys.argv[1])
     if not client.wait_for_service(timeout_sec=SERVICE_TIMEOUT):
         return 1
-    os.write(sys.stdout.fileno(), f'{READY}\n'.encode())
+    with contextlib.suppress(BrokenPipeError):  # closed before a goal was sent
+        os.write(sys.stdout.fileno(), f'{READY}\n'.encode())
     goal = _last_goal()
     return 0 if goal is None else _cancel(node, client, goal)
 
