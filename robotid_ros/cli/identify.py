@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 from ..exceptions import UnknownNameError
 from .shared_options import (
+    add_log_options,
     add_part_options,
     add_robot_options,
     default_output,
+    LOG,
     make_part,
     parse_part,
+    read_options,
     selected_part,
 )
 from .terminal import format_number, format_table, HelpFormatter, ProgressBar, Subparsers
@@ -28,6 +31,8 @@ examples:
   robotid identify recordings/tx40_2025-01-31
   robotid identify arm.mcap -c config/arm.yaml -o identified --method didim
   robotid identify ur10.db3 -c config/ur10.yaml --part 0:0.5
+  robotid identify arm.csv --urdf arm.urdf
+  robotid identify arm.mat --urdf arm.urdf --columns 'position=q effort=I' --units 'effort=A*0.1'
   robotid identify tx40 -c config/tx40.yaml --to 3.65 --validation-part 3.65s:7.3s
 """
 
@@ -43,7 +48,7 @@ def register(subparsers: Subparsers) -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=HelpFormatter,
     )
-    parser.add_argument('bag', help='rosbag2 folder, .mcap or .db3 file')
+    parser.add_argument('bag', help=LOG)
     add_robot_options(parser)
     parser.add_argument('-o', '--output', metavar='DIR', help='default: <BAG>_identified')
     parser.add_argument(
@@ -59,6 +64,7 @@ def register(subparsers: Subparsers) -> argparse.ArgumentParser:
         help='validate on this part; default: the validation phase, or what --part leaves',
     )
     parser.add_argument('--validation', metavar='BAG', help='validate on another recording')
+    add_log_options(parser)
     return parser
 
 
@@ -78,6 +84,7 @@ def run(args: argparse.Namespace) -> int:
             progress=progress.share,
             description=args.urdf,
             joints=args.joints,
+            options=read_options(args),
         )
         fitted, other = split(session.recording, part, validation)
         if args.validation:
@@ -112,7 +119,10 @@ def _read_validation(
     from ..files.bags import open_recording
 
     recording = open_recording(
-        args.validation, session.robot.recorded_joints, progress=progress.share
+        args.validation,
+        session.robot.recorded_joints,
+        options=session.options,
+        progress=progress.share,
     )
     part = make_part(args.validation_part)
     return recording if part is None else part.of(recording)

@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
+from .shared_options import add_log_options, LOG, read_options
 from .terminal import format_number, format_table, HelpFormatter, Subparsers
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ EXAMPLES = """\
 examples:
   robotid inspect session/tx40_2025-01-31
   robotid inspect cut_short.mcap --repair
+  robotid inspect arm.csv --urdf arm.urdf
 """
 
 
@@ -25,12 +27,14 @@ def register(subparsers: Subparsers) -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=HelpFormatter,
     )
-    parser.add_argument('bag', help='rosbag2 folder, .mcap or .db3 file')
+    parser.add_argument('bag', help=LOG)
     parser.add_argument(
         '--repair',
         action='store_true',
         help='first give a recording that was cut short its index and metadata.yaml',
     )
+    parser.add_argument('--urdf', metavar='FILE', help='names, order and limits of the joints')
+    add_log_options(parser)
     return parser
 
 
@@ -38,10 +42,12 @@ def run(args: argparse.Namespace) -> int:
     """Print the summary."""
     from ..files.bags import repair_bag
     from ..files.bags.read.summary import summarise
+    from ..files.robot_description import read_description
 
     if args.repair:
         repair_bag(args.bag)
-    summary = summarise(args.bag)
+    urdf = read_description(args.urdf) if args.urdf else ''
+    summary = summarise(args.bag, read_options(args, urdf))
     print('\n\n'.join(_sections(summary)))
     return 0 if summary.usable else 1
 

@@ -12,7 +12,7 @@ import threading
 
 from ..exceptions import RobotIdError
 
-VERBS = ('demo', 'design', 'identify', 'validate', 'payload', 'report', 'inspect')
+VERBS = ('demo', 'design', 'identify', 'validate', 'payload', 'report', 'inspect', 'convert')
 EXIT_INTERRUPTED = 130
 
 

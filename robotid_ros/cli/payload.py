@@ -5,7 +5,7 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .shared_options import add_robot_options, default_output
+from .shared_options import add_log_options, add_robot_options, default_output, read_options
 from .terminal import format_number, format_table, HelpFormatter, ProgressBar, Subparsers
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def register(subparsers: Subparsers) -> argparse.ArgumentParser:
     parser.add_argument('loaded', help='recording with it')
     add_robot_options(parser, 'EMPTY')
     parser.add_argument('-o', '--output', metavar='FILE', help='default: <LOADED>_payload.yaml')
+    add_log_options(parser)
     return parser
 
 
@@ -56,10 +57,13 @@ def run(args: argparse.Namespace) -> int:
             progress=progress.share,
             description=args.urdf,
             joints=args.joints,
+            options=read_options(args),
         )
         robot, empty = session.robot, split(session.recording)[0]
         progress.step('reading, loaded')
-        recording = open_recording(args.loaded, robot.recorded_joints, progress=progress.share)
+        recording = open_recording(
+            args.loaded, robot.recorded_joints, options=session.options, progress=progress.share
+        )
         settings = dataclasses.replace(session.configuration.identification, leave_one_out=False)
         payload, warnings = payload_from_recordings(
             empty, split(recording)[0], robot, settings, progress.step

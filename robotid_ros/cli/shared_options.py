@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING
 from ..exceptions import ConfigurationError
 
 if TYPE_CHECKING:
+    from ..files.formats.read_options import ReadOptions
     from ..files.identification_input import Part
 
 # start, stop, whether they are fractions: the parser must not import what the work needs.
 PartBounds = tuple[float, float, bool]
+LOG = 'rosbag2 folder, .mcap or .db3 file; .bag of ROS 1; .csv, .npz, .mat, .h5, .parquet'
+COLUMNS_EXAMPLE = 'time=t position=q{i} effort=tau{i}'
+UNITS_EXAMPLE = 'time=ms position=deg effort=A*0.12'
 
 
 def add_robot_options(parser: argparse.ArgumentParser, where: str = 'the recording') -> None:
@@ -25,6 +29,54 @@ def add_robot_options(parser: argparse.ArgumentParser, where: str = 'the recordi
         metavar='A,B,…',
         default=(),
         help="identify these; default: the configuration's, else all that move",
+    )
+
+
+def add_log_options(parser: argparse.ArgumentParser) -> None:
+    """Add `--columns`, `--units`, `--rate` and `--effort-topic`."""
+    group = parser.add_argument_group('logs that do not say it themselves')
+    group.add_argument(
+        '--columns',
+        metavar='PATTERNS',
+        default='',
+        help=f"of a table: '{COLUMNS_EXAMPLE}', '{{joint}}_pos', 'x[0:6]', 'first..last', 'a,b'; "
+        'default: found by their names',
+    )
+    group.add_argument(
+        '--units',
+        metavar='UNITS',
+        default='',
+        help=f"of a table: '{UNITS_EXAMPLE}', one per joint between commas; default: SI, or what "
+        'names and values say',
+    )
+    group.add_argument('--rate', type=float, default=0.0, metavar='HZ', help='where no stamps are')
+    group.add_argument(
+        '--effort-topic',
+        metavar='TOPIC[:FIELD]',
+        default='',
+        help="of a bag: efforts on a topic of their own: '/dynamic_joint_states:torque', "
+        "'/currents:data[0:6]'",
+    )
+
+
+def read_options(args: argparse.Namespace, urdf: str = '') -> 'ReadOptions':
+    """
+    Return what the user says of a log.
+
+    Raises
+    ------
+    ConfigurationError : patterns or units of another form
+
+    """
+    from ..files.formats.read_options import parse_assignments, ReadOptions
+
+    return ReadOptions(
+        urdf=urdf,
+        joints=getattr(args, 'joints', ()),
+        columns=parse_assignments(args.columns, f"--columns '{COLUMNS_EXAMPLE}'"),
+        units=parse_assignments(args.units, f"--units '{UNITS_EXAMPLE}'"),
+        rate=args.rate,
+        effort_topic=args.effort_topic,
     )
 
 

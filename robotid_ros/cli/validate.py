@@ -5,7 +5,14 @@ from pathlib import Path
 import sys
 from typing import TYPE_CHECKING
 
-from .shared_options import add_part_options, add_robot_options, selected_part
+from .shared_options import (
+    add_log_options,
+    add_part_options,
+    add_robot_options,
+    LOG,
+    read_options,
+    selected_part,
+)
 from .terminal import format_number, format_table, HelpFormatter, ProgressBar, Subparsers
 
 if TYPE_CHECKING:
@@ -33,7 +40,7 @@ def register(subparsers: Subparsers) -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=HelpFormatter,
     )
-    parser.add_argument('bag', help='rosbag2 folder, .mcap or .db3 file')
+    parser.add_argument('bag', help=LOG)
     parser.add_argument(
         '--parameters', required=True, metavar='FILE', help='parameters.yaml or its folder'
     )
@@ -45,6 +52,7 @@ def register(subparsers: Subparsers) -> argparse.ArgumentParser:
         help='fail when a joint is worse than this',
     )
     add_part_options(parser)
+    add_log_options(parser)
     return parser
 
 
@@ -92,6 +100,7 @@ def _predict(
         description=args.urdf,
         joints=args.joints or results.joints,
         settings=results.settings,
+        options=read_options(args),
     )
     part = selected_part(args)
     chosen, other = split(session.recording, part)

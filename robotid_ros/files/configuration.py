@@ -15,6 +15,7 @@ from ..node_settings import ExcitationNodeSettings, IdentificationNodeSettings, 
 from ..settings import parse, setting
 from ..simulation_settings import SimulationSettings
 from .atomic import read_text
+from .robot_description import read_description
 from .yaml import parse_yaml
 
 PACKAGE = 'robotid_ros'
@@ -113,7 +114,8 @@ def read_urdf(configuration: Configuration) -> str | None:
     FileError : the file is missing
 
     """
-    return read_text(configuration.robot.urdf) if configuration.robot.urdf else None
+    urdf = configuration.robot.urdf
+    return read_description(urdf) if urdf else None
 
 
 def resolve(uri: str, folder: str | Path | None = None) -> Path:

@@ -9,10 +9,11 @@ from ..core.model import build_robot, Robot, RobotSettings
 from ..core.model.joint_selection import PositionRange, select_joints
 from ..core.signals.recording import Recording
 from ..exceptions import ConfigurationError, RecordingError
-from .atomic import read_text
 from .bags import ChunkedRecording, open_recording
 from .bags.read.chunked_recording import ProgressCallback
 from .configuration import Configuration, from_mapping, load, read_mapping, read_urdf
+from .formats.read_options import DEFAULTS, ReadOptions
+from .robot_description import read_description
 
 EXCITING, VALIDATING = 'exciting', 'validating'
 # A shorter part holds no motion to identify from: this finds mistyped bounds early [s].
@@ -23,12 +24,17 @@ AnyRecording = Recording | ChunkedRecording
 
 @dataclass(frozen=True)
 class Session:
-    """A recording with the robot that it is of; `settings` is the configuration's mapping."""
+    """
+    A recording with the robot that it is of.
+
+    `settings` is the configuration's mapping, `options` how the recording was read.
+    """
 
     configuration: Configuration
     robot: Robot
     recording: AnyRecording
     settings: Mapping[str, Any] = field(default_factory=dict)
+    options: ReadOptions = DEFAULTS
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,7 @@ def open_session(
     description: str | None = None,
     joints: tuple[str, ...] = (),
     settings: Mapping[str, Any] | None = None,
+    options: ReadOptions = DEFAULTS,
 ) -> Session:
     """
     Read a recording and build its robot.
@@ -78,23 +85,25 @@ def open_session(
     description : file of the robot description, used before all others
     joints : to identify, instead of those of the configuration
     settings : configuration where no file is given, used before that of the recording
+    options : how to read the recording; its joints are those of the description where it says none
 
     Raises
     ------
     RobotIdError : something is missing or does not fit
 
     """
-    recording = open_recording(bag, progress=progress)
+    given = None if description is None else read_description(description)
+    named = read_urdf(load(config)) if given is None and config is not None else urdf
+    options = replace(options, urdf=given or named or '', joints=options.joints or joints)
+    recording = open_recording(bag, options=options, progress=progress)
     values, configuration = _configuration(recording, config, settings)
-    if description is not None:
-        urdf = read_text(description)
-    else:
-        urdf = _description(configuration, recording, config, urdf)
+    urdf = given or _description(configuration, recording, config, urdf)
     wanted = configuration.robot
     robot = _build_robot(urdf, replace(wanted, joints=joints) if joints else wanted, recording)
     if not set(robot.recorded_joints) <= set(recording.joints):
-        recording = open_recording(bag, robot.recorded_joints, progress=progress)
-    return Session(configuration, robot, recording, values)
+        wanted_joints = robot.recorded_joints
+        recording = open_recording(bag, wanted_joints, options=options, progress=progress)
+    return Session(configuration, robot, recording, values, options)
 
 
 def _build_robot(urdf: str, wanted: RobotSettings, recording: AnyRecording) -> Robot:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ....core.signals.recording import Controller, find_phase, Phase, Recording
 from ....exceptions import RecordingError
+from ...formats.read_options import DEFAULTS, ReadOptions
 from . import session_context
 from .clock_alignment import Clock, correct_clock_chunks
 from .clock_index import ClockIndex
@@ -43,6 +44,7 @@ class ChunkedRecording:
     start, stop : of the part that is read [s]
     max_samples : that are held in memory
     progress : called with the share that is read
+    options : how to read it
 
     """
 
@@ -55,6 +57,7 @@ class ChunkedRecording:
     stop: float
     max_samples: int
     progress: ProgressCallback
+    options: ReadOptions = DEFAULTS
 
     @classmethod
     def open(
@@ -84,9 +87,9 @@ class ChunkedRecording:
         none = np.empty((0, len(kept)))
         metadata = Recording(tuple(kept), np.empty(0), none, none, source=source, origin=origin)
         metadata = session_context.add_context(bag, metadata, clock, end)
-        return cls(
-            metadata, topic, clock, index.numbers(), extremes, 0.0, math.inf, max_samples, progress
-        )
+        metadata = dataclasses.replace(metadata, notes=(*bag.notes, *metadata.notes))
+        numbers, limits = index.numbers(), (0.0, math.inf, max_samples)
+        return cls(metadata, topic, clock, numbers, extremes, *limits, progress, bag.options)
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -178,7 +181,7 @@ class ChunkedRecording:
         RecordingError : there is nothing in it
 
         """
-        with open_bag(self.source) as bag:
+        with open_bag(self.source, self.options) as bag:
             chunks = list(self._chunks(bag))
             if not chunks:
                 raise RecordingError(
@@ -197,7 +200,7 @@ class ChunkedRecording:
 
     def __iter__(self) -> Iterator[Recording]:
         first, last = self.time_range
-        with open_bag(self.source) as bag:
+        with open_bag(self.source, self.options) as bag:
             for number, chunk in enumerate(self._chunks(bag)):
                 self.progress((float(chunk.time[0]) - first) / max(last - first, 1e-9))
                 yield chunk if number else self._with_reference(bag, chunk)

@@ -10,6 +10,7 @@ from ....exceptions import RecordingError
 from ..schema.message_definitions import JOINT_STATE
 from ..schema.session_header import JOINT_STATES_TOPIC
 from .controller_states import commanded_effort
+from .effort_topic import dynamic_state_topics, read_effort
 from .message_decoding import BATCH, batches, Decoder, Layout, stamps
 from .storage import Bag
 
@@ -143,9 +144,15 @@ def read_joint_states(
 
 
 def _with_effort(bag: Bag, tables: list[JointStates]) -> list[JointStates]:
-    """Take the controllers' commands for efforts that nobody reports."""
+    """Take efforts of another topic where asked to, or where the joint states have none."""
+    if bag.options.effort_topic:
+        return [_with_topic(bag, table, bag.options.effort_topic) for table in tables]
     if any(table.has_effort for table in tables):
         return tables
+    for topic in dynamic_state_topics(bag):
+        filled = [_with_topic(bag, table, topic) for table in tables]
+        if any(table.has_effort for table in filled):
+            return filled
     note = "the joint states report no effort: the controller's commands are taken for it"
     filled = []
     for table in tables:
@@ -153,6 +160,12 @@ def _with_effort(bag: Bag, tables: list[JointStates]) -> list[JointStates]:
         notes = table.notes if np.isnan(effort).all() else (*table.notes, note)
         filled.append(dataclasses.replace(table, effort=effort, notes=notes))
     return filled
+
+
+def _with_topic(bag: Bag, table: JointStates, name: str) -> JointStates:
+    effort = read_effort(bag, name, table.joints, table.stamp, table.received)
+    notes = (*table.notes, f'the efforts are those of {name}')
+    return dataclasses.replace(table, effort=effort, notes=notes)
 
 
 def _table(layout: Layout, payloads: np.ndarray, received: np.ndarray) -> JointStates:

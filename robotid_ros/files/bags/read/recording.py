@@ -5,6 +5,7 @@ import dataclasses
 from pathlib import Path
 
 from ....core.signals.recording import MAX_SAMPLES, Recording
+from ...formats.read_options import DEFAULTS, ReadOptions
 from . import session_context
 from .chunked_recording import ChunkedRecording, ProgressCallback
 from .clock_alignment import Clock, correct_clock
@@ -18,6 +19,7 @@ def open_recording(
     path: str | Path,
     joints: Sequence[str] | None = None,
     *,
+    options: ReadOptions = DEFAULTS,
     progress: ProgressCallback | None = None,
     max_samples: int = MAX_SAMPLES,
 ) -> Recording | ChunkedRecording:
@@ -26,7 +28,7 @@ def open_recording(
 
     Parameters
     ----------
-    path, joints : as in `read_recording`
+    path, joints, options : as in `read_recording`
     progress : called with the share that is read of a long recording
     max_samples : that are held in memory
 
@@ -35,21 +37,24 @@ def open_recording(
     RecordingError, UnknownNameError : as in `read_recording`
 
     """
-    with open_bag(path) as bag:
+    with open_bag(path, options) as bag:
         topic = find_topic(bag)
         if bag.count(topic) <= max_samples:
             return _read(bag, topic, joints)
         return ChunkedRecording.open(bag, topic, joints, progress or (lambda _: None), max_samples)
 
 
-def read_recording(path: str | Path, joints: Sequence[str] | None = None) -> Recording:
+def read_recording(
+    path: str | Path, joints: Sequence[str] | None = None, *, options: ReadOptions = DEFAULTS
+) -> Recording:
     """
     Read one recording; its time counts from the first joint state.
 
     Parameters
     ----------
-    path : rosbag2 folder, .mcap or .db3 file, also one that was cut short
+    path : rosbag2 folder, .mcap or .db3 file, also one that was cut short; a ROS 1 bag or a table
     joints : names to keep, in this order; None: all that one publisher sends
+    options : what the recording does not say of itself
 
     Raises
     ------
@@ -57,7 +62,7 @@ def read_recording(path: str | Path, joints: Sequence[str] | None = None) -> Rec
     UnknownNameError : a joint that the recording lacks
 
     """
-    with open_bag(path) as bag:
+    with open_bag(path, options) as bag:
         return _read(bag, find_topic(bag), joints)
 
 
@@ -72,4 +77,5 @@ def _read(bag: Bag, topic: str, joints: Sequence[str] | None) -> Recording:
     recording = session_context.add_context(bag, recording, clock, float(recording.time[-1]))
     # The stamps of the reference jump as well, and nothing says where.
     reference = None if jumped else session_context.read_reference(bag, recording)
-    return dataclasses.replace(recording, reference=reference)
+    notes = (*bag.notes, *recording.notes)
+    return dataclasses.replace(recording, reference=reference, notes=notes)

@@ -9,10 +9,15 @@ from typing import Any
 from rosbags.rosbag2 import Reader
 from zstandard import ZstdDecompressor
 
-from ....exceptions import RecordingError
+from ....exceptions import RecordingError, RobotIdError
+from ...formats.open_table import SUFFIXES, table_reader
+from ...formats.read_options import DEFAULTS, ReadOptions
+from ..foreign.ros1_reader import Ros1Reader
+from ..foreign.table_reader import TableReader
 from ..repair.mcap_recovery import is_finished, is_mcap, RecoveringReader
 from ..schema.message_definitions import typestore_of
 
+BAG_SUFFIXES = ('.mcap', '.db3', '.bag')
 _SQLITE = b'SQLite format 3\0'
 _ZSTD = b'\x28\xb5\x2f\xfd'
 
@@ -26,11 +31,12 @@ class Bag:
     path : where it is
     connections : topics with type, definition and count, as rosbags describes them
     notes : what was unusual about opening it, in words
+    options : how to read it
 
     """
 
-    def __init__(self, path: Path, readers: list[Any], notes: list[str]):
-        self.path, self.notes = path, tuple(notes)
+    def __init__(self, path: Path, readers: list[Any], notes: list[str], options: ReadOptions):
+        self.path, self.notes, self.options = path, tuple(notes), options
         self._readers = readers
         self.connections = [c for reader in readers for c in reader.connections]
         self.typestore = typestore_of(self.connections)
@@ -89,24 +95,26 @@ def _decompressed(data: bytes) -> bytes:
 
 
 @contextlib.contextmanager
-def open_bag(path: str | Path) -> Iterator[Bag]:
+def open_bag(path: str | Path, options: ReadOptions = DEFAULTS) -> Iterator[Bag]:
     """
-    Open a recording for reading.
+    Open a recording for reading: a bag of ROS 2 or ROS 1, or a table.
 
     Raises
     ------
     RecordingError : it is missing, empty, damaged or of an unknown kind
+    RobotIdError : a table lacks something, or does not fit the options
 
     """
     path = Path(path)
     notes: list[str] = []
-    readers = [_reader(part, notes) for part in _parts(path, notes)]
+    readers = [_reader(part, notes, options) for part in _parts(path, notes)]
     with contextlib.ExitStack() as stack:
         for reader in readers:
             with _recording_errors(path):
                 reader.open()
             stack.callback(_close, reader)
-        bag = Bag(path, readers, notes)
+            notes += getattr(reader, 'notes', ())
+        bag = Bag(path, readers, notes, options)
         if not any(connection.msgcount for connection in bag.connections):
             raise RecordingError(f"'{path}' holds no messages: record again")
         yield bag
@@ -116,11 +124,9 @@ def _parts(path: Path, notes: list[str]) -> list[Path]:
     """Find what to open: the folder itself when it has metadata, else its files in order."""
     if not path.exists():
         raise RecordingError(f"there is no recording at '{path}': give a rosbag2 folder or file")
-    if not path.is_dir():
+    if not path.is_dir() or table_reader(path):
         return [path]
-    files = [
-        f for f in sorted(path.iterdir(), key=_natural_order) if f.suffix in ('.mcap', '.db3')
-    ]
+    files = [f for f in sorted(path.iterdir(), key=_natural_order) if f.suffix in BAG_SUFFIXES]
     if (path / 'metadata.yaml').exists() and all(_finished(f) for f in files):
         return [path]
     packed = sorted(f.name for f in path.iterdir() if f.suffix == '.zstd')
@@ -129,7 +135,9 @@ def _parts(path: Path, notes: list[str]) -> list[Path]:
             f"'{path}' is compressed and lacks metadata.yaml: run zstd -d {packed[0]} in it"
         )
     if not files:
-        raise RecordingError(f"'{path}' holds no recording (.mcap or .db3): give another folder")
+        raise RecordingError(
+            f"'{path}' holds no recording (.mcap, .db3 or .bag): give another folder"
+        )
     if not (path / 'metadata.yaml').exists():
         notes.append('metadata.yaml is missing: read from the data files themselves')
     return files
@@ -144,9 +152,9 @@ def _natural_order(path: Path) -> list[Any]:
     return [int(x) if x.isdigit() else x for x in re.split(r'(\d+)', path.name)]
 
 
-def _reader(path: Path, notes: list[str]) -> Any:
+def _reader(path: Path, notes: list[str], options: ReadOptions) -> Any:
     if path.is_dir():
-        return Reader(path)
+        return TableReader(path, options) if table_reader(path) else Reader(path)
     with _recording_errors(path), path.open('rb') as stream:
         start = stream.read(16)
     if not start:
@@ -161,9 +169,14 @@ def _reader(path: Path, notes: list[str]) -> Any:
             f"'{path}' is compressed: give its folder with metadata.yaml, or run zstd -d on it"
         )
     if start.startswith(b'#ROSBAG'):
-        raise RecordingError(f"'{path}' is a ROS 1 bag: convert it with rosbags-convert")
+        return Ros1Reader(path)
     if not is_mcap(path):
-        raise RecordingError(f"'{path}' is neither MCAP nor SQLite: give a rosbag2 recording")
+        if table_reader(path):
+            return TableReader(path, options)
+        raise RecordingError(
+            f"'{path}' is neither MCAP nor SQLite, nor a table by its name: give a bag or one of "
+            f'{", ".join(SUFFIXES)}'
+        )
     if is_finished(path):
         return _reader_with_suffix(path, '.mcap')
     notes.append('the recording was cut short: read up to its last whole message')
@@ -186,7 +199,7 @@ def _recording_errors(path: Path) -> Iterator[None]:
     """Turn whatever a parser says about damaged bytes into one sentence."""
     try:
         yield
-    except RecordingError:
+    except RobotIdError:
         raise
     except PermissionError as error:
         raise RecordingError(f"'{path}' cannot be read: permission denied") from error

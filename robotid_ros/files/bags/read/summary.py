@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ....core.signals.recording import MAX_SAMPLES, Phase
+from ...formats.read_options import DEFAULTS, ReadOptions
 from ..schema.message_definitions import CONTROLLER_STATE
 from ..schema.session_header import Session
 from . import session_context
@@ -86,7 +87,7 @@ class BagSummary:
         return self.suitability[0].possible
 
 
-def summarise(path: str | Path) -> BagSummary:
+def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
     """
     Summarise a recording.
 
@@ -95,7 +96,7 @@ def summarise(path: str | Path) -> BagSummary:
     RecordingError : missing, damaged, or without joint states
 
     """
-    with open_bag(path) as bag:
+    with open_bag(path, options) as bag:
         topic = find_topic(bag)
         statistics = ChannelStatistics()
         tables = read_joint_states(

@@ -46,7 +46,14 @@ class BagWriter:
         self._open = True
         self._failed: FileError | None = None
 
-    def add_topic(self, topic: str, message_type: str, *, latched: bool = False) -> None:
+    def add_topic(
+        self,
+        topic: str,
+        message_type: str,
+        *,
+        latched: bool = False,
+        definition_and_hash: tuple[str, str] | None = None,
+    ) -> None:
         """
         Declare a topic before its first message; declaring it again changes nothing.
 
@@ -55,6 +62,7 @@ class BagWriter:
         topic : full name, with the leading slash
         message_type : 'sensor_msgs/msg/JointState'
         latched : its publisher is transient local: `ros2 bag play` will then publish it so
+        definition_and_hash : of the type, where it is not that of the installed package
 
         Raises
         ------
@@ -63,7 +71,7 @@ class BagWriter:
         """
         if topic not in self._channels:
             self._check()
-            text, type_hash = definition(message_type)
+            text, type_hash = definition_and_hash or definition(message_type)
             metadata = {'offered_qos_profiles': qos_profile(latched), 'topic_type_hash': type_hash}
             schema = ('ros2msg', text.encode())
             self._channels[topic] = self._file.add_channel(topic, message_type, schema, metadata)

@@ -1,0 +1,56 @@
+"""`robotid convert SOURCE OUTPUT`: any log as a bag of joint states."""
+
+import argparse
+
+from .shared_options import add_log_options, LOG, parse_names, read_options
+from .terminal import HelpFormatter, ProgressBar, Subparsers
+
+EXAMPLES = """\
+examples:
+  robotid convert arm.csv arm.mcap --urdf arm.urdf
+  robotid convert arm.npz arm --urdf arm.urdf --rate 500 --units position=deg
+  robotid convert arm.csv arm.mcap --columns 'time=Time position=Enc{i} effort=Trq{i}'
+  robotid convert ros1.bag arm.mcap --effort-topic /currents:data[0:6]
+"""
+
+
+def register(subparsers: Subparsers) -> argparse.ArgumentParser:
+    """Describe the arguments."""
+    parser = subparsers.add_parser(
+        'convert',
+        help='write any log as a bag',
+        description='Write a log as a rosbag2 bag (MCAP) of joint states in SI. The other '
+        'commands read the same logs directly.',
+        epilog=EXAMPLES,
+        formatter_class=HelpFormatter,
+    )
+    parser.add_argument('source', help=f'{LOG}; folder of a LeRobot data set')
+    parser.add_argument('output', help='.mcap file, or folder; must not exist')
+    parser.add_argument('--urdf', metavar='FILE', help='names, order and limits of the joints')
+    parser.add_argument(
+        '--joints',
+        type=parse_names,
+        metavar='A,B,…',
+        default=(),
+        help='names of the columns; default: those of the robot description, or joint_1, …',
+    )
+    add_log_options(parser)
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the bag and say what is in it."""
+    from ..files.convert import convert
+    from ..files.robot_description import read_description
+
+    with ProgressBar(1) as progress:
+        progress.step('converting')
+        urdf = read_description(args.urdf) if args.urdf else ''
+        found = convert(args.source, args.output, read_options(args, urdf), progress.share)
+    for note in found.notes:
+        print(f'note: {note}')
+    print(
+        f'written: {found.path}, {found.count} joint states of {", ".join(found.joints)} '
+        f'in {found.duration:.2f} s'
+    )
+    return 0

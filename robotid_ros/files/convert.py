@@ -1,0 +1,157 @@
+"""Any log as the package's own bag."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+import math
+import os
+from pathlib import Path
+import shutil
+import tempfile
+
+import numpy as np
+
+from ..exceptions import FileError
+from .atomic import file_errors
+from .bags.foreign.joint_state_messages import serialize_joint_states
+from .bags.read.controller_states import controller_state_topics
+from .bags.read.joint_states import FIELDS, find_topic, JointStates, read_joint_states
+from .bags.read.storage import Bag, open_bag
+from .bags.schema.message_definitions import JOINT_STATE, STATUS, STRING
+from .bags.schema.session_header import (
+    DESCRIPTION_TOPIC,
+    JOINT_STATES_TOPIC,
+    SESSION_TOPIC,
+    STATE_TOPIC,
+)
+from .bags.write.bag_writer import BagWriter
+from .formats.read_options import DEFAULTS, ReadOptions
+
+# Of the log that is held in memory at once [s].
+CHUNK_DURATION = 60.0
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A new bag: where, how many joint states of which joints for how long [s], notes."""
+
+    path: Path
+    joints: tuple[str, ...]
+    count: int
+    duration: float
+    notes: tuple[str, ...]
+
+
+def convert(
+    source: str | Path,
+    output: str | Path,
+    options: ReadOptions = DEFAULTS,
+    progress: Callable[[float], None] = lambda _: None,
+) -> Converted:
+    """
+    Write a log as a bag: joint states in SI with their efforts, and what a session holds beside.
+
+    The bag appears whole or not at all.
+
+    Parameters
+    ----------
+    source : bag of ROS 2 or ROS 1, CSV, npz, MAT, HDF5 or Parquet file, LeRobot data set
+    output : `.mcap` file or folder, which must not exist
+    options : what the log does not say of itself
+    progress : called with the share that is done
+
+    Raises
+    ------
+    FileError : the output exists or cannot be written
+    RobotIdError : the source cannot be read
+
+    """
+    output = Path(output)
+    if output.exists() or output.is_symlink():
+        raise FileError(f"'{output}' exists already: choose another name or remove it")
+    with open_bag(source, options) as bag:
+        with file_errors(output):
+            output.parent.mkdir(parents=True, exist_ok=True)
+            folder = Path(tempfile.mkdtemp(prefix=f'.{output.name}.', dir=output.parent))
+        try:
+            name = output.stem if output.suffix == '.mcap' else output.name
+            with BagWriter(folder, name, flush_period=math.inf) as writer:
+                _copy_context(bag, writer)
+                result = _write_joint_states(bag, writer, output, progress)
+            _publish(writer.path, output)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    return result
+
+
+def _publish(written: Path, output: Path) -> None:
+    """Give a whole bag its name; fails where that is taken, but by an empty folder."""
+    with file_errors(output):
+        if output.suffix == '.mcap':
+            os.link(next(written.glob('*.mcap')), output)
+        else:
+            os.rename(written, output)
+
+
+def _copy_context(bag: Bag, writer: BagWriter) -> None:
+    """Copy robot description, session, phases and controller states as they are."""
+    wanted: dict[str, tuple[str, ...]] = {STRING: (SESSION_TOPIC,), STATUS: (STATE_TOPIC,)}
+    if not bag.options.urdf:
+        wanted[STRING] = (SESSION_TOPIC, DESCRIPTION_TOPIC)
+    topics = controller_state_topics(bag)
+    for kind, names in wanted.items():
+        topics += [t for t, n in bag.topics(kind).items() if n and t.endswith(names)]
+    for topic in dict.fromkeys(topics):
+        kind = next(c.msgtype for c in bag.connections if c.topic == topic)
+        text, _ = bag.typestore.generate_msgdef(kind, ros_version=2)
+        writer.add_topic(
+            topic,
+            kind,
+            latched=kind == STRING,
+            definition_and_hash=(text, bag.typestore.hash_rihs01(kind)),
+        )
+        for _, received, data in bag.messages(topic):
+            writer.write(topic, data, received)
+
+
+def _write_joint_states(
+    bag: Bag, writer: BagWriter, output: Path, progress: Callable[[float], None]
+) -> Converted:
+    """Write the joint states of all publishers in the order of reception."""
+    topic = find_topic(bag)
+    total = max(1, bag.count(topic))
+    joints: dict[str, None] = {}
+    notes = dict.fromkeys(bag.notes)
+    count, first, last = 0, math.inf, -math.inf
+    writer.add_topic(JOINT_STATES_TOPIC, JOINT_STATE)
+    for tables in read_joint_states(bag, topic, CHUNK_DURATION):
+        if not count and bag.options.urdf:
+            start = min(int(table.received.min()) for table in tables)
+            writer.write_text(DESCRIPTION_TOPIC, bag.options.urdf, start)
+        for received, message in _in_order(tables):
+            writer.write(JOINT_STATES_TOPIC, message, received)
+        for table in tables:
+            joints.update(dict.fromkeys(table.joints))
+            notes.update(dict.fromkeys(table.notes))
+            first, last = min(first, table.stamp.min()), max(last, table.stamp.max())
+            count += len(table.stamp)
+        progress(count / total)
+    return Converted(output, tuple(joints), count, (last - first) * 1e-9, tuple(notes))
+
+
+def _in_order(tables: list[JointStates]) -> list[tuple[int, bytes]]:
+    """Serialize tables, by time of reception."""
+    pairs = [
+        pair
+        for table in tables
+        for pair in zip(
+            table.received.tolist(),
+            serialize_joint_states(
+                table.joints, table.stamp, [getattr(table, name) for name in FIELDS]
+            ),
+            strict=True,
+        )
+    ]
+    if len(tables) == 1:
+        return pairs
+    order = np.argsort([received for received, _ in pairs], kind='stable')
+    return [pairs[k] for k in order]

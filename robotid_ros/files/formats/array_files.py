@@ -1,0 +1,78 @@
+"""Files of named arrays: NumPy, MATLAB and HDF5."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...exceptions import RecordingError
+from .table import from_arrays, optional_package, Table
+
+
+def read_npz(path: Path) -> Table:
+    """Read `.npz`, or the one array of `.npy`."""
+    with np.load(path, allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    return from_arrays(str(path), dict(_numeric(arrays)))
+
+
+def read_npy(path: Path) -> Table:
+    """Read `.npy`: a record array, or a matrix without names."""
+    array = np.load(path, allow_pickle=False)
+    if array.dtype.names:
+        return from_arrays(str(path), {name: array[name] for name in array.dtype.names})
+    if array.ndim != 2:
+        raise RecordingError(f"'{path}' holds no matrix: save one row per sample")
+    array = array if array.shape[0] >= array.shape[1] else array.T
+    columns = {f'column{k + 1}': array[:, k] for k in range(array.shape[1])}
+    return Table(
+        str(path), dict.fromkeys(columns, 0), lambda names: {n: columns[n] for n in names}, False
+    )
+
+
+def read_mat(path: Path) -> Table:
+    """Read a MAT file of version 4 to 7.2, structures as `name.field`."""
+    from scipy.io import loadmat
+
+    content = loadmat(path, simplify_cells=True)
+    content = {k: v for k, v in content.items() if not k.startswith('__')}
+    return from_arrays(str(path), dict(_flat(content)))
+
+
+def read_hdf5(path: Path) -> Table:
+    """Read HDF5, groups as `group.name`; a MAT file of version 7.3 has its axes reversed."""
+    h5py = optional_package('h5py', str(path))
+    arrays: dict[str, np.ndarray] = {}
+
+    def visit(name: str, item: Any) -> None:
+        kind = getattr(getattr(item, 'dtype', None), 'kind', '')
+        if kind in ('f', 'i', 'u') and not name.startswith('#'):
+            arrays[name.replace('/', '.')] = np.asarray(item[()])
+
+    with h5py.File(path) as file:
+        file.visititems(visit)
+    return from_arrays(str(path), {name: value.T for name, value in arrays.items()})
+
+
+def _flat(content: Any, name: str = '') -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the arrays of nested structures."""
+    if isinstance(content, Mapping):
+        for key, value in content.items():
+            yield from _flat(value, f'{name}.{key}' if name else str(key))
+    elif isinstance(content, np.ndarray) and content.dtype.kind in 'fiub':
+        yield name, content
+    elif isinstance(content, list) or (
+        isinstance(content, np.ndarray) and content.dtype == object and content.ndim == 1
+    ):
+        for k, value in enumerate(content):
+            yield from _flat(value, f'{name}[{k}]')
+
+
+def _numeric(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield plain arrays, and the fields of record arrays."""
+    for name, value in arrays.items():
+        if value.dtype.names:
+            yield from ((f'{name}.{field}', value[field]) for field in value.dtype.names)
+        else:
+            yield name, value

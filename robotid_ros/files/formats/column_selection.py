@@ -1,0 +1,182 @@
+"""Which columns of a table are times, positions, velocities and efforts."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+import re
+
+from ...exceptions import RecordingError
+from .column_names import group, Key, Meaning, understand
+from .table import Table
+
+EXAMPLES = {
+    'time': 'time=t',
+    'position': 'position=q{i}',
+    'velocity': 'velocity=dq{i}',
+    'effort': 'effort=tau{i}',
+}
+_SLICE = re.compile(r'(?P<name>.+)\[(?P<start>\d*):(?P<stop>\d*)\]$')
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: that of a name, or the one of this index in an array."""
+
+    name: str
+    index: int | None = None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """
+    Columns of one quantity.
+
+    Attributes
+    ----------
+    pattern : how to describe them
+    members : number or name of a joint (None: neither) and column
+    meaning : what their names say, None where they say nothing
+    others : patterns that would do as well
+
+    """
+
+    pattern: str
+    members: tuple[tuple[Key, Column], ...]
+    meaning: Meaning | None = None
+    others: tuple[str, ...] = ()
+
+
+def select(table: Table, quantity: str, pattern: str) -> Selection:
+    """
+    Find the columns that a user names.
+
+    Parameters
+    ----------
+    table : where
+    quantity : for messages
+    pattern : a column; an array or a part of it, `x[0:6]`; `first..last` in the order of the file;
+        `q{i}` for numbers, `{joint}_pos` for names of joints; or several of these between commas
+
+    Raises
+    ------
+    RecordingError : nothing is called so
+
+    """
+    members = _matches(table, pattern)
+    if not members:
+        parts = [_matches(table, part) for part in pattern.split(',')]
+        if not all(parts):
+            raise RecordingError(
+                f"'{table.source}' has no column '{pattern}' for {quantity} (its columns: "
+                f'{table.known}): correct --columns'
+            )
+        members = [(k, column) for k, column in enumerate(c for part in parts for _, c in part)]
+    return Selection(pattern, tuple(members), understand(pattern))
+
+
+def _matches(table: Table, pattern: str) -> list[tuple[Key, Column]]:
+    """Columns of one pattern, numbered where they have no number or name of their own."""
+    names = list(table.widths)
+    if pattern in table.widths:
+        return _array(table, pattern, slice(None))
+    part = _SLICE.match(pattern)
+    if part is not None and table.widths.get(part['name']):
+        start, stop = (int(part[k]) if part[k] else None for k in ('start', 'stop'))
+        return _array(table, part['name'], slice(start, stop), labelled=False)
+    first, dots, last = pattern.partition('..')
+    if dots and first in names and last in names:
+        between = names[names.index(first) : names.index(last) + 1]
+        return [(k, Column(name)) for k, name in enumerate(between)]
+    expression = re.escape(pattern).replace(r'\{i\}', r'(\d+)').replace(r'\{joint\}', '(.+)')
+    if expression == re.escape(pattern):
+        return []
+    found = ((re.fullmatch(expression, name), name) for name in names)
+    members: list[tuple[Key, Column]] = [
+        (m[1] if '{joint}' in pattern else int(m[1]), Column(name)) for m, name in found if m
+    ]
+    return sorted(members, key=lambda m: m[0] if isinstance(m[0], int) else 0)
+
+
+def _array(
+    table: Table, name: str, part: slice, labelled: bool = True
+) -> list[tuple[Key, Column]]:
+    width = table.widths[name]
+    if not width:
+        return [(None, Column(name))]
+    labels = table.labels.get(name, ()) if labelled else ()
+    if len(labels) == width:
+        names = (re.sub(r'[._]pos(ition)?$', '', label) for label in labels)
+        return [(key, Column(name, k)) for k, key in enumerate(names)]
+    return [(j, Column(name, k)) for j, k in enumerate(range(width)[part])]
+
+
+def find(table: Table, joints: Sequence[str]) -> dict[str, Selection]:
+    """
+    Find times, positions, velocities and efforts by the names of the columns.
+
+    Measured columns come before commanded ones, torques before currents.
+
+    Parameters
+    ----------
+    table : where
+    joints : of the robot, where they are known
+
+    """
+    groups = group((n for n, width in table.widths.items() if not width), joints)
+    arrays = {name: understand(re.sub(r'\d+', '', name)) for name, w in table.widths.items() if w}
+    selections = [
+        *(
+            Selection(g.pattern, tuple((k, Column(n)) for k, n in g.members), g.meaning)
+            for g in groups
+        ),
+        *(
+            Selection(name, tuple(_array(table, name, slice(None))), meaning)
+            for name, meaning in arrays.items()
+            if meaning is not None
+        ),
+    ]
+    found = {}
+    for quantity in ('time', 'position', 'velocity', 'effort'):
+        fitting = [s for s in selections if s.meaning and s.meaning.quantity == quantity]
+        if quantity == 'time':
+            fitting = [s for s in fitting if len(s.members) == 1 and s.members[0][0] is None]
+        elif quantity != 'effort':
+            fitting = [s for s in fitting if s.meaning and not s.meaning.reference]
+        if fitting:
+            fitting.sort(key=_rank)
+            best = fitting[0]
+            others = tuple(s.pattern for s in fitting[1:])
+            found[quantity] = Selection(best.pattern, best.members, best.meaning, others)
+    return found
+
+
+def _rank(selection: Selection) -> tuple[object, ...]:
+    """Sort key: the likeliest first; a stamp of the message before one of its reception."""
+    meaning = selection.meaning
+    assert meaning is not None
+    stamp = 'stamp' not in selection.pattern.lower()
+    return (
+        meaning.reference,
+        meaning.current,
+        -meaning.score,
+        -len(selection.members),
+        stamp if meaning.quantity == 'time' else False,
+        len(selection.pattern),
+    )
+
+
+def joint_names(table: Table) -> dict[Key, str]:
+    """Names of the joints that columns of text hold, such as `name0` of `rostopic echo -p`."""
+    for found in group(table.texts, ()):
+        if found.meaning.quantity == 'name' and isinstance(found.members[0][0], int):
+            return {key: table.texts[name] for key, name in found.members}
+    return {}
+
+
+def missing(table: Table, quantity: str, selections: Mapping[str, Selection]) -> RecordingError:
+    """Return the error for a table without a quantity."""
+    taken: Iterable[str] = (f'{k} {s.pattern}' for k, s in selections.items())
+    known = f'; found: {", ".join(taken)}' if selections else ''
+    return RecordingError(
+        f"'{table.source}' has no column that looks like {quantity} (its columns: {table.known}"
+        f"{known}): name it with --columns '{EXAMPLES[quantity]}'"
+    )

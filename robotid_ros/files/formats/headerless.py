@@ -1,0 +1,74 @@
+"""Tables without names: what their columns are, where the numbers prove it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...exceptions import RecordingError
+from .column_selection import Column, Selection
+from .table import Table
+
+# Share of the joints' velocities that must look like derivatives of the positions, and how much.
+MIN_CORRELATION = 0.9
+
+
+def guess_columns(table: Table, joints: Sequence[str]) -> dict[str, Selection]:
+    """
+    Find times, positions, velocities and efforts by their values.
+
+    The form is that of most loggers: a time that grows or none, then one block per quantity, all
+    joints in each; positions come first, velocities are their derivatives, efforts come last.
+
+    Parameters
+    ----------
+    table : without a header
+    joints : of the robot, which say how wide a block is
+
+    Raises
+    ------
+    RecordingError : the table has another form
+
+    """
+    names = list(table.widths)
+    columns = table.read(names)
+    has_time = bool((np.diff(columns[names[0]]) > 0.0).all())
+    blocks, rest = divmod(len(names) - has_time, max(1, len(joints)))
+    if not joints or rest or blocks not in (2, 3):
+        raise RecordingError(
+            f"'{table.source}' has {len(names)} columns without names: name them, as in --columns "
+            "'time=column1 position=column2..column7 effort=column8..column13'"
+        )
+    starts = [has_time + k * len(joints) for k in range(blocks)]
+    parts = [names[start : start + len(joints)] for start in starts]
+    alike = [k for k in range(1, blocks) if _is_derivative(columns, parts[0], parts[k])]
+    if (blocks == 2 and alike) or (blocks == 3 and len(alike) != 1):
+        raise RecordingError(
+            f"'{table.source}' has columns without names that do not tell positions, velocities "
+            'and efforts apart: name them, as in --columns '
+            "'time=column1 position=column2..column7 effort=column8..column13'"
+        )
+    found = {'time': [names[0]]} if has_time else {}
+    found['position'] = parts[0]
+    if alike:
+        found['velocity'] = parts[alike[0]]
+    found['effort'] = next(p for k, p in enumerate(parts) if k and k not in alike)
+    return {quantity: _selection(part) for quantity, part in found.items()}
+
+
+def _selection(names: Sequence[str]) -> Selection:
+    if len(names) == 1:
+        return Selection(names[0], ((None, Column(names[0])),))
+    members = tuple((k, Column(name)) for k, name in enumerate(names))
+    return Selection(f'{names[0]}..{names[-1]}', members)
+
+
+def _is_derivative(
+    columns: dict[str, np.ndarray], positions: Sequence[str], others: Sequence[str]
+) -> bool:
+    """Return whether most columns follow the derivatives of the positions."""
+    alike = []
+    with np.errstate(all='ignore'):
+        for a, b in zip(positions, others, strict=True):
+            slope = np.gradient(columns[a])
+            alike.append(np.corrcoef(slope, columns[b])[0, 1] > MIN_CORRELATION)
+    return bool(2 * sum(alike) > len(alike))

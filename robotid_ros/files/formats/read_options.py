@@ -1,0 +1,62 @@
+"""What a user says of a log that the log does not say itself."""
+
+from dataclasses import dataclass
+import shlex
+
+from ...exceptions import ConfigurationError
+
+QUANTITIES = ('time', 'position', 'velocity', 'effort')
+Assignments = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """
+    How to read a log; tables need more of it than bags.
+
+    Attributes
+    ----------
+    urdf : text of the robot description: names, order, kinds and limits of the joints
+    joints : names of the columns, where no description or too many joints of it are given
+    columns : (quantity, pattern) of columns, see `column_selection.select`
+    units : (quantity, unit) such as ('position', 'deg'), ('effort', 'A*0.12')
+    rate : of tables without stamps [Hz]; 0: they have stamps
+    effort_topic : 'TOPIC' or 'TOPIC:FIELD' of a bag, to be taken for the efforts
+
+    """
+
+    urdf: str = ''
+    joints: tuple[str, ...] = ()
+    columns: Assignments = ()
+    units: Assignments = ()
+    rate: float = 0.0
+    effort_topic: str = ''
+
+
+DEFAULTS = ReadOptions()
+
+
+def parse_assignments(text: str, example: str) -> Assignments:
+    """
+    Read `position=… effort=…`, with quotes around what holds spaces.
+
+    Raises
+    ------
+    ConfigurationError : not of this form, or of an unknown quantity
+
+    """
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise ConfigurationError(
+            f"'{text}' cannot be read ({str(error).lower()}): write '{example}'"
+        ) from error
+    pairs = [word.partition('=') for word in words]
+    keys = [key for key, _, _ in pairs]
+    if not all(value and key in QUANTITIES for key, _, value in pairs) or len(set(keys)) < len(
+        keys
+    ):
+        raise ConfigurationError(
+            f"'{text}' must name each of {', '.join(QUANTITIES)} at most once: write '{example}'"
+        )
+    return tuple((key, value) for key, _, value in pairs)

@@ -1,0 +1,97 @@
+"""Stamps of a table's rows [ns]."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ...exceptions import ConfigurationError, RecordingError
+from .column_selection import missing, Selection
+from .read_options import ReadOptions
+from .table import Columns, Table
+from .units import canonical, FACTORS, time_unit
+
+# Values beyond which stamps count from 1970, by unit: 2001, and no robot has been on for so long.
+EPOCHS = (('ns', 1e18), ('us', 1e15), ('ms', 1e12), ('s', 1e9))
+DAY = 86400.0
+# Wall clocks have the year 1970 to 2100; later ones are in another unit.
+LATEST = 4.2e9
+
+
+def make_stamps(
+    table: Table,
+    selection: Selection | None,
+    columns: Columns,
+    options: ReadOptions,
+    count: int,
+) -> tuple[np.ndarray, np.ndarray | slice, list[str]]:
+    """
+    Make stamps from a column, or from a rate.
+
+    Parameters
+    ----------
+    table, columns : the table and what was read of it
+    selection : column of the times, None for none
+    options : unit and rate, where the user gave them
+    count : rows
+
+    Returns
+    -------
+    Stamps (M,) int64 [ns], the rows that have one, and notes
+
+    Raises
+    ------
+    RecordingError : neither times nor a rate
+    ConfigurationError : an impossible rate or unknown unit
+
+    """
+    if selection is None:
+        rate = options.rate or table.rate
+        if rate == 0.0:
+            error = missing(table, 'time', {})
+            raise RecordingError(f'{error}, or give the rate in Hz with --rate')
+        if not 0.0 < rate < 1e6:
+            raise ConfigurationError(f'the rate is {rate:g} Hz: give one from 1 to 100000')
+        notes = [] if options.rate else [f'stamps follow from the rate of the file, {rate:g} Hz']
+        return np.round(np.arange(count) * (1e9 / rate)).astype(np.int64), slice(None), notes
+    column = selection.members[0][1]
+    time = columns[column.name] if column.index is None else columns[column.name][:, column.index]
+    kept = np.isfinite(time)
+    if kept.sum() < 2:
+        raise RecordingError(
+            f"'{table.source}' has no times in {selection.pattern}: name another column with "
+            "--columns 'time=NAME', or give the rate in Hz with --rate"
+        )
+    time = time[kept]
+    unit, notes = _unit(time, selection, options)
+    notes += [f'{int((~kept).sum())} rows without a time are left out'] if not kept.all() else []
+    return _nanoseconds(time, unit), kept, notes
+
+
+def _unit(time: np.ndarray, selection: Selection, options: ReadOptions) -> tuple[str, list[str]]:
+    given = dict(options.units).get('time', '')
+    if given:
+        if canonical(given) not in FACTORS['time']:
+            raise ConfigurationError(f"'{given}' is no unit of time: use s, ms, us or ns")
+        return canonical(given), []
+    if selection.meaning is not None and selection.meaning.unit:
+        return selection.meaning.unit, []
+    size = float(np.median(np.abs(time)))
+    unit = next((unit for unit, least in EPOCHS if least <= size), '')
+    if not unit:
+        steps = np.abs(np.diff(time))
+        unit = time_unit(float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 0.0)
+    if unit == 's':
+        return unit, []
+    return unit, [
+        f'the stamps {selection.pattern} count as {unit}, by their size (--units: others)'
+    ]
+
+
+def _nanoseconds(time: np.ndarray, unit: str) -> np.ndarray:
+    """Return int64 stamps, exact for integers, none of them before 1970."""
+    scale: Mapping[str, int] = {'s': 10**9, 'ms': 10**6, 'us': 10**3, 'ns': 1}
+    if time.dtype.kind in 'iu':
+        stamp = time.astype(np.int64) * scale[unit]
+    else:
+        stamp = np.round(time * float(scale[unit])).astype(np.int64)
+    return np.asarray(stamp - min(0, int(stamp.min())))

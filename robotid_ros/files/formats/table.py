@@ -1,0 +1,92 @@
+"""A table of a file: columns by name, read when they are asked for."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+import importlib
+from typing import Any
+
+import numpy as np
+
+from ...exceptions import FileError, RecordingError
+
+Columns = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Table:
+    """
+    Columns of a file.
+
+    Attributes
+    ----------
+    source : path, for messages
+    widths : {name: columns of an array, 0 for a column of its own}, in the order of the file
+    read : returns the columns of these names, (N,) or (N, width)
+    has_header : False where the names are `column1`, `column2`, … for want of others
+    texts : {name: first text} of columns that hold no numbers
+    labels : {name of an array: names of its columns}
+    rate : that the file names [Hz], 0 for none
+    notes : what was unusual about it, in words
+
+    """
+
+    source: str
+    widths: Mapping[str, int]
+    read: Callable[[Sequence[str]], Columns]
+    has_header: bool = True
+    texts: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rate: float = 0.0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> str:
+        """Names of the columns, for messages: a few of many."""
+        names = [f'{n}[0:{w}]' if w else n for n, w in self.widths.items()]
+        shown = ', '.join(names[:24]) or 'none'
+        return f'{shown}, … ({len(names)} in all)' if len(names) > 24 else shown
+
+
+def from_arrays(source: str, arrays: Mapping[str, np.ndarray]) -> Table:
+    """
+    Make a table of arrays that are in memory already, (N,), (N, n) or (n, N).
+
+    Arrays of text, of one value, of more than two axes or of another length are passed over.
+
+    Raises
+    ------
+    RecordingError : nothing is left
+
+    """
+    flat = {name: np.squeeze(value) for name, value in arrays.items() if value.size > 1}
+    flat = {k: v for k, v in flat.items() if v.dtype.kind in 'fiubM' and v.ndim in (1, 2)}
+    if not flat:
+        raise RecordingError(f"'{source}' holds no arrays of numbers: give another file")
+    lengths = [max(value.shape) for value in flat.values()]
+    count = max(set(lengths), key=lambda length: (lengths.count(length), length))
+    columns = {}
+    for name, value in flat.items():
+        if value.shape[0] == count:
+            columns[name] = value
+        elif value.ndim == 2 and value.shape[1] == count:
+            columns[name] = value.T
+    widths = {name: value.shape[1] if value.ndim == 2 else 0 for name, value in columns.items()}
+    return Table(source, widths, lambda names: {name: columns[name] for name in names})
+
+
+def optional_package(name: str, source: str) -> Any:
+    """
+    Import a module that only some formats need.
+
+    Raises
+    ------
+    FileError : its package is not installed
+
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        package = name.split('.')[0]
+        raise FileError(
+            f"'{source}' needs the package {package}: pip install {package}"
+        ) from error

@@ -1,0 +1,207 @@
+"""Tables as text: CSV of any delimiter, with a header or without."""
+
+from collections.abc import Iterable, Iterator, Sequence
+import csv
+from dataclasses import dataclass
+import functools
+import gzip
+import io
+import itertools
+import math
+from pathlib import Path
+
+import numpy as np
+
+from ...exceptions import RecordingError
+from ..atomic import file_errors
+from .table import Columns, Table
+from .units import is_unit
+
+DELIMITERS = (',', ';', '\t', '|')
+# Lines in which header and first numbers are looked for; rows that are converted together.
+HEAD, ROWS = 200, 20_000
+_GZIP = b'\x1f\x8b'
+_MISSING = ('', 'na', 'n/a', 'null', 'none', '-', 'nan')
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How a file is to be read; `delimiter` '' is any white space, `first` the first data line."""
+
+    encoding: str
+    delimiter: str
+    decimal_comma: bool
+    first: int
+
+
+def read_text_table(path: Path) -> Table:
+    """
+    Open a text file of numbers.
+
+    Raises
+    ------
+    FileError, RecordingError : it cannot be read, or holds no table
+
+    """
+    encoding = _encoding(path)
+    with _open(path, encoding) as stream:
+        lines = list(itertools.islice(stream, HEAD))
+    form, header, cells = _analyse(path, lines, encoding)
+    names = header or [f'column{k + 1}' for k in range(len(cells))]
+    names = _unique(names)
+    numeric = [_is_value(cell, form.decimal_comma) for cell in cells]
+    texts = {
+        n: c.strip()
+        for n, c, is_number in zip(names, cells, numeric, strict=True)
+        if not is_number
+    }
+    widths = {name: 0 for name in names if name not in texts}
+    read = functools.partial(_read, path, form, names)
+    return Table(str(path), widths, read, bool(header), texts)
+
+
+def _encoding(path: Path) -> str:
+    with file_errors(path), path.open('rb') as stream:
+        start = stream.read(4)
+    return 'utf-16' if start[:2] in (b'\xff\xfe', b'\xfe\xff') else 'utf-8-sig'
+
+
+def _open(path: Path, encoding: str) -> io.TextIOBase:
+    with file_errors(path):
+        with path.open('rb') as stream:
+            packed = stream.read(2) == _GZIP
+        opener = gzip.open if packed else open
+        return opener(path, 'rt', encoding=encoding, errors='replace', newline='')
+
+
+def _analyse(path: Path, lines: list[str], encoding: str) -> tuple[_Form, list[str], list[str]]:
+    """Find delimiter, header and first row of numbers."""
+    for delimiter in (*DELIMITERS, ''):
+        comma = delimiter in (';', '\t', '') and _has_decimal_commas(lines, delimiter)
+        rows = [_cells(line, delimiter) for line in lines]
+        first = _first_row(rows, comma)
+        if first is not None:
+            form = _Form(encoding, delimiter, comma, first)
+            return form, _header(rows[:first], len(rows[first])), rows[first]
+    raise RecordingError(
+        f"'{path}' holds no table of numbers in its first {HEAD} lines: give a recording, or a "
+        'CSV file with one row per sample'
+    )
+
+
+def _first_row(rows: Sequence[list[str]], comma: bool) -> int | None:
+    """Return the first of the rows that stay a table of numbers, two in a row where there are."""
+    for k, row in enumerate(rows):
+        values = [_is_value(cell, comma) for cell in row]
+        if len(row) < 2 or row[0][:1] in '#%' or sum(values) < 2 or 2 * sum(values) < len(row):
+            continue
+        return k if all(len(x) == len(row) for x in rows[k + 1 : k + 3]) else None
+    return None
+
+
+def _header(rows: Sequence[list[str]], width: int) -> list[str]:
+    """Return the names: the last row above the numbers of this width, units joined to them."""
+    fitting = [
+        row if len(row) == width else row[1:]
+        for row in rows
+        if len(row) == width or (len(row) == width + 1 and row[0] in ('#', '%'))
+    ]
+    if not fitting:
+        return []
+    names = fitting[-1]
+    if len(fitting) > 1 and all(is_unit(cell.strip(' []()')) for cell in names if cell.strip()):
+        units, names = names, fitting[-2]
+        names = [f'{n} [{u.strip(" []()")}]' for n, u in zip(names, units, strict=True)]
+    return [name.strip().lstrip('#%').strip() for name in names]
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    """Give empty and repeated names one of their own."""
+    seen: dict[str, int] = {}
+    result = []
+    for k, name in enumerate(names):
+        own = name or f'column{k + 1}'
+        seen[own] = seen.get(own, 0) + 1
+        result.append(own if seen[own] == 1 else f'{own} ({seen[own]})')
+    return result
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    if not delimiter:
+        return line.split()
+    row = next(csv.reader([line], delimiter=delimiter), [])
+    return (
+        row[:-1]
+        if len(row) > 2 and not row[-1].strip() and line.rstrip('\r\n')[-1:] == delimiter
+        else row
+    )
+
+
+def _has_decimal_commas(lines: Iterable[str], delimiter: str) -> bool:
+    cells = [cell for line in lines for cell in _cells(line, delimiter)]
+    return not any('.' in c for c in cells if _is_value(c, True)) and any(
+        ',' in c for c in cells if _is_value(c, True)
+    )
+
+
+def _is_value(cell: str, decimal_comma: bool) -> bool:
+    return (
+        cell.strip().lower() in _MISSING[1:]
+        or not math.isnan(_number(cell, decimal_comma))
+        or _is_date(cell)
+    )
+
+
+def _is_date(cell: str) -> bool:
+    try:
+        return cell.count(':') >= 1 and not np.isnat(np.datetime64(cell.strip().rstrip('Z')))
+    except ValueError:
+        return False
+
+
+def _number(cell: str, decimal_comma: bool = False) -> float:
+    try:
+        return float(cell.replace(',', '.') if decimal_comma else cell)
+    except ValueError:
+        return math.nan
+
+
+def _read(path: Path, form: _Form, names: Sequence[str], wanted: Sequence[str]) -> Columns:
+    """Read columns of a file, a block of rows at a time."""
+    index = [names.index(name) for name in wanted]
+    blocks: list[list[np.ndarray]] = [[] for _ in wanted]
+    with file_errors(path), _open(path, form.encoding) as stream:
+        rows = _rows(itertools.islice(stream, form.first, None), form.delimiter)
+        while block := list(itertools.islice(rows, ROWS)):
+            columns = list(itertools.zip_longest(*block, fillvalue=''))
+            columns += [('',) * len(block)] * (len(names) - len(columns))
+            for k, parts in zip(index, blocks, strict=True):
+                parts.append(_convert(columns[k], form.decimal_comma))
+    return {
+        name: np.concatenate(parts) for name, parts in zip(wanted, blocks, strict=True) if parts
+    }
+
+
+def _rows(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
+    """Yield the cells of lines that are neither empty nor comments."""
+    kept = (line for line in lines if line.strip() and line[0] not in '#%')
+    if not delimiter:
+        return (line.split() for line in kept)
+    return csv.reader(kept, delimiter=delimiter)
+
+
+def _convert(cells: Sequence[str], decimal_comma: bool) -> np.ndarray:
+    """Turn cells into numbers, dates into seconds since 1970; NaN where there is none."""
+    try:
+        return np.fromiter(map(float, cells), float, len(cells))
+    except ValueError:
+        pass
+    if any(map(_is_date, cells[:3])):
+        try:
+            dates = np.array(
+                [cell.strip().rstrip('Z') or 'NaT' for cell in cells], 'datetime64[ns]'
+            )
+        except ValueError:
+            return np.full(len(cells), math.nan)
+        return np.where(np.isnat(dates), math.nan, dates.astype(np.int64) * 1e-9)
+    return np.fromiter((_number(cell, decimal_comma) for cell in cells), float, len(cells))
