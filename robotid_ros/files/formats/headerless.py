@@ -7,9 +7,7 @@ import numpy as np
 from ...exceptions import RecordingError
 from .column_selection import Column, Selection
 from .table import Table
-
-# Share of the joints' velocities that must look like derivatives of the positions, and how much.
-MIN_CORRELATION = 0.9
+from .units import derivative_ratios
 
 
 def guess_columns(table: Table, joints: Sequence[str]) -> dict[str, Selection]:
@@ -66,9 +64,7 @@ def _is_derivative(
     columns: dict[str, np.ndarray], positions: Sequence[str], others: Sequence[str]
 ) -> bool:
     """Return whether most columns follow the derivatives of the positions."""
-    alike = []
-    with np.errstate(all='ignore'):
-        for a, b in zip(positions, others, strict=True):
-            slope = np.gradient(columns[a])
-            alike.append(np.corrcoef(slope, columns[b])[0, 1] > MIN_CORRELATION)
-    return bool(2 * sum(alike) > len(alike))
+    count = len(columns[positions[0]])
+    stacked = (np.column_stack([columns[name] for name in names]) for names in (positions, others))
+    ratios = derivative_ratios(np.arange(count, dtype=float), *stacked)
+    return bool(2 * np.isfinite(ratios).sum() > len(ratios))

@@ -37,8 +37,9 @@ _ALIASES = {
 _BRACKETS_ONLY = ('s', 'm', 'n', 'a')
 # A position beyond so many times its limit, and inside it in degrees, is one in degrees.
 BEYOND_LIMIT, INSIDE_LIMIT = 2.0, 1.1
-# A velocity that is a multiple of the position's derivative: correlation, tolerance of its factor.
-MIN_CORRELATION, FACTOR_TOLERANCE = 0.9, 0.1
+# A velocity that is a multiple of the position's derivative: correlation, tolerance of the
+# factor, share of the slopes that count.
+MIN_CORRELATION, FACTOR_TOLERANCE, WITHOUT_JUMPS = 0.9, 0.1, 0.99
 # Steps of stamps up to which they count as s, ms, µs: robots are logged at 5 Hz to 5 kHz.
 STEPS = (('s', 0.5), ('ms', 200.0), ('us', 2e5), ('ns', math.inf))
 
@@ -135,20 +136,38 @@ def looks_like_degrees(position: np.ndarray, limits: np.ndarray) -> bool:
     return bool((share > BEYOND_LIMIT).any() and (share * DEGREE < INSIDE_LIMIT).all())
 
 
+def derivative_ratios(time: np.ndarray, position: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """
+    Return by which factor values are the derivatives of positions, (n,), NaN where they are not.
+
+    Parameters
+    ----------
+    time : (N,), of which repeated ones are passed over
+    position, other : (N, n)
+
+    """
+    ratios = np.full(position.shape[1], np.nan)
+    steps = np.diff(time)
+    with np.errstate(all='ignore'):
+        slope = np.diff(position, axis=0) / steps[:, None]
+        middle = 0.5 * (other[1:] + other[:-1])
+        for k, (a, b) in enumerate(zip(slope.T, middle.T, strict=True)):
+            good = np.isfinite(a) & np.isfinite(b) & (steps > 0.0)
+            if good.sum() < 10:
+                continue
+            # Jumps of the position have no part in its velocity.
+            good &= np.abs(a) <= np.quantile(np.abs(a[good]), WITHOUT_JUMPS)
+            if np.corrcoef(a[good], b[good])[0, 1] > MIN_CORRELATION:
+                ratios[k] = np.std(b[good]) / np.std(a[good])
+    return ratios
+
+
 def velocity_unit(time: np.ndarray, position: np.ndarray, velocity: np.ndarray) -> str:
     """Return 'deg/s' or 'rpm' where velocities are the positions' derivatives so, else ''."""
-    if len(time) < 10:
+    ratios = derivative_ratios(time, position, velocity)
+    if np.isnan(ratios).all():
         return ''
-    found = []
-    with np.errstate(all='ignore'):
-        slope = np.gradient(position, time, axis=0)
-        for a, b in zip(slope.T, velocity.T, strict=True):
-            good = np.isfinite(a) & np.isfinite(b)
-            if good.sum() > 10 and np.corrcoef(a[good], b[good])[0, 1] > MIN_CORRELATION:
-                found.append(np.std(b[good]) / np.std(a[good]))
-    if not found:
-        return ''
-    ratio = float(np.median(found))
+    ratio = float(np.nanmedian(ratios))
     for unit, factor in (('deg/s', DEGREE), ('rpm', RPM)):
         if abs(ratio * factor - 1.0) < FACTOR_TOLERANCE:
             return unit
