@@ -1,6 +1,7 @@
 """Tables as text: CSV of any delimiter, with a header or without."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+import contextlib
 import csv
 from dataclasses import dataclass
 import functools
@@ -169,25 +170,29 @@ def _number(cell: str, decimal_comma: bool = False) -> float:
 def _read(path: Path, form: _Form, names: Sequence[str], wanted: Sequence[str]) -> Columns:
     """Read columns of a file, a block of rows at a time."""
     index = [names.index(name) for name in wanted]
-    blocks: list[list[np.ndarray]] = [[] for _ in wanted]
+    blocks = []
     with file_errors(path), _open(path, form.encoding) as stream:
-        rows = _rows(itertools.islice(stream, form.first, None), form.delimiter)
-        while block := list(itertools.islice(rows, ROWS)):
-            columns = list(itertools.zip_longest(*block, fillvalue=''))
-            columns += [('',) * len(block)] * (len(names) - len(columns))
-            for k, parts in zip(index, blocks, strict=True):
-                parts.append(_convert(columns[k], form.decimal_comma))
-    return {
-        name: np.concatenate(parts) for name, parts in zip(wanted, blocks, strict=True) if parts
-    }
+        lines = itertools.islice(stream, form.first, None)
+        kept = (line for line in lines if line.strip() and line[0] not in '#%')
+        while block := list(itertools.islice(kept, ROWS)):
+            blocks.append(_numbers(block, form, index))
+    return dict(zip(wanted, np.concatenate(blocks).T, strict=True))
 
 
-def _rows(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
-    """Yield the cells of lines that are neither empty nor comments."""
-    kept = (line for line in lines if line.strip() and line[0] not in '#%')
-    if not delimiter:
-        return (line.split() for line in kept)
-    return csv.reader(kept, delimiter=delimiter)
+def _numbers(lines: Sequence[str], form: _Form, index: Sequence[int]) -> np.ndarray:
+    """Convert columns of lines, (N, columns): at once where all are numbers, else cell by cell."""
+    if not form.decimal_comma:
+        with contextlib.suppress(ValueError):
+            delimiter = form.delimiter or None
+            return np.loadtxt(
+                lines, delimiter=delimiter, usecols=index, ndmin=2, comments=None, quotechar='"'
+            )
+    if form.delimiter:
+        rows = list(csv.reader(lines, delimiter=form.delimiter))
+    else:
+        rows = [line.split() for line in lines]
+    columns = ([row[k] if k < len(row) else '' for row in rows] for k in index)
+    return np.column_stack([_convert(column, form.decimal_comma) for column in columns])
 
 
 def _convert(cells: Sequence[str], decimal_comma: bool) -> np.ndarray:
