@@ -1,14 +1,13 @@
 """Bags of ROS 1, read as if they were of ROS 2."""
 
 from collections.abc import Collection, Iterator
-import contextlib
 from pathlib import Path
 from typing import Any
 
 from rosbags.interfaces import Connection
 from rosbags.rosbag1 import Reader
-from rosbags.typesys import get_types_from_msg, get_typestore, Stores
-from rosbags.typesys.base import TypesysError
+
+from ..schema.message_definitions import typestore_of
 
 
 class Ros1Reader:
@@ -16,16 +15,13 @@ class Ros1Reader:
 
     def __init__(self, path: Path):
         self._reader = Reader(path)
-        self._store: Any = get_typestore(Stores.ROS1_NOETIC)
+        self._store: Any = None
 
     def open(self) -> None:
         """Read the index."""
         self._reader.open()
-        for connection in self._reader.connections:
-            with contextlib.suppress(TypesysError):
-                types = get_types_from_msg(connection.msgdef.data, connection.msgtype)
-                known = self._store.fielddefs
-                self._store.register({k: v for k, v in types.items() if k not in known})
+        # Of ROS 2, whose headers have no `seq`: that is what the conversion leaves out.
+        self._store = typestore_of(self._reader.connections)
 
     def close(self) -> None:
         """Close the file."""

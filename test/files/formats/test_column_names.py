@@ -1,0 +1,120 @@
+"""Names of columns as loggers spell them."""
+
+import pytest
+
+from robotid_ros.files.formats.column_names import group, understand
+
+SPELLINGS = [
+    *('q1 q_1 q[0] q(1) position_0 joint1_pos positions.joint_1 actual_q_0 pos1 theta_1'.split()),
+    *(
+        'field.position0 JointPos1 msrJointPos1 q1_meas jointAngle[2] /joint_states/position[0]'.split()
+    ),
+    *('joint_1_position Position_1 J1_Position current_position_1'.split()),
+    *('axis1.position_deg q1[rad]'.split()),
+    *('position 1', 'Joint 1 Position [deg]', 'Axis 1: actual angle'),
+]
+VELOCITIES = 'dq1 qd1 dq_1 actual_qd_0 q_dot_1 q1_dot velocity_0 field.velocity0 joint1_vel speed1'
+EFFORTS = (
+    'tau1 tau_1 tau_J_1 effort_0 field.effort0 torque1 joint1_torque trq_1 J1ActTorque u_tau1'
+)
+CURRENTS = 'actual_current_0 current_1 iq1 motor_current_3 I_curr2'
+OTHERS = (
+    'actual_TCP_pose_0 tau_ext_1 dtau_1 q_error_1 temperature1 joint_temp_1 robot_mode '
+    'actual_TCP_force_2 frame_id width'
+)
+JOINTS = ('shoulder_pan_joint', 'elbow_joint', 'wrist_10', 'wrist_1')
+
+
+def one(name, joints=()):
+    (found,) = group([name], joints)
+    return found
+
+
+@pytest.mark.parametrize('name', SPELLINGS)
+def test_a_position_is_recognised(name):
+    found = one(name)
+    assert (found.meaning.quantity, found.meaning.reference) == ('position', False)
+    assert found.members[0][0] in (0, 1, 2)
+
+
+@pytest.mark.parametrize('name', VELOCITIES.split())
+def test_a_velocity_is_recognised(name):
+    assert one(name).meaning.quantity == 'velocity'
+
+
+@pytest.mark.parametrize('name', EFFORTS.split())
+def test_an_effort_is_recognised(name):
+    found = one(name)
+    assert (found.meaning.quantity, found.meaning.current) == ('effort', False)
+
+
+@pytest.mark.parametrize('name', CURRENTS.split())
+def test_a_current_is_an_effort(name):
+    found = one(name)
+    assert (found.meaning.quantity, found.meaning.current) == ('effort', True)
+
+
+@pytest.mark.parametrize(
+    'name', ['q_d1', 'target_q_0', 'q_des_1', 'pos_cmd1', 'desired_position_1']
+)
+def test_a_commanded_position_is_a_reference(name):
+    found = one(name)
+    assert (found.meaning.quantity, found.meaning.reference) == ('position', True)
+
+
+@pytest.mark.parametrize('name', OTHERS.split())
+def test_other_columns_mean_nothing(name):
+    assert group([name], ()) == []
+
+
+@pytest.mark.parametrize('name', ['t', 'time', 'Time [s]', 'timestamp', '__time', 'header.stamp'])
+def test_a_time_is_recognised(name):
+    assert one(name).meaning.quantity == 'time'
+
+
+@pytest.mark.parametrize(
+    ('name', 'unit'),
+    [
+        *(
+            ('time_ms', 'ms'),
+            ('t [us]', 'us'),
+            ('timestamp_ns', 'ns'),
+            ('Time(s)', 's'),
+            ('t', ''),
+        ),
+        *(('q1 [deg]', 'deg'), ('pos_deg_1', 'deg'), ('q1[rad]', 'rad'), ('x_pos1 (mm)', 'mm')),
+        *(('vel_deg_s_1', 'deg/s'), ('speed_rpm_2', 'rpm'), ('dq1 [rad/s]', 'rad/s')),
+        *(('torque_Nm_1', 'nm'), ('torque_mNm_1', 'mnm'), ('tau1 [N.m]', 'nm'), ('tau1', '')),
+        *(('current_mA_1', 'ma'), ('current1 [A]', 'a')),
+    ],
+)
+def test_a_unit_in_a_name_counts(name, unit):
+    assert one(name).meaning.unit == unit
+
+
+@pytest.mark.parametrize('pattern', ['{}', '{}_pos', '/joint_states/{}/position', 'pos.{}'])
+def test_names_of_joints_count_before_numbers(pattern):
+    names = [pattern.format(joint) for joint in JOINTS]
+    found = [g for g in group(names, JOINTS) if g.meaning.quantity == 'position']
+    if pattern == '{}':
+        assert found == []
+        return
+    assert [key for key, _ in found[0].members] == list(JOINTS)
+
+
+def test_the_number_that_differs_counts():
+    (found,) = group(['robot2_joint1_pos', 'robot2_joint2_pos', 'robot2_joint3_pos'], ())
+    assert found.pattern == 'robot2_joint{i}_pos'
+    assert [key for key, _ in found.members] == [1, 2, 3]
+
+
+def test_names_of_joints_need_not_be_known():
+    (found,) = group(['hip.position', 'knee.position'], ())
+    assert (found.pattern, [key for key, _ in found.members]) == (
+        '{joint}.position',
+        ['hip', 'knee'],
+    )
+
+
+def test_a_name_says_one_quantity_only():
+    assert understand('torque_velocity_1') is None

@@ -1,0 +1,133 @@
+"""Tables as text, of every form that loggers write."""
+
+import gzip
+
+from hypothesis import given
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from robotid_ros.exceptions import RecordingError
+from robotid_ros.files.formats.text_table import read_text_table
+
+ROWS = np.array([[0.0, 1.5, -2.25], [0.1, 1.625, 3e-5], [0.2, 1.75, 4e10], [0.3, -1.0, 0.0]])
+NAMES = ['t', 'q1', 'tau1']
+
+
+def lines(delimiter, header=True, decimal='.', names=NAMES):
+    body = [delimiter.join(repr(float(x)).replace('.', decimal) for x in row) for row in ROWS]
+    return [*([delimiter.join(names)] if header else []), *body]
+
+
+def read(path):
+    table = read_text_table(path)
+    return table, np.column_stack([*table.read(list(table.widths)).values()])
+
+
+@pytest.mark.parametrize('delimiter', [',', ';', '\t', '|', ' ', '   ', ', ', '\t '])
+@pytest.mark.parametrize('end', ['\n', '\r\n'])
+@pytest.mark.parametrize('header', [True, False])
+def test_any_delimiter_is_found(tmp_path, delimiter, end, header):
+    path = tmp_path / 'a.csv'
+    path.write_bytes((end.join(lines(delimiter, header)) + end).encode())
+    table, values = read(path)
+    assert list(table.widths) == (NAMES if header else ['column1', 'column2', 'column3'])
+    assert table.has_header == header
+    np.testing.assert_array_equal(values, ROWS)
+
+
+@pytest.mark.parametrize(
+    'change',
+    [
+        lambda rows: ['# a logger', '# of 2024', *rows],
+        lambda rows: [f'# {rows[0]}', *rows[1:]],
+        lambda rows: [f'%{rows[0]}', *rows[1:]],
+        lambda rows: ['Robot;arm', '', 'Rate;100', '', *rows],
+        lambda rows: [f'{row};' for row in rows],
+        lambda rows: [rows[0], '', *rows[1:], '', ''],
+        lambda rows: [';'.join(f'"{cell}"' for cell in row.split(';')) for row in rows],
+    ],
+)
+def test_what_surrounds_a_table_is_passed_over(tmp_path, change):
+    path = tmp_path / 'a.csv'
+    path.write_text('\n'.join(change(lines(';'))))
+    table, values = read(path)
+    assert list(table.widths) == NAMES
+    np.testing.assert_array_equal(values, ROWS)
+
+
+def test_decimal_commas_are_numbers(tmp_path):
+    path = tmp_path / 'a.csv'
+    path.write_text('\n'.join(lines(';', decimal=',')))
+    np.testing.assert_array_equal(read(path)[1], ROWS)
+
+
+def test_a_row_of_units_belongs_to_the_names(tmp_path):
+    path = tmp_path / 'a.csv'
+    head, *body = lines(',')
+    path.write_text('\n'.join([head, '[s],deg,Nm', *body]))
+    assert list(read(path)[0].widths) == ['t [s]', 'q1 [deg]', 'tau1 [Nm]']
+
+
+@pytest.mark.parametrize('encoding', ['utf-8-sig', 'utf-16', 'latin-1'])
+def test_encodings_are_found(tmp_path, encoding):
+    path = tmp_path / 'a.csv'
+    names = ['t', 'q1 [°]', 'tau1']
+    path.write_bytes('\n'.join(lines(',', names=names)).encode(encoding))
+    table, values = read(path)
+    assert list(table.widths)[::2] == ['t', 'tau1']
+    np.testing.assert_array_equal(values, ROWS)
+
+
+def test_a_compressed_table_is_read(tmp_path):
+    path = tmp_path / 'a.csv.gz'
+    path.write_bytes(gzip.compress('\n'.join(lines(',')).encode()))
+    np.testing.assert_array_equal(read(path)[1], ROWS)
+
+
+def test_missing_values_are_nan_and_texts_no_columns(tmp_path):
+    path = tmp_path / 'a.csv'
+    path.write_text('t,q1,mode,tau1\n0,1,run,2\n1,,run,3\n2,NaN,stop,n/a\n3,4,stop\n')
+    table, values = read(path)
+    assert (list(table.widths), dict(table.texts)) == (['t', 'q1', 'tau1'], {'mode': 'run'})
+    nan = np.nan
+    np.testing.assert_array_equal(values, [[0, 1, 2], [1, nan, 3], [2, nan, nan], [3, 4, nan]])
+
+
+def test_dates_are_seconds(tmp_path):
+    path = tmp_path / 'a.csv'
+    stamps = ['2024-01-31 12:00:00.25', '2024-01-31T12:00:01', '2024-01-31 12:00:02Z']
+    path.write_text('time,q1,tau1\n' + ''.join(f'{s},1,2\n' for s in stamps))
+    time = read(path)[1][:, 0]
+    np.testing.assert_allclose(time - time[0], [0.0, 0.75, 1.75], atol=1e-6)
+    assert time[0] == pytest.approx(1706702400.25, abs=1e-6)
+
+
+@pytest.mark.parametrize('text', ['', 'hello world\n', 'a,b\nc,d\n', '1\n2\n3\n', '{"t": [1, 2]}'])
+def test_what_is_no_table_is_one_sentence(tmp_path, text):
+    path = tmp_path / 'a.csv'
+    path.write_text(text)
+    with pytest.raises(RecordingError, match='holds no table of numbers'):
+        read_text_table(path)
+
+
+def test_repeated_and_empty_names_become_unique(tmp_path):
+    path = tmp_path / 'a.csv'
+    path.write_text('\n'.join(lines(',', names=['t', '', 't'])))
+    assert list(read(path)[0].widths) == ['t', 'column2', 't (2)']
+
+
+@given(
+    st.integers(2, 5).flatmap(
+        lambda n: st.lists(
+            st.lists(st.floats(width=64), min_size=n, max_size=n), min_size=1, max_size=30
+        )
+    ),
+    st.sampled_from([',', ';', '\t', ' ']),
+)
+def test_every_number_survives(tmp_path_factory, rows, delimiter):
+    path = tmp_path_factory.mktemp('text') / 'a.csv'
+    names = delimiter.join(f'x{k}' for k in range(len(rows[0])))
+    body = '\n'.join(delimiter.join(map(repr, row)) for row in rows)
+    path.write_text(f'{names}\n{body}\n')
+    np.testing.assert_array_equal(read(path)[1], rows)
