@@ -218,10 +218,15 @@ def _matrix(columns: Columns, places: Mapping[str, Column], joints: Sequence[str
 
 def _found_note(table: Table, found: Mapping[str, Selection]) -> str:
     """Say which columns were taken, and which others look alike."""
-    taken = ', '.join(f'{quantity} {s.pattern}' for quantity, s in found.items())
+    taken = ', '.join(
+        f'{quantity} {s.pattern}'
+        + (f' [{s.meaning.unit}]' if s.meaning and s.meaning.unit else '')
+        for quantity, s in found.items()
+    )
     others = [o for k, s in found.items() if k in ('position', 'effort') for o in s.others]
     also = f'; {", ".join(others[:4])} look alike' if others else ''
-    return f"columns of '{table.source}' found by their names: {taken}{also} (--columns: others)"
+    how = 'by their names' if table.has_header else 'by their order and values'
+    return f"columns of '{table.source}' found {how}: {taken}{also} (--columns: others)"
 
 
 def _apply_units(

@@ -10,12 +10,6 @@ from .read_options import ReadOptions
 from .table import Columns, Table
 from .units import canonical, FACTORS, time_unit
 
-# Values beyond which stamps count from 1970, by unit: 2001, and no robot has been on for so long.
-EPOCHS = (('ns', 1e18), ('us', 1e15), ('ms', 1e12), ('s', 1e9))
-DAY = 86400.0
-# Wall clocks have the year 1970 to 2100; later ones are in another unit.
-LATEST = 4.2e9
-
 
 def make_stamps(
     table: Table,
@@ -75,15 +69,12 @@ def _unit(time: np.ndarray, selection: Selection, options: ReadOptions) -> tuple
         return canonical(given), []
     if selection.meaning is not None and selection.meaning.unit:
         return selection.meaning.unit, []
-    size = float(np.median(np.abs(time)))
-    unit = next((unit for unit, least in EPOCHS if least <= size), '')
-    if not unit:
-        steps = np.abs(np.diff(time))
-        unit = time_unit(float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 0.0)
+    steps = np.abs(np.diff(time))
+    unit = time_unit(float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 0.0)
     if unit == 's':
         return unit, []
     return unit, [
-        f'the stamps {selection.pattern} count as {unit}, by their size (--units: others)'
+        f'the stamps {selection.pattern} count as {unit}, by their steps (--units: others)'
     ]
 
 

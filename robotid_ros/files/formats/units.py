@@ -99,13 +99,10 @@ def factors(quantity: str, text: str, count: int, prismatic: np.ndarray) -> np.n
 
 
 def _factor(quantity: str, text: str) -> float:
+    text = 'nm' if quantity == 'effort' and text.lower() == 'n*m' else text
     unit, star, gain = text.partition('*')
-    if not star and quantity == 'effort' and text.lower() in ('n.m', 'n·m', 'n*m'):
-        unit = 'nm'
-    if quantity == 'effort' and gain.lower() == 'm':
-        unit, gain = 'nm', ''
     try:
-        return FACTORS[quantity][canonical(unit)] * (float(gain) if gain else 1.0)
+        return FACTORS[quantity][canonical(unit)] * (float(gain) if star else 1.0)
     except (KeyError, ValueError):
         known = ', '.join(FACTORS[quantity])
         raise ConfigurationError(

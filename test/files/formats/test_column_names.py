@@ -6,9 +6,8 @@ from robotid_ros.files.formats.column_names import group, understand
 
 SPELLINGS = [
     *('q1 q_1 q[0] q(1) position_0 joint1_pos positions.joint_1 actual_q_0 pos1 theta_1'.split()),
-    *(
-        'field.position0 JointPos1 msrJointPos1 q1_meas jointAngle[2] /joint_states/position[0]'.split()
-    ),
+    *('field.position0 JointPos1 msrJointPos1 q1_meas jointAngle[2]'.split()),
+    '/joint_states/position[0]',
     *('joint_1_position Position_1 J1_Position current_position_1'.split()),
     *('axis1.position_deg q1[rad]'.split()),
     *('position 1', 'Joint 1 Position [deg]', 'Axis 1: actual angle'),

@@ -111,7 +111,10 @@ def _values(
                 values[:, j] = np.nan if column is None else column
         if field and np.isnan(values).all():
             offered = {
-                n for key, texts in layout.texts.items() if key != 'joint_names' for n in texts
+                n
+                for key, texts in layout.texts.items()
+                if key.startswith('interface_values')
+                for n in texts
             }
             raise UnknownNameError(f'interface of {topic}', field, tuple(sorted(offered)))
         return values

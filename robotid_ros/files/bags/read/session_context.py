@@ -24,11 +24,11 @@ from .storage import Bag
 if TYPE_CHECKING:
     from ....core.excitation.trajectories.trajectory import Trajectory
 
-# Of a controller's state, in the order of a `Reference`.
+# Of a controller's state, in the order of a `Reference`; 'desired' until ROS 2 Humble.
 REFERENCE_FIELDS = (
-    ('reference.positions',),
-    ('reference.velocities',),
-    ('reference.accelerations',),
+    ('reference.positions', 'desired.positions'),
+    ('reference.velocities', 'desired.velocities'),
+    ('reference.accelerations', 'desired.accelerations'),
     ('output.effort', 'output.velocities', 'output.positions'),
 )
 StampConversion = Callable[[np.ndarray], np.ndarray]

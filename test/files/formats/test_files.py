@@ -1,0 +1,142 @@
+"""Files as they come: matrices without names, data sets of episodes, missing packages, damage."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from robotid_ros.exceptions import FileError, RecordingError
+from robotid_ros.files.bags import read_recording
+from robotid_ros.files.formats.open_table import open_table
+from robotid_ros.files.formats.read_options import ReadOptions
+
+from .tables import DQ, Q, TAU, TIME, urdf
+
+OPTIONS = ReadOptions(urdf=urdf('a', 'b'))
+
+
+def write(path, *blocks):
+    matrix = np.column_stack(blocks)
+    if path.suffix == '.npy':
+        np.save(path, matrix)
+    else:
+        np.savetxt(path, matrix, fmt='%.17g')
+    return path
+
+
+@pytest.mark.parametrize('name', ['log.txt', 'log.npy'])
+@pytest.mark.parametrize('blocks', [(TIME, Q, TAU), (TIME, Q, DQ, TAU), (TIME, Q, TAU, DQ)])
+def test_a_matrix_without_names_is_understood_by_its_values(tmp_path, name, blocks):
+    tau = np.random.default_rng(0).normal(size=Q.shape)
+    found = open_table(write(tmp_path / name, *(tau if b is TAU else b for b in blocks)), OPTIONS)
+    np.testing.assert_array_equal(found.position, Q)
+    np.testing.assert_array_equal(found.effort, tau)
+    assert np.isfinite(found.velocity).any() == (len(blocks) == 4)
+    assert 'by their order and values' in found.notes[0]
+
+
+def test_a_matrix_without_times_needs_a_rate(tmp_path):
+    tau = np.random.default_rng(0).normal(size=Q.shape)
+    path = write(tmp_path / 'log.txt', Q, tau)
+    with pytest.raises(RecordingError, match='--rate'):
+        open_table(path, OPTIONS)
+    found = open_table(path, ReadOptions(urdf=OPTIONS.urdf, rate=100.0))
+    np.testing.assert_allclose(found.stamp * 1e-9, TIME, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    'blocks', [(TIME, Q), (TIME, Q, DQ), (TIME, Q, TAU, TAU), (TIME, TIME, Q, TAU)]
+)
+def test_a_matrix_that_proves_nothing_is_refused(tmp_path, blocks):
+    tau = np.random.default_rng(0).normal(size=Q.shape)
+    path = write(tmp_path / 'log.txt', *(tau if b is TAU else b for b in blocks))
+    with pytest.raises(RecordingError, match=r'without names.*--columns'):
+        open_table(path, OPTIONS)
+
+
+def test_columns_without_names_are_named_by_number(tmp_path):
+    path = write(tmp_path / 'log.txt', TIME, TAU, Q)
+    given = (('time', 'column1'), ('position', 'column4..column5'), ('effort', 'column2..column3'))
+    found = open_table(path, ReadOptions(columns=given))
+    np.testing.assert_array_equal(found.position, Q)
+
+
+def test_names_of_joints_in_columns_count(tmp_path):
+    path = tmp_path / 'echo.csv'
+    head = '%time,field.header.stamp,field.name0,field.name1,'
+    head += ','.join(f'field.{n}{k}' for n in ('position', 'velocity', 'effort') for k in (0, 1))
+    rows = [
+        f'{k},{1_700_000_000_000_000_000 + k * 10_000_000},b,a,'
+        + ','.join(map(repr, [*q.tolist(), *dq.tolist(), *tau.tolist()]))
+        for k, (q, dq, tau) in enumerate(zip(Q, DQ, TAU, strict=True))
+    ]
+    path.write_text('\n'.join([head, *rows]))
+    found = open_table(path, OPTIONS)
+    assert found.joints == ('b', 'a')
+    np.testing.assert_array_equal(found.effort, TAU)
+    np.testing.assert_allclose((found.stamp - found.stamp[0]) * 1e-9, TIME, atol=1e-6)
+
+
+def lerobot(folder, files):
+    pyarrow, writer = (pytest.importorskip(f'pyarrow{part}') for part in ('', '.parquet'))
+    (folder / 'meta').mkdir(parents=True)
+    (folder / 'meta/info.json').write_text(json.dumps({'fps': 100, 'features': {}}))
+    for number, episodes in enumerate(files):
+        path = folder / f'data/chunk-000/file-{number:03d}.parquet'
+        path.parent.mkdir(parents=True, exist_ok=True)
+        columns = {
+            'observation.state': [*Q] * len(episodes),
+            'observation.effort': [*TAU] * len(episodes),
+            'episode_index': np.repeat(episodes, len(Q)),
+        }
+        if episodes != [7]:
+            columns['timestamp'] = np.tile(TIME, len(episodes)).astype(np.float32)
+        writer.write_table(pyarrow.table(columns), path)
+    return folder
+
+
+@pytest.mark.parametrize('files', [[[0], [1], [2]], [[0, 1], [2]]])
+def test_episodes_come_behind_each_other(tmp_path, files):
+    recording = read_recording(lerobot(tmp_path / 'set', files), options=OPTIONS)
+    assert recording.size == 3 * len(Q)
+    steps = np.diff(recording.time)
+    assert (steps > 0.0).all() and (steps > 1.0).sum() == 2
+    np.testing.assert_array_equal(recording.position[len(Q) : 2 * len(Q)], Q)
+
+
+def test_the_rate_of_a_data_set_replaces_stamps(tmp_path):
+    path = lerobot(tmp_path / 'set', [[7]]) / 'data/chunk-000/file-000.parquet'
+    found = open_table(path, OPTIONS)
+    np.testing.assert_allclose(found.stamp * 1e-9, TIME, atol=1e-9)
+    assert '100 Hz' in ' '.join(found.notes)
+
+
+@pytest.mark.parametrize(('name', 'package'), [('log.parquet', 'pyarrow'), ('log.h5', 'h5py')])
+def test_a_missing_package_is_named(tmp_path, monkeypatch, name, package):
+    for module in [package, f'{package}.parquet']:
+        monkeypatch.setitem(sys.modules, module, None)
+    magic = {'pyarrow': b'PAR1', 'h5py': b'\x89HDF\r\n\x1a\n'}[package]
+    (tmp_path / name).write_bytes(magic + bytes(100))
+    with pytest.raises(FileError, match=f'pip install {package}'):
+        read_recording(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    'name', ['log.npz', 'log.npy', 'log.mat', 'log.h5', 'log.parquet', 'log.csv.gz']
+)
+def test_damage_is_one_sentence(tmp_path, name):
+    magic = {'npz': b'PK\x03\x04', 'npy': b'\x93NUMPY', 'mat': b'MATLAB 5.0 MAT-file'}
+    magic |= {'h5': b'\x89HDF\r\n\x1a\n', 'parquet': b'PAR1', 'gz': b'\x1f\x8b'}
+    (tmp_path / name).write_bytes(magic[name.split('.')[-1]] + bytes(range(200)))
+    with pytest.raises((RecordingError, FileError), match=rf'{name}') as caught:
+        read_recording(tmp_path / name, options=OPTIONS)
+    assert '\n' not in str(caught.value)
+
+
+def test_a_log_that_changed_is_read_again(tmp_path):
+    path = write(tmp_path / 'log.txt', TIME, TAU, Q)
+    given = (('time', 'column1'), ('position', 'column4,column5'), ('effort', 'column2,column3'))
+    open_table(path, ReadOptions(columns=given))
+    write(path, TIME[:100], TAU[:100], Q[:100])
+    assert len(open_table(path, ReadOptions(columns=given)).stamp) == 100

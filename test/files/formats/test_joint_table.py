@@ -1,0 +1,183 @@
+"""Columns become joint states: which columns, which joints, which units, which stamps."""
+
+import numpy as np
+import pytest
+
+from robotid_ros.exceptions import ConfigurationError, RecordingError
+from robotid_ros.files.formats.read_options import parse_assignments
+
+from .tables import DQ, Q, read, TAU, TIME, urdf
+
+
+def test_numbers_stand_for_the_joints_in_the_order_of_the_description():
+    found = read(joints=('shoulder', 'elbow'))
+    assert found.joints == ('shoulder', 'elbow')
+    np.testing.assert_array_equal(found.position, Q)
+    np.testing.assert_array_equal(found.effort, TAU)
+    assert np.isnan(found.velocity).all()
+    (note,) = found.notes
+    assert 'time t, position q_{i}, effort tau_{i}' in note
+
+
+def test_joints_that_were_not_logged_are_left_out():
+    assert read(joints=('a', 'b', 'finger')).joints == ('a', 'b')
+
+
+def test_names_count_and_not_the_order():
+    columns = {'b_pos': Q[:, 1], 'a_pos': Q[:, 0], 'effort.a': TAU[:, 0], 'effort.b': TAU[:, 1]}
+    found = read(q_=None, tau_=None, **columns)
+    assert found.joints == ('b', 'a')
+    np.testing.assert_array_equal(found.effort, TAU[:, ::-1])
+
+
+def test_names_may_be_spelt_otherwise():
+    columns = {'Joint_A.pos': Q[:, 0], 'Joint_B.pos': Q[:, 1]}
+    assert read(joints=('a_joint', 'b_joint'), q_=None, **columns).joints == ('a_joint', 'b_joint')
+
+
+def test_without_a_description_joints_have_numbers():
+    assert read({'urdf': ''}).joints == ('joint_1', 'joint_2')
+    assert read({'urdf': '', 'joints': ('x', 'y')}).joints == ('x', 'y')
+
+
+def test_given_joints_choose_among_those_of_the_description():
+    assert read({'joints': ('b', 'd')}, joints=('a', 'b', 'c', 'd')).joints == ('b', 'd')
+
+
+def test_more_columns_than_joints_are_refused():
+    with pytest.raises(RecordingError, match=r'2 columns q_\{i\}, the robot 1 joints .*--columns'):
+        read(joints=('a',))
+
+
+def test_measured_comes_before_commanded_and_torque_before_current():
+    others = {'target_q_': Q + 1.0, 'current_': TAU + 2.0, 'target_tau_': TAU + 1.0}
+    found = read(**others)
+    np.testing.assert_array_equal(found.position, Q)
+    np.testing.assert_array_equal(found.effort, TAU)
+    assert 'current_{i}, target_tau_{i} look alike' in found.notes[0]
+
+
+def test_a_current_is_taken_where_nothing_better_is_and_told():
+    found = read(tau_=None, actual_current_=TAU, target_moment_=TAU + 1.0)
+    np.testing.assert_array_equal(found.effort, TAU)
+    assert 'per ampere' in found.notes[-1]
+
+
+@pytest.mark.parametrize(
+    ('columns', 'lacking'),
+    [({'q_': None}, 'position'), ({'tau_': None}, 'effort'), ({'t': None}, 'time')],
+)
+def test_what_is_missing_is_named_with_the_remedy(columns, lacking):
+    with pytest.raises(RecordingError, match=f'no column that looks like {lacking} .*{lacking}='):
+        read(**columns)
+
+
+@pytest.mark.parametrize(
+    ('pattern', 'columns'),
+    [
+        ('x_{i}', {'x_': Q}),
+        ('x_1,x_2', {'x_': Q}),
+        ('x_1..x_2', {'x_': Q}),
+        ('state', {'state': Q}),
+        ('state[2:4]', {'state': np.hstack([DQ, Q, TAU])}),
+        ('{joint} enc', {'a enc': Q[:, 0], 'b enc': Q[:, 1]}),
+    ],
+)
+def test_columns_are_named_by_patterns(pattern, columns):
+    found = read({'columns': (('position', pattern),)}, **columns)
+    np.testing.assert_array_equal(found.position, Q)
+
+
+def test_a_pattern_without_columns_is_refused():
+    with pytest.raises(RecordingError, match=r"no column 'x\{i\}' for position .*t, q_1, q_2"):
+        read({'columns': (('position', 'x{i}'),)})
+
+
+@pytest.mark.parametrize(
+    ('quantity', 'unit', 'factor'),
+    [
+        *(('position', 'deg', 180 / np.pi), ('position', 'mm', 1e3), ('effort', 'mNm', 1e3)),
+        *(('effort', 'N.m', 1.0), ('effort', 'A*0.5', 2.0), ('effort', 'mA*2', 500.0)),
+        *(('velocity', 'rpm', 30 / np.pi), ('velocity', '°/s', 180 / np.pi)),
+        *(('effort', 'A*2,mA*4', (0.5, 250.0)), ('position', 'deg,mm', (180 / np.pi, 1e3))),
+    ],
+)
+def test_given_units_count(quantity, unit, factor):
+    columns = {'q_': Q, 'dq_': DQ, 'tau_': TAU}
+    name = {'position': 'q_', 'velocity': 'dq_', 'effort': 'tau_'}[quantity]
+    found = read({'units': ((quantity, unit),)}, **columns | {name: columns[name] * factor})
+    np.testing.assert_allclose(getattr(found, quantity), columns[name], rtol=1e-12)
+
+
+@pytest.mark.parametrize('unit', ['furlong', 'Nm*x', 'Nm,Nm,Nm', 'A*'])
+def test_unknown_units_are_refused(unit):
+    with pytest.raises(ConfigurationError, match=r'unit'):
+        read({'units': (('effort', unit),)})
+
+
+def test_degrees_beyond_the_limits_are_found_and_told():
+    found = read(q_=np.degrees(Q))
+    np.testing.assert_allclose(found.position, Q, rtol=1e-12)
+    assert any('position counts as deg' in note for note in found.notes)
+    raw = read({'urdf': ''}, q_=np.degrees(Q))
+    np.testing.assert_array_equal(raw.position, np.degrees(Q))
+
+
+def test_degrees_leave_prismatic_joints_alone():
+    given = {'urdf': urdf('a', 'b', kinds=('revolute', 'prismatic'))}
+    found = read(given | {'units': (('position', 'deg'),)}, q_=Q * [180 / np.pi, 1.0])
+    np.testing.assert_allclose(found.position, Q, rtol=1e-12)
+
+
+@pytest.mark.parametrize(('factor', 'unit'), [(180 / np.pi, 'deg/s'), (30 / np.pi, 'rpm')])
+def test_velocities_are_compared_with_the_positions(factor, unit):
+    found = read(dq_=DQ * factor)
+    np.testing.assert_allclose(found.velocity, DQ, rtol=1e-12)
+    assert any(f'velocity counts as {unit}' in note for note in found.notes)
+    assert len(read(dq_=DQ).notes) == 1
+
+
+@pytest.mark.parametrize(
+    ('time', 'told'),
+    [
+        *((TIME, ''), (TIME * 1e3, 'ms'), (TIME * 1e6, 'us'), (TIME * 1e9, 'ns')),
+        *((TIME + 1.7e9, ''), ((TIME + 1.7e9) * 1e3, 'ms'), ((TIME + 1.7e9) * 1e6, 'us')),
+        ((TIME * 1e9).round().astype(np.int64) + 1_700_000_000_123_456_789, 'ns'),
+    ],
+)
+def test_stamps_are_told_by_their_size(time, told):
+    found = read(t=time)
+    np.testing.assert_allclose((found.stamp - found.stamp[0]) * 1e-9, TIME, atol=5e-7)
+    assert any(f'count as {told}' in note for note in found.notes) == bool(told)
+
+
+def test_integer_stamps_are_exact():
+    stamp = 1_700_000_000_123_456_789 + np.arange(600) * 9_999_999
+    np.testing.assert_array_equal(read(t=stamp).stamp, stamp)
+
+
+def test_given_units_of_time_and_rates_count():
+    found = read({'units': (('time', 'ms'),)}, t=TIME)
+    np.testing.assert_allclose(found.stamp * 1e-9, TIME * 1e-3, atol=1e-9)
+    found = read({'rate': 50.0}, t=None)
+    np.testing.assert_array_equal(found.stamp, np.arange(600) * 20_000_000)
+    with pytest.raises(ConfigurationError, match='the rate is -1 Hz'):
+        read({'rate': -1.0})
+
+
+def test_rows_without_a_time_are_left_out():
+    time = TIME.copy()
+    time[5] = np.nan
+    found = read(t=time)
+    assert found.position.shape == (599, 2) and '1 rows without a time' in found.notes[-1]
+
+
+@pytest.mark.parametrize('text', ['q', 'speed=x', 'position=a position=b', "position='a", 'time='])
+def test_assignments_of_another_form_are_refused(text):
+    with pytest.raises(ConfigurationError, match='write'):
+        parse_assignments(text, 'x')
+
+
+def test_assignments_may_hold_spaces():
+    found = parse_assignments("time=t position='Joint {i} pos'", 'x')
+    assert found == (('time', 't'), ('position', 'Joint {i} pos'))

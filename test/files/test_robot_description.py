@@ -1,0 +1,41 @@
+"""Robot descriptions as files: URDF and xacro."""
+
+import sys
+
+import pytest
+
+from robotid_ros.exceptions import FileError, ModelError
+from robotid_ros.files.robot_description import read_description
+
+XACRO = """<?xml version="1.0"?>
+<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
+  <xacro:property name="mass" value="2.5"/>
+  <link name="base"><inertial><mass value="${2 * mass}"/></inertial></link>
+</robot>"""
+
+
+def test_a_urdf_is_read_as_it_is(tmp_path):
+    (tmp_path / 'arm.urdf').write_text('<robot name="arm"/>')
+    assert read_description(tmp_path / 'arm.urdf') == '<robot name="arm"/>'
+
+
+@pytest.mark.parametrize('name', ['arm.urdf.xacro', 'arm.urdf'])
+def test_xacro_is_run(tmp_path, name):
+    pytest.importorskip('xacro')
+    (tmp_path / name).write_text(XACRO)
+    assert 'mass value="5.0"' in read_description(tmp_path / name)
+
+
+def test_what_xacro_refuses_is_one_sentence(tmp_path):
+    pytest.importorskip('xacro')
+    (tmp_path / 'arm.xacro').write_text(XACRO.replace('2 * mass', 'weight'))
+    with pytest.raises(ModelError, match=r'xacro refuses .*weight.*: correct it') as caught:
+        read_description(tmp_path / 'arm.xacro')
+    assert '\n' not in str(caught.value)
+
+
+def test_without_xacro_the_remedy_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'xacro', None)
+    (tmp_path / 'arm.xacro').write_text(XACRO)
+    with pytest.raises(FileError, match='pip install xacro, or give what'):
+        read_description(tmp_path / 'arm.xacro')
