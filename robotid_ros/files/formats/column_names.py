@@ -11,22 +11,23 @@ Key = int | str | None
 
 WORDS: Mapping[str, frozenset[str]] = {
     'time': frozenset(
-        't time timestamp timestamps stamp clock secs sec seconds timems timeus timens'.split()
+        't time timestamp timestamps stamp clock secs sec seconds timems timeus timens nsec nsecs '
+        'nanosec nanosecs nanoseconds'.split()
     ),
     'position': frozenset(
         'q pos position positions angle angles theta th qpos jpos jointpos jointposition '
         'jointpositions jointangle jointangles'.split()
     ),
     'velocity': frozenset(
-        'dq qd qdot vel velocity velocities speed speeds omega qvel dtheta thetadot jvel jointvel '
-        'jointvelocity jointvelocities'.split()
+        'dq qd qdot vel velo velocity velocities speed speeds omega qvel dtheta thetadot jvel '
+        'jointvel jointvelocity jointvelocities'.split()
     ),
     'acceleration': frozenset(
         'ddq qdd qddot acc accel acceleration accelerations qacc ddtheta'.split()
     ),
     'effort': frozenset(
-        'tau torque torques effort efforts moment moments trq torq jtau qfrc jointtorque '
-        'jointtorques jointeffort'.split()
+        'tau torque torques effort efforts moment moments trq torq jtau qfrc force '
+        'forces jointtorque jointtorques jointeffort'.split()
     ),
     'current': frozenset('current currents curr iq amps'.split()),
     'name': frozenset('name names'.split()),
@@ -41,18 +42,19 @@ MEASURED = frozenset(
 )
 NEUTRAL = frozenset(
     'joint joints j axis axes link l field header data robot value values id no m jointstate '
-    'jointstates'.split()
+    'jointstates motor drive actuator est estimated filtered filt left right'.split()
 )
 # Other quantities: of the tool, of the model, of a drive's health.
 OTHER = frozenset(
     'ext external err error errors diff tcp pose cart cartesian ee eef temperature temp voltage '
     'std limit limits max min pred predicted model sim imu base orientation quat dtau mode status '
-    'force wrench index seq'.split()
+    'ft wrench index seq scaling scale factor contact'.split()
 )
 UNIT_WORDS = frozenset('s ms us ns rad deg rev rpm nm n a mm cm ncm dot ps'.split())
 _WORD = re.compile(r'[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+')
 _BRACKETS = re.compile(r'[\[(]\s*([^\[\](){}\d][^\[\](){}]*)[\])]\s*$')
 _NUMBER = re.compile(r'\d+')
+_PATH = re.compile(r'(.*[/.])?(?P<joint>[^/.\[\]]+)[/.][A-Za-z_]+$')
 
 
 @dataclass(frozen=True)
@@ -174,10 +176,11 @@ def _candidates(name: str, joints: Sequence[str]) -> list[tuple[str, Key]]:
     for match in reversed(numbers):
         pattern = f'{name[: match.start()]}{{i}}{name[match.end() :]}'
         found.append((pattern, int(match.group())))
-    if not numbers:
-        found.append((name, None))
-        found += _remainders(name)
-    return [(pattern, key) for pattern, key in found if understand(pattern)]
+    found += [] if numbers else [(name, None), *_remainders(name)]
+    if path := _PATH.match(name):
+        pattern = f'{name[: path.start("joint")]}{{joint}}{name[path.end("joint") :]}'
+        found.append((pattern, path['joint']))
+    return [option for option in dict.fromkeys(found) if understand(option[0])]
 
 
 def _remainders(name: str) -> list[tuple[str, Key]]:

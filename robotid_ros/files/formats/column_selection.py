@@ -1,6 +1,7 @@
 """Which columns of a table are times, positions, velocities and efforts."""
 
 from collections.abc import Iterable, Mapping, Sequence
+import dataclasses
 from dataclasses import dataclass
 import re
 
@@ -143,10 +144,22 @@ def find(table: Table, joints: Sequence[str]) -> dict[str, Selection]:
             fitting = [s for s in fitting if s.meaning and not s.meaning.reference]
         if fitting:
             fitting.sort(key=_rank)
-            best = fitting[0]
+            best = _with_nanoseconds(fitting) if quantity == 'time' else fitting[0]
             others = tuple(s.pattern for s in fitting[1:])
-            found[quantity] = Selection(best.pattern, best.members, best.meaning, others)
+            found[quantity] = dataclasses.replace(best, others=others)
     return found
+
+
+def _with_nanoseconds(ranked: Sequence[Selection]) -> Selection:
+    """Join a column of seconds with the one of nanoseconds that belongs to it."""
+    best = ranked[0]
+    twins = {re.sub(r'sec(ond)?s?$', f'{n}secs', best.pattern) for n in ('n', 'nano')}
+    twins |= {twin[:-1] for twin in twins} | {f'{twin[:-1]}onds' for twin in twins}
+    for other in ranked[1:]:
+        if other.pattern in twins:
+            pattern = f'{best.pattern}, {other.pattern}'
+            return Selection(pattern, (*best.members, *other.members), best.meaning)
+    return best
 
 
 def _rank(selection: Selection) -> tuple[object, ...]:

@@ -1,17 +1,13 @@
 """From the columns of a table to joint states: joints by name, SI, stamps in ns."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 import math
-import re
-from xml.etree import ElementTree
 
 import numpy as np
 
-from ...core.model.urdf_parsing import movable_joints
-from ...exceptions import RecordingError
-from .column_names import Key
-from .column_selection import Column, find, joint_names, missing, select, Selection
+from .column_joints import describe, Described, joints_of, places_of
+from .column_selection import Column, find, missing, select, Selection
 from .headerless import guess_columns
 from .read_options import ReadOptions
 from .stamps import make_stamps
@@ -43,15 +39,6 @@ class JointTable:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Robot:
-    """Joints of a description: names, which are prismatic, largest position of each."""
-
-    names: tuple[str, ...] = ()
-    prismatic: Mapping[str, bool] = field(default_factory=dict)
-    limits: Mapping[str, float] = field(default_factory=dict)
-
-
 def read_joint_table(table: Table, options: ReadOptions) -> JointTable:
     """
     Make joint states of a table.
@@ -67,7 +54,7 @@ def read_joint_table(table: Table, options: ReadOptions) -> JointTable:
     ModelError : the robot description is malformed
 
     """
-    robot = _robot(options.urdf)
+    robot = describe(options.urdf)
     named = dict(options.columns)
     notes = list(table.notes)
     if table.has_header:
@@ -81,9 +68,9 @@ def read_joint_table(table: Table, options: ReadOptions) -> JointTable:
     for quantity in ('position', 'effort'):
         if quantity not in found:
             raise missing(table, quantity, found)
-    joints = _joints_of(table, found['position'], robot, options)
+    joints = joints_of(table, found['position'], robot, options)
     places = {
-        quantity: _places(table, quantity, found[quantity], joints, robot, options)
+        quantity: places_of(table, quantity, found[quantity], joints, robot, options)
         for quantity in QUANTITIES
         if quantity in found
     }
@@ -101,108 +88,6 @@ def read_joint_table(table: Table, options: ReadOptions) -> JointTable:
     notes += told + _apply_units(values, stamp, joints, found, robot, options)
     position, velocity, effort = (values[quantity] for quantity in QUANTITIES)
     return JointTable(joints, stamp, position, velocity, effort, tuple(notes))
-
-
-def _robot(urdf: str) -> _Robot:
-    if not urdf:
-        return _Robot()
-    names, followers = movable_joints(urdf)
-    names = tuple(name for name in names if name not in followers)
-    elements = {str(j.get('name')): j for j in ElementTree.fromstring(urdf).findall('joint')}
-    prismatic = {name: elements[name].get('type') == 'prismatic' for name in names}
-    limits = {}
-    for name in names:
-        limit = elements[name].find('limit')
-        if limit is not None and elements[name].get('type') == 'revolute':
-            limits[name] = max(abs(float(limit.get(k, '0'))) for k in ('lower', 'upper'))
-    return _Robot(names, prismatic, limits)
-
-
-def _joints_of(
-    table: Table, selection: Selection, robot: _Robot, options: ReadOptions
-) -> tuple[str, ...]:
-    """Names of the joints whose positions were found."""
-    keys = [key for key, _ in selection.members]
-    known = _known_names(table, keys, robot, options)
-    return tuple(_joint(table, selection, key, keys, known) for key in keys)
-
-
-def _known_names(
-    table: Table, keys: Sequence[Key], robot: _Robot, options: ReadOptions
-) -> tuple[str, ...]:
-    if len(options.joints) == len(keys) != len(robot.names):
-        return options.joints
-    texts = joint_names(table)
-    if len(texts) == len(keys) and (not robot.names or set(texts.values()) <= set(robot.names)):
-        return tuple(texts.values())
-    return robot.names or options.joints
-
-
-def _joint(
-    table: Table, selection: Selection, key: Key, keys: Sequence[Key], known: Sequence[str]
-) -> str:
-    """
-    Name of the joint of a column: by its name, else by its number.
-
-    Raises
-    ------
-    RecordingError : the robot has no such joint
-
-    """
-    if isinstance(key, str):
-        if not known or key in known:
-            return key
-        alike = [name for name in known if _simplified(name) == _simplified(key)]
-        if len(alike) == 1:
-            return alike[0]
-        if len(keys) == len(known) and not any(
-            _simplified(str(k)) in map(_simplified, known) for k in keys
-        ):
-            return known[list(keys).index(key)]
-        raise RecordingError(
-            f"'{table.source}' has {selection.pattern} of '{key}', which is no joint of the "
-            f"robot ({', '.join(known)}): name the columns in the robot's order, as in --columns "
-            "'position=first,second'"
-        )
-    numbers = [k for k in keys if isinstance(k, int)]
-    place = 0 if key is None else key - (0 if 0 in numbers else 1)
-    if not known:
-        return f'joint_{place + 1}'
-    if place >= len(known):
-        raise RecordingError(
-            f"'{table.source}' has {len(keys)} columns {selection.pattern}, the robot "
-            f'{len(known)} joints ({", ".join(known)}): name those that count, as in --columns '
-            f"'position=first..last effort=first..last'"
-        )
-    return known[place]
-
-
-def _simplified(name: str) -> str:
-    return re.sub(r'[^a-z0-9]|joint', '', name.lower())
-
-
-def _places(
-    table: Table,
-    quantity: str,
-    selection: Selection,
-    joints: tuple[str, ...],
-    robot: _Robot,
-    options: ReadOptions,
-) -> dict[str, Column]:
-    """Return the column of each joint."""
-    keys = [key for key, _ in selection.members]
-    if len(keys) == len(joints) and not any(isinstance(key, str) for key in keys):
-        names: Sequence[str] = joints
-    else:
-        known = _known_names(table, keys, robot, options) or joints
-        names = [_joint(table, selection, key, keys, known) for key in keys]
-    places = dict(zip(names, (column for _, column in selection.members), strict=True))
-    if not set(places) & set(joints):
-        raise RecordingError(
-            f"'{table.source}' has {quantity} of {', '.join(places)} and position of "
-            f'{", ".join(joints)}: name columns of the same joints with --columns'
-        )
-    return {joint: column for joint, column in places.items() if joint in joints}
 
 
 def _matrix(columns: Columns, places: Mapping[str, Column], joints: Sequence[str]) -> np.ndarray:
@@ -234,7 +119,7 @@ def _apply_units(
     stamp: np.ndarray,
     joints: tuple[str, ...],
     found: Mapping[str, Selection],
-    robot: _Robot,
+    robot: Described,
     options: ReadOptions,
 ) -> list[str]:
     """Bring the values to SI, in place; return notes on what was not said by the user."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ...exceptions import ConfigurationError, RecordingError
-from .column_selection import missing, Selection
+from .column_selection import Column, missing, Selection
 from .read_options import ReadOptions
 from .table import Columns, Table
 from .units import canonical, FACTORS, time_unit
@@ -39,26 +39,37 @@ def make_stamps(
 
     """
     if selection is None:
-        rate = options.rate or table.rate
-        if rate == 0.0:
-            error = missing(table, 'time', {})
-            raise RecordingError(f'{error}, or give the rate in Hz with --rate')
-        if not 0.0 < rate < 1e6:
-            raise ConfigurationError(f'the rate is {rate:g} Hz: give one from 1 to 100000')
-        notes = [] if options.rate else [f'stamps follow from the rate of the file, {rate:g} Hz']
-        return np.round(np.arange(count) * (1e9 / rate)).astype(np.int64), slice(None), notes
-    column = selection.members[0][1]
-    time = columns[column.name] if column.index is None else columns[column.name][:, column.index]
-    kept = np.isfinite(time)
+        stamp, notes = _from_rate(table, options, count)
+        return stamp, slice(None), notes
+    parts = [_column(columns, column) for _, column in selection.members]
+    kept = np.asarray(np.isfinite(parts).all(axis=0))
     if kept.sum() < 2:
         raise RecordingError(
             f"'{table.source}' has no times in {selection.pattern}: name another column with "
             "--columns 'time=NAME', or give the rate in Hz with --rate"
         )
-    time = time[kept]
-    unit, notes = _unit(time, selection, options)
-    notes += [f'{int((~kept).sum())} rows without a time are left out'] if not kept.all() else []
-    return _nanoseconds(time, unit), kept, notes
+    notes = [f'{int((~kept).sum())} rows without a time are left out'] if not kept.all() else []
+    if len(parts) == 2:  # seconds and nanoseconds
+        stamp = _nanoseconds(parts[0][kept], 's') + parts[1][kept].astype(np.int64)
+        return stamp, kept, notes
+    unit, told = _unit(parts[0][kept], selection, options)
+    return _nanoseconds(parts[0][kept], unit), kept, [*told, *notes]
+
+
+def _from_rate(table: Table, options: ReadOptions, count: int) -> tuple[np.ndarray, list[str]]:
+    rate = options.rate or table.rate
+    if rate == 0.0:
+        error = missing(table, 'time', {})
+        raise RecordingError(f'{error}, or give the rate in Hz with --rate')
+    if not 0.0 < rate < 1e6:
+        raise ConfigurationError(f'the rate is {rate:g} Hz: give one from 1 to 100000')
+    notes = [] if options.rate else [f'stamps follow from the rate of the file, {rate:g} Hz']
+    return np.round(np.arange(count) * (1e9 / rate)).astype(np.int64), notes
+
+
+def _column(columns: Columns, column: Column) -> np.ndarray:
+    values = columns[column.name]
+    return values if column.index is None else np.asarray(values[:, column.index])
 
 
 def _unit(time: np.ndarray, selection: Selection, options: ReadOptions) -> tuple[str, list[str]]:

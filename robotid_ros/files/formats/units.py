@@ -29,6 +29,7 @@ ANGLES = ('deg', 'rev', 'rad', 'deg/s', 'rpm', 'rev/s', 'rad/s')
 _ALIASES = {
     **{'sec': 's', 'secs': 's', 'second': 's', 'seconds': 's', 'µs': 'us', 'μs': 'us'},
     **{'msec': 'ms', 'usec': 'us', 'nsec': 'ns', 'nsecs': 'ns', 'nanosec': 'ns'},
+    **{'nanosecs': 'ns', 'nanoseconds': 'ns'},
     **{'radian': 'rad', 'radians': 'rad', 'degree': 'deg', 'degrees': 'deg', '°': 'deg'},
     **{'turn': 'rev', 'turns': 'rev', '°/s': 'deg/s', 'degps': 'deg/s', 'radps': 'rad/s'},
     **{'r/min': 'rpm', 'rev/min': 'rpm', 'amp': 'a', 'amps': 'a', 'ampere': 'a'},

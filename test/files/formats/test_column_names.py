@@ -115,5 +115,12 @@ def test_names_of_joints_need_not_be_known():
     )
 
 
+def test_names_of_joints_may_hold_numbers():
+    joints = ('elbow_joint', 'wrist_1_joint', 'wrist_2_joint')
+    (found,) = group([f'/joint_states/{joint}/position' for joint in joints], ())
+    assert found.pattern == '/joint_states/{joint}/position'
+    assert tuple(key for key, _ in found.members) == joints
+
+
 def test_a_name_says_one_quantity_only():
     assert understand('torque_velocity_1') is None

@@ -181,3 +181,13 @@ def test_assignments_of_another_form_are_refused(text):
 def test_assignments_may_hold_spaces():
     found = parse_assignments("time=t position='Joint {i} pos'", 'x')
     assert found == (('time', 't'), ('position', 'Joint {i} pos'))
+
+
+@pytest.mark.parametrize('ends', [('secs', 'nsecs'), ('sec', 'nanosec'), ('sec', 'nsec')])
+def test_seconds_and_nanoseconds_make_one_stamp(ends):
+    stamp = 1_700_000_000_987_654_321 + np.arange(600) * 10_000_000
+    values = dict(zip((f'header.stamp.{end}' for end in ends), divmod(stamp, 10**9), strict=True))
+    found = read(t=None, **values)
+    np.testing.assert_array_equal(found.stamp, stamp)
+    found = read({'columns': (('time', ','.join(values)),)}, t=None, **values)
+    np.testing.assert_array_equal(found.stamp, stamp)
