@@ -45,7 +45,9 @@ setup(
             'ros-jazzy-common-interfaces',
             'ros-jazzy-rclpy[fastrtps]',
         ],
-        'test': ['hypothesis', 'pytest', 'pytest-timeout'],
+        # Logs and robot descriptions of others: MATLAB 7.3 and HDF5, Parquet, xacro.
+        'formats': ['h5py>=3.9', 'pyarrow>=14', 'xacro'],
+        'test': ['h5py', 'hypothesis', 'pyarrow', 'pytest', 'pytest-timeout', 'xacro'],
     },
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
