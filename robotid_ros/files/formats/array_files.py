@@ -1,6 +1,7 @@
 """Files of named arrays: NumPy, MATLAB and HDF5."""
 
 from collections.abc import Iterator, Mapping
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,10 @@ from .table import from_arrays, optional_package, Table
 def read_npz(path: Path) -> Table:
     """Read `.npz`, or the one array of `.npy`."""
     with np.load(path, allow_pickle=False) as archive:
-        arrays = {name: archive[name] for name in archive.files}
+        arrays = {}
+        for name in archive.files:
+            with contextlib.suppress(ValueError):  # objects of Python
+                arrays[name] = archive[name]
     return from_arrays(str(path), dict(_numeric(arrays)))
 
 

@@ -62,6 +62,9 @@ def from_arrays(source: str, arrays: Mapping[str, np.ndarray]) -> Table:
     flat = {k: v for k, v in flat.items() if v.dtype.kind in 'fiubM' and v.ndim in (1, 2)}
     if not flat:
         raise RecordingError(f"'{source}' holds no arrays of numbers: give another file")
+    for name, value in flat.items():
+        if value.dtype.kind == 'M':
+            flat[name] = value.astype('datetime64[ns]').astype(np.int64)
     lengths = [max(value.shape) for value in flat.values()]
     count = max(set(lengths), key=lambda length: (lengths.count(length), length))
     columns = {}

@@ -140,3 +140,14 @@ def test_a_log_that_changed_is_read_again(tmp_path):
     open_table(path, ReadOptions(columns=given))
     write(path, TIME[:100], TAU[:100], Q[:100])
     assert len(open_table(path, ReadOptions(columns=given)).stamp) == 100
+
+
+def test_objects_in_an_archive_are_passed_over(tmp_path):
+    path = tmp_path / 'log.npz'
+    date = np.datetime64('2024-01-31T12:00:00') + (TIME * 1e9).round().astype('timedelta64[ns]')
+    np.savez(
+        path, time=date, q=Q, tau=TAU, settings=np.array({'a': 1}, object), name=np.array('x')
+    )
+    found = open_table(path, OPTIONS)
+    np.testing.assert_array_equal(found.position, Q)
+    np.testing.assert_array_equal(np.diff(found.stamp), np.diff(date).astype(int))

@@ -191,3 +191,15 @@ def test_seconds_and_nanoseconds_make_one_stamp(ends):
     np.testing.assert_array_equal(found.stamp, stamp)
     found = read({'columns': (('time', ','.join(values)),)}, t=None, **values)
     np.testing.assert_array_equal(found.stamp, stamp)
+
+
+def test_positions_and_efforts_in_different_rows_are_joined():
+    stamp = np.repeat(TIME, 2)
+    stamp[1::2] += 0.005
+    q, tau = np.full((2, 1200, 2), np.nan)
+    slope = np.array([1.5, -2.0])
+    q[::2], tau[1::2] = Q, stamp[1::2, None] * slope
+    found = read(t=stamp, q_=q, tau_=tau)
+    np.testing.assert_array_equal(found.position, Q)
+    np.testing.assert_allclose(found.effort[1:], TIME[1:, None] * slope, rtol=1e-12)
+    assert np.isnan(found.effort[0]).all() and 'different rows' in found.notes[-1]
