@@ -12,7 +12,10 @@ import threading
 
 from ..exceptions import RobotIdError
 
-VERBS = ('demo', 'design', 'identify', 'validate', 'payload', 'report', 'inspect', 'convert')
+VERBS = (
+    *('demo', 'design', 'identify', 'validate', 'payload', 'report', 'inspect'),
+    'convert',
+)
 EXIT_INTERRUPTED = 130
 
 

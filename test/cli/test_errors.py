@@ -15,7 +15,10 @@ import yaml
 from robotid_ros.cli import identify, inspect
 from robotid_ros.cli import main as entry
 
-VERBS = ('demo', 'design', 'identify', 'validate', 'payload', 'report', 'inspect', 'convert')
+VERBS = (
+    *('demo', 'design', 'identify', 'validate', 'payload', 'report', 'inspect'),
+    'convert',
+)
 JOINTS = ('joint_1', 'joint_2')
 
 

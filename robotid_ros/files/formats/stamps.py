@@ -10,6 +10,9 @@ from .read_options import ReadOptions
 from .table import Columns, Table
 from .units import canonical, FACTORS, time_unit
 
+# Seconds since 1970 that a ROS time can hold.
+LATEST = 2.0**31
+
 
 def make_stamps(
     table: Table,
@@ -50,10 +53,12 @@ def make_stamps(
         )
     notes = [f'{int((~kept).sum())} rows without a time are left out'] if not kept.all() else []
     if len(parts) == 2:  # seconds and nanoseconds
-        stamp = _nanoseconds(parts[0][kept], 's') + parts[1][kept].astype(np.int64)
+        stamp = _nanoseconds(parts[0][kept], 's', selection.pattern) + parts[1][kept].astype(
+            np.int64
+        )
         return stamp, kept, notes
     unit, told = _unit(parts[0][kept], selection, options)
-    return _nanoseconds(parts[0][kept], unit), kept, [*told, *notes]
+    return _nanoseconds(parts[0][kept], unit, selection.pattern), kept, [*told, *notes]
 
 
 def _from_rate(table: Table, options: ReadOptions, count: int) -> tuple[np.ndarray, list[str]]:
@@ -89,9 +94,15 @@ def _unit(time: np.ndarray, selection: Selection, options: ReadOptions) -> tuple
     ]
 
 
-def _nanoseconds(time: np.ndarray, unit: str) -> np.ndarray:
+def _nanoseconds(time: np.ndarray, unit: str, name: str) -> np.ndarray:
     """Return int64 stamps, exact for integers, none of them before 1970."""
     scale: Mapping[str, int] = {'s': 10**9, 'ms': 10**6, 'us': 10**3, 'ns': 1}
+    largest = float(np.abs(time.astype(float)).max()) * scale[unit] * 1e-9
+    if largest >= LATEST:
+        raise RecordingError(
+            f'the times {name} reach {largest:.3g} s as {unit}: give their unit, as in --units '
+            "'time=us', or name another column with --columns 'time=NAME'"
+        )
     if time.dtype.kind in 'iu':
         stamp = time.astype(np.int64) * scale[unit]
     else:

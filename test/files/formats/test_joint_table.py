@@ -203,3 +203,11 @@ def test_positions_and_efforts_in_different_rows_are_joined():
     np.testing.assert_array_equal(found.position, Q)
     np.testing.assert_allclose(found.effort[1:], TIME[1:, None] * slope, rtol=1e-12)
     assert np.isnan(found.effort[0]).all() and 'different rows' in found.notes[-1]
+
+
+@pytest.mark.parametrize('wrong', [1e300, 3e9])
+def test_times_that_no_stamp_holds_are_refused(wrong):
+    time = TIME.copy()
+    time[7] = wrong
+    with pytest.raises(RecordingError, match=r'the times t reach .*--units'):
+        read(t=time)
