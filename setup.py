@@ -46,7 +46,7 @@ setup(
             'ros-jazzy-rclpy[fastrtps]',
         ],
         # Logs and robot descriptions of others: MATLAB 7.3 and HDF5, Parquet, xacro.
-        'formats': ['h5py>=3.9', 'pyarrow>=14', 'xacro'],
+        'formats': ['h5py>=3.10', 'pyarrow>=14', 'xacro'],
         'test': ['h5py', 'hypothesis', 'pyarrow', 'pytest', 'pytest-timeout', 'xacro'],
     },
     data_files=[

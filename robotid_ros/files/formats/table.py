@@ -89,7 +89,7 @@ def optional_package(name: str, source: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        package = name.split('.')[0]
+        package, reason = name.split('.')[0], str(error).split('\n')[0].rstrip('.')
         raise FileError(
-            f"'{source}' needs the package {package}: pip install {package}"
+            f"'{source}' needs the package {package} ({reason}): pip install {package}"
         ) from error

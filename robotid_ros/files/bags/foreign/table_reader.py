@@ -1,4 +1,8 @@
-"""A table, read as if it were a bag of joint states."""
+"""
+A table, read as if it were a bag of joint states.
+
+So everything that reads bags reads tables: in chunks, repaired, inspected, converted.
+"""
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
