@@ -93,8 +93,7 @@ def open_session(
 
     """
     given = None if description is None else read_description(description)
-    named = read_urdf(load(config)) if given is None and config is not None else urdf
-    options = replace(options, urdf=given or named or '', joints=options.joints or joints)
+    options = _complete(options, config, given, urdf, joints)
     recording = open_recording(bag, options=options, progress=progress)
     values, configuration = _configuration(recording, config, settings)
     urdf = given or _description(configuration, recording, config, urdf)
@@ -104,6 +103,21 @@ def open_session(
         wanted_joints = robot.recorded_joints
         recording = open_recording(bag, wanted_joints, options=options, progress=progress)
     return Session(configuration, robot, recording, values, options)
+
+
+def _complete(
+    options: ReadOptions,
+    config: str | None,
+    description: str | None,
+    urdf: str | None,
+    joints: tuple[str, ...],
+) -> ReadOptions:
+    """Add the joints that a table may be of, where the options do not say."""
+    configured = None if config is None else load(config)
+    if description is None and configured is not None:
+        description = read_urdf(configured)
+    joints = options.joints or joints or (configured.robot.joints if configured else ())
+    return replace(options, urdf=description or urdf or '', joints=joints)
 
 
 def _build_robot(urdf: str, wanted: RobotSettings, recording: AnyRecording) -> Robot:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import yaml
 
 from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.files.results import read_results
@@ -86,3 +87,26 @@ def test_options_that_do_not_fit_are_one_sentence(run, log, tmp_path, options, t
     code, out, err = run('convert', log / 'log.csv', tmp_path / 'out', *options)
     assert (code, out) == (1, '') and err.count('\n') == 1 and text in err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_configuration_names_description_and_joints(run, log, scara, tmp_path):
+    text = (log / 'scara.urdf').read_text()
+    finger = (
+        '<link name="finger"/><joint name="finger_joint" type="prismatic">'
+        '<parent link="base_link"/><child link="finger"/>'
+        '<limit lower="0" upper="1" effort="1" velocity="1"/></joint></robot>'
+    )
+    (tmp_path / 'arm.urdf').write_text(text.replace('</robot>', finger))
+    groups = {'robot': {'urdf': 'arm.urdf', 'joints': ['joint_1', 'joint_2']}}
+    (tmp_path / 'arm.yaml').write_text(yaml.safe_dump({'/**': {'ros__parameters': groups}}))
+    out = tmp_path / 'results'
+    code, _, err = run('identify', log / 'log.csv', '-c', tmp_path / 'arm.yaml', '-o', out)
+    assert (code, err) == (0, '')
+    fits(out, scara)
+
+
+def test_a_table_validates_what_another_identified(run, log, scara, tmp_path):
+    out = tmp_path / 'results'
+    arguments = ('--urdf', log / 'scara.urdf', '-o', out, '--validation', log / 'log.csv')
+    code, text, err = run('identify', log / 'log.csv', *arguments)
+    assert (code, err) == (0, '') and 'validation [%]' in text
