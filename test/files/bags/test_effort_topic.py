@@ -136,3 +136,11 @@ def test_numbers_follow_the_description_where_names_are_missing(tmp_path):
 def test_a_bag_of_joint_states_keeps_its_own_efforts(tmp_path):
     states = [joint_state(EPOCH + k * STEP, JOINTS, Q[k], (), TAU[k]) for k in range(COUNT)]
     np.testing.assert_array_equal(read_recording(write_mcap(tmp_path, states)).effort, TAU)
+
+
+def test_options_of_tables_are_passed_over_and_told(tmp_path):
+    rows = [joint_state(EPOCH + k * STEP, JOINTS, Q[k], (), TAU[k]) for k in range(COUNT)]
+    options = ReadOptions(units=(('effort', 'mNm'),))
+    recording = read_recording(write_mcap(tmp_path, rows), options=options)
+    np.testing.assert_array_equal(recording.effort, TAU)
+    assert 'units and rate are of tables' in recording.notes[0]

@@ -114,6 +114,10 @@ def open_bag(path: str | Path, options: ReadOptions = DEFAULTS) -> Iterator[Bag]
                 reader.open()
             stack.callback(_close, reader)
             notes += getattr(reader, 'notes', ())
+        if (options.columns or options.units or options.rate) and not any(
+            isinstance(reader, TableReader) for reader in readers
+        ):
+            notes.append('columns, units and rate are of tables: passed over for a bag')
         bag = Bag(path, readers, notes, options)
         if not any(connection.msgcount for connection in bag.connections):
             raise RecordingError(f"'{path}' holds no messages: record again")
