@@ -31,8 +31,13 @@ class IdentificationSettings:
     )
     prior_spread: float = setting(
         0.2,
-        "how far the URDF's inertias may be off; more pulls standard parameters less",
+        "how far the URDF's inertias may be off, at least; more pulls standard parameters less",
         minimum=0.01,
+    )
+    prior_cost: float = setting(
+        0.1,
+        "the pull loosens until it costs no more than this share of the base parameters' residual",
+        minimum=0.001,
     )
     covariance: str = setting(
         'newey_west',

@@ -19,8 +19,9 @@ from ...exceptions import ConfigurationError, RobotIdError
 from ..arrays import Array, freeze_fields
 
 # Of a link whose prior has no mass or an impossible inertia [kg], and its radius of gyration [m]:
-# small beside any link, so that the data decide.
+# small beside any link, so that the data decide; its σ_S is so many times that of the others.
 SMALLEST_MASS, SMALLEST_RADIUS = 1e-3, 1e-2
+UNKNOWN = 1e3
 UPPER = tuple((i, j) for j in range(4) for i in range(j + 1))  # column by column, as Clarabel
 
 
@@ -95,6 +96,8 @@ def consistent_parameters(
     prior_sigma: npt.ArrayLike | None = None,
     link_sigma: float = 0.2,
     margin: float = 0.01,
+    noise: Array | None = None,
+    free: Sequence[int] = (),
 ) -> Consistent:
     """
     Solve min ‖F χ − g‖² + Σ_links ‖S − I‖²_F/σ_S² + Σ_others ((χ − χ_ref)/σ_ref)².
@@ -111,33 +114,39 @@ def consistent_parameters(
         where none has one
     link_sigma : σ_S of the links' S: 0.2 says that the prior is right to about 20 %
     margin : smallest allowed eigenvalue of S
+    noise : (b, b) covariance of g, where whitening did not make it the identity; for `sigma`
+    free : links that need not be possible bodies
 
     Raises
     ------
     SolverError : the program has no solution or the solver is missing
 
     """
-    p = len(prior)
     T, origin, weight = _change_of_variables(prior, links, prior_sigma, link_sigma)
     F = np.asarray(factor)
-    free, root = _least_squares(np.vstack([F @ T, np.diag(weight)]), [*target, *weight * origin])
-    z = free + root @ _project(free, root, links, positive, margin)
+    least, root = _least_squares(np.vstack([F @ T, np.diag(weight)]), [*target, *weight * origin])
+    bodies = [start for start in links if start not in free]
+    z = least + root @ _project(least, root, bodies, positive, margin)
     value = T @ z
     scaled = [_smat(z[start : start + 10]) for start in links]
-    least = np.linalg.lstsq(F, target, rcond=None)[0]
-    misfit = np.sum((F @ value - target) ** 2) - np.sum((F @ least - target) ** 2)
+    alone = np.linalg.lstsq(F, target, rcond=None)[0]
+    misfit = np.sum((F @ value - target) ** 2) - np.sum((F @ alone - target) ** 2)
     return Consistent(
         value,
-        np.linalg.norm(T @ root, axis=1).reshape(p),
+        _standard_deviation(T @ root, F @ T @ root, weight[:, None] * root, noise),
         float(misfit),
         np.array([np.linalg.norm(S - np.eye(4)) for S in scaled]),
         np.array([np.linalg.eigvalsh(S)[0] for S in scaled]),
     )
 
 
-def _repair(P: Array) -> Array:
+def _is_known(P: Array) -> bool:
     values = np.linalg.eigvalsh(P)
-    if values[0] > 1e-9 * max(values[-1], SMALLEST_MASS * SMALLEST_RADIUS**2):
+    return bool(values[0] > 1e-9 * max(values[-1], SMALLEST_MASS * SMALLEST_RADIUS**2))
+
+
+def _repair(P: Array) -> Array:
+    if _is_known(P):
         return P
     mass = max(P[3, 3], SMALLEST_MASS)
     centre = P[:3, 3] / mass if P[3, 3] > 0 else np.zeros(3)
@@ -158,9 +167,10 @@ def _change_of_variables(
     weight = np.zeros(p) if prior_sigma is None else 1.0 / np.asarray(prior_sigma, dtype=float)
     for start in links:
         block = slice(start, start + 10)
+        known = _is_known(pseudo_inertia(origin[block]))
         T[block, block] = link_coordinates(origin[block])
         origin[block] = [1.0 if i == j else 0.0 for i, j in UPPER]
-        weight[block] = 1.0 / link_sigma
+        weight[block] = 1.0 / (link_sigma if known else UNKNOWN * link_sigma)
     return T, origin, weight
 
 
@@ -179,6 +189,12 @@ def _least_squares(rows: Array, target: npt.ArrayLike) -> tuple[Array, Array]:
     kept = s > s[0] * 1e-13
     root = scale[:, None] * Vt[kept].T / s[kept]
     return root @ (U[:, kept].T @ np.asarray(target)), root
+
+
+def _standard_deviation(root: Array, data: Array, prior: Array, noise: Array | None) -> Array:
+    """Return √diag(R (Dᵀ C D + Pᵀ P) Rᵀ), R Rᵀ being the inverse of Dᵀ D + Pᵀ P."""
+    covariance = data.T @ (data if noise is None else noise @ data) + prior.T @ prior
+    return np.sqrt(np.maximum(np.sum((root @ covariance) * root, axis=1), 0.0))
 
 
 def _project(

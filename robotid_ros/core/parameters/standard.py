@@ -8,16 +8,13 @@ import numpy.typing as npt
 
 from ..arrays import Array, freeze_fields
 from ..model.base_parameters import BaseParameters
-from ..model.friction import NONNEGATIVE
 from ..model.robot import Robot
 from ..regression.estimate import Estimate
 from ..regression.observation_system import System
 from .essential import Essential
-from .physical_consistency import consistent_parameters, pseudo_inertia
+from .physical_consistency import pseudo_inertia
+from .prior_pull import choose_pull, consistency_notes
 
-# Standard deviation of the prior of a rotor inertia or a friction coefficient, over its value, and
-# at least [SI]: descriptions know little of either, the prior only holds what no data determine.
-PRIOR_RELATIVE_SIGMA, MIN_PRIOR_SIGMA = 1.0, 1.0
 # Of the Cholesky factorisation of a link's inertia at its centre of mass (STD table III) [kg·m²].
 TOLERANCES = (0.0, -0.01, -0.02, -0.04)
 
@@ -36,6 +33,11 @@ class Standard:
     consistent : (n,) whether each link of `value` is one that a body can have
     cad_consistent : (n,) whether each link of `cad` is
     residual : relative residual of `value`, all joints; NaN where it was not computed
+    base_residual : that of the base parameters on the same rows
+    spread : relative standard deviation of the prior of the links that `value` was found with
+    attainable, obstacle : where no consistent parameters predict as well as wanted, the least
+        residual that any have, and the joint whose link or drive is in the way
+    notes : the same as a sentence
     definite : links with a positive definite inertia at the centre of mass and a positive mass, at
         each of TOLERANCES (STD table III), of 'prior', 'cad', 'cad_essential' and 'value'
 
@@ -49,6 +51,11 @@ class Standard:
     cad_consistent: npt.NDArray[np.bool_]
     residual: float
     definite: Mapping[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)
+    base_residual: float = float('nan')
+    spread: float = float('nan')
+    attainable: float = float('nan')
+    obstacle: str = ''
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         freeze_fields(self, 'value', 'sigma', 'cad', 'cad_essential')
@@ -61,6 +68,7 @@ def standard_parameters(
     essentials: Essential | None,
     system: System | None = None,
     link_sigma: float = 0.2,
+    tolerance: float = 0.1,
 ) -> Standard:
     """
     Choose standard parameters among all that have the estimated base parameters.
@@ -72,21 +80,17 @@ def standard_parameters(
     ----------
     robot, base : the model with its prior
     estimate, essentials : of the base parameters, and the essential ones
-    system : for the residual, which is NaN without it
-    link_sigma : relative standard deviation of the prior of the links
+    system : for the residuals, which are NaN without it
+    link_sigma : relative standard deviation of the prior of the links, at least
+    tolerance : how much larger than that of the base parameters the residual may become before the
+        prior counts less, relative; see `choose_pull`
 
     """
     known = prior_with_drive_parameters(robot, base, estimate, essentials)
     cad = closest_to_prior(base.matrix, estimate.value, known)
     weighted = None if essentials is None else closest_essential(base, estimate, essentials, known)
-    found = consistent_parameters(
-        *_whitened(base, estimate),
-        robot.prior,
-        robot.first_columns.tolist(),
-        [k for k, p in enumerate(robot.parameters) if p.symbol in NONNEGATIVE],
-        _prior_sigma(robot),
-        link_sigma,
-    )
+    pull = choose_pull(robot, base, estimate, system, link_sigma, tolerance)
+    found = pull.found
     sets = {'prior': robot.prior, 'cad': cad, 'cad_essential': weighted, 'value': found.value}
     return Standard(
         value=found.value,
@@ -95,7 +99,12 @@ def standard_parameters(
         cad_essential=weighted,
         consistent=physically_consistent_links(found.value, robot.first_columns),
         cad_consistent=physically_consistent_links(cad, robot.first_columns),
-        residual=float('nan') if system is None else system.total_residual(base.of(found.value)),
+        residual=pull.residual,
+        base_residual=pull.base,
+        spread=pull.spread,
+        attainable=pull.attainable,
+        obstacle=pull.obstacle[0] if pull.obstacle else '',
+        notes=consistency_notes(robot, pull),
         definite={
             name: _count_definite(chi, robot) for name, chi in sets.items() if chi is not None
         },
@@ -195,26 +204,3 @@ def positive_definite_links(
         except np.linalg.LinAlgError:
             result.append(False)
     return np.array(result)
-
-
-def _whitened(base: BaseParameters, estimate: Estimate) -> tuple[Array, Array]:
-    scale = np.sqrt(np.maximum(np.diag(estimate.covariance), 1e-300))
-    values, vectors = np.linalg.eigh(estimate.covariance / np.outer(scale, scale))
-    root = vectors / np.sqrt(np.maximum(values, 1e-10 * values[-1]))
-    return root.T @ (base.matrix / scale[:, None]), root.T @ (estimate.value / scale)
-
-
-def _prior_sigma(robot: Robot) -> Array:
-    """
-    Return the standard deviation of the prior of what is not a link's inertia.
-
-    A stiffness that the configuration does not give has no prior.
-    """
-    return np.array(
-        [
-            np.inf
-            if p.symbol == 'K' and value == 0.0
-            else max(PRIOR_RELATIVE_SIGMA * abs(value), MIN_PRIOR_SIGMA)
-            for p, value in zip(robot.parameters, robot.prior, strict=True)
-        ]
-    )

@@ -89,9 +89,9 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
     estimate, resampling = resample(estimation.estimate, estimation.system, period, settings)
     found = _essential(estimation, estimate, inputs)
     inputs.progress('finding standard parameters')
-    standard = standard_parameters(
-        robot, base, estimate, found, estimation.system, settings.prior_spread
-    )
+    pull = settings.prior_spread, settings.prior_cost
+    standard = standard_parameters(robot, base, estimate, found, estimation.system, *pull)
+    notes += [*resampling, *standard.notes]
     inputs.progress('validating')
     chi = basic_solution(base, estimate.value)
     return Identification(
@@ -103,7 +103,7 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
         standard=standard,
         fitted=_fitted(estimation, robot, chi, settings),
         validation=_validate(inputs, estimation.delays, robot, chi),
-        warnings=_warnings(robot, recording, estimation, estimate, [*notes, *resampling]),
+        warnings=_warnings(robot, recording, estimation, estimate, notes),
         history=estimation.history,
     )
 
