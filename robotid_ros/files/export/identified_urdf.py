@@ -1,32 +1,42 @@
 """Identified robot description: the original text with new inertials and joint dynamics."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
+import re
 from typing import TYPE_CHECKING
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
-import pinocchio as pin
 
-from ...core.model.parameters import from_pinocchio, INERTIAL
+from ...core.model.parameters import INERTIAL
+from ...core.parameters.physical_consistency import pseudo_inertia
 from ...exceptions import ModelError
-from .urdf_editing import apply_edits, Edit, Element, placement_edit, Scanner
+from .link_bodies import Array, distribute, mass_properties, own_bodies
+from .urdf_editing import apply_edits, Edit, Element, placement_edit, Scanner, with_attributes
 
 if TYPE_CHECKING:
     from ...core.model import Robot
 
-# Least mass [kg] and principal moment [kg·m²] of a moving link: simulators refuse zeros.
-MIN_INERTIA = 1e-9
+NOTE = 'identified too:'
+# What stands for damping and dry friction of a URDF: the mean of both directions of motion, the
+# friction at speed of stiction; the first whose symbols were identified.
+DAMPING: tuple[tuple[tuple[str, ...], float], ...] = ((('Fv',), 1.0), (('Fvp', 'Fvm'), 0.5))
+FRICTION: tuple[tuple[tuple[str, ...], float], ...] = (
+    *((('Fc',), 1.0), (('Fcp', 'Fcm'), 0.5)),
+    (('Fs', 'Fsc'), 1.0),
+)
 
 
 def identified_urdf(robot: 'Robot', chi: np.ndarray) -> str:
     """
     Write identified parameters into the robot's description; all else stays byte for byte.
 
-    The parameters of a joint are those of all that moves with it. Links fixed to the moving link
-    keep their inertials and the moving link takes the difference; where that would not be a
-    physical body the moving link takes everything and the fixed ones none.
+    The parameters of a joint are those of all that moves with it: links behind fixed or locked
+    joints are part of it. They keep their inertials as long as the moving link, or else the
+    heaviest of those fixed to it, can take the difference; where none can they shrink alike, see
+    `distribute`. Every link that has a body keeps one.
 
-    Rotor inertia and torque offset have no place in a URDF: they stand in a comment.
+    Of `<dynamics>` only damping and friction are written, where they were identified. Rotor
+    inertia and torque offset have no place in a URDF: they stand in a comment.
 
     Parameters
     ----------
@@ -40,109 +50,54 @@ def identified_urdf(robot: 'Robot', chi: np.ndarray) -> str:
     """
     data = robot.urdf.encode()
     found = Scanner(data)
-    values = {
-        (parameter.joint, parameter.symbol): float(value)
-        for parameter, value in zip(robot.parameters, chi, strict=True)
-    }
-    own = _own_inertias(robot.urdf)
+    values: dict[str, dict[str, float]] = {}
+    for parameter, value in zip(robot.parameters, chi, strict=True):
+        values.setdefault(parameter.joint, {})[parameter.symbol] = float(value)
+    own, fixed = own_bodies(robot.urdf), _fixed_joints(robot.urdf)
     edits: list[Edit] = []
     for joint in robot.links:
         if joint not in found.joints:
             raise ModelError(f"the robot description has no joint '{joint}'")
         element = found.joints[joint]
-        lumped = np.array([values[joint, symbol] for symbol in INERTIAL])
-        inertia = robot.model.inertias[robot.model.getJointId(joint)]
-        prior = from_pinocchio(inertia.toDynamicParameters())
-        rest = _fixed_links(found, element.child, robot.links)
-        edits += _link_edits(found, element.child, rest, lumped, own[element.child] - prior)
-        edits.append(_dynamics(element, joint, values))
+        total = pseudo_inertia(np.array([values[joint][symbol] for symbol in INERTIAL]))
+        places = _places(robot, joint)
+        bodies = {name: H @ own[name] @ H.T for name, H in places.items()}
+        rigid = [element.child, *_below(found, element.child, fixed)]
+        rest = sorted(rigid[1:], key=lambda name: -own[name][3, 3])
+        heavy = [name for name in rest if own[name][3, 3] > 0.0]
+        for name, body in distribute(total, bodies, [element.child, *heavy]).items():
+            back = np.linalg.inv(places[name])
+            edits.append(_inertial(found.links[name], back @ body @ back.T))
+        edits += _dynamics(data, element, values[joint])
     return apply_edits(data, edits)
 
 
-def _link_edits(
-    found: Scanner, link: str, fixed: Sequence[str], lumped: np.ndarray, offset: np.ndarray
-) -> list[Edit]:
-    """
-    Give a moving link what was identified.
-
-    Parameters
-    ----------
-    found : where everything is
-    link, fixed : the moving link, and the links fixed to it
-    lumped : (10,) identified parameters of them together
-    offset : (10,) the moving link's old parameters less those of all together
-
-    """
-    single = lumped + offset
-    if is_physical(single) or not is_physical(lumped):
-        return [_inertial(found.links[link], single)]
-    spans = [found.links[name].span for name in fixed]
-    note = '<!-- inertial: part of the moving link -->'
-    return [
-        _inertial(found.links[link], lumped),
-        *((*span, note) for span in spans if span is not None),
-    ]
+def _fixed_joints(urdf: str) -> set[str]:
+    joints = ElementTree.fromstring(urdf.encode()).findall('joint')
+    return {joint.get('name', '') for joint in joints if joint.get('type') == 'fixed'}
 
 
-def _own_inertias(urdf: str) -> dict[str, np.ndarray]:
-    """Parameters (10,) `XX … M` of each link alone, at its own frame."""
+def _places(robot: 'Robot', joint: str) -> dict[str, Array]:
+    """Return where the links that move with a joint are, H (4, 4) to the moving link's frame."""
+    number = robot.model.getJointId(joint)
     return {
-        link.get('name', ''): _parameters(link.find('inertial'))
-        for link in ElementTree.fromstring(urdf.encode()).findall('link')
+        frame.name: frame.placement.homogeneous
+        for frame in robot.model.frames
+        if frame.parentJoint == number and frame.type.name == 'BODY'
     }
 
 
-def _parameters(inertial: ElementTree.Element | None) -> np.ndarray:
-    if inertial is None:
-        return np.zeros(len(INERTIAL))
-    origin, inertia = inertial.find('origin'), inertial.find('inertia')
-    mass = float(_attribute(inertial.find('mass'), 'value', '0'))
-    com = np.array(_attribute(origin, 'xyz', '0 0 0').split(), float)
-    rotation = pin.rpy.rpyToMatrix(np.array(_attribute(origin, 'rpy', '0 0 0').split(), float))
-    names = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
-    xx, xy, xz, yy, yz, zz = (float(_attribute(inertia, name, '0')) for name in names)
-    central = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    shift = mass * (com @ com * np.eye(3) - np.outer(com, com))
-    tensor = rotation @ central @ rotation.T + shift
-    return np.array([*tensor[np.triu_indices(3)], *mass * com, mass])
+def _below(found: Scanner, link: str, fixed: set[str]) -> Iterator[str]:
+    """Yield the links that are fixed to a link."""
+    for joint in found.joints.values():
+        if joint.parent == link and joint.name in fixed:
+            yield joint.child
+            yield from _below(found, joint.child, fixed)
 
 
-def _attribute(element: ElementTree.Element | None, name: str, default: str) -> str:
-    return default if element is None else element.get(name, default)
-
-
-def _fixed_links(found: Scanner, link: str, moving: Sequence[str]) -> list[str]:
-    """Links that move with `link`, below joints that are not identified."""
-    below = [j.child for j in found.joints.values() if j.parent == link and j.name not in moving]
-    return [name for child in below for name in (child, *_fixed_links(found, child, moving))]
-
-
-def is_physical(inertia: np.ndarray) -> bool:
-    """
-    Whether (10,) parameters `XX … M` are those of a body that a simulator accepts.
-
-    The pseudo-inertia matrix must be positive definite (Wensing et al., 2018).
-    """
-    mass, _, central = _mass_properties(inertia)
-    principal = np.linalg.eigvalsh(central)
-    return bool(
-        mass > MIN_INERTIA
-        and principal[0] > MIN_INERTIA
-        and principal[0] + principal[1] >= principal[2]
-    )
-
-
-def _mass_properties(inertia: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return mass, centre of mass and inertia (3, 3) at it, of (10,) parameters `XX … M`."""
-    xx, xy, xz, yy, yz, zz, *first, mass = inertia
-    com = np.asarray(first) / mass if mass else np.zeros(3)
-    tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return mass, com, tensor - mass * (com @ com * np.eye(3) - np.outer(com, com))
-
-
-def _inertial(link: Element, inertia: np.ndarray) -> Edit:
-    """Replace a link's `<inertial>`, given (10,) parameters at the link frame."""
-    mass, com, central = _mass_properties(inertia)
+def _inertial(link: Element, body: Array) -> Edit:
+    """Replace a link's `<inertial>`, given its body at the link's frame."""
+    mass, com, central = mass_properties(body)
     names = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
     moments = ' '.join(
         f'{name}="{_exact(value)}"'
@@ -155,18 +110,30 @@ def _inertial(link: Element, inertia: np.ndarray) -> Edit:
     return placement_edit(link, text, 'link')
 
 
-def _dynamics(joint: Element, name: str, values: dict[tuple[str, str], float]) -> Edit:
-    damping = max(values.get((name, 'Fv'), 0.0), 0.0)
-    friction = max(values.get((name, 'Fc'), 0.0), 0.0)
-    text = f'<dynamics damping="{_exact(damping)}" friction="{_exact(friction)}"/>'
-    rest = [
-        f'{symbol} {_exact(value)}'
-        for (owner, symbol), value in values.items()
-        if owner == name and symbol not in (*INERTIAL, 'Fv', 'Fc')
-    ]
+def _dynamics(data: bytes, joint: Element, values: Mapping[str, float]) -> list[Edit]:
+    """Write damping and friction into `<dynamics>`, and all else into a comment behind it."""
+    written: dict[str, str] = {}
+    used: tuple[str, ...] = INERTIAL
+    for name, choices in (('damping', DAMPING), ('friction', FRICTION)):
+        for symbols, factor in choices:
+            if all(symbol in values for symbol in symbols):
+                value = factor * sum(values[symbol] for symbol in symbols)
+                written[name] = _exact(max(value, 0.0))
+                used += symbols if len(symbols) == 1 else ()
+                break
+    rest = [f'{key} {_exact(value)}' for key, value in values.items() if key not in used]
+    if not written and not rest:
+        return []
+    old = '<dynamics/>'
+    if joint.span is not None:
+        start, stop = joint.span
+        old = data[start:stop].decode()
+        note = re.compile(rb'\s*<!-- ' + NOTE.encode() + rb'[^>]*-->').match(data, stop)
+        joint.span = start, note.end() if note else stop
+    text = with_attributes(old, written)
     if rest:
-        text += f'\n    <!-- identified too: {", ".join(rest)} -->'
-    return placement_edit(joint, text, 'joint')
+        text += f'\n    <!-- {NOTE} {", ".join(rest)} -->'
+    return [placement_edit(joint, text, 'joint')]
 
 
 def _exact(value: float) -> str:

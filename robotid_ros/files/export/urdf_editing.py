@@ -1,5 +1,6 @@
 """Editing a robot description as text, so that all that is not edited stays byte for byte."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 import re
 from xml.parsers import expat
@@ -92,6 +93,23 @@ def placement_edit(element: Element, text: str, tag: str) -> Edit:
         return (element.content_start, element.content_start, f'\n    {text}')
     attributes = f'<{tag} name={quoteattr(element.name)}>'
     return (element.start, element.content_start, f'{attributes}\n    {text}\n  </{tag}>')
+
+
+def with_attributes(element: str, values: Mapping[str, str]) -> str:
+    """Return an element's text with attributes of its start tag changed or added."""
+    found = _TAG.match(element.encode())
+    assert found is not None
+    head = found.group().decode()
+    tail = element[len(head) :]
+    for name, value in values.items():
+        text = f'{name}={quoteattr(value)}'
+        old = re.compile(rf'(?<=\s){name}\s*=\s*("[^"]*"|\'[^\']*\')')
+        if old.search(head):
+            head = old.sub(lambda _, text=text: text, head, count=1)  # type: ignore[misc]
+        else:
+            end = len(head) - (2 if head.endswith('/>') else 1)
+            head = f'{head[:end].rstrip()} {text}{head[end:]}'
+    return head + tail
 
 
 def apply_edits(data: bytes, edits: list[Edit]) -> str:

@@ -11,8 +11,10 @@ import pytest
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.core.model.parameters import INERTIAL
+from robotid_ros.core.parameters.physical_consistency import inertial_parameters
 from robotid_ros.exceptions import ModelError
-from robotid_ros.files.export.identified_urdf import identified_urdf, is_physical
+from robotid_ros.files.export.identified_urdf import identified_urdf
+from robotid_ros.files.export.link_bodies import is_physical
 
 ROBOTS = Path(__file__).resolve().parents[3] / 'urdf'
 NAMES = ('scara', 'tx40', 'ur10', 'arm3', 'emps')
@@ -50,9 +52,8 @@ def bodies(robot, rng, scale=1.0):
         root = 0.2 * rng.normal(size=(4, 4))
         root[3, 3] = 2.0
         pseudo = scale * root @ root.T
-        tensor = np.trace(pseudo[:3, :3]) * np.eye(3) - pseudo[:3, :3]
-        single = [*tensor[np.triu_indices(3)], *pseudo[:3, 3], pseudo[3, 3]]
-        assert is_physical(np.array(single))
+        assert is_physical(pseudo)
+        single = inertial_parameters(pseudo)
         values |= {(joint, symbol): value for symbol, value in zip(INERTIAL, single, strict=True)}
     return np.array([values.get((p.joint, p.symbol), abs(rng.normal())) for p in robot.parameters])
 

@@ -1,0 +1,111 @@
+"""
+The bodies of links that move as one: what a description says, and what identification changes.
+
+Bodies are pseudo-inertia matrices (4, 4), see `core.parameters.physical_consistency`, which add up
+at one frame and move to another by H P Hᵀ.
+"""
+
+from collections.abc import Mapping, Sequence
+from xml.etree import ElementTree
+
+import numpy as np
+import numpy.typing as npt
+import pinocchio as pin
+
+from ...core.parameters.physical_consistency import pseudo_inertia
+
+Array = npt.NDArray[np.float64]
+
+# Least mass [kg] and principal moment [kg·m²] of a moving link: simulators refuse zeros. Least
+# excess of two principal moments over the third, relative: they refuse less than none.
+MIN_INERTIA, MIN_EXCESS = 1e-9, 1e-6
+# Of what a new body leaves for the other links at most: so much they get.
+SHARE = 0.5
+# A body that changes by less than this, relative, stays as it is written.
+UNCHANGED = 1e-12
+
+
+def own_bodies(urdf: str) -> dict[str, Array]:
+    """Return the body of each link alone, at the link's frame."""
+    links = ElementTree.fromstring(urdf.encode()).findall('link')
+    return {link.get('name', ''): pseudo_inertia(_parameters(link)) for link in links}
+
+
+def _parameters(link: ElementTree.Element) -> Array:
+    """Return `XX … M` (10,) at the link's frame."""
+    inertial = link.find('inertial')
+    if inertial is None:
+        return np.zeros(10)
+    origin, inertia = inertial.find('origin'), inertial.find('inertia')
+    mass = float(_attribute(inertial.find('mass'), 'value', '0'))
+    com = np.array(_attribute(origin, 'xyz', '0 0 0').split(), float)
+    rotation = pin.rpy.rpyToMatrix(np.array(_attribute(origin, 'rpy', '0 0 0').split(), float))
+    names = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+    xx, xy, xz, yy, yz, zz = (float(_attribute(inertia, name, '0')) for name in names)
+    central = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    shift = mass * (com @ com * np.eye(3) - np.outer(com, com))
+    tensor = rotation @ central @ rotation.T + shift
+    return np.array([*tensor[np.triu_indices(3)], *mass * com, mass])
+
+
+def _attribute(element: ElementTree.Element | None, name: str, default: str) -> str:
+    return default if element is None else element.get(name, default)
+
+
+def mass_properties(body: Array) -> tuple[float, Array, Array]:
+    """Return mass, centre of mass and inertia (3, 3) at it, of a body."""
+    mass = float(body[3, 3])
+    com = body[:3, 3] / mass if mass else np.zeros(3)
+    scatter = body[:3, :3] - mass * np.outer(com, com)
+    return mass, com, np.trace(scatter) * np.eye(3) - scatter
+
+
+def is_physical(body: Array) -> bool:
+    """
+    Whether a body is one that a simulator accepts.
+
+    Its pseudo-inertia matrix must be positive definite (Wensing et al., 2018).
+    """
+    mass, _, central = mass_properties(body)
+    principal = np.linalg.eigvalsh(central)
+    excess = principal[0] + principal[1] - principal[2]
+    return bool(
+        mass > MIN_INERTIA and principal[0] > MIN_INERTIA and excess > MIN_EXCESS * principal[2]
+    )
+
+
+def distribute(
+    total: Array, bodies: Mapping[str, Array], receivers: Sequence[str]
+) -> dict[str, Array]:
+    """
+    Share a new body among the links that move as one, so that each of them can exist.
+
+    The first receiver that can takes the difference, all others keep their bodies. Where none can,
+    all but the first shrink alike: P_0 = P − s Σ P_i ≻ 0 for every s below 1/λ_max(P⁻¹ Σ P_i).
+
+    Parameters
+    ----------
+    total : what all of them are together
+    bodies : what each was, at the same frame
+    receivers : who may take the difference, the moving link first
+
+    Returns
+    -------
+    The bodies that change.
+
+    """
+    old = np.sum(list(bodies.values()), axis=0)
+    if np.abs(total - old).max() <= UNCHANGED * np.abs(old).max():
+        return {}
+    for name in receivers:
+        single = total - (old - bodies[name])
+        if is_physical(single):
+            return {name: single}
+    first = receivers[0]
+    others = old - bodies[first]
+    if not is_physical(total):
+        return {first: total - others}
+    root = np.linalg.inv(np.linalg.cholesky(total))
+    share = min(1.0, SHARE / float(np.linalg.eigvalsh(root @ others @ root.T)[-1]))
+    smaller = {name: share * body for name, body in bodies.items() if name != first}
+    return {first: total - share * others, **{k: b for k, b in smaller.items() if b.any()}}
