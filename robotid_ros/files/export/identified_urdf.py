@@ -11,7 +11,15 @@ from ...core.model.parameters import INERTIAL
 from ...core.parameters.physical_consistency import pseudo_inertia
 from ...exceptions import ModelError
 from .link_bodies import Array, distribute, mass_properties, own_bodies
-from .urdf_editing import apply_edits, Edit, Element, placement_edit, Scanner, with_attributes
+from .urdf_editing import (
+    apply_edits,
+    child_span,
+    Edit,
+    Element,
+    placement_edit,
+    Scanner,
+    with_attributes,
+)
 
 if TYPE_CHECKING:
     from ...core.model import Robot
@@ -65,9 +73,12 @@ def identified_urdf(robot: 'Robot', chi: np.ndarray) -> str:
         rigid = [element.child, *_below(found, element.child, fixed)]
         rest = sorted(rigid[1:], key=lambda name: -own[name][3, 3])
         heavy = [name for name in rest if own[name][3, 3] > 0.0]
-        for name, body in distribute(total, bodies, [element.child, *heavy]).items():
+        changed, factors = distribute(total, bodies, [element.child, *heavy])
+        for name, body in changed.items():
             back = np.linalg.inv(places[name])
             edits.append(_inertial(found.links[name], back @ body @ back.T))
+        for name, factor in factors.items():
+            edits += _scaled(data, found.links[name], factor)
         edits += _dynamics(data, element, values[joint])
     return apply_edits(data, edits)
 
@@ -108,6 +119,18 @@ def _inertial(link: Element, body: Array) -> Edit:
         f'      <mass value="{_exact(mass)}"/>\n      <inertia {moments}/>\n    </inertial>'
     )
     return placement_edit(link, text, 'link')
+
+
+def _scaled(data: bytes, link: Element, factor: float) -> Iterator[Edit]:
+    """Multiply mass and moments of a link's `<inertial>`, as they are written."""
+    assert link.span is not None
+    inertial = ElementTree.fromstring(data[slice(*link.span)])
+    for tag, element in (('mass', inertial.find('mass')), ('inertia', inertial.find('inertia'))):
+        if element is not None:
+            numbers = {name: float(value) for name, value in element.attrib.items()}
+            scaled = {name: _exact(factor * value) for name, value in numbers.items()}
+            start, stop = child_span(data, link.span, tag)
+            yield start, stop, with_attributes(data[start:stop].decode(), scaled)
 
 
 def _dynamics(data: bytes, joint: Element, values: Mapping[str, float]) -> list[Edit]:

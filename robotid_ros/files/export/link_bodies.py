@@ -19,8 +19,9 @@ Array = npt.NDArray[np.float64]
 # Least mass [kg] and principal moment [kg·m²] of a moving link: simulators refuse zeros. Least
 # excess of two principal moments over the third, relative: they refuse less than none.
 MIN_INERTIA, MIN_EXCESS = 1e-9, 1e-6
-# Of what a new body leaves for the other links at most: so much they get.
-SHARE = 0.5
+# Where links have to shrink: the lightest keep their bodies as long as they are together no more
+# than this share of the new one, the others become that share of it.
+SHARE = 0.25
 # A body that changes by less than this, relative, stays as it is written.
 UNCHANGED = 1e-12
 
@@ -76,12 +77,12 @@ def is_physical(body: Array) -> bool:
 
 def distribute(
     total: Array, bodies: Mapping[str, Array], receivers: Sequence[str]
-) -> dict[str, Array]:
+) -> tuple[dict[str, Array], dict[str, float]]:
     """
     Share a new body among the links that move as one, so that each of them can exist.
 
     The first receiver that can takes the difference, all others keep their bodies. Where none can,
-    all but the first shrink alike: P_0 = P − s Σ P_i ≻ 0 for every s below 1/λ_max(P⁻¹ Σ P_i).
+    heavy links shrink in proportion and the first receiver takes the rest, P − Σ s_i P_i ≻ 0.
 
     Parameters
     ----------
@@ -91,21 +92,37 @@ def distribute(
 
     Returns
     -------
-    The bodies that change.
+    The body of the link that takes the difference, and factors of those that shrink.
 
     """
     old = np.sum(list(bodies.values()), axis=0)
     if np.abs(total - old).max() <= UNCHANGED * np.abs(old).max():
-        return {}
+        return {}, {}
     for name in receivers:
         single = total - (old - bodies[name])
         if is_physical(single):
-            return {name: single}
+            return {name: single}, {}
     first = receivers[0]
-    others = old - bodies[first]
     if not is_physical(total):
-        return {first: total - others}
+        return {first: total - (old - bodies[first])}, {}
+    factors = _shrunk(total, {name: body for name, body in bodies.items() if name != first})
+    others = [factors.get(name, 1.0) * body for name, body in bodies.items() if name != first]
+    return {first: total - np.sum(others, axis=0)}, factors
+
+
+def _shrunk(total: Array, others: Mapping[str, Array]) -> dict[str, float]:
+    """Return factors with which P − Σ s_i P_i ⪰ (1 − 2 SHARE) P, of the links that need one."""
     root = np.linalg.inv(np.linalg.cholesky(total))
-    share = min(1.0, SHARE / float(np.linalg.eigvalsh(root @ others @ root.T)[-1]))
-    smaller = {name: share * body for name, body in bodies.items() if name != first}
-    return {first: total - share * others, **{k: b for k, b in smaller.items() if b.any()}}
+
+    def share(body: Array) -> float:
+        """Return λ_max(P⁻¹ B): B ⪯ λ P."""
+        return float(np.linalg.eigvalsh(root @ body @ root.T)[-1])
+
+    kept, heavy = np.zeros((4, 4)), dict[str, Array]()
+    for name, body in sorted(others.items(), key=lambda item: float(item[1][3, 3])):
+        if not body.any() or share(kept + body) <= SHARE:
+            kept = kept + body
+        else:
+            heavy[name] = body
+    factor = SHARE / share(np.sum(list(heavy.values()), axis=0))
+    return dict.fromkeys(heavy, factor)

@@ -9,6 +9,7 @@ from xml.sax.saxutils import quoteattr
 from ...exceptions import ModelError
 
 Edit = tuple[int, int, str]
+_COMMENT = re.compile(rb'<!--.*?-->', re.DOTALL)
 _TAG = re.compile(rb'<(?:[^>"\']|"[^"]*"|\'[^\']*\')*>')
 
 
@@ -93,6 +94,17 @@ def placement_edit(element: Element, text: str, tag: str) -> Edit:
         return (element.content_start, element.content_start, f'\n    {text}')
     attributes = f'<{tag} name={quoteattr(element.name)}>'
     return (element.start, element.content_start, f'{attributes}\n    {text}\n  </{tag}>')
+
+
+def child_span(data: bytes, span: tuple[int, int], tag: str) -> tuple[int, int]:
+    """Return where the start tag of the first `tag` inside an element lies; comments do not."""
+    start, stop = span
+    plain = _COMMENT.sub(lambda found: b' ' * len(found.group()), data[start:stop])
+    begin = re.search(rf'<{tag}\b'.encode(), plain)
+    assert begin is not None
+    head = _TAG.match(plain, begin.start())
+    assert head is not None
+    return start + head.start(), start + head.end()
 
 
 def with_attributes(element: str, values: Mapping[str, str]) -> str:
