@@ -129,7 +129,11 @@ def _read_validation(
 
 
 def _format_results(results: 'Results') -> str:
+    from ..files.results import prediction_text
+
     sections = [base_table(results), residual_table(results)]
+    if text := prediction_text(results):
+        sections.append(text)
     if results.compared:
         sections.append(comparison_table(results))
     sections += [f'warning: {text}' for text in results.warnings]

@@ -161,6 +161,25 @@ class Results:
         return {entry.column: entry.value for entry in self.base}
 
 
+def prediction_text(results: Results) -> str:
+    """Set the residuals of base parameters and of `identified.urdf` side by side; '' without."""
+    names = ('base_residual', 'consistent_residual', 'prior_spread')
+    base, consistent, spread = (float(results.data.get(name, math.nan)) for name in names)
+    if math.isnan(base) or math.isnan(consistent):
+        return ''
+    text = (
+        f'Residual of the fit: base parameters {100 * base:.2f} %, {URDF} {100 * consistent:.2f} '
+        f'% (inertias of the robot description taken to be right to {100 * spread:.3g} %).'
+    )
+    if 'obstacle' in results.data:
+        least = 100 * float(results.data['attainable'])
+        text += (
+            f' No physically consistent parameters leave less than {least:.2f} %: '
+            f"link or drive of '{results.data['obstacle']}' is in the way."
+        )
+    return text
+
+
 def write_results(results: Results, folder: str | Path) -> Path:
     """
     Write `parameters.yaml` and `torques.npz`; every number reads back bit for bit.

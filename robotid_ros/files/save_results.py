@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.model import Robot
-from ..core.parameters.standard import TOLERANCES
+from ..core.parameters.standard import Standard, TOLERANCES
 from ..core.pipeline.results import Identification
 from ..core.regression.goodness_of_fit import Validation
 from ..core.replay.convergence_history import History
@@ -237,5 +237,17 @@ def _data(recording: AnyRecording, found: Identification) -> dict[str, Any]:
         'messages': recording.size,
         'rows': [int(rows) for rows in found.estimate.rows],
         'relative_residual': float(found.estimate.total_residual),
-        'consistent_residual': float(found.standard.residual),
+        **_consistent(found.standard),
     }
+
+
+def _consistent(standard: Standard) -> dict[str, Any]:
+    """Set what the consistent standard parameters leave beside what the base parameters do."""
+    facts: dict[str, Any] = {
+        'base_residual': float(standard.base_residual),
+        'consistent_residual': float(standard.residual),
+        'prior_spread': float(standard.spread),
+    }
+    if standard.obstacle:
+        facts |= {'attainable': float(standard.attainable), 'obstacle': standard.obstacle}
+    return facts

@@ -17,6 +17,7 @@ NUMERIC_ATTRIBUTES = {
 }
 # Largest error of an angle that is written with two decimals or more [rad].
 MAX_ROUNDING = 6e-3
+_COMMENT = re.compile('<!--.*?-->', re.DOTALL)
 
 
 def movable_joints(urdf: str) -> tuple[tuple[str, ...], frozenset[str]]:
@@ -66,7 +67,7 @@ def parse_urdf(urdf: str) -> ElementTree.Element:
     """
     if not urdf.strip():
         raise ModelError('the robot description is empty: give the text of a URDF')
-    if '<xacro:' in urdf:
+    if '<xacro:' in _COMMENT.sub('', urdf):
         raise ModelError('the robot description is the source of a xacro: run xacro on it first')
     try:
         root = ElementTree.fromstring(urdf)

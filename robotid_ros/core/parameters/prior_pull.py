@@ -182,7 +182,7 @@ def _triangular(system: System) -> Array:
     R = np.zeros((0, len(system.names) + 1))
     for joint in range(len(system.joints)):
         W, Y = system.rows(joint)
-        R = np.linalg.qr(np.vstack([R, np.column_stack([W, Y])]), mode='r')
+        R = np.asarray(np.linalg.qr(np.vstack([R, np.column_stack([W, Y])]), mode='r'))
     return R
 
 

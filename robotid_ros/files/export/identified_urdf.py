@@ -10,7 +10,7 @@ import numpy as np
 from ...core.model.parameters import INERTIAL
 from ...core.parameters.physical_consistency import pseudo_inertia
 from ...exceptions import ModelError
-from .link_bodies import Array, distribute, mass_properties, own_bodies
+from .link_bodies import Array, distribute, mass_properties, MOMENTS, own_bodies
 from .urdf_editing import (
     apply_edits,
     child_span,
@@ -109,10 +109,9 @@ def _below(found: Scanner, link: str, fixed: set[str]) -> Iterator[str]:
 def _inertial(link: Element, body: Array) -> Edit:
     """Replace a link's `<inertial>`, given its body at the link's frame."""
     mass, com, central = mass_properties(body)
-    names = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
     moments = ' '.join(
         f'{name}="{_exact(value)}"'
-        for name, value in zip(names, central[np.triu_indices(3)], strict=True)
+        for name, value in zip(MOMENTS, central[np.triu_indices(3)], strict=True)
     )
     text = (
         f'<inertial>\n      <origin xyz="{" ".join(map(_exact, com))}" rpy="0 0 0"/>\n'
@@ -125,9 +124,10 @@ def _scaled(data: bytes, link: Element, factor: float) -> Iterator[Edit]:
     """Multiply mass and moments of a link's `<inertial>`, as they are written."""
     assert link.span is not None
     inertial = ElementTree.fromstring(data[slice(*link.span)])
-    for tag, element in (('mass', inertial.find('mass')), ('inertia', inertial.find('inertia'))):
+    for tag, names in (('mass', ('value',)), ('inertia', MOMENTS)):
+        element = inertial.find(tag)
         if element is not None:
-            numbers = {name: float(value) for name, value in element.attrib.items()}
+            numbers = {name: float(element.get(name, 0.0)) for name in names}
             scaled = {name: _exact(factor * value) for name, value in numbers.items()}
             start, stop = child_span(data, link.span, tag)
             yield start, stop, with_attributes(data[start:stop].decode(), scaled)

@@ -16,6 +16,7 @@ from ...core.parameters.physical_consistency import pseudo_inertia
 
 Array = npt.NDArray[np.float64]
 
+MOMENTS = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 # Least mass [kg] and principal moment [kg·m²] of a moving link: simulators refuse zeros. Least
 # excess of two principal moments over the third, relative: they refuse less than none.
 MIN_INERTIA, MIN_EXCESS = 1e-9, 1e-6
@@ -41,8 +42,7 @@ def _parameters(link: ElementTree.Element) -> Array:
     mass = float(_attribute(inertial.find('mass'), 'value', '0'))
     com = np.array(_attribute(origin, 'xyz', '0 0 0').split(), float)
     rotation = pin.rpy.rpyToMatrix(np.array(_attribute(origin, 'rpy', '0 0 0').split(), float))
-    names = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
-    xx, xy, xz, yy, yz, zz = (float(_attribute(inertia, name, '0')) for name in names)
+    xx, xy, xz, yy, yz, zz = (float(_attribute(inertia, name, '0')) for name in MOMENTS)
     central = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     shift = mass * (com @ com * np.eye(3) - np.outer(com, com))
     tensor = rotation @ central @ rotation.T + shift

@@ -3,7 +3,7 @@
 from html import escape
 import math
 
-from ..results import Entry, Results
+from ..results import Entry, prediction_text, Results
 from . import figures
 from .html import format_number, section, table
 
@@ -94,6 +94,8 @@ def standard(results: Results) -> str:
         note += f' Not the parameters of physical bodies: {", ".join(bad)}.'
     elif results.consistent:
         note += ' All links are physically consistent.'
+    if text := prediction_text(results):
+        note += f' {text}'
     listed = table(head, body, numeric=(1, 2))
     return section(
         'Standard parameters',
