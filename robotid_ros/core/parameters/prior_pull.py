@@ -19,7 +19,7 @@ from ..model.robot import Robot
 from ..regression.estimate import Estimate
 from ..regression.observation_system import System
 from .essential import effective_sample_size
-from .physical_consistency import Consistent, consistent_parameters
+from .physical_consistency import Consistent, consistent_parameters, SolverError
 
 # Standard deviation of the prior of a rotor inertia or a friction coefficient, over its value, and
 # at least [SI]: descriptions know little of either, the prior only holds what no data determine.
@@ -27,6 +27,9 @@ PRIOR_RELATIVE_SIGMA, MIN_PRIOR_SIGMA = 1.0, 1.0
 # The loosest pull, over the tightest: a link without inertial, of which the prior makes a small
 # body, may weigh kilograms. Halvings of the range between them, in decades: to a factor of 1.24.
 LOOSEST, HALVINGS = 1e3, 5
+# Smallest eigenvalue of S: simulators like no needles. Where nothing else predicts well, bodies
+# may be as thin as the second, which is as good as no bound.
+MARGIN, THIN = 0.01, 1e-4
 # Where no body that can exist predicts as well as wanted: so much worse than the best of them.
 SLACK = 0.02
 
@@ -57,14 +60,22 @@ class Pull:
 
 
 @dataclasses.dataclass(frozen=True)
+class _Data:
+    """F, g and the covariance of g, see `consistent_parameters`."""
+
+    factor: Array
+    target: Array
+    noise: Array
+
+
+@dataclasses.dataclass(frozen=True)
 class _Fit:
     """Consistent parameters by one weighting of the data, for any pull."""
 
     robot: Robot
-    factor: Array
-    target: Array
-    noise: Array
+    data: _Data
     spread: float
+    margin: float = MARGIN
 
     def __call__(self, looser: float, without: str = '') -> Consistent:
         """Find the parameters; the link and drive of `without` may be impossible."""
@@ -72,15 +83,16 @@ class _Fit:
         starts = dict(zip(robot.links, robot.first_columns.tolist(), strict=True))
         positive = nonnegative_columns(robot)
         return consistent_parameters(
-            self.factor,
-            self.target,
+            self.data.factor,
+            self.data.target,
             robot.prior,
             robot.first_columns.tolist(),
             [k for k in positive if robot.parameters[k].joint != without],
             looser * _prior_sigma(robot),
             looser * self.spread,
-            noise=self.noise,
-            free=[starts[without]] if without in starts else [],
+            self.margin,
+            self.data.noise,
+            [starts[without]] if without in starts else [],
         )
 
 
@@ -96,8 +108,9 @@ def choose_pull(
     Return consistent parameters, pulled to the prior as strongly as their residual allows.
 
     The data are weighted as the estimate weighted them. Where constraints are active this leaves
-    joints with large torques more than it has to; the unweighted sum of squares, which the
-    relative residual measures, takes over where only it stays within the tolerance.
+    joints with large torques more than it has to: the unweighted sum of squares, which the
+    relative residual measures, takes over where only it stays within the tolerance, and after
+    it the same with bodies that may be thinner. What these leave is what is attainable.
 
     Parameters
     ----------
@@ -107,45 +120,47 @@ def choose_pull(
     tolerance : largest increase of the residual over that of the base parameters, relative
 
     """
-    fit = _Fit(robot, *_by_estimate(base, estimate), spread)
-    tight = fit(1.0)
+    weighted = _Fit(robot, _by_estimate(base, estimate), spread)
+    tight = weighted(1.0)
     if system is None:
         return Pull(tight, spread)
     R = _triangular(system)
 
-    def residual(found: Consistent) -> float:
-        return _relative(R, base.of(found.value))
+    def left(fit: _Fit, looser: float = LOOSEST, without: str = '') -> float:
+        """Return the residual; inf where the solver finds nothing."""
+        try:
+            return _relative(R, base.of(fit(looser, without).value))
+        except SolverError:
+            return float('inf')
 
-    reference = _relative(R, estimate.value)
+    first, reference = _relative(R, base.of(tight.value)), _relative(R, estimate.value)
     limit = (1.0 + tolerance) * reference
-    if residual(tight) <= limit:
-        return Pull(tight, spread, residual(tight), reference)
-    loose, attainable, obstacle = fit(LOOSEST), float('nan'), None
-    if residual(loose) > limit:
-        other = _Fit(robot, *_unweighted(base, estimate, R), spread)
-        best = other(LOOSEST)
-        if residual(best) <= limit:
-            fit, loose = other, best
-        else:
-            attainable, obstacle = residual(best), _obstacle(other, residual)
-            limit = (1.0 + SLACK) * residual(loose)
-    looser, found = _tightest(fit, lambda tried: residual(tried) <= limit, loose)
-    return Pull(found, looser * spread, residual(found), reference, attainable, obstacle)
+    if first <= limit:
+        return Pull(tight, spread, first, reference)
+    plain = dataclasses.replace(weighted, data=_unweighted(base, estimate, R))
+    thin = dataclasses.replace(plain, margin=THIN)
+    attainable, obstacle = float('nan'), None
+    for fit in (weighted, plain, thin):
+        if left(fit) <= limit:
+            break
+    else:
+        fit, attainable = weighted, min(left(plain), left(thin))
+        limit = (1.0 + SLACK) * left(weighted)
+        without = {joint: left(thin, without=joint) for joint in robot.links}
+        obstacle = min(without.items(), key=lambda item: item[1])
+    looser = _least(lambda tried: left(fit, tried) <= limit)
+    found = fit(looser)
+    final = _relative(R, base.of(found.value))
+    return Pull(found, looser * spread, final, reference, attainable, obstacle)
 
 
-def _tightest(
-    fit: _Fit, fits: Callable[[Consistent], bool], loose: Consistent
-) -> tuple[float, Consistent]:
-    """Bisect (in logarithms) between a spread that is too tight, and LOOSEST, which is not."""
-    low, high, found = 0.0, np.log(LOOSEST), loose
+def _least(fits: Callable[[float], bool]) -> float:
+    """Bisect (in logarithms) between 1, which does not fit, and LOOSEST, which does."""
+    low, high = 0.0, float(np.log(LOOSEST))
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        tried = fit(float(np.exp(middle)))
-        if fits(tried):
-            high, found = middle, tried
-        else:
-            low = middle
-    return float(np.exp(high)), found
+        low, high = (low, middle) if fits(float(np.exp(middle))) else (middle, high)
+    return float(np.exp(high))
 
 
 def consistency_notes(robot: Robot, pull: Pull) -> tuple[str, ...]:
@@ -159,7 +174,7 @@ def consistency_notes(robot: Robot, pull: Pull) -> tuple[str, ...]:
     return (
         f'{robot.name}: identified.urdf leaves a residual of {left}, the base parameters {base}: '
         f'no physically consistent bodies and friction leave less than {least}; in the way is '
-        f"link or drive of '{joint}', without whose constraints {rest} would be left. Predict "
+        f"the link or drive of '{joint}', without whose constraints {rest} would be left. Predict "
         'with the base parameters; check gravity and axes of the URDF, and whether the efforts '
         'hold gravity and friction',
     )
@@ -168,13 +183,6 @@ def consistency_notes(robot: Robot, pull: Pull) -> tuple[str, ...]:
 def nonnegative_columns(robot: Robot) -> list[int]:
     """Columns of rotor inertias and friction coefficients that cannot be negative."""
     return [k for k, p in enumerate(robot.parameters) if p.symbol in NONNEGATIVE]
-
-
-def _obstacle(fit: _Fit, residual: Callable[[Consistent], float]) -> tuple[str, float]:
-    """Return the joint without whose constraints least is left, and what is."""
-    left = {joint: residual(fit(LOOSEST, joint)) for joint in fit.robot.links}
-    joint = min(left, key=lambda name: left[name])
-    return joint, left[joint]
 
 
 def _triangular(system: System) -> Array:
@@ -191,7 +199,7 @@ def _relative(R: Array, chi: Array) -> float:
     return float(error / max(float(np.linalg.norm(R[:, -1])), 1e-300))
 
 
-def _by_estimate(base: BaseParameters, estimate: Estimate) -> tuple[Array, Array, Array]:
+def _by_estimate(base: BaseParameters, estimate: Estimate) -> _Data:
     """
     Whiten by the rows and weights of the estimate: its classical covariance is (WᵀΩ²W)⁻¹ σ².
 
@@ -202,15 +210,19 @@ def _by_estimate(base: BaseParameters, estimate: Estimate) -> tuple[Array, Array
     values, vectors = np.linalg.eigh(estimate.classical / np.outer(scale, scale))
     root = (vectors / np.sqrt(np.maximum(values, 1e-10 * values[-1]))).T / scale
     root = root / np.sqrt(_inflation(estimate))
-    return root @ base.matrix, root @ estimate.value, root @ estimate.covariance @ root.T
+    return _data(root, base, root @ estimate.value, estimate)
 
 
-def _unweighted(base: BaseParameters, estimate: Estimate, R: Array) -> tuple[Array, Array, Array]:
+def _unweighted(base: BaseParameters, estimate: Estimate, R: Array) -> _Data:
     squares = float(np.sum((R[:, -1] - R[:, :-1] @ estimate.value) ** 2))
     freedom = max(float(estimate.rows.sum()) - len(estimate.value), 1.0)
     sigma = max(float(np.sqrt(squares / freedom * _inflation(estimate))), 1e-300)
     root = R[:, :-1] / sigma
-    return root @ base.matrix, R[:, -1] / sigma, root @ estimate.covariance @ root.T
+    return _data(root, base, R[:, -1] / sigma, estimate)
+
+
+def _data(root: Array, base: BaseParameters, target: Array, estimate: Estimate) -> _Data:
+    return _Data(root @ base.matrix, target, root @ estimate.covariance @ root.T)
 
 
 def _inflation(estimate: Estimate) -> float:

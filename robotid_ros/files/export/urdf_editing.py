@@ -22,7 +22,7 @@ class Element:
     ----------
     name : its `name`
     content_start : end of its start tag
-    content_end : start of its end tag; equal to `content_start` when it is written `<link …/>`
+    empty : whether it is written `<link …/>`
     child : name of a joint's child link
     span : where its `<inertial>` or `<dynamics>` lies, None without
     parent : name of a joint's parent link
@@ -32,7 +32,7 @@ class Element:
     name: str
     start: int
     content_start: int
-    content_end: int = 0
+    empty: bool = False
     parent: str = ''
     child: str = ''
     span: tuple[int, int] | None = None
@@ -70,15 +70,17 @@ class Scanner:
         _, start = self._path.pop()
         head = self._tag_end(start)
         empty = self.data[head - 2 : head] == b'/>'
-        index = head if empty else self._parser.CurrentByteIndex
         depth = len(self._path)
         if self._current is None:
             return
         if depth == 1:
-            self._current.content_end = index
+            self._current.empty = empty
             self._current = None
         elif depth == 2 and tag in ('inertial', 'dynamics'):
-            self._current.span = (start, head if empty else self._tag_end(index))
+            self._current.span = (
+                start,
+                head if empty else self._tag_end(self._parser.CurrentByteIndex),
+            )
 
     def _tag_end(self, start: int) -> int:
         found = _TAG.match(self.data, start)
@@ -90,7 +92,7 @@ def placement_edit(element: Element, text: str, tag: str) -> Edit:
     """Return the edit that puts a text over the old element, else just inside the start tag."""
     if element.span is not None:
         return (*element.span, text)
-    if element.content_end > element.content_start:
+    if not element.empty:
         return (element.content_start, element.content_start, f'\n    {text}')
     attributes = f'<{tag} name={quoteattr(element.name)}>'
     return (element.start, element.content_start, f'{attributes}\n    {text}\n  </{tag}>')

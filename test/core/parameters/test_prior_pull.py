@@ -1,0 +1,150 @@
+"""The pull to the prior gives way to the data, as far as it has to and no further."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from robotid_ros.core.model import regressor
+from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.parameters.physical_consistency import link_coordinates, UPPER
+from robotid_ros.core.parameters.prior_pull import choose_pull
+from robotid_ros.core.parameters.standard import standard_parameters
+from robotid_ros.core.regression.estimators import fit
+from robotid_ros.core.regression.observation_system import System
+
+from ..conftest import motion
+
+pytest.importorskip('clarabel')
+
+SPREAD, COST = 0.2, 0.1
+
+
+def measured(robot, chi, noise=0.01, method='ols'):
+    """Return base parameters, the system of a noisy motion with parameters χ, and its estimate."""
+    base, time = base_parameters(robot), np.arange(400) / 20.0
+    W = regressor(robot, *motion(time, 0))
+    Y = W @ chi
+    size = noise * np.sqrt(np.mean(Y**2, axis=1, keepdims=True))
+    Y = Y + size * np.random.default_rng(1).normal(size=Y.shape)
+    valid = np.ones(Y.shape, dtype=bool)
+    system = System(base.names, base.units, robot.joints, time, W[:, :, base.columns], Y, valid)
+    return base, system, fit(system, method)
+
+
+def other_bodies(robot, scale, seed=3):
+    """Return parameters of links that can exist, far from the prior, and plain friction."""
+    rng, chi = np.random.default_rng(seed), np.array(robot.prior)
+    for start in robot.first_columns:
+        root = np.eye(4) + scale * rng.normal(size=(4, 4))
+        S = root @ root.T
+        svec = [S[i, j] * (1.0 if i == j else math.sqrt(2.0)) for i, j in UPPER]
+        chi[start : start + 10] = link_coordinates(chi[start : start + 10]) @ svec
+    for k, p in enumerate(robot.parameters):
+        if p.symbol in ('Fv', 'Fc', 'Ia'):
+            chi[k] = 0.5
+    return chi
+
+
+def test_a_good_prior_keeps_its_weight(robot, truth):
+    base, system, estimate = measured(robot, truth)
+    pull = choose_pull(robot, base, estimate, system, SPREAD, COST)
+    assert pull.spread == SPREAD and pull.obstacle is None
+    assert pull.residual <= (1.0 + COST) * pull.base
+
+
+@pytest.mark.parametrize('method', ['ols', 'wls'])
+def test_a_wrong_prior_gives_way_and_no_more_than_it_has_to(robot, method):
+    base, system, estimate = measured(robot, other_bodies(robot, 3.0), 1e-4, method)
+    pull = choose_pull(robot, base, estimate, system, SPREAD, COST)
+    limit = (1.0 + COST) * system.total_residual(estimate.value)
+    assert pull.spread > SPREAD and pull.obstacle is None
+    assert pull.residual == pytest.approx(system.total_residual(base.of(pull.found.value)))
+    assert pull.residual <= limit
+    # A prior that is trusted a quarter more, as finely as the bisection tells, costs too much.
+    tighter = choose_pull(robot, base, estimate, system, pull.spread / 1.25, math.inf)
+    assert tighter.residual > limit
+
+
+def test_a_looser_prior_than_the_configured_one_is_not_sought_where_any_cost_is_right(robot):
+    base, system, estimate = measured(robot, other_bodies(robot, 3.0), 1e-4)
+    pull = choose_pull(robot, base, estimate, system, SPREAD, math.inf)
+    assert pull.spread == SPREAD and pull.residual > (1.0 + COST) * pull.base
+
+
+def test_links_of_which_nothing_is_known_predict_too(robot, truth):
+    prior = np.array(robot.prior)
+    for start in robot.first_columns:
+        prior[start : start + 10] = 0.0
+    unknown = dataclasses.replace(robot, prior=prior)
+    base, system, estimate = measured(unknown, truth, 1e-3)
+    found = standard_parameters(unknown, base, estimate, None, system)
+    assert found.consistent.all()
+    assert found.residual <= (1.0 + COST) * found.base_residual
+
+
+@pytest.mark.parametrize('factor', [-0.3, -1.0])
+def test_what_no_body_can_do_is_told_with_the_link_in_the_way(robot, truth, factor):
+    chi = np.array(truth)
+    start = robot.first_columns[2]
+    chi[start : start + 10] *= factor
+    base, system, estimate = measured(robot, chi)
+    found = standard_parameters(robot, base, estimate, None, system)
+    assert found.consistent.all()
+    assert found.residual > (1.0 + COST) * found.base_residual
+    assert found.residual >= (1.0 - 1e-6) * found.attainable
+    assert found.attainable > (1.0 + COST) * found.base_residual
+    assert found.obstacle == robot.joints[2]
+    (note,) = found.notes
+    assert f"'{found.obstacle}'" in note and 'identified.urdf' in note
+
+
+def test_friction_that_drives_is_in_the_way(robot, truth):
+    chi = np.array(truth)
+    chi[robot.column('Fc2')] = -5.0 * abs(truth[robot.column('Fc2')]) - 5.0
+    base, system, estimate = measured(robot, chi)
+    found = standard_parameters(robot, base, estimate, None, system)
+    assert found.value[robot.column('Fc2')] >= -1e-6
+    assert found.obstacle == robot.joints[1]
+
+
+def test_nothing_that_can_exist_leaves_less_than_what_is_called_attainable(robot, truth):
+    chi = np.array(truth)
+    chi[robot.first_columns[2] : robot.first_columns[2] + 10] *= -1.0
+    base, system, estimate = measured(robot, chi)
+    found = standard_parameters(robot, base, estimate, None, system)
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        tried = np.array(found.value)
+        for begin in robot.first_columns:
+            root = np.eye(4) + 10 ** rng.uniform(-4, -1) * rng.normal(size=(4, 4))
+            S = root @ root.T
+            svec = [S[i, j] * (1.0 if i == j else math.sqrt(2.0)) for i, j in UPPER]
+            tried[begin : begin + 10] = link_coordinates(tried[begin : begin + 10]) @ svec
+        assert system.total_residual(base.of(tried)) > 0.999 * found.attainable
+
+
+def test_the_rows_weigh_and_not_the_covariance_of_the_estimate(robot, truth):
+    # Where a constraint is active, the inverse covariance of correlated residuals would give way
+    # in the directions that they make uncertain, however much torque that costs.
+    chi = np.array(truth)
+    chi[robot.column('Fc2')] = -3.0
+    base, system, estimate = measured(robot, chi)
+    rng = np.random.default_rng(4)
+    root = np.linalg.cholesky(estimate.classical)
+    turn, _ = np.linalg.qr(rng.normal(size=root.shape))
+    spread = np.geomspace(1e-2, 1e2, len(root))
+    spread *= len(root) / np.sum(spread)
+    odd = root @ (turn * spread) @ turn.T @ root.T
+    left = [
+        choose_pull(robot, base, changed, system, SPREAD, math.inf).residual
+        for changed in (estimate, dataclasses.replace(estimate, covariance=odd))
+    ]
+    assert left[1] == pytest.approx(left[0], rel=1e-2)
+
+
+def test_without_rows_the_configured_prior_stands(robot, truth):
+    base, _, estimate = measured(robot, truth)
+    pull = choose_pull(robot, base, estimate, None, SPREAD, COST)
+    assert pull.spread == SPREAD and math.isnan(pull.residual) and math.isnan(pull.base)
