@@ -50,6 +50,7 @@ def test_identify_ends_with_tables(run, bag, tmp_path):
         'kg·m²',
         'validation [%]',
         'all  ',
+        'Residual of the fit: base parameters',
         'report.html',
         str(tmp_path),
     ):

@@ -1,6 +1,7 @@
 """What an identification found is what its files say."""
 
 import dataclasses
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.bags import Session
 from robotid_ros.files.bags.read.session_context import changed_gain_notes
 from robotid_ros.files.report.convergence_section import normalised_difference
-from robotid_ros.files.results import read_results
+from robotid_ros.files.results import prediction_text, read_results
 from robotid_ros.files.save_results import history_rows, save
 
 URDF = Path(__file__).resolve().parents[2] / 'urdf' / 'scara.urdf'
@@ -106,6 +107,30 @@ def test_files_repeat_what_was_found(tmp_path, found, recording):
     assert 'Links with a positive definite inertia' in page and '2 of 8 are essential' in page
     assert back.data['origin'] == 7 and back.data['source'] == 'bags/x'
     assert back.warnings == ('look at joint_2',) and back.versions['numpy'] == np.__version__
+
+
+@pytest.mark.parametrize('obstacle', ['', 'joint_2'])
+def test_both_residuals_stand_side_by_side(tmp_path, found, recording, obstacle):
+    standard = dataclasses.replace(
+        found.standard,
+        residual=0.0345,
+        base_residual=0.0312,
+        spread=0.7,
+        attainable=0.034 if obstacle else float('nan'),
+        obstacle=obstacle,
+    )
+    save(dataclasses.replace(found, standard=standard), recording, tmp_path)
+    back = read_results(tmp_path)
+    assert (back.data['base_residual'], back.data['consistent_residual']) == (0.0312, 0.0345)
+    assert back.data['prior_spread'] == 0.7
+    text = prediction_text(back)
+    assert 'base parameters 3.12 %, identified.urdf 3.45 %' in text and '70 %' in text
+    assert ("'joint_2' is in the way" in text and 'less than 3.40 %' in text) == bool(obstacle)
+    assert escape(text) in (tmp_path / 'report.html').read_text()
+
+
+def test_without_residuals_nothing_is_said(tmp_path, found, recording):
+    assert prediction_text(save(found, recording, tmp_path)) == ''
 
 
 def test_the_shortest_parameters_carry_the_base_ones(tmp_path, found, recording):

@@ -30,6 +30,8 @@ LOOSEST, HALVINGS = 1e3, 5
 # Smallest eigenvalue of S: simulators like no needles. Where nothing else predicts well, bodies
 # may be as thin as the second, which is as good as no bound.
 MARGIN, THIN = 0.01, 1e-4
+# A relative residual that is as good as none: noise-free data leave what the solver does.
+NEGLIGIBLE = 1e-5
 # Where no body that can exist predicts as well as wanted: so much worse than the best of them.
 SLACK = 0.02
 
@@ -134,7 +136,7 @@ def choose_pull(
             return float('inf')
 
     first, reference = _relative(R, base.of(tight.value)), _relative(R, estimate.value)
-    limit = (1.0 + tolerance) * reference
+    limit = max((1.0 + tolerance) * reference, NEGLIGIBLE)
     if first <= limit:
         return Pull(tight, spread, first, reference)
     plain = dataclasses.replace(weighted, data=_unweighted(base, estimate, R))

@@ -54,6 +54,12 @@ def test_a_good_prior_keeps_its_weight(robot, truth):
     assert pull.residual <= (1.0 + COST) * pull.base
 
 
+def test_data_without_noise_accuse_nobody(robot, truth):
+    base, system, estimate = measured(robot, truth, 0.0)
+    found = standard_parameters(robot, base, estimate, None, system)
+    assert found.notes == () and found.residual < 1e-4
+
+
 @pytest.mark.parametrize('method', ['ols', 'wls'])
 def test_a_wrong_prior_gives_way_and_no_more_than_it_has_to(robot, method):
     base, system, estimate = measured(robot, other_bodies(robot, 3.0), 1e-4, method)

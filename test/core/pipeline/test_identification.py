@@ -158,3 +158,15 @@ def test_what_a_joint_says_when_it_stands(robot, record):
 
 def test_rate_of_samples_is_known(record):
     assert np.isclose(1.0 / np.diff(record().time).mean(), RATE)
+
+
+def test_what_no_body_can_do_is_a_warning_unless_any_cost_is_right(robot, truth, record):
+    chi = np.array(truth)
+    chi[robot.first_columns[2] : robot.first_columns[2] + 10] *= -1.0
+    recording = record(noise=0.01, of=chi)
+    found = identify(recording, robot, IdentificationSettings())
+    assert any('identified.urdf leaves' in text for text in found.warnings)
+    assert found.standard.obstacle == robot.joints[2]
+    kept = identify(recording, robot, IdentificationSettings(prior_spread=0.3, prior_cost=1e6))
+    assert not any('identified.urdf leaves' in text for text in kept.warnings)
+    assert kept.standard.spread == 0.3
