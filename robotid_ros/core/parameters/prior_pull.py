@@ -228,7 +228,14 @@ def _data(root: Array, base: BaseParameters, target: Array, estimate: Estimate) 
 
 
 def _inflation(estimate: Estimate) -> float:
-    return float(estimate.rows.sum()) / effective_sample_size(estimate)
+    """
+    Return by how much more the variance of rows is than a white residual's.
+
+    Correlated rows count as far as they are independent, and none as more exact than NEGLIGIBLE:
+    the solver takes what is nearly an equation for infeasible.
+    """
+    exact = max(1.0, NEGLIGIBLE / max(estimate.total_residual, 1e-300))
+    return float(estimate.rows.sum()) / effective_sample_size(estimate) * exact**2
 
 
 def _prior_sigma(robot: Robot) -> Array:
