@@ -20,8 +20,10 @@ import argparse
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
+import os
 from pathlib import Path
 import sys
+from tempfile import TemporaryDirectory
 from xml.etree import ElementTree
 
 import mujoco
@@ -66,7 +68,7 @@ class Row:
 def descriptions(folder: Path | None, only: Sequence[str]) -> list[Path]:
     """Find the robot descriptions."""
     if folder is not None:
-        found = sorted(folder.rglob('*.urdf'))
+        found = sorted(folder.resolve().rglob('*.urdf'))
     else:
         try:
             files = metadata.files(PACKAGE) or []
@@ -179,7 +181,7 @@ def tried(path: Path) -> Iterator[Row]:
 
 
 def main() -> int:
-    """Try every robot, print, compare."""
+    """Find the robots and try them."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument('folder', type=Path, nargs='?')
     parser.add_argument('--only', nargs='+', default=(), help='those whose name has such a word')
@@ -189,6 +191,14 @@ def main() -> int:
     if not paths:
         print(f'nothing to try: name a folder of URDFs, or pip install {PACKAGE}')
         return 0
+    with TemporaryDirectory() as place:
+        os.chdir(place)  # MuJoCo logs its warnings there
+        bad = run(paths)
+    return 1 if arguments.check and bad else 0
+
+
+def run(paths: Sequence[Path]) -> int:
+    """Try every robot; print, and count what is not good."""
     heads = ''.join(f'  {name:>9s}' for name in LOADERS)
     print(f'{"robot":32s} joints  drawn{heads[1:]}      same  bodies')
     rows, refused = [], 0
@@ -202,7 +212,7 @@ def main() -> int:
             print(f'{path.stem:32.32s} is no robot that can be identified: {error}', flush=True)
     bad = sum(not row.good for row in rows)
     print(f'{len(paths)} robots, {refused} refused, {len(rows)} files written, {bad} not good')
-    return 1 if arguments.check and bad else 0
+    return bad
 
 
 if __name__ == '__main__':
