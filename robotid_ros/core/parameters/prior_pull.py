@@ -48,8 +48,8 @@ class Pull:
     residual, base : relative residual of these and of the base parameters, all joints; NaN without
         a system
     attainable : least residual of any consistent parameters; NaN where it is small enough
-    obstacle : where it is not, the joint without whose constraints least would be left, and that
-        residual; else None
+    obstacle : where it is not, the joint or coupling without whose constraints least would be
+        left, and that residual; else None
 
     """
 
@@ -148,7 +148,8 @@ def choose_pull(
     else:
         fit, attainable = weighted, min(left(plain), left(thin))
         limit = (1.0 + SLACK) * left(weighted)
-        without = {joint: left(thin, without=joint) for joint in robot.links}
+        owners = dict.fromkeys(p.joint for p in robot.parameters)  # couplings too
+        without = {name: left(thin, without=name) for name in owners}
         obstacle = min(without.items(), key=lambda item: item[1])
     looser = _least(lambda tried: left(fit, tried) <= limit)
     found = fit(looser)

@@ -6,15 +6,16 @@ import math
 import numpy as np
 import pytest
 
-from robotid_ros.core.model import regressor
+from robotid_ros.core.model import build_robot, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.model.settings import CouplingSettings
 from robotid_ros.core.parameters.physical_consistency import link_coordinates, UPPER
 from robotid_ros.core.parameters.prior_pull import choose_pull
 from robotid_ros.core.parameters.standard import standard_parameters
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import System
 
-from ..conftest import motion
+from ..conftest import motion, URDF
 
 pytest.importorskip('clarabel')
 
@@ -113,6 +114,15 @@ def test_friction_that_drives_is_in_the_way(robot, truth):
     found = standard_parameters(robot, base, estimate, None, system)
     assert found.value[robot.column('Fc2')] >= -1e-6
     assert found.obstacle == robot.joints[1]
+
+
+def test_a_coupling_is_in_the_way(truth):
+    couplings = {'pair': CouplingSettings((0.0, 1.0, 1.0))}
+    coupled = build_robot(URDF, RobotSettings(couplings=couplings))
+    extra = dict.fromkeys(('Fv23', 'Fc23'), 0.5) | {'Ia23': -1.0}
+    chi = np.concatenate([truth, [extra[p.name] for p in coupled.parameters[len(truth) :]]])
+    base, system, estimate = measured(coupled, chi)
+    assert standard_parameters(coupled, base, estimate, None, system).obstacle == 'pair'
 
 
 def test_nothing_that_can_exist_leaves_less_than_what_is_called_attainable(robot, truth):
