@@ -32,7 +32,7 @@ import pinocchio
 
 from robotid_ros.core.model import build_robot, Robot, RobotSettings
 from robotid_ros.core.parameters.physical_consistency import link_coordinates
-from robotid_ros.exceptions import ModelError, RobotIdError
+from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.export.identified_urdf import identified_urdf
 from robotid_ros.files.export.link_bodies import mass_properties, own_bodies
 
@@ -76,16 +76,6 @@ def descriptions(folder: Path | None, only: Sequence[str]) -> list[Path]:
             return []
         found = sorted({Path(str(f.locate())).resolve() for f in files if f.suffix == '.urdf'})
     return [path for path in found if not only or any(word in path.name for word in only)]
-
-
-def built(text: str, settings: RobotSettings) -> Robot:
-    """Build a robot; what Pinocchio cannot reduce (names used twice) is no robot either."""
-    try:
-        return build_robot(text, settings)
-    except ValueError as error:
-        if isinstance(error, RobotIdError):
-            raise
-        raise ModelError(str(error)) from error
 
 
 def simulated(robot: Robot, spread: float, rng: np.random.Generator) -> np.ndarray:
@@ -167,11 +157,11 @@ def tried(path: Path) -> Iterator[Row]:
     """Write a description with simulated parameters, and look at it."""
     text = path.read_text()
     before = {name: load(text) for name, load in LOADERS.items()}
-    whole = built(text, RobotSettings())
+    whole = build_robot(text, RobotSettings())
     rng = np.random.default_rng(0)
     for count in sorted({len(whole.joints), (len(whole.joints) + 1) // 2}, reverse=True):
         settings = RobotSettings(joints=whole.joints[:count])
-        robot = built(text, settings)
+        robot = build_robot(text, settings)
         for drawn, spread in (('near', NEAR), ('far', FAR)):
             chi = simulated(robot, spread, rng)
             written = identified_urdf(robot, chi)

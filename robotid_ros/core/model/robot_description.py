@@ -16,6 +16,8 @@ from .urdf_parsing import movable_names, parse_urdf, snap_angles
 
 # Limits of this size or more are none: continuous joints get it as revolute ones.
 UNLIMITED = 1e30
+# Added for a moment to the name of a link that a joint has too.
+LINK = ' (link)'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,12 +156,24 @@ def _reduce(
             name, settings.locked, following
         )
     if locked:
-        model = pinocchio.buildReducedModel(full, [full.getJointId(k) for k in locked], q)
+        model = _lock(full, locked, q)
     else:
         model = full
     if len(settings.gravity) != 3:
         raise ConfigurationError("'gravity' must have three numbers, for example [0, 0, -9.81]")
     model.gravity.linear = np.array(settings.gravity)
+    return model
+
+
+def _lock(full: Any, locked: list[str], q: Array) -> Any:
+    """Merge locked joints into links; links may have names of joints, which Pinocchio minds."""
+    joints = {frame.name for frame in full.frames if frame.type != pinocchio.FrameType.BODY}
+    for frame in full.frames:
+        if frame.type == pinocchio.FrameType.BODY and frame.name in joints:
+            frame.name += LINK
+    model = pinocchio.buildReducedModel(full, [full.getJointId(name) for name in locked], q)
+    for frame in model.frames:
+        frame.name = frame.name.removesuffix(LINK)
     return model
 
 

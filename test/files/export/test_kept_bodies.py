@@ -115,6 +115,18 @@ def test_every_link_keeps_a_body_and_together_they_are_the_identified_one(name, 
     assert np.all(physics.body_mass[1:] > 0.0)
 
 
+def test_links_may_have_the_names_of_joints():
+    text, joints = ROBOTS['gripper']
+    robot, other = (
+        build_robot(f'<robot name="x">{t}</robot>', RobotSettings(joints=joints))
+        for t in (text, text.replace('"grip"', '"left"').replace('"glue"', '"pad"'))
+    )
+    np.testing.assert_array_equal(other.prior, robot.prior)
+    chi = drawn(robot, 5, 3.0)
+    written = [own_bodies(identified_urdf(each, chi)) for each in (robot, other)]
+    np.testing.assert_array_equal(*(list(bodies.values()) for bodies in written))
+
+
 def test_small_changes_leave_fixed_and_locked_links_as_they_are_written():
     for name in ROBOTS:
         robot = built(name)
