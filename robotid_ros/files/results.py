@@ -167,9 +167,10 @@ def prediction_text(results: Results) -> str:
     base, consistent, spread = (float(results.data.get(name, math.nan)) for name in names)
     if math.isnan(base) or math.isnan(consistent):
         return ''
+    trust = f'taken to be right to {100 * spread:.3g} %' if spread <= 1.0 else 'hardly trusted'
     text = (
         f'Residual of the fit: base parameters {100 * base:.2f} %, {URDF} {100 * consistent:.2f} '
-        f'% (inertias of the robot description taken to be right to {100 * spread:.3g} %).'
+        f'% (inertias of the robot description {trust}).'
     )
     if 'obstacle' in results.data:
         least = 100 * float(results.data['attainable'])

@@ -127,6 +127,8 @@ def test_both_residuals_stand_side_by_side(tmp_path, found, recording, obstacle)
     assert 'base parameters 3.12 %, identified.urdf 3.45 %' in text and '70 %' in text
     assert ("'joint_2' is in the way" in text and 'less than 3.40 %' in text) == bool(obstacle)
     assert escape(text) in (tmp_path / 'report.html').read_text()
+    loose = dataclasses.replace(back, data={**back.data, 'prior_spread': 50.0})
+    assert 'hardly trusted' in prediction_text(loose) and '5000' not in prediction_text(loose)
 
 
 def test_without_residuals_nothing_is_said(tmp_path, found, recording):
