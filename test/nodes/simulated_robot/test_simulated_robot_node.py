@@ -151,10 +151,18 @@ class Client:
         wait_until(self.action.server_is_ready, 'the action is served', self.describe)
         trajectory = JointTrajectory(joint_names=joints, points=list(points))
         goal = FollowJointTrajectory.Goal(trajectory=trajectory, **fields)
-        return self.done(self.action.send_goal_async(goal, feedback))
+        return self.ask(self.action.send_goal_async, goal, feedback)
 
     def result(self, handle):
-        return self.done(handle.get_result_async())
+        return self.ask(handle.get_result_async)
+
+    def cancel(self, handle):
+        return self.ask(handle.cancel_goal_async)
+
+    def ask(self, request, *arguments):
+        # An action client registers a request after it has sent it: an answer that the executor's
+        # thread takes in between is lost, so that it is this thread that has to send.
+        return self.done(self.done(self.executor.create_task(request, *arguments)))
 
 
 def point(seconds, *positions, **fields):
@@ -307,7 +315,7 @@ def test_refusal_says_nothing(client):
 def test_cancel(client):
     handle = client.send(point(0.0, 0.0, 0.0, 0.0), point(LONG, 0.5, 0.5, 0.5))
     client.when(lambda state: state.reference.velocities[0] > 0.0, 'it moves')
-    answer = client.done(handle.cancel_goal_async())
+    answer = client.cancel(handle)
     assert len(answer.goals_canceling) == 1
     result = client.result(handle)
     assert result.status == GoalStatus.STATUS_CANCELED
@@ -372,7 +380,7 @@ def test_query_state(client):
     answer = client.call(QUERY, time=state.header.stamp)
     assert answer.success and list(answer.name) == JOINTS
     assert answer.velocity[0] == pytest.approx(0.1)
-    client.done(handle.cancel_goal_async())
+    client.cancel(handle)
 
 
 def test_topic_runs_a_trajectory(client):
