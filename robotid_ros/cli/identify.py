@@ -136,6 +136,8 @@ def _format_results(results: 'Results') -> str:
         sections.append(text)
     if results.compared:
         sections.append(comparison_table(results))
+    if results.selection:
+        sections.append(str(results.selection['summary']))
     sections += [f'warning: {text}' for text in results.warnings]
     return '\n\n'.join(sections)
 

@@ -6,7 +6,7 @@ from ..settings import setting
 from .replay.settings import ReplaySettings
 from .signals.samples import SignalSettings
 
-METHODS = ('ols', 'wls', 'mle', 'irls', 'tls', 'iv', 'didim', 'both')
+METHODS = ('auto', 'ols', 'wls', 'mle', 'irls', 'tls', 'iv', 'didim', 'both')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -14,7 +14,15 @@ class IdentificationSettings:
     """Settings of an identification."""
 
     method: str = setting(
-        'wls', 'estimator; both: wls, with didim beside it to compare', choices=METHODS
+        'auto',
+        'estimator; auto: ols or wls, chosen with identification.selection, else wls; both: wls, '
+        'with didim beside it',
+        choices=METHODS,
+    )
+    selection: bool = setting(
+        True,
+        'choose by cross-validation what is open: cutoff 0, rows auto, method auto, friction '
+        'of joints that have none, effort_kind auto; not for mle, irls, tls, iv, didim and both',
     )
     iterations: int = setting(
         1, 'of the weights (wls) or of the robust fit (irls)', minimum=1, maximum=100

@@ -129,7 +129,8 @@ class Results:
     warnings : sentences
     history : one row of numbers per iteration, of methods that iterate
     compared : what another method found, or None
-    settings : the configuration used
+    selection : what was chosen by cross-validation and compared with what; empty: nothing
+    settings : the configuration used, with what was chosen
     versions : {package: version}
     torques : {'identification' or 'validation': Torques}
 
@@ -154,6 +155,7 @@ class Results:
     essential: Mapping[str, Any] = field(default_factory=dict)
     definite: Mapping[str, Sequence[float]] = field(default_factory=dict)
     compared: Comparison | None = None
+    selection: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def minimal_parameters(self) -> dict[str, float]:

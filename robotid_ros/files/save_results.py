@@ -12,6 +12,7 @@ from ..core.parameters.standard import Standard, TOLERANCES
 from ..core.pipeline.results import Identification
 from ..core.regression.goodness_of_fit import Validation
 from ..core.replay.convergence_history import History
+from ..core.selection.candidates import describe_terms
 from .atomic import write_text
 from .export.identified_urdf import identified_urdf
 from .identification_input import AnyRecording
@@ -85,10 +86,55 @@ def collect_results(
         warnings=found.warnings,
         history=tuple(history_rows(found.history)),
         compared=_compared(found),
-        settings=dict(settings or {}),
+        selection=_selection(found),
+        settings=_chosen_settings(found, settings or {}),
         versions=versions(),
         torques={name: torques(value) for name, value in known.items()},
     )
+
+
+def _chosen_settings(found: Identification, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the configuration with what was chosen, so that it gives the same model again."""
+    if found.selection is None:
+        return dict(settings)
+    chosen = found.selection.configuration(found.robot)
+    return _merge(settings, chosen)
+
+
+def _merge(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Return nested values with others in their places."""
+    return {**values, **others} | {
+        key: _merge(values[key], other)
+        for key, other in others.items()
+        if isinstance(other, Mapping) and isinstance(values.get(key), Mapping)
+    }
+
+
+def _selection(found: Identification) -> dict[str, Any]:
+    """Say what was chosen by cross-validation, and what it was compared with."""
+    chosen = found.selection
+    if chosen is None:
+        return {}
+    joints = zip(
+        found.robot.joints,
+        chosen.candidate.friction,
+        chosen.joint_residuals,
+        chosen.plain_joint_residuals,
+        strict=True,
+    )
+    return {
+        'summary': chosen.describe(),
+        'residual': chosen.residual,
+        'plain_residual': chosen.plain_residual,
+        'joints': {
+            joint: {'friction': describe_terms(terms), 'residual': own, 'plain_residual': plain}
+            for joint, terms, own, plain in joints
+        },
+        'comparisons': [
+            {'subject': each.subject, 'chosen': each.chosen, 'residuals': each.residuals}
+            for each in chosen.comparisons
+        ],
+    }
 
 
 def residual_rows(robot: Robot, validation: Validation) -> tuple[Residual, ...]:

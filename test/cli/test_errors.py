@@ -116,7 +116,7 @@ def test_missing_things_are_named(run, record, config, tmp_path):
     )
     sentence(run('identify', path, '-c', config(robot={'jonits': []})), "'robot.jonits'")
     sentence(run('identify', path, '-c', config(robot={'name': 3})), "'robot.name'", 'str')
-    sentence(run('identify', path, '-c', config(), '--method', 'magic'), 'use one of ols')
+    sentence(run('identify', path, '-c', config(), '--method', 'magic'), 'use one of auto, ols')
     sentence(run('identify', path, '-c', config(), '--from', 5, '--to', 3), 'start first')
     sentence(
         run('validate', path, '--parameters', tmp_path), 'parameters.yaml', 'robotid identify'

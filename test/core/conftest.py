@@ -33,7 +33,7 @@ RATE = 200.0
 
 @pytest.fixture(scope='session')
 def robot() -> Robot:
-    return build_robot(URDF, RobotSettings())
+    return build_robot(URDF, RobotSettings(friction={'default': ('viscous', 'coulomb', 'offset')}))
 
 
 @pytest.fixture(scope='session')

@@ -50,7 +50,7 @@ def test_groups_reach_their_settings(write):
         ({'robot': {'name': 7}}, "'robot.name' must be of type str"),
         ({'robot': 'tx40'}, "'robot' must be a group of keys"),
         ({'identification': {'signals': {'cutoff': -1}}}, 'must be at least 0'),
-        ({'identification': {'method': 'magic'}}, 'use one of ols, wls'),
+        ({'identification': {'method': 'magic'}}, 'use one of auto, ols, wls'),
     ],
 )
 def test_what_is_wrong_is_named_with_key_and_file(write, groups, sentence):

@@ -19,7 +19,7 @@ def identifiability_warnings(robot: Robot, samples: Samples, estimate: Estimate)
     warnings = [
         f'{joint} hardly moved ({100 * moving:.0f} % of the time): record a motion that moves it, '
         'or name it in robot.locked'
-        for joint, moving in zip(robot.joints, samples.valid.mean(axis=0), strict=True)
+        for joint, moving in zip(robot.joints, samples.moving.mean(axis=0), strict=True)
         if moving < MIN_MOVING_SHARE
     ]
     percents = zip(estimate.names, estimate.relative_sigma, strict=True)

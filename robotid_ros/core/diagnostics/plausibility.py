@@ -27,7 +27,7 @@ MIN_EXPLAINED, MAX_SCALE = 0.5, 4.0
 MIN_GRAVITY_PART = 1e-4  # of the masses' power that no motor inertia or friction explains
 # Relative residual of a joint from which its efforts and the model disagree; gravity is checked
 # from the lower one, and another direction must leave so much less.
-LARGE_RESIDUAL, GRAVITY_RESIDUAL, GRAVITY_GAIN = 0.3, 0.15, 0.6
+LARGE_RESIDUAL, GRAVITY_RESIDUAL, GRAVITY_GAIN = 0.3, 0.05, 0.6
 LIMIT_MARGIN = 0.5  # beyond a limit [rad or m]: more than calibration, less than degrees for rad
 AXES = dict(
     zip(('+x', '-x', '+y', '-y', '+z', '-z'), np.kron(np.eye(3), [[1.0], [-1.0]]), strict=True)
@@ -52,7 +52,7 @@ def plausibility_warnings(robot: Robot, samples: Samples, estimate: Estimate) ->
     warnings = _limit_warnings(robot, samples)
     if isinstance(robot, ElasticRobot):
         return warnings
-    moving = np.flatnonzero(samples.valid.any(axis=1))
+    moving = np.flatnonzero(samples.moving.any(axis=1))
     rows = moving[:: max(1, moving.size // MAX_SAMPLES)]
     W = regressor(robot, samples.q[rows], samples.dq[rows], samples.ddq[rows])
     checks = [_check_joint(robot, samples, rows, W, j) for j in range(robot.n)]
@@ -103,7 +103,7 @@ class _JointCheck:
 
 
 def _check_joint(robot: Robot, samples: Samples, rows: Rows, W: Array, joint: int) -> _JointCheck:
-    used = samples.valid[rows, joint]
+    used = samples.moving[rows, joint]
     if used.sum() < MIN_SAMPLES:
         return _JointCheck(MIN_LOSS, 0.0)
     w, y = W[joint][used], samples.tau[rows, joint][used]
@@ -151,7 +151,7 @@ def _gravity_warnings(robot: Robot, samples: Samples, rows: Rows) -> list[str]:
     model = robot.model.copy()
     reoriented = dataclasses.replace(robot, model=model)
     at = (samples.q[rows], samples.dq[rows], samples.ddq[rows])
-    used = samples.valid[rows].T
+    used = samples.moving[rows].T
     y = samples.tau[rows].T
     weight = used / np.maximum(np.sqrt(np.mean(y**2, axis=1, keepdims=True)), 1e-300)
 

@@ -15,7 +15,7 @@ from ..arrays import Array
 Columns = Callable[[Array, Mapping[str, float]], tuple[Array, ...]]
 
 # Units of a force-like and of a viscous parameter: {f} is N·m or N, {l} is rad or m.
-FORCE, VISCOUS = '{f}', '{f}·s/{l}'
+FORCE, VISCOUS, ROOT = '{f}', '{f}·s/{l}', '{f}·(s/{l})^⅓'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +76,10 @@ def _smooth_coulomb(dq: Array, constants: Mapping[str, float]) -> tuple[Array, .
     return (np.tanh(constants['tanh_steepness'] * dq),)
 
 
+def _root_viscous(dq: Array, _: Mapping[str, float]) -> tuple[Array, ...]:
+    return (np.cbrt(dq),)
+
+
 def _makkar(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
     """Stribeck bump tanh(γ2·dq) − tanh(γ3·dq) and Coulomb tanh(γ5·dq) (Makkar et al. 2005)."""
     bump = np.tanh(constants['makkar_gamma2'] * dq) - np.tanh(constants['makkar_gamma3'] * dq)
@@ -104,6 +108,8 @@ TERMS: Mapping[str, TermKind] = {
     ),
     # Friction of gears grows with the load: Fl |τ| sign(dq) (Hamon, Gautier and Garrec 2010).
     'load_coulomb': TermKind(('Fl',), ('1',), _coulomb, positive=(True,), load_dependent=True),
+    # Lubricated gears: friction grows less than linearly with the speed.
+    'root_viscous': TermKind(('Fr',), (ROOT,), _root_viscous, positive=(False,)),
     'makkar': TermKind(
         ('Fstr', 'Fc'),
         (FORCE, FORCE),
@@ -131,6 +137,9 @@ class FrictionTerm:
 
     name: str
     constants: Mapping[str, float]
+
+    def __hash__(self) -> int:
+        return hash((self.name, *sorted(self.constants.items())))
 
     @property
     def kind(self) -> TermKind:

@@ -67,6 +67,9 @@ class Robot:
     prior : (p,) their values from the URDF and the configuration
     drive_gain : (n,) torque per unit of published effort
     prismatic : (n,) True where the joint is prismatic
+    damping, dry_friction : (n,) what the URDF says of friction
+    open_friction : for each joint, whether the data may choose its friction terms
+    effort_kind : 'joint_torque', 'without_gravity', or 'auto': the data may tell
     rotor_inertia : whether every joint has an Ia
     warnings : what was changed in the description, and why
     elastic : the same robot with springs in its joints, or None where all are rigid
@@ -89,6 +92,10 @@ class Robot:
     prior: Array
     drive_gain: Array
     prismatic: npt.NDArray[np.bool_]
+    damping: Array
+    dry_friction: Array
+    open_friction: tuple[bool, ...]
+    effort_kind: str
     rotor_inertia: bool = True
     warnings: tuple[str, ...] = ()
     elastic: ElasticRobot | None = None

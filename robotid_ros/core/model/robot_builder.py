@@ -51,6 +51,10 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
         drive_gain=_array('drive_gain', settings.drive_gain, np.ones(len(joints))),
         prismatic=description.prismatic,
         rotor_inertia=settings.rotor_inertia,
+        damping=frozen(description.damping),
+        dry_friction=frozen(description.dry_friction),
+        open_friction=_open_friction(joints, settings),
+        effort_kind=settings.effort_kind,
         warnings=description.warnings,
         followers=description.followers,
     )
@@ -79,6 +83,11 @@ def _friction(
     )
 
 
+def _open_friction(joints: tuple[str, ...], settings: RobotSettings) -> tuple[bool, ...]:
+    """Tell for which joints the configuration leaves friction to the data."""
+    return tuple(not {'default', joint} & set(settings.friction) for joint in joints)
+
+
 def _coupling(name: str, settings: CouplingSettings, joints: tuple[str, ...]) -> Coupling:
     ratios = np.array(settings.ratios, dtype=float)
     if ratios.shape != (len(joints),) or np.count_nonzero(ratios) < 2:
@@ -91,7 +100,7 @@ def _coupling(name: str, settings: CouplingSettings, joints: tuple[str, ...]) ->
 
 
 def _parameters(
-    description: Description,
+    description: Description | Robot,
     friction: tuple[tuple[FrictionTerm, ...], ...],
     couplings: tuple[Coupling, ...],
     rotor_inertia: bool,
@@ -115,20 +124,44 @@ def _parameters(
 
 def _prior(description: Description, parameters: tuple[Parameter, ...]) -> Array:
     model = description.model
-    values = {}
+    values = _friction_prior(description.damping, description.dry_friction)
     for k, j in enumerate(description.order):
         inertial = from_pinocchio(model.inertias[k + 1].toDynamicParameters())
         for symbol, value in zip(INERTIAL, inertial, strict=True):
             values[f'{symbol}{j + 1}'] = value
-        if j >= len(description.joints):  # followers have no drive
-            continue
-        values[f'Ia{j + 1}'] = model.armature[k]
-        values[f'Fv{j + 1}'] = description.damping[j]
-        for symbol in ('Fc', 'Fs', 'Fcp', 'Fcm'):
-            values[f'{symbol}{j + 1}'] = description.dry_friction[j]
-        for symbol in ('Fvp', 'Fvm'):
-            values[f'{symbol}{j + 1}'] = description.damping[j]
+        if j < len(description.joints):  # followers have no drive
+            values[f'Ia{j + 1}'] = model.armature[k]
     return frozen([values.get(p.name, 0.0) for p in parameters])
+
+
+def _friction_prior(damping: Array, dry_friction: Array) -> dict[str, float]:
+    """Return what a URDF's `<dynamics>` says of friction parameters, by name."""
+    values: dict[str, float] = {}
+    for j, (viscous, dry) in enumerate(zip(damping, dry_friction, strict=True), start=1):
+        values |= {f'{symbol}{j}': float(viscous) for symbol in ('Fv', 'Fvp', 'Fvm')}
+        values |= {f'{symbol}{j}': float(dry) for symbol in ('Fc', 'Fs', 'Fcp', 'Fcm')}
+    return values
+
+
+def with_friction(robot: Robot, friction: tuple[tuple[FrictionTerm, ...], ...]) -> Robot:
+    """
+    Return the robot with other friction terms, and the parameters that they bring.
+
+    Parameters
+    ----------
+    robot : without elastic joints
+    friction : terms of each joint
+
+    """
+    parameters = _parameters(robot, friction, robot.couplings, robot.rotor_inertia)
+    values = _friction_prior(robot.damping, robot.dry_friction)
+    values |= dict(zip((p.name for p in robot.parameters), robot.prior, strict=True))
+    return dataclasses.replace(
+        robot,
+        friction=friction,
+        parameters=parameters,
+        prior=frozen([values.get(p.name, 0.0) for p in parameters]),
+    )
 
 
 def _limits(description: Description, settings: RobotSettings) -> Limits:

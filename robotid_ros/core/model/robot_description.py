@@ -161,7 +161,8 @@ def _reduce(
         model = full
     if len(settings.gravity) != 3:
         raise ConfigurationError("'gravity' must have three numbers, for example [0, 0, -9.81]")
-    model.gravity.linear = np.array(settings.gravity)
+    compensated = settings.effort_kind == 'without_gravity'
+    model.gravity.linear = np.zeros(3) if compensated else np.array(settings.gravity)
     return model
 
 

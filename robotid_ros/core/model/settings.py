@@ -47,8 +47,9 @@ class RobotSettings:
         dict, 'positions of the joints that are not identified; 0 where not given', unit='rad'
     )
     friction: dict[str, tuple[str, ...]] = setting(
-        lambda: {'default': ('viscous', 'coulomb', 'offset')},
-        "friction terms by joint name; 'default' for the others",
+        dict,
+        "friction terms by joint name, 'default' for the others; joints without any: chosen with "
+        'identification.selection, else viscous, coulomb and offset',
     )
     friction_constants: dict[str, dict[str, float]] = setting(
         dict, "shape constants of the friction terms by joint name; 'default' for all"
@@ -60,6 +61,13 @@ class RobotSettings:
     elastic: ElasticSettings = setting(ElasticSettings, 'joints with a spring in the transmission')
     drive_gain: tuple[float, ...] = setting(
         (), 'torque per unit of the published effort; empty: efforts are torques', unit='N·m'
+    )
+    effort_kind: str = setting(
+        'auto',
+        'what the published efforts are: joint_torque with all that the joint bears, '
+        'without_gravity where the driver compensates it; auto: chosen with '
+        'identification.selection, else joint_torque',
+        choices=('auto', 'joint_torque', 'without_gravity'),
     )
     lower: tuple[float, ...] = setting((), "lower position limits; empty: the URDF's", unit='rad')
     upper: tuple[float, ...] = setting((), "upper position limits; empty: the URDF's", unit='rad')

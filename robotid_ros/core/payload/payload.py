@@ -13,6 +13,7 @@ from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.parameters import INERTIAL, INERTIAL_UNITS
 from ..model.robot import Robot
 from ..parameters.standard import physically_consistent_links
+from ..pipeline.choices import choose_model
 from ..pipeline.chunked_estimation import RecordingOrChunks
 from ..pipeline.estimation import estimate_base_parameters, Progress
 from ..regression.estimate import Estimate
@@ -101,6 +102,7 @@ def payload_from_recordings(
     robot = robot.elastic or robot
     if settings.method == 'both':
         settings = dataclasses.replace(settings, method='wls')
+    empty, robot, settings, _ = choose_model(empty, robot, settings)
     base, found, notes = base_parameters(robot), [], list(robot.warnings)
     for name, recording in (('empty', empty), ('loaded', loaded)):
         progress(f'identifying, {name}')

@@ -81,19 +81,36 @@ def estimate_base_parameters(
     RecordingError : the recording cannot be used, or the method needs all of it at once
 
     """
-    whole = settings.method in WHOLE or settings.leave_one_out or isinstance(robot, ElasticRobot)
+    check_memory(recording, robot, settings)
     if isinstance(recording, Recording):
-        if whole or recording.time.size <= MAX_SAMPLES:
+        if _needs_whole(robot, settings) or recording.time.size <= MAX_SAMPLES:
             return _estimate_in_memory(recording, robot, base, settings, progress)
         recording = split_into_chunks(recording)
-    if whole:
+    return _estimate_in_chunks(recording, robot, base, settings)
+
+
+def check_memory(
+    recording: RecordingOrChunks, robot: Robot, settings: IdentificationSettings
+) -> None:
+    """
+    Check that what needs the whole recording has it in memory.
+
+    Raises
+    ------
+    RecordingError : it comes in chunks
+
+    """
+    if not isinstance(recording, Recording) and _needs_whole(robot, settings):
         what = 'an elastic robot' if isinstance(robot, ElasticRobot) else 'leave_one_out'
         what = f"method '{settings.method}'" if settings.method in WHOLE else what
         raise RecordingError(
             f'{what} needs a recording in memory as a whole, and this one is too long: choose a '
             "part of it, or method 'wls'"
         )
-    return _estimate_in_chunks(recording, robot, base, settings)
+
+
+def _needs_whole(robot: Robot, settings: IdentificationSettings) -> bool:
+    return settings.method in WHOLE or settings.leave_one_out or isinstance(robot, ElasticRobot)
 
 
 def _estimate_in_memory(

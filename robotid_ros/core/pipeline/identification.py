@@ -20,12 +20,14 @@ from ..parameters.standard import basic_solution, standard_parameters
 from ..regression.estimate import Estimate
 from ..regression.goodness_of_fit import Validation
 from ..selection.load_friction import iterate_friction_load
+from ..selection.model_selection import Selection
 from ..selection.stribeck_velocity import search_stribeck_velocities
 from ..signals.periodic import find_period
 from ..signals.recording import Recording
 from ..timing.delay_compensation import Delays, remove_delay
+from .choices import choose_model
 from .chunked_estimation import RecordingOrChunks
-from .estimation import estimate_base_parameters, Estimation, Progress
+from .estimation import check_memory, estimate_base_parameters, Estimation, Progress
 from .resampling import resample
 from .results import Identification
 from .validation import validate, validate_samples
@@ -73,6 +75,7 @@ def identify(
             f"method '{settings.method}' replays rigid robots: use 'wls', or empty "
             'robot.elastic.joints'
         )
+    check_memory(recording, robot, settings)
     inputs = _Inputs(recording, robot, settings, validation, progress or (lambda _: None))
     if settings.method == 'both':
         return _identify_by_wls_and_didim(inputs)
@@ -80,6 +83,8 @@ def identify(
 
 
 def _identify_by_one_method(inputs: _Inputs) -> Identification:
+    inputs, selection = _with_choices(inputs)
+    chosen = selection.notes if selection else ()
     recording, settings = inputs.recording, inputs.settings
     inputs.progress('preparing signals')
     robot, notes = _search_friction_shapes(inputs)
@@ -91,7 +96,7 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
     inputs.progress('finding standard parameters')
     pull = settings.prior_spread, settings.prior_cost
     standard = standard_parameters(robot, base, estimate, found, estimation.system, *pull)
-    notes += [*resampling, *standard.notes]
+    notes = [*chosen, *notes, *resampling, *standard.notes]
     inputs.progress('validating')
     chi = basic_solution(base, estimate.value)
     return Identification(
@@ -105,7 +110,18 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
         validation=_validate(inputs, estimation.delays, robot, chi),
         warnings=_warnings(robot, recording, estimation, estimate, notes),
         history=estimation.history,
+        selection=selection,
     )
+
+
+def _with_choices(inputs: _Inputs) -> tuple[_Inputs, Selection | None]:
+    """Choose by cross-validation what the configuration leaves open."""
+    inputs.progress('choosing filters, rows and friction')
+    recording, robot, settings, selection = choose_model(
+        inputs.recording, inputs.robot, inputs.settings
+    )
+    changed = dataclasses.replace(inputs, recording=recording, robot=robot, settings=settings)
+    return changed, selection
 
 
 def _search_friction_shapes(inputs: _Inputs) -> tuple[Robot, list[str]]:

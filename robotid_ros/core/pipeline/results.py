@@ -11,6 +11,7 @@ from ..parameters.standard import Standard
 from ..regression.estimate import Estimate
 from ..regression.goodness_of_fit import Validation
 from ..replay.convergence_history import History
+from ..selection.model_selection import Selection
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Identification:
     warnings : each a sentence with its remedy
     history : iterations of an iterative method, or None
     compared : the identification by another method, or None
+    selection : what was chosen by cross-validation, or None
 
     """
 
@@ -45,3 +47,4 @@ class Identification:
     warnings: tuple[str, ...] = ()
     history: History | None = None
     compared: Identification | None = None
+    selection: Selection | None = None

@@ -74,13 +74,15 @@ def validate_samples(samples: Samples, robot: Robot, chi: Array) -> Validation:
         pair += spring_torque(robot, chi, samples.q)
     pair = decimate(pair, keep)
     valid = samples.valid[::keep]
-    return _trim(samples.joints, samples.time[::keep], pair[0], pair[1], valid)
+    measured = None if samples.measured is None else samples.measured[::keep]
+    return _trim(samples.joints, samples.time[::keep], pair[0], pair[1], valid, measured)
 
 
 def validate_system(system: System, value: Array) -> Validation:
     """Compare the torques of a system's rows with those of its base parameters (b,)."""
     valid = system.valid.T
-    return _trim(system.joints, system.time, system.Y.T, system.predict(value).T, valid)
+    predicted = system.predict(value).T
+    return _trim(system.joints, system.time, system.Y.T, predicted, valid, system.measured)
 
 
 def _trim(
@@ -89,8 +91,11 @@ def _trim(
     measured: Array,
     predicted: Array,
     valid: npt.NDArray[np.bool_],
+    counted: npt.NDArray[np.bool_] | None,
 ) -> Validation:
-    """Leave out what lies before the first and after the last row that is used."""
+    """Leave out what lies before the first and after the last row that is used, and in gaps."""
+    rows = np.ones(len(time), dtype=bool) if counted is None else counted.copy()
     moving = np.flatnonzero(valid.any(axis=1))
-    rows = slice(moving[0], moving[-1] + 1) if moving.size else slice(None)
+    if moving.size:
+        rows[: moving[0]] = rows[moving[-1] + 1 :] = False
     return Validation(joints, time[rows], measured[rows], predicted[rows], valid[rows])

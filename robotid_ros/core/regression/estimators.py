@@ -19,6 +19,8 @@ MAD_TO_SIGMA = 1.4826  # σ over the median absolute deviation of Gaussian noise
 # Least σ of rows without torque (a link behind a spring), over the largest of their terms: rows
 # that hold nearly exactly would otherwise outweigh those that set the scale.
 BALANCED = 1e-6
+# Equations per parameter below which a joint's own least squares says little about its noise.
+FEW_ROWS = 3.0
 TOLERANCE = 1e-6  # relative change of the weights that ends an iteration
 WEAK = 0.3  # share in the weakest singular vector from which a column is named as dependent
 
@@ -34,32 +36,38 @@ def _wls(joint_rows: JointRows, system: System, value: Array | None) -> Weights:
     """
     Divide each joint's equations by the σ of its own least squares (DIDIM eq. 20).
 
-    Rows without any torque, those of a link behind a spring, have no scale of their own: they take
-    the σ that the least squares of all rows leaves there. Iterated, every joint's σ is that of the
-    common solution.
+    Rows without any torque, those of a link behind a spring, have no scale of their own, and a
+    joint with few rows fits itself too well: they take the σ that the least squares of all rows
+    leaves there. Iterated, every joint's σ is that of the common solution.
     """
     if value is not None:
         return [
             np.full(len(y), 1.0 / _rms(y - w @ value, w, y, value, count))
             for (w, y), count in zip(joint_rows, system.equations, strict=True)
         ]
-    weights: Weights = []
-    sigma: float
-    common: Array | None = None
-    for (w, y), count in zip(joint_rows, system.equations, strict=True):
-        if not y.any() and len(y):
-            common = _common_least_squares(joint_rows) if common is None else common
-            sigma = _rms(w @ common, w, y, common, count)
-        elif len(y):
-            chi, _, rank, _ = np.linalg.lstsq(w, y, rcond=1e-10)
-            freedom = max(int(count) - int(rank), 1)
-            floor = 1e-12 * max(float(np.linalg.norm(y)), 1e-300)
-            norm = max(float(np.linalg.norm(y - w @ chi)), floor)
-            sigma = norm / float(np.sqrt(freedom))
-        else:
-            sigma = np.inf
-        weights.append(np.full(len(y), 1.0 / sigma))
-    return weights
+    sigmas = [
+        _own_sigma(w, y, int(count))
+        for (w, y), count in zip(joint_rows, system.equations, strict=True)
+    ]
+    if any(np.isnan(sigmas)):
+        common = _common_least_squares(joint_rows)
+        sigmas = [
+            _rms(y - w @ common, w, y, common, count) if np.isnan(sigma) else sigma
+            for sigma, (w, y), count in zip(sigmas, joint_rows, system.equations, strict=True)
+        ]
+    return [np.full(len(y), 1.0 / s) for s, (_, y) in zip(sigmas, joint_rows, strict=True)]
+
+
+def _own_sigma(w: Array, y: Array, count: int) -> float:
+    """Return σ of a joint's own least squares, NaN where that says nothing about its noise."""
+    if not len(y):
+        return np.inf
+    chi, _, rank, _ = np.linalg.lstsq(w, y, rcond=1e-10)
+    if not y.any() or count < FEW_ROWS * rank:
+        return np.nan
+    floor = 1e-12 * max(float(np.linalg.norm(y)), 1e-300)
+    norm = max(float(np.linalg.norm(y - w @ chi)), floor)
+    return norm / float(np.sqrt(max(count - int(rank), 1)))
 
 
 def _mle(joint_rows: JointRows, system: System, value: Array | None) -> Weights:

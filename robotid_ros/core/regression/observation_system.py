@@ -39,6 +39,7 @@ class System:
     counts : (n,) equations that W and Y stand for, where they are triangular factors, or None
     batches : (n, K, b + 1, b + 1) factors of [W Y] of successive parts, or None
     band : share of the rows' Nyquist frequency that the decimation's filter leaves
+    measured : (N,) False where samples were made up to bridge a gap, or None: all were measured
 
     """
 
@@ -54,6 +55,7 @@ class System:
     counts: npt.NDArray[np.intp] | None = None
     batches: Array | None = None
     band: float = 1.0
+    measured: npt.NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         freeze_fields(self, 'time', 'W', 'Y')
@@ -163,6 +165,7 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> System:
         valid.copy(),
         samples.noise,
         band=FILTER_BAND if keep > 1 else 1.0,
+        measured=None if samples.measured is None else samples.measured[::keep],
     )
 
 

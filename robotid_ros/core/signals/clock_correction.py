@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import numpy.typing as npt
 
+from ...exceptions import RecordingError
 from ..arrays import Array
 
 # A stamp that goes back further than this, or ahead of its reception by more than that [s], is an
@@ -14,6 +15,8 @@ MAX_STEP_BACK, MAX_STEP_AHEAD = 0.1, 5.0
 SEPARATION = 0.2
 # A part with fewer samples is taken for outliers.
 MIN_PART_SAMPLES = 100
+# Fewer different stamps tell no course of time.
+MIN_STAMPS = 20
 # Samples at either end of a part whose median tells the offset of its clock.
 OFFSET_SAMPLES = 50
 # Share of outliers beyond which the stamps are left as they are: no part of them can be trusted.
@@ -89,6 +92,46 @@ def _position_jumps(position: Array, last: int, first: int) -> bool:
     recent = position[max(0, last - OFFSET_SAMPLES) : last + 1]
     usual = np.nanmax(np.abs(np.diff(recent, axis=0)), axis=0)
     return bool(np.any(np.abs(position[first] - position[last]) > JUMP_FACTOR * usual + 1e-4))
+
+
+def spread_equal_stamps(time: Array, values: Array) -> tuple[Array, str]:
+    """
+    Spread samples that share a stamp evenly up to the next stamp, where stamps were rounded.
+
+    Parameters
+    ----------
+    time : (N,) stamps [s]
+    values : (N, m) what was measured; samples that repeat one another are repeated messages
+
+    Returns
+    -------
+    (N,) times, and a note, '' where nothing was changed
+
+    Raises
+    ------
+    RecordingError : most samples share a few stamps
+
+    """
+    same = np.diff(time) == 0.0
+    rounded = same & (np.diff(values, axis=0) != 0.0).any(axis=1)
+    if rounded.mean() <= MAX_ODD_SHARE:
+        return time, ''
+    first = np.flatnonzero(np.concatenate([[True], ~same]))
+    if len(first) < MIN_STAMPS:
+        raise RecordingError(
+            f'{len(time)} samples share {len(first)} stamps: record the time of each sample, or '
+            'convert the log with its rate'
+        )
+    steps = np.diff(time[first])
+    counts = np.diff(np.concatenate([first, [len(time)]]))
+    usual = float(np.median(steps))
+    # The next stamp counts unless it lies behind a gap.
+    spans = np.append(np.where((steps > 0.0) & (steps < 2.0 * usual), steps, usual), usual)
+    place = np.arange(len(time)) - np.repeat(first, counts)
+    return np.repeat(time[first], counts) + place * np.repeat(spans / counts, counts), (
+        f'{int(rounded.sum())} samples have the stamp of the one before: the stamps are rounded '
+        f'to {1e3 * usual:.3g} ms, the samples were spread evenly between them'
+    )
 
 
 def remove_jitter(time: Array, position: Array, step: float) -> tuple[Array, str]:

@@ -38,6 +38,8 @@ MAX_CUTOFF_SHARE = 0.4
 EDGE_PERIODS = 3.0
 # A joint that travels less is at rest [rad or m].
 MIN_TRAVEL = 1e-3
+# A joint that moves for less of the time is at rest.
+MIN_MOVING_SHARE = 0.01
 # Share of clipped samples from which a note is worth reading.
 MIN_CLIPPED_SHARE = 0.001
 # Relative: a rate that stamps give is never exact.
@@ -45,7 +47,7 @@ ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
-class _UniformRecording:
+class UniformRecording:
     """
     A recording on a uniform time grid, before it is filtered.
 
@@ -89,7 +91,7 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
     UnknownNameError : a joint that was not recorded
 
     """
-    even = _resample(recording.select(robot.joints), robot, settings)
+    even = resample(recording.select(robot.joints), robot, settings)
     cutoff, decimation = _cutoff_and_decimation(even, settings)
     q, dq, ddq = _differentiate(even, cutoff, settings)
     valid = _usable_rows(even, robot, dq, cutoff, decimation, settings)
@@ -106,10 +108,11 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
         decimation,
         notes=even.notes,
         cutoff=cutoff,
+        measured=np.asarray(measured_rows(even, cutoff).any(axis=1)),
     )
 
 
-def _resample(recording: Recording, robot: Robot, settings: SignalSettings) -> _UniformRecording:
+def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> UniformRecording:
     """Put a recording on a uniform time grid, averaged over periods where that is set."""
     if isinstance(robot, ElasticRobot):
         recording = replace(recording, effort=robot.motor_efforts(recording.effort))
@@ -132,10 +135,10 @@ def _resample(recording: Recording, robot: Robot, settings: SignalSettings) -> _
             'derivatives come from differences: signals.analytic needs signals.averaging, and two '
             'periods or more of a recorded trajectory of all joints'
         )
-    return _UniformRecording(even, rate, measured, cut, noise, trajectory, tuple(notes))
+    return UniformRecording(even, rate, measured, cut, noise, trajectory, tuple(notes))
 
 
-def _cutoff_and_decimation(even: _UniformRecording, settings: SignalSettings) -> tuple[float, int]:
+def _cutoff_and_decimation(even: UniformRecording, settings: SignalSettings) -> tuple[float, int]:
     cutoff = settings.cutoff or max(
         MIN_CUTOFF, CUTOFF_FACTOR * motion_bandwidth(even.recording.position, even.rate)
     )
@@ -145,7 +148,7 @@ def _cutoff_and_decimation(even: _UniformRecording, settings: SignalSettings) ->
 
 
 def _differentiate(
-    even: _UniformRecording, cutoff: float, settings: SignalSettings
+    even: UniformRecording, cutoff: float, settings: SignalSettings
 ) -> tuple[Array, Array, Array]:
     """Return positions, velocities, accelerations (N, n)."""
     position = even.recording.position
@@ -159,7 +162,7 @@ def _differentiate(
 
 
 def _usable_rows(
-    even: _UniformRecording,
+    even: UniformRecording,
     robot: Robot,
     dq: Array,
     cutoff: float,
@@ -167,6 +170,10 @@ def _usable_rows(
     settings: SignalSettings,
 ) -> npt.NDArray[np.bool_]:
     """Return the rows (N, n) to use: measured, moving, away from ends and clipping."""
+    if settings.rows == 'all':
+        # Noise of a joint that never moves has a sign too.
+        moving = _moving_rows(robot, dq, settings.standstill).mean(axis=0)
+        return measured_rows(even, cutoff) & (moving > MIN_MOVING_SHARE)
     edge = int(np.ceil(EDGE_PERIODS * even.rate / cutoff - ROUNDING))
     measured = _erode(even.measured, edge)
     valid = _moving_rows(robot, dq, settings.standstill) & measured[:, None] & ~even.clipped
@@ -178,6 +185,19 @@ def _usable_rows(
             f'{settings.standstill:g} rad/s: record a motion, or lower signals.standstill'
         )
     return valid
+
+
+def measured_rows(even: UniformRecording, cutoff: float) -> npt.NDArray[np.bool_]:
+    """
+    Return the rows (N, n) that hold what was measured, after a filter of that cut-off [Hz].
+
+    What was made up to bridge a gap, what was clipped, and the ends of the recording reach a
+    period of the cut-off far.
+    """
+    edge = int(even.rate / cutoff)
+    good = even.measured[:, None] & ~even.clipped
+    good[:1] = good[-1:] = False
+    return _erode(good, edge)
 
 
 def _trajectory_of_joints(recording: Recording) -> Trajectory | None:

@@ -139,7 +139,9 @@ class Recording:
     @property
     def rate(self) -> float:
         """Usual number of samples per second [Hz]."""
-        return 1.0 / float(np.median(np.diff(self.time))) if self.size > 1 else 0.0
+        steps = np.diff(self.time)
+        steps = steps[steps > 0.0]
+        return 1.0 / float(np.median(steps)) if steps.size else 0.0
 
     @property
     def time_range(self) -> tuple[float, float]:

@@ -1,12 +1,14 @@
 """From a recording as published to uniform samples, with notes on what was repaired."""
 
+import dataclasses
+
 import numpy as np
 import numpy.typing as npt
 from scipy.interpolate import Akima1DInterpolator
 
 from ...exceptions import RecordingError
 from ..arrays import Array
-from .clock_correction import remove_jitter
+from .clock_correction import remove_jitter, spread_equal_stamps
 from .invalid_samples import find_usable_samples, unwrap_angles
 from .recording import Recording
 from .samples import SignalSettings
@@ -37,8 +39,9 @@ def resample_uniformly(
     RecordingError : too short, too many missing values, or stamps that jump back
 
     """
+    recording, spread = _with_distinct_stamps(recording)
     kept, notes = find_usable_samples(recording, settings.max_gap)
-    notes = [*recording.notes, *notes]
+    notes = [*recording.notes, *spread, *notes]
     if kept.sum() < MIN_SAMPLES:
         raise RecordingError(
             f'{recording.source or "the recording"} has {int(kept.sum())} usable samples: record '
@@ -61,6 +64,13 @@ def resample_uniformly(
     stamps = grid if short[-1] == time[-1] else np.interp(grid, short, time)
     result = Recording(recording.joints, stamps, position, effort, source=recording.source)
     return result, 1.0 / step, covered, notes
+
+
+def _with_distinct_stamps(recording: Recording) -> tuple[Recording, list[str]]:
+    """Return the recording with a time for each sample, and a note where it had none."""
+    values = np.column_stack([recording.position, recording.effort])
+    time, note = spread_equal_stamps(recording.time, values)
+    return (dataclasses.replace(recording, time=time), [note]) if note else (recording, [])
 
 
 def _shorten_gaps(time: Array, longest: float) -> Array:

@@ -8,6 +8,9 @@ import numpy.typing as npt
 from ...settings import setting
 from ..arrays import Array, freeze_fields
 
+# A joint moves from this speed on [rad/s or m/s].
+STANDSTILL = 0.02
+
 
 @dataclasses.dataclass(frozen=True)
 class SignalSettings:
@@ -28,6 +31,12 @@ class SignalSettings:
     rate: float = setting(
         0.0, "rate of the uniform samples; 0: the recording's own", unit='Hz', minimum=0.0
     )
+    rows: str = setting(
+        'auto',
+        'moving: leave out rows at standstill, in the transients at the ends, and beside both; '
+        'all: every measured row; auto: chosen with identification.selection, else moving',
+        choices=('auto', 'moving', 'all'),
+    )
     max_gap: float = setting(
         0.05,
         'longest gap between samples that is bridged; longer ones are left out',
@@ -35,8 +44,8 @@ class SignalSettings:
         minimum=0.0,
     )
     standstill: float = setting(
-        0.02,
-        'rows of a joint slower than this are left out: their friction has no sign',
+        STANDSTILL,
+        'rows of a joint slower than this are at standstill: their friction has no sign',
         unit='rad/s',
         minimum=0.0,
     )
@@ -72,9 +81,9 @@ class Samples:
     valid : (N, n) rows that may be used, False at standstill, at edges and in gaps
     noise : (n,) standard deviation of the torque noise from period averaging, or None
     decimation : keep one row in so many when W and Y are stacked
-    periodic : the samples are whole periods, so that filters may wrap around
     notes : what was repaired or looks wrong
     cutoff : of the filter of the positions [Hz]
+    measured : (N,) False where a sample was made up to bridge a gap, or None: all were measured
 
     """
 
@@ -88,9 +97,14 @@ class Samples:
     valid: npt.NDArray[np.bool_]
     noise: Array | None = None
     decimation: int = 1
-    periodic: bool = False
     notes: tuple[str, ...] = ()
     cutoff: float = 0.0
+    measured: npt.NDArray[np.bool_] | None = None
+
+    @property
+    def moving(self) -> npt.NDArray[np.bool_]:
+        """Rows (N, n) that may be used and where the joint moves."""
+        return self.valid & (np.abs(self.dq) >= STANDSTILL)
 
     def __post_init__(self) -> None:
         freeze_fields(self, 'time', 'q', 'dq', 'ddq', 'tau', 'noise')

@@ -8,11 +8,12 @@ import numpy as np
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
+from ..regression.estimators import fit
 from ..regression.observation_system import decimated_torque, observe, System
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
-from .delay_estimation import advance, DelayEstimate, estimate_delays, LONGEST_DELAY
+from .delay_estimation import advance, estimate_delays, LONGEST_DELAY
 
 # How long efforts are behind the positions [s], by joint; those that are not named are not.
 Delays = Mapping[str, float]
@@ -20,6 +21,8 @@ Delays = Mapping[str, float]
 # A delay is removed when it is this many times its σ, and this share of the time between samples.
 # What the model lacks, springs above all, looks like a delay too: hence more than the usual 3 σ.
 SIGNIFICANT_SIGMAS, SIGNIFICANT_SHARE = 6.0, 0.05
+# Parts of the recording in which a delay has to show: an error of the model shows in some only.
+BLOCKS = 8
 # A reported effort is the command of at most so many updates before when both differ by no more
 # than this share of its size.
 MOST_UPDATES_HELD, LARGEST_MISMATCH = 3, 0.1
@@ -52,49 +55,89 @@ def prepare_without_delay(
         return samples, system, dict.fromkeys(robot.joints, held), [note]
     if held == 0.0 or not wanted:
         return samples, system, {}, []
-    delays, notes = _significant_delays(samples, system)
-    if delays:
-        # Only the torque moves: W stays as it is.
-        each = np.array([delays.get(joint, 0.0) for joint in robot.joints])
-        samples = dataclasses.replace(samples, tau=advance(samples.time, samples.tau, each))
-        system = dataclasses.replace(system, Y=decimated_torque(samples))
-    return samples, system, delays, notes
+    return _without_confirmed_delays(samples, system)
 
 
-def _significant_delays(samples: Samples, system: System) -> tuple[Delays, list[str]]:
-    """Return the delays that are significant enough to be removed, and notes on all."""
-    found, delays, notes = estimate_delays(samples, system), dict[str, float](), []
+@dataclasses.dataclass(frozen=True)
+class _Suspicion:
+    """A delay that the fit shows: what it is without, what to say of it, and of its remedy."""
+
+    delays: Delays
+    text: str
+    removable: bool
+    verdict: str
+
+
+def _without_confirmed_delays(
+    samples: Samples, system: System
+) -> tuple[Samples, System, Delays, list[str]]:
+    """Remove the delays without which the torques are explained better; note those."""
+    delays: dict[str, float] = {}
+    notes: list[str] = []
+    errors = _block_errors(system)
+    for found in _suspicions(samples, system):
+        trial = {**delays, **found.delays}
+        other = _block_errors(_advance(samples, system, trial)[1])
+        concerned = [system.joints.index(joint) for joint in found.delays]
+        if not _is_less(other[:, concerned], errors[:, concerned]):
+            continue
+        notes.append(f'{found.text}: {found.verdict}')
+        if found.removable:
+            delays, errors = trial, other
+    if not delays:
+        return samples, system, {}, notes
+    return *_advance(samples, system, delays), delays, notes
+
+
+def _advance(samples: Samples, system: System, delays: Delays) -> tuple[Samples, System]:
+    """Return both without delays of the torques; only these move, W stays as it is."""
+    each = np.array([delays.get(joint, 0.0) for joint in system.joints])
+    samples = dataclasses.replace(samples, tau=advance(samples.time, samples.tau, each))
+    return samples, dataclasses.replace(system, Y=decimated_torque(samples))
+
+
+def _block_errors(system: System) -> Array:
+    """Return the squared residuals of each block and joint, relative to the joint's (K, n)."""
+    squares = np.where(system.valid, system.Y - system.predict(fit(system).value), 0.0) ** 2
+    power = np.where(system.valid, system.Y, 0.0) ** 2
+    blocks = np.array_split(squares, BLOCKS, axis=1)
+    sums = np.array([block.sum(axis=1) for block in blocks])
+    return np.asarray(sums / np.maximum(power.sum(axis=1), 1e-300))
+
+
+def _is_less(errors: Array, others: Array) -> bool:
+    """Tell whether errors are less than others by more than their standard error over blocks."""
+    gain = ((others - errors) / np.maximum(others.sum(axis=0), 1e-300)).sum(axis=1)
+    return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
+
+
+def _suspicions(samples: Samples, system: System) -> list[_Suspicion]:
+    """Return the delays that are significant, that of most joints first."""
+    found, result = estimate_delays(samples, system), list[_Suspicion]()
     size = f'{1e3 * found.common:.2f} ± {1e3 * found.common_sigma:.2f} ms'
+    text, all_joints = f'the efforts are {size} behind the positions', system.joints
+    common = dict.fromkeys(all_joints, found.common)
     if is_significant(found.common, found.common_sigma, samples.rate):
-        delays = dict.fromkeys(system.joints, found.common)
-        notes.append(
-            f'the efforts are {size} behind the positions: removed, see signals.time_offset'
-        )
+        verdict = 'removed, see signals.time_offset'
+        result.append(_Suspicion(common, text, True, verdict))
     elif abs(found.common) > max(SIGNIFICANT_SIGMAS * found.common_sigma, LONGEST_DELAY):
-        notes.append(
-            f'the efforts are {size} behind the positions: too long for a bus, not removed; '
-            'record both from one clock'
-        )
+        verdict = 'too long for a bus, not removed; record both from one clock'
+        result.append(_Suspicion(common, text, False, verdict))
     rough = estimate_delays(samples, system, all_rows=True)
-    for j, joint in enumerate(system.joints):
+    for j, joint in enumerate(all_joints):
         here = found if found.outlier[j] else rough
         if here.outlier[j]:
             sigma = float(np.hypot(here.sigma[j], here.common_sigma))
             own = abs(here.delay[j] - here.common)
-            removed = here is found and own > SIGNIFICANT_SIGMAS * sigma
-            if removed:
-                delays[joint] = float(here.delay[j])
-            notes.append(_describe(joint, j, here, removed))
-    return delays, notes
-
-
-def _describe(joint: str, j: int, found: DelayEstimate, removed: bool) -> str:
-    return (
-        f'the effort of {joint} is {1e3 * found.delay[j]:.0f} ± {1e3 * found.sigma[j]:.0f} ms '
-        f'behind its position, others {1e3 * found.common:.0f} ms: '
-        f'{"removed" if removed else "not removed, its friction is doubtful"}; record all efforts '
-        'from one clock'
-    )
+            removable = here is found and own > SIGNIFICANT_SIGMAS * sigma
+            text = (
+                f'the effort of {joint} is {1e3 * here.delay[j]:.0f} ± {1e3 * here.sigma[j]:.0f} '
+                f'ms behind its position, others {1e3 * here.common:.0f} ms'
+            )
+            verdict = 'removed' if removable else 'not removed, its friction is doubtful'
+            verdict += '; record all efforts from one clock'
+            result.append(_Suspicion({joint: float(here.delay[j])}, text, removable, verdict))
+    return result
 
 
 def hold_delay(recording: Recording) -> float | None:

@@ -17,7 +17,7 @@ from ..signals.samples import Samples
 REVERSAL_MARGINS, SHARE_OF_ROWS = (4, 2, 1), 0.5
 # A delay enters to first order: each pass starts from the torque without what was found so far,
 # and is the last one when it moves no delay by more than this share of its σ.
-PASSES, CONVERGED = 3, 0.3
+PASSES, CONVERGED = 10, 0.3
 # A joint's own delay differs from that of the others by so many σ and so much [s]; by all rows,
 # with those near reversals, by more. Lower bounds find shorter delays, but also such that are
 # friction the model lacks.

@@ -16,6 +16,7 @@ from ..torques_file import Torques
 MEASURED, PREDICTED, RESIDUAL = '#94a3b8', '#1d4ed8', '#dc2626'
 GOOD, FAIR, POOR, TRUE = '#15803d', '#d97706', '#b91c1c', '#7c3aed'
 INK, LINES = '#1e293b', '#e2e8f0'
+MAX_CANDIDATES = 24  # of a comparison that are drawn, best first
 POINTS = 1200  # of a curve at most, to keep the page small
 # Share of a recording that its torques cover, below which the first segment alone is drawn: the
 # samples of a long recording cover little of it, those of one with gaps more.
@@ -73,6 +74,24 @@ def torques(data: Torques, units: Sequence[str]) -> str:
             axis.margins(x=0.0)
         axes[0].legend(ncols=3, loc='lower right', bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
         axes[-1].set_xlabel('time [s]')
+        return _svg(figure)
+
+
+def candidates(comparison: Mapping[str, Any]) -> str:
+    """Draw the cross-validated residual of each candidate, the chosen one marked."""
+    ranked = sorted(comparison['residuals'].items(), key=lambda item: item[1])[:MAX_CANDIDATES]
+    names, values = [name for name, _ in ranked], 100 * np.array([value for _, value in ranked])
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(10.5, 0.22 * len(names) + 0.7), layout='constrained')
+        axis = figure.subplots()
+        chosen = [name == comparison['chosen'] for name in names]
+        places = np.arange(len(names))
+        axis.scatter(values, places, c=[PREDICTED if own else MEASURED for own in chosen])
+        axis.set_yticks(places, names)
+        for label, own in zip(axis.get_yticklabels(), chosen, strict=True):
+            label.set_fontweight('bold' if own else 'normal')
+        axis.invert_yaxis()
+        axis.set_xlabel('residual on blocks that were not fitted [%]; bold: taken')
         return _svg(figure)
 
 

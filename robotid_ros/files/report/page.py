@@ -10,6 +10,7 @@ from . import figures
 from .convergence_section import comparison, convergence
 from .html import section, table
 from .parameter_sections import base, standard
+from .selection_section import selection
 
 _CSS = Path(__file__).with_name('report.css')
 # Relative residual of a joint up to which its fit is shown as good and as fair [%].
@@ -40,6 +41,7 @@ def render(results: Results) -> str:
         _warnings(results),
         _residuals(results),
         *_torques(results),
+        selection(results),
         base(results),
         comparison(results),
         convergence(results),

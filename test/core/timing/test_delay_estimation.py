@@ -19,7 +19,7 @@ from robotid_ros.exceptions import RecordingError
 
 from ..conftest import motion
 
-SIGNALS = SignalSettings(cutoff=15.0)
+SIGNALS = SignalSettings(cutoff=15.0, rows='moving')
 
 
 @pytest.mark.parametrize('delay', [0.0, 0.004, -0.0025])
@@ -47,7 +47,7 @@ def test_one_joint_that_is_late_is_found_and_told(robot, truth, record, joint, d
 
 
 def test_a_late_joint_of_a_recording_in_pieces(robot, record):
-    settings = IdentificationSettings(signals=SIGNALS, essential=False)
+    settings = IdentificationSettings(method='wls', signals=SIGNALS, essential=False)
     late = remove_delay(record(duration=40.0, noise=0.02), {'j2': -0.02})
     pieces = [late.between(0.0, 20.0), late.between(20.0, 40.0)]
     whole, parts = (identify(r, robot, settings, late) for r in (late, iter(pieces)))

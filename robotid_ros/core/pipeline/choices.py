@@ -1,0 +1,44 @@
+"""What the configuration leaves open, chosen from a recording of any length."""
+
+import dataclasses
+from itertools import chain
+
+from ..identification_settings import IdentificationSettings
+from ..model.robot import Robot
+from ..selection.model_selection import is_open, select_model, Selection, without_choice
+from ..signals.recording import MAX_SAMPLES, Recording
+from .chunked_estimation import RecordingOrChunks
+
+Choice = tuple[RecordingOrChunks, Robot, IdentificationSettings, Selection | None]
+
+
+def choose_model(
+    recording: RecordingOrChunks, robot: Robot, settings: IdentificationSettings
+) -> Choice:
+    """
+    Choose by cross-validation what is open; of chunks, by the first one.
+
+    Parameters
+    ----------
+    recording : in memory, or its successive chunks
+    robot, settings : what may be open
+
+    Returns
+    -------
+    All of them with the choices made, and how, None where nothing was open
+
+    """
+    if not is_open(robot, settings):
+        return recording, robot, without_choice(settings), None
+    if isinstance(recording, Recording):
+        part, whole = recording, len(recording.time) <= MAX_SAMPLES
+    else:
+        chunks, whole = iter(recording), False
+        part = next(chunks)
+        # An iterator has given its first chunk away; what can be read again starts anew.
+        recording = chain([part], chunks) if chunks is recording else recording
+    if not whole and settings.signals.rows == 'auto':
+        # Every chunk has ends, whose transients would count twice.
+        signals = dataclasses.replace(settings.signals, rows='moving')
+        settings = dataclasses.replace(settings, signals=signals)
+    return recording, *select_model(part, robot, settings)

@@ -1,0 +1,93 @@
+"""What is chosen from: low-pass cut-offs, rows, estimators and friction terms of a joint."""
+
+import dataclasses
+
+from ..model.friction import FrictionTerm, make_terms
+
+# A newcomer's choice, which is always among the candidates: 4th-order low-pass at a few hertz of
+# positions and torques, all rows, viscous and Coulomb friction, an offset, ordinary least squares.
+PLAIN_CUTOFF = 5.0
+CUTOFFS = (PLAIN_CUTOFF, 8.0, 12.0, 20.0, 40.0)
+ROWS = ('all', 'moving')
+ESTIMATORS = ('ols', 'wls')
+
+# The joint's speed over which friction changes its sign is 1/steepness: from sharper than encoders
+# resolve to the range where friction of harmonic drives is not yet linear [s/rad].
+SHARP, SOFT, GRADUAL = 150.0, 50.0, 15.0
+
+
+def _smooth(steepness: float) -> FrictionTerm:
+    return make_terms(('smooth_coulomb',), {'tanh_steepness': steepness})[0]
+
+
+def _stribeck(sharp: float, gradual: float) -> FrictionTerm:
+    constants = {'makkar_gamma2': sharp, 'makkar_gamma3': gradual, 'makkar_gamma5': sharp}
+    return make_terms(('makkar',), constants)[0]
+
+
+VISCOUS, COULOMB, OFFSET, ROOT, LOAD = make_terms(
+    ('viscous', 'coulomb', 'offset', 'root_viscous', 'load_coulomb'), {}
+)
+Terms = tuple[FrictionTerm, ...]
+PLAIN: Terms = (VISCOUS, COULOMB, OFFSET)
+# From few parameters to many.
+FRICTION: tuple[Terms, ...] = (
+    PLAIN,
+    (VISCOUS, _smooth(SHARP), OFFSET),
+    (VISCOUS, _smooth(SOFT), OFFSET),
+    (VISCOUS, _smooth(GRADUAL), OFFSET),
+    (VISCOUS, _stribeck(SHARP, GRADUAL), OFFSET),
+    (VISCOUS, _smooth(SHARP), ROOT, OFFSET),
+    (VISCOUS, _smooth(SOFT), ROOT, OFFSET),
+    (VISCOUS, _stribeck(SHARP, GRADUAL), ROOT, OFFSET),
+)
+# Those that all joints share in the first comparison: sharp, smooth at zero, and concave.
+COMMON: tuple[Terms, ...] = (PLAIN, FRICTION[2], FRICTION[6])
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """
+    One way to identify.
+
+    Attributes
+    ----------
+    cutoff : of the positions [Hz]
+    rows : 'all' that were measured, or those that are 'moving' and away from the ends
+    estimator : 'ols' or 'wls'
+    friction : terms of each joint
+
+    """
+
+    cutoff: float
+    rows: str
+    estimator: str
+    friction: tuple[Terms, ...]
+
+    def with_terms(self, joint: int, terms: Terms) -> 'Candidate':
+        """Return the candidate with other friction terms of one joint."""
+        friction = (*self.friction[:joint], terms, *self.friction[joint + 1 :])
+        return dataclasses.replace(self, friction=friction)
+
+    @property
+    def size(self) -> int:
+        """Number of friction parameters."""
+        return sum(len(term.kind.symbols) for terms in self.friction for term in terms)
+
+    @property
+    def constants(self) -> int:
+        """Number of shape constants of the friction."""
+        return sum(len(term.constants) for terms in self.friction for term in terms)
+
+    def describe(self) -> str:
+        """Say it in a few words."""
+        return f'{self.cutoff:g} Hz, {self.rows} rows, {self.estimator.upper()}'
+
+
+def describe_terms(terms: Terms) -> str:
+    """Name friction terms with the steepness of those that are smooth at zero."""
+    steepness = ('tanh_steepness', 'makkar_gamma3')
+    shape = {term.name: [v for k, v in term.constants.items() if k in steepness] for term in terms}
+    return ' + '.join(
+        f'{name} ({values[0]:g} s/rad)' if values else name for name, values in shape.items()
+    )

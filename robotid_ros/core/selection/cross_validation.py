@@ -1,0 +1,131 @@
+"""Blocked cross-validation: fit all blocks but one, predict that one, from products alone."""
+
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import cho_factor, cho_solve
+
+from ..arrays import Array
+from .block_grams import BlockGrams, Columns
+from .candidates import Candidate
+
+# Added to the diagonal of a normalised WᵀW: what the blocks do not tell stays near zero.
+RIDGE = 1e-9
+
+Places = list[npt.NDArray[np.intp]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Score:
+    """
+    Squared errors of a candidate on blocks that it was not fitted to.
+
+    Attributes
+    ----------
+    errors : (K, n) ‖Y − W χ‖² of each block and joint
+    powers : (K, n) ‖Y‖²
+
+    """
+
+    errors: Array
+    powers: Array
+
+    @property
+    def residual(self) -> float:
+        """‖Y − W χ‖/‖Y‖ of all joints together."""
+        return float(np.sqrt(self.errors.sum() / max(self.powers.sum(), 1e-300)))
+
+    @property
+    def joint_residuals(self) -> Array:
+        """The same of each joint, (n,)."""
+        return np.asarray(
+            np.sqrt(self.errors.sum(axis=0) / np.maximum(self.powers.sum(axis=0), 1e-300))
+        )
+
+    def mean_error(self, joint: int | None = None) -> float:
+        """Return the mean error of a block, of all joints together or of one."""
+        errors = self.errors.sum(axis=1) if joint is None else self.errors[:, joint]
+        return float(errors.mean())
+
+    def gain_over(self, other: 'Score', joint: int | None = None) -> tuple[float, float]:
+        """Return by how much the error is less than another's, a block, and its standard error."""
+        gain = other.errors - self.errors
+        each = gain.sum(axis=1) if joint is None else gain[:, joint]
+        return float(each.mean()), float(each.std(ddof=1) / np.sqrt(len(each)))
+
+
+def cross_validate(
+    candidate: Candidate, columns: Columns, training: BlockGrams, judging: BlockGrams
+) -> Score:
+    """
+    Leave each block out once, and predict it (k-fold cross-validation with contiguous folds).
+
+    Neighbouring samples are alike, so that only whole stretches of time are independent enough to
+    be predicted (Burman, Chow and Nolan 1994).
+    """
+    problem = _Problem(candidate, columns, training)
+    count, n = training.counts.shape
+    errors = np.zeros((count, n))
+    for k in range(count):
+        value = problem.solve(without=k)
+        for j in range(n):
+            errors[k, j] = problem.squares(judging.products[k, j], value, j)
+    return Score(errors, judging.products[:, :, -1, -1].copy())
+
+
+def fit_candidate(candidate: Candidate, columns: Columns, training: BlockGrams) -> Array:
+    """Return the base parameters (b,) that all blocks give."""
+    return _Problem(candidate, columns, training).solve()[: columns.base.rank]
+
+
+class _Problem:
+    """Normal equations of one candidate, block by block."""
+
+    def __init__(self, candidate: Candidate, columns: Columns, training: BlockGrams):
+        self._products = training.products
+        self._columns: Places = [columns.places(terms) for terms in candidate.friction]
+        rank, self._places, first = columns.base.rank, Places(), columns.base.rank
+        for chosen in self._columns:
+            own = len(chosen) - rank
+            self._places.append(np.concatenate([np.arange(rank), first + np.arange(own)]))
+            first += own
+        self._size = first
+        n = len(self._columns)
+        self._assemble(np.ones(n))
+        if candidate.estimator == 'wls':
+            value, total = self.solve(), self._products.sum(axis=0)
+            squares = np.array([self.squares(total[j], value, j) for j in range(n)])
+            floor = 1e-12 * total[:, -1, -1] + 1e-300
+            rows = np.maximum(training.counts.sum(axis=0), 1.0)
+            self._assemble(rows / np.maximum(squares, floor))
+
+    def _assemble(self, weights: Array) -> None:
+        count = len(self._products)
+        self._left = np.zeros((count, self._size, self._size))
+        self._right = np.zeros((count, self._size))
+        for j, (columns, places) in enumerate(zip(self._columns, self._places, strict=True)):
+            own = weights[j] * self._products[:, j]
+            self._left[:, places[:, None], places] += own[:, columns[:, None], columns]
+            self._right[:, places] += own[:, columns, -1]
+
+    def solve(self, without: int | None = None) -> Array:
+        """Solve the normal equations of all blocks, or of all but one."""
+        left, right = self._left.sum(axis=0), self._right.sum(axis=0)
+        if without is not None:
+            left, right = left - self._left[without], right - self._right[without]
+        scale = 1.0 / np.sqrt(np.maximum(np.diag(left), 1e-300))
+        normal = left * np.outer(scale, scale)
+        normal[np.diag_indices(self._size)] += RIDGE
+        try:
+            value = cho_solve(cho_factor(normal), right * scale)
+        except np.linalg.LinAlgError:
+            value = np.linalg.lstsq(normal, right * scale, rcond=RIDGE)[0]
+        return np.asarray(value * scale)
+
+    def squares(self, product: Array, value: Array, joint: int) -> float:
+        """Return ‖Y − W χ‖² of rows whose products are given."""
+        vector = np.zeros(len(product))
+        vector[self._columns[joint]] = -value[self._places[joint]]
+        vector[-1] = 1.0
+        return max(float(vector @ product @ vector), 0.0)
