@@ -5,7 +5,8 @@ from itertools import chain
 
 from ..identification_settings import IdentificationSettings
 from ..model.robot import Robot
-from ..selection.model_selection import is_open, select_model, Selection, without_choice
+from ..selection.model_selection import is_open, select_model, without_choice
+from ..selection.selection import Selection
 from ..signals.recording import MAX_SAMPLES, Recording
 from .chunked_estimation import RecordingOrChunks
 

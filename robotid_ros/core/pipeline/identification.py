@@ -20,7 +20,7 @@ from ..parameters.standard import basic_solution, standard_parameters
 from ..regression.estimate import Estimate
 from ..regression.goodness_of_fit import Validation
 from ..selection.load_friction import iterate_friction_load
-from ..selection.model_selection import Selection
+from ..selection.selection import Selection
 from ..selection.stribeck_velocity import search_stribeck_velocities
 from ..signals.periodic import find_period
 from ..signals.recording import Recording

@@ -11,7 +11,7 @@ from ..parameters.standard import Standard
 from ..regression.estimate import Estimate
 from ..regression.goodness_of_fit import Validation
 from ..replay.convergence_history import History
-from ..selection.model_selection import Selection
+from ..selection.selection import Selection
 
 
 @dataclasses.dataclass(frozen=True)
