@@ -1,0 +1,229 @@
+"""The search among candidates: the simplest that predicts unseen blocks as well as the best."""
+
+import numpy as np
+
+from ..arrays import Array
+from ..identification_settings import IdentificationSettings
+from ..model.base_parameters import base_parameters
+from ..model.robot import Robot
+from ..model.robot_builder import with_friction
+from ..signals.preparation import UniformRecording
+from .block_grams import block_grams, BlockGrams, Columns
+from .candidates import (
+    Candidate,
+    COMMON,
+    CUTOFFS,
+    describe_terms,
+    ESTIMATORS,
+    FRICTION,
+    LOAD,
+    PLAIN,
+    PLAIN_CUTOFF,
+    Terms,
+)
+from .cross_validation import cross_validate, fit_candidate, Score
+from .selection import Comparison, Selection
+
+# Contiguous parts of the recording that are predicted in turn from the others.
+BLOCKS = 8
+# A cut-off needs room below the Nyquist frequency, and rows enough for each parameter: a short
+# recording that is low-passed far tells little.
+LARGEST_CUTOFF, FEWEST_ROWS = 0.2, 6.0
+# Cut-off of the positions over the band in which candidates are judged: what lies in that band is
+# to pass the filter of the positions whole.
+JUDGING = 2.0
+# Further friction parameters have to earn so much of the squared error.
+LEAST_GAIN = 0.05
+# Nearer than this, a friction without shape constants goes before one that has some.
+SAME = 1.002
+# Among those within one standard error, the least residual counts up to this share of it: nearer
+# candidates are equal, and weighted least squares, whose σ hold joint by joint, goes first, then
+# the highest cut-off, which leaves most of what was measured.
+EQUAL = 1.03
+
+
+def judging_band(even: UniformRecording) -> float:
+    """Return the band [Hz] in which candidates are compared."""
+    return min(PLAIN_CUTOFF, LARGEST_CUTOFF * even.rate)
+
+
+def block_edges(even: UniformRecording) -> Array:
+    """Cut the measured samples into blocks of as many: their limits in time (K + 1,) [s]."""
+    used = even.recording.time[even.measured]
+    inner = used[np.linspace(0, len(used) - 1, BLOCKS + 1).astype(int)][1:-1]
+    return np.concatenate([[-np.inf], inner, [np.inf]])
+
+
+def all_columns(robot: Robot, load: Array | None) -> Columns:
+    """Return the columns of every friction that a joint may get."""
+    bare = with_friction(robot, ((),) * robot.n)
+    options = [*FRICTION, *robot.friction, (LOAD,)]
+    terms = tuple(dict.fromkeys(term for terms in options for term in terms))
+    return Columns(bare, base_parameters(bare), terms, load)
+
+
+class CandidateSearch:
+    """The comparisons, one after the other; each starts from the choice of the one before."""
+
+    def __init__(self, even: UniformRecording, robot: Robot, settings: IdentificationSettings):
+        self._even, self._robot, self._settings = even, robot, settings
+        self._comparisons: list[Comparison] = []
+        self._candidate: Candidate
+        self._chosen: Score
+        self._edges = block_edges(even)
+        self._observe(None)
+
+    def _observe(self, load: Array | None) -> None:
+        self._columns, self._band = all_columns(self._robot, load), judging_band(self._even)
+        wanted = self._settings.signals.cutoff
+        cutoffs = (wanted,) if wanted else CUTOFFS
+        if load is not None:
+            cutoffs = (self._candidate.cutoff,)
+        limit = LARGEST_CUTOFF * self._even.rate
+        parameters = self._columns.base.rank + len(PLAIN) * self._robot.n
+        self._judging = self._grams(JUDGING * self._band, self._band)['all']
+        self._training: dict[tuple[float, str], BlockGrams] = {}
+        for cutoff in sorted({*(c for c in cutoffs if c <= limit or wanted), self._band}):
+            for rows, products in self._grams(cutoff, cutoff).items():
+                enough = products.counts.sum() >= FEWEST_ROWS * parameters
+                if (enough and self._is_allowed(cutoff, rows)) or load is not None:
+                    self._training[cutoff, rows] = products
+                if (cutoff, rows) == (self._band, 'all'):
+                    self._plain_training = products
+
+    def _is_allowed(self, cutoff: float, rows: str) -> bool:
+        signals = self._settings.signals
+        return signals.cutoff in (0.0, cutoff) and signals.rows in ('auto', rows)
+
+    def _grams(self, cutoff: float, band: float) -> dict[str, BlockGrams]:
+        return block_grams(self._even, self._columns, cutoff, band, self._edges)
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether there are rows enough to tell candidates apart."""
+        return bool(self._training)
+
+    def run(self) -> Selection:
+        """Make all choices."""
+        n = self._robot.n
+        plain = Candidate(self._band, 'all', 'ols', (PLAIN,) * n)
+        plain_score = cross_validate(plain, self._columns, self._plain_training, self._judging)
+        self._choose_signals()
+        for _ in range(2):
+            if not any([self._choose_friction(j) for j in range(n) if self._is_free(j)]):
+                break
+        self._choose_load()
+        gain, error = plain_score.gain_over(self._chosen)
+        if gain > error and self._is_possible(plain):
+            self._candidate, self._chosen = plain, plain_score
+        return Selection(
+            self._candidate,
+            self._chosen.residual,
+            plain_score.residual,
+            self._chosen.joint_residuals,
+            plain_score.joint_residuals,
+            tuple(self._comparisons),
+        )
+
+    def _is_free(self, joint: int) -> bool:
+        return self._robot.open_friction[joint]
+
+    def _score(self, candidate: Candidate) -> Score:
+        training = self._training[candidate.cutoff, candidate.rows]
+        return cross_validate(candidate, self._columns, training, self._judging)
+
+    def _is_possible(self, candidate: Candidate) -> bool:
+        """Tell whether a candidate leaves all that is configured as it is."""
+        return (
+            (candidate.cutoff, candidate.rows) in self._training
+            and candidate.estimator in self._estimators
+            and candidate.friction == self._with_fixed(candidate.friction[0])
+        )
+
+    @property
+    def _estimators(self) -> tuple[str, ...]:
+        method = self._settings.method
+        return ESTIMATORS if method == 'auto' else (method,)
+
+    def _choose_signals(self) -> None:
+        """Choose cut-off, rows and estimator, with friction of one kind for all open joints."""
+        friction = [self._with_fixed(terms) for terms in COMMON]
+        candidates = [
+            Candidate(cutoff, kind, estimator, terms)
+            for (cutoff, kind) in self._training
+            for estimator in self._estimators
+            for terms in dict.fromkeys(friction)
+        ]
+        self._take('signals and estimator', {c: self._score(c) for c in candidates})
+
+    def _with_fixed(self, terms: Terms) -> tuple[Terms, ...]:
+        each = zip(self._robot.open_friction, self._robot.friction, strict=True)
+        return tuple(terms if free else fixed for free, fixed in each)
+
+    def _choose_friction(self, joint: int) -> bool:
+        """Choose the friction terms of one joint; tell whether they changed."""
+        before = self._candidate
+        options = {before.with_terms(joint, terms): describe_terms(terms) for terms in FRICTION}
+        self._take(self._robot.joints[joint], {c: self._score(c) for c in options}, joint)
+        return self._candidate != before
+
+    def _choose_load(self) -> None:
+        """Add friction that grows with the load where that predicts clearly better."""
+        key = self._candidate.cutoff, self._candidate.rows
+        load = fit_candidate(self._candidate, self._columns, self._training[key])
+        self._observe(load)
+        self._chosen = self._score(self._candidate)
+        for j in range(self._robot.n):
+            if not self._is_free(j):
+                continue
+            other = self._candidate.with_terms(j, (*self._candidate.friction[j], LOAD))
+            score = self._score(other)
+            gain, error = score.gain_over(self._chosen, j)
+            if gain > max(error, LEAST_GAIN * self._chosen.mean_error(j)):
+                self._record(f'{self._robot.joints[j]}, load', other, j, {other: score})
+                self._candidate, self._chosen = other, score
+
+    def _take(
+        self, subject: str, scores: dict[Candidate, Score], joint: int | None = None
+    ) -> None:
+        """Take the simplest candidate within one standard error of the best."""
+
+        def error(candidate: Candidate) -> float:
+            errors = scores[candidate].errors
+            return float(errors.sum() if joint is None else errors[:, joint].sum())
+
+        best = min(scores, key=error)
+        near = []
+        for candidate, score in scores.items():
+            gain, spread = scores[best].gain_over(score, joint)
+            if gain <= max(spread, LEAST_GAIN * score.mean_error(joint)):
+                near.append(candidate)
+        fewest = min(candidate.size for candidate in near)
+        simple = [candidate for candidate in near if candidate.size == fewest]
+        simple = [candidate for candidate in simple if candidate.rows == 'all'] or simple
+        least = min(error(candidate) for candidate in simple)
+        # Coulomb friction as the textbook has it, unless another shape is clearly better.
+        least_constants = min(candidate.constants for candidate in simple)
+        plain = [candidate for candidate in simple if candidate.constants == least_constants]
+        if min(error(candidate) for candidate in plain) <= SAME**2 * least:
+            simple = plain
+        equal = [candidate for candidate in simple if error(candidate) <= EQUAL**2 * least]
+        chosen = min(equal, key=lambda c: (c.estimator != 'wls', -c.cutoff, error(c)))
+        self._candidate, self._chosen = chosen, scores[chosen]
+        self._record(subject, chosen, joint, scores)
+
+    def _record(
+        self, subject: str, chosen: Candidate, joint: int | None, scores: dict[Candidate, Score]
+    ) -> None:
+        def name(candidate: Candidate) -> str:
+            if joint is not None:
+                return describe_terms(candidate.friction[joint])
+            return f'{candidate.describe()}, {describe_terms(candidate.friction[0])}'
+
+        residuals = {
+            name(candidate): score.residual
+            if joint is None
+            else float(score.joint_residuals[joint])
+            for candidate, score in scores.items()
+        }
+        self._comparisons.append(Comparison(subject, name(chosen), residuals))

@@ -1,0 +1,79 @@
+"""What was chosen by cross-validation, and what it was compared with."""
+
+import dataclasses
+from typing import Any
+
+from ..arrays import Array
+from ..model.robot import Robot
+from .candidates import Candidate
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """
+    One choice.
+
+    Attributes
+    ----------
+    subject : what was chosen, 'signals and estimator' or a joint's name
+    chosen : the one that was taken
+    residuals : {candidate: cross-validated relative residual}
+
+    """
+
+    subject: str
+    chosen: str
+    residuals: dict[str, float]
+
+
+@dataclasses.dataclass(frozen=True)
+class Selection:
+    """
+    What was chosen by cross-validation, and what it was compared with.
+
+    Attributes
+    ----------
+    candidate : the choice
+    residual : its cross-validated relative residual, all joints
+    plain_residual : that of the plain baseline
+    joint_residuals, plain_joint_residuals : the same joint by joint, (n,)
+    comparisons : step by step
+    notes : what the configuration should say, in words
+
+    """
+
+    candidate: Candidate
+    residual: float
+    plain_residual: float
+    joint_residuals: Array
+    plain_joint_residuals: Array
+    comparisons: tuple[Comparison, ...]
+    notes: tuple[str, ...] = ()
+
+    def describe(self) -> str:
+        """Say it in one line."""
+        return (
+            f'chosen by cross-validation: {self.candidate.describe()}; it predicts parts that it '
+            f'was not fitted to within {100 * self.residual:.2f} %, plain least squares within '
+            f'{100 * self.plain_residual:.2f} %'
+        )
+
+    def configuration(self, robot: Robot) -> dict[str, dict[str, Any]]:
+        """Return what a configuration has to say to make the same choices, section by section."""
+        friction = dict(zip(robot.joints, self.candidate.friction, strict=True))
+        signals = {'cutoff': self.candidate.cutoff, 'rows': self.candidate.rows}
+        return {
+            'robot': {
+                'effort_kind': robot.effort_kind.replace('auto', 'joint_torque'),
+                'friction': {j: [term.name for term in terms] for j, terms in friction.items()},
+                'friction_constants': {
+                    joint: dict(item for term in terms for item in term.constants.items())
+                    for joint, terms in friction.items()
+                },
+            },
+            'identification': {
+                'method': self.candidate.estimator,
+                'selection': False,
+                'signals': signals,
+            },
+        }
