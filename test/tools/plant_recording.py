@@ -65,5 +65,6 @@ def plant(gravity=(), still=()):
 
 
 def arm(**settings):
-    """Build the model of the arm."""
+    """Build the model of the arm, with the friction that its physics has."""
+    settings = {'friction': {'default': ('viscous', 'coulomb', 'offset')}, **settings}
     return build_robot(URDF, RobotSettings(joints=JOINTS, **settings))

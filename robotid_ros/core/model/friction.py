@@ -119,6 +119,8 @@ TERMS: Mapping[str, TermKind] = {
     ),
 }
 
+# Terms that jump where the joint turns round.
+STEPS = frozenset({'coulomb', 'asymmetric_coulomb', 'load_coulomb'})
 # Appended to the symbol of a friction parameter that acts on the link instead of the motor.
 LINK_SIDE_SUFFIX = 'l'
 # Symbols that physics wants at least zero: rotor inertia, stiffness, friction on either side.
@@ -140,6 +142,11 @@ class FrictionTerm:
 
     def __hash__(self) -> int:
         return hash((self.name, *sorted(self.constants.items())))
+
+    @property
+    def has_step(self) -> bool:
+        """Whether it jumps where the joint turns round: at standstill it has no value."""
+        return self.name in STEPS
 
     @property
     def kind(self) -> TermKind:

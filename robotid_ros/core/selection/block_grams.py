@@ -78,11 +78,19 @@ class BlockGrams:
     ----------
     products : (K, n, c, c)
     counts : (K, n) rows
+    away : the same without rows at standstill, for friction that has a step there; None: the same
 
     """
 
     products: Array
     counts: Array
+    away: 'BlockGrams | None' = None
+
+    def of(self, joint: int, terms: tuple[FrictionTerm, ...]) -> tuple[Array, Array]:
+        """Return products (K, c, c) and counts (K,) of the rows of a joint with some friction."""
+        stepped = self.away is not None and any(term.has_step for term in terms)
+        rows = self.away if stepped and self.away is not None else self
+        return rows.products[:, joint], rows.counts[:, joint]
 
 
 def block_grams(
@@ -117,8 +125,10 @@ def block_grams(
     inner = minimum_filter1d(even.measured, 2 * edge + 1, mode='constant')[::keep, None]
     fast = minimum_filter1d(np.abs(dq[::keep]) >= STANDSTILL, 2 * GUARD + 1, axis=0)
     time, moving = even.recording.time[::keep], usable & inner & fast
+    usable = usable & (fast.mean(axis=0) > MIN_MOVING_SHARE)
+    away = _products(rows, usable & fast, time, edges)
     return {
-        'all': _products(rows, usable & (fast.mean(axis=0) > MIN_MOVING_SHARE), time, edges),
+        'all': dataclasses.replace(_products(rows, usable, time, edges), away=away),
         'moving': _products(rows, moving, time, edges),
     }
 

@@ -38,8 +38,9 @@ LEAST_GAIN = 0.05
 SAME = 1.002
 # Among those within one standard error, the least residual counts up to this share of it: nearer
 # candidates are equal, and weighted least squares, whose σ hold joint by joint, goes first, then
-# the highest cut-off, which leaves most of what was measured.
-EQUAL = 1.03
+# the cut-off nearest to a usual one [Hz]: lower ones lose what was measured, higher ones let noise
+# of the accelerations into W, which shrinks inertias.
+EQUAL, USUAL = 1.03, 8.0
 
 
 def judging_band(even: UniformRecording) -> float:
@@ -114,7 +115,8 @@ class CandidateSearch:
                 break
         self._choose_load()
         gain, error = plain_score.gain_over(self._chosen)
-        if gain > error and self._is_possible(plain):
+        clear = gain > max(error, LEAST_GAIN * self._chosen.mean_error())
+        if clear and self._is_possible(plain):
             self._candidate, self._chosen = plain, plain_score
         return Selection(
             self._candidate,
@@ -208,7 +210,9 @@ class CandidateSearch:
         if min(error(candidate) for candidate in plain) <= SAME**2 * least:
             simple = plain
         equal = [candidate for candidate in simple if error(candidate) <= EQUAL**2 * least]
-        chosen = min(equal, key=lambda c: (c.estimator != 'wls', -c.cutoff, error(c)))
+        chosen = min(
+            equal, key=lambda c: (c.estimator != 'wls', abs(np.log(c.cutoff / USUAL)), error(c))
+        )
         self._candidate, self._chosen = chosen, scores[chosen]
         self._record(subject, chosen, joint, scores)
 

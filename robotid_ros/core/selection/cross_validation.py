@@ -83,13 +83,15 @@ class _Problem:
     """Normal equations of one candidate, block by block."""
 
     def __init__(self, candidate: Candidate, columns: Columns, training: BlockGrams):
-        self._products = training.products
+        own = [training.of(j, terms) for j, terms in enumerate(candidate.friction)]
+        self._products = np.stack([products for products, _ in own], axis=1)
+        counts = np.array([rows.sum() for _, rows in own])
         self._columns: Places = [columns.places(terms) for terms in candidate.friction]
         rank, self._places, first = columns.base.rank, Places(), columns.base.rank
         for chosen in self._columns:
-            own = len(chosen) - rank
-            self._places.append(np.concatenate([np.arange(rank), first + np.arange(own)]))
-            first += own
+            count = len(chosen) - rank
+            self._places.append(np.concatenate([np.arange(rank), first + np.arange(count)]))
+            first += count
         self._size = first
         n = len(self._columns)
         self._assemble(np.ones(n))
@@ -97,8 +99,7 @@ class _Problem:
             value, total = self.solve(), self._products.sum(axis=0)
             squares = np.array([self.squares(total[j], value, j) for j in range(n)])
             floor = 1e-12 * total[:, -1, -1] + 1e-300
-            rows = np.maximum(training.counts.sum(axis=0), 1.0)
-            self._assemble(rows / np.maximum(squares, floor))
+            self._assemble(np.maximum(counts, 1.0) / np.maximum(squares, floor))
 
     def _assemble(self, weights: Array) -> None:
         count = len(self._products)

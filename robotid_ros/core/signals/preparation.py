@@ -171,9 +171,7 @@ def _usable_rows(
 ) -> npt.NDArray[np.bool_]:
     """Return the rows (N, n) to use: measured, moving, away from ends and clipping."""
     if settings.rows == 'all':
-        # Noise of a joint that never moves has a sign too.
-        moving = _moving_rows(robot, dq, settings.standstill).mean(axis=0)
-        return measured_rows(even, cutoff) & (moving > MIN_MOVING_SHARE)
+        return _all_rows(even, robot, dq, cutoff, _guard_samples(settings, decimation), settings)
     edge = int(np.ceil(EDGE_PERIODS * even.rate / cutoff - ROUNDING))
     measured = _erode(even.measured, edge)
     valid = _moving_rows(robot, dq, settings.standstill) & measured[:, None] & ~even.clipped
@@ -185,6 +183,22 @@ def _usable_rows(
             f'{settings.standstill:g} rad/s: record a motion, or lower signals.standstill'
         )
     return valid
+
+
+def _all_rows(
+    even: UniformRecording,
+    robot: Robot,
+    dq: Array,
+    cutoff: float,
+    guard: int,
+    settings: SignalSettings,
+) -> npt.NDArray[np.bool_]:
+    """Return every measured row (N, n), but for standstill where friction has a step there."""
+    moving = _moving_rows(robot, dq, settings.standstill)
+    steps = np.array([any(term.has_step for term in terms) for terms in robot.friction])
+    # Noise of a joint that never moves has a sign too.
+    joints = moving.mean(axis=0) > MIN_MOVING_SHARE
+    return measured_rows(even, cutoff) & joints & (_erode(moving, guard) | ~steps)
 
 
 def measured_rows(even: UniformRecording, cutoff: float) -> npt.NDArray[np.bool_]:

@@ -34,7 +34,8 @@ class SignalSettings:
     rows: str = setting(
         'auto',
         'moving: leave out rows at standstill, in the transients at the ends, and beside both; '
-        'all: every measured row; auto: chosen with identification.selection, else moving',
+        'all: every measured row, at standstill too where friction is smooth; '
+        'auto: chosen with identification.selection, else moving',
         choices=('auto', 'moving', 'all'),
     )
     max_gap: float = setting(
