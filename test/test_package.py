@@ -36,7 +36,12 @@ LAYERS = (
     'files.trajectory_file',
     *('files.bags.schema', 'files.bags.foreign', 'files.bags.write', 'files.bags.repair'),
     'files.bags.read',
-    *('files.configuration', 'files.identification_input', 'files.convert'),
+    *(
+        'files.configuration',
+        'files.log_comparison',
+        'files.identification_input',
+        'files.convert',
+    ),
     *('files.report', 'files.export', 'files.save_results'),
     *('entry', 'nodes.common', 'nodes.recorder', 'nodes.excitation', 'nodes.identification'),
     *('nodes.simulated_robot', 'nodes.demo', 'nodes.__main__', 'cli'),

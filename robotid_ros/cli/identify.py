@@ -1,4 +1,4 @@
-"""`robotid identify BAG`: from a recording to identified parameters."""
+"""`robotid identify BAG …`: from recordings to identified parameters."""
 
 import argparse
 import dataclasses
@@ -32,6 +32,7 @@ examples:
   robotid identify arm.mcap -c config/arm.yaml -o identified --method didim
   robotid identify ur10.db3 -c config/ur10.yaml --part 0:0.5
   robotid identify arm.csv --urdf arm.urdf
+  robotid identify monday.mcap tuesday.mcap --urdf arm.urdf
   robotid identify arm.mat --urdf arm.urdf --columns 'position=q effort=I' --units 'effort=A*0.1'
   robotid identify tx40 -c config/tx40.yaml --to 3.65 --validation-part 3.65s:7.3s
 """
@@ -48,9 +49,13 @@ def register(subparsers: Subparsers) -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=HelpFormatter,
     )
-    parser.add_argument('bag', help=LOG)
+    parser.add_argument(
+        'bag', nargs='+', help=f'{LOG}; several of one robot are identified together'
+    )
     add_robot_options(parser)
-    parser.add_argument('-o', '--output', metavar='DIR', help='default: <BAG>_identified')
+    parser.add_argument(
+        '-o', '--output', metavar='DIR', help='default: <BAG>_identified, of the first one'
+    )
     parser.add_argument(
         '--method',
         metavar='METHOD',
@@ -73,20 +78,21 @@ def run(args: argparse.Namespace) -> int:
     with ProgressBar(STEPS) as progress:
         progress.step('reading')
         from ..files.atomic import expect_writable
-        from ..files.identification_input import open_session, split
+        from ..files.identification_input import open_session, split_session
 
-        folder = Path(args.output or default_output(args.bag, 'identified'))
+        folder = Path(args.output or default_output(args.bag[0], 'identified'))
         expect_writable(folder)
         part, validation = selected_part(args), make_part(args.validation_part)
         session = open_session(
-            args.bag,
+            args.bag[0],
             args.config,
             progress=progress.share,
             description=args.urdf,
             joints=args.joints,
             options=read_options(args),
+            more=args.bag[1:],
         )
-        fitted, other = split(session.recording, part, validation)
+        fitted, other = split_session(session, part, validation)
         if args.validation:
             other = _read_validation(args, session, progress)
         from ..core.pipeline.identification import identify

@@ -65,7 +65,7 @@ def _sections(summary: 'BagSummary') -> list[str]:
         for c in summary.channels
     ]
     sections = [
-        head,
+        f'{head}\nrobot description: {summary.description or "none recorded"}',
         format_table(('topic', 'type', 'messages', 'rate [Hz]'), topics),
         format_table(('joint', 'travel', 'position', 'velocity', 'effort'), channels, '<><<<'),
     ]

@@ -1,6 +1,7 @@
 """`robotid validate BAG --parameters FILE`: how well parameters predict another recording."""
 
 import argparse
+import math
 from pathlib import Path
 import sys
 from typing import TYPE_CHECKING
@@ -61,16 +62,10 @@ def run(args: argparse.Namespace) -> int:
     from ..files.results import read_results
 
     with ProgressBar(2) as progress:
-        rows = _predict(args, read_results(args.parameters), progress)
-    lines = [
-        (
-            *(r.joint, f'{100 * r.relative:.2f}', f'{100 * r.moving:.2f}', f'{r.r2:.4f}'),
-            *(format_number(r.rms, 3), format_number(r.torque, 3), r.unit),
-        )
-        for r in rows
-    ]
-    head = ('joint', 'residual [%]', 'moving', 'R²', 'RMS', 'torque RMS', 'unit')
-    print(format_table(head, lines, '<>>>>><'))
+        rows, warnings = _predict(args, read_results(args.parameters), progress)
+    print(_table(rows))
+    for text in warnings:
+        print(f'\nwarning: {text}')
     worst = max(rows, key=lambda row: row.relative)
     if args.max_residual is None or 100 * worst.relative <= args.max_residual:
         return 0
@@ -82,20 +77,39 @@ def run(args: argparse.Namespace) -> int:
     return 1
 
 
+def _table(rows: 'Sequence[Residual]') -> str:
+    """Lay out the residuals of each joint and of all together."""
+    from ..files.results import total_residual
+
+    lines: list[tuple[str, ...]] = [
+        (
+            *(r.joint, f'{100 * r.relative:.2f}', f'{100 * r.moving:.2f}', f'{r.r2:.4f}'),
+            *(format_number(r.rms, 3), format_number(r.torque, 3), r.unit),
+        )
+        for r in rows
+    ]
+    total = total_residual(rows)
+    if len(rows) > 1 and not math.isnan(total):
+        lines.append(('all', f'{100 * total:.2f}', *[''] * 5))
+    head = ('joint', 'residual [%]', 'moving', 'R²', 'RMS', 'torque RMS', 'unit')
+    return format_table(head, lines, '<>>>>><')
+
+
 def _predict(
     args: argparse.Namespace, results: 'Results', progress: ProgressBar
-) -> 'Sequence[Residual]':
-    """Predict the torques of the chosen part of the recording; return the residuals by joint."""
+) -> 'tuple[Sequence[Residual], list[str]]':
+    """Predict the torques of the chosen part of the recording; return residuals and warnings."""
     from ..files.identification_input import open_session, split
     from ..files.results import URDF
 
     progress.step('reading')
     path = Path(args.parameters)
     identified = (path if path.is_dir() else path.parent) / URDF
+    known = identified.read_text() if identified.exists() else None
     session = open_session(
         args.bag,
         args.config,
-        identified.read_text() if identified.exists() else None,
+        known,
         progress.share,
         description=args.urdf,
         joints=args.joints or results.joints,
@@ -107,13 +121,16 @@ def _predict(
     if part is None and other is not None:
         chosen = other
     progress.step('predicting')
+    from ..core.diagnostics.prediction import prediction_warnings
     from ..core.pipeline.validation import validate
+    from ..files.robot_description import other_robot_warning
     from ..files.save_results import residual_rows
 
     settings = session.configuration.identification
     robot = session.robot.elastic or session.robot
     validation = validate(chosen, robot, _standard_parameters(results, robot), settings)
-    return residual_rows(robot, validation)
+    warnings = [*robot.warnings, *other_robot_warning(known, session.recording.urdf)]
+    return residual_rows(robot, validation), warnings + prediction_warnings(validation)
 
 
 def _standard_parameters(results: 'Results', robot: 'Robot') -> 'np.ndarray':

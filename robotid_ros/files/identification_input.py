@@ -1,18 +1,20 @@
 """Input of an identification: configuration, robot, and the parts of a recording."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
 from ..core.model import build_robot, Robot, RobotSettings
-from ..core.model.joint_selection import PositionRange, select_joints
+from ..core.model.joint_selection import select_joints
+from ..core.pipeline.several_logs import LogSet
 from ..core.signals.recording import Recording
 from ..exceptions import ConfigurationError, RecordingError
 from .bags import ChunkedRecording, open_recording
 from .bags.read.chunked_recording import ProgressCallback
 from .configuration import Configuration, from_mapping, load, read_mapping, read_urdf
 from .formats.read_options import DEFAULTS, ReadOptions
+from .log_comparison import check_descriptions, check_joints, check_positions, position_ranges
 from .robot_description import read_description
 
 EXCITING, VALIDATING = 'exciting', 'validating'
@@ -25,9 +27,10 @@ AnyRecording = Recording | ChunkedRecording
 @dataclass(frozen=True)
 class Session:
     """
-    A recording with the robot that it is of.
+    A recording, or several of them, with the robot that they are of.
 
-    `settings` is the configuration's mapping, `options` how the recording was read.
+    `settings` is the configuration's mapping, `options` how the recording was read, `others` more
+    recordings of the same robot.
     """
 
     configuration: Configuration
@@ -35,6 +38,7 @@ class Session:
     recording: AnyRecording
     settings: Mapping[str, Any] = field(default_factory=dict)
     options: ReadOptions = DEFAULTS
+    others: tuple[AnyRecording, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,9 +75,10 @@ def open_session(
     joints: tuple[str, ...] = (),
     settings: Mapping[str, Any] | None = None,
     options: ReadOptions = DEFAULTS,
+    more: Sequence[str] = (),
 ) -> Session:
     """
-    Read a recording and build its robot.
+    Read a recording, or several of one robot, and build the robot.
 
     Parameters
     ----------
@@ -86,23 +91,27 @@ def open_session(
     joints : to identify, instead of those of the configuration
     settings : configuration where no file is given, used before that of the recording
     options : how to read the recording; its joints are those of the description where it says none
+    more : other recordings of the same robot, read alike; the first one says what it is
 
     Raises
     ------
-    RobotIdError : something is missing or does not fit
+    RobotIdError : something is missing or does not fit, or the recordings differ
 
     """
     given = None if description is None else read_description(description)
     options = _complete(options, config, given, urdf, joints)
-    recording = open_recording(bag, options=options, progress=progress)
-    values, configuration = _configuration(recording, config, settings)
-    urdf = given or _description(configuration, recording, config, urdf)
+    bags = (bag, *more)
+    recordings = [open_recording(b, options=options, progress=progress) for b in bags]
+    values, configuration = _configuration(recordings[0], config, settings)
+    if given is None and read_urdf(configuration) is None:
+        check_descriptions(recordings)
+    urdf = given or _description(configuration, recordings[0], config, urdf)
     wanted = configuration.robot
-    robot = _build_robot(urdf, replace(wanted, joints=joints) if joints else wanted, recording)
-    if not set(robot.recorded_joints) <= set(recording.joints):
-        wanted_joints = robot.recorded_joints
-        recording = open_recording(bag, wanted_joints, options=options, progress=progress)
-    return Session(configuration, robot, recording, values, options)
+    robot = _build_robot(urdf, replace(wanted, joints=joints) if joints else wanted, recordings)
+    if not all(set(robot.recorded_joints) <= set(r.joints) for r in recordings):
+        names = robot.recorded_joints
+        recordings = [open_recording(b, names, options=options, progress=progress) for b in bags]
+    return Session(configuration, robot, recordings[0], values, options, tuple(recordings[1:]))
 
 
 def _complete(
@@ -120,12 +129,13 @@ def _complete(
     return replace(options, urdf=description or urdf or '', joints=joints)
 
 
-def _build_robot(urdf: str, wanted: RobotSettings, recording: AnyRecording) -> Robot:
-    """Build the robot without joints at rest in the recording, unless springs are modelled."""
-    if not set(wanted.joints) <= set(recording.joints) or wanted.elastic.joints:
+def _build_robot(urdf: str, wanted: RobotSettings, recordings: Sequence[AnyRecording]) -> Robot:
+    """Build the robot without joints at rest in the recordings, unless springs are modelled."""
+    if not all(set(wanted.joints) <= set(r.joints) for r in recordings) or wanted.elastic.joints:
         return build_robot(urdf, wanted)
-    ranges = (PositionRange(*map(float, ends)) for ends in recording.position_range.T)
-    chosen, notes = select_joints(urdf, wanted, dict(zip(recording.joints, ranges, strict=True)))
+    check_joints(recordings, wanted.joints)
+    chosen, notes = select_joints(urdf, wanted, *position_ranges(recordings, wanted.joints))
+    check_positions(recordings, [k for k in chosen.locked if k not in wanted.locked])
     robot = build_robot(urdf, chosen)
     return replace(robot, warnings=(*robot.warnings, *notes))
 
@@ -154,6 +164,17 @@ def split(
     if part is not None:
         return chosen, _rest(recording, chosen)
     return chosen, _check_duration(recording.phase(VALIDATING)) if VALIDATING in names else None
+
+
+def split_session(
+    session: Session, part: Part | None = None, validation: Part | None = None
+) -> tuple[AnyRecording | LogSet, AnyRecording | LogSet | None]:
+    """Split the recording of a session as `split` does, each one where there are several."""
+    if not session.others:
+        return split(session.recording, part, validation)
+    pairs = [split(log, part, validation) for log in (session.recording, *session.others)]
+    others = tuple(other for _, other in pairs if other is not None)
+    return LogSet(tuple(chosen for chosen, _ in pairs)), LogSet(others) if others else None
 
 
 def _configuration(

@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ..core.model import Robot
 from ..core.parameters.standard import Standard, TOLERANCES
 from ..core.pipeline.results import Identification
+from ..core.pipeline.several_logs import LogSet
 from ..core.regression.goodness_of_fit import Validation
 from ..core.replay.convergence_history import History
 from ..core.selection.candidates import describe_terms
@@ -23,7 +24,7 @@ from .torques_file import Torques
 
 def save(
     identification: Identification,
-    recording: AnyRecording,
+    recording: AnyRecording | LogSet,
     folder: str | Path,
     settings: Mapping[str, Any] | None = None,
     truth: np.ndarray | None = None,
@@ -34,7 +35,7 @@ def save(
     Parameters
     ----------
     identification : what was found
-    recording : where from
+    recording : where from, one or several
     folder : made when missing; files of the same names are replaced
     settings : the configuration's nested mapping, kept with the result
     truth : (p,) standard parameters of a simulated robot
@@ -60,7 +61,7 @@ def save(
 
 def collect_results(
     identification: Identification,
-    recording: AnyRecording,
+    recording: AnyRecording | LogSet,
     settings: Mapping[str, Any] | None = None,
     truth: np.ndarray | None = None,
 ) -> Results:
@@ -272,7 +273,19 @@ def _definite(found: Identification) -> dict[str, Any]:
     return {'tolerances': list(TOLERANCES), **counts}
 
 
-def _data(recording: AnyRecording, found: Identification) -> dict[str, Any]:
+def _data(recording: AnyRecording | LogSet, found: Identification) -> dict[str, Any]:
+    fit = {
+        'rows': [int(rows) for rows in found.estimate.rows],
+        'relative_residual': float(found.estimate.total_residual),
+        **_consistent(found.standard),
+    }
+    if isinstance(recording, LogSet):
+        logs = [_facts(cast(AnyRecording, log)) for log in recording.logs]
+        return {'source': recording.source, 'messages': recording.size, 'logs': logs, **fit}
+    return {**_facts(recording), **fit}
+
+
+def _facts(recording: AnyRecording) -> dict[str, Any]:
     first, last = recording.time_range
     return {
         'source': recording.source,
@@ -281,9 +294,6 @@ def _data(recording: AnyRecording, found: Identification) -> dict[str, Any]:
         'to': last,
         'rate': recording.rate,
         'messages': recording.size,
-        'rows': [int(rows) for rows in found.estimate.rows],
-        'relative_residual': float(found.estimate.total_residual),
-        **_consistent(found.standard),
     }
 
 

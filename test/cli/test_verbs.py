@@ -1,5 +1,8 @@
 """The verbs on recordings, from a bag to files and back."""
 
+import dataclasses
+import re
+
 import mujoco
 import numpy as np
 import pinocchio as pin
@@ -8,6 +11,9 @@ import yaml
 
 from robotid_ros.files.bags import read_recording, repair_bag
 from robotid_ros.files.results import read_results
+from robotid_ros.files.robot_description import summarise_description
+
+from .conftest import record
 
 
 @pytest.fixture(scope='module')
@@ -109,6 +115,40 @@ def test_inspect_shows_what_is_there(run, bag):
     assert code == 0
     for text in ('/joint_states', '200.0', 'exciting', 'validating', 'live', 'self-contained'):
         assert text in out
+
+
+def test_inspect_tells_which_robot_is_described(run, bag, scara, tmp_path):
+    assert (
+        "robot description: 'scara' with the joints joint_1, joint_2\n" in run('inspect', bag)[1]
+    )
+    robot, _ = scara
+    t, q = np.arange(400) / 200.0, np.sin(np.arange(800).reshape(400, 2) / 100.0)
+    table = np.column_stack([t, q, q])
+    np.savetxt(tmp_path / 'a.csv', table, delimiter=',', header='t,q1,q2,tau1,tau2', comments='')
+    (tmp_path / 'a.urdf').write_text(robot.urdf)
+    _, out, _ = run('inspect', tmp_path / 'a.csv', '--urdf', tmp_path / 'a.urdf')
+    assert 'robot description: none recorded' in out
+    assert re.search('self-contained +no +no robot description: give --urdf FILE or', out)
+    third = '<link name="x"/><joint name="j3" type="prismatic"><parent link="link_2"/>'
+    third += '<child link="x"/></joint></robot>'
+    text = summarise_description(robot.urdf.replace('</robot>', third), robot.joints)
+    assert text.endswith('with the joints joint_1, joint_2, j3, without joint states of j3')
+    assert summarise_description('<robot').startswith('unusable, the robot description is not')
+
+
+def test_validate_shows_a_total_and_what_is_wrong(run, bag, loaded, identified, scara, tmp_path):
+    code, out, err = run('validate', bag, '--parameters', identified)
+    assert (code, err) == (0, '') and 'warning' not in out
+    total = float(re.search(r'^all +([\d.]+)$', out, re.M)[1])
+    rows = read_results(identified).validation
+    expected = sum(r.rms**2 for r in rows) / sum(r.torque**2 for r in rows)
+    assert total == pytest.approx(100 * expected**0.5, abs=0.02)
+    _, out, _ = run('validate', loaded, '--parameters', identified)
+    assert re.search(r'warning: \d+ % of the effort of joint_2 is not predicted: ', out)
+    robot, chi = scara
+    other = dataclasses.replace(robot, urdf=robot.urdf.replace('name="scara"', 'name="twin"'))
+    _, out, _ = run('validate', record(tmp_path, other, chi), '--parameters', identified)
+    assert "warning: the parameters are of 'scara' (joint_1, joint_2), the recording of 'tw" in out
 
 
 def test_torques_of_the_report_are_those_recorded(identified, bag):

@@ -4,11 +4,16 @@ from collections.abc import Mapping, Sequence
 import dataclasses
 
 from ...exceptions import ModelError
+from .missing_joints import (
+    lock_missing,
+    matching_names,
+    no_joint_in_common,
+    PositionRange,
+    rename,
+)
 from .settings import RobotSettings
 from .urdf_parsing import movable_joints
 
-# A joint that travels less is at rest [rad or m]: more than encoders' noise, less than any motion.
-MIN_TRAVEL = 1e-3
 # Settings with one value per joint: where one is given, all free joints are identified.
 PER_JOINT_SETTINGS = (
     'lower',
@@ -22,37 +27,24 @@ PER_JOINT_SETTINGS = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class PositionRange:
-    """Lowest and highest recorded position of a joint [rad or m]."""
-
-    lower: float
-    upper: float
-
-    @property
-    def moves(self) -> bool:
-        """Whether the joint moved at all."""
-        return self.upper - self.lower > MIN_TRAVEL
-
-    @property
-    def middle(self) -> float:
-        """Position of a joint at rest [rad or m]."""
-        return 0.5 * (self.lower + self.upper)
-
-
 def select_joints(
-    urdf: str, settings: RobotSettings, recorded: Mapping[str, PositionRange]
+    urdf: str,
+    settings: RobotSettings,
+    recorded: Mapping[str, PositionRange],
+    left_out: Mapping[str, PositionRange] | None = None,
 ) -> tuple[RobotSettings, tuple[str, ...]]:
     """
     Choose the joints to identify and the positions of the others, where not configured.
 
-    Joints that moved are identified, those at rest are locked where they stood.
+    Joints that moved are identified, those at rest are locked where they stood, those that were
+    not recorded at the URDF's zero.
 
     Parameters
     ----------
     urdf : the URDF's text
     settings : the configuration, which takes precedence
     recorded : position range of each recorded joint that has efforts
+    left_out : position range of joints that were recorded without efforts
 
     Returns
     -------
@@ -60,7 +52,7 @@ def select_joints(
 
     Raises
     ------
-    ModelError : the description has joints that were not recorded, or none moved
+    ModelError : no joint of the description was recorded, or none moved, or one without efforts
 
     """
     names, followers = movable_joints(urdf)
@@ -80,28 +72,23 @@ def select_joints(
         for k in names
         if k in recorded and k not in joints and k not in followers and recorded[k].moves
     ]
-    locked = {**{k: recorded[k].middle for k in others}, **settings.locked}
-    return dataclasses.replace(settings, joints=joints, locked=locked), tuple(notes)
+    missing = [k for k in free if k not in joints and k not in recorded]
+    places, more = lock_missing(urdf, settings, joints, missing, left_out or {})
+    unknown = [k for k in recorded if k not in names]
+    if pairs := matching_names(missing, unknown):
+        more.append(f'if they are the same, rename {rename(pairs)} in the description')
+    locked = {**{k: recorded[k].middle for k in others}, **places, **settings.locked}
+    return dataclasses.replace(settings, joints=joints, locked=locked), (*notes, *more)
 
 
 def _moving_joints(
     names: Sequence[str], recorded: Mapping[str, PositionRange], keep_all: bool
 ) -> tuple[str, ...]:
-    """Return the joints that moved, or all of them; all must have been recorded."""
-    common = [name for name in names if name in recorded]
+    """Return the recorded joints that moved, or all of them."""
+    common = tuple(name for name in names if name in recorded)
     if not common:
-        raise ModelError(
-            f'the recording has the joints {", ".join(recorded)}, the robot description '
-            f'{", ".join(names) or "none"}: give the description of the robot that was recorded'
-        )
-    missing = [name for name in names if name not in recorded]
-    if missing:
-        raise ModelError(
-            f'the recording has no position or no effort of {", ".join(missing)}: record all '
-            'joints of the robot description, or name those to identify in robot.joints or by '
-            f'--joints {",".join(common)} (the others then stand at 0 or as robot.locked says)'
-        )
-    moving = tuple(name for name in names if recorded[name].moves)
+        raise no_joint_in_common(names, tuple(recorded))
+    moving = tuple(name for name in common if recorded[name].moves)
     if not moving:
-        raise ModelError(f'{", ".join(names)} stood still in the recording: record a motion')
-    return tuple(names) if keep_all else moving
+        raise ModelError(f'{", ".join(common)} stood still in the recording: record a motion')
+    return common if keep_all else moving

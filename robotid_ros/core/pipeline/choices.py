@@ -9,6 +9,7 @@ from ..selection.model_selection import is_open, select_model, without_choice
 from ..selection.selection import Selection
 from ..signals.recording import MAX_SAMPLES, Recording
 from .chunked_estimation import RecordingOrChunks
+from .several_logs import LogSet, longest_log
 
 Choice = tuple[RecordingOrChunks, Robot, IdentificationSettings, Selection | None]
 
@@ -31,13 +32,16 @@ def choose_model(
     """
     if not is_open(robot, settings):
         return recording, robot, without_choice(settings), None
-    if isinstance(recording, Recording):
-        part, whole = recording, len(recording.time) <= MAX_SAMPLES
+    log = longest_log(recording)
+    if isinstance(log, Recording):
+        part, whole = log, len(log.time) <= MAX_SAMPLES
     else:
-        chunks, whole = iter(recording), False
+        chunks, whole = iter(log), False
         part = next(chunks)
         # An iterator has given its first chunk away; what can be read again starts anew.
         recording = chain([part], chunks) if chunks is recording else recording
+    if isinstance(recording, LogSet):
+        whole = recording.in_memory
     if not whole and settings.signals.rows == 'auto':
         # Every chunk has ends, whose transients would count twice.
         signals = dataclasses.replace(settings.signals, rows='moving')

@@ -19,6 +19,7 @@ from ..signals.recording import MAX_SAMPLES, Recording
 from ..signals.samples import Samples
 from ..timing.delay_compensation import Delays, prepare_without_delay
 from .chunked_estimation import observe_chunks, RecordingOrChunks, split_into_chunks
+from .several_logs import LogSet, observe_logs
 from .validation import validate_system
 
 Progress = Callable[[str], None]
@@ -71,7 +72,7 @@ def estimate_base_parameters(
 
     Parameters
     ----------
-    recording : in memory, or its successive chunks
+    recording : in memory, or its successive chunks; several logs
     robot, base : the model
     settings : signals, estimator
     progress : called with the name of each step
@@ -81,6 +82,8 @@ def estimate_base_parameters(
     RecordingError : the recording cannot be used, or the method needs all of it at once
 
     """
+    if isinstance(recording, LogSet):
+        return _estimate_logs(recording, robot, base, settings, progress)
     check_memory(recording, robot, settings)
     if isinstance(recording, Recording):
         if _needs_whole(robot, settings) or recording.time.size <= MAX_SAMPLES:
@@ -168,4 +171,25 @@ def _estimate_in_chunks(
     notes = (*found.notes, note)
     return Estimation(
         found.samples, found.sampled_systems, found.system, estimate, found.delays, notes
+    )
+
+
+def _estimate_logs(
+    logs: LogSet,
+    robot: Robot,
+    base: BaseParameters,
+    settings: IdentificationSettings,
+    progress: Progress,
+) -> Estimation:
+    found = observe_logs(logs, robot, base, settings.signals)
+    progress('estimating')
+    total, estimate = found.total, fit(found.total.system, settings.method, settings.iterations)
+    return Estimation(
+        total.samples,
+        total.sampled_systems,
+        total.system,
+        estimate,
+        total.delays,
+        total.notes,
+        found.disagreement(estimate.value),
     )

@@ -30,6 +30,7 @@ from .chunked_estimation import RecordingOrChunks
 from .estimation import check_memory, estimate_base_parameters, Estimation, Progress
 from .resampling import resample
 from .results import Identification
+from .several_logs import check_method, LogSet, longest_log
 from .validation import validate, validate_samples
 
 
@@ -56,7 +57,8 @@ def identify(
 
     Parameters
     ----------
-    recording : the excitation; successive chunks of it where it is too long for memory
+    recording : the excitation; successive chunks of it where it is too long for memory, or
+        several logs of it
     robot : the model
     settings : signals, estimator, options
     validation : another motion, or None
@@ -75,7 +77,10 @@ def identify(
             f"method '{settings.method}' replays rigid robots: use 'wls', or empty "
             'robot.elastic.joints'
         )
-    check_memory(recording, robot, settings)
+    if isinstance(recording, LogSet):
+        check_method(robot, settings)
+    else:
+        check_memory(recording, robot, settings)
     inputs = _Inputs(recording, robot, settings, validation, progress or (lambda _: None))
     if settings.method == 'both':
         return _identify_by_wls_and_didim(inputs)
@@ -126,13 +131,14 @@ def _with_choices(inputs: _Inputs) -> tuple[_Inputs, Selection | None]:
 
 def _search_friction_shapes(inputs: _Inputs) -> tuple[Robot, list[str]]:
     """Find what friction is not linear in: the load that it grows with, Stribeck velocities."""
-    robot, notes = iterate_friction_load(inputs.recording, inputs.robot, inputs.settings)
+    recording = longest_log(inputs.recording)
+    robot, notes = iterate_friction_load(recording, inputs.robot, inputs.settings)
     if not inputs.settings.stribeck:
         return robot, notes
-    if not isinstance(inputs.recording, Recording):
+    if not isinstance(recording, Recording):
         text = 'the Stribeck velocity was not searched: choose a part that fits into memory'
         return robot, [*notes, text]
-    robot, searched = search_stribeck_velocities(inputs.recording, robot, inputs.settings.signals)
+    robot, searched = search_stribeck_velocities(recording, robot, inputs.settings.signals)
     return robot, notes + searched
 
 

@@ -40,6 +40,8 @@ EDGE_PERIODS = 3.0
 MIN_TRAVEL = 1e-3
 # A joint that moves for less of the time is at rest.
 MIN_MOVING_SHARE = 0.01
+# Where less of a recording lies away from gaps, these are why no row is left.
+MIN_MEASURED_SHARE = 0.5
 # Share of clipped samples from which a note is worth reading.
 MIN_CLIPPED_SHARE = 0.001
 # Relative: a rate that stamps give is never exact.
@@ -170,16 +172,25 @@ def _usable_rows(
     settings: SignalSettings,
 ) -> npt.NDArray[np.bool_]:
     """Return the rows (N, n) to use: measured, moving, away from ends and clipping."""
-    if settings.rows == 'all':
-        return _all_rows(even, robot, dq, cutoff, _guard_samples(settings, decimation), settings)
     edge = int(np.ceil(EDGE_PERIODS * even.rate / cutoff - ROUNDING))
     measured = _erode(even.measured, edge)
-    valid = _moving_rows(robot, dq, settings.standstill) & measured[:, None] & ~even.clipped
-    valid = _erode(valid, _guard_samples(settings, decimation))
-    valid[:edge] = valid[len(valid) - edge :] = False
+    guard = _guard_samples(settings, decimation)
+    if settings.rows == 'all':
+        valid = _all_rows(even, robot, dq, cutoff, guard, settings)
+    else:
+        valid = _moving_rows(robot, dq, settings.standstill) & measured[:, None] & ~even.clipped
+        valid = _erode(valid, guard)
+        valid[:edge] = valid[len(valid) - edge :] = False
     if not valid.any():
+        where = even.recording.source or 'the recording'
+        if measured.mean() < MIN_MEASURED_SHARE:
+            raise StandstillError(
+                f'messages of {where} are missing: only {100 * measured.mean():.0f} % of it lie '
+                f'{edge / even.rate:.2g} s or more away from a gap; record without losses, or '
+                'raise signals.max_gap'
+            )
         raise StandstillError(
-            f'no joint of {even.recording.source or "the recording"} moves faster than '
+            f'no joint of {where} moves faster than '
             f'{settings.standstill:g} rad/s: record a motion, or lower signals.standstill'
         )
     return valid

@@ -102,6 +102,7 @@ class Recording:
     source : where it comes from, for messages
     origin : the robot's clock at time 0 [ns]
     notes : what was repaired when it was read
+    left_out : lowest and highest position of joints that have no effort beside the others'
 
     """
 
@@ -119,6 +120,7 @@ class Recording:
     configuration: Mapping[str, Any] | None = None
     origin: int = 0
     notes: tuple[str, ...] = ()
+    left_out: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         freeze_fields(self, 'time', 'position', 'velocity', 'effort')

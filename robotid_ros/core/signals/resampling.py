@@ -12,6 +12,7 @@ from .clock_correction import remove_jitter, spread_equal_stamps
 from .invalid_samples import find_usable_samples, unwrap_angles
 from .recording import Recording
 from .samples import SignalSettings
+from .sparse_recordings import longest_bridged_gap
 
 # Fewer usable samples identify nothing.
 MIN_SAMPLES = 100
@@ -53,7 +54,8 @@ def resample_uniformly(
     time, jitter = remove_jitter(time, position, usual)
     step = usual if settings.rate == 0.0 else 1.0 / settings.rate
     longest = max(settings.max_gap, 1.5 * max(step, usual))
-    notes += [*jumps, *([jitter] if jitter else []), *_gap_notes(time, longest, usual)]
+    longest, sparse = longest_bridged_gap(time, position, usual, longest)
+    notes += [*jumps, *([jitter] if jitter else []), *sparse, *_gap_notes(time, longest, usual)]
     short = _shorten_gaps(time, max(MAX_GRID_GAP, longest))
     grid = time[0] + step * np.arange(int(np.floor((short[-1] - short[0]) / step + 0.5)) + 1)
     if grid.size != time.size or np.abs(grid - short).max() >= GRID_TOLERANCE * step:

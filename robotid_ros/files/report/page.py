@@ -59,7 +59,8 @@ def render(results: Results) -> str:
 
 
 def _subtitle(results: Results) -> str:
-    source = Path(str(results.data.get('source', ''))).name
+    logs = results.data.get('logs', (results.data,))
+    source = ', '.join(Path(str(log.get('source', ''))).name for log in logs)
     parts = ('dynamic parameters by', results.method.upper(), 'from', source, '·', results.created)
     return ' '.join(part for part in parts if part)
 

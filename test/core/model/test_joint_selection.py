@@ -4,8 +4,9 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from robotid_ros.core.model import build_robot, RobotSettings
-from robotid_ros.core.model.joint_selection import PositionRange, select_joints
+from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
+from robotid_ros.core.model.joint_selection import select_joints
+from robotid_ros.core.model.missing_joints import matching_names, PositionRange
 from robotid_ros.core.model.urdf_parsing import movable_joints
 from robotid_ros.exceptions import ModelError
 
@@ -70,7 +71,11 @@ def test_settings_per_joint_are_of_all_free_joints():
     ('recorded', 'words'),
     [
         ({'x': MOVED}, r'has the joints x, the robot description one, two, finger'),
-        ({'one': MOVED, 'two': MOVED}, r'no effort of finger: .* --joints one,two '),
+        ({'one': MIN_TRAVEL, 'two': MIN_TRAVEL}, r'one, two stood still'),
+        (
+            {'arm_one': MOVED, 'arm_two': MOVED},
+            r'rename one to arm_one, two to arm_two in the desc',
+        ),
         (dict.fromkeys(ALL, MIN_TRAVEL), r'one, two, finger stood still'),
     ],
 )
@@ -100,3 +105,85 @@ def test_joints_come_from_the_base_outwards():
     text = body + '</joint>'.join([*some[::-1], '</robot>']) + last
     assert build_robot(text, RobotSettings(locked={'finger': 0.0})).joints == ('one', 'two')
     assert movable_joints(text) == (('one', 'two', 'follower', 'finger'), {'follower'})
+
+
+def two_arms(limits='lower="-3" upper="-0.5"'):
+    """Describe a cart with a wheel and two arms of two joints with a finger each."""
+    links = ''.join(LINK.format(name) for name in ('cart', 'w', *'abcdef'))
+    joints = JOINT.format('wheel', 'continuous', 'cart', 'w', '')
+    for side, (one, two, three) in (('left', 'abc'), ('right', 'def')):
+        joints += JOINT.format(f'{side}_1', 'revolute', 'cart', one, '')
+        joints += JOINT.format(f'{side}_2', 'revolute', one, two, '').replace(
+            'lower="-2" upper="2"', limits
+        )
+        joints += JOINT.format(f'{side}_finger', 'prismatic', two, three, '')
+    return f'<robot name="cart">{links}{joints}</robot>'
+
+
+LEFT = {'left_1': MOVED, 'left_2': MOVED}
+
+
+def test_joints_that_were_not_recorded_stand_at_zero_or_at_the_limit_beside_it():
+    settings, notes = select_joints(two_arms(), RobotSettings(locked={'wheel': 0.2}), LEFT)
+    assert settings.joints == ('left_1', 'left_2')
+    zeros = dict.fromkeys(('left_finger', 'right_1', 'right_finger'), 0.0)
+    assert settings.locked == {'wheel': 0.2, 'right_2': -0.5, **zeros}
+    assert len(notes) == 1 and 'lacks left_finger at 0, right_1 at 0, right_2 at -0.5' in notes[0]
+    assert build_robot(two_arms(), settings).joints == settings.joints
+    asked, notes = select_joints(two_arms(), RobotSettings(joints=('left_1',)), LEFT)
+    assert asked.locked['right_2'] == -0.5 and any('lacks wheel at 0' in n for n in notes)
+
+
+def test_joints_without_effort_stand_where_they_stood():
+    left_out = {
+        'left_finger': PositionRange(0.02, 0.04),
+        'right_1': PositionRange(-1.0, 2.0),
+        'wheel': PositionRange(0.0, 70.0),
+    }
+    settings, notes = select_joints(two_arms(), RobotSettings(), LEFT, left_out)
+    assert settings.locked['left_finger'] == 0.03 and settings.locked['right_1'] == 0.5
+    assert 'wheel moved around 35, left_finger stood at 0.03, right_1 moved around' in notes[0]
+    left_out['left_finger'] = PositionRange(0.0, 0.1)
+    with pytest.raises(
+        ModelError, match=r'no effort of left_finger .*from 0 to 0\.1.*robot\.locked\.left_f'
+    ):
+        select_joints(two_arms(), RobotSettings(), LEFT, left_out)
+    with pytest.raises(ModelError, match='no effort of left_1'):
+        select_joints(two_arms(), RobotSettings(), {'left_2': MOVED}, {'left_1': MOVED})
+    chosen = RobotSettings(locked={'left_finger': 0.05})
+    assert select_joints(two_arms(), chosen, LEFT, left_out)[0].locked['left_finger'] == 0.05
+
+
+@pytest.mark.parametrize(
+    ('names', 'recorded', 'pairs'),
+    [
+        (('left_joint1', 'left_joint2'), ('joint1', 'joint2'), [(0, 0), (1, 1)]),
+        (('joint1', 'joint2'), ('panda/joint1', 'panda/joint2'), [(0, 0), (1, 1)]),
+        (('a_1', 'b_1', 'b_2'), ('1', '2'), [(1, 0), (2, 1)]),
+        (('elbow_joint', 'base_joint'), ('Elbow', 'Base'), [(0, 0), (1, 1)]),
+        (('joint1', 'joint12'), ('joint2', 'joint11'), []),
+        (('a', 'b'), ('x', 'y'), []),
+    ],
+)
+def test_names_with_one_prefix_or_suffix_match(names, recorded, pairs):
+    assert matching_names(names, recorded) == [(names[i], recorded[j]) for i, j in pairs]
+
+
+def test_a_joint_that_may_be_called_otherwise_is_told():
+    recorded = {**LEFT, 'gripper_left_finger': MOVED}
+    _, notes = select_joints(two_arms(), RobotSettings(), recorded)
+    assert any('rename left_finger to gripper_left_finger' in note for note in notes)
+
+
+def test_a_locked_joint_of_another_branch_changes_nothing():
+    """Noise-free: where the other arm stands has no part in the torques of this one."""
+    q, dq, ddq = np.random.default_rng(0).normal(size=(3, 9, 2))
+    wanted = ('left_1', 'left_2')
+    torques = [
+        inverse_dynamics(robot, robot.prior, q, dq, ddq)
+        for place in (0.0, 0.7)
+        for robot in [
+            build_robot(two_arms(), RobotSettings(joints=wanted, locked={'right_1': place}))
+        ]
+    ]
+    np.testing.assert_allclose(torques[0], torques[1], atol=1e-12)

@@ -85,7 +85,13 @@ class ChunkedRecording:
         clock, origin = index.clock(), index.origin
         end = (int(clock.stamp[-1]) - origin) * 1e-9
         none = np.empty((0, len(kept)))
-        metadata = Recording(tuple(kept), np.empty(0), none, none, source=source, origin=origin)
+        left_out = index.ranges_of_others(kept)
+        metadata = Recording(
+            *(tuple(kept), np.empty(0), none, none),
+            source=source,
+            origin=origin,
+            left_out=left_out,
+        )
         metadata = session_context.add_context(bag, metadata, clock, end)
         metadata = dataclasses.replace(metadata, notes=(*bag.notes, *metadata.notes))
         numbers, limits = index.numbers(), (0.0, math.inf, max_samples)
@@ -130,6 +136,11 @@ class ChunkedRecording:
     def notes(self) -> tuple[str, ...]:
         """Notes on all of it; chunks have notes of their own."""
         return self.metadata.notes
+
+    @property
+    def left_out(self) -> Mapping[str, tuple[float, float]]:
+        """Lowest and highest position of joints that have no effort."""
+        return self.metadata.left_out
 
     @property
     def time_range(self) -> tuple[float, float]:

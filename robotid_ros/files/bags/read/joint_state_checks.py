@@ -1,12 +1,12 @@
 """Checks of joint states that need no model of the robot."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from ....core.signals.invalid_samples import clipped_samples
-from ....core.signals.recording import Recording
+from ....core.signals.recording import range_of_positions, Recording
 from ....core.signals.resampling import resample_uniformly
 from ....core.signals.samples import SignalSettings
 from ....exceptions import RecordingError, RobotIdError
@@ -82,6 +82,18 @@ def data_available(states: JointStates) -> dict[str, Mask]:
     """Return whether there is any effort and any position of each joint."""
     return {
         name: np.isfinite(getattr(states, name)).any(axis=0) for name in ('effort', 'position')
+    }
+
+
+def ranges_of_others(
+    states: JointStates, joints: Collection[str]
+) -> dict[str, tuple[float, float]]:
+    """Return the lowest and highest position of all but some joints, where there is any."""
+    ends = range_of_positions(states.position).T.tolist()
+    return {
+        name: (lower, upper)
+        for name, (lower, upper) in zip(states.joints, ends, strict=True)
+        if name not in joints and lower <= upper
     }
 
 

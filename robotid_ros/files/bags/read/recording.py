@@ -9,7 +9,7 @@ from ...formats.read_options import DEFAULTS, ReadOptions
 from . import session_context
 from .chunked_recording import ChunkedRecording, ProgressCallback
 from .clock_alignment import Clock, correct_clock
-from .joint_state_checks import data_available, to_recording, usable_joints
+from .joint_state_checks import data_available, ranges_of_others, to_recording, usable_joints
 from .joint_states import find_topic, read_joint_states
 from .publishers import select_joints
 from .storage import Bag, open_bag
@@ -67,7 +67,8 @@ def read_recording(
 
 
 def _read(bag: Bag, topic: str, joints: Sequence[str] | None) -> Recording:
-    states = select_joints(next(read_joint_states(bag, topic)), joints)
+    tables = next(read_joint_states(bag, topic))
+    states = select_joints(tables, joints)
     states = states.columns(
         usable_joints(states.joints, data_available(states), str(bag.path), joints is None)
     )
@@ -78,4 +79,5 @@ def _read(bag: Bag, topic: str, joints: Sequence[str] | None) -> Recording:
     # The stamps of the reference jump as well, and nothing says where.
     reference = None if jumped else session_context.read_reference(bag, recording)
     notes = (*bag.notes, *recording.notes)
-    return dataclasses.replace(recording, reference=reference, notes=notes)
+    left_out = {k: v for t in tables for k, v in ranges_of_others(t, recording.joints).items()}
+    return dataclasses.replace(recording, reference=reference, notes=notes, left_out=left_out)

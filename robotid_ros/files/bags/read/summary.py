@@ -8,6 +8,7 @@ import numpy as np
 
 from ....core.signals.recording import MAX_SAMPLES, Phase
 from ...formats.read_options import DEFAULTS, ReadOptions
+from ...robot_description import summarise_description
 from ..schema.message_definitions import CONTROLLER_STATE
 from ..schema.session_header import Session
 from . import session_context
@@ -68,7 +69,7 @@ class Suitability:
 
 @dataclass(frozen=True)
 class BagSummary:
-    """Everything `robotid inspect` shows."""
+    """Everything `robotid inspect` shows; `description` is '' where no robot's was recorded."""
 
     path: Path
     duration: float
@@ -77,7 +78,7 @@ class BagSummary:
     channels: tuple[Channel, ...]
     phases: tuple[Phase, ...]
     session: Session
-    has_urdf: bool
+    description: str
     suitability: tuple[Suitability, ...]
     notes: tuple[str, ...]
 
@@ -112,7 +113,8 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
         lag = int(np.median(raw - received))
         phases = session_context.read_phases(bag, lambda t: t + lag, int(raw[0]), duration)
         channels = statistics.channels()
-        has_urdf = session_context.read_urdf(bag) is not None
+        urdf = session_context.read_urdf(bag)
+        description = urdf and summarise_description(urdf, [c.joint for c in channels])
         return BagSummary(
             path=Path(path),
             duration=duration,
@@ -121,8 +123,8 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
             channels=channels,
             phases=phases,
             session=session,
-            has_urdf=has_urdf,
-            suitability=_suitability(bag, channels, obstacle, session, phases, has_urdf),
+            description=description or '',
+            suitability=_suitability(bag, channels, obstacle, session, phases, bool(urdf)),
             notes=tuple(
                 dict.fromkeys((*bag.notes, *_timing_notes(timing, statistics.sets), *notes))
             ),
@@ -201,7 +203,9 @@ def _suitability(
         (
             'self-contained',
             has_urdf and bool(session.configuration),
-            'no robot description or configuration: give -c CONFIG',
+            'no configuration: defaults count without -c CONFIG'
+            if has_urdf
+            else 'no robot description: give --urdf FILE or -c CONFIG',
         ),
     )
     return tuple(Suitability(purpose, ok, '' if ok else reason) for purpose, ok, reason in checks)
