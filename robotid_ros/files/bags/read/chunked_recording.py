@@ -14,6 +14,7 @@ from ....exceptions import RecordingError
 from ...formats.read_options import DEFAULTS, ReadOptions
 from . import session_context
 from .clock_alignment import Clock, correct_clock_chunks
+from .clock_drift import drift_notes
 from .clock_index import ClockIndex
 from .controller_states import MARGIN, UNBOUNDED, Window
 from .joint_state_checks import to_recording, usable_joints
@@ -91,6 +92,7 @@ class ChunkedRecording:
             source=source,
             origin=origin,
             left_out=left_out,
+            notes=drift_notes(clock.stamp, clock.received),
         )
         metadata = session_context.add_context(bag, metadata, clock, end)
         metadata = dataclasses.replace(metadata, notes=(*bag.notes, *metadata.notes))

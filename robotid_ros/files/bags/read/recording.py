@@ -9,6 +9,7 @@ from ...formats.read_options import DEFAULTS, ReadOptions
 from . import session_context
 from .chunked_recording import ChunkedRecording, ProgressCallback
 from .clock_alignment import Clock, correct_clock
+from .clock_drift import drift_notes
 from .joint_state_checks import data_available, ranges_of_others, to_recording, usable_joints
 from .joint_states import find_topic, read_joint_states
 from .publishers import select_joints
@@ -74,6 +75,8 @@ def _read(bag: Bag, topic: str, joints: Sequence[str] | None) -> Recording:
     )
     states, jumped = correct_clock(states)
     recording = to_recording(states, states.stamp[0], str(bag.path))
+    notes = (*recording.notes, *drift_notes(states.stamp, states.received))
+    recording = dataclasses.replace(recording, notes=notes)
     clock = Clock(states.received, states.stamp, jumped)
     recording = session_context.add_context(bag, recording, clock, float(recording.time[-1]))
     # The stamps of the reference jump as well, and nothing says where.
