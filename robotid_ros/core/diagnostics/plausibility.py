@@ -25,9 +25,9 @@ RANK_TOLERANCE = 3e-3
 # efforts counts, and the factor by which masses of a URDF may be off: units are off by more.
 MIN_EXPLAINED, MAX_SCALE = 0.5, 4.0
 MIN_GRAVITY_PART = 1e-4  # of the masses' power that no motor inertia or friction explains
-# Relative residual of a joint from which its efforts and the model disagree; gravity is checked
-# from the lower one, and another direction must leave so much less.
-LARGE_RESIDUAL, GRAVITY_RESIDUAL, GRAVITY_GAIN = 0.3, 0.05, 0.6
+# Relative residual of a joint from which gravity is checked; another direction must leave so much
+# less.
+GRAVITY_RESIDUAL, GRAVITY_GAIN = 0.05, 0.6
 LIMIT_MARGIN = 0.5  # beyond a limit [rad or m]: more than calibration, less than degrees for rad
 AXES = dict(
     zip(('+x', '-x', '+y', '-y', '+z', '-z'), np.kron(np.eye(3), [[1.0], [-1.0]]), strict=True)
@@ -70,13 +70,7 @@ def plausibility_warnings(robot: Robot, samples: Samples, estimate: Estimate) ->
         warnings += _gravity_warnings(robot, samples, rows[::3])
     if not wrong_sign:
         warnings += _scale_warnings(robot, checks)
-    return warnings + [
-        f'the model leaves {100 * residual:.0f} % of the effort of {joint} unexplained: check its '
-        'sign, unit and delay, robot.gravity and the joint axes of the URDF before using these '
-        'parameters'
-        for joint, residual in zip(robot.joints, estimate.residual, strict=True)
-        if residual > LARGE_RESIDUAL
-    ]
+    return warnings
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from ...exceptions import ConfigurationError
 from ..arrays import Array, freeze_fields
-from ..diagnostics.plausibility import plausibility_warnings
+from ..diagnostics.assumptions import data_warnings
 from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.parameters import INERTIAL, INERTIAL_UNITS
@@ -107,12 +107,15 @@ def payload_from_recordings(
     for name, recording in (('empty', empty), ('loaded', loaded)):
         progress(f'identifying, {name}')
         estimation = estimate_base_parameters(recording, robot, base, settings, lambda _: None)
-        found.append(estimation.estimate)
+        estimate = estimation.estimate
+        found.append(estimate)
         notes += [
             f'{name}: {text}'
             for text in (
                 *estimation.signal_notes,
-                *plausibility_warnings(robot, estimation.samples, estimation.estimate),
+                *data_warnings(
+                    robot, base, estimation.samples, estimation.sampled_systems, estimate
+                ),
             )
         ]
     payload = identify_payload(robot, base, *found)

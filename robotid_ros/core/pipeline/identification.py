@@ -10,14 +10,13 @@ from ...exceptions import (
     DivergenceError,
     RecordingError,
 )
+from ..diagnostics.assumptions import data_warnings
 from ..diagnostics.identifiability import disagreement_warnings, identifiability_warnings
-from ..diagnostics.plausibility import plausibility_warnings
 from ..identification_settings import IdentificationSettings
-from ..model.base_parameters import base_parameters
+from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..parameters.essential import Essential, find_essential
 from ..parameters.standard import basic_solution, standard_parameters
-from ..regression.estimate import Estimate
 from ..regression.goodness_of_fit import Validation
 from ..selection.load_friction import iterate_friction_load
 from ..selection.selection import Selection
@@ -97,7 +96,8 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
     estimation = estimate_base_parameters(recording, robot, base, settings, inputs.progress)
     period = find_period(recording) if isinstance(recording, Recording) else None
     estimate, resampling = resample(estimation.estimate, estimation.system, period, settings)
-    found = _essential(estimation, estimate, inputs)
+    estimation = dataclasses.replace(estimation, estimate=estimate)
+    found = _essential(estimation, inputs)
     inputs.progress('finding standard parameters')
     pull = settings.prior_spread, settings.prior_cost
     standard = standard_parameters(robot, base, estimate, found, estimation.system, *pull)
@@ -113,7 +113,7 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
         standard=standard,
         fitted=_fitted(estimation, robot, chi, settings),
         validation=_validate(inputs, estimation.delays, robot, chi),
-        warnings=_warnings(robot, recording, estimation, estimate, notes),
+        warnings=_warnings(inputs, robot, base, estimation, notes),
         history=estimation.history,
         selection=selection,
     )
@@ -142,8 +142,8 @@ def _search_friction_shapes(inputs: _Inputs) -> tuple[Robot, list[str]]:
     return robot, notes + searched
 
 
-def _essential(estimation: Estimation, estimate: Estimate, inputs: _Inputs) -> Essential | None:
-    settings = inputs.settings
+def _essential(estimation: Estimation, inputs: _Inputs) -> Essential | None:
+    settings, estimate = inputs.settings, estimation.estimate
     if not settings.essential:
         return None
     inputs.progress('finding the essential parameters')
@@ -168,19 +168,16 @@ def _fitted(
 
 
 def _warnings(
-    robot: Robot,
-    recording: RecordingOrChunks,
-    estimation: Estimation,
-    estimate: Estimate,
-    notes: list[str],
+    inputs: _Inputs, robot: Robot, base: BaseParameters, estimation: Estimation, notes: list[str]
 ) -> tuple[str, ...]:
+    samples, estimate = estimation.samples, estimation.estimate
     found = (
         *robot.warnings,
         *notes,
-        *getattr(recording, 'notes', ()),
+        *getattr(inputs.recording, 'notes', ()),
         *estimation.signal_notes,
-        *plausibility_warnings(robot, estimation.samples, estimate),
-        *identifiability_warnings(robot, estimation.samples, estimate),
+        *data_warnings(robot, base, samples, estimation.sampled_systems, estimate),
+        *identifiability_warnings(robot, samples, estimate),
         *estimation.estimate_notes,
     )
     return tuple(dict.fromkeys(found))

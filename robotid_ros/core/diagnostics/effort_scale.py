@@ -1,0 +1,90 @@
+"""Scale of each joint's effort, against the description's limits and inertias."""
+
+import dataclasses
+
+import numpy as np
+
+from ..arrays import Array
+from ..model.base_parameters import BaseParameters
+from ..model.dynamics import regressor
+from ..model.parameters import INERTIAL
+from ..model.robot import Robot
+from ..regression.estimate import Estimate
+from ..signals.samples import Samples
+
+# Effort that all but a few samples stay below, and by how much it may exceed the URDF's limit:
+# drives peak at two to three times what they hold.
+PERCENTILE, MAX_LIMIT_RATIO = 99.0, 3.0
+# An inertia that joints show is absurd when it is, for sure, so many times the largest of the
+# URDF's robot (rotors behind gears do not exceed links by more), or so small a share of what the
+# joint's own links have.
+MAX_INERTIA_RATIO, MIN_INERTIA_SHARE, SURE = 20.0, 0.1, 6.0
+MAX_RESIDUAL = 0.1  # of a joint whose inertia may be taken at its word where it is negative
+POSTURES = 20  # at which inertias are compared
+
+
+def scale_warnings(
+    robot: Robot, base: BaseParameters, samples: Samples, estimate: Estimate
+) -> dict[str, list[str]]:
+    """Return sentences on efforts of an implausible size, with the joints that they are about."""
+    found = _beyond_limits(robot, samples)
+    named = {joint for joints in found.values() for joint in joints}
+    return found | _absurd_inertias(robot, base, samples, estimate, named)
+
+
+def _beyond_limits(robot: Robot, samples: Samples) -> dict[str, list[str]]:
+    largest = np.percentile(np.abs(samples.tau), PERCENTILE, axis=0)
+    limit = robot.limits.effort[: len(largest)]
+    over = np.flatnonzero((limit > 0.0) & (largest > MAX_LIMIT_RATIO * limit))
+    if not over.size:
+        return {}
+    each = ', '.join(f'{robot.joints[j]} {largest[j]:.3g} ({limit[j]:.3g})' for j in over)
+    text = (
+        f"efforts far beyond the URDF's effort limits: {each}; check their unit and "
+        'robot.drive_gain, or the limits'
+    )
+    return {text: [robot.joints[j] for j in over]}
+
+
+def _absurd_inertias(
+    robot: Robot, base: BaseParameters, samples: Samples, estimate: Estimate, named: set[str]
+) -> dict[str, list[str]]:
+    rows = np.linspace(0, len(samples.time) - 1, POSTURES).astype(int)
+    masses = np.array([p.symbol in INERTIAL for p in robot.parameters])
+    links = np.where(masses, robot.prior, 0.0)
+    unit = _inertia_columns(robot, samples.q[rows])
+    prior = np.median(unit @ links, axis=1)
+    mean = unit[:, :, base.columns].mean(axis=1)
+    shown = mean @ estimate.value
+    error = SURE * np.sqrt(np.einsum('jb,bc,jc->j', mean, estimate.covariance, mean))
+    odd: dict[str, str] = {}
+    for j, joint in enumerate(robot.joints):
+        largest = prior[robot.prismatic == robot.prismatic[j]].max()
+        high = shown[j] - error[j] > MAX_INERTIA_RATIO * largest > 0.0
+        low = shown[j] + error[j] < MIN_INERTIA_SHARE * prior[j]
+        # A spring makes an inertia look negative; where much is left, what is left tells of it.
+        low &= shown[j] > 0.0 or estimate.residual[j] < MAX_RESIDUAL
+        if (high or low) and joint not in named and samples.moving[:, j].any():
+            what = f'at most {largest:.2g}' if high else f'{prior[j]:.2g}'
+            odd[joint] = f'{joint} {shown[j]:.2g} (URDF: {what})'
+    if not odd:
+        return {}
+    text = (
+        f'joints move like inertias of {", ".join(odd.values())} kg·m² (prismatic: kg): check '
+        'unit, sign and robot.drive_gain of the efforts, a spring at the joint, and the inertias '
+        'of the URDF'
+    )
+    return {text: list(odd)}
+
+
+def _inertia_columns(robot: Robot, q: Array) -> Array:
+    """Return what each parameter adds to the diagonal of the mass matrix, (n, postures, p)."""
+    weightless = dataclasses.replace(robot, model=robot.model.copy())
+    weightless.model.gravity.linear = np.zeros(3)
+    rest, result = np.zeros_like(q), []
+    for j in range(robot.n):
+        push = rest.copy()
+        push[:, j] = 1.0
+        still = regressor(weightless, q, rest, rest)[j]
+        result.append(regressor(weightless, q, rest, push)[j] - still)
+    return np.stack(result)

@@ -1,0 +1,236 @@
+"""The likeliest reason of what the model leaves of a joint's effort."""
+
+from collections.abc import Iterator
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import Array
+from ..model.robot import Robot
+from ..regression.observation_system import decimate, System
+from ..signals.samples import Samples
+
+# Relative residual of a joint from which it is looked into, from which it is told without a
+# reason where it follows the motion, and from which it is told anyway.
+NOTEWORTHY, WITHOUT_REASON, LARGE = 0.1, 0.15, 0.3
+# Share of the squared residual that a reason has to explain on parts that it was not fitted to,
+# and these parts.
+MIN_EXPLAINED, PARTS = 0.35, 10
+# The same columns at other times explain nothing but by chance: what they do is taken off.
+SHIFTS = (0.23, 0.37, 0.61)
+MIN_MOVING = 0.5  # share of the rows in which a joint moves; at rest, dry friction takes any value
+# A joint that leaves less than this alone has no reason of its own, and one that leaves so small a
+# share of its squared error contradicts others.
+MIN_OWN, MAX_OWN_SHARE = 0.04, 0.5
+# Share of the residual's power in the motion's band, over what white noise has there.
+MIN_STRUCTURE, MOTION_SHARE = 1.5, 0.95
+MIN_ROWS = 8  # over the number of columns
+# Speed at which friction is no longer that of standstill [rad/s or m/s].
+STRIBECK_SPEED = 0.1
+GENERAL = 'check its sign, unit and delay, robot.gravity and the joint axes of the URDF'
+
+
+@dataclasses.dataclass(frozen=True)
+class _Reason:
+    """What may be missing: its columns (N, c), what it is, and the remedy."""
+
+    columns: Array
+    what: str
+    remedy: str
+
+
+def residual_warnings(
+    robot: Robot, samples: Samples, system: System, value: Array, residual: Array, known: set[str]
+) -> list[str]:
+    """
+    Name the joints with a residual that is structured, with what would explain most of it.
+
+    Parameters
+    ----------
+    robot, samples, system : the model and what was fitted, or a part of it
+    value : (b,) base parameters
+    residual : (n,) relative residual of each joint
+    known : joints that other warnings are about
+
+    """
+    fits = len(samples.time[:: max(1, samples.decimation)]) == system.Y.shape[1]
+    large = [
+        j for j in range(robot.n) if residual[j] > NOTEWORTHY and robot.joints[j] not in known
+    ]
+    rests = {j: _Rest.of(system, value, j) for j in large} if fits else {}
+    reasons = {j: _reason(robot, samples, system, rest) for j, rest in rests.items()}
+    told = {j: text for j, text in reasons.items() if text}
+    spoilt = [j for j, rest in rests.items() if rest.is_spoilt and j not in told]
+    if told or known:
+        # What is wrong with one joint spoils the fit of others, which share its parameters.
+        large = [j for j in large if j not in spoilt]
+    texts: dict[str, list[str]] = {}
+    for j in large:
+        text = told.get(j, f'{GENERAL} before using these parameters')
+        if j in told or (residual[j] > LARGE and j not in spoilt):
+            texts.setdefault(text, []).append(
+                f'{100 * residual[j]:.0f} % of the effort of {robot.joints[j]}'
+            )
+    warnings = [
+        f'the model leaves {", ".join(joints)} unexplained: {text}'
+        for text, joints in texts.items()
+    ]
+    return warnings + _contradictions(robot, residual, rests, [j for j in spoilt if j in large])
+
+
+def _contradictions(
+    robot: Robot, residual: Array, rests: 'dict[int, _Rest]', spoilt: list[int]
+) -> list[str]:
+    if not spoilt:
+        return []
+    each = ', '.join(
+        f'{robot.joints[j]} ({100 * residual[j]:.0f} instead of {100 * rests[j].size:.0f} %)'
+        for j in spoilt
+    )
+    return [
+        f'the model leaves more unexplained than it would of each joint alone: {each}; the joints '
+        'contradict each other, check signs, units and delays of the efforts, robot.gravity and '
+        'the joint axes of the URDF'
+    ]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Rest:
+    """
+    What a joint's own columns leave of its error.
+
+    Attributes
+    ----------
+    joint : its number
+    W : (N, c) columns that it has
+    error, own : (N,) what all joints' parameters leave, and what these columns leave of that
+    predicted : (K,) of all rows
+    size : relative residual of the joint alone
+
+    """
+
+    joint: int
+    W: Array
+    error: Array
+    own: Array
+    predicted: Array
+    size: float
+
+    @classmethod
+    def of(cls, system: System, value: Array, joint: int) -> '_Rest':
+        """Fit a joint alone."""
+        W, y = system.rows(joint)
+        predicted = system.W[joint] @ value
+        error = y - predicted[system.valid[joint]]
+        W = W[:, np.abs(W).max(axis=0, initial=0.0) > 0.0]
+        enough = len(y) >= MIN_ROWS * W.shape[1]
+        own = _project_out(W, error[:, None])[:, 0] if enough else error
+        size = float(np.linalg.norm(own) / max(float(np.linalg.norm(y)), 1e-300))
+        return cls(joint, W, error, own, predicted, size)
+
+    @property
+    def is_spoilt(self) -> bool:
+        """Whether the joint alone would leave far less."""
+        return float(self.own @ self.own) < MAX_OWN_SHARE * float(self.error @ self.error)
+
+
+def _reason(robot: Robot, samples: Samples, system: System, rest: _Rest) -> str:
+    """Say what would explain most of a joint's error, '' where it looks like noise."""
+    moving = samples.moving[samples.valid[:, rest.joint], rest.joint]
+    if rest.size < MIN_OWN or moving.mean() < MIN_MOVING:
+        return ''
+    used = system.valid[rest.joint]
+    shares = [
+        (_explained(rest.W, reason.columns[used], rest.own), reason)
+        for reason in _reasons(robot, samples, system, rest.predicted, rest.joint)
+    ]
+    share, best = max(shares, key=lambda pair: pair[0])
+    columns = best.columns[used]
+    chance = max(
+        _explained(rest.W, np.roll(columns, round(shift * len(columns)), axis=0), rest.own)
+        for shift in SHIFTS
+    )
+    if share - max(chance, 0.0) >= MIN_EXPLAINED:
+        of = 'of what the joint alone leaves' if rest.is_spoilt else 'of that'
+        return f'{best.what} explains {100 * share:.0f} % {of}, {best.remedy}'
+    error = np.zeros(len(used))
+    error[used] = rest.own
+    if rest.size < WITHOUT_REASON or not _is_structured(error, rest.predicted, system):
+        return ''
+    return (
+        'it follows the motion, but no friction, spring, coupling or delay explains it: check '
+        'effort sensor, URDF and what touches the robot'
+    )
+
+
+def _reasons(
+    robot: Robot, samples: Samples, system: System, predicted: Array, joint: int
+) -> Iterator[_Reason]:
+    def rows(*columns: Array) -> Array:
+        return decimate(np.stack(columns), samples.decimation).T
+
+    q, dq, ddq = samples.q, samples.dq, samples.ddq
+    own, speed = q[:, joint] - q[:, joint].mean(), dq[:, joint]
+    for i in range(robot.n):
+        if i != joint:
+            name = robot.joints[i]
+            yield _Reason(
+                rows(dq[:, i], np.sign(dq[:, i]), ddq[:, i]),
+                f'what goes with speed and acceleration of {name}',
+                f'like a motor that turns with both: name the coupling in robot.couplings, or '
+                f'check that {name} is not confused with it',
+            )
+    yield _Reason(
+        rows(own, own**2),
+        'what goes with its own position',
+        'like a spring, a counterbalance or a cable: the model has no such term',
+    )
+    sign = np.sign(speed)
+    shapes = [np.tanh(k * speed) for k in (150.0, 50.0, 15.0)]
+    bump = sign * np.exp(-((speed / STRIBECK_SPEED) ** 2))
+    yield _Reason(
+        rows(*shapes, bump, np.cbrt(speed), speed * np.abs(speed), np.abs(speed), np.abs(sign)),
+        'another shape of friction',
+        'see robot.friction: stiction, makkar, smooth_coulomb, root_viscous',
+    )
+    step = float(np.median(np.diff(system.time)))
+    load = np.abs(predicted)[:, None] * rows(sign)
+    yield _Reason(load, 'friction that grows with the load', 'see load_coulomb in robot.friction')
+    yield _Reason(
+        np.gradient(predicted, step)[:, None],
+        'a lag behind the model',
+        'a delay (see signals.time_offset) or friction that builds up over a reversal',
+    )
+
+
+def _project_out(W: Array, columns: Array) -> Array:
+    """Return columns (N, c) without what W explains."""
+    scale = np.maximum(np.linalg.norm(W, axis=0), 1e-300)
+    return np.asarray(columns - W / scale @ np.linalg.lstsq(W / scale, columns, rcond=1e-10)[0])
+
+
+def _explained(W: Array, columns: Array, error: Array) -> float:
+    """Return the share of an error that columns explain on parts that they were not fitted to."""
+    size = np.linalg.norm(columns, axis=0)
+    columns = columns[:, size > 0.0] / size[size > 0.0]
+    rest = _project_out(W, np.column_stack([columns, error]))
+    F, e = rest[:, :-1], rest[:, -1]
+    part = np.arange(len(e)) * PARTS // len(e) % 2
+    left = 0.0
+    for side in (0, 1):
+        fitted, judged = part == side, part != side
+        gains = np.linalg.lstsq(F[fitted], e[fitted], rcond=1e-6)[0]
+        left += float(np.sum((e[judged] - F[judged] @ gains) ** 2))
+    return 1.0 - left / max(float(error @ error), 1e-300) if columns.size else 0.0
+
+
+def _is_structured(error: Array, predicted: Array, system: System) -> bool:
+    """Tell whether an error (N,) lies in the motion's band more than white noise would."""
+    power = [np.abs(np.fft.rfft(x - x.mean())) ** 2 for x in (error, predicted)]
+    passed: npt.NDArray[np.intp] = np.flatnonzero(
+        np.cumsum(power[1]) >= MOTION_SHARE * power[1].sum()
+    )
+    motion, band = int(passed[0]) + 1, max(1, int(system.band * len(power[0])))
+    share = float(power[0][:motion].sum() / max(power[0].sum(), 1e-300))
+    return share > min(MIN_STRUCTURE * motion / band, 0.5 * (1.0 + motion / band))

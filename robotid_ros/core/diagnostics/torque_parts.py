@@ -1,0 +1,105 @@
+"""Measured and fitted torques of the joints, by cause: friction, offset, links and rotor."""
+
+from collections.abc import Sequence
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import Array
+from ..model.base_parameters import BaseParameters
+from ..model.parameters import INERTIAL
+from ..model.robot import Robot
+from ..regression.observation_system import System
+from ..signals.samples import STANDSTILL
+
+# Effort over rounding: what is smaller than this share of a joint's effort is no part of it.
+NOTHING = 1e-3
+OFFSET = 'offset'
+
+
+@dataclasses.dataclass(frozen=True)
+class JointTorques:
+    """
+    Torques of one joint on the rows that were fitted.
+
+    Attributes
+    ----------
+    joint : its number
+    time : (N,) [s]
+    W : (N, b)
+    measured, error : (N,) torque, and what the fit leaves of it [N·m or N]
+    rigid : (N,) of links and rotor, as fitted
+    friction : {parameter's symbol: (N,)}, as fitted; the offset is `OFFSET`
+
+    """
+
+    joint: int
+    time: Array
+    W: Array
+    measured: Array
+    error: Array
+    rigid: Array
+    friction: dict[str, Array]
+
+    @property
+    def size(self) -> float:
+        """Root mean square of the measured torque."""
+        return rms(self.measured)
+
+    @property
+    def residual(self) -> float:
+        """‖error‖/‖measured‖."""
+        return rms(self.error) / max(self.size, 1e-300)
+
+
+def rms(x: Array) -> float:
+    """Return the root mean square, 0 of nothing."""
+    return float(np.sqrt(np.mean(x**2))) if x.size else 0.0
+
+
+def joint_torques(
+    robot: Robot, base: BaseParameters, systems: Sequence[System], value: Array
+) -> list[JointTorques]:
+    """
+    Take the torques apart by base parameters (b,) that were fitted to systems in memory.
+
+    Where viscous friction tells the speed, rows at standstill are left out.
+    """
+    result = []
+    rigid = _is_rigid(robot, base)
+    for j in range(robot.n):
+        used = [_moving(robot, base, system, j) for system in systems]
+        parts = list(zip(systems, used, strict=True))
+        W = np.concatenate([system.W[j][rows] for system, rows in parts])
+        Y = np.concatenate([system.Y[j][rows] for system, rows in parts])
+        time = np.concatenate([system.time[rows] for system, rows in parts])
+        friction = {}
+        for column in np.flatnonzero(~rigid):
+            torque = W[:, column] * value[column]
+            if rms(torque) > NOTHING * rms(Y):
+                symbol = robot.parameters[base.columns[column]].symbol
+                name = OFFSET if symbol.startswith('off') else base.names[column]
+                friction[name] = torque
+        own = W[:, rigid] @ value[rigid]
+        result.append(JointTorques(j, time, W, Y, Y - W @ value, own, friction))
+    return result
+
+
+def _is_rigid(robot: Robot, base: BaseParameters) -> npt.NDArray[np.bool_]:
+    """Return which base parameters are inertial, (b,)."""
+    symbols = [robot.parameters[column].symbol for column in base.columns]
+    return np.array([symbol in (*INERTIAL, 'Ia') for symbol in symbols])
+
+
+def _moving(
+    robot: Robot, base: BaseParameters, system: System, joint: int
+) -> npt.NDArray[np.bool_]:
+    """Return the usable rows where a joint moves, as far as its columns tell."""
+    for column, standard in enumerate(base.columns):
+        parameter = robot.parameters[standard]
+        if parameter.symbol == 'Fv' and parameter.joint == robot.joints[joint]:
+            return np.asarray(
+                system.valid[joint] & (np.abs(system.W[joint][:, column]) >= STANDSTILL)
+            )
+    return system.valid[joint]
