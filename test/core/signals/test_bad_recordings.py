@@ -15,9 +15,11 @@ from robotid_ros.core.signals.invalid_samples import (
     find_spikes,
     unwrap_angles,
 )
+from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.exceptions import RecordingError, RobotIdError
 
-SETTINGS = IdentificationSettings(essential=False)
+# The filter is the same throughout, so that what differs is the fault.
+SETTINGS = IdentificationSettings(essential=False, signals=SignalSettings(cutoff=10.0))
 
 
 @pytest.fixture
