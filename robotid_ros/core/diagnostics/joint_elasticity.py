@@ -20,7 +20,7 @@ MIN_DEFLECTION = 1e-9
 # spring but its noise.
 MIN_EXPLAINED = 0.5
 # Share of a rigid model's residual that a spring has to explain; lower, and other errors of the
-# model would be taken for springs: friction that the filter blurs reaches 18 % (demo of the TX-40).
+# model would be taken for springs: friction that the filter blurs reaches 18 % (TX-40, demo).
 # MAX_SAMPLES bounds the time that the test takes.
 MIN_ELASTIC_SHARE, MAX_SAMPLES = 0.25, 40000
 # Least effect of a spring, Ia/K, in squares of a sample's time: numerical derivatives err by less.
