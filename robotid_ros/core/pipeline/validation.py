@@ -73,14 +73,14 @@ def validate_samples(samples: Samples, robot: Robot, chi: Array) -> Validation:
     if isinstance(robot, ElasticRobot):
         pair += spring_torque(robot, chi, samples.q)
     pair = decimate(pair, keep)
-    valid = samples.valid[::keep]
+    valid = samples.moving[::keep]
     measured = None if samples.measured is None else samples.measured[::keep]
     return _trim(samples.joints, samples.time[::keep], pair[0], pair[1], valid, measured)
 
 
 def validate_system(system: System, value: Array) -> Validation:
     """Compare the torques of a system's rows with those of its base parameters (b,)."""
-    valid = system.valid.T
+    valid = (system.valid if system.moving is None else system.moving).T
     predicted = system.predict(value).T
     return _trim(system.joints, system.time, system.Y.T, predicted, valid, system.measured)
 

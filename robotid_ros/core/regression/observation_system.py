@@ -40,6 +40,7 @@ class System:
     batches : (n, K, b + 1, b + 1) factors of [W Y] of successive parts, or None
     band : share of the rows' Nyquist frequency that the decimation's filter leaves
     measured : (N,) False where samples were made up to bridge a gap, or None: all were measured
+    moving : (n, N) those of `valid` where the joint moves, or None: all
 
     """
 
@@ -56,6 +57,7 @@ class System:
     batches: Array | None = None
     band: float = 1.0
     measured: npt.NDArray[np.bool_] | None = None
+    moving: npt.NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         freeze_fields(self, 'time', 'W', 'Y')
@@ -166,6 +168,7 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> System:
         samples.noise,
         band=FILTER_BAND if keep > 1 else 1.0,
         measured=None if samples.measured is None else samples.measured[::keep],
+        moving=samples.moving[::keep].T,
     )
 
 
