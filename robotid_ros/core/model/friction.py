@@ -119,7 +119,9 @@ TERMS: Mapping[str, TermKind] = {
     ),
 }
 
-# Terms that jump where the joint turns round.
+# Terms that jump where the joint turns round; from this constant on others do, for a joint that is
+# slower than any filter resolves [s/rad].
+STEEP = 500.0
 STEPS = frozenset({'coulomb', 'asymmetric_coulomb', 'load_coulomb'})
 # Appended to the symbol of a friction parameter that acts on the link instead of the motor.
 LINK_SIDE_SUFFIX = 'l'
@@ -146,7 +148,7 @@ class FrictionTerm:
     @property
     def has_step(self) -> bool:
         """Whether it jumps where the joint turns round: at standstill it has no value."""
-        return self.name in STEPS
+        return self.name in STEPS or max(self.constants.values(), default=0.0) > STEEP
 
     @property
     def kind(self) -> TermKind:
