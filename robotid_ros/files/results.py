@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..core.model.settings import RobotSettings
 from ..exceptions import FileError
 from .atomic import read_text, write_text
 from .torques_file import read_torques, Torques, write_torques
@@ -181,6 +182,19 @@ def prediction_text(results: Results) -> str:
             f"link or drive of '{results.data['obstacle']}' is in the way."
         )
     return text
+
+
+def chosen_settings(settings: RobotSettings, results: Results) -> RobotSettings:
+    """Return a robot's settings with the friction that its identification chose."""
+    if not results.selection:
+        return settings
+    chosen = results.settings['robot']
+    return dataclasses.replace(
+        settings,
+        friction={joint: tuple(terms) for joint, terms in chosen['friction'].items()},
+        friction_constants=chosen['friction_constants'],
+        effort_kind=chosen['effort_kind'],
+    )
 
 
 def write_results(results: Results, folder: str | Path) -> Path:

@@ -80,6 +80,11 @@ def _root_viscous(dq: Array, _: Mapping[str, float]) -> tuple[Array, ...]:
     return (np.cbrt(dq),)
 
 
+def _stribeck(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+    """Return static friction above Coulomb's, exp(−(dq/vs)²)·sign(dq) (Armstrong et al. 1994)."""
+    return (np.exp(-((dq / constants['stribeck_velocity']) ** 2)) * np.sign(dq),)
+
+
 def _makkar(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
     """Stribeck bump tanh(γ2·dq) − tanh(γ3·dq) and Coulomb tanh(γ5·dq) (Makkar et al. 2005)."""
     bump = np.tanh(constants['makkar_gamma2'] * dq) - np.tanh(constants['makkar_gamma3'] * dq)
@@ -103,6 +108,9 @@ TERMS: Mapping[str, TermKind] = {
         {'stiction_steepness': 1000.0, 'stribeck_slope': 20.0},
         (True, False),
     ),
+    'stribeck': TermKind(
+        ('Fst',), (FORCE,), _stribeck, {'stribeck_velocity': 0.1}, positive=(False,)
+    ),
     'smooth_coulomb': TermKind(
         ('Fc',), (FORCE,), _smooth_coulomb, {'tanh_steepness': 100.0}, (True,)
     ),
@@ -122,7 +130,7 @@ TERMS: Mapping[str, TermKind] = {
 # Terms that jump where the joint turns round; from this constant on others do, for a joint that is
 # slower than any filter resolves [s/rad].
 STEEP = 500.0
-STEPS = frozenset({'coulomb', 'asymmetric_coulomb', 'load_coulomb'})
+STEPS = frozenset({'coulomb', 'asymmetric_coulomb', 'load_coulomb', 'stribeck'})
 # Appended to the symbol of a friction parameter that acts on the link instead of the motor.
 LINK_SIDE_SUFFIX = 'l'
 # Symbols that physics wants at least zero: rotor inertia, stiffness, friction on either side.

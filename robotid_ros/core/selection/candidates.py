@@ -14,6 +14,9 @@ ESTIMATORS = ('ols', 'wls')
 # The joint's speed over which friction changes its sign is 1/steepness: from sharper than encoders
 # resolve to the range where friction of harmonic drives is not yet linear [s/rad].
 SHARP, SOFT, GRADUAL = 150.0, 50.0, 15.0
+# Speeds over which static friction gives way to Coulomb's: some hundredths to tenths of what arms
+# move at [rad/s].
+STRIBECK_VELOCITIES = (0.05, 0.1, 0.2)
 
 
 def _smooth(steepness: float) -> FrictionTerm:
@@ -23,6 +26,10 @@ def _smooth(steepness: float) -> FrictionTerm:
 def _stribeck(sharp: float, gradual: float) -> FrictionTerm:
     constants = {'makkar_gamma2': sharp, 'makkar_gamma3': gradual, 'makkar_gamma5': sharp}
     return make_terms(('makkar',), constants)[0]
+
+
+def _static(velocity: float) -> FrictionTerm:
+    return make_terms(('stribeck',), {'stribeck_velocity': velocity})[0]
 
 
 VISCOUS, COULOMB, OFFSET, ROOT, LOAD = make_terms(
@@ -36,6 +43,7 @@ FRICTION: tuple[Terms, ...] = (
     (VISCOUS, _smooth(SHARP), OFFSET),
     (VISCOUS, _smooth(SOFT), OFFSET),
     (VISCOUS, _smooth(GRADUAL), OFFSET),
+    *((VISCOUS, COULOMB, _static(velocity), OFFSET) for velocity in STRIBECK_VELOCITIES),
     (VISCOUS, _stribeck(SHARP, GRADUAL), OFFSET),
     (VISCOUS, _smooth(SHARP), ROOT, OFFSET),
     (VISCOUS, _smooth(SOFT), ROOT, OFFSET),
@@ -86,8 +94,9 @@ class Candidate:
 
 def describe_terms(terms: Terms) -> str:
     """Name friction terms with the steepness of those that are smooth at zero."""
-    steepness = ('tanh_steepness', 'makkar_gamma3')
-    shape = {term.name: [v for k, v in term.constants.items() if k in steepness] for term in terms}
-    return ' + '.join(
-        f'{name} ({values[0]:g} s/rad)' if values else name for name, values in shape.items()
-    )
+    units = {'tanh_steepness': 's/rad', 'makkar_gamma3': 's/rad', 'stribeck_velocity': 'rad/s'}
+    shown = []
+    for term in terms:
+        shape = [f' ({v:g} {units[k]})' for k, v in term.constants.items() if k in units]
+        shown.append(''.join([term.name, *shape]))
+    return ' + '.join(shown)

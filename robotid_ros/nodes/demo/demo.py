@@ -17,7 +17,7 @@ from ...core.model.robot import Robot
 from ...exceptions import RobotIdError
 from ...files.configuration import load, read_urdf
 from ...files.report.page import write_report
-from ...files.results import read_results, REPORT, Results, write_results
+from ...files.results import chosen_settings, read_results, REPORT, Results, write_results
 from ..common.messages import values_of
 from .node_processes import NodeProcesses, ros_environment
 from .session_client import SessionClient
@@ -113,7 +113,8 @@ class Demo:
         if message is None:
             raise RobotIdError('the simulated robot does not publish its true parameters')
         configuration = load(self._config)
-        robot = build_robot(read_urdf(configuration) or '', configuration.robot)
+        chosen = chosen_settings(configuration.robot, results)
+        robot = build_robot(read_urdf(configuration) or '', chosen)
         robot = robot.elastic or robot
         truth = true_standard_parameters(robot, message)
         base = base_parameters(robot)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.model import build_robot, mass_matrix
-from ...core.model.robot import Robot
+from ...core.model.robot import ElasticRobot, Robot
 from ...core.pipeline.identification import identify
 from ...core.pipeline.results import Identification
 from ...core.signals.recording import Recording
@@ -85,13 +85,15 @@ def identify_bag(
     folder = _output_folder(bag, settings.output_dir)
     progress(f"writing '{folder}'")
     results = save(found, exciting, folder, values)
+    # With the friction that was chosen; what is live goes without springs.
+    model = robot if isinstance(found.robot, ElasticRobot) else found.robot
     return IdentificationOutcome(
         results=results,
         folder=folder,
         source_urdf=urdf,
         urdf=identified_urdf(found.robot, found.standard.value),
-        standard=np.array([results.minimal_parameters.get(p.name, 0.0) for p in robot.parameters]),
-        inertia=_largest_inertia(robot, found, exciting),
+        standard=np.array([results.minimal_parameters.get(p.name, 0.0) for p in model.parameters]),
+        inertia=_largest_inertia(model, found, exciting),
         gains=recording.controller.gains if recording.controller else {},
         origin=recording.origin,
     )

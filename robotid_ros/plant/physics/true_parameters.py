@@ -14,8 +14,8 @@ class TrueParameters:
     True parameters of one joint, or of a motor that drives several.
 
     `values` holds `XX XY XZ YY YZ ZZ MX MY MZ M` at the joint's frame, links that are fixed to the
-    joint's link included, and `Ia Fv Fc off`, with `Fs Fsc vs` where there is static friction and
-    `K` where there is a spring; a motor has `Ia Fv Fc` and its `ratios`.
+    joint's link included, and `Ia Fv Fc off`, with `Fs Fsc Fst vs` where there is static friction
+    and `K` where there is a spring; a motor has `Ia Fv Fc` and its `ratios`.
     """
 
     name: str
@@ -55,7 +55,7 @@ def _joint(body: Body, drives: Drives, index: int) -> dict[str, float]:
     extra = drives.static[index]
     if extra > 0.0:
         # In the terms of STICTION eq. 7-9: all of it at rest, and what sliding takes away again.
-        values |= {'Fs': drives.coulomb[index] + extra, 'Fsc': -extra}
+        values |= {'Fs': drives.coulomb[index] + extra, 'Fsc': -extra, 'Fst': extra}
         values['vs'] = drives.stribeck_velocity[index]
     if drives.stiffness[index] > 0.0:
         values['K'] = drives.stiffness[index]

@@ -18,15 +18,20 @@ OPEN = IdentificationSettings(essential=False)
 PLAIN = {'default': ('viscous', 'coulomb', 'offset')}
 
 
-def recorded() -> Recording:
-    """Record the arm with friction that is smooth at zero, which plain friction is not."""
-    terms = {'default': ('viscous', 'smooth_coulomb')}
-    constants = {'default': {'tanh_steepness': 15.0}}
-    settings = RobotSettings(friction=terms, friction_constants=constants)
+def recorded(
+    *terms: str, gravity: tuple[float, ...] = (0.0, 0.0, -9.81), **constants: float
+) -> Recording:
+    """Record the arm, by default with friction that is smooth at zero, which plain one is not."""
+    terms = terms or ('viscous', 'smooth_coulomb')
+    settings = RobotSettings(
+        friction={'default': terms},
+        friction_constants={'default': constants or {'tanh_steepness': 15.0}},
+        gravity=gravity,
+    )
     robot = build_robot(URDF, settings)
     chi = np.array(robot.prior)
     for k, parameter in enumerate(robot.parameters):
-        chi[k] = {'Fv': 1.0, 'Fc': 4.0, 'Ia': 0.2}.get(parameter.symbol, chi[k])
+        chi[k] = {'Fv': 1.0, 'Fc': 4.0, 'Fst': 2.0, 'Ia': 0.2}.get(parameter.symbol, chi[k])
     time = np.arange(0.0, 20.0, 1.0 / RATE)
     q, dq, ddq = motion(time, 0)
     tau = inverse_dynamics(robot, chi, q, dq, ddq)
@@ -41,6 +46,56 @@ def test_friction_that_is_smooth_at_zero_is_chosen():
     chosen = [{term.name for term in terms} for terms in found.robot.friction]
     assert all(names & {'smooth_coulomb', 'makkar'} for names in chosen)
     assert found.method in ('ols', 'wls')
+
+
+def test_static_friction_is_chosen_and_right():
+    recording = recorded('viscous', 'coulomb', 'stribeck', stribeck_velocity=0.2)
+    found = identify(recording, build_robot(URDF, RobotSettings()), OPEN)
+    for terms in found.robot.friction:
+        assert {term.name for term in terms} == {'viscous', 'coulomb', 'stribeck', 'offset'}
+        assert [t.constants for t in terms if t.name == 'stribeck'] == [{'stribeck_velocity': 0.2}]
+    values = dict(zip(found.base.names, found.estimate.value, strict=True))
+    for joint in '123':
+        assert values[f'Fc{joint}'] == pytest.approx(4.0, rel=0.03)
+        assert values[f'Fst{joint}'] == pytest.approx(2.0, rel=0.15)
+
+
+def test_plain_friction_stays_plain():
+    recording = recorded('viscous', 'coulomb')
+    found = identify(recording, build_robot(URDF, RobotSettings()), OPEN)
+    assert all(
+        {term.name for term in terms} == {'viscous', 'coulomb', 'offset'}
+        for terms in found.robot.friction
+    )
+
+
+def test_efforts_without_gravity_are_noticed():
+    found = identify(recorded(gravity=(0.0, 0.0, 0.0)), build_robot(URDF, RobotSettings()), OPEN)
+    assert found.robot.effort_kind == 'without_gravity'
+    assert any("robot.effort_kind to 'without_gravity'" in text for text in found.warnings)
+    with_gravity = identify(recorded(), build_robot(URDF, RobotSettings()), OPEN)
+    assert with_gravity.robot.gravity.any()
+    assert not any('gravity' in text for text in with_gravity.warnings)
+
+
+def test_the_choice_is_kept_as_a_configuration():
+    recording, robot = recorded(), build_robot(URDF, RobotSettings())
+    found = identify(recording, robot, OPEN)
+    kept = found.selection.configuration(robot)
+    friction = {joint: tuple(terms) for joint, terms in kept['robot']['friction'].items()}
+    chosen = RobotSettings(
+        friction=friction, friction_constants=kept['robot']['friction_constants']
+    )
+    method, signals = kept['identification']['method'], kept['identification']['signals']
+    again = identify(
+        recording,
+        build_robot(URDF, chosen),
+        dataclasses.replace(
+            OPEN, selection=False, method=method, signals=SignalSettings(**signals)
+        ),
+    )
+    assert again.selection is None
+    np.testing.assert_allclose(again.estimate.value, found.estimate.value, rtol=1e-9)
 
 
 def test_what_is_fixed_is_not_searched():
