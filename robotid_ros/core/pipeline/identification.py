@@ -91,7 +91,7 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
     chosen = selection.notes if selection else ()
     recording, settings = inputs.recording, inputs.settings
     inputs.progress('preparing signals')
-    robot, notes = _search_friction_shapes(inputs)
+    robot, notes = _search_friction_shapes(inputs, refined=selection is not None)
     base = base_parameters(robot)
     estimation = estimate_base_parameters(recording, robot, base, settings, inputs.progress)
     period = find_period(recording) if isinstance(recording, Recording) else None
@@ -129,11 +129,15 @@ def _with_choices(inputs: _Inputs) -> tuple[_Inputs, Selection | None]:
     return changed, selection
 
 
-def _search_friction_shapes(inputs: _Inputs) -> tuple[Robot, list[str]]:
+def _search_friction_shapes(inputs: _Inputs, refined: bool) -> tuple[Robot, list[str]]:
     """Find what friction is not linear in: the load that it grows with, Stribeck velocities."""
     recording = longest_log(inputs.recording)
     robot, notes = iterate_friction_load(recording, inputs.robot, inputs.settings)
     if not inputs.settings.stribeck:
+        # What was chosen among few shapes is made exact.
+        if refined and isinstance(recording, Recording):
+            signals = inputs.settings.signals
+            robot, _ = search_stribeck_velocities(recording, robot, signals, chosen=True)
         return robot, notes
     if not isinstance(recording, Recording):
         text = 'the Stribeck velocity was not searched: choose a part that fits into memory'

@@ -60,7 +60,7 @@ class Selection:
 
     def configuration(self, robot: Robot) -> dict[str, dict[str, Any]]:
         """Return what a configuration has to say to make the same choices, section by section."""
-        friction = dict(zip(robot.joints, self.candidate.friction, strict=True))
+        friction = dict(zip(robot.joints, robot.friction, strict=True))
         signals = {'cutoff': self.candidate.cutoff, 'rows': self.candidate.rows}
         return {
             'robot': {

@@ -16,14 +16,18 @@ from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
 
 RANK_TOLERANCE = 1e-10  # smallest singular value over the largest
-# Constant of a term that is searched [s/rad], by which factor around the configured one, and the
-# points of the first grid: 8 to a decade, for the residual has several minima.
-SHAPE_CONSTANTS = {'stiction': 'stribeck_slope', 'makkar': 'makkar_gamma3'}
+# Constant of a term that is searched [s/rad, or rad/s], by which factor around the configured one,
+# and the points of the first grid: 8 to a decade, for the residual has several minima.
+SHAPE_CONSTANTS = {
+    'stiction': 'stribeck_slope',
+    'makkar': 'makkar_gamma3',
+    'stribeck': 'stribeck_velocity',
+}
 SEARCH_FACTOR, GRID_POINTS = 30.0, 25
 
 
 def search_stribeck_velocities(
-    recording: Recording, robot: Robot, settings: SignalSettings
+    recording: Recording, robot: Robot, settings: SignalSettings, chosen: bool = False
 ) -> tuple[Robot, list[str]]:
     """
     Replace the Stribeck constant of each joint by the one that leaves the least residual.
@@ -31,17 +35,25 @@ def search_stribeck_velocities(
     Given the constant, friction is linear: a joint's rows are projected on all other columns once,
     and each value of the constant costs a least squares problem of the term's columns alone.
 
+    Parameters
+    ----------
+    recording, robot, settings : what is identified
+    chosen : only of joints whose friction the configuration leaves open
+
     Returns
     -------
     The robot, and notes on what was found
 
     """
-    if isinstance(robot, ElasticRobot) or not any(_searched_terms(robot)):
+    if isinstance(robot, ElasticRobot):
+        return robot, []
+    searched = _searched_terms(robot, chosen)
+    if not any(searched):
         return robot, []
     samples, base = prepare(recording, robot, settings), base_parameters(robot)
     system = observe(samples, robot, base)
     friction, notes = list(robot.friction), []
-    for j, places in enumerate(_searched_terms(robot)):
+    for j, places in enumerate(searched):
         for place in places:
             term = robot.friction[j][place]
             own = [f'{symbol}{j + 1}' for symbol in term.kind.symbols]
@@ -54,15 +66,16 @@ def search_stribeck_velocities(
             found = FrictionTerm(term.name, {**term.constants, constant: best})
             friction[j] = (*friction[j][:place], found, *friction[j][place + 1 :])
             notes.append(
-                f'{constant} of {robot.joints[j]} is {best:.3g} s/rad by the data, '
+                f'{constant} of {robot.joints[j]} is {best:.3g} by the data, '
                 f'{term.constants[constant]:.3g} by the configuration'
             )
     return dataclasses.replace(robot, friction=tuple(friction)), notes
 
 
-def _searched_terms(robot: Robot) -> list[list[int]]:
+def _searched_terms(robot: Robot, chosen: bool) -> list[list[int]]:
     return [
-        [k for k, t in enumerate(terms) if t.name in SHAPE_CONSTANTS] for terms in robot.friction
+        [k for k, t in enumerate(terms) if t.name in SHAPE_CONSTANTS and (free or not chosen)]
+        for free, terms in zip(robot.open_friction, robot.friction, strict=True)
     ]
 
 

@@ -49,15 +49,16 @@ def test_friction_that_is_smooth_at_zero_is_chosen():
 
 
 def test_static_friction_is_chosen_and_right():
-    recording = recorded('viscous', 'coulomb', 'stribeck', stribeck_velocity=0.2)
+    recording = recorded('viscous', 'coulomb', 'stribeck', stribeck_velocity=0.17)
     found = identify(recording, build_robot(URDF, RobotSettings()), OPEN)
     for terms in found.robot.friction:
         assert {term.name for term in terms} == {'viscous', 'coulomb', 'stribeck', 'offset'}
-        assert [t.constants for t in terms if t.name == 'stribeck'] == [{'stribeck_velocity': 0.2}]
+        (shape,) = [term.constants for term in terms if term.name == 'stribeck']
+        assert shape['stribeck_velocity'] == pytest.approx(0.17, rel=0.1)
     values = dict(zip(found.base.names, found.estimate.value, strict=True))
     for joint in '123':
         assert values[f'Fc{joint}'] == pytest.approx(4.0, rel=0.03)
-        assert values[f'Fst{joint}'] == pytest.approx(2.0, rel=0.15)
+        assert values[f'Fst{joint}'] == pytest.approx(2.0, rel=0.1)
 
 
 def test_plain_friction_stays_plain():
@@ -81,7 +82,7 @@ def test_efforts_without_gravity_are_noticed():
 def test_the_choice_is_kept_as_a_configuration():
     recording, robot = recorded(), build_robot(URDF, RobotSettings())
     found = identify(recording, robot, OPEN)
-    kept = found.selection.configuration(robot)
+    kept = found.selection.configuration(found.robot)
     friction = {joint: tuple(terms) for joint, terms in kept['robot']['friction'].items()}
     chosen = RobotSettings(
         friction=friction, friction_constants=kept['robot']['friction_constants']
