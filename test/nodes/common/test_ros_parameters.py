@@ -52,7 +52,7 @@ def test_fields_are_declared_with_their_meaning(context: Context):
     (limits,) = descriptor.floating_point_range
     assert (limits.from_value, limits.to_value) == (0.02, 2.0)
     assert (
-        'one of ols, wls'
+        'one of auto, ols, wls'
         in node.describe_parameter('identification.method').additional_constraints
     )
     (limits,) = node.describe_parameter('excitation.periods').integer_range
