@@ -200,7 +200,7 @@ def _compare(log: Log, row: dict[str, Any]) -> None:
     row['default'] = _judged('default', signals, tau)
     row['ratio'] = row['default']['validation'][0] / row['baseline']['validation'][0]
     row['own'] = [100.0 * v.total_residual() for v in (found.fitted, found.validation) if v]
-    row['selection'] = str(getattr(found, 'selection', None) or 'nothing')
+    row['selection'] = found.selection.candidate.describe() if found.selection else 'nothing'
     row['warnings'] = list(found.warnings)
     print(f'  ratio {row["ratio"]:.3f}; own figures', *(f'{x:.2f}' for x in row['own']), end='')
     print(f'; CPU {row["cpu"]:.1f} s; chosen: {row["selection"]}')
@@ -240,6 +240,10 @@ def main() -> int:
     rows = [run(log) for log in logs(arguments.folder, arguments.only)]
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1))
+    ratios = [row['ratio'] for row in rows if 'ratio' in row]
+    if ratios:
+        figures = f'worst {max(ratios):.3f}, median {median(ratios):.3f}, best {min(ratios):.3f}'
+        print(f'{len(ratios)} logs, default over baseline: {figures}')
     missed = short(rows)
     print(*(missed or ['every figure is reached']), sep='\n')
     return 1 if arguments.check and (missed or not rows) else 0
