@@ -37,7 +37,10 @@ def choose_model(
         part, whole = log, len(log.time) <= MAX_SAMPLES
     else:
         chunks, whole = iter(log), False
-        part = next(chunks)
+        first = next(chunks, None)
+        if first is None:
+            return recording, robot, without_choice(settings), None
+        part = first
         # An iterator has given its first chunk away; what can be read again starts anew.
         recording = chain([part], chunks) if chunks is recording else recording
     if isinstance(recording, LogSet):

@@ -165,7 +165,7 @@ class CandidateSearch:
     def _choose_friction(self, joint: int) -> bool:
         """Choose the friction terms of one joint; tell whether they changed."""
         before = self._candidate
-        options = {before.with_terms(joint, terms): describe_terms(terms) for terms in FRICTION}
+        options = [before.with_terms(joint, terms) for terms in FRICTION]
         self._take(self._robot.joints[joint], {c: self._score(c) for c in options}, joint)
         return self._candidate != before
 

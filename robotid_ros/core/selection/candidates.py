@@ -8,7 +8,6 @@ from ..model.friction import FrictionTerm, make_terms
 # positions and torques, all rows, viscous and Coulomb friction, an offset, ordinary least squares.
 PLAIN_CUTOFF = 5.0
 CUTOFFS = (PLAIN_CUTOFF, 8.0, 12.0, 20.0, 40.0)
-ROWS = ('all', 'moving')
 ESTIMATORS = ('ols', 'wls')
 
 # The joint's speed over which friction changes its sign is 1/steepness: from sharper than encoders

@@ -6,6 +6,7 @@ that waits runs in further threads and never blocks the executor.
 """
 
 from collections.abc import Callable, Sequence
+import contextlib
 import itertools
 import os
 from pathlib import Path
@@ -16,6 +17,7 @@ import time
 from typing import Any
 
 import rclpy
+from rclpy._rclpy_pybind11 import RCLError
 from rclpy.context import Context
 from rclpy.duration import Duration
 from rclpy.exceptions import InvalidHandle
@@ -34,7 +36,7 @@ LATCHED = QoSProfile(
 )
 # A node that cannot close within this time is ended [s]: nothing may hang, and `ros2 launch` sends
 # SIGTERM 5 s after SIGINT.
-CLOSE_TIMEOUT = 4.0
+CLOSE_TIMEOUT = 4.5
 # How long the last messages may take to all who listen, alive or not [s].
 DELIVERY_TIMEOUT = 1.0
 # How long an executor and its thread may take to end [s].
@@ -136,7 +138,9 @@ def _await_delivery(node: Node) -> None:
     """Wait until others have what was published: with the process goes what they still lack."""
     end = time.monotonic() + DELIVERY_TIMEOUT
     for publisher in node.publishers:
-        publisher.wait_for_all_acked(Duration(seconds=max(0.0, end - time.monotonic())))
+        # Not every middleware can tell, and a publisher may be gone by now.
+        with contextlib.suppress(RCLError, InvalidHandle):
+            publisher.wait_for_all_acked(Duration(seconds=max(0.0, end - time.monotonic())))
 
 
 def spin(executor: Executor, stop: threading.Event, failures: list[BaseException]) -> None:
