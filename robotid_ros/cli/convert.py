@@ -2,9 +2,14 @@
 
 import argparse
 
-from .shared_options import add_log_options, LOG, parse_names, read_options
-from .terminal import HelpFormatter, ProgressBar, Subparsers
+from .shared_options import add_log_options, add_urdf_option, LOG, parse_names, read_options
+from .terminal import ProgressBar
 
+HELP = 'write any log as a bag'
+DESCRIPTION = (
+    'Write a log as a rosbag2 bag (MCAP) of joint states in SI. The other '
+    'commands read the same logs directly.'
+)
 EXAMPLES = """\
 examples:
   robotid convert arm.csv arm.mcap --urdf arm.urdf
@@ -14,19 +19,11 @@ examples:
 """
 
 
-def register(subparsers: Subparsers) -> argparse.ArgumentParser:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
-    parser = subparsers.add_parser(
-        'convert',
-        help='write any log as a bag',
-        description='Write a log as a rosbag2 bag (MCAP) of joint states in SI. The other '
-        'commands read the same logs directly.',
-        epilog=EXAMPLES,
-        formatter_class=HelpFormatter,
-    )
     parser.add_argument('source', help=f'{LOG}; folder of a LeRobot data set')
     parser.add_argument('output', help='.mcap file, or folder; must not exist')
-    parser.add_argument('--urdf', metavar='FILE', help='names, order and limits of the joints')
+    add_urdf_option(parser)
     parser.add_argument(
         '--joints',
         type=parse_names,
@@ -35,18 +32,17 @@ def register(subparsers: Subparsers) -> argparse.ArgumentParser:
         help='names of the columns; default: those of the robot description, or joint_1, …',
     )
     add_log_options(parser)
-    return parser
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the bag and say what is in it."""
     from ..files.convert import convert
-    from ..files.robot_description import read_description
 
     with ProgressBar(1) as progress:
         progress.step('converting')
-        urdf = read_description(args.urdf) if args.urdf else ''
-        found = convert(args.source, args.output, read_options(args, urdf), progress.share)
+        found = convert(
+            args.source, args.output, read_options(args, described=True), progress.share
+        )
     for note in found.notes:
         print(f'note: {note}')
     print(

@@ -6,7 +6,6 @@ import sys
 from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError, RobotIdError
-from .terminal import Subparsers
 
 if TYPE_CHECKING:
     from ..files.results import Results
@@ -16,16 +15,16 @@ MAX_RESIDUAL, MIN_SHARE_WITHIN = 0.03, 0.9
 # Longest session [s]: several times what one takes on a machine with other work.
 TIME_LIMIT = 600.0
 
+HELP = 'run a whole session on the simulated robot'
+DESCRIPTION = (
+    'Start a simulated robot and identify it: four nodes, driven by services and '
+    'topics as a real robot would be. Ends with the residuals on the validation trajectory '
+    'and the identified parameters beside the true ones.'
+)
 
-def register(subparsers: Subparsers) -> argparse.ArgumentParser:
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
-    parser = subparsers.add_parser(
-        'demo',
-        help='run a whole session on the simulated robot',
-        description='Start a simulated robot and identify it: four nodes, driven by services and '
-        'topics as a real robot would be. Ends with the residuals on the validation trajectory '
-        'and the identified parameters beside the true ones.',
-    )
     parser.add_argument(
         'robot', nargs='?', default='tx40', help='a robot of config/, or a configuration file'
     )
@@ -35,7 +34,6 @@ def register(subparsers: Subparsers) -> argparse.ArgumentParser:
     parser.add_argument(
         '--verbose', action='store_true', help='show what the nodes log, not only their warnings'
     )
-    return parser
 
 
 def run(args: argparse.Namespace) -> int:

@@ -8,13 +8,19 @@ from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError
 from ..threads import limit_blas_threads
-from .terminal import format_number, format_table, HelpFormatter, ProgressBar, Subparsers
+from .terminal import format_number, format_table, ProgressBar
 
 if TYPE_CHECKING:
     from ..core.excitation import Design, ExcitationSettings, Progress
     from ..core.model import Robot
 
 PICTURE_SUFFIXES = ('.png', '.svg', '.pdf')
+HELP = 'design the trajectory that excites the parameters'
+DESCRIPTION = (
+    'Design a trajectory that keeps all limits of a robot and excites its '
+    'parameters as well as possible, and another one for validation. Ctrl-C keeps the '
+    'best so far.'
+)
 EXAMPLES = """\
 examples:
   robotid design config/tx40.yaml -o trajectory.yaml
@@ -22,17 +28,8 @@ examples:
 """
 
 
-def register(subparsers: Subparsers) -> argparse.ArgumentParser:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
-    parser = subparsers.add_parser(
-        'design',
-        help='design the trajectory that excites the parameters',
-        description='Design a trajectory that keeps all limits of a robot and excites its '
-        'parameters as well as possible, and another one for validation. Ctrl-C keeps the '
-        'best so far.',
-        epilog=EXAMPLES,
-        formatter_class=HelpFormatter,
-    )
     parser.add_argument('config', help="the robot's configuration file")
     parser.add_argument('-o', '--output', metavar='FILE', default='trajectory.yaml')
     parser.add_argument('--plot', metavar='PICTURE', help='draw it: .png, .svg or .pdf')
@@ -40,7 +37,6 @@ def register(subparsers: Subparsers) -> argparse.ArgumentParser:
     parser.add_argument('--time-limit', type=float, metavar='SECONDS', help='likewise')
     parser.add_argument('--solver', choices=('gradient', 'genetic', 'hybrid'), help='likewise')
     parser.add_argument('--force', action='store_true', help='replace an existing trajectory')
-    return parser
 
 
 def run(args: argparse.Namespace) -> int:

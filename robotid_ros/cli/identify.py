@@ -13,11 +13,11 @@ from .shared_options import (
     default_output,
     LOG,
     make_part,
+    open_logs,
     parse_part,
-    read_options,
     selected_part,
 )
-from .terminal import format_number, format_table, HelpFormatter, ProgressBar, Subparsers
+from .terminal import format_number, format_table, ProgressBar
 
 if TYPE_CHECKING:
     from ..core.identification_settings import IdentificationSettings
@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 
 # Steps of the progress bar: reading, those that `identify` reports, writing.
 STEPS = 7
+HELP = 'identify the dynamic parameters from a recording'
+DESCRIPTION = (
+    'Identify dynamic parameters from a recording; write parameters.yaml, '
+    'torques.npz, identified.urdf and report.html. Without options the phases of the session '
+    'are used: identification on the excitation, validation on the other trajectory.'
+)
 EXAMPLES = """\
 examples:
   robotid identify recordings/tx40_2025-01-31
@@ -38,17 +44,8 @@ examples:
 """
 
 
-def register(subparsers: Subparsers) -> argparse.ArgumentParser:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
-    parser = subparsers.add_parser(
-        'identify',
-        help='identify the dynamic parameters from a recording',
-        description='Identify dynamic parameters from a recording; write parameters.yaml, '
-        'torques.npz, identified.urdf and report.html. Without options the phases of the session '
-        'are used: identification on the excitation, validation on the other trajectory.',
-        epilog=EXAMPLES,
-        formatter_class=HelpFormatter,
-    )
     parser.add_argument(
         'bag', nargs='+', help=f'{LOG}; several of one robot are identified together'
     )
@@ -70,7 +67,6 @@ def register(subparsers: Subparsers) -> argparse.ArgumentParser:
     )
     parser.add_argument('--validation', metavar='BAG', help='validate on another recording')
     add_log_options(parser)
-    return parser
 
 
 def run(args: argparse.Namespace) -> int:
@@ -78,20 +74,12 @@ def run(args: argparse.Namespace) -> int:
     with ProgressBar(STEPS) as progress:
         progress.step('reading')
         from ..files.atomic import expect_writable
-        from ..files.identification_input import open_session, split_session
+        from ..files.identification_input import split_session
 
         folder = Path(args.output or default_output(args.bag[0], 'identified'))
         expect_writable(folder)
         part, validation = selected_part(args), make_part(args.validation_part)
-        session = open_session(
-            args.bag[0],
-            args.config,
-            progress=progress.share,
-            description=args.urdf,
-            joints=args.joints,
-            options=read_options(args),
-            more=args.bag[1:],
-        )
+        session = open_logs(args, args.bag, progress)
         fitted, other = split_session(session, part, validation)
         if args.validation:
             other = _read_validation(args, session, progress)

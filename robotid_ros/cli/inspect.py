@@ -3,12 +3,17 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from .shared_options import add_log_options, LOG, read_options
-from .terminal import format_number, format_table, HelpFormatter, Subparsers
+from .shared_options import add_log_options, add_urdf_option, LOG, read_options
+from .terminal import format_number, format_table
 
 if TYPE_CHECKING:
     from ..files.bags.read.summary import BagSummary
 
+HELP = 'show what a recording holds and whether it is usable'
+DESCRIPTION = (
+    'Show topics, rates, gaps, joints and phases of a recording, and its use. '
+    'The exit code is 1 when no identification can be made from it.'
+)
 EXAMPLES = """\
 examples:
   robotid inspect session/tx40_2025-01-31
@@ -17,37 +22,26 @@ examples:
 """
 
 
-def register(subparsers: Subparsers) -> argparse.ArgumentParser:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
-    parser = subparsers.add_parser(
-        'inspect',
-        help='show what a recording holds and whether it is usable',
-        description='Show topics, rates, gaps, joints and phases of a recording, and its use. '
-        'The exit code is 1 when no identification can be made from it.',
-        epilog=EXAMPLES,
-        formatter_class=HelpFormatter,
-    )
     parser.add_argument('bag', help=LOG)
     parser.add_argument(
         '--repair',
         action='store_true',
         help='first give a recording that was cut short its index and metadata.yaml',
     )
-    parser.add_argument('--urdf', metavar='FILE', help='names, order and limits of the joints')
+    add_urdf_option(parser)
     add_log_options(parser)
-    return parser
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the summary."""
     from ..files.bags import repair_bag
     from ..files.bags.read.summary import summarise
-    from ..files.robot_description import read_description
 
     if args.repair:
         repair_bag(args.bag)
-    urdf = read_description(args.urdf) if args.urdf else ''
-    summary = summarise(args.bag, read_options(args, urdf))
+    summary = summarise(args.bag, read_options(args, described=True))
     print('\n\n'.join(_sections(summary)))
     return 0 if summary.usable else 1
 

@@ -1,4 +1,4 @@
-"""`robotid`: one verb a module, each with `register(subparsers)` and `run(args) -> int`."""
+"""`robotid`: one verb a module, each with its texts, `add_arguments(parser)` and `run(args)`."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -11,6 +11,7 @@ import sys
 import threading
 
 from ..exceptions import RobotIdError
+from .terminal import HelpFormatter
 
 VERBS = (
     *('demo', 'design', 'identify', 'validate', 'payload', 'report', 'inspect'),
@@ -33,7 +34,14 @@ def build_parser() -> argparse.ArgumentParser:
     subparsers = parser.add_subparsers(dest='verb', metavar='COMMAND', required=True)
     for verb in VERBS:
         module = import_module(f'.{verb}', __package__)
-        subparser = module.register(subparsers)
+        subparser = subparsers.add_parser(
+            verb,
+            help=module.HELP,
+            description=module.DESCRIPTION,
+            epilog=getattr(module, 'EXAMPLES', None),
+            formatter_class=HelpFormatter,
+        )
+        module.add_arguments(subparser)
         subparser.set_defaults(run=module.run)
         subparser.add_argument(
             '--debug', action='store_true', help='show the traceback of an error'

@@ -5,14 +5,20 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .shared_options import add_log_options, add_robot_options, default_output, read_options
-from .terminal import format_number, format_table, HelpFormatter, ProgressBar, Subparsers
+from .shared_options import add_log_options, add_robot_options, default_output, open_logs
+from .terminal import format_number, format_table, ProgressBar
 
 if TYPE_CHECKING:
     from ..core.payload.payload import Payload
 
 # Reading and identifying each recording, writing.
 STEPS = 5
+HELP = 'identify a payload from two recordings, without and with it'
+DESCRIPTION = (
+    'Identify the mass, centre of mass and inertia of a body at the last link, '
+    'from what it changes between two recordings of the same robot; write them to a file. '
+    'Friction may have changed meanwhile.'
+)
 EXAMPLES = """\
 examples:
   robotid payload recordings/empty recordings/with_gripper
@@ -20,23 +26,13 @@ examples:
 """
 
 
-def register(subparsers: Subparsers) -> argparse.ArgumentParser:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
-    parser = subparsers.add_parser(
-        'payload',
-        help='identify a payload from two recordings, without and with it',
-        description='Identify the mass, centre of mass and inertia of a body at the last link, '
-        'from what it changes between two recordings of the same robot; write them to a file. '
-        'Friction may have changed meanwhile.',
-        epilog=EXAMPLES,
-        formatter_class=HelpFormatter,
-    )
     parser.add_argument('empty', help='recording without the payload')
     parser.add_argument('loaded', help='recording with it')
     add_robot_options(parser, 'EMPTY')
     parser.add_argument('-o', '--output', metavar='FILE', help='default: <LOADED>_payload.yaml')
     add_log_options(parser)
-    return parser
 
 
 def run(args: argparse.Namespace) -> int:
@@ -47,18 +43,11 @@ def run(args: argparse.Namespace) -> int:
         from ..files.atomic import expect_writable
         from ..files.bags import open_recording
         from ..files.export.payload_file import write_payload
-        from ..files.identification_input import open_session, split
+        from ..files.identification_input import split
 
         output = Path(args.output or default_output(args.loaded, 'payload.yaml'))
         expect_writable(output.parent)
-        session = open_session(
-            args.empty,
-            args.config,
-            progress=progress.share,
-            description=args.urdf,
-            joints=args.joints,
-            options=read_options(args),
-        )
+        session = open_logs(args, [args.empty], progress)
         robot, empty = session.robot, split(session.recording)[0]
         progress.step('reading, loaded')
         recording = open_recording(

@@ -3,8 +3,11 @@
 import argparse
 from pathlib import Path
 
-from .terminal import HelpFormatter, Subparsers
-
+HELP = 'write the report of an identification anew'
+DESCRIPTION = (
+    'Write report.html from parameters.yaml and, for the figures of torques, the '
+    'torques.npz beside it.'
+)
 EXAMPLES = """\
 examples:
   robotid report tx40_identified
@@ -12,19 +15,10 @@ examples:
 """
 
 
-def register(subparsers: Subparsers) -> argparse.ArgumentParser:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
-    parser = subparsers.add_parser(
-        'report',
-        help='write the report of an identification anew',
-        description='Write report.html from parameters.yaml and, for the figures of torques, the '
-        'torques.npz beside it.',
-        epilog=EXAMPLES,
-        formatter_class=HelpFormatter,
-    )
     parser.add_argument('parameters', help='parameters.yaml, or the folder that holds it')
     parser.add_argument('-o', '--output', metavar='FILE', help='default: report.html beside it')
-    return parser
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,15 +1,17 @@
 """Options that several verbs share: the robot, parts of a recording."""
 
 import argparse
+from collections.abc import Sequence
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, TYPE_CHECKING
 
 from ..exceptions import ConfigurationError
 
 if TYPE_CHECKING:
     from ..files.formats.read_options import ReadOptions
-    from ..files.identification_input import Part
+    from ..files.identification_input import Part, Session
+    from .terminal import ProgressBar
 
 # start, stop, whether they are fractions: the parser must not import what the work needs.
 PartBounds = tuple[float, float, bool]
@@ -59,9 +61,14 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def read_options(args: argparse.Namespace, urdf: str = '') -> 'ReadOptions':
+def add_urdf_option(parser: argparse.ArgumentParser) -> None:
+    """Add `--urdf` where no robot is built; `read_options` takes the columns' joints from it."""
+    parser.add_argument('--urdf', metavar='FILE', help='names, order and limits of the joints')
+
+
+def read_options(args: argparse.Namespace, *, described: bool = False) -> 'ReadOptions':
     """
-    Return what the user says of a log.
+    Return what the user says of a log, with the robot description of `add_urdf_option` if asked.
 
     Raises
     ------
@@ -69,14 +76,27 @@ def read_options(args: argparse.Namespace, urdf: str = '') -> 'ReadOptions':
 
     """
     from ..files.formats.read_options import parse_assignments, ReadOptions
+    from ..files.robot_description import read_description
 
     return ReadOptions(
-        urdf=urdf,
+        urdf=read_description(args.urdf) if described and args.urdf else '',
         joints=getattr(args, 'joints', ()),
         columns=parse_assignments(args.columns, f"--columns '{COLUMNS_EXAMPLE}'"),
         units=parse_assignments(args.units, f"--units '{UNITS_EXAMPLE}'"),
         rate=args.rate,
         effort_topic=args.effort_topic,
+    )
+
+
+def open_logs(
+    args: argparse.Namespace, bags: Sequence[str], progress: 'ProgressBar', **further: Any
+) -> 'Session':
+    """Open recordings of one robot as the options say; `further` arguments of `open_session`."""
+    from ..files.identification_input import open_session
+
+    given = {'description': args.urdf, 'joints': args.joints, 'options': read_options(args)}
+    return open_session(
+        bags[0], args.config, progress=progress.share, more=bags[1:], **{**given, **further}
     )
 
 

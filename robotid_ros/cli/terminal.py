@@ -6,7 +6,7 @@ import math
 import shutil
 import sys
 import time
-from typing import TextIO, TypeAlias
+from typing import TextIO
 import unicodedata
 
 # Characters of the bar: room is left for a label on a terminal of 80 columns.
@@ -14,8 +14,6 @@ BAR_WIDTH = 24
 # A cut column of text keeps so many.
 MIN_TEXT_WIDTH = 8
 _SEPARATOR = '  '
-
-Subparsers: TypeAlias = 'argparse._SubParsersAction[argparse.ArgumentParser]'
 
 
 class HelpFormatter(argparse.HelpFormatter):

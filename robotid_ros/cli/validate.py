@@ -11,10 +11,10 @@ from .shared_options import (
     add_part_options,
     add_robot_options,
     LOG,
-    read_options,
+    open_logs,
     selected_part,
 )
-from .terminal import format_number, format_table, HelpFormatter, ProgressBar, Subparsers
+from .terminal import format_number, format_table, ProgressBar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from ..core.model import Robot
     from ..files.results import Residual, Results
 
+HELP = 'compare what identified parameters predict with a recording'
+DESCRIPTION = (
+    'Predict the torques of a recording by identified parameters and compare. '
+    "Without a part, a session's validation phase is used, else all of it."
+)
 EXAMPLES = """\
 examples:
   robotid validate recordings/tx40_other --parameters tx40_identified
@@ -31,16 +36,8 @@ examples:
 """
 
 
-def register(subparsers: Subparsers) -> argparse.ArgumentParser:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
-    parser = subparsers.add_parser(
-        'validate',
-        help='compare what identified parameters predict with a recording',
-        description='Predict the torques of a recording by identified parameters and compare. '
-        "Without a part, a session's validation phase is used, else all of it.",
-        epilog=EXAMPLES,
-        formatter_class=HelpFormatter,
-    )
     parser.add_argument('bag', help=LOG)
     parser.add_argument(
         '--parameters', required=True, metavar='FILE', help='parameters.yaml or its folder'
@@ -54,7 +51,6 @@ def register(subparsers: Subparsers) -> argparse.ArgumentParser:
     )
     add_part_options(parser)
     add_log_options(parser)
-    return parser
 
 
 def run(args: argparse.Namespace) -> int:
@@ -99,22 +95,16 @@ def _predict(
     args: argparse.Namespace, results: 'Results', progress: ProgressBar
 ) -> 'tuple[Sequence[Residual], list[str]]':
     """Predict the torques of the chosen part of the recording; return residuals and warnings."""
-    from ..files.identification_input import open_session, split
+    from ..files.identification_input import split
     from ..files.results import URDF
 
     progress.step('reading')
     path = Path(args.parameters)
     identified = (path if path.is_dir() else path.parent) / URDF
     known = identified.read_text() if identified.exists() else None
-    session = open_session(
-        args.bag,
-        args.config,
-        known,
-        progress.share,
-        description=args.urdf,
-        joints=args.joints or results.joints,
-        settings=results.settings,
-        options=read_options(args),
+    joints = args.joints or results.joints
+    session = open_logs(
+        args, [args.bag], progress, urdf=known, joints=joints, settings=results.settings
     )
     part = selected_part(args)
     chosen, other = split(session.recording, part)
