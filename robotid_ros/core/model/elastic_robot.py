@@ -23,8 +23,8 @@ import numpy.typing as npt
 from ...exceptions import ConfigurationError, UnknownNameError
 from ..arrays import Array, frozen
 from .drive_torques import friction_columns
-from .friction import friction_symbols, FrictionTerm, LINK_SIDE_SUFFIX, make_terms
-from .parameters import INERTIAL, link_parameters, Parameter
+from .friction import drive_symbols, FrictionTerm, LINK_SIDE_SUFFIX, make_terms
+from .parameters import INERTIAL, numbered, Parameter
 from .robot import ElasticRobot, Limits, Robot
 from .settings import ElasticSettings, RobotSettings
 
@@ -146,17 +146,15 @@ def _stiffness(elastic: ElasticSettings) -> dict[str, float]:
 def _friction(
     robot: Robot, settings: RobotSettings, elastic_joints: list[int]
 ) -> tuple[tuple[FrictionTerm, ...], ...]:
-    given, constants = settings.elastic.link_friction, settings.friction_constants
+    given = settings.elastic.link_friction
     for joint in given:
         if joint not in ('default', *settings.elastic.joints):
             raise UnknownNameError('elastic joint', joint, ('default', *settings.elastic.joints))
     links = list(robot.friction)
     for j in elastic_joints:
         joint = robot.joints[j]
-        links[j] = make_terms(
-            given.get(joint, given.get('default', ())),
-            {**constants.get('default', {}), **constants.get(joint, {})},
-        )
+        names = given.get(joint, given.get('default', ()))
+        links[j] = make_terms(names, settings.constants_of(joint))
     return (*links, *(robot.friction[j] for j in elastic_joints))
 
 
@@ -171,15 +169,11 @@ def _parameters(
     result = []
     for j, joint in enumerate(robot.joints):
         prismatic, elastic = bool(robot.prismatic[j]), motors[j] != j
-        result += link_parameters(j + 1, joint)
-        symbols = (
-            [('Ia', 'kg' if prismatic else 'kg·m²')] if robot.rotor_inertia or elastic else []
-        )
-        symbols += friction_symbols(friction[motors[j]], prismatic)
+        symbols = drive_symbols(friction[motors[j]], prismatic, robot.rotor_inertia or elastic)
         if elastic:
             symbols.append(('K', 'N/m' if prismatic else 'N·m/rad'))
             prior[f'K{j + 1}'] = stiffness[joint]
-            link_side = friction_symbols(friction[j], prismatic)
+            link_side = drive_symbols(friction[j], prismatic)
             symbols += [(symbol + LINK_SIDE_SUFFIX, unit) for symbol, unit in link_side]
-        result += [Parameter(f'{s}{j + 1}', s, unit, joint) for s, unit in symbols]
+        result += numbered(j + 1, joint) + numbered(j + 1, joint, symbols)
     return tuple(result), frozen([prior.get(p.name, 0.0) for p in result])

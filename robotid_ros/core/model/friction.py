@@ -43,26 +43,6 @@ class TermKind:
     load_dependent: bool = False
 
 
-def _viscous(dq: Array, _: Mapping[str, float]) -> tuple[Array, ...]:
-    return (dq,)
-
-
-def _coulomb(dq: Array, _: Mapping[str, float]) -> tuple[Array, ...]:
-    return (np.sign(dq),)
-
-
-def _offset(dq: Array, _: Mapping[str, float]) -> tuple[Array, ...]:
-    return (np.ones_like(dq),)
-
-
-def _asymmetric_coulomb(dq: Array, _: Mapping[str, float]) -> tuple[Array, ...]:
-    return (dq > 0).astype(float), -(dq < 0).astype(float)
-
-
-def _asymmetric_viscous(dq: Array, _: Mapping[str, float]) -> tuple[Array, ...]:
-    return np.maximum(dq, 0.0), np.minimum(dq, 0.0)
-
-
 def _stiction(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
     """Stiction and Stribeck effect, 2/π·atan(K_v·dq) and 2/π·atan(δ·dq) (STICTION eq. 7-9)."""
     scale = 2.0 / np.pi
@@ -70,14 +50,6 @@ def _stiction(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
         scale * np.arctan(constants['stiction_steepness'] * dq),
         scale * np.arctan(constants['stribeck_slope'] * dq),
     )
-
-
-def _smooth_coulomb(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
-    return (np.tanh(constants['tanh_steepness'] * dq),)
-
-
-def _root_viscous(dq: Array, _: Mapping[str, float]) -> tuple[Array, ...]:
-    return (np.cbrt(dq),)
 
 
 def _stribeck(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
@@ -92,14 +64,20 @@ def _makkar(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
 
 
 TERMS: Mapping[str, TermKind] = {
-    'viscous': TermKind(('Fv',), (VISCOUS,), _viscous, positive=(True,)),
-    'coulomb': TermKind(('Fc',), (FORCE,), _coulomb, positive=(True,)),
-    'offset': TermKind(('off',), (FORCE,), _offset, positive=(False,)),
+    'viscous': TermKind(('Fv',), (VISCOUS,), lambda dq, _: (dq,), positive=(True,)),
+    'coulomb': TermKind(('Fc',), (FORCE,), lambda dq, _: (np.sign(dq),), positive=(True,)),
+    'offset': TermKind(('off',), (FORCE,), lambda dq, _: (np.ones_like(dq),), positive=(False,)),
     'asymmetric_coulomb': TermKind(
-        ('Fcp', 'Fcm'), (FORCE, FORCE), _asymmetric_coulomb, positive=(True, True)
+        ('Fcp', 'Fcm'),
+        (FORCE, FORCE),
+        lambda dq, _: ((dq > 0).astype(float), -(dq < 0).astype(float)),
+        positive=(True, True),
     ),
     'asymmetric_viscous': TermKind(
-        ('Fvp', 'Fvm'), (VISCOUS, VISCOUS), _asymmetric_viscous, positive=(True, True)
+        ('Fvp', 'Fvm'),
+        (VISCOUS, VISCOUS),
+        lambda dq, _: (np.maximum(dq, 0.0), np.minimum(dq, 0.0)),
+        positive=(True, True),
     ),
     'stiction': TermKind(
         ('Fs', 'Fsc'),
@@ -112,12 +90,18 @@ TERMS: Mapping[str, TermKind] = {
         ('Fst',), (FORCE,), _stribeck, {'stribeck_velocity': 0.1}, positive=(False,)
     ),
     'smooth_coulomb': TermKind(
-        ('Fc',), (FORCE,), _smooth_coulomb, {'tanh_steepness': 100.0}, (True,)
+        ('Fc',),
+        (FORCE,),
+        lambda dq, constants: (np.tanh(constants['tanh_steepness'] * dq),),
+        {'tanh_steepness': 100.0},
+        (True,),
     ),
     # Friction of gears grows with the load: Fl |τ| sign(dq) (Hamon, Gautier and Garrec 2010).
-    'load_coulomb': TermKind(('Fl',), ('1',), _coulomb, positive=(True,), load_dependent=True),
+    'load_coulomb': TermKind(
+        ('Fl',), ('1',), lambda dq, _: (np.sign(dq),), positive=(True,), load_dependent=True
+    ),
     # Lubricated gears: friction grows less than linearly with the speed.
-    'root_viscous': TermKind(('Fr',), (ROOT,), _root_viscous, positive=(False,)),
+    'root_viscous': TermKind(('Fr',), (ROOT,), lambda dq, _: (np.cbrt(dq),), positive=(False,)),
     'makkar': TermKind(
         ('Fstr', 'Fc'),
         (FORCE, FORCE),
@@ -210,10 +194,13 @@ def make_terms(names: tuple[str, ...], constants: Mapping[str, float]) -> tuple[
     )
 
 
-def friction_symbols(terms: tuple[FrictionTerm, ...], prismatic: bool) -> list[tuple[str, str]]:
-    """Return symbol and unit of each parameter of a joint's terms."""
+def drive_symbols(
+    terms: tuple[FrictionTerm, ...], prismatic: bool, rotor_inertia: bool = False
+) -> list[tuple[str, str]]:
+    """Return symbol and unit of a joint's rotor inertia, if asked for, and friction parameters."""
     force, length = ('N', 'm') if prismatic else ('N·m', 'rad')
-    return [
+    rotor = [('Ia', 'kg' if prismatic else 'kg·m²')] if rotor_inertia else []
+    return rotor + [
         (symbol, unit.format(f=force, l=length))
         for term in terms
         for symbol, unit in zip(term.kind.symbols, term.kind.units, strict=True)

@@ -1,5 +1,6 @@
 """Standard parameters: names, units and the one permutation between our order and Pinocchio's."""
 
+from collections.abc import Iterable
 import dataclasses
 
 import numpy as np
@@ -8,6 +9,7 @@ from ..arrays import Array
 
 INERTIAL = ('XX', 'XY', 'XZ', 'YY', 'YZ', 'ZZ', 'MX', 'MY', 'MZ', 'M')
 INERTIAL_UNITS = ('kg·m²',) * 6 + ('kg·m',) * 3 + ('kg',)
+INERTIAL_SYMBOLS = tuple(zip(INERTIAL, INERTIAL_UNITS, strict=True))
 # Pinocchio: m mx my mz Ixx Ixy Iyy Ixz Iyz Izz, at the joint frame like ours.
 PINOCCHIO_ORDER = np.array([4, 5, 7, 6, 8, 9, 1, 2, 3, 0])
 PINOCCHIO_ORDER.flags.writeable = False
@@ -33,9 +35,10 @@ class Parameter:
     joint: str
 
 
-def link_parameters(number: int, joint: str) -> list[Parameter]:
-    """Return the ten inertial parameters of a link, by the number and name of its joint."""
-    symbols = zip(INERTIAL, INERTIAL_UNITS, strict=True)
+def numbered(
+    number: int | str, joint: str, symbols: Iterable[tuple[str, str]] = INERTIAL_SYMBOLS
+) -> list[Parameter]:
+    """Return parameters by symbol and unit, of a link by default, with its joint's number."""
     return [Parameter(f'{symbol}{number}', symbol, unit, joint) for symbol, unit in symbols]
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from ...exceptions import ConfigurationError, UnknownNameError
 from ..arrays import Array, frozen
 from .elastic_robot import elastic_robot
-from .friction import check_constants, friction_symbols, FrictionTerm, make_terms
-from .parameters import from_pinocchio, INERTIAL, link_parameters, Parameter
+from .friction import check_constants, drive_symbols, FrictionTerm, make_terms
+from .parameters import from_pinocchio, INERTIAL, numbered, Parameter
 from .robot import Coupling, Limits, Robot
 from .robot_description import Description, read_description
 from .settings import CouplingSettings, RobotSettings
@@ -53,7 +53,7 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
         rotor_inertia=settings.rotor_inertia,
         damping=frozen(description.damping),
         dry_friction=frozen(description.dry_friction),
-        open_friction=_open_friction(joints, settings),
+        open_friction=tuple(not {'default', joint} & set(settings.friction) for joint in joints),
         effort_kind=settings.effort_kind,
         warnings=description.warnings,
         followers=description.followers,
@@ -72,20 +72,11 @@ def _friction(
                 raise UnknownNameError('joint', name, ('default', *joints))
     for constants in settings.friction_constants.values():
         check_constants(constants)
-    common = settings.friction_constants.get('default', {})
     default = settings.friction.get('default', ('viscous', 'coulomb', 'offset'))
     return tuple(
-        make_terms(
-            settings.friction.get(joint, default),
-            {**common, **settings.friction_constants.get(joint, {})},
-        )
+        make_terms(settings.friction.get(joint, default), settings.constants_of(joint))
         for joint in joints
     )
-
-
-def _open_friction(joints: tuple[str, ...], settings: RobotSettings) -> tuple[bool, ...]:
-    """Tell for which joints the configuration leaves friction to the data."""
-    return tuple(not {'default', joint} & set(settings.friction) for joint in joints)
 
 
 def _coupling(name: str, settings: CouplingSettings, joints: tuple[str, ...]) -> Coupling:
@@ -107,18 +98,13 @@ def _parameters(
 ) -> tuple[Parameter, ...]:
     result = []
     for j, joint in enumerate(description.joints):
-        prismatic = bool(description.prismatic[j])
-        result += link_parameters(j + 1, joint)
-        symbols = [('Ia', 'kg' if prismatic else 'kg·m²')] if rotor_inertia else []
-        symbols += friction_symbols(friction[j], prismatic)
-        result += [Parameter(f'{s}{j + 1}', s, unit, joint) for s, unit in symbols]
+        drive = drive_symbols(friction[j], bool(description.prismatic[j]), rotor_inertia)
+        result += numbered(j + 1, joint) + numbered(j + 1, joint, drive)
     for number, follower in enumerate(description.followers, start=len(description.joints) + 1):
-        result += link_parameters(number, follower.name)
+        result += numbered(number, follower.name)
+    motor = drive_symbols(make_terms(('viscous', 'coulomb'), {}), False, rotor_inertia=True)
     for coupling in couplings:
-        symbols = [('Ia', 'kg·m²'), ('Fv', 'N·m·s/rad'), ('Fc', 'N·m')]
-        result += [
-            Parameter(f'{s}{coupling.number}', s, unit, coupling.name) for s, unit in symbols
-        ]
+        result += numbered(coupling.number, coupling.name, motor)
     return tuple(result)
 
 

@@ -83,3 +83,8 @@ class RobotSettings:
     effort: tuple[float, ...] = setting(
         (), "effort limits; empty: the URDF's", unit='N·m', minimum=0.0
     )
+
+    def constants_of(self, joint: str) -> dict[str, float]:
+        """Shape constants of a joint's friction, the common ones included."""
+        constants = self.friction_constants
+        return {**constants.get('default', {}), **constants.get(joint, {})}
