@@ -81,12 +81,13 @@ def find_config(name: str) -> Path:
 
 def report(results: 'Results', folder: Path) -> int:
     """Print residuals and parameters; return the exit code."""
+    from ..files.results import count_within_sigma
     from .identify import base_table, residual_table
 
     print(base_table(results))
     print()
     print(residual_table(results))
-    inside, known = count_within_sigma(results)
+    inside, known = count_within_sigma(results.base)
     worst = max((row.moving for row in results.validation), default=float('inf'))
     print(
         f'\n{inside} of {known} true base parameters lie within ±3σ; the largest validation '
@@ -101,10 +102,3 @@ def report(results: 'Results', folder: Path) -> int:
         file=sys.stderr,
     )
     return 1
-
-
-def count_within_sigma(results: 'Results', factor: float = 3.0) -> tuple[int, int]:
-    """Count base parameters whose true value is within ±factor·σ, and those with a true value."""
-    known = [entry for entry in results.base if entry.true is not None]
-    inside = [e for e in known if e.true is not None and abs(e.value - e.true) <= factor * e.sigma]
-    return len(inside), len(known)

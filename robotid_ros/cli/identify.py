@@ -165,11 +165,8 @@ def base_table(results: 'Results') -> str:
         row = [entry.name, format_number(entry.value, 5), format_number(entry.sigma, 3)]
         row.append(format_number(entry.percent, 3))
         if known:
-            error = float('nan')
-            if entry.true is not None and entry.sigma:
-                error = (entry.value - entry.true) / entry.sigma
-            row += [format_number(float('nan') if entry.true is None else entry.true, 5)]
-            row += [format_number(error, 3)]
+            row.append(format_number(float('nan') if entry.true is None else entry.true, 5))
+            row.append(format_number(entry.error, 3))
         rows.append([*row, entry.unit])
     return format_table(headers, rows, '<' + '>' * (len(headers) - 2) + '<')
 

@@ -5,7 +5,7 @@ import dataclasses
 from dataclasses import dataclass, field
 import math
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,6 @@ TORQUES = 'torques.npz'
 URDF = 'identified.urdf'
 REPORT = 'report.html'
 FORMAT = 1
-T = TypeVar('T')
 
 
 @dataclass(frozen=True)
@@ -60,6 +59,19 @@ class Entry:
     def interval(self) -> tuple[float, float]:
         """Bounds of the 95 % confidence interval."""
         return self.value - 1.96 * self.sigma, self.value + 1.96 * self.sigma
+
+    @property
+    def error(self) -> float:
+        """Distance from the true value over σ; NaN where there is none."""
+        if self.true is None or not self.sigma:
+            return math.nan
+        return (self.value - self.true) / self.sigma
+
+
+def count_within_sigma(entries: Sequence[Entry], factor: float = 3.0) -> tuple[int, int]:
+    """Count entries whose true value is within ±factor·σ, and those with a true value."""
+    known = [(abs(e.value - e.true), e.sigma) for e in entries if e.true is not None]
+    return sum(distance <= factor * sigma for distance, sigma in known), len(known)
 
 
 @dataclass(frozen=True)
@@ -254,11 +266,11 @@ def read_results(path: str | Path) -> Results:
 def _tables(content: Mapping[str, Any]) -> dict[str, Any]:
     """Read the tables that a result, or one to compare with, has."""
     kinds = {'base': Entry, 'standard': Entry, 'identification': Residual, 'validation': Residual}
-    return {name: _entries(kind, content[name]) for name, kind in kinds.items() if name in content}
-
-
-def _entries(kind: type[T], rows: Sequence[Mapping[str, Any]]) -> tuple[T, ...]:
-    return tuple(kind(**row) for row in rows)
+    return {
+        name: tuple(kind(**row) for row in content[name])
+        for name, kind in kinds.items()
+        if name in content
+    }
 
 
 def _plain(value: Any) -> Any:

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import yaml
 
+from ...core.model.urdf_parsing import movable_joints
 from ...exceptions import ConfigurationError
 from ...simulation_settings import SimulationSettings
 from ..configuration import Configuration, read_urdf
@@ -35,18 +36,11 @@ def prepare_gazebo(configuration: Configuration, parameters: Path) -> str:
     if urdf is None:
         raise ConfigurationError("the configuration names no URDF: set 'robot.urdf'")
     simulation = configuration.simulation
-    joints = simulation.joints or configuration.robot.joints or movable_joints(urdf)
+    names, followers = movable_joints(urdf)
+    driven = [name for name in names if name not in followers]
+    joints = simulation.joints or configuration.robot.joints or driven
     parameters.write_text(yaml.safe_dump(controller_parameters(simulation, joints)))
     return gazebo_description(urdf, joints, simulation.initial_positions, str(parameters))
-
-
-def movable_joints(urdf: str) -> list[str]:
-    """Joints that move on their own, in the URDF's order."""
-    return [
-        joint.get('name', '')
-        for joint in ElementTree.fromstring(urdf).findall('joint')
-        if joint.get('type') != 'fixed' and joint.find('mimic') is None
-    ]
 
 
 def controller_parameters(settings: SimulationSettings, joints: Sequence[str]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 
 from ..atomic import write_text
-from ..results import Residual, Results, total_residual
+from ..results import count_within_sigma, Residual, Results, total_residual
 from . import figures
 from .convergence_section import comparison, convergence
 from .html import section, table
@@ -76,10 +76,9 @@ def _headline_figures(results: Results) -> str:
     tiles.append((f'{precise} of {len(results.base)}', 'base parameters with %σ ≤ 10', ''))
     if math.isfinite(results.condition_number):
         tiles.append((f'{results.condition_number:.1f}', 'condition number', ''))
-    known = [e for e in results.base if e.true is not None]
+    inside, known = count_within_sigma(results.base)
     if known:
-        inside = sum(abs(e.true - e.value) <= 3 * e.sigma for e in known if e.true is not None)
-        tiles.append((f'{inside} of {len(known)}', 'true values within ±3σ', ''))
+        tiles.append((f'{inside} of {known}', 'true values within ±3σ', ''))
     body = ''.join(
         f'<div class="tile"><b class="{css}">{escape(value)}</b><span>{escape(text)}</span></div>'
         for value, text, css in tiles

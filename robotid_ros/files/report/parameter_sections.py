@@ -58,9 +58,8 @@ def _base_row(entry: Entry, known: bool) -> str:
 def _true_cells(entry: Entry) -> list[str]:
     if entry.true is None:
         return ['<td class="n c">—</td>'] * 2
-    error = (entry.value - entry.true) / entry.sigma if entry.sigma else math.nan
-    css = 'good' if abs(error) <= 3 else 'poor'
-    return [f'<td class="n">{entry.true:.5g}</td>', f'<td class="n {css}">{error:+.2f}</td>']
+    css = 'good' if abs(entry.error) <= 3 else 'poor'
+    return [f'<td class="n">{entry.true:.5g}</td>', f'<td class="n {css}">{entry.error:+.2f}</td>']
 
 
 def _value_cells(entry: Entry) -> list[str]:

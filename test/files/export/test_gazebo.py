@@ -8,12 +8,12 @@ import pinocchio
 import pytest
 import yaml
 
+from robotid_ros.core.model.urdf_parsing import movable_joints
 from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.files.configuration import Configuration, load
 from robotid_ros.files.export.gazebo import (
     controller_parameters,
     gazebo_description,
-    movable_joints,
     prepare_gazebo,
 )
 from robotid_ros.simulation_settings import GainSettings, SimulationSettings
@@ -23,10 +23,15 @@ CONFIGURATIONS = sorted((URDF.parent / 'config').glob('*.yaml'))
 ROBOTS = sorted(path.stem for path in URDF.glob('*.urdf'))
 
 
+def driven_joints(urdf: str) -> list[str]:
+    names, followers = movable_joints(urdf)
+    return [name for name in names if name not in followers]
+
+
 @pytest.mark.parametrize('name', ROBOTS)
 def test_robot_keeps_its_dynamics(name: str) -> None:
     urdf = (URDF / f'{name}.urdf').read_text()
-    joints = movable_joints(urdf)
+    joints = driven_joints(urdf)
     text = gazebo_description(urdf, joints, [], '/tmp/parameters.yaml')
     before, after = (pinocchio.buildModelFromXML(t) for t in (urdf, text))
     assert list(after.names) == list(before.names)
@@ -37,7 +42,7 @@ def test_robot_keeps_its_dynamics(name: str) -> None:
 
 def test_every_joint_has_effort_and_starts_where_told() -> None:
     urdf = (URDF / 'arm3.urdf').read_text()
-    joints = movable_joints(urdf)
+    joints = driven_joints(urdf)
     positions = [0.1 * i for i in range(len(joints))]
     robot = ElementTree.fromstring(gazebo_description(urdf, joints, positions, 'p.yaml'))
     found = robot.findall('ros2_control/joint')
@@ -67,7 +72,7 @@ def test_a_robot_without_description_is_refused(tmp_path: Path) -> None:
 def test_positions_must_match_joints() -> None:
     urdf = (URDF / 'arm3.urdf').read_text()
     with pytest.raises(ValueError):
-        gazebo_description(urdf, movable_joints(urdf), [0.0], 'p.yaml')
+        gazebo_description(urdf, driven_joints(urdf), [0.0], 'p.yaml')
 
 
 def test_controller_is_in_effort_mode_with_the_configured_gains() -> None:
