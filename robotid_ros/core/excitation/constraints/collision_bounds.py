@@ -23,8 +23,10 @@ def approach_bounds(model: Any, geometry: Any) -> Array:
             # Ground has no radius, and no joint that moves it.
             reach = _radius(body) if between else 0.0
             for joint in reversed(between):
-                prismatic = _is_prismatic(model, joint)
-                reach += _largest_displacement(model, joint) if prismatic else 0.0
+                prismatic = 'P' in model.joints[joint].shortname().removeprefix('JointModel')
+                place = model.joints[joint].idx_q
+                ends = model.lowerPositionLimit[place], model.upperPositionLimit[place]
+                reach += float(np.abs(ends).max()) if prismatic else 0.0
                 result[k, joint - 1] = 1.0 if prismatic else reach
                 reach += float(np.linalg.norm(model.jointPlacements[joint].translation))
     return result
@@ -35,12 +37,3 @@ def _radius(body: Any) -> float:
     body.geometry.computeLocalAABB()
     centre = body.placement.act(body.geometry.aabb_center)
     return float(np.linalg.norm(centre) + body.geometry.aabb_radius)
-
-
-def _is_prismatic(model: Any, joint: int) -> bool:
-    return 'P' in model.joints[joint].shortname().removeprefix('JointModel')
-
-
-def _largest_displacement(model: Any, joint: int) -> float:
-    place = model.joints[joint].idx_q
-    return float(max(abs(model.lowerPositionLimit[place]), abs(model.upperPositionLimit[place])))

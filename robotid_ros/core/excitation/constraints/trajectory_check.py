@@ -60,7 +60,10 @@ def check_trajectory(
     """
     _check_joints(robot, motion.joints)
     points = sample_waypoints(motion, settings.rate) if isinstance(motion, Trajectory) else motion
-    limits = _complete_limits(robot, settings)
+    # Positions of joints without limits are bounded in designs only.
+    limits = replace(
+        motion_limits(robot, settings), lower=robot.limits.lower, upper=robot.limits.upper
+    )
     shares = {k: _check_derivative(points, limits, k, i) for i, k in enumerate(DERIVATIVES)}
     time = np.linspace(0.0, points.duration, int(np.ceil(points.duration * rate)) + 1)
     samples = points.sample(time)
@@ -78,23 +81,16 @@ def _check_joints(robot: Robot, joints: tuple[str, ...]) -> None:
         )
 
 
-def _complete_limits(robot: Robot, settings: ExcitationSettings) -> Limits:
-    """Complete the limits but for positions: bounds of free ones are for designs only."""
-    complete = motion_limits(robot, settings)
-    return replace(complete, lower=robot.limits.lower, upper=robot.limits.upper)
-
-
 def _check_derivative(points: Waypoints, limits: Limits, name: str, derivative: int) -> Array:
     """Check one derivative of the quintic segments; returns the largest share per joint, (n,)."""
-    powers = points.segments()
-    for _ in range(derivative):
-        powers = powers[:, 1:] * np.arange(1, powers.shape[1])[None, :, None]
+    powers = np.polynomial.polynomial.polyder(points.segments(), derivative, axis=1)
     powers = powers / (np.diff(points.time) ** derivative)[:, None, None]
     if name == 'position':
-        middle, half = _range(limits)
+        lower = np.maximum(limits.lower, -MAX_POSITION)
+        upper = np.minimum(limits.upper, MAX_POSITION)
+        middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
     else:
         middle, half = np.zeros(powers.shape[2]), np.asarray(getattr(limits, name))
-    powers = powers.copy()
     powers[:, 0] -= middle
     # Only segments whose convex hull exceeds the largest value at a point can hold the extremum.
     hull = np.abs(np.einsum('bk,pkn->pbn', _bernstein(powers.shape[1]), powers)).max(axis=1)
@@ -112,12 +108,6 @@ def _check_derivative(points: Waypoints, limits: Limits, name: str, derivative: 
             bound = middle[j] + np.copysign(half[j], value)
             raise LimitError(points.joints[j], name, where, float(middle[j] + value), float(bound))
     return largest
-
-
-def _range(limits: Limits) -> tuple[Array, Array]:
-    """Return middle and half width of the position ranges; `MAX_POSITION` stands for no bound."""
-    lower, upper = np.maximum(limits.lower, -MAX_POSITION), np.minimum(limits.upper, MAX_POSITION)
-    return 0.5 * (lower + upper), 0.5 * (upper - lower)
 
 
 def _bernstein(size: int) -> Array:

@@ -15,11 +15,6 @@ from ...arrays import Array
 from ..trajectories.trajectory import Motion
 
 
-def _cross_tensor() -> Array:
-    unit = [pin.Motion(row) for row in np.eye(6)]
-    return np.array([[x.cross(y).vector for y in unit] for x in unit])
-
-
 def _body_tensors() -> tuple[Array, Array]:
     """Return L and Q of a body's wrench `(a·L + v·Q·v) χ`, (6, 60) and (6, 6, 60)."""
     zero, unit = pin.Motion.Zero(), np.eye(6)
@@ -32,8 +27,9 @@ def _body_tensors() -> tuple[Array, Array]:
     return linear, np.array(quadratic)
 
 
+UNIT_MOTIONS = [pin.Motion(row) for row in np.eye(6)]
 # (x × y)_c = Σ x_a y_b CROSS[a, b, c].
-CROSS = _cross_tensor()
+CROSS = np.array([[x.cross(y).vector for y in UNIT_MOTIONS] for x in UNIT_MOTIONS])
 LINEAR, QUADRATIC = _body_tensors()
 
 
@@ -117,7 +113,8 @@ class KinematicTree:
         to_link[:, :, :3, :3] = to_link[:, :, 3:, 3:] = turn
         to_link[:, :, :3, 3:] = -turn @ _skew(translation)
         angular = (rotation @ self.axes[:, 3:, None])[..., 0]
-        linear = (rotation @ self.axes[:, :3, None])[..., 0] + _cross3(translation, angular)
+        turned = (_skew(translation) @ angular[..., None])[..., 0]
+        linear = (rotation @ self.axes[:, :3, None])[..., 0] + turned
         screws = np.concatenate([linear, angular], axis=2)
         v = self.ancestors @ (screws * motion.dq[..., None])
         change = screws * motion.ddq[..., None] + cross(v, screws) * motion.dq[..., None]
@@ -137,10 +134,6 @@ class KinematicTree:
                 translation[:, j] = translation[:, parent] + moved
                 rotation[:, j] = base @ rotation[:, j]
         return rotation, translation
-
-
-def _cross3(x: Array, y: Array) -> Array:
-    return (_skew(x) @ y[..., None])[..., 0]
 
 
 def _skew(x: Array) -> Array:

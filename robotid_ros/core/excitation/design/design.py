@@ -83,7 +83,10 @@ def _result(problem: Problem, search: Search, trajectory: Trajectory, usage: Usa
         condition_numbers=numbers,
         singular_values=tuple(singular.tolist()),
         usage=usage,
-        limits=_limits(problem),
+        limits={
+            name: tuple(getattr(problem.limits, name).tolist())
+            for name in ('lower', 'upper', *QUANTITIES[1:])
+        },
         history=tuple(search.history),
         seed=problem.settings.seed,
         solver=problem.settings.solver,
@@ -100,11 +103,6 @@ def _check_excites(problem: Problem, singular: Array) -> None:
             f'within the limits, no motion of {problem.settings.period:g} s distinguishes the '
             f'{len(singular)} columns: lengthen excitation.period or loosen the limits'
         )
-
-
-def _limits(problem: Problem) -> dict[str, tuple[float, ...]]:
-    names = ('lower', 'upper', *QUANTITIES[1:])
-    return {name: tuple(getattr(problem.limits, name).tolist()) for name in names}
 
 
 def _notes(problem: Problem, search: Search) -> tuple[str, ...]:

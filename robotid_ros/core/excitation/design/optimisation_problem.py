@@ -40,11 +40,6 @@ def _midpoints(period: float, count: int) -> Array:
     return (np.arange(count) + 0.5) / count * period
 
 
-def _has_stribeck_shape(robot: Robot) -> bool:
-    """Return whether a friction term has a shape of its own about standstill, as Stribeck's."""
-    return any(term.constants for terms in robot.friction for term in terms)
-
-
 def barrier(slack: Array) -> tuple[float, Array]:
     """Sum `−ln s` with its derivative, continued by a parabola below `BARRIER_RELAXATION`."""
     inside = np.maximum(slack, BARRIER_RELAXATION)
@@ -72,10 +67,12 @@ class Problem:
         self.weights = 1.0 / np.array(settings.noise) if settings.noise else np.ones(robot.n)
         self.criterion = criterion(settings.criterion, settings.mix)
         zero = np.zeros((1, robot.n))
-        self.template = self.trajectory(zero[0], np.zeros((self._size(), robot.n)))
+        size = FAMILIES[settings.family].size(settings.order)
+        self.template = self.trajectory(zero[0], np.zeros((size, robot.n)))
         # Midpoints: no sample sits at rest at the ends, where Coulomb friction has no sign.
         count = max(MIN_SAMPLES, HARMONIC_SAMPLES * settings.order)
-        factor = STRIBECK_FACTOR if _has_stribeck_shape(robot) else 1
+        shaped = any(term.constants for terms in robot.friction for term in terms)
+        factor = STRIBECK_FACTOR if shaped else 1
         self.times = _midpoints(settings.period, factor * count)
         self.bases = [self.template.matrix(self.times, k) for k in range(3)]
         fine = _midpoints(settings.period, 2 * count)
@@ -89,9 +86,6 @@ class Problem:
         self.bounds = [self.half, tight.velocity, tight.acceleration, tight.jerk]
         self.scale = self._scale()
         self.set_penalty_stage(len(PENALTY_WEIGHTS))
-
-    def _size(self) -> int:
-        return FAMILIES[self.settings.family].size(self.settings.order)
 
     def _columns(self) -> NDArray[np.intp]:
         """Return the essential columns of the settings, or the first independent ones."""
@@ -202,12 +196,10 @@ class Problem:
         return self.criterion.objective(flat.T @ flat / len(w))
 
     def _effort(self, w: Array) -> tuple[float, Array]:
-        u = w @ self.prior / self.design_limits.effort
-        return self._two_sided(u, self.design_limits.effort)
-
-    def _two_sided(self, u: Array, scale: Array) -> tuple[float, Array]:
+        limit = self.design_limits.effort
+        u = w @ self.prior / limit
         upper, lower = barrier(1.0 - u), barrier(1.0 + u)
-        return upper[0] + lower[0], (lower[1] - upper[1]) / scale
+        return upper[0] + lower[0], (lower[1] - upper[1]) / limit
 
     def usage(self, x: Array) -> Array:
         """Return share of position, velocity, acceleration and jerk bounds, (4, M, n), signed."""

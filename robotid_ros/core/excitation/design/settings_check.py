@@ -8,6 +8,7 @@ from ...model.dynamics import inverse_dynamics
 from ...model.robot import Robot
 from ..constraints.motion_limits import check_position, motion_limits
 from ..settings import ExcitationSettings
+from .criteria import criterion
 from .optimisation_problem import Problem
 
 
@@ -30,8 +31,7 @@ def check_settings(robot: Robot, settings: ExcitationSettings) -> None:
             raise ConfigurationError(f"'excitation.{name}' holds a value that is not finite")
     if settings.noise and min(settings.noise) <= 0.0:
         raise ConfigurationError("'excitation.noise' must be above zero for each joint")
-    if settings.criterion == 'mix' and not settings.mix:
-        raise ConfigurationError("the criterion 'mix' needs weights: set excitation.mix")
+    criterion(settings.criterion, settings.mix)
     for name, weight in settings.mix.items():
         if not 0.0 <= weight < np.inf:
             raise ConfigurationError(

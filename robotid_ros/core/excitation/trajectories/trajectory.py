@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ....exceptions import TrajectoryError, UnknownNameError
-from ...arrays import Array
+from ...arrays import Array, freeze_fields
 from .families import FAMILIES, Family
 
 
@@ -58,23 +58,19 @@ class Trajectory:
     coefficients: Array
 
     def __post_init__(self) -> None:
-        start = np.array(self.start, dtype=float)
-        coefficients = np.array(self.coefficients, dtype=float)
+        freeze_fields(self, 'start', 'coefficients')
+        object.__setattr__(self, 'joints', tuple(self.joints))
         if self.family not in FAMILIES:
             raise UnknownNameError('trajectory family', self.family, tuple(FAMILIES))
         shape = (self.basis_family.size(self.order), len(self.joints))
-        if start.shape != shape[1:] or coefficients.shape != shape:
+        if self.start.shape != shape[1:] or self.coefficients.shape != shape:
             raise TrajectoryError(
                 f'a {self.family} trajectory of order {self.order} for {shape[1]} joints needs '
-                f'coefficients of shape {shape}, not {coefficients.shape}: design it again'
+                f'coefficients of shape {shape}, not {self.coefficients.shape}: design it again'
             )
-        finite = np.isfinite(start).all() and np.isfinite(coefficients).all()
+        finite = np.isfinite(self.start).all() and np.isfinite(self.coefficients).all()
         if not finite or not 0.0 < self.period < np.inf:
             raise TrajectoryError('a trajectory holds values that are not finite: design it again')
-        for name, array in (('start', start), ('coefficients', coefficients)):
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
-        object.__setattr__(self, 'joints', tuple(self.joints))
 
     @property
     def basis_family(self) -> Family:

@@ -8,10 +8,11 @@ A joint_trajectory_controller joins such points by quintic polynomials; `Waypoin
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.polynomial.polynomial import polyder, polyvander
 from numpy.typing import NDArray
 
 from ....exceptions import TrajectoryError
-from ...arrays import Array
+from ...arrays import Array, freeze_fields
 from .families import QuinticPoints
 from .trajectory import Motion, Trajectory
 
@@ -38,13 +39,11 @@ class Waypoints:
     tau: Array | None = None
 
     def __post_init__(self) -> None:
-        for name in ('time', 'q', 'dq', 'ddq', 'tau'):
-            if getattr(self, name) is not None:
-                array = np.array(getattr(self, name), dtype=float)
-                if not np.isfinite(array).all():
-                    raise TrajectoryError(f'{name} of the waypoints is not finite: design again')
-                array.flags.writeable = False
-                object.__setattr__(self, name, array)
+        names = ('time', 'q', 'dq', 'ddq', 'tau')
+        freeze_fields(self, *names)
+        for name in names:
+            if (array := getattr(self, name)) is not None and not np.isfinite(array).all():
+                raise TrajectoryError(f'{name} of the waypoints is not finite: design again')
         steps = np.diff(self.time)
         if len(self.time) < 2 or self.time[0] != 0.0 or (steps <= 0.0).any():
             raise TrajectoryError('waypoints need increasing times that start at 0: design again')
@@ -71,13 +70,11 @@ class Waypoints:
         index = np.clip(np.searchsorted(self.time, t, side='right') - 1, 0, len(self.time) - 2)
         h = np.diff(self.time)[index]
         s = (np.asarray(t) - self.time[index]) / h
-        coefficients = self.segments()[index]
-        values = []
+        segments, values = self.segments(), []
         for k in range(3):
-            powers = s[:, None] ** np.arange(len(coefficients[0])) / h[:, None] ** k
+            coefficients = polyder(segments, k, axis=1)[index]
+            powers = polyvander(s, coefficients.shape[1] - 1) / h[:, None] ** k
             values.append(np.einsum('nk,nkj->nj', powers, coefficients))
-            factors = np.arange(1, coefficients.shape[1])[None, :, None]
-            coefficients = coefficients[:, 1:] * factors
         return Motion(*values)
 
 
