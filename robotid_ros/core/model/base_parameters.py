@@ -20,7 +20,6 @@ ROUNDING = 1e-7
 # Random states see joints without limits over one turn, and speeds and accelerations up to these,
 # so that no term of the dynamics outweighs the others [rad/s, rad/s²].
 MAX_STATE = 2.0
-CLASSES = ('unidentifiable', 'identifiable', 'in combination')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +34,7 @@ class BaseParameters:
     combinations : as text, 'ZZ1R = ZZ1 + Ia1 + 0.25·M2'
     matrix : (b, p) every base parameter as a combination of the standard ones, χ_b = matrix χ
     columns : (b,) columns of the standard regressor that are kept, W_b = W[:, columns]
-    classes : of each standard parameter, one of CLASSES
+    classes : of each standard parameter: 'unidentifiable', 'identifiable' or 'in combination'
 
     """
 

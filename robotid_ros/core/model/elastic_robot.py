@@ -133,14 +133,13 @@ def _motor_names(robot: Robot, elastic: ElasticSettings) -> dict[str, str]:
 
 
 def _stiffness(elastic: ElasticSettings) -> dict[str, float]:
-    if len(elastic.stiffness) not in (0, len(elastic.joints)):
+    stiffness = elastic.stiffness or (0.0,) * len(elastic.joints)
+    if len(stiffness) != len(elastic.joints):
         raise ConfigurationError(
-            f"'robot.elastic.stiffness' has {len(elastic.stiffness)} values: give one per elastic "
+            f"'robot.elastic.stiffness' has {len(stiffness)} values: give one per elastic "
             f'joint ({len(elastic.joints)}), or none'
         )
-    return dict(
-        zip(elastic.joints, elastic.stiffness or (0.0,) * len(elastic.joints), strict=True)
-    )
+    return dict(zip(elastic.joints, stiffness, strict=True))
 
 
 def _friction(

@@ -73,11 +73,8 @@ def find_followers(
         leader, ratio, offset = name, 1.0, 0.0
         while leader in following and leader not in locked:
             mimic = following[leader]
-            leader, offset, ratio = (
-                mimic.leader,
-                offset + ratio * mimic.offset,
-                ratio * mimic.ratio,
-            )
+            offset, ratio = offset + ratio * mimic.offset, ratio * mimic.ratio
+            leader = mimic.leader
         if leader in joints and leader != name:
             found.append(Follower(name, joints.index(leader), ratio, offset))
     return tuple(found)

@@ -155,10 +155,7 @@ def _reduce(
         q[full.joints[full.getJointId(name)].idx_q] = locked_position(
             name, settings.locked, following
         )
-    if locked:
-        model = _lock(full, locked, q)
-    else:
-        model = full
+    model = _lock(full, locked, q) if locked else full
     if len(settings.gravity) != 3:
         raise ConfigurationError("'gravity' must have three numbers, for example [0, 0, -9.81]")
     compensated = settings.effort_kind == 'without_gravity'

@@ -23,6 +23,7 @@ from ..arrays import Array, freeze_fields
 SMALLEST_MASS, SMALLEST_RADIUS = 1e-3, 1e-2
 UNKNOWN = 1e3
 UPPER = tuple((i, j) for j in range(4) for i in range(j + 1))  # column by column, as Clarabel
+IDENTITY = np.array([float(i == j) for i, j in UPPER])  # svec(I)
 
 
 class SolverError(RobotIdError, RuntimeError):
@@ -72,6 +73,14 @@ def inertial_parameters(pseudo: Array) -> Array:
     return np.array([*J[0], *J[1, 1:], J[2, 2], *pseudo[:3, 3], pseudo[3, 3]])
 
 
+def mass_properties(pseudo: Array) -> tuple[float, Array, Array]:
+    """Return mass, centre of mass and inertia (3, 3) at it, of a 4×4 pseudo-inertia."""
+    mass = float(pseudo[3, 3])
+    com = pseudo[:3, 3] / mass if mass else np.zeros(3)
+    scatter = pseudo[:3, :3] - mass * np.outer(com, com)
+    return mass, com, np.trace(scatter) * np.eye(3) - scatter
+
+
 def link_coordinates(prior: Array) -> Array:
     """
     Return T (10, 10) with `inertial = T svec(S)`, where `svec(I)` gives the prior (10,).
@@ -80,10 +89,8 @@ def link_coordinates(prior: Array) -> Array:
     """
     L = np.linalg.cholesky(_repair(pseudo_inertia(prior)))
     T = np.empty((10, 10))
-    for column, (i, j) in enumerate(UPPER):
-        S = np.zeros((4, 4))
-        S[i, j] = S[j, i] = 1.0 if i == j else np.sqrt(0.5)
-        T[:, column] = inertial_parameters(L @ S @ L.T)
+    for column, svec in enumerate(np.eye(10)):
+        T[:, column] = inertial_parameters(L @ _smat(svec) @ L.T)
     return T
 
 
@@ -169,7 +176,7 @@ def _change_of_variables(
         block = slice(start, start + 10)
         known = _is_known(pseudo_inertia(origin[block]))
         T[block, block] = link_coordinates(origin[block])
-        origin[block] = [1.0 if i == j else 0.0 for i, j in UPPER]
+        origin[block] = IDENTITY
         weight[block] = 1.0 / (link_sigma if known else UNKNOWN * link_sigma)
     return T, origin, weight
 
@@ -201,7 +208,7 @@ def _project(
     free: Array, root: Array, links: Sequence[int], positive: Sequence[int], margin: float
 ) -> Array:
     """Return the w of least ‖w‖ for which `free + root w` is possible: in w, χ² is a sphere."""
-    bound = margin * np.array([float(i == j) for i, j in UPPER])
+    bound = margin * IDENTITY
     blocks = [slice(start, start + 10) for start in links]
     if np.all(free[list(positive)] >= 0) and all(
         np.linalg.eigvalsh(_smat(free[block] - bound))[0] >= 0 for block in blocks

@@ -12,7 +12,7 @@ from ..model.robot import Robot
 from ..regression.estimate import Estimate
 from ..regression.observation_system import System
 from .essential import Essential
-from .physical_consistency import pseudo_inertia
+from .physical_consistency import mass_properties, pseudo_inertia
 from .prior_pull import choose_pull, consistency_notes
 
 # Of the Cholesky factorisation of a link's inertia at its centre of mass (STD table III) [kg·m²].
@@ -185,22 +185,9 @@ def positive_definite_links(
     chi: Array, starts: npt.ArrayLike, tolerance: float = 0.0
 ) -> npt.NDArray[np.bool_]:
     """
-    Return for each link whether M > 0 and J_com ≻ tolerance, by Cholesky (STD IV).
+    Return for each link whether M > 0 and J_com ≻ tolerance (STD IV).
 
     J_com = J − (‖MS‖² I − MS MSᵀ)/M.
     """
-    result = []
-    for start in np.asarray(starts):
-        xx, xy, xz, yy, yz, zz, mx, my, mz, m = chi[start : start + 10]
-        h = np.array([mx, my, mz])
-        if m <= 0.0:
-            result.append(False)
-            continue
-        J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        J = J - (h @ h * np.eye(3) - np.outer(h, h)) / m
-        try:
-            np.linalg.cholesky(J - tolerance * np.eye(3))
-            result.append(True)
-        except np.linalg.LinAlgError:
-            result.append(False)
-    return np.array(result)
+    bodies = (mass_properties(pseudo_inertia(chi[k : k + 10])) for k in np.asarray(starts))
+    return np.array([m > 0.0 and np.linalg.eigvalsh(J)[0] > tolerance for m, _, J in bodies])

@@ -12,6 +12,7 @@ from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.parameters import INERTIAL, INERTIAL_UNITS
 from ..model.robot import Robot
+from ..parameters.physical_consistency import mass_properties, pseudo_inertia
 from ..parameters.standard import physically_consistent_links
 from ..pipeline.choices import choose_model
 from ..pipeline.chunked_estimation import RecordingOrChunks
@@ -66,10 +67,8 @@ class Payload:
     @property
     def inertia(self) -> Array:
         """Inertia at the centre of mass, axes of the last joint, (3, 3) [kg·m²]."""
-        xx, xy, xz, yy, yz, zz = self.value[:6]
-        c = self.centre_of_mass
-        shift = self.mass * (c @ c * np.eye(3) - np.outer(c, c))
-        return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) - shift
+        central = mass_properties(pseudo_inertia(self.value))[2]
+        return central if self.mass else np.full((3, 3), np.nan)
 
 
 def payload_from_recordings(

@@ -8,9 +8,9 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 
 from ...core.model.parameters import INERTIAL
-from ...core.parameters.physical_consistency import pseudo_inertia
+from ...core.parameters.physical_consistency import mass_properties, pseudo_inertia
 from ...exceptions import ModelError
-from .link_bodies import Array, distribute, mass_properties, MOMENTS, own_bodies
+from .link_bodies import Array, distribute, MOMENTS, own_bodies
 from .urdf_editing import (
     apply_edits,
     child_span,
@@ -61,7 +61,8 @@ def identified_urdf(robot: 'Robot', chi: np.ndarray) -> str:
     values: dict[str, dict[str, float]] = {}
     for parameter, value in zip(robot.parameters, chi, strict=True):
         values.setdefault(parameter.joint, {})[parameter.symbol] = float(value)
-    own, fixed = own_bodies(robot.urdf), _fixed_joints(robot.urdf)
+    own, joints = own_bodies(robot.urdf), ElementTree.fromstring(data).findall('joint')
+    fixed = {j.get('name', '') for j in joints if j.get('type') == 'fixed'}
     edits: list[Edit] = []
     for joint in robot.links:
         if joint not in found.joints:
@@ -81,11 +82,6 @@ def identified_urdf(robot: 'Robot', chi: np.ndarray) -> str:
             edits += _scaled(data, found.links[name], factor)
         edits += _dynamics(data, element, values[joint])
     return apply_edits(data, edits)
-
-
-def _fixed_joints(urdf: str) -> set[str]:
-    joints = ElementTree.fromstring(urdf.encode()).findall('joint')
-    return {joint.get('name', '') for joint in joints if joint.get('type') == 'fixed'}
 
 
 def _places(robot: 'Robot', joint: str) -> dict[str, Array]:

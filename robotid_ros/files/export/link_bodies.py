@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pinocchio as pin
 
-from ...core.parameters.physical_consistency import pseudo_inertia
+from ...core.model.parameters import from_pinocchio
+from ...core.parameters.physical_consistency import mass_properties, pseudo_inertia
 
 Array = npt.NDArray[np.float64]
 
@@ -44,21 +45,12 @@ def _parameters(link: ElementTree.Element) -> Array:
     rotation = pin.rpy.rpyToMatrix(np.array(_attribute(origin, 'rpy', '0 0 0').split(), float))
     xx, xy, xz, yy, yz, zz = (float(_attribute(inertia, name, '0')) for name in MOMENTS)
     central = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    shift = mass * (com @ com * np.eye(3) - np.outer(com, com))
-    tensor = rotation @ central @ rotation.T + shift
-    return np.array([*tensor[np.triu_indices(3)], *mass * com, mass])
+    body = pin.Inertia(mass, com, rotation @ central @ rotation.T)
+    return from_pinocchio(body.toDynamicParameters())
 
 
 def _attribute(element: ElementTree.Element | None, name: str, default: str) -> str:
     return default if element is None else element.get(name, default)
-
-
-def mass_properties(body: Array) -> tuple[float, Array, Array]:
-    """Return mass, centre of mass and inertia (3, 3) at it, of a body."""
-    mass = float(body[3, 3])
-    com = body[:3, 3] / mass if mass else np.zeros(3)
-    scatter = body[:3, :3] - mass * np.outer(com, com)
-    return mass, com, np.trace(scatter) * np.eye(3) - scatter
 
 
 def is_physical(body: Array) -> bool:
