@@ -81,9 +81,10 @@ class Design:
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the design by plain values; `from_dict` gives exactly the same one back."""
-        values = {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.compare}
-        values['usage'] = _plain(asdict(self.usage))
-        return values
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.compare}
+        values['trajectory'] = self.trajectory.to_dict()
+        values['validation'] = self.validation and self.validation.to_dict()
+        return {**values, 'usage': asdict(self.usage)}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> 'Design':
@@ -106,14 +107,6 @@ class Design:
             raise TrajectoryError(
                 f'a trajectory file cannot be read ({type(error).__name__}: {error}): design again'
             ) from error
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Trajectory):
-        return value.to_dict()
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _frozen(value: Any) -> Any:

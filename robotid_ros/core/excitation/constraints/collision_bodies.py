@@ -67,11 +67,13 @@ def collision_model(robot: Robot, model: Any, settings: Workspace) -> tuple[Any,
     if settings.ground is not None:
         # The first two links stand on the ground; where they end, the third begins.
         high = [k for k in moving if len(model.supports[_parent_joint(geometry, k)]) > 3]
-        _add_pairs(geometry, high, _add_ground(geometry, settings.ground))
+        half_space = shapes.Halfspace(np.array([0.0, 0.0, 1.0]), settings.ground)
+        body = pin.GeometryObject(GROUND, 0, pin.SE3.Identity(), half_space)
+        _add_pairs(geometry, high, body)
     _remove_ignored(geometry, settings.ignored_pairs)
     notes += _remove_inseparable(robot, model, geometry, settings.distance)
     for name, obstacle in settings.obstacles.items():
-        _add_pairs(geometry, moving, _add_obstacle(geometry, name, obstacle))
+        _add_pairs(geometry, moving, _obstacle(name, obstacle))
     return geometry, notes
 
 
@@ -102,16 +104,12 @@ def _balls_at_joints(model: Any, settings: Workspace) -> Any:
     """Return balls at the joints and the tool, so that ground and obstacles still count."""
     geometry = pin.GeometryModel()
     if settings.ground is not None or settings.obstacles:
-        for joint in range(2, model.njoints):
-            ball = pin.GeometryObject(
-                model.names[joint], joint, pin.SE3.Identity(), shapes.Sphere(BALL_RADIUS)
-            )
-            geometry.addGeometryObject(ball)
         tool = model.frames[len(model.frames) - 1]
-        shape = shapes.Sphere(BALL_RADIUS)
-        geometry.addGeometryObject(
-            pin.GeometryObject(tool.name, tool.parentJoint, tool.placement, shape)
-        )
+        joints = range(2, model.njoints)
+        places = [(model.names[joint], joint, pin.SE3.Identity()) for joint in joints]
+        for place in (*places, (tool.name, tool.parentJoint, tool.placement)):
+            ball = pin.GeometryObject(*place, shapes.Sphere(BALL_RADIUS))
+            geometry.addGeometryObject(ball)
     return geometry
 
 
@@ -124,20 +122,19 @@ def _adjacent(model: Any, geometry: Any, one: int, other: int) -> bool:
     return first in (second, model.parents[second]) or second == model.parents[first]
 
 
-def _add_pairs(geometry: Any, bodies: list[int], other: int) -> None:
+def _add_pairs(geometry: Any, bodies: list[int], other: Any) -> None:
+    """Add a body of the surroundings, to be kept apart from others."""
+    number = geometry.addGeometryObject(other)
     for body in bodies:
-        geometry.addCollisionPair(pin.CollisionPair(body, other))
+        geometry.addCollisionPair(pin.CollisionPair(body, number))
 
 
-def _add_ground(geometry: Any, height: float) -> int:
-    half_space = shapes.Halfspace(np.array([0.0, 0.0, 1.0]), height)
-    body = pin.GeometryObject(GROUND, 0, pin.SE3.Identity(), half_space)
-    return int(geometry.addGeometryObject(body))
-
-
-def _add_obstacle(geometry: Any, name: str, obstacle: Obstacle) -> int:
-    makers = {'box': (3, shapes.Box), 'sphere': (1, shapes.Sphere)}
-    makers['cylinder'] = (2, shapes.Cylinder)
+def _obstacle(name: str, obstacle: Obstacle) -> Any:
+    makers = {
+        'box': (3, shapes.Box),
+        'sphere': (1, shapes.Sphere),
+        'cylinder': (2, shapes.Cylinder),
+    }
     count, make = makers[obstacle.shape]
     sizes = {'size': count, 'position': 3, 'rpy': 3}
     for field, length in sizes.items():
@@ -151,9 +148,7 @@ def _add_obstacle(geometry: Any, name: str, obstacle: Obstacle) -> int:
             f"'excitation.workspace.obstacles.{name}.size' must be above zero"
         )
     place = pin.SE3(pin.rpy.rpyToMatrix(np.array(obstacle.rpy)), np.array(obstacle.position))
-    return int(
-        geometry.addGeometryObject(pin.GeometryObject(name, 0, place, make(*obstacle.size)))
-    )
+    return pin.GeometryObject(name, 0, place, make(*obstacle.size))
 
 
 def _link_name(body: Any) -> str:

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Array
-from ...model.friction import FrictionTerm, TERMS
+from ...model.friction import FrictionTerm, make_terms
+from ...model.parameters import INERTIAL
 from ...model.robot import Robot
 from ..trajectories.trajectory import Motion
 
@@ -59,11 +61,8 @@ def _derivative(function: Callable[[Array], Array], velocity: Array) -> Array:
     return (4.0 * near - 3.0 * here - far) / (2.0 * step)
 
 
-def _term_columns(term: FrictionTerm) -> list[Callable[[Array], Array]]:
-    def column(index: int) -> Callable[[Array], Array]:
-        return lambda dq: term.columns(dq)[index]
-
-    return [column(index) for index in range(len(term.kind.symbols))]
+def _term_column(term: FrictionTerm, index: int, dq: Array) -> Array:
+    return term.columns(dq)[index]
 
 
 def drive_columns(robot: Robot, steepness: Array | None = None) -> tuple[DriveColumn, ...]:
@@ -77,25 +76,20 @@ def drive_columns(robot: Robot, steepness: Array | None = None) -> tuple[DriveCo
         follow [s/rad or s/m]; None: as the robot has it
 
     """
+    own = zip(robot.joints, robot.friction, np.eye(robot.n), strict=True)
+    motors = [(*motor, robot.rotor_inertia) for motor in own]
+    terms = make_terms(('viscous', 'coulomb'), {})
+    motors += [(coupling.name, terms, coupling.ratios, True) for coupling in robot.couplings]
     result = []
-    for j in range(robot.n):
-        functions: list[Callable[[Array], Array] | None] = [None] if robot.rotor_inertia else []
-        for term in robot.friction[j]:
-            functions += _term_columns(_smoothed(term, steepness, np.eye(robot.n)[j]))
-        names = [p.name for p in robot.parameters if p.joint == robot.joints[j]][10:]
+    for motor, friction, ratios, has_inertia in motors:
+        functions: list[Callable[[Array], Array] | None] = [None] if has_inertia else []
+        for term in (_smoothed(term, steepness, ratios) for term in friction):
+            functions += [partial(_term_column, term, k) for k in range(len(term.kind.symbols))]
+        own_parameters = [p for p in robot.parameters if p.joint == motor]
+        names = [p.name for p in own_parameters if p.symbol not in INERTIAL]
+        joints = np.flatnonzero(ratios)
         pairs = zip(names, functions, strict=True)
-        result += [DriveColumn(k, np.array([j]), np.ones(1), f) for k, f in pairs]
-    for coupling in robot.couplings:
-        names = [p.name for p in robot.parameters if p.joint == coupling.name]
-        terms = [FrictionTerm(name, TERMS[name].constants) for name in ('viscous', 'coulomb')]
-        functions = [None]
-        for term in terms:
-            functions += _term_columns(_smoothed(term, steepness, coupling.ratios))
-        joints = np.flatnonzero(coupling.ratios)
-        ratios = coupling.ratios[joints]
-        result += [
-            DriveColumn(k, joints, ratios, f) for k, f in zip(names, functions, strict=True)
-        ]
+        result += [DriveColumn(name, joints, ratios[joints], f) for name, f in pairs]
     return tuple(result)
 
 

@@ -75,15 +75,13 @@ class Search:
         self._iterations += 1
         if self.progress:
             best = self.problem.criterion.report(self.objective) if self.best is not None else None
-            state = Progress(self.elapsed, self.evaluations, best, self.phase, self._fraction())
+            done = self._iterations / self.budget
+            done = min(1.0, max(done, self.elapsed / self.limit if self.limit else 1.0))
+            state = Progress(self.elapsed, self.evaluations, best, self.phase, done)
             if self.progress(state):
                 raise SearchStopped
         if self.elapsed > self.limit:
             raise SearchStopped
-
-    def _fraction(self) -> float:
-        done = self._iterations / self.budget
-        return min(1.0, max(done, self.elapsed / self.limit if self.limit else 1.0))
 
     def value(self, x: Array) -> float:
         """Evaluate the problem and count it."""
