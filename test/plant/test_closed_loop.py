@@ -7,9 +7,8 @@ import pytest
 
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.nodes.simulated_robot.control_loop import ControlLoop, Outputs
-from robotid_ros.plant.controller.controller_types import ControllerSettings
+from robotid_ros.plant.controller.controller_types import ControllerSettings, GoalOutcome
 from robotid_ros.plant.controller.goal_acceptance import AcceptanceRules
-from robotid_ros.plant.controller.goal_outcome import GoalOutcome
 from robotid_ros.plant.controller.interpolation import Goal, Point
 from robotid_ros.plant.controller.tolerances import GoalTolerances
 from robotid_ros.plant.controller.trajectory_controller import TrajectoryController

@@ -13,8 +13,7 @@ from rclpy.task import Future
 from rclpy.time import Time
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from ...plant.controller.controller_types import ControllerState
-from ...plant.controller.goal_outcome import GoalHandle, GoalOutcome
+from ...plant.controller.controller_types import ControllerState, GoalHandle, GoalOutcome
 from ...plant.controller.interpolation import Goal, Point
 from ...plant.controller.tolerances import GoalTolerances, Tolerance
 from ...plant.controller.trajectory_controller import TrajectoryController

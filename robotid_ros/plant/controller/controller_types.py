@@ -1,6 +1,8 @@
-"""Parameters and state of the trajectory controller."""
+"""Parameters, state and goals of the trajectory controller."""
 
 from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
 
 from ...simulation_settings import ConstraintSettings, GainSettings
 from .goal_acceptance import AcceptanceRules
@@ -29,3 +31,25 @@ class ControllerState:
     error: Values
     error_velocity: Values
     output: Values
+
+
+class GoalOutcome(Enum):
+    """How a goal ended."""
+
+    SUCCEEDED = 'succeeded'
+    ABORTED = 'aborted'
+    CANCELED = 'canceled'
+
+
+class GoalHandle:
+    """State of a running goal: written by the controller, read by the action server."""
+
+    def __init__(self) -> None:
+        self.outcome: GoalOutcome | None = None
+        self.code, self.text = 0, ''
+        self.feedback: Any = None
+
+    def finish(self, outcome: GoalOutcome, code: int, text: str) -> None:
+        """End it; the outcome is written last: who reads it finds code and text complete."""
+        self.code, self.text = code, text
+        self.outcome = outcome

@@ -8,10 +8,9 @@ reference at t, feed-forwards that of the next update.
 from collections.abc import Sequence
 import threading
 
-from .controller_types import ControllerSettings, ControllerState
+from .controller_types import ControllerSettings, ControllerState, GoalHandle, GoalOutcome
 from .effort_law import EffortLaw
 from .goal_acceptance import rejection_reason, sort_to_local_joint_order
-from .goal_outcome import GoalHandle, GoalOutcome
 from .interpolation import Goal, Point, shortest_angular_distance, Trajectory, Values
 from .stopping import decelerations, HoldTrajectory, stopping_points
 from .tolerances import default_tolerances, goal_tolerances, GoalTolerances, Tolerance
@@ -145,7 +144,8 @@ class TrajectoryController:
             if not off_path and not timed_out:
                 self.command = self._law.efforts(self.state, next_point, dt)
             self._finish_cycle(off_path, ended, off_goal, timed_out, overtime)
-            self._store_output()
+            if not any(u != u for u in self.command):
+                self.state.output = list(self.command)
             return self.command
 
     def _update_trajectory(
@@ -211,10 +211,6 @@ class TrajectoryController:
         elif ended and not self._holding and 0.0 < self._timeout < overtime:
             self.warnings.append('holding position: command timeout')
             self._pending = self._stop()
-
-    def _store_output(self) -> None:
-        if not any(u != u for u in self.command):
-            self.state.output = list(self.command)
 
     def _abort(self, code: int, text: str) -> None:
         self._finish(GoalOutcome.ABORTED, code, text)

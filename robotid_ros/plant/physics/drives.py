@@ -93,14 +93,11 @@ def _motors(
         raise ConfigurationError(
             f"'simulation.coupling.matrix' has {len(coupling.matrix)} values: give rows of {count}"
         )
-    motor_count = len(coupling.matrix) // count
+    rows = [coupling.matrix[k : k + count] for k in range(0, len(coupling.matrix), count)]
+    by_joint = [dict(zip(joints, row, strict=True)) for row in rows]
+    ratios = [tuple(row.get(name, 0.0) for name in names) for row in by_joint]
     columns = [
-        per_joint(getattr(coupling, name), motor_count, f'coupling.{name}')
+        per_joint(getattr(coupling, name), len(rows), f'coupling.{name}')
         for name in ('Ia', 'Fv', 'Fc')
     ]
-    motors = []
-    for index in range(motor_count):
-        row = dict(zip(joints, coupling.matrix[index * count : (index + 1) * count], strict=True))
-        ratios = tuple(row.get(name, 0.0) for name in names)
-        motors.append((ratios, columns[0][index], columns[1][index], columns[2][index]))
-    return tuple(motors)
+    return tuple(zip(ratios, *columns, strict=True))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 import xml.etree.ElementTree as ET
 
+import mujoco
 import numpy as np
 
 from .drives import Drives
@@ -17,8 +18,6 @@ MIN_MASS, MIN_INERTIA = 1e-9, 1e-12
 STOP_MARGIN = 0.02
 # Friction is a constraint in MuJoCo, with the stiffest impedance: a joint at rest does not creep.
 FRICTION_IMPEDANCE = '0.9999 0.9999 0.001 0.5 2'
-# Attributes of a joint that belong to its drive.
-DRIVE_ATTRIBUTES = ('armature', 'damping', 'frictionloss', 'solreffriction', 'solimpfriction')
 
 
 def write_mjcf(
@@ -49,17 +48,19 @@ def write_mjcf(
         parents.append(_add_body(parents[body.parent + 1], body))
         joint = parents[-1].find('joint')
         assert joint is not None
-        joint.attrib.update(
-            armature=repr(drives.rotor_inertia[index]),
-            damping=repr(drives.viscous[index]),
-            frictionloss=repr(drives.coulomb[index] + drives.static[index]),
-            solreffriction=solref,
-            solimpfriction=FRICTION_IMPEDANCE,
-        )
+        dry = drives.coulomb[index] + drives.static[index]
+        joint.attrib |= _drive(drives.rotor_inertia[index], drives.viscous[index], dry, solref)
     _add_motors(root, bodies, drives, solref)
     _add_mimics(root, bodies, solref)
     _add_springs(root, bodies, drives)
     return ET.tostring(root, encoding='unicode')
+
+
+def _drive(inertia: float, viscous: float, dry: float, solref: str) -> dict[str, str]:
+    """Attributes of a joint or a tendon that belong to its drive."""
+    values = {'armature': inertia, 'damping': viscous, 'frictionloss': dry}
+    text = {name: repr(value) for name, value in values.items()}
+    return {**text, 'solreffriction': solref, 'solimpfriction': FRICTION_IMPEDANCE}
 
 
 def _add_body(parent: ET.Element, body: Body) -> ET.Element:
@@ -100,16 +101,8 @@ def _add_motors(root: ET.Element, bodies: Sequence[Body], drives: Drives, solref
         return
     tendons = ET.SubElement(root, 'tendon')
     for index, (ratios, inertia, viscous, coulomb) in enumerate(drives.motors):
-        fixed = ET.SubElement(
-            tendons,
-            'fixed',
-            name=f'motor_{index}',
-            armature=repr(inertia),
-            damping=repr(viscous),
-            frictionloss=repr(coulomb),
-            solreffriction=solref,
-            solimpfriction=FRICTION_IMPEDANCE,
-        )
+        drive = _drive(inertia, viscous, coulomb, solref)
+        fixed = ET.SubElement(tendons, 'fixed', drive, name=f'motor_{index}')
         for body, ratio in zip(bodies, ratios, strict=True):
             if ratio != 0.0:
                 ET.SubElement(fixed, 'joint', joint=body.joint.name, coef=repr(ratio))
@@ -150,7 +143,7 @@ def _add_springs(root: ET.Element, bodies: Sequence[Body], drives: Drives) -> No
         assert joint is not None
         rotor = ET.SubElement(world, 'body', name=rotor_name(name))
         ET.SubElement(rotor, 'inertial', mass=repr(MIN_MASS), pos='0 0 0', diaginertia=least)
-        drive = {key: joint.attrib.pop(key) for key in DRIVE_ATTRIBUTES}
+        drive = {key: joint.attrib.pop(key) for key in _drive(0.0, 0.0, 0.0, '')}
         ET.SubElement(rotor, 'joint', drive, name=rotor_name(name), type='hinge', axis='0 0 1')
         spring = ET.SubElement(tendons, 'fixed', stiffness=repr(stiffness), springlength='0')
         ET.SubElement(spring, 'joint', joint=name, coef='1')
@@ -158,20 +151,10 @@ def _add_springs(root: ET.Element, bodies: Sequence[Body], drives: Drives) -> No
 
 
 def quaternion(rotation: Array) -> Array:
-    """Quaternion (w, x, y, z) of a rotation (3, 3), by its largest component."""
-    trace = np.trace(rotation)
-    squares = np.array([trace, *np.diag(rotation)])
-    largest = int(np.argmax(squares))
-    r = rotation
-    columns = np.array(
-        [
-            [1 + trace, r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]],
-            [r[2, 1] - r[1, 2], 1 + 2 * r[0, 0] - trace, r[0, 1] + r[1, 0], r[0, 2] + r[2, 0]],
-            [r[0, 2] - r[2, 0], r[0, 1] + r[1, 0], 1 + 2 * r[1, 1] - trace, r[1, 2] + r[2, 1]],
-            [r[1, 0] - r[0, 1], r[0, 2] + r[2, 0], r[1, 2] + r[2, 1], 1 + 2 * r[2, 2] - trace],
-        ]
-    )
-    return np.asarray(columns[largest] / np.linalg.norm(columns[largest]))
+    """Quaternion (w, x, y, z) of a rotation (3, 3)."""
+    result = np.empty(4)
+    mujoco.mju_mat2Quat(result, rotation.ravel())
+    return result
 
 
 def _text(values: Sequence[float] | Array) -> str:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from .drives import Drives
 from .moving_bodies import Body
 from .pseudo_inertia import inertial_at_origin
@@ -41,10 +43,9 @@ def true_parameters(
 
 def _joint(body: Body, drives: Drives, index: int) -> dict[str, float]:
     mass, first, inertia = inertial_at_origin(body.inertial)
-    names = ('XX', 'XY', 'XZ', 'YY', 'YZ', 'ZZ')
-    cells = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
-    values = {name: float(inertia[cell]) for name, cell in zip(names, cells, strict=True)}
-    values |= dict(zip(('MX', 'MY', 'MZ'), first.tolist(), strict=True))
+    names = ('XX', 'XY', 'XZ', 'YY', 'YZ', 'ZZ', 'MX', 'MY', 'MZ')
+    moments = (*inertia[np.triu_indices(3)].tolist(), *first.tolist())
+    values = dict(zip(names, moments, strict=True))
     values |= {
         'M': mass,
         'Ia': drives.rotor_inertia[index],

@@ -16,6 +16,7 @@ from .pseudo_inertia import (
 )
 
 JOINT_TYPES = {'revolute': 'hinge', 'continuous': 'hinge', 'prismatic': 'slide'}
+MOMENTS = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 # Relative error of an inertia that rounding in a URDF explains.
 INERTIA_TOLERANCE = 1e-6
 
@@ -199,9 +200,7 @@ def _inertial(link: ET.Element) -> Array:
     if mass < 0.0:
         raise ModelError(f"link '{link.get('name')}' has a negative mass: correct the URDF")
     values = _attributes(element, 'inertia')
-    xx, xy, xz, yy, yz, zz = (
-        float(values.get(f'i{axes}', '0')) for axes in ('xx', 'xy', 'xz', 'yy', 'yz', 'zz')
-    )
+    xx, xy, xz, yy, yz, zz = (float(values.get(name, '0')) for name in MOMENTS)
     local = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     place = _origin(element)
     return np.asarray(place @ pseudo_inertia(mass, np.zeros(3), local) @ place.T)
@@ -215,9 +214,8 @@ def _write_inertial(link: ET.Element, pseudo: Array) -> None:
     element.clear()
     ET.SubElement(element, 'origin', xyz=' '.join(map(repr, com.tolist())), rpy='0 0 0')
     ET.SubElement(element, 'mass', value=repr(mass))
-    names = {'ixx': (0, 0), 'ixy': (0, 1), 'ixz': (0, 2), 'iyy': (1, 1), 'iyz': (1, 2)}
-    values = {name: repr(float(inertia[at])) for name, at in names.items()}
-    ET.SubElement(element, 'inertia', values | {'izz': repr(float(inertia[2, 2]))})
+    values = map(repr, inertia[np.triu_indices(3)].tolist())
+    ET.SubElement(element, 'inertia', dict(zip(MOMENTS, values, strict=True)))
 
 
 def _add_payload(root: ET.Element, payload: PayloadSettings) -> None:
