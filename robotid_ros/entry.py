@@ -1,5 +1,6 @@
 """The executables: Ctrl-C ends them without a traceback, also while they are still importing."""
 
+from functools import partial
 from importlib import import_module
 import signal
 
@@ -9,29 +10,15 @@ def robotid() -> int:
     return _run('cli.main')
 
 
-def simulated_robot() -> int:
-    """Run the node of this name."""
-    return run_node('simulated_robot')
-
-
-def excitation() -> int:
-    """Run the node of this name."""
-    return run_node('excitation')
-
-
-def recorder() -> int:
-    """Run the node of this name."""
-    return run_node('recorder')
-
-
-def identification() -> int:
-    """Run the node of this name."""
-    return run_node('identification')
-
-
 def run_node(name: str, *args: list[str]) -> int:
     """Run a node; without arguments those of the process are its own."""
     return _run(f'nodes.{name}.{name}_node', *args)
+
+
+simulated_robot = partial(run_node, 'simulated_robot')
+excitation = partial(run_node, 'excitation')
+recorder = partial(run_node, 'recorder')
+identification = partial(run_node, 'identification')
 
 
 def _run(module: str, *args: list[str]) -> int:

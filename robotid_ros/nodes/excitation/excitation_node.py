@@ -1,6 +1,7 @@
 """Node `excitation`: designs the motion, runs it on the robot, and stops the robot in need."""
 
 from collections.abc import Callable
+from functools import partial
 import threading
 from typing import Any
 
@@ -54,8 +55,8 @@ class Excitation(WorkerNode):
         group = MutuallyExclusiveCallbackGroup()
         self._preview = Preview(self, group)
         for name, callback in (
-            ('design', self._on_design),
-            ('start', self._on_start),
+            ('design', partial(self._on_job, self._run_design, 'designing')),
+            ('start', partial(self._on_job, self._run_session, 'started')),
             ('stop', self._on_stop),
             ('show', self._on_show),
         ):
@@ -67,11 +68,13 @@ class Excitation(WorkerNode):
     def _on_description(self, message: String) -> None:
         self._description = message.data
 
-    def _on_design(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return self._start_and_answer(response, self._run_design, 'designing: see ~/state')
-
-    def _on_start(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return self._start_and_answer(response, self._run_session, 'started: see ~/state')
+    def _on_job(
+        self, job: Job, what: str, _: Trigger.Request, response: Trigger.Response
+    ) -> Trigger.Response:
+        response.success = self._start_job(job)
+        done = f'{what}: see ~/state'
+        response.message = done if response.success else 'busy: call ~/stop first'
+        return response
 
     def _on_stop(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         busy = self.busy
@@ -92,13 +95,6 @@ class Excitation(WorkerNode):
             response.success, response.message = False, one_line(error)
         else:
             response.success, response.message = True, f'see ~/preview for {duration:g} s'
-        return response
-
-    def _start_and_answer(
-        self, response: Trigger.Response, job: Job, message: str
-    ) -> Trigger.Response:
-        response.success = self._start_job(job)
-        response.message = message if response.success else 'busy: call ~/stop first'
         return response
 
     def _start_job(self, job: Job) -> bool:

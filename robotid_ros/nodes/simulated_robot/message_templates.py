@@ -6,7 +6,6 @@ from typing import Any
 
 from control_msgs.msg import JointTrajectoryControllerState
 from rclpy.serialization import serialize_message
-from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectoryPoint
 
@@ -138,17 +137,6 @@ class ControllerStateTemplate:
         return self._template.fill(
             dict(zip(self.ARRAYS, values, strict=True)), dict(zip(self.TIMES, times, strict=True))
         )
-
-
-class ClockTemplate:
-    """`rosgraph_msgs/Clock`."""
-
-    def __init__(self) -> None:
-        self._template = MessageTemplate(Clock(), (), ('clock',))
-
-    def fill(self, stamp: int) -> bytes:
-        """Serialise the message; stamp in ns."""
-        return self._template.fill({}, {'clock': stamp})
 
 
 def _owner(message: Any, path: str) -> tuple[Any, str]:

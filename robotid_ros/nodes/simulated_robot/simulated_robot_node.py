@@ -24,7 +24,7 @@ from ..common.messages import status
 from ..common.runtime import ConfiguredNode, LATCHED, run, spin, SPIN_END_TIMEOUT
 from .control_loop import ControlLoop, Outputs
 from .controller import SimulatedController
-from .message_templates import ClockTemplate, JointStateTemplate
+from .message_templates import JointStateTemplate, MessageTemplate
 
 # How often failures and late cycles are looked for [s].
 REPORT_PERIOD = 1.0
@@ -85,7 +85,8 @@ class SimulatedRobot(ConfiguredNode):
         self.controller_node = SimulatedController(
             settings, physics, lambda: self.loop.now(), context=self.context
         )
-        self._states, self._clocks = JointStateTemplate(physics.joint_state_names), ClockTemplate()
+        self._states = JointStateTemplate(physics.joint_state_names)
+        self._clocks = MessageTemplate(Clock(), (), ('clock',))
         default = QoSPresetProfiles.SYSTEM_DEFAULT.value
         self._state_publisher = self.create_publisher(JointState, '/joint_states', default)
         self._clock_publisher = None
@@ -127,7 +128,7 @@ class SimulatedRobot(ConfiguredNode):
 
     def _publish_clock(self, stamp: int) -> None:
         if self._clock_publisher is not None:
-            self._clock_publisher.publish(self._clocks.fill(stamp))
+            self._clock_publisher.publish(self._clocks.fill({}, {'clock': stamp}))
 
     def _publish_descriptions(self) -> None:
         texts = {'/robot_description': self.urdf, '~/true_robot_description': None}

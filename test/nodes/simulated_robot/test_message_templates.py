@@ -9,9 +9,9 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectoryPoint
 
 from robotid_ros.nodes.simulated_robot.message_templates import (
-    ClockTemplate,
     ControllerStateTemplate,
     JointStateTemplate,
+    MessageTemplate,
 )
 from robotid_ros.plant.controller.controller_types import ControllerState
 from robotid_ros.plant.controller.interpolation import Point
@@ -57,5 +57,6 @@ def test_controller_state(time, elapsed, q, dq, ddq, tau):
 
 @given(stamps)
 def test_clock(time):
-    message = deserialize_message(ClockTemplate().fill(time), Clock)
+    data = MessageTemplate(Clock(), (), ('clock',)).fill({}, {'clock': time})
+    message = deserialize_message(data, Clock)
     assert message.clock.sec * 10**9 + message.clock.nanosec == time
