@@ -10,7 +10,6 @@ import tempfile
 
 import numpy as np
 
-from ..exceptions import FileError
 from .atomic import file_errors
 from .bags.foreign.joint_state_messages import serialize_joint_states
 from .bags.read.controller_states import controller_state_topics
@@ -66,8 +65,9 @@ def convert(
 
     """
     output = Path(output)
-    if output.exists() or output.is_symlink():
-        raise FileError(f"'{output}' exists already: choose another name or remove it")
+    with file_errors(output):
+        if output.exists() or output.is_symlink():
+            raise FileExistsError
     with open_bag(source, options) as bag:
         with file_errors(output):
             output.parent.mkdir(parents=True, exist_ok=True)

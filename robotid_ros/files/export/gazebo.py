@@ -96,16 +96,13 @@ def gazebo_description(
     hardware = ElementTree.SubElement(system, 'hardware')
     ElementTree.SubElement(hardware, 'plugin').text = SYSTEM
     for name, position in zip(joints, positions or [0.0] * len(joints), strict=True):
-        _interfaces(ElementTree.SubElement(system, 'joint', name=name), position)
+        joint = ElementTree.SubElement(system, 'joint', name=name)
+        ElementTree.SubElement(joint, 'command_interface', name='effort')
+        state = ElementTree.SubElement(joint, 'state_interface', name='position')
+        ElementTree.SubElement(state, 'param', name='initial_value').text = f'{position!r}'
+        for other in ('velocity', 'effort'):
+            ElementTree.SubElement(joint, 'state_interface', name=other)
     gazebo = ElementTree.SubElement(robot, 'gazebo')
     plugin = ElementTree.SubElement(gazebo, 'plugin', filename=LIBRARY, name=PLUGIN)
     ElementTree.SubElement(plugin, 'parameters').text = parameters
     return ElementTree.tostring(robot, encoding='unicode')
-
-
-def _interfaces(joint: ElementTree.Element, position: float) -> None:
-    ElementTree.SubElement(joint, 'command_interface', name='effort')
-    for name in ('position', 'velocity', 'effort'):
-        state = ElementTree.SubElement(joint, 'state_interface', name=name)
-        if name == 'position':
-            ElementTree.SubElement(state, 'param', name='initial_value').text = f'{position!r}'

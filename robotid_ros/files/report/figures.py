@@ -60,15 +60,10 @@ def torques(data: Torques, units: Sequence[str]) -> str:
             series = (
                 (measured, MEASURED, 1.6, 'measured'),
                 (predicted, PREDICTED, 0.9, 'predicted'),
+                (measured - predicted, RESIDUAL, 0.7, 'residual'),
             )
             for values, color, size, label in series:
                 axis.plot(*envelope(data.time, values), color=color, lw=size, label=label)
-            axis.plot(
-                *envelope(data.time, measured - predicted),
-                color=RESIDUAL,
-                lw=0.7,
-                label='residual',
-            )
             axis.set_title(data.joints[index])
             axis.set_ylabel(units[index])
             axis.margins(x=0.0)
