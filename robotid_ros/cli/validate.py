@@ -113,8 +113,8 @@ def _predict(
     progress.step('predicting')
     from ..core.diagnostics.prediction import prediction_warnings
     from ..core.pipeline.validation import validate
+    from ..files.collect_results import residual_rows
     from ..files.robot_description import other_robot_warning
-    from ..files.save_results import residual_rows
 
     settings = session.configuration.identification
     robot = session.robot.elastic or session.robot

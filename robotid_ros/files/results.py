@@ -68,10 +68,10 @@ class Entry:
         return (self.value - self.true) / self.sigma
 
 
-def count_within_sigma(entries: Sequence[Entry], factor: float = 3.0) -> tuple[int, int]:
-    """Count entries whose true value is within ±factor·σ, and those with a true value."""
+def count_within_sigma(entries: Sequence[Entry]) -> tuple[int, int]:
+    """Count entries whose true value is within ±3σ, and those with a true value."""
     known = [(abs(e.value - e.true), e.sigma) for e in entries if e.true is not None]
-    return sum(distance <= factor * sigma for distance, sigma in known), len(known)
+    return sum(distance <= 3.0 * sigma for distance, sigma in known), len(known)
 
 
 @dataclass(frozen=True)

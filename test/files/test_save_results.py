@@ -17,9 +17,10 @@ from robotid_ros.core.replay.convergence_history import History, Iteration, Moti
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.bags import Session
 from robotid_ros.files.bags.read.session_context import changed_gain_notes
+from robotid_ros.files.collect_results import add_true_values, history_rows
 from robotid_ros.files.report.convergence_section import normalised_difference
-from robotid_ros.files.results import prediction_text, read_results
-from robotid_ros.files.save_results import history_rows, save
+from robotid_ros.files.results import prediction_text, read_results, write_results
+from robotid_ros.files.save_results import save
 
 URDF = Path(__file__).resolve().parents[2] / 'urdf' / 'scara.urdf'
 
@@ -54,7 +55,7 @@ def found():
     base = BaseParameters(shown, units, combinations, matrix, columns, classes)
     chi = rng.uniform(0.5, 1.5, robot.p)
     consistent = np.ones(2, bool)
-    standard = Standard(chi, 0.1 * chi, chi, None, consistent, consistent, 0.03, DEFINITE)
+    standard = Standard(chi, 0.1 * chi, chi, None, consistent, 0.03, DEFINITE)
     measured = rng.normal(size=(100, 2))
     fitted = Validation(
         robot.joints, np.arange(100) * 0.01, measured, 0.97 * measured, np.ones((100, 2), bool)
@@ -77,7 +78,9 @@ def recording(found):
 
 def test_files_repeat_what_was_found(tmp_path, found, recording):
     truth = np.array(found.standard.value)
-    results = save(found, recording, tmp_path / 'out', {'robot': {'name': 'x'}}, truth)
+    results = save(found, recording, tmp_path / 'out', {'robot': {'name': 'x'}})
+    results = add_true_values(results, found.base, truth)
+    write_results(results, tmp_path / 'out')
     back = read_results(tmp_path / 'out')
     assert back.base == results.base and back.settings == {'robot': {'name': 'x'}}
     for entry, value, sigma, true in zip(

@@ -31,7 +31,6 @@ class Standard:
     cad : (p,) closest to the prior without constraints, by SVD (STD eq. 26-30)
     cad_essential : (p,) the same, weighted by the essential parameters (eq. 31-33), or None
     consistent : (n,) whether each link of `value` is one that a body can have
-    cad_consistent : (n,) whether each link of `cad` is
     residual : relative residual of `value`, all joints; NaN where it was not computed
     base_residual : that of the base parameters on the same rows
     spread : relative standard deviation of the prior of the links that `value` was found with
@@ -48,7 +47,6 @@ class Standard:
     cad: Array
     cad_essential: Array | None
     consistent: npt.NDArray[np.bool_]
-    cad_consistent: npt.NDArray[np.bool_]
     residual: float
     definite: Mapping[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)
     base_residual: float = float('nan')
@@ -98,7 +96,6 @@ def standard_parameters(
         cad=cad,
         cad_essential=weighted,
         consistent=physically_consistent_links(found.value, robot.first_columns),
-        cad_consistent=physically_consistent_links(cad, robot.first_columns),
         residual=pull.residual,
         base_residual=pull.base,
         spread=pull.spread,
@@ -106,16 +103,13 @@ def standard_parameters(
         obstacle=pull.obstacle[0] if pull.obstacle else '',
         notes=consistency_notes(robot, pull),
         definite={
-            name: _count_definite(chi, robot) for name, chi in sets.items() if chi is not None
+            name: tuple(
+                int(positive_definite_links(chi, robot.first_columns, tolerance).sum())
+                for tolerance in TOLERANCES
+            )
+            for name, chi in sets.items()
+            if chi is not None
         },
-    )
-
-
-def _count_definite(chi: Array, robot: Robot) -> tuple[int, ...]:
-    """Count the links with a positive definite inertia, at each of TOLERANCES."""
-    return tuple(
-        int(positive_definite_links(chi, robot.first_columns, tolerance).sum())
-        for tolerance in TOLERANCES
     )
 
 

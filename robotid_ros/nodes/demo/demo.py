@@ -1,7 +1,6 @@
 """The demo's session: four nodes on a ROS domain of their own, and their client."""
 
 from collections.abc import Callable
-import dataclasses
 import os
 from pathlib import Path
 import random
@@ -15,6 +14,7 @@ from ...core.model import build_robot
 from ...core.model.base_parameters import base_parameters
 from ...core.model.robot import Robot
 from ...exceptions import RobotIdError
+from ...files.collect_results import add_true_values
 from ...files.configuration import load, read_urdf
 from ...files.report.page import write_report
 from ...files.results import chosen_settings, read_results, REPORT, Results, write_results
@@ -117,20 +117,7 @@ class Demo:
         robot = build_robot(read_urdf(configuration) or '', chosen)
         robot = robot.elastic or robot
         truth = true_standard_parameters(robot, message)
-        base = base_parameters(robot)
-        known = {
-            name: float(value)
-            for name, row, value in zip(
-                base.names, base.matrix, base.of(np.nan_to_num(truth)), strict=True
-            )
-            if np.isfinite(truth[row != 0.0]).all()
-        }
-        entries = tuple(dataclasses.replace(e, true=known.get(e.name)) for e in results.base)
-        standard = tuple(
-            dataclasses.replace(entry, true=float(value) if np.isfinite(value) else None)
-            for entry, value in zip(results.standard, truth, strict=True)
-        )
-        results = dataclasses.replace(results, base=entries, standard=standard)
+        results = add_true_values(results, base_parameters(robot), truth)
         write_results(results, self.folder)
         write_report(results, self.folder / REPORT)
         return results

@@ -1,0 +1,271 @@
+"""An identification as plain values: entries, residuals, what was chosen and why."""
+
+from collections.abc import Iterator, Mapping
+import dataclasses
+from datetime import datetime, timezone
+from typing import Any, cast
+
+import numpy as np
+
+from ..core.model import Robot
+from ..core.model.base_parameters import BaseParameters
+from ..core.parameters.standard import Standard, TOLERANCES
+from ..core.pipeline.results import Identification
+from ..core.pipeline.several_logs import LogSet
+from ..core.regression.goodness_of_fit import Validation
+from ..core.replay.convergence_history import History
+from ..core.selection.candidates import describe_terms
+from .identification_input import AnyRecording
+from .provenance import versions
+from .results import Comparison, Entry, Residual, Results
+from .torques_file import Torques
+
+
+def collect_results(
+    identification: Identification,
+    recording: AnyRecording | LogSet,
+    settings: Mapping[str, Any] | None = None,
+) -> Results:
+    """Gather an identification's results as plain values; parameters as in `save`."""
+    found, robot, chosen = identification, identification.robot, identification.selection
+    series = {'identification': found.fitted, 'validation': found.validation}
+    known = {name: value for name, value in series.items() if value is not None}
+    residuals = {name: residual_rows(robot, value) for name, value in known.items()}
+    return Results(
+        robot=robot.name,
+        method=found.method,
+        created=datetime.now(timezone.utc).isoformat(timespec='seconds'),
+        joints=robot.joints,
+        base=_base(found),
+        standard=_standard(found),
+        identification=residuals['identification'],
+        validation=residuals.get('validation', ()),
+        condition_number=float(found.estimate.condition_number),
+        data=_data(recording, found),
+        consistent=dict(zip(robot.links, map(bool, found.standard.consistent), strict=True)),
+        essential=_essential(found),
+        definite=_definite(found),
+        warnings=found.warnings,
+        history=tuple(history_rows(found.history)),
+        compared=_compared(found),
+        selection=_selection(found),
+        # With what was chosen, so that the configuration gives the same model again.
+        settings=_merge(settings or {}, chosen.configuration(robot) if chosen else {}),
+        versions=versions(),
+        torques={name: torques(value) for name, value in known.items()},
+    )
+
+
+def _merge(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Return nested values with others in their places."""
+    return {**values, **others} | {
+        key: _merge(values[key], other)
+        for key, other in others.items()
+        if isinstance(other, Mapping) and isinstance(values.get(key), Mapping)
+    }
+
+
+def _selection(found: Identification) -> dict[str, Any]:
+    """Say what was chosen by cross-validation, and what it was compared with."""
+    chosen = found.selection
+    if chosen is None:
+        return {}
+    joints = zip(
+        found.robot.joints,
+        chosen.candidate.friction,
+        chosen.joint_residuals,
+        chosen.plain_joint_residuals,
+        strict=True,
+    )
+    return {
+        'summary': chosen.describe(),
+        'residual': chosen.residual,
+        'plain_residual': chosen.plain_residual,
+        'joints': {
+            joint: {'friction': describe_terms(terms), 'residual': own, 'plain_residual': plain}
+            for joint, terms, own, plain in joints
+        },
+        'comparisons': [
+            {'subject': each.subject, 'chosen': each.chosen, 'residuals': each.residuals}
+            for each in chosen.comparisons
+        ],
+    }
+
+
+def residual_rows(robot: Robot, validation: Validation) -> tuple[Residual, ...]:
+    """Return the goodness of fit of each joint."""
+    measured = np.sqrt(np.mean(np.square(validation.measured), axis=0))
+    units = ['N' if linear else 'N·m' for linear in robot.prismatic]
+    columns = (
+        validation.relative_residual,
+        validation.rms,
+        measured,
+        validation.moving_residual,
+        validation.r2,
+    )
+    return tuple(
+        Residual(joint, float(relative), float(rms), float(torque), unit, float(moving), float(r2))
+        for joint, unit, relative, rms, torque, moving, r2 in zip(
+            validation.joints, units, *columns, strict=True
+        )
+    )
+
+
+def torques(validation: Validation) -> Torques:
+    """Series to keep for the report."""
+    return Torques(validation.joints, validation.time, validation.measured, validation.predicted)
+
+
+def history_rows(history: History | None) -> Iterator[dict[str, float]]:
+    """
+    Yield the figures of each iteration: those of the worst joint, then every joint and parameter.
+
+    Parameters
+    ----------
+    history : of a closed-loop identification, or None
+
+    """
+    if history is None:
+        return
+    previous = None
+    for item in history.iterations:
+        row = {'iteration': float(item.number), 'torque_error': float(np.max(item.torque_error))}
+        if previous is not None:
+            change = np.linalg.norm(item.value - previous) / np.linalg.norm(item.value)
+            row['parameter_change'] = float(change)
+        previous = item.value
+        error = item.to_reference if item.to_measured is None else item.to_measured
+        row['position_error'] = float(np.max(error.position))
+        yield row | history.row(item)
+
+
+def _compared(found: Identification) -> Comparison | None:
+    """Keep what another method found in the same recording."""
+    other = found.compared
+    if other is None:
+        return None
+    return Comparison(
+        other.method,
+        _base(other),
+        residual_rows(other.robot, other.fitted),
+        () if other.validation is None else residual_rows(other.robot, other.validation),
+    )
+
+
+def add_true_values(results: Results, base: BaseParameters, truth: np.ndarray) -> Results:
+    """Return results with true standard parameters (p,) beside them, NaN where not known."""
+    true = base.of(np.nan_to_num(truth))
+    for k, row in enumerate(base.matrix):
+        true[k] = true[k] if np.isfinite(truth[row != 0.0]).all() else np.nan
+    known = dict(zip(base.names, true, strict=True))
+    standard = zip(results.standard, truth, strict=True)
+    return dataclasses.replace(
+        results,
+        base=tuple(_with_true(e, known.get(e.name, np.nan)) for e in results.base),
+        standard=tuple(_with_true(entry, value) for entry, value in standard),
+    )
+
+
+def _with_true(entry: Entry, value: float) -> Entry:
+    return dataclasses.replace(entry, true=float(value) if np.isfinite(value) else None)
+
+
+def _base(found: Identification) -> tuple[Entry, ...]:
+    base, estimate = found.base, found.estimate
+    essential = set(range(base.rank) if found.essential is None else found.essential.indices)
+    owners = [found.robot.parameters[column] for column in base.columns]
+    return tuple(
+        Entry(
+            name=base.names[k],
+            value=float(estimate.value[k]),
+            sigma=float(estimate.sigma[k]),
+            percent=float(estimate.relative_sigma[k]),
+            unit=base.units[k],
+            joint=owners[k].joint,
+            kind='essential' if k in essential else 'small',
+            combination=base.combinations[k].partition(' = ')[2] or base.combinations[k],
+            column=owners[k].name,
+        )
+        for k in range(base.rank)
+    )
+
+
+def _standard(found: Identification) -> tuple[Entry, ...]:
+    robot, standard = found.robot, found.standard
+    return tuple(
+        Entry(
+            name=parameter.name,
+            value=float(value),
+            sigma=float(sigma),
+            percent=float(100 * sigma / abs(value)) if value else float('inf'),
+            unit=parameter.unit,
+            joint=parameter.joint,
+            kind=kind,
+            prior=float(prior),
+        )
+        for parameter, value, sigma, kind, prior in zip(
+            robot.parameters,
+            standard.value,
+            standard.sigma,
+            found.base.classes,
+            robot.prior,
+            strict=True,
+        )
+    )
+
+
+def _essential(found: Identification) -> dict[str, Any]:
+    """Say how many parameters are essential, what they leave, and in which order others went."""
+    if found.essential is None:
+        return {}
+    steps = ('dropped', 'percent', 'growth', 'p_value')
+    estimate = found.essential.estimate
+    return {
+        'count': len(found.essential.indices),
+        'relative_residual': estimate.total_residual,
+        'values': dict(zip(estimate.names, estimate.value.tolist(), strict=True)),
+        'path': [dict(zip(steps, step, strict=True)) for step in found.essential.path],
+    }
+
+
+def _definite(found: Identification) -> dict[str, Any]:
+    if not found.standard.definite:
+        return {}
+    counts = {name: list(values) for name, values in found.standard.definite.items()}
+    return {'tolerances': list(TOLERANCES), **counts}
+
+
+def _data(recording: AnyRecording | LogSet, found: Identification) -> dict[str, Any]:
+    fit = {
+        'rows': [int(rows) for rows in found.estimate.rows],
+        'relative_residual': float(found.estimate.total_residual),
+        **_consistent(found.standard),
+    }
+    if isinstance(recording, LogSet):
+        logs = [_facts(cast(AnyRecording, log)) for log in recording.logs]
+        return {'source': recording.source, 'messages': recording.size, 'logs': logs, **fit}
+    return {**_facts(recording), **fit}
+
+
+def _facts(recording: AnyRecording) -> dict[str, Any]:
+    first, last = recording.time_range
+    return {
+        'source': recording.source,
+        'origin': recording.origin,  # [ns]
+        'from': first,
+        'to': last,
+        'rate': recording.rate,
+        'messages': recording.size,
+    }
+
+
+def _consistent(standard: Standard) -> dict[str, Any]:
+    """Set what the consistent standard parameters leave beside what the base parameters do."""
+    facts: dict[str, Any] = {
+        'base_residual': float(standard.base_residual),
+        'consistent_residual': float(standard.residual),
+        'prior_spread': float(standard.spread),
+    }
+    if standard.obstacle:
+        facts |= {'attainable': float(standard.attainable), 'obstacle': standard.obstacle}
+    return facts
