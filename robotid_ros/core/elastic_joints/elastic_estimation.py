@@ -63,7 +63,7 @@ def account_for_springs(
 
 
 def fit_with_instruments(
-    system: System, robot: ElasticRobot, estimate: Estimate, iterations: int = 1
+    system: System, robot: ElasticRobot, estimate: Estimate
 ) -> tuple[System, Estimate]:
     """
     Estimate again by instrumental variables, without the bias of springs from encoder noise.
@@ -77,7 +77,6 @@ def fit_with_instruments(
     system : rows of an elastic robot
     robot : the robot
     estimate : by least squares, the initial one
-    iterations : of the weights
 
     Returns
     -------
@@ -97,7 +96,7 @@ def fit_with_instruments(
             spring = system.W[row][:, column] * found.value[column]
             Z[row][:, column] = (spring - system.W[row] @ found.value) / found.value[column]
         instrumented, previous = dataclasses.replace(system, Z=Z), found.value
-        found = fit(instrumented, 'iv', max(iterations, REWEIGHTINGS))
+        found = fit(instrumented, 'iv', REWEIGHTINGS)
         if np.all(np.abs(found.value - previous) <= CONVERGED * found.sigma):
             break
     softest = min(found.value[column] for _, column in springs)

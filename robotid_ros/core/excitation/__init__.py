@@ -5,11 +5,10 @@ from .constraints.trajectory_check import check_trajectory
 from .design.design import design
 from .results import Design, Progress, Usage
 from .settings import ExcitationSettings
-from .trajectories.trajectory import Basis, Motion, Trajectory
+from .trajectories.trajectory import Motion, Trajectory
 from .trajectories.waypoints import point_to_point, Waypoints, waypoints
 
 __all__ = [
-    'Basis',
     'Design',
     'ExcitationSettings',
     'Motion',

@@ -20,6 +20,7 @@ ROUNDING = 1e-7
 # Random states see joints without limits over one turn, and speeds and accelerations up to these,
 # so that no term of the dynamics outweighs the others [rad/s, rad/s²].
 MAX_STATE = 2.0
+SAMPLES = 200  # random states: several times as many rows as any arm has parameters
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,9 +59,7 @@ class BaseParameters:
         return np.asarray(self.matrix @ standard)
 
 
-def base_parameters(
-    robot: Robot, samples: int = 200, seed: int = 0, reduction: str = 'qr'
-) -> BaseParameters:
+def base_parameters(robot: Robot, seed: int = 0, reduction: str = 'qr') -> BaseParameters:
     """
     Find the base parameters of a robot numerically, χ_b = χ_L + B χ_K (STD II.B, Gautier 1991).
 
@@ -71,8 +70,7 @@ def base_parameters(
     Parameters
     ----------
     robot : the model
-    samples : number of random states
-    seed : of these states
+    seed : of the random states
     reduction : 'qr' or 'rref', which agree
 
     Raises
@@ -86,9 +84,9 @@ def base_parameters(
     n = robot.n
     lower = np.maximum(robot.limits.lower, -np.pi)
     upper = np.minimum(robot.limits.upper, np.pi)
-    q = rng.uniform(lower, np.maximum(upper, lower + 0.1), (samples, n))
-    dq, ddq = rng.uniform(-MAX_STATE, MAX_STATE, (2, samples, n))
-    W = regressor(robot, q, dq, ddq).reshape(n * samples, robot.p)
+    q = rng.uniform(lower, np.maximum(upper, lower + 0.1), (SAMPLES, n))
+    dq, ddq = rng.uniform(-MAX_STATE, MAX_STATE, (2, SAMPLES, n))
+    W = regressor(robot, q, dq, ddq).reshape(n * SAMPLES, robot.p)
     columns, matrix = REDUCTIONS[reduction](W)
     return _describe(robot, columns, matrix)
 

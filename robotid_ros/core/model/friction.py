@@ -205,18 +205,3 @@ def drive_symbols(
         for term in terms
         for symbol, unit in zip(term.kind.symbols, term.kind.units, strict=True)
     ]
-
-
-def check_constants(constants: Mapping[str, float]) -> None:
-    """
-    Refuse shape constants that no term knows.
-
-    Raises
-    ------
-    UnknownNameError : with the constants that exist
-
-    """
-    known = tuple(name for kind in TERMS.values() for name in kind.constants)
-    for name in constants:
-        if name not in known:
-            raise UnknownNameError('friction constant', name, known)

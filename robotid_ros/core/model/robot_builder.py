@@ -9,7 +9,7 @@ import numpy as np
 from ...exceptions import ConfigurationError, UnknownNameError
 from ..arrays import Array, frozen
 from .elastic_robot import elastic_robot
-from .friction import check_constants, drive_symbols, FrictionTerm, make_terms
+from .friction import drive_symbols, FrictionTerm, make_terms, TERMS
 from .parameters import from_pinocchio, INERTIAL, numbered, Parameter
 from .robot import Coupling, Limits, Robot
 from .robot_description import Description, read_description
@@ -70,8 +70,10 @@ def _friction(
         for name in group:
             if name != 'default' and name not in joints:
                 raise UnknownNameError('joint', name, ('default', *joints))
-    for constants in settings.friction_constants.values():
-        check_constants(constants)
+    known = tuple(name for kind in TERMS.values() for name in kind.constants)
+    for name in (name for group in settings.friction_constants.values() for name in group):
+        if name not in known:
+            raise UnknownNameError('friction constant', name, known)
     default = settings.friction.get('default', ('viscous', 'coulomb', 'offset'))
     return tuple(
         make_terms(settings.friction.get(joint, default), settings.constants_of(joint))
@@ -151,23 +153,16 @@ def with_friction(robot: Robot, friction: tuple[tuple[FrictionTerm, ...], ...]) 
 
 
 def _limits(description: Description, settings: RobotSettings) -> Limits:
-    n = len(description.joints)
-    lower = _array('lower', settings.lower, description.lower)
-    upper = _array('upper', settings.upper, description.upper)
-    if np.any(lower >= upper):
-        joint = description.joints[int(np.argmax(lower >= upper))]
+    unlimited = np.full(len(description.joints), np.inf)
+    names = [field.name for field in dataclasses.fields(Limits)]
+    described = {name: getattr(description, name, unlimited) for name in names}
+    limits = Limits(**{k: _array(k, getattr(settings, k), v) for k, v in described.items()})
+    if np.any(limits.lower >= limits.upper):
+        joint = description.joints[int(np.argmax(limits.lower >= limits.upper))]
         raise ConfigurationError(
             f'position limits of {joint} leave no room: check lower and upper'
         )
-    unlimited = np.full(n, np.inf)
-    return Limits(
-        lower,
-        upper,
-        _array('velocity', settings.velocity, description.velocity),
-        _array('acceleration', settings.acceleration, unlimited),
-        _array('jerk', settings.jerk, unlimited),
-        _array('effort', settings.effort, description.effort),
-    )
+    return limits
 
 
 def _array(name: str, values: tuple[float, ...], default: Array) -> Array:

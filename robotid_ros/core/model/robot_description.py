@@ -54,14 +54,11 @@ def read_description(urdf: str, settings: RobotSettings) -> Description:
     following = read_mimics(elements)
     joints = _select(movable_names(root), following, settings)
     _check_types(elements, joints, following)
-    limits = {
-        'lower': _limit(elements, joints, 'lower', -np.inf),
-        'upper': _limit(elements, joints, 'upper', np.inf),
-        'velocity': _limit(elements, joints, 'velocity', np.inf),
-        'effort': _limit(elements, joints, 'effort', np.inf),
-        'damping': _attribute(elements, joints, 'dynamics', 'damping', 0.0),
-        'dry_friction': _attribute(elements, joints, 'dynamics', 'friction', 0.0),
-    }
+    bounds = {'lower': -np.inf, 'upper': np.inf, 'velocity': np.inf, 'effort': np.inf}
+    limits = {key: _limit(elements, joints, key, bound) for key, bound in bounds.items()}
+    damping, dry_friction = (
+        _attribute(elements, joints, 'dynamics', key, 0.0) for key in ('damping', 'friction')
+    )
     warnings = snap_angles(root)
     followers = find_followers(joints, settings.locked, following)
     moving = (*joints, *(follower.name for follower in followers))
@@ -75,6 +72,8 @@ def read_description(urdf: str, settings: RobotSettings) -> Description:
         order=order,
         prismatic=np.array([elements[j].get('type') == 'prismatic' for j in joints]),
         **limits,
+        damping=damping,
+        dry_friction=dry_friction,
         warnings=warnings,
         followers=followers,
     )

@@ -24,6 +24,7 @@ BROAD_PHASE_DISTANCE = 0.05
 # The penalty begins at this clearance, so that the search turns before bodies touch, and becomes
 # linear this much below it [m].
 PENALTY_CLEARANCE, PENALTY_UNIT = 0.004, 0.01
+WORLD_ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
 
 class CollisionScene:
@@ -143,24 +144,18 @@ class CollisionScene:
                     self.model, self.data, self.geometry, self.geometry_data
                 )
                 pin.updateFramePlacement(self.model, self.data, self.tool)
-            for number in numbers:
-                slope = (
-                    self._pair_gradient(number)
-                    if number < self.pairs
-                    else self._wall_gradient(number)
-                )
-                result[k, self.order] += weights[k, number] * slope
+                for number in numbers:
+                    result[k, self.order] += weights[k, number] * self._slope(number)
         return result
 
-    def _wall_gradient(self, number: int) -> Array:
+    def _slope(self, number: int) -> Array:
+        if number < self.pairs:
+            return self._pair_slope(number)
         side, axis = divmod(number - self.pairs, 3)
-        jacobian = pin.getFrameJacobian(
-            self.model, self.data, self.tool, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-        )
-        slope: Array = (1.0 - 2.0 * side) * jacobian[axis]
-        return slope
+        jacobian = pin.getFrameJacobian(self.model, self.data, self.tool, WORLD_ALIGNED)
+        return np.asarray((1.0 - 2.0 * side) * jacobian[axis])
 
-    def _pair_gradient(self, number: int) -> Array:
+    def _pair_slope(self, number: int) -> Array:
         """Return ∂d/∂q = nᵀ (J₂(p₂) − J₁(p₁)), n from the nearest point p₁ to p₂."""
         link = self.geometry.collisionPairs[number]
         result = pin.computeDistance(self.geometry, self.geometry_data, number)
@@ -170,13 +165,10 @@ class CollisionScene:
         objects = self.geometry.geometryObjects
         one = self._point_jacobian(objects[link.first].parentJoint, first)
         two = self._point_jacobian(objects[link.second].parentJoint, second)
-        gradient: Array = normal @ (two - one)
-        return gradient
+        return np.asarray(normal @ (two - one))
 
     def _point_jacobian(self, joint: int, point: Array) -> Array:
-        jacobian = pin.getJointJacobian(
-            self.model, self.data, joint, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-        )
+        jacobian = pin.getJointJacobian(self.model, self.data, joint, WORLD_ALIGNED)
         arm = point - self.data.oMi[joint].translation
         return jacobian[:3] - pin.skew(arm) @ jacobian[3:]
 

@@ -70,7 +70,7 @@ def apply_margins(limits: Limits, margins: Margins) -> Limits:
     )
 
 
-def check_position(robot: Robot, limits: Limits, q: Array, time: float = 0.0) -> None:
+def check_position(robot: Robot, limits: Limits, q: Array) -> None:
     """
     Raise an error for a configuration outside the position limits.
 
@@ -82,6 +82,5 @@ def check_position(robot: Robot, limits: Limits, q: Array, time: float = 0.0) ->
     for j, joint in enumerate(robot.joints):
         low, high = limits.lower[j], limits.upper[j]
         if not low <= q[j] <= high:
-            raise LimitError(
-                joint, 'position', time, float(q[j]), float(low if q[j] < low else high)
-            )
+            bound = float(low if q[j] < low else high)
+            raise LimitError(joint, 'position', 0.0, float(q[j]), bound)

@@ -7,14 +7,14 @@ from ..trajectories.trajectory import Trajectory
 from .optimisation_problem import Problem
 
 
-def make_feasible(problem: Problem, x: Array, share: float = 1.0) -> Array:
+def make_feasible(problem: Problem, x: Array) -> Array:
     """
-    Shrink the motion about q0 until every bound holds to `share` of it.
+    Shrink the motion about q0 until every bound holds.
 
     The linear bounds are met exactly on the fine grid, joint by joint; effort and scene by
     bisection on a common factor.
     """
-    start, c = problem.unpack(shrink_into_bounds(problem, x, share))
+    start, c = problem.unpack(shrink_into_bounds(problem, x))
     low, high = 0.0, 1.0
     if not _feasible(problem, start, c):
         for _ in range(12):

@@ -22,14 +22,6 @@ class Motion(NamedTuple):
     ddq: Array
 
 
-class Basis(NamedTuple):
-    """Basis functions and two derivatives, each (N, k): `q = q0 + Φ c`, `dq = dΦ c`."""
-
-    phi: Array
-    dphi: Array
-    ddphi: Array
-
-
 @dataclass(frozen=True)
 class Trajectory:
     """
@@ -87,15 +79,10 @@ class Trajectory:
         times = np.mod(np.atleast_1d(np.asarray(t, dtype=float)), self.period)
         return self.basis_family.matrix(times, self.period, self.order, derivative)
 
-    def basis(self, t: ArrayLike) -> Basis:
-        """Evaluate the basis of position, velocity and acceleration at any times (N,) [s]."""
-        return Basis(*(self.matrix(t, k) for k in range(3)))
-
     def sample(self, t: ArrayLike) -> Motion:
         """Evaluate the motion at any times (N,) [s], period after period."""
-        phi, dphi, ddphi = self.basis(t)
-        c = self.coefficients
-        return Motion(self.start + phi @ c, dphi @ c, ddphi @ c)
+        q, dq, ddq = (self.matrix(t, k) @ self.coefficients for k in range(3))
+        return Motion(self.start + q, dq, ddq)
 
     def jerk(self, t: ArrayLike) -> Array:
         """Evaluate the third derivative, (N, n) [rad/s³ or m/s³]."""
