@@ -78,7 +78,6 @@ class ControlLoop:
         self._clock_ratio = min(1.0, CLOCK_RATE / update)
         self._random = random.Random(settings.seed)
         self._applied = [0.0] * len(physics.joints)
-        self._limits = physics.effort_limit
         self._stop = threading.Event()
         self._epoch = 0 if self.simulated_time else time.time_ns()
         self._thread = threading.Thread(target=self._run, name='control', daemon=True)
@@ -108,36 +107,23 @@ class ControlLoop:
         count = self.statistics.cycles = self.statistics.cycles + 1
         now, since = self.now(), count * self._period
         q, dq, tau = self._read(since)
-        self._apply_fault(since)
+        fault = self.sensors.fault
+        if self.controller.active and fault.active(since, 'hardware_error', 'deactivate'):
+            self.controller.deactivate()
         feedback = self.physics.feedback
         command = self.controller.update(now, self._period, feedback(q), feedback(dq))
         if self.simulated_time and self._is_due(count, self._clock_ratio):
             self.outputs.clock(now)
         if self.controller.active and self._is_published(count, self._controller_ratio):
             self.outputs.controller_state(now, self.controller.state)
-        if not self._is_silent(since) and self._is_published(count, self._state_ratio):
+        silent = fault.active(since, 'stale_joint_states', 'hardware_error')
+        if not silent and self._is_published(count, self._state_ratio):
             stamp = now + self._random.randint(*BROADCASTER_DELAY)
             self.outputs.joint_states(stamp, q, dq, tau)
-        self._applied = [
-            min(max(u, -m), m) if u == u else 0.0
-            for u, m in zip(command, self._limits, strict=True)
-        ]
-        self.physics.step(self._applied)
+        self._applied = self.physics.step(command)
 
     def _read(self, since: float) -> tuple[list[float], list[float], list[float]]:
         return self.sensors.read(since, *self.physics.joint_state(self._applied))
-
-    def _apply_fault(self, since: float) -> None:
-        fault = self.sensors.fault
-        if fault.kind in ('hardware_error', 'deactivate') and fault.active(fault.kind, since):
-            if self.controller.active:
-                self.controller.deactivate()
-
-    def _is_silent(self, since: float) -> bool:
-        """Whether a fault keeps the joint states back."""
-        fault = self.sensors.fault
-        silences = fault.kind in ('stale_joint_states', 'hardware_error')
-        return silences and fault.active(fault.kind, since)
 
     def _is_due(self, count: int, ratio: float) -> bool:
         """Whether a cycle is one of those that publish at `ratio` times the update rate."""

@@ -131,10 +131,10 @@ class SimulatedRobot(ConfiguredNode):
             self._clock_publisher.publish(self._clocks.fill({}, {'clock': stamp}))
 
     def _publish_descriptions(self) -> None:
-        texts = {'/robot_description': self.urdf, '~/true_robot_description': None}
+        true_urdf = self.loop.physics.urdf
+        texts = {'/robot_description': self.urdf, '~/true_robot_description': true_urdf}
         for name, text in texts.items():
-            publisher = self.create_publisher(String, name, LATCHED)
-            publisher.publish(String(data=text or self.loop.physics.urdf))
+            self.create_publisher(String, name, LATCHED).publish(String(data=text))
         publisher = self.create_publisher(DiagnosticArray, '~/true_parameters', LATCHED)
         message = DiagnosticArray(
             status=[_true_parameters_status(t) for t in self.loop.physics.true_parameters()]

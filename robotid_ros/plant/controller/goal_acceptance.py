@@ -73,14 +73,9 @@ def sort_to_local_joint_order(goal: Goal, joints: Sequence[str], position: Value
         return [full[i] for i in order] if len(full) == len(order) else full
 
     zeros = [0.0] * len(missing)
+    added = {'positions': positions, 'velocities': zeros, 'accelerations': zeros, 'effort': zeros}
     points = [
-        Point(
-            p.time,
-            sort(p.positions, positions),
-            sort(p.velocities, zeros),
-            sort(p.accelerations, zeros),
-            sort(p.effort, zeros),
-        )
+        Point(p.time, *(sort(getattr(p, name), values) for name, values in added.items()))
         for p in goal.points
     ]
     return replace(goal, joints=tuple(joints), points=points)

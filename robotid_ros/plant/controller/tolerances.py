@@ -1,7 +1,7 @@
 """Tolerances of joint_trajectory_controller (Jazzy): defaults, replaced by those of a goal."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass
 
 from ...simulation_settings import ConstraintSettings, JointConstraintSettings
 
@@ -84,13 +84,8 @@ def _merged(
         if joint not in joints:
             raise ValueError(f"joint '{joint}' of the goal's tolerances does not exist")
         index = list(joints).index(joint)
-        own = default[index]
-        merged[index] = replace(
-            own,
-            position=_resolve(own.position, tolerance.position),
-            velocity=_resolve(own.velocity, tolerance.velocity),
-            acceleration=_resolve(own.acceleration, tolerance.acceleration),
-        )
+        pairs = zip(astuple(default[index]), astuple(tolerance), strict=True)
+        merged[index] = Tolerance(*(_resolve(*pair) for pair in pairs))
     return tuple(merged)
 
 

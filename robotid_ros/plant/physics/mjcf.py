@@ -44,15 +44,14 @@ def write_mjcf(
     ET.SubElement(option, 'flag', contact='disable', autoreset='disable')
     parents = [ET.SubElement(root, 'worldbody')]
     solref = f'{2.0 * timestep!r} 1'
-    for index, body in enumerate(bodies):
-        parents.append(_add_body(parents[body.parent + 1], body))
-        joint = parents[-1].find('joint')
-        assert joint is not None
-        dry = drives.coulomb[index] + drives.static[index]
-        joint.attrib |= _drive(drives.rotor_inertia[index], drives.viscous[index], dry, solref)
+    dry = [coulomb + static for coulomb, static in zip(drives.coulomb, drives.static, strict=True)]
+    rows = zip(drives.rotor_inertia, drives.viscous, dry, strict=True)
+    own = [_drive(*row, solref) for row in rows]
+    for body, drive, stiffness in zip(bodies, own, drives.stiffness, strict=True):
+        parents.append(_add_body(parents[body.parent + 1], body, {} if stiffness else drive))
     _add_motors(root, bodies, drives, solref)
     _add_mimics(root, bodies, solref)
-    _add_springs(root, bodies, drives)
+    _add_springs(root, bodies, own, drives.stiffness)
     return ET.tostring(root, encoding='unicode')
 
 
@@ -63,7 +62,7 @@ def _drive(inertia: float, viscous: float, dry: float, solref: str) -> dict[str,
     return {**text, 'solreffriction': solref, 'solimpfriction': FRICTION_IMPEDANCE}
 
 
-def _add_body(parent: ET.Element, body: Body) -> ET.Element:
+def _add_body(parent: ET.Element, body: Body, drive: dict[str, str]) -> ET.Element:
     element = ET.SubElement(
         parent,
         'body',
@@ -87,7 +86,7 @@ def _add_body(parent: ET.Element, body: Body) -> ET.Element:
         diaginertia=_text(moments * (1.0 + 1e-15)),
     )
     joint = ET.SubElement(
-        element, 'joint', name=body.joint.name, type=JOINT_TYPES[body.joint.type],
+        element, 'joint', drive, name=body.joint.name, type=JOINT_TYPES[body.joint.type],
         axis=_text(body.joint.axis), limited='false',
     )  # fmt: skip
     if np.isfinite([body.joint.lower, body.joint.upper]).all():
@@ -128,22 +127,24 @@ def rotor_name(joint: str) -> str:
     return f'{joint}/rotor'
 
 
-def _add_springs(root: ET.Element, bodies: Sequence[Body], drives: Drives) -> None:
+def _add_springs(
+    root: ET.Element,
+    bodies: Sequence[Body],
+    drives: Sequence[dict[str, str]],
+    stiffnesses: Sequence[float],
+) -> None:
     """Give the drives of elastic joints to rotors, which springs connect to the joints."""
-    if not any(drives.stiffness):
+    if not any(stiffnesses):
         return
     world, tendons = root.find('worldbody'), ET.SubElement(root, 'tendon')
     assert world is not None
     least = ' '.join([repr(MIN_INERTIA)] * 3)
-    for body, stiffness in zip(bodies, drives.stiffness, strict=True):
+    for body, drive, stiffness in zip(bodies, drives, stiffnesses, strict=True):
         if not stiffness:
             continue
         name = body.joint.name
-        joint = root.find(f".//joint[@name='{name}']")
-        assert joint is not None
         rotor = ET.SubElement(world, 'body', name=rotor_name(name))
         ET.SubElement(rotor, 'inertial', mass=repr(MIN_MASS), pos='0 0 0', diaginertia=least)
-        drive = {key: joint.attrib.pop(key) for key in _drive(0.0, 0.0, 0.0, '')}
         ET.SubElement(rotor, 'joint', drive, name=rotor_name(name), type='hinge', axis='0 0 1')
         spring = ET.SubElement(tendons, 'fixed', stiffness=repr(stiffness), springlength='0')
         ET.SubElement(spring, 'joint', joint=name, coef='1')

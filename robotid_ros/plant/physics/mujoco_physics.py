@@ -74,9 +74,13 @@ class Physics:
         self.substeps = self._count_substeps()
         self.model.opt.timestep = self.period / self.substeps
 
-    def step(self, effort: Sequence[float]) -> None:
+    def step(self, effort: Sequence[float]) -> list[float]:
         """
         Advance by one period under constant efforts (n,) [N·m, N]; NaN counts as 0.
+
+        Returns
+        -------
+        What the drives applied of them, within their limits
 
         Raises
         ------
@@ -84,9 +88,11 @@ class Physics:
 
         """
         data = self.data
+        limited = [
+            min(max(u, -m), m) if u == u else 0.0 for u, m in zip(effort, self._limit, strict=True)
+        ]
         applied = self._offset.copy()
-        applied[self._drive_rows] += [min(max(u, -m), m) if u == u else 0.0
-                                 for u, m in zip(effort, self._limit, strict=True)]  # fmt: skip
+        applied[self._drive_rows] += limited
         for _ in range(self.substeps):
             if self._static_any:
                 ratio = data.qvel / self._stribeck
@@ -101,6 +107,7 @@ class Physics:
             raise RobotStateError(
                 'the simulation diverged: lower the gains, or raise `rotor_inertia` or update_rate'
             )
+        return limited
 
     def joint_state(self, effort: Sequence[float]) -> tuple[list[float], list[float], list[float]]:
         """Positions, velocities, efforts, in the order of `joint_state_names`."""

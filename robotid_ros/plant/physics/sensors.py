@@ -35,9 +35,9 @@ class Fault:
         """Break at this time since the start [s] instead."""
         self._start = time
 
-    def active(self, kind: str, time: float) -> bool:
-        """Whether this is broken at a time since the start [s]."""
-        return kind == self.kind and self._start <= time < self._start + self._duration
+    def active(self, time: float, *kinds: str) -> bool:
+        """Whether one of these is broken at a time since the start [s]."""
+        return self.kind in kinds and self._start <= time < self._start + self._duration
 
 
 class Sensors:
@@ -85,11 +85,11 @@ class Sensors:
 
     def _inject_fault(self, time: float, q: Values, dq: Values, tau: Values) -> None:
         fault, joint = self.fault, self.fault.joint
-        if fault.active('nan_joint_state', time):
+        if fault.active(time, 'nan_joint_state'):
             q[joint] = float('nan')
-        if fault.active('dead_effort', time):
+        if fault.active(time, 'dead_effort'):
             tau[joint] = 0.0
-        if fault.active('frozen_joint', time):
+        if fault.active(time, 'frozen_joint'):
             self._frozen = q[joint] if self._frozen is None else self._frozen
             q[joint], dq[joint] = self._frozen, 0.0
         else:
