@@ -5,6 +5,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ...core.payload.payload import Payload
 from ..atomic import write_text
 from ..provenance import versions
@@ -37,16 +39,14 @@ def write_payload(
         name: {'value': float(value), 'sigma': float(sigma), 'unit': unit}
         for name, value, sigma, unit in zip(*columns, strict=True)
     }
+    moments = payload.inertia[np.triu_indices(3)]
     content = {
         'format': FORMAT,
         'created': datetime.now(timezone.utc).isoformat(timespec='seconds'),
         **facts,
         'mass': payload.mass,
         'centre_of_mass': payload.centre_of_mass.tolist(),
-        'inertia_at_centre': {
-            axes: float(payload.inertia['xyz'.index(axes[0]), 'xyz'.index(axes[1])])
-            for axes in AXES
-        },
+        'inertia_at_centre': dict(zip(AXES, moments.tolist(), strict=True)),
         'possible': payload.consistent,
         'parameters': parameters,
         'warnings': list(warnings),

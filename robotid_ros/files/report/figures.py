@@ -151,7 +151,11 @@ def confidence(entries: Sequence[Entry]) -> str:
         colors = [precision_color(e.percent) for e in entries]
         axis.barh(rows, 2 * spans, left=-spans, height=0.62, color=colors, alpha=0.28)
         axis.vlines(0.0, -0.5, len(entries) - 0.5, color=INK, lw=0.8)
-        known = [(row, _deviation(e)) for row, e in enumerate(entries) if e.true is not None]
+        known = [
+            (row, 100.0 * (e.true - e.value) / abs(e.value) if e.value else np.nan)
+            for row, e in enumerate(entries)
+            if e.true is not None
+        ]
         if known:
             y, x = zip(*known, strict=True)
             axis.plot(x, y, 'D', ms=4, color=TRUE, label='true value')
@@ -166,11 +170,6 @@ def confidence(entries: Sequence[Entry]) -> str:
         axis.set_xlabel('±3σ around the estimate')
         axis.grid(axis='y', visible=False)
         return _svg(figure)
-
-
-def _deviation(entry: Entry) -> float:
-    assert entry.true is not None
-    return 100.0 * (entry.true - entry.value) / abs(entry.value) if entry.value else np.nan
 
 
 def precision_color(percent: float) -> str:

@@ -38,12 +38,12 @@ class ControllerDescription:
     gains: Mapping[str, Mapping[str, float]]
     values: Mapping[str, Any]
 
-    def to_dict(self, rate: float = 0.0) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Describe the controller by plain values, as a recording keeps it."""
         return {
             'name': self.name,
             'type': JTC,
-            'rate': self.rate or rate,
+            'rate': self.rate,
             'joints': list(self.joints),
             'command_interfaces': list(self.command_interfaces),
             'state_interfaces': list(self.state_interfaces),

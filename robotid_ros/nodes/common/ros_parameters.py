@@ -53,7 +53,11 @@ def configuration_from_overrides(
         # The description itself may come as a parameter, as robot_state_publisher takes it.
         if name == 'robot_description':
             continue
-        _insert(groups, name.split('.'), value)
+        *path, key = name.split('.')
+        group = groups
+        for part in path:
+            group = group.setdefault(part, {})
+        group[key] = value
     values = _undo_ros_yaml(Configuration, groups)
     return from_mapping(values, folder), values
 
@@ -70,12 +74,6 @@ def declare_settings(node: Node, configuration: Configuration, groups: Iterable[
         ],
         ignore_override=True,
     )
-
-
-def _insert(groups: dict[str, Any], path: list[str], value: Any) -> None:
-    for key in path[:-1]:
-        groups = groups.setdefault(key, {})
-    groups[path[-1]] = value
 
 
 def _undo_ros_yaml(kind: Any, value: Any) -> Any:

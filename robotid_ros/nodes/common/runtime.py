@@ -18,7 +18,6 @@ from typing import Any
 
 import rclpy
 from rclpy._rclpy_pybind11 import RCLError
-from rclpy.context import Context
 from rclpy.duration import Duration
 from rclpy.exceptions import InvalidHandle
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
@@ -79,9 +78,7 @@ class ConfiguredNode(Node):
         """Let work in progress end in good order; the executor still spins meanwhile."""
 
 
-def run(
-    make: Callable[[], Node], args: Sequence[str] | None = None, *, context: Context | None = None
-) -> int:
+def run(make: Callable[[], Node], args: Sequence[str] | None = None) -> int:
     """
     Run one node until it is asked to stop; the `main` of every executable.
 
@@ -97,7 +94,6 @@ def run(
     try:
         rclpy.init(
             args=sys.argv if args is None else ['node', *args],
-            context=context,
             signal_handler_options=SignalHandlerOptions.NO,
         )
         node = make()
@@ -105,7 +101,7 @@ def run(
         # Other errors are those of the arguments: rcl says what, over several lines.
         prefix = '' if isinstance(error, RobotIdError) else 'cannot start: '
         logger.fatal(prefix + one_line(error))
-        rclpy.try_shutdown(context=context)
+        rclpy.try_shutdown()
         return 1
     return _serve(node, stop)
 

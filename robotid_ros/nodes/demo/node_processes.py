@@ -1,6 +1,7 @@
 """The nodes of a session as processes on a ROS domain of their own."""
 
 from collections.abc import Iterable, Mapping
+import json
 from pathlib import Path
 import signal
 import subprocess
@@ -34,7 +35,8 @@ class NodeProcesses:
 
     def start(self, name: str, parameters: Mapping[str, Any] | None = None) -> None:
         """Start one node with these parameters besides the file's."""
-        given = [f'{key}:={_yaml(value)}' for key, value in (parameters or {}).items()]
+        # JSON is YAML with its types marked: a name that looks like a number stays a text.
+        given = [f'{k}:={json.dumps(v, default=str)}' for k, v in (parameters or {}).items()]
         options = [word for item in given for word in ('-p', item)]
         self.running[name] = subprocess.Popen(
             [
@@ -95,9 +97,3 @@ class NodeProcesses:
 def ros_environment(domain: int) -> dict[str, str]:
     """Variables that keep nodes on this machine and on their own domain."""
     return {'ROS_DOMAIN_ID': str(domain), 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
-
-
-def _yaml(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f'"{value}"' if isinstance(value, str | Path) else repr(value)

@@ -185,16 +185,16 @@ class BagWriterLoop:
         if found and found['gains'] != self._controller_before['gains']:
             self._node.get_logger().warn("the controller's gains were changed while recording")
         plan = self._read_design()
-        phases = {'exciting': plan.get('trajectory'), 'validating': plan.get('validation')}
+        trajectories = {'trajectory': 'exciting', 'validation': 'validating'}
         self._snapshot = dump_session(
             Session(
                 controller=self._controller_before,
-                trajectories={phase: plan for phase, plan in phases.items() if plan},
+                trajectories={v: plan[k] for k, v in trajectories.items() if plan.get(k)},
                 configuration=self._node.values,
                 versions=versions(),
                 values={
                     'gains_after': found.get('gains', {}),
-                    'design': _without_trajectories(plan),
+                    'design': {k: v for k, v in plan.items() if k not in trajectories},
                 },
             )
         )
@@ -208,11 +208,6 @@ class BagWriterLoop:
     def _unsubscribe(self) -> None:
         for subscription in self._subscriptions:
             subscription.close()
-
-
-def _without_trajectories(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep what a design says of itself, without its trajectories."""
-    return {key: plan[key] for key in plan if key not in ('trajectory', 'validation')}
 
 
 def _message_class(name: str) -> type:

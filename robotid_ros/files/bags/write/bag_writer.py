@@ -105,7 +105,8 @@ class BagWriter:
     def write_text(self, topic: str, text: str, received: int) -> None:
         """Append a std_msgs/String, for example the session's snapshot, and flush."""
         self.add_topic(topic, STRING, latched=True)
-        self.write(topic, serialize_text(text), received)
+        data = text.encode() + b'\0'
+        self.write(topic, b'\0\1\0\0' + struct.pack('<I', len(data)) + data, received)
         self.flush()
 
     def flush(self) -> None:
@@ -158,12 +159,6 @@ class BagWriter:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def serialize_text(text: str) -> bytes:
-    """Serialize a std_msgs/String (CDR, little endian)."""
-    data = text.encode() + b'\0'
-    return b'\0\1\0\0' + struct.pack('<I', len(data)) + data
 
 
 def _new_folder(folder: Path, name: str) -> Path:

@@ -133,7 +133,9 @@ class McapFile:
         """Write index and footer, and close."""
         with file_errors(self.path):
             try:
-                self._writer.add_metadata('rosbag2', {'serialized_metadata': self.metadata()})
+                # What rosbag2 keeps inside the file, to rebuild `metadata.yaml` from.
+                text = dump_yaml(self._information())
+                self._writer.add_metadata('rosbag2', {'serialized_metadata': text})
                 self._writer.finish()  # type: ignore[no-untyped-call]
             finally:
                 self._stream.close()
@@ -147,10 +149,6 @@ class McapFile:
         """Write `metadata.yaml` beside the recording."""
         text = dump_yaml({'rosbag2_bagfile_information': self._information()})
         write_text(path, text)
-
-    def metadata(self) -> str:
-        """Return what rosbag2 keeps inside the file, to rebuild `metadata.yaml` from."""
-        return dump_yaml(self._information())
 
     def _information(self) -> dict[str, Any]:
         start, stop = self._span if self._span[1] else (0, 0)
