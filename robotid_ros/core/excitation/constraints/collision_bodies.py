@@ -69,11 +69,11 @@ def collision_model(robot: Robot, model: Any, settings: Workspace) -> tuple[Any,
         high = [k for k in moving if len(model.supports[_parent_joint(geometry, k)]) > 3]
         half_space = shapes.Halfspace(np.array([0.0, 0.0, 1.0]), settings.ground)
         body = pin.GeometryObject(GROUND, 0, pin.SE3.Identity(), half_space)
-        _add_pairs(geometry, high, body)
+        _add_surrounding(geometry, high, body)
     _remove_ignored(geometry, settings.ignored_pairs)
     notes += _remove_inseparable(robot, model, geometry, settings.distance)
     for name, obstacle in settings.obstacles.items():
-        _add_pairs(geometry, moving, _obstacle(name, obstacle))
+        _add_surrounding(geometry, moving, _obstacle(name, obstacle))
     return geometry, notes
 
 
@@ -122,7 +122,7 @@ def _adjacent(model: Any, geometry: Any, one: int, other: int) -> bool:
     return first in (second, model.parents[second]) or second == model.parents[first]
 
 
-def _add_pairs(geometry: Any, bodies: list[int], other: Any) -> None:
+def _add_surrounding(geometry: Any, bodies: list[int], other: Any) -> None:
     """Add a body of the surroundings, to be kept apart from others."""
     number = geometry.addGeometryObject(other)
     for body in bodies:
