@@ -121,9 +121,7 @@ def fit_with_motion(
     if start.residual[robot.elastic_joints].max() < NOISY:
         return start, []
     periods = average_periods(recording, robot)
-    if periods is None:
-        return start, []
-    found = maximum_likelihood(periods, robot, base, start)
+    found = None if periods is None else maximum_likelihood(periods, robot, base, start)
     if found is None:
         return start, []
     estimate = dataclasses.replace(

@@ -108,15 +108,9 @@ def payload_from_recordings(
         estimation = estimate_base_parameters(recording, robot, base, settings, lambda _: None)
         estimate = estimation.estimate
         found.append(estimate)
-        notes += [
-            f'{name}: {text}'
-            for text in (
-                *estimation.signal_notes,
-                *data_warnings(
-                    robot, base, estimation.samples, estimation.sampled_systems, estimate
-                ),
-            )
-        ]
+        systems = estimation.sampled_systems
+        warnings = data_warnings(robot, base, estimation.samples, systems, estimate)
+        notes += [f'{name}: {text}' for text in (*estimation.signal_notes, *warnings)]
     payload = identify_payload(robot, base, *found)
     return payload, (*notes, *_payload_notes(payload, robot.links[-1]))
 

@@ -73,27 +73,21 @@ class JointStateTemplate:
 
     """
 
+    ARRAYS = ('position', 'velocity', 'effort')
+
     def __init__(self, joints: Sequence[str]):
         self._order = sorted(range(len(joints)), key=lambda index: joints[index])
         zeros = [0.0] * len(joints)
         message = JointState(name=sorted(joints), position=zeros, velocity=zeros, effort=zeros)
-        self._template = MessageTemplate(
-            message, ('position', 'velocity', 'effort'), ('header.stamp',)
-        )
+        self._template = MessageTemplate(message, self.ARRAYS, ('header.stamp',))
 
     def fill(
         self, stamp: int, q: Sequence[float], dq: Sequence[float], tau: Sequence[float]
     ) -> bytes:
         """Serialise the message; stamp in ns."""
-        order = self._order
-        return self._template.fill(
-            {
-                'position': [q[i] for i in order],
-                'velocity': [dq[i] for i in order],
-                'effort': [tau[i] for i in order],
-            },
-            {'header.stamp': stamp},
-        )
+        values = zip(self.ARRAYS, (q, dq, tau), strict=True)
+        arrays = {name: [x[i] for i in self._order] for name, x in values}
+        return self._template.fill(arrays, {'header.stamp': stamp})
 
 
 class ControllerStateTemplate:

@@ -13,7 +13,7 @@ from ....exceptions import TrajectoryError
 from ...arrays import Array
 from ...model.robot import Limits, Robot
 from ..constraints.collision_bodies import tool_frame
-from ..constraints.collision_scene import CollisionScene
+from ..constraints.collision_scene import CollisionScene, WORLD_ALIGNED
 from ..constraints.motion_limits import apply_margins, motion_limits
 from ..settings import ExcitationSettings
 from ..trajectories.trajectory import Motion, Trajectory
@@ -76,12 +76,8 @@ def _paths(
     angle = np.linspace(0.0, 2.0 * np.pi, TURN_POINTS + 1)
     for one, two in ((0, 1), (0, 2), (1, 2)):
         for sign in (1.0, -1.0):
-            radius = 0.5 * wanted.diameter
-            offset = (
-                sign
-                * radius
-                * (np.outer(1.0 - np.cos(angle), axes[one]) + np.outer(np.sin(angle), axes[two]))
-            )
+            turn = np.outer(1.0 - np.cos(angle), axes[one]) + np.outer(np.sin(angle), axes[two])
+            offset = sign * (0.5 * wanted.diameter) * turn
             path = _follow(robot, settings, start, offset, limits)
             if path is not None:
                 yield path
@@ -128,15 +124,12 @@ def _polish(
         if np.abs(miss).max() < 1e-9:
             break
         pin.computeJointJacobians(model, data, inner)
-        jacobian = pin.getFrameJacobian(
-            model, data, frame, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-        )[:3]
+        jacobian = pin.getFrameJacobian(model, data, frame, WORLD_ALIGNED)[:3]
         inner = inner + np.linalg.lstsq(jacobian, miss, rcond=1e-3)[0]
     result = np.empty_like(q)
     result[order] = inner
-    return (
-        result if np.abs(miss).max() < PATH_TOLERANCE and np.abs(result - q).max() < 0.2 else None
-    )
+    near = np.abs(miss).max() < PATH_TOLERANCE and np.abs(result - q).max() < 0.2
+    return result if near else None
 
 
 def _close_path(path: Array) -> Array:
