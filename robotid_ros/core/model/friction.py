@@ -87,7 +87,7 @@ TERMS: Mapping[str, TermKind] = {
         (True, False),
     ),
     'stribeck': TermKind(
-        ('Fst',), (FORCE,), _stribeck, {'stribeck_velocity': 0.1}, positive=(False,)
+        ('Fst',), (FORCE,), _stribeck, {'stribeck_velocity': 0.1}, positive=(True,)
     ),
     'smooth_coulomb': TermKind(
         ('Fc',),

@@ -11,9 +11,10 @@ from ..model.robot import Robot
 from ..regression.block_sampling import BlockSampler
 from ..regression.observation_system import observe, System
 from ..regression.triangular_factors import TriangularFactors
-from ..signals.preparation import EDGE_PERIODS, prepare
+from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
+from ..signals.usable_rows import EDGE_PERIODS
 from ..timing.delay_compensation import Delays, prepare_without_delay, remove_delay
 
 RecordingOrChunks = Recording | Iterable[Recording]
@@ -98,7 +99,8 @@ def observe_chunks(
 
 def _overlap(recording: Recording, settings: SignalSettings) -> Recording:
     """Return the end of a chunk in which filters have transients; the next chunk repeats it."""
-    seconds = 2.0 * EDGE_PERIODS / settings.cutoff if settings.cutoff else 0.0
+    lowest = settings.band or settings.cutoff
+    seconds = 2.0 * EDGE_PERIODS / lowest if lowest else 0.0
     return recording.between(float(np.nanmax(recording.time)) - seconds, np.inf)
 
 

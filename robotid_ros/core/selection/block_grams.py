@@ -4,7 +4,6 @@ import dataclasses
 
 import numpy as np
 import numpy.typing as npt
-from scipy.ndimage import minimum_filter1d
 
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
@@ -13,21 +12,14 @@ from ..model.friction import FrictionTerm
 from ..model.robot import Robot
 from ..regression.observation_system import antialias
 from ..signals.filters import central_differences, lowpass
-from ..signals.preparation import (
-    EDGE_PERIODS,
-    MAX_CUTOFF_SHARE,
-    measured_rows,
-    MIN_MOVING_SHARE,
-    UniformRecording,
-)
-from ..signals.samples import STANDSTILL
+from ..signals.preparation import decimation_of
+from ..signals.samples import SignalSettings
+from ..signals.uniform_recording import UniformRecording
+from ..signals.usable_rows import all_rows, moving_rows, Rows
+from .candidates import PLAIN
 
 # Rows that are to be decimated are computed at so many times the cut-off, to save time.
 OVERSAMPLING = 16.0
-# Rows that are left out beside those at standstill, as by default.
-GUARD = 2
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +50,14 @@ class Columns:
         ]
         return np.concatenate([np.arange(self.base.rank), *chosen]).astype(np.intp)
 
+    def wanted_positive(self, terms: tuple[FrictionTerm, ...]) -> Rows:
+        """Tell of each parameter of some friction terms whether it is to be positive."""
+        chosen = [term for term in self.terms if term in terms]
+        return np.array(
+            [positive and term not in PLAIN for term in chosen for positive in term.kind.positive],
+            dtype=bool,
+        )
+
     def rows(self, q: Array, dq: Array, ddq: Array, tau: Array) -> list[Array]:
         """Return [W F Y] of each joint, (N, b + f + 1)."""
         W = regressor(self.robot, q, dq, ddq)[:, :, self.base.columns]
@@ -78,23 +78,28 @@ class BlockGrams:
     ----------
     products : (K, n, c, c)
     counts : (K, n) rows
-    away : the same without rows at standstill, for friction that has a step there; None: the same
+    clear : the same of the rows for friction that has a step, None: the same rows
 
     """
 
     products: Array
     counts: Array
-    away: 'BlockGrams | None' = None
+    clear: 'BlockGrams | None' = None
 
     def of(self, joint: int, terms: tuple[FrictionTerm, ...]) -> tuple[Array, Array]:
         """Return products (K, c, c) and counts (K,) of the rows of a joint with some friction."""
-        stepped = self.away is not None and any(term.has_step for term in terms)
-        rows = self.away if stepped and self.away is not None else self
+        stepped = self.clear is not None and any(term.has_step for term in terms)
+        rows = self.clear if stepped and self.clear is not None else self
         return rows.products[:, joint], rows.counts[:, joint]
 
 
 def block_grams(
-    even: UniformRecording, columns: Columns, cutoff: float, band: float, edges: Array
+    even: UniformRecording,
+    columns: Columns,
+    signals: SignalSettings,
+    cutoff: float,
+    band: float,
+    edges: Array,
 ) -> dict[str, BlockGrams]:
     """
     Return the products of rows as `prepare` and `observe` make them, by the setting `rows`.
@@ -103,43 +108,37 @@ def block_grams(
     ----------
     even : the recording
     columns : to choose from
+    signals : what is not chosen
     cutoff : of the positions [Hz]
     band : of the filter that W and the torque share [Hz]
     edges : (K + 1,) limits of the blocks in time [s]
 
     """
     rate = even.rate
-    q, dq, ddq = _motion(even, cutoff)
+    q = lowpass(even.recording.position, cutoff, rate, signals.order)
+    dq = central_differences(q, rate)
+    ddq = central_differences(dq, rate)
     tau = even.recording.effort * columns.robot.drive_gain
     # To save time, rows that are to be decimated are computed at `OVERSAMPLING` only.
-    first = max(1, int(rate / (OVERSAMPLING * cutoff)))
+    decimation = signals.decimation or decimation_of(rate, band)
+    first = max(1, min(decimation, int(rate / (OVERSAMPLING * cutoff))))
     if first > 1:
         tau = antialias(tau[None], first)[0]
-    second = max(1, int(MAX_CUTOFF_SHARE * rate / first / band))
+    second = decimation // first
     rows = columns.rows(q[::first], dq[::first], ddq[::first], tau[::first])
     if second > 1:
         rows = [antialias(part[None], second)[0][::second] for part in rows]
     keep = first * second
-    usable = measured_rows(even, band)[::keep]
-    edge = int(np.ceil(EDGE_PERIODS * rate / cutoff))
-    inner = minimum_filter1d(even.measured, 2 * edge + 1, mode='constant')[::keep, None]
-    fast = minimum_filter1d(np.abs(dq[::keep]) >= STANDSTILL, 2 * GUARD + 1, axis=0)
-    time, moving = even.recording.time[::keep], usable & inner & fast
-    usable = usable & (fast.mean(axis=0) > MIN_MOVING_SHARE)
-    away = _products(rows, usable & fast, time, edges)
-    return {
-        'all': dataclasses.replace(_products(rows, usable, time, edges), away=away),
-        'moving': _products(rows, moving, time, edges),
-    }
+    time = even.recording.time[::keep]
+    every, clear = all_rows(even, columns.robot, dq, band, keep, signals)
+    moving = moving_rows(even, columns.robot, dq, band, keep, signals)
+    grams, of_clear, of_moving = (
+        _products(rows, mask[::keep], time, edges) for mask in (every, clear, moving)
+    )
+    return {'all': dataclasses.replace(grams, clear=of_clear), 'moving': of_moving}
 
 
-def _motion(even: UniformRecording, cutoff: float) -> tuple[Array, Array, Array]:
-    q = lowpass(even.recording.position, cutoff, even.rate)
-    dq = central_differences(q, even.rate)
-    return q, dq, central_differences(dq, even.rate)
-
-
-def _products(rows: list[Array], used: Mask, time: Array, edges: Array) -> BlockGrams:
+def _products(rows: list[Array], used: Rows, time: Array, edges: Array) -> BlockGrams:
     block = np.searchsorted(edges, time, side='right') - 1
     count, size = len(edges) - 1, rows[0].shape[1]
     products = np.zeros((count, len(rows), size, size))

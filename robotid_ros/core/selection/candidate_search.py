@@ -7,12 +7,14 @@ from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters
 from ..model.robot import Robot
 from ..model.robot_builder import with_friction
-from ..signals.preparation import UniformRecording
+from ..signals.preparation import MAX_CUTOFF_SHARE
+from ..signals.uniform_recording import UniformRecording
 from .block_grams import block_grams, BlockGrams, Columns
 from .candidates import (
+    BANDS,
     Candidate,
     COMMON,
-    CUTOFFS,
+    CUTOFF_RATIO,
     describe_terms,
     ESTIMATORS,
     FRICTION,
@@ -26,9 +28,9 @@ from .selection import Comparison, Selection
 
 # Contiguous parts of the recording that are predicted in turn from the others.
 BLOCKS = 8
-# A cut-off needs room below the Nyquist frequency, and rows enough for each parameter: a short
+# A band needs room below the Nyquist frequency, and rows enough for each parameter: a short
 # recording that is low-passed far tells little.
-LARGEST_CUTOFF, FEWEST_ROWS = 0.2, 6.0
+LARGEST_BAND, FEWEST_ROWS = 0.2, 6.0
 # Cut-off of the positions over the band in which candidates are judged: what lies in that band is
 # to pass the filter of the positions whole.
 JUDGING = 2.0
@@ -38,14 +40,14 @@ LEAST_GAIN = 0.05
 SAME = 1.002
 # Among those within one standard error, the least residual counts up to this share of it: nearer
 # candidates are equal, and weighted least squares, whose σ hold joint by joint, goes first, then
-# the cut-off nearest to a usual one [Hz]: lower ones lose what was measured, higher ones let noise
+# the band nearest to a usual one [Hz]: lower ones lose what was measured, higher ones let noise
 # of the accelerations into W, which shrinks inertias.
 EQUAL, USUAL = 1.03, 8.0
 
 
 def judging_band(even: UniformRecording) -> float:
     """Return the band [Hz] in which candidates are compared."""
-    return min(PLAIN_CUTOFF, LARGEST_CUTOFF * even.rate)
+    return min(PLAIN_CUTOFF, LARGEST_BAND * even.rate)
 
 
 def block_edges(even: UniformRecording) -> Array:
@@ -76,28 +78,34 @@ class CandidateSearch:
 
     def _observe(self, load: Array | None) -> None:
         self._columns, self._band = all_columns(self._robot, load), judging_band(self._even)
-        wanted = self._settings.signals.cutoff
-        cutoffs = (wanted,) if wanted else CUTOFFS
-        if load is not None:
-            cutoffs = (self._candidate.cutoff,)
-        limit = LARGEST_CUTOFF * self._even.rate
+        plain = self._band, self._band
+        filters = (
+            self._filters() if load is None else [(self._candidate.cutoff, self._candidate.band)]
+        )
         parameters = self._columns.base.rank + len(PLAIN) * self._robot.n
         self._judging = self._grams(JUDGING * self._band, self._band)['all']
-        self._training: dict[tuple[float, str], BlockGrams] = {}
-        for cutoff in sorted({*(c for c in cutoffs if c <= limit or wanted), self._band}):
-            for rows, products in self._grams(cutoff, cutoff).items():
+        self._training: dict[tuple[float, float, str], BlockGrams] = {}
+        for pair in dict.fromkeys((*filters, plain)):
+            for rows, products in self._grams(*pair).items():
                 enough = products.counts.sum() >= FEWEST_ROWS * parameters
-                if (enough and self._is_allowed(cutoff, rows)) or load is not None:
-                    self._training[cutoff, rows] = products
-                if (cutoff, rows) == (self._band, 'all'):
+                if pair in filters and self._settings.signals.rows in ('auto', rows):
+                    if enough or load is not None:
+                        self._training[(*pair, rows)] = products
+                if (pair, rows) == (plain, 'all'):
                     self._plain_training = products
 
-    def _is_allowed(self, cutoff: float, rows: str) -> bool:
-        signals = self._settings.signals
-        return signals.cutoff in (0.0, cutoff) and signals.rows in ('auto', rows)
+    def _filters(self) -> list[tuple[float, float]]:
+        """Return what is open: cut-offs of the positions with bands of W and the torques."""
+        signals, rate = self._settings.signals, self._even.rate
+        if signals.cutoff:
+            return [(signals.cutoff, min(signals.band or signals.cutoff, signals.cutoff))]
+        bands = [signals.band] if signals.band else [b for b in BANDS if b <= LARGEST_BAND * rate]
+        pairs = [(min(CUTOFF_RATIO * b, MAX_CUTOFF_SHARE * rate), b) for b in bands]
+        return pairs if signals.band else [*pairs, (self._band, self._band)]
 
     def _grams(self, cutoff: float, band: float) -> dict[str, BlockGrams]:
-        return block_grams(self._even, self._columns, cutoff, band, self._edges)
+        signals = self._settings.signals
+        return block_grams(self._even, self._columns, signals, cutoff, band, self._edges)
 
     @property
     def is_telling(self) -> bool:
@@ -107,7 +115,7 @@ class CandidateSearch:
     def run(self) -> Selection:
         """Make all choices."""
         n = self._robot.n
-        plain = Candidate(self._band, 'all', 'ols', (PLAIN,) * n)
+        plain = Candidate(self._band, self._band, 'all', 'ols', (PLAIN,) * n)
         plain_score = cross_validate(plain, self._columns, self._plain_training, self._judging)
         self._choose_signals()
         for _ in range(2):
@@ -131,13 +139,13 @@ class CandidateSearch:
         return self._robot.open_friction[joint]
 
     def _score(self, candidate: Candidate) -> Score:
-        training = self._training[candidate.cutoff, candidate.rows]
+        training = self._training[candidate.signals]
         return cross_validate(candidate, self._columns, training, self._judging)
 
     def _is_possible(self, candidate: Candidate) -> bool:
         """Tell whether a candidate leaves all that is configured as it is."""
         return (
-            (candidate.cutoff, candidate.rows) in self._training
+            candidate.signals in self._training
             and candidate.estimator in self._estimators
             and candidate.friction == self._with_fixed(candidate.friction[0])
         )
@@ -151,8 +159,8 @@ class CandidateSearch:
         """Choose cut-off, rows and estimator, with friction of one kind for all open joints."""
         friction = [self._with_fixed(terms) for terms in COMMON]
         candidates = [
-            Candidate(cutoff, kind, estimator, terms)
-            for (cutoff, kind) in self._training
+            Candidate(*signals, estimator, terms)
+            for signals in self._training
             for estimator in self._estimators
             for terms in dict.fromkeys(friction)
         ]
@@ -171,8 +179,8 @@ class CandidateSearch:
 
     def _choose_load(self) -> None:
         """Add friction that grows with the load where that predicts clearly better."""
-        key = self._candidate.cutoff, self._candidate.rows
-        load = fit_candidate(self._candidate, self._columns, self._training[key])
+        training = self._training[self._candidate.signals]
+        load = fit_candidate(self._candidate, self._columns, training)
         self._observe(load)
         self._chosen = self._score(self._candidate)
         for j in range(self._robot.n):
@@ -181,7 +189,8 @@ class CandidateSearch:
             other = self._candidate.with_terms(j, (*self._candidate.friction[j], LOAD))
             score = self._score(other)
             gain, error = score.gain_over(self._chosen, j)
-            if gain > max(error, LEAST_GAIN * self._chosen.mean_error(j)):
+            clear = gain > max(error, LEAST_GAIN * self._chosen.mean_error(j))
+            if clear and score.is_physical:
                 self._record(f'{self._robot.joints[j]}, load', other, j, {other: score})
                 self._candidate, self._chosen = other, score
 
@@ -194,6 +203,7 @@ class CandidateSearch:
             errors = scores[candidate].errors
             return float(errors.sum() if joint is None else errors[:, joint].sum())
 
+        scores = {c: s for c, s in scores.items() if s.is_physical} or scores
         best = min(scores, key=error)
         near = []
         for candidate, score in scores.items():
@@ -211,7 +221,7 @@ class CandidateSearch:
             simple = plain
         equal = [candidate for candidate in simple if error(candidate) <= EQUAL**2 * least]
         chosen = min(
-            equal, key=lambda c: (c.estimator != 'wls', abs(np.log(c.cutoff / USUAL)), error(c))
+            equal, key=lambda c: (c.estimator != 'wls', abs(np.log(c.band / USUAL)), error(c))
         )
         self._candidate, self._chosen = chosen, scores[chosen]
         self._record(subject, chosen, joint, scores)

@@ -7,12 +7,14 @@ from ..model.friction import FrictionTerm, make_terms
 # A newcomer's choice, which is always among the candidates: 4th-order low-pass at a few hertz of
 # positions and torques, all rows, viscous and Coulomb friction, an offset, ordinary least squares.
 PLAIN_CUTOFF = 5.0
-CUTOFFS = (PLAIN_CUTOFF, 8.0, 12.0, 20.0, 40.0)
+# Bands of W and the torques [Hz]. The positions pass twice as much and more, as in DIDIM section
+# II (five times the robot's bandwidth against twice): W would lose what the torques keep.
+BANDS, CUTOFF_RATIO = (3.0, 5.0, 8.0, 12.0, 20.0, 40.0), 2.5
 ESTIMATORS = ('ols', 'wls')
 
 # The joint's speed over which friction changes its sign is 1/steepness: from sharper than encoders
 # resolve to the range where friction of harmonic drives is not yet linear [s/rad].
-SHARP, SOFT, GRADUAL = 150.0, 50.0, 15.0
+SHARP, SOFT, GRADUAL, SLOW = 150.0, 50.0, 15.0, 6.0
 # Speeds over which static friction gives way to Coulomb's: some hundredths to tenths of what arms
 # move at [rad/s].
 STRIBECK_VELOCITIES = (0.05, 0.1, 0.2)
@@ -42,6 +44,7 @@ FRICTION: tuple[Terms, ...] = (
     (VISCOUS, _smooth(SHARP), OFFSET),
     (VISCOUS, _smooth(SOFT), OFFSET),
     (VISCOUS, _smooth(GRADUAL), OFFSET),
+    (VISCOUS, _smooth(SLOW), OFFSET),
     *((VISCOUS, COULOMB, _static(velocity), OFFSET) for velocity in STRIBECK_VELOCITIES),
     (VISCOUS, _stribeck(SHARP, GRADUAL), OFFSET),
     (VISCOUS, _smooth(SHARP), ROOT, OFFSET),
@@ -49,7 +52,7 @@ FRICTION: tuple[Terms, ...] = (
     (VISCOUS, _stribeck(SHARP, GRADUAL), ROOT, OFFSET),
 )
 # Those that all joints share in the first comparison: sharp, smooth at zero, and concave.
-COMMON: tuple[Terms, ...] = (PLAIN, FRICTION[2], FRICTION[6])
+COMMON: tuple[Terms, ...] = (PLAIN, FRICTION[2], FRICTION[7])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,6 +63,7 @@ class Candidate:
     Attributes
     ----------
     cutoff : of the positions [Hz]
+    band : of W and the torques [Hz]
     rows : 'all' that were measured, or those that are 'moving' and away from the ends
     estimator : 'ols' or 'wls'
     friction : terms of each joint
@@ -67,6 +71,7 @@ class Candidate:
     """
 
     cutoff: float
+    band: float
     rows: str
     estimator: str
     friction: tuple[Terms, ...]
@@ -75,6 +80,11 @@ class Candidate:
         """Return the candidate with other friction terms of one joint."""
         friction = (*self.friction[:joint], terms, *self.friction[joint + 1 :])
         return dataclasses.replace(self, friction=friction)
+
+    @property
+    def signals(self) -> tuple[float, float, str]:
+        """Cut-off, band and rows."""
+        return self.cutoff, self.band, self.rows
 
     @property
     def size(self) -> int:
@@ -88,7 +98,10 @@ class Candidate:
 
     def describe(self) -> str:
         """Say it in a few words."""
-        return f'{self.cutoff:g} Hz, {self.rows} rows, {self.estimator.upper()}'
+        return (
+            f'{self.band:g} Hz (positions {self.cutoff:g} Hz), {self.rows} rows, '
+            f'{self.estimator.upper()}'
+        )
 
 
 def describe_terms(terms: Terms) -> str:

@@ -25,11 +25,13 @@ class Score:
     ----------
     errors : (K, n) ‖Y − W χ‖² of each block and joint
     powers : (K, n) ‖Y‖²
+    is_physical : whether no friction beyond the plain one is negative that physics wants positive
 
     """
 
     errors: Array
     powers: Array
+    is_physical: bool = True
 
     @property
     def residual(self) -> float:
@@ -66,12 +68,14 @@ def cross_validate(
     """
     problem = _Problem(candidate, columns, training)
     count, n = training.counts.shape
-    errors = np.zeros((count, n))
+    errors, total = np.zeros((count, n)), np.zeros(problem.size)
     for k in range(count):
         value = problem.solve(without=k)
+        total += value
         for j in range(n):
             errors[k, j] = problem.squares(judging.products[k, j], value, j)
-    return Score(errors, judging.products[:, :, -1, -1].copy())
+    powers = judging.products[:, :, -1, -1].copy()
+    return Score(errors, powers, problem.is_physical(total))
 
 
 def fit_candidate(candidate: Candidate, columns: Columns, training: BlockGrams) -> Array:
@@ -92,7 +96,10 @@ class _Problem:
             count = len(chosen) - rank
             self._places.append(np.concatenate([np.arange(rank), first + np.arange(count)]))
             first += count
-        self._size = first
+        self.size = first
+        self._wanted = np.concatenate(
+            [np.zeros(rank, dtype=bool), *(columns.wanted_positive(t) for t in candidate.friction)]
+        )
         n = len(self._columns)
         self._assemble(np.ones(n))
         if candidate.estimator == 'wls':
@@ -103,8 +110,8 @@ class _Problem:
 
     def _assemble(self, weights: Array) -> None:
         count = len(self._products)
-        self._left = np.zeros((count, self._size, self._size))
-        self._right = np.zeros((count, self._size))
+        self._left = np.zeros((count, self.size, self.size))
+        self._right = np.zeros((count, self.size))
         for j, (columns, places) in enumerate(zip(self._columns, self._places, strict=True)):
             own = weights[j] * self._products[:, j]
             self._left[:, places[:, None], places] += own[:, columns[:, None], columns]
@@ -117,12 +124,16 @@ class _Problem:
             left, right = left - self._left[without], right - self._right[without]
         scale = 1.0 / np.sqrt(np.maximum(np.diag(left), 1e-300))
         normal = left * np.outer(scale, scale)
-        normal[np.diag_indices(self._size)] += RIDGE
+        normal[np.diag_indices(self.size)] += RIDGE
         try:
             value = cho_solve(cho_factor(normal), right * scale)
         except np.linalg.LinAlgError:
             value = np.linalg.lstsq(normal, right * scale, rcond=RIDGE)[0]
         return np.asarray(value * scale)
+
+    def is_physical(self, value: Array) -> bool:
+        """Tell whether no parameter is negative that is to be positive."""
+        return not np.any(value[self._wanted] < 0.0)
 
     def squares(self, product: Array, value: Array, joint: int) -> float:
         """Return ‖Y − W χ‖² of rows whose products are given."""

@@ -9,9 +9,9 @@ from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters
 from ..model.robot import ElasticRobot, Robot
 from ..model.robot_builder import with_friction
-from ..signals.preparation import resample, UniformRecording
 from ..signals.recording import Recording
 from ..signals.samples import SignalSettings
+from ..signals.uniform_recording import resample, UniformRecording
 from ..timing.delay_compensation import prepare_without_delay, remove_delay
 from .block_grams import block_grams
 from .candidate_search import (
@@ -62,7 +62,7 @@ def select_model(
     try:
         part = _part(recording.select(robot.joints))
         even = resample(part, robot, settings.signals)
-        robot, notes = _with_gravity_of_efforts(even, robot)
+        robot, notes = _with_gravity_of_efforts(even, robot, settings.signals)
         even = _without_delay(part, even, robot, settings.signals)
         search = CandidateSearch(even, robot, settings)
     except (RobotIdError, np.linalg.LinAlgError):
@@ -71,7 +71,9 @@ def select_model(
         return robot, fixed, None
     selection = dataclasses.replace(search.run(), notes=notes)
     chosen = selection.candidate
-    signals = dataclasses.replace(settings.signals, cutoff=chosen.cutoff, rows=chosen.rows)
+    signals = dataclasses.replace(
+        settings.signals, cutoff=chosen.cutoff, band=chosen.band, rows=chosen.rows
+    )
     settings = dataclasses.replace(settings, signals=signals, method=chosen.estimator)
     return with_friction(robot, chosen.friction), settings, selection
 
@@ -90,7 +92,7 @@ def _without_delay(
 
 
 def _with_gravity_of_efforts(
-    even: UniformRecording, robot: Robot
+    even: UniformRecording, robot: Robot, signals: SignalSettings
 ) -> tuple[Robot, tuple[str, ...]]:
     """Leave gravity out of the model where the efforts hold none; drivers may compensate it."""
     if robot.effort_kind != 'auto' or not robot.gravity.any():
@@ -102,8 +104,8 @@ def _with_gravity_of_efforts(
     scores = []
     for each in (robot, weightless):
         columns = all_columns(each, None)
-        grams = block_grams(even, columns, JUDGING * band, band, edges)['all']
-        candidate = Candidate(band, 'all', 'wls', (COMMON[1],) * robot.n)
+        grams = block_grams(even, columns, signals, JUDGING * band, band, edges)['all']
+        candidate = Candidate(JUDGING * band, band, 'all', 'wls', (COMMON[1],) * robot.n)
         scores.append(cross_validate(candidate, columns, grams, grams))
     gain, error = scores[1].gain_over(scores[0])
     if gain <= error or scores[1].residual > GRAVITY_FREE * scores[0].residual:

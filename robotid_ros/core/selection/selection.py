@@ -61,7 +61,7 @@ class Selection:
     def configuration(self, robot: Robot) -> dict[str, dict[str, Any]]:
         """Return what a configuration has to say to make the same choices, section by section."""
         friction = dict(zip(robot.joints, robot.friction, strict=True))
-        signals = {'cutoff': self.candidate.cutoff, 'rows': self.candidate.rows}
+        signals = dict(zip(('cutoff', 'band', 'rows'), self.candidate.signals, strict=True))
         return {
             'robot': {
                 'effort_kind': robot.effort_kind.replace('auto', 'joint_torque'),

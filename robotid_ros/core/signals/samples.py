@@ -22,10 +22,17 @@ class SignalSettings:
         unit='Hz',
         minimum=0.0,
     )
+    band: float = setting(
+        0.0,
+        'W and torques are low-passed there before one row in so many is kept; 0: the cut-off, or '
+        'chosen with it',
+        unit='Hz',
+        minimum=0.0,
+    )
     order: int = setting(4, 'order of the Butterworth filter', minimum=1, maximum=10)
     decimation: int = setting(
         0,
-        'keep one sample in so many, after low-pass filtering W and Y; 0: from the cut-off',
+        'keep one sample in so many, after low-pass filtering W and Y; 0: from the band',
         minimum=0,
     )
     rate: float = setting(

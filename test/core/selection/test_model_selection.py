@@ -61,6 +61,35 @@ def test_static_friction_is_chosen_and_right():
         assert values[f'Fst{joint}'] == pytest.approx(2.0, rel=0.1)
 
 
+def test_friction_that_sets_in_gradually_is_no_negative_static_friction():
+    recording, robot = (
+        recorded('viscous', 'smooth_coulomb', tanh_steepness=6.0),
+        build_robot(URDF, RobotSettings()),
+    )
+    found = identify(recording, robot, OPEN)
+    values = dict(zip(found.base.names, found.estimate.value, strict=True))
+    assert not any(value < 0.0 for name, value in values.items() if name.startswith('Fst'))
+    assert found.selection.residual < 0.5 * found.selection.plain_residual
+    for joint in '123':
+        assert values[f'Fc{joint}'] == pytest.approx(4.0, rel=0.05)
+
+
+@pytest.mark.parametrize('settings', [{}, {'band': 10.0}])
+def test_positions_pass_more_than_torques(settings):
+    """W must not lose what the torques keep: the band's end is where accelerations are large."""
+    recording, robot = recorded('viscous', 'coulomb'), build_robot(URDF, RobotSettings())
+    signals = SignalSettings(**settings)
+    _, found, selection = select_model(
+        recording, robot, dataclasses.replace(OPEN, signals=signals)
+    )
+    assert found.signals.cutoff == pytest.approx(2.5 * found.signals.band)
+    assert settings.get('band', found.signals.band) == found.signals.band
+    assert (selection.candidate.cutoff, selection.candidate.band) == (
+        found.signals.cutoff,
+        found.signals.band,
+    )
+
+
 def test_plain_friction_stays_plain():
     recording = recorded('viscous', 'coulomb')
     found = identify(recording, build_robot(URDF, RobotSettings()), OPEN)

@@ -1,0 +1,107 @@
+"""Rows of a uniform recording that may be used: what was measured, and where joints move."""
+
+import numpy as np
+import numpy.typing as npt
+from scipy.ndimage import minimum_filter1d
+
+from ..arrays import Array
+from ..model.robot import Robot
+from .samples import SignalSettings
+from .uniform_recording import UniformRecording
+
+# Periods of the lowest filter's cut-off that its transient takes at the ends of a recording.
+EDGE_PERIODS = 3.0
+# A joint that moves for less of the time is at rest.
+MIN_MOVING_SHARE = 0.01
+# Standstill is a share of an axis' high speed where that is less (a linear axis never passes a
+# tenth of a metre in a second), but not far below what encoders resolve.
+FASTEST, SLOW_SHARE, SLOW_FACTOR = 0.99, 0.05, 0.1
+# Relative: a rate that stamps give is never exact.
+ROUNDING = 1e-6
+
+Rows = npt.NDArray[np.bool_]
+
+
+def moving_rows(
+    even: UniformRecording,
+    robot: Robot,
+    dq: Array,
+    band: float,
+    decimation: int,
+    settings: SignalSettings,
+) -> Rows:
+    """Return the rows (N, n) that were measured, moving, away from ends, gaps and clipping."""
+    edge = _edge_samples(even, band)
+    valid = away_from_gaps(even, band)[:, None] & ~even.clipped
+    valid = _erode(valid & _is_moving(robot, dq, settings), _guard_samples(settings, decimation))
+    valid[:edge] = valid[len(valid) - edge :] = False
+    return valid
+
+
+def all_rows(
+    even: UniformRecording,
+    robot: Robot,
+    dq: Array,
+    band: float,
+    decimation: int,
+    settings: SignalSettings,
+) -> tuple[Rows, Rows]:
+    """
+    Return all rows (N, n) that were measured, and those of them that no standstill lies in.
+
+    The latter are of friction that jumps when a joint turns round: of the samples that a kept row
+    stands for, all are to have the same sign.
+    """
+    moving = _is_moving(robot, dq, settings)
+    # Noise of a joint that never moves has a sign too.
+    joints = moving.mean(axis=0) > MIN_MOVING_SHARE
+    every = measured_rows(even, band) & joints
+    return every, every & _erode(moving, decimation // 2)
+
+
+def away_from_gaps(even: UniformRecording, band: float) -> Rows:
+    """Return the rows (N,) that no transient of a filter for this band [Hz] reaches."""
+    return _erode(even.measured, _edge_samples(even, band))
+
+
+def _edge_samples(even: UniformRecording, band: float) -> int:
+    return int(np.ceil(EDGE_PERIODS * even.rate / band - ROUNDING))
+
+
+def measured_rows(even: UniformRecording, band: float) -> Rows:
+    """
+    Return the rows (N, n) that hold what was measured, after a filter for this band [Hz].
+
+    What was made up to bridge a gap, what was clipped, and the ends of the recording reach a
+    period of that frequency far.
+    """
+    edge = int(even.rate / band)
+    good = even.measured[:, None] & ~even.clipped
+    good[:1] = good[-1:] = False
+    return _erode(good, edge)
+
+
+def _is_moving(robot: Robot, dq: Array, settings: SignalSettings) -> Rows:
+    """Return where a joint moves, and every motor that it shares with another one, (N, n)."""
+    moving = _is_turning(dq, settings.standstill)
+    for coupling in robot.couplings:
+        turning = _is_turning(dq @ coupling.ratios[:, None], settings.standstill)
+        moving[:, coupling.ratios != 0.0] &= turning
+    return moving
+
+
+def _is_turning(dq: Array, standstill: float) -> Rows:
+    """Return where joints are faster than standstill, which is less for a slow axis, (N, n)."""
+    fastest = np.quantile(np.abs(dq), FASTEST, axis=0)
+    least = np.clip(SLOW_SHARE * fastest, SLOW_FACTOR * standstill, standstill)
+    return np.asarray(np.abs(dq) >= np.where(fastest > standstill, least, standstill))
+
+
+def _guard_samples(settings: SignalSettings, decimation: int) -> int:
+    """Count the samples to leave out beside others; only decimation mixes more than one."""
+    return int(np.ceil(settings.guard * decimation)) if decimation > 1 else 1
+
+
+def _erode(valid: Rows, reach: int) -> Rows:
+    """Leave out the rows within `reach` of others: the decimation's filter mixes them."""
+    return np.asarray(minimum_filter1d(valid, 2 * reach + 1, axis=0, mode='nearest'))

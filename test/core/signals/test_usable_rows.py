@@ -1,0 +1,76 @@
+"""Which rows count: what was measured, away from standstill where friction needs that."""
+
+import numpy as np
+import pytest
+
+from robotid_ros.core.model import build_robot, RobotSettings
+from robotid_ros.core.signals.preparation import prepare
+from robotid_ros.core.signals.recording import Recording
+from robotid_ros.core.signals.samples import SignalSettings
+
+from ..conftest import URDF
+
+RATE, SPEED = 200.0, 0.8
+
+
+def moved(scale=1.0):
+    """Record joints that turn round every second, the third one never."""
+    time = np.arange(0.0, 20.0, 1.0 / RATE)
+    wave = np.sin(np.pi * time) * SPEED / np.pi
+    position = scale * np.column_stack([wave, wave, 0.0 * wave])
+    effort = np.random.default_rng(0).normal(size=position.shape)
+    return Recording(('j1', 'j2', 'j3'), time, position, effort)
+
+
+def samples(friction, recording=None, **signals):
+    robot = build_robot(URDF, RobotSettings(friction={'default': friction}))
+    settings = SignalSettings(**{'cutoff': 20.0, 'rows': 'all', **signals})
+    return prepare(recording or moved(), robot, settings)
+
+
+def turns(found):
+    """Return the distance [s] of each sample from where the joints turn round, at n + 1/2."""
+    return np.abs((found.time % 1.0) - 0.5)
+
+
+@pytest.mark.parametrize('band', [5.0, 10.0, 20.0])
+def test_friction_with_a_step_leaves_out_rows_that_hold_a_standstill(band):
+    smooth = samples(('viscous', 'smooth_coulomb'), band=band)
+    stepped = samples(('viscous', 'coulomb'), band=band)
+    assert smooth.decimation == stepped.decimation == int(0.4 * RATE / band)
+    inner = (smooth.time > 0.5) & (smooth.time < 19.5)
+    assert smooth.valid[inner, :2].all() and not smooth.valid[:, 2].any()
+    # A joint turns round between the samples of a kept row, and slowly a moment before and after.
+    slow = SignalSettings().standstill / (SPEED * np.pi)
+    near = turns(stepped) <= slow + stepped.decimation // 2 / RATE
+    margin = np.abs(turns(stepped) - slow - stepped.decimation // 2 / RATE) < 1.5 / RATE
+    np.testing.assert_array_equal(
+        stepped.valid[inner & ~margin, :2], np.column_stack([~near] * 2)[inner & ~margin]
+    )
+
+
+def test_rows_beside_standstill_are_left_out_of_moving_rows():
+    every, moving = samples(('coulomb',)), samples(('coulomb',), rows='moving')
+    assert not np.any(moving.valid & ~every.valid)
+    assert moving.valid.sum() < every.valid.sum()
+
+
+def test_a_slow_axis_moves_too():
+    """Linear axes are ten times slower than joints turn: standstill is a share of their speed."""
+    slow = samples(('viscous', 'coulomb'), moved(0.1))
+    assert slow.valid[:, :2].mean() > 0.75
+    # Not so an axis that never moves but for noise.
+    noise = np.random.default_rng(1).normal(scale=1e-6, size=(4000, 3))
+    still = moved(0.1)
+    still = Recording(
+        still.joints, still.time, noise + [[1.0, 0, 0]] * still.position, still.effort
+    )
+    assert not samples(('viscous', 'coulomb'), still).valid[:, 1:].any()
+
+
+def test_the_band_decides_the_decimation_and_not_the_positions():
+    wide, narrow = samples(('viscous',), band=0.0), samples(('viscous',), band=5.0)
+    assert (wide.decimation, narrow.decimation) == (4, 16)
+    assert wide.cutoff == narrow.cutoff == 20.0
+    np.testing.assert_array_equal(wide.ddq, narrow.ddq)
+    assert samples(('viscous',), band=50.0).decimation == 4  # never above the cut-off
