@@ -24,11 +24,6 @@ def _smooth(steepness: float) -> FrictionTerm:
     return make_terms(('smooth_coulomb',), {'tanh_steepness': steepness})[0]
 
 
-def _stribeck(sharp: float, gradual: float) -> FrictionTerm:
-    constants = {'makkar_gamma2': sharp, 'makkar_gamma3': gradual, 'makkar_gamma5': sharp}
-    return make_terms(('makkar',), constants)[0]
-
-
 def _static(velocity: float) -> FrictionTerm:
     return make_terms(('stribeck',), {'stribeck_velocity': velocity})[0]
 
@@ -46,10 +41,8 @@ FRICTION: tuple[Terms, ...] = (
     (VISCOUS, _smooth(GRADUAL), OFFSET),
     (VISCOUS, _smooth(SLOW), OFFSET),
     *((VISCOUS, COULOMB, _static(velocity), OFFSET) for velocity in STRIBECK_VELOCITIES),
-    (VISCOUS, _stribeck(SHARP, GRADUAL), OFFSET),
     (VISCOUS, _smooth(SHARP), ROOT, OFFSET),
     (VISCOUS, _smooth(SOFT), ROOT, OFFSET),
-    (VISCOUS, _stribeck(SHARP, GRADUAL), ROOT, OFFSET),
 )
 # Those that all joints share in the first comparison: sharp, smooth at zero, and concave.
 COMMON: tuple[Terms, ...] = (PLAIN, FRICTION[2], FRICTION[7])
@@ -106,7 +99,7 @@ class Candidate:
 
 def describe_terms(terms: Terms) -> str:
     """Name friction terms with the steepness of those that are smooth at zero."""
-    units = {'tanh_steepness': 's/rad', 'makkar_gamma3': 's/rad', 'stribeck_velocity': 'rad/s'}
+    units = {'tanh_steepness': 's/rad', 'stribeck_velocity': 'rad/s'}
     shown = []
     for term in terms:
         shape = [f' ({v:g} {units[k]})' for k, v in term.constants.items() if k in units]

@@ -4,7 +4,6 @@ import dataclasses
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cho_factor, cho_solve
 
 from ..arrays import Array
 from .block_grams import BlockGrams, Columns
@@ -67,15 +66,10 @@ def cross_validate(
     be predicted (Burman, Chow and Nolan 1994).
     """
     problem = _Problem(candidate, columns, training)
-    count, n = training.counts.shape
-    errors, total = np.zeros((count, n)), np.zeros(problem.size)
-    for k in range(count):
-        value = problem.solve(without=k)
-        total += value
-        for j in range(n):
-            errors[k, j] = problem.squares(judging.products[k, j], value, j)
+    values = problem.solve_without_each()
+    errors = [problem.squares(judging.products[:, j], values, j) for j in range(columns.robot.n)]
     powers = judging.products[:, :, -1, -1].copy()
-    return Score(errors, powers, problem.is_physical(total))
+    return Score(np.stack(errors, axis=1), powers, problem.is_physical(values.sum(axis=0)))
 
 
 def fit_candidate(candidate: Candidate, columns: Columns, training: BlockGrams) -> Array:
@@ -96,48 +90,52 @@ class _Problem:
             count = len(chosen) - rank
             self._places.append(np.concatenate([np.arange(rank), first + np.arange(count)]))
             first += count
-        self.size = first
+        self._size = first
         self._wanted = np.concatenate(
             [np.zeros(rank, dtype=bool), *(columns.wanted_positive(t) for t in candidate.friction)]
         )
         n = len(self._columns)
         self._assemble(np.ones(n))
         if candidate.estimator == 'wls':
-            value, total = self.solve(), self._products.sum(axis=0)
-            squares = np.array([self.squares(total[j], value, j) for j in range(n)])
+            value, total = self.solve()[None], self._products.sum(axis=0)
+            squares = np.array([self.squares(total[None, j], value, j)[0] for j in range(n)])
             floor = 1e-12 * total[:, -1, -1] + 1e-300
             self._assemble(np.maximum(counts, 1.0) / np.maximum(squares, floor))
 
     def _assemble(self, weights: Array) -> None:
         count = len(self._products)
-        self._left = np.zeros((count, self.size, self.size))
-        self._right = np.zeros((count, self.size))
+        self._left = np.zeros((count, self._size, self._size))
+        self._right = np.zeros((count, self._size))
         for j, (columns, places) in enumerate(zip(self._columns, self._places, strict=True)):
             own = weights[j] * self._products[:, j]
             self._left[:, places[:, None], places] += own[:, columns[:, None], columns]
             self._right[:, places] += own[:, columns, -1]
 
-    def solve(self, without: int | None = None) -> Array:
-        """Solve the normal equations of all blocks, or of all but one."""
-        left, right = self._left.sum(axis=0), self._right.sum(axis=0)
-        if without is not None:
-            left, right = left - self._left[without], right - self._right[without]
-        scale = 1.0 / np.sqrt(np.maximum(np.diag(left), 1e-300))
-        normal = left * np.outer(scale, scale)
-        normal[np.diag_indices(self.size)] += RIDGE
-        try:
-            value = cho_solve(cho_factor(normal), right * scale)
-        except np.linalg.LinAlgError:
-            value = np.linalg.lstsq(normal, right * scale, rcond=RIDGE)[0]
-        return np.asarray(value * scale)
+    def solve(self) -> Array:
+        """Solve the normal equations of all blocks (b,)."""
+        return _solve(self._left.sum(axis=0)[None], self._right.sum(axis=0)[None])[0]
+
+    def solve_without_each(self) -> Array:
+        """Solve those of all blocks but one, which is each in turn (K, b)."""
+        return _solve(self._left.sum(axis=0) - self._left, self._right.sum(axis=0) - self._right)
 
     def is_physical(self, value: Array) -> bool:
         """Tell whether no parameter is negative that is to be positive."""
         return not np.any(value[self._wanted] < 0.0)
 
-    def squares(self, product: Array, value: Array, joint: int) -> float:
-        """Return ‖Y − W χ‖² of rows whose products are given."""
-        vector = np.zeros(len(product))
-        vector[self._columns[joint]] = -value[self._places[joint]]
-        vector[-1] = 1.0
-        return max(float(vector @ product @ vector), 0.0)
+    def squares(self, products: Array, values: Array, joint: int) -> Array:
+        """Return ‖Y − W χ‖² of rows of a joint with each of some products and values, (K,)."""
+        columns = np.append(self._columns[joint], products.shape[-1] - 1)
+        vectors = np.column_stack([-values[:, self._places[joint]], np.ones(len(values))])
+        products = products[:, columns[:, None], columns]
+        return np.asarray(
+            np.maximum(np.einsum('ki,kij,kj->k', vectors, products, vectors, optimize=True), 0.0)
+        )
+
+
+def _solve(left: Array, right: Array) -> Array:
+    """Solve systems of normal equations, (K, b, b) and (K, b), each normalised."""
+    scale = 1.0 / np.sqrt(np.maximum(np.einsum('kii->ki', left), 1e-300))
+    normal = left * scale[:, :, None] * scale[:, None, :]
+    normal[:, np.arange(left.shape[1]), np.arange(left.shape[1])] += RIDGE
+    return np.asarray(np.linalg.solve(normal, (right * scale)[..., None])[..., 0] * scale)
