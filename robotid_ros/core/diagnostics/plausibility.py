@@ -11,6 +11,7 @@ from ..model.parameters import INERTIAL
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
 from ..signals.samples import Samples
+from .gravity_direction import gravity_warnings
 
 Rows = npt.NDArray[np.intp]
 
@@ -25,13 +26,8 @@ RANK_TOLERANCE = 3e-3
 # efforts counts, and the factor by which masses of a URDF may be off: units are off by more.
 MIN_EXPLAINED, MAX_SCALE = 0.5, 4.0
 MIN_GRAVITY_PART = 1e-4  # of the masses' power that no motor inertia or friction explains
-# Relative residual of a joint from which gravity is checked; another direction must leave so much
-# less.
-GRAVITY_RESIDUAL, GRAVITY_GAIN = 0.05, 0.6
+GRAVITY_RESIDUAL = 0.05  # of a joint, relative, from which gravity is checked
 LIMIT_MARGIN = 0.5  # beyond a limit [rad or m]: more than calibration, less than degrees for rad
-AXES = dict(
-    zip(('+x', '-x', '+y', '-y', '+z', '-z'), np.kron(np.eye(3), [[1.0], [-1.0]]), strict=True)
-)
 
 
 def plausibility_warnings(robot: Robot, samples: Samples, estimate: Estimate) -> list[str]:
@@ -67,7 +63,7 @@ def plausibility_warnings(robot: Robot, samples: Samples, estimate: Estimate) ->
         check.factor < -1.0 / MAX_SCALE and not check.wrong_sign for check in checks
     )
     if not wrong_sign and (worst > GRAVITY_RESIDUAL or reversed_masses):
-        warnings += _gravity_warnings(robot, samples, rows[::3])
+        warnings += gravity_warnings(robot, samples, rows[::3])
     if not wrong_sign:
         warnings += _scale_warnings(robot, checks)
     return warnings
@@ -135,37 +131,6 @@ def _effort_over_prior(robot: Robot, w: Array, y: Array, dq: Array, ddq: Array) 
     explained = total > 0.0 and common**2 > MIN_EXPLAINED * total
     shows = power > MIN_GRAVITY_PART * float(prior @ prior)
     return common / power if explained and shows else 0.0
-
-
-def _gravity_warnings(robot: Robot, samples: Samples, rows: Rows) -> list[str]:
-    """Check whether gravity along another axis of the base fits the efforts better."""
-    size = float(np.linalg.norm(robot.gravity))
-    if size == 0.0:
-        return []
-    model = robot.model.copy()
-    reoriented = dataclasses.replace(robot, model=model)
-    at = (samples.q[rows], samples.dq[rows], samples.ddq[rows])
-    used = samples.moving[rows].T
-    y = samples.tau[rows].T
-    weight = used / np.maximum(np.sqrt(np.mean(y**2, axis=1, keepdims=True)), 1e-300)
-
-    def unexplained(gravity: Array) -> float:
-        model.gravity.linear = gravity
-        W = (regressor(reoriented, *at) * weight[:, :, None]).reshape(-1, robot.p)
-        target = (y * weight).ravel()
-        scale = np.maximum(np.linalg.norm(W, axis=0), 1e-300)
-        chi = np.linalg.lstsq(W / scale, target, rcond=1e-8)[0]
-        return float(np.linalg.norm(target - W / scale @ chi))
-
-    residuals = {name: unexplained(size * axis) for name, axis in AXES.items()}
-    best = min(residuals, key=lambda name: residuals[name])
-    if residuals[best] > GRAVITY_GAIN * unexplained(robot.gravity):
-        return []
-    vector = [round(float(x), 4) for x in size * AXES[best]]
-    return [
-        f'gravity along {best} of the base explains the efforts far better than robot.gravity '
-        f'does: if the arm hangs or stands on a wall, set robot.gravity to {vector}'
-    ]
 
 
 def _scale_warnings(robot: Robot, checks: list[_JointCheck]) -> list[str]:

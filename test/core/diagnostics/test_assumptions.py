@@ -1,5 +1,6 @@
 """What breaks the assumptions is told, with the joint; clean recordings raise nothing."""
 
+import ast
 import dataclasses
 
 import numpy as np
@@ -181,3 +182,18 @@ def test_a_residual_that_is_noise_is_not_told(parts, robot):
 def test_joints_are_named_as_whole_words():
     assert names(['the effort of joint_1.'], 'joint_1')
     assert not names(['the effort of joint_10'], 'joint_1')
+
+
+@pytest.mark.parametrize(
+    'gravity', [(6.94, 0.0, -6.94), (0.0, 3.36, -9.22), (0.0, -9.81, 0.0), (0.0, 0.0, 9.81)]
+)
+def test_a_robot_on_a_slope_is_told_with_its_gravity(parts, warnings, robot, truth, gravity):
+    q, dq, *_ = parts
+    mounted = dataclasses.replace(robot, model=robot.model.copy())
+    mounted.model.gravity.linear = np.array(gravity)
+    ddq = motion(TIME, seed=1)[2]
+    found = warnings(q, inverse_dynamics(mounted, truth, q, dq, ddq), everything=True)
+    (text,) = [text for text in found if text.startswith('gravity along')]
+    told = np.array(ast.literal_eval(text[text.index('[') : text.index(']') + 1]))
+    angle = np.arccos(told @ gravity / np.linalg.norm(told) / np.linalg.norm(gravity))
+    assert np.degrees(angle) < 1.0

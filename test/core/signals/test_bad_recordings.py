@@ -183,10 +183,17 @@ def test_an_opposite_sign_is_told_and_put_right_by_the_drive_gain(made, joint):
 def test_an_arm_on_a_wall_or_a_ceiling_is_noticed(gravity):
     mounted = plant(gravity)
     _, text = outcome(mounted.recording, mounted)
-    assert f'set robot.gravity to {list(gravity)}' in text
+    assert f'gravity along {list(gravity)} ' in text
     error, text = outcome(mounted.recording, mounted, gravity=gravity)
     right(error)
     assert 'gravity' not in text
+
+
+def test_a_spring_at_a_joint_is_not_taken_for_gravity(made):
+    turn = made.position[:, 0] - made.position[:, 0].mean()
+    spring = np.outer(made.effort[:, 0].std() / turn.std() * turn, [1.0, 0.0, 0.0])
+    _, text = outcome(spoiled(made, effort=made.effort + spring))
+    assert 'gravity along' not in text
 
 
 @pytest.mark.parametrize(('unit', 'odd'), [([14.0, 14.0, 7.0], '123'), ([1.0, 1.0, 7.0], '3')])
