@@ -107,7 +107,8 @@ def open_session(
         check_descriptions(recordings)
     urdf = given or _description(configuration, recordings[0], config, urdf)
     wanted = configuration.robot
-    robot = _build_robot(urdf, replace(wanted, joints=joints) if joints else wanted, recordings)
+    wanted = replace(wanted, joints=joints) if joints else wanted
+    robot, _ = select_robot(urdf, wanted, recordings)
     if not all(set(robot.recorded_joints) <= set(r.joints) for r in recordings):
         names = robot.recorded_joints
         recordings = [open_recording(b, names, options=options, progress=progress) for b in bags]
@@ -129,15 +130,34 @@ def _complete(
     return replace(options, urdf=description or urdf or '', joints=joints)
 
 
-def _build_robot(urdf: str, wanted: RobotSettings, recordings: Sequence[AnyRecording]) -> Robot:
-    """Build the robot without joints at rest in the recordings, unless springs are modelled."""
+def select_robot(
+    urdf: str, wanted: RobotSettings, recordings: Sequence[AnyRecording]
+) -> tuple[Robot, RobotSettings]:
+    """
+    Build the robot without joints at rest in the recordings, unless springs are modelled.
+
+    Parameters
+    ----------
+    urdf : the URDF's text
+    wanted : the configuration
+    recordings : of one robot
+
+    Returns
+    -------
+    The robot with warnings of what was locked, and the configuration that gives it
+
+    Raises
+    ------
+    RobotIdError : joints and recordings do not fit
+
+    """
     if not all(set(wanted.joints) <= set(r.joints) for r in recordings) or wanted.elastic.joints:
-        return build_robot(urdf, wanted)
+        return build_robot(urdf, wanted), wanted
     check_joints(recordings, wanted.joints)
     chosen, notes = select_joints(urdf, wanted, *position_ranges(recordings, wanted.joints))
     check_positions(recordings, [k for k in chosen.locked if k not in wanted.locked])
     robot = build_robot(urdf, chosen)
-    return replace(robot, warnings=(*robot.warnings, *notes))
+    return replace(robot, warnings=(*robot.warnings, *notes)), chosen
 
 
 def split(

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.model import build_robot, mass_matrix
+from ...core.model import mass_matrix, RobotSettings
 from ...core.model.robot import ElasticRobot, Robot
 from ...core.pipeline.identification import identify
 from ...core.pipeline.results import Identification
@@ -15,8 +15,8 @@ from ...exceptions import RecordingError
 from ...files.bags import open_recording
 from ...files.configuration import Configuration, read_urdf
 from ...files.export.identified_urdf import identified_urdf
-from ...files.identification_input import AnyRecording, EXCITING, split
-from ...files.results import Results
+from ...files.identification_input import AnyRecording, EXCITING, select_robot, split
+from ...files.results import chosen_settings, Results
 from ...files.save_results import save
 
 FAILED = 'failed'
@@ -34,6 +34,7 @@ class IdentificationOutcome(NamedTuple):
     results : parameters and residuals, as plain values
     folder : of the files
     source_urdf : the description that the robot was built from
+    robot_settings : with the joints and the friction that were chosen
     urdf : the description with identified parameters
     standard : (p,) standard parameters that give the identified torques, others zero
     inertia : (n,) largest M_jj on the motion [kg·m² or kg]
@@ -45,6 +46,7 @@ class IdentificationOutcome(NamedTuple):
     results: Results
     folder: Path
     source_urdf: str
+    robot_settings: RobotSettings
     urdf: str
     standard: np.ndarray
     inertia: np.ndarray
@@ -77,7 +79,7 @@ def identify_bag(
 
     """
     progress(f"reading '{bag}'")
-    recording, urdf, robot = _read(bag, configuration, description, progress)
+    recording, urdf, robot, selected = _read(bag, configuration, description, progress)
     exciting, validating = _split_phases(recording, include_failed)
     progress(f'identifying {robot.name}')
     settings = configuration.identification
@@ -91,6 +93,7 @@ def identify_bag(
         results=results,
         folder=folder,
         source_urdf=urdf,
+        robot_settings=chosen_settings(selected, results),
         urdf=identified_urdf(found.robot, found.standard.value),
         standard=np.array([results.minimal_parameters.get(p.name, 0.0) for p in model.parameters]),
         inertia=_largest_inertia(model, found, exciting),
@@ -101,16 +104,16 @@ def identify_bag(
 
 def _read(
     bag: str, configuration: Configuration, description: str, progress: Callable[[str], None]
-) -> tuple[AnyRecording, str, Robot]:
+) -> tuple[AnyRecording, str, Robot, RobotSettings]:
     """Read the recording, find the robot's description, build the robot."""
     recording = open_recording(bag, progress=_report_tenths(progress))
     urdf = recording.urdf or read_urdf(configuration) or description
     if not urdf:
         raise RecordingError(f"'{bag}' holds no robot description: set robot.urdf")
-    robot = build_robot(urdf, configuration.robot)
+    robot, selected = select_robot(urdf, configuration.robot, [recording])
     if not set(robot.recorded_joints) <= set(recording.joints):
         recording = open_recording(bag, robot.recorded_joints, progress=_report_tenths(progress))
-    return recording, urdf, robot
+    return recording, urdf, robot, selected
 
 
 def _report_tenths(progress: Callable[[str], None]) -> Callable[[float], None]:

@@ -14,7 +14,6 @@ from std_srvs.srv import Trigger
 
 from ...core.model import build_robot, Robot
 from ...exceptions import ControllerError, RobotIdError
-from ...files.results import chosen_settings
 from ...node_settings import IdentificationNodeSettings
 from ..common import runtime
 from ..common.batched_subscription import BatchedSubscription
@@ -132,8 +131,7 @@ class Identification(WorkerNode):
     def _publish_outcome(self, outcome: IdentificationOutcome) -> None:
         """Publish everything; the state comes last and says where the files are."""
         results, now = outcome.results, self.get_clock().now().to_msg()
-        chosen = chosen_settings(self.configuration.robot, results)
-        self._robot = build_robot(outcome.source_urdf, chosen)
+        self._robot = build_robot(outcome.source_urdf, outcome.robot_settings)
         self._outcome = outcome
         self._parameters.publish(parameters_message(results, now))
         if results.history:
