@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError
-from ..threads import limit_blas_threads
 from .terminal import format_number, format_table, ProgressBar
 
 if TYPE_CHECKING:
@@ -41,7 +40,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Design, write, and print what was reached."""
-    limit_blas_threads()
     from ..core.excitation import design
     from ..core.model import build_robot
     from ..exceptions import FileError

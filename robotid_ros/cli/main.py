@@ -11,6 +11,7 @@ import sys
 import threading
 
 from ..exceptions import RobotIdError
+from ..threads import limit_blas_threads
 from .terminal import HelpFormatter
 
 VERBS = (
@@ -89,6 +90,7 @@ def _interruptible() -> Iterator[threading.Event]:
 
 
 def _run(args: argparse.Namespace, interrupted: threading.Event) -> int:
+    limit_blas_threads()  # verbs import NumPy
     try:
         code = int(args.run(args))
         if sys.stdout is not None:
