@@ -22,6 +22,8 @@ GRID_TOLERANCE = 1e-3
 MAX_GRID_GAP = 1.0
 # More gaps are summed up in one note.
 MAX_LISTED_GAPS = 3
+# So many gaps that take so large a share of the time are losses and no interruptions.
+MANY_GAPS, LARGE_SHARE = 10, 0.5
 
 
 def resample_uniformly(
@@ -101,9 +103,13 @@ def _gap_notes(time: Array, longest: float, usual: float) -> list[str]:
     steps = np.diff(time)
     gaps = np.flatnonzero(steps > longest)
     if gaps.size > MAX_LISTED_GAPS:
-        notes = [
-            f'nothing was recorded for {steps[gaps].sum():.2f} s in {gaps.size} gaps: left out'
-        ]
+        lost = float(steps[gaps].sum())
+        notes = [f'nothing was recorded for {lost:.2f} s in {gaps.size} gaps: left out']
+        if gaps.size >= MANY_GAPS and lost > LARGE_SHARE * steps.sum():
+            notes = [
+                f'{notes[0]}, which is {100 * lost / steps.sum():.0f} % of the time; the parameters '
+                'are those of a few short bursts and may be far off, record without losses'
+            ]
     else:
         notes = [
             f'nothing was recorded for {steps[gap]:.2f} s at {time[gap]:.2f} s: left out'

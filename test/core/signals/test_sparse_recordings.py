@@ -37,6 +37,14 @@ def test_what_cannot_be_bridged_is_said(record, robot):
         identify(thinned(record(0, 20.0), 0.95, 5), robot, PLAIN)
 
 
+def test_bursts_between_long_gaps_are_said_to_be_doubtful(record):
+    recording = record(0, 60.0)
+    kept = np.arange(len(recording.time)) % 200 < 20
+    columns = {name: getattr(recording, name)[kept] for name in ('time', 'position', 'effort')}
+    notes = resample_uniformly(dataclasses.replace(recording, **columns), SignalSettings())[3]
+    assert any('90 % of the time; ' in note for note in notes)
+
+
 def test_interruptions_are_left_out_as_before(record):
     recording = record(0, 60.0)
     kept = np.ones(len(recording.time), dtype=bool)
@@ -45,7 +53,8 @@ def test_interruptions_are_left_out_as_before(record):
     columns = {name: getattr(recording, name)[kept] for name in ('time', 'position', 'effort')}
     result = resample_uniformly(dataclasses.replace(recording, **columns), SignalSettings())
     assert not result[2].all()
-    assert any('in 15 gaps: left out' in note for note in result[3])
+    (note,) = [note for note in result[3] if 'in 15 gaps: left out' in note]
+    assert note.endswith('left out')
 
 
 def test_a_recording_without_losses_stays_as_it_is(record):
