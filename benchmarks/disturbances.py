@@ -15,6 +15,7 @@ from robotid_ros.plant.physics.mujoco_physics import Physics
 from robotid_ros.simulation_settings import PayloadSettings, per_joint, SimulationSettings
 
 RATE, SECONDS, HARMONICS = 200.0, 30.0, 5
+TIME = np.arange(round(SECONDS * RATE)) / RATE
 # Share of the room between the limits of positions, speeds and accelerations that is used.
 ROOM = np.array([0.8, 0.6, 0.6])
 WIDEST = 1.2  # motion to either side [rad or m]
@@ -81,11 +82,17 @@ def plant(name: str) -> Plant:
 def run(name: str, seed: int) -> Run:
     """Let a robot run along sums of sines, periodic ones with every second seed."""
     chosen, rng = plant(name), np.random.default_rng(seed)
-    robot = chosen.robot
-    time = np.arange(round(SECONDS * RATE)) / RATE
-    q, dq, ddq = _motion(robot, chosen.simulation, time, rng, periodic=seed % 2 == 0)
+    motion = sines(chosen.robot, chosen.simulation, TIME, rng, periodic=seed % 2 == 0)
+    return run_along(chosen, TIME, motion, rng)
+
+
+def run_along(
+    chosen: Plant, time: np.ndarray, motion: tuple[np.ndarray, ...], rng: np.random.Generator
+) -> Run:
+    """Let a robot run along q, dq, ddq (N, n)."""
+    (q, dq, ddq), robot = motion, chosen.robot
     rigid, loaded = (
-        _rigid(physics, robot, q, dq, ddq) for physics in (chosen.physics, chosen.loaded)
+        rigid_torque(physics, robot, q, dq, ddq) for physics in (chosen.physics, chosen.loaded)
     )
     viscous, dry, offset = _friction(chosen.physics, robot, dq)
     for ratios, inertia, damping, coulomb in chosen.physics.drives.motors:
@@ -106,7 +113,8 @@ def recording(run: Run, effort: np.ndarray, time: np.ndarray | None = None) -> R
     return Recording(run.plant.robot.joints, run.time if time is None else time, run.q, effort)
 
 
-def _motion(robot, settings, time, rng, *, periodic):
+def sines(robot, settings, time, rng, *, periodic) -> tuple[np.ndarray, ...]:
+    """Return q, dq, ddq (N, n) of sums of sines, as large as the limits allow."""
     base = 0.1 * (1.0 if periodic else rng.uniform(0.9, 1.1))
     factor = np.ones(HARMONICS) if periodic else rng.uniform(0.9, 1.1, HARMONICS)
     w = 2.0 * np.pi * base * np.arange(1, HARMONICS + 1) * factor
@@ -134,7 +142,7 @@ def _places(physics: Physics, robot: Robot) -> list[int]:
     return [int(physics.model.joint(name).dofadr[0]) for name in robot.joints]
 
 
-def _rigid(physics: Physics, robot: Robot, q, dq, ddq) -> np.ndarray:
+def rigid_torque(physics: Physics, robot: Robot, q, dq, ddq) -> np.ndarray:
     """Return torques (N, n) of links and rotors, by MuJoCo."""
     model, data, places = physics.model, physics.data, _places(physics, robot)
     result, torque = np.empty_like(q), np.empty(model.nv)

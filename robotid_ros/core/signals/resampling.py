@@ -106,9 +106,10 @@ def _gap_notes(time: Array, longest: float, usual: float) -> list[str]:
         lost = float(steps[gaps].sum())
         notes = [f'nothing was recorded for {lost:.2f} s in {gaps.size} gaps: left out']
         if gaps.size >= MANY_GAPS and lost > LARGE_SHARE * steps.sum():
+            share = 100.0 * lost / steps.sum()
             notes = [
-                f'{notes[0]}, which is {100 * lost / steps.sum():.0f} % of the time; the parameters '
-                'are those of a few short bursts and may be far off, record without losses'
+                f'{notes[0]}, which is {share:.0f} % of the time; the parameters are those of a '
+                'few short bursts and may be far off, record without losses'
             ]
     else:
         notes = [
