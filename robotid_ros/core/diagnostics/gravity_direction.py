@@ -95,8 +95,14 @@ def _springs(q: Array, weight: Array) -> Array:
     return result.reshape(-1, 2 * n)
 
 
-def gravity_warnings(robot: Robot, samples: Samples, rows: npt.NDArray[np.intp]) -> list[str]:
-    """Check on these rows whether gravity in another direction explains the efforts better."""
+def gravity_warnings(
+    robot: Robot, samples: Samples, rows: npt.NDArray[np.intp], may_hang: bool = True
+) -> list[str]:
+    """
+    Check on these rows whether gravity in another direction explains the efforts better.
+
+    Upside down, masses below zero explain them as well: that counts where the robot `may_hang`.
+    """
     size = float(np.linalg.norm(robot.gravity))
     if size == 0.0:
         return []
@@ -104,7 +110,7 @@ def gravity_warnings(robot: Robot, samples: Samples, rows: npt.NDArray[np.intp])
     known = fit.unexplained(robot.gravity)
     springs = fit.unexplained(robot.gravity, springs=True)
     limit = min(GAIN * known, springs)
-    if fit.agreement(robot.gravity) < REVERSED and springs > limit:
+    if may_hang and fit.agreement(robot.gravity) < REVERSED and springs > limit:
         limit = AS_GOOD * known
     if fit.least > limit:
         return []

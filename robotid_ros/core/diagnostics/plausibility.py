@@ -53,20 +53,22 @@ def plausibility_warnings(robot: Robot, samples: Samples, estimate: Estimate) ->
     W = regressor(robot, samples.q[rows], samples.dq[rows], samples.ddq[rows])
     checks = [_check_joint(robot, samples, rows, W, j) for j in range(robot.n)]
     wrong_sign = [j for j, check in enumerate(checks) if check.wrong_sign]
+    worst = float(np.max(estimate.residual, initial=0.0))
+    reversed_masses = any(
+        check.factor < -1.0 / MAX_SCALE and not check.wrong_sign for check in checks
+    )
+    gravity: list[str] = []
+    if len(wrong_sign) < robot.n and (worst > GRAVITY_RESIDUAL or reversed_masses):
+        # Gravity that is wrong turns efforts round too; a wrong sign makes masses look reversed.
+        gravity = gravity_warnings(robot, samples, rows[::3], may_hang=not wrong_sign)
+    if gravity:
+        return warnings + gravity
     warnings += [
         f'the effort of {robot.joints[j]} seems to have the opposite sign: set its '
         'robot.drive_gain to -1'
         for j in wrong_sign
     ]
-    worst = float(np.max(estimate.residual, initial=0.0))
-    reversed_masses = any(
-        check.factor < -1.0 / MAX_SCALE and not check.wrong_sign for check in checks
-    )
-    if not wrong_sign and (worst > GRAVITY_RESIDUAL or reversed_masses):
-        warnings += gravity_warnings(robot, samples, rows[::3])
-    if not wrong_sign:
-        warnings += _scale_warnings(robot, checks)
-    return warnings
+    return warnings if wrong_sign else warnings + _scale_warnings(robot, checks)
 
 
 @dataclasses.dataclass(frozen=True)
