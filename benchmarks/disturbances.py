@@ -40,6 +40,7 @@ class Run:
     plant: Plant
     time: np.ndarray
     q: np.ndarray
+    dq: np.ndarray
     rigid: np.ndarray
     loaded: np.ndarray
     viscous: np.ndarray
@@ -103,8 +104,8 @@ def run_along(
     noise = chosen.simulation.noise
     level, blur = (per_joint(x, robot.n, 'noise') for x in (noise.effort, noise.position))
     return Run(
-        chosen, time, q + np.array(blur) * rng.normal(size=q.shape), rigid, loaded, viscous, dry,
-        offset, np.array(level) * rng.normal(size=q.shape), int(rng.integers(robot.n)),
+        chosen, time, q + np.array(blur) * rng.normal(size=q.shape), dq, rigid, loaded, viscous,
+        dry, offset, np.array(level) * rng.normal(size=q.shape), int(rng.integers(robot.n)),
     )  # fmt: skip
 
 

@@ -6,6 +6,8 @@ from ..settings import setting
 from .replay.settings import ReplaySettings
 from .signals.samples import SignalSettings
 
+# The covariance that counts what the model leaves out.
+MODEL_ERROR = 'model_error'
 METHODS = ('auto', 'ols', 'wls', 'mle', 'irls', 'tls', 'iv', 'didim', 'both')
 
 
@@ -48,9 +50,11 @@ class IdentificationSettings:
         minimum=0.001,
     )
     covariance: str = setting(
-        'newey_west',
-        'from residuals as they correlate: newey_west, or bootstrap of blocks (ols, wls, mle)',
-        choices=('newey_west', 'bootstrap'),
+        MODEL_ERROR,
+        'σ from residuals as they correlate, by blocks of time; model_error: and from what the '
+        'model leaves out; residuals: from these alone; bootstrap: blocks drawn again (ols, wls, '
+        'mle)',
+        choices=(MODEL_ERROR, 'residuals', 'bootstrap'),
     )
     leave_one_out: bool = setting(
         False, 'predict each period of a periodic motion from the others too'

@@ -56,7 +56,7 @@ def _absurd_inertias(
     prior = np.median(unit @ links, axis=1)
     mean = unit[:, :, base.columns].mean(axis=1)
     shown = mean @ estimate.value
-    error = SURE * np.sqrt(np.einsum('jb,bc,jc->j', mean, estimate.covariance, mean))
+    error = SURE * np.sqrt(np.einsum('jb,bc,jc->j', mean, estimate.noise_covariance, mean))
     odd: dict[str, str] = {}
     for j, joint in enumerate(robot.joints):
         largest = prior[robot.prismatic == robot.prismatic[j]].max()

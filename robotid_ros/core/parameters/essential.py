@@ -7,6 +7,7 @@ import numpy.typing as npt
 from scipy.stats import f as f_distribution
 
 from ..arrays import Array
+from ..regression.covariance import inflation
 from ..regression.estimate import Estimate
 from ..regression.estimators import fit
 from ..regression.observation_system import System
@@ -134,14 +135,11 @@ def effective_sample_size(estimate: Estimate) -> float:
     """
     Return the number of independent rows that hold as much information as the correlated ones.
 
-    Rows over the mean ratio of the covariance that respects correlation to the classical one.
+    Rows over the mean ratio of the covariance that respects correlation to the classical one. What
+    the model leaves out is no noise: it does not make rows fewer.
     """
-    scale = 1.0 / np.sqrt(np.diag(estimate.classical))
-    classical, correlated = (
-        np.outer(scale, scale) * c for c in (estimate.classical, estimate.covariance)
-    )
-    inflation = np.trace(np.linalg.solve(classical, correlated)) / len(scale)
-    return float(estimate.rows.sum() / max(inflation, 1.0))
+    ratio = inflation(estimate.classical, estimate.noise_covariance)
+    return float(estimate.rows.sum() / max(ratio, 1.0))
 
 
 def _percent(value: Array, covariance: Array) -> Array:

@@ -143,8 +143,8 @@ def identify_payload(
     Find a payload from the base parameters without and with it.
 
     A payload adds its π to the standard parameters of the last link: χ_b' − χ_b = A_last π,
-    weighted by the covariance of both. Friction and offsets may change between the sessions: base
-    parameters that hold nothing else are left out.
+    weighted as if residuals were white; σ count them as they are. Friction and offsets may change
+    between the sessions: base parameters that hold nothing else are left out.
 
     Parameters
     ----------
@@ -163,14 +163,18 @@ def identify_payload(
     start = int(robot.first_columns[-1])
     rows = np.flatnonzero(depends_on_links(robot, base))
     change = (loaded.value - empty.value)[rows]
-    covariance = (loaded.covariance + empty.covariance)[np.ix_(rows, rows)]
-    root = np.linalg.cholesky(covariance + 1e-12 * np.diag(np.diag(covariance)))
+    white, covariance = (
+        (getattr(loaded, name) + getattr(empty, name))[np.ix_(rows, rows)]
+        for name in ('classical', 'covariance')
+    )
+    root = np.linalg.cholesky(white + 1e-12 * np.diag(np.diag(white)))
     A = np.linalg.solve(root, base.matrix[rows, start : start + 10])
     scale = 1.0 / np.maximum(np.linalg.norm(A, axis=0), 1e-300)
     U, s, Vt = np.linalg.svd(A * scale, full_matrices=False)
     kept = s > RANK_TOLERANCE * s[0]
-    value = scale * (Vt[kept].T @ ((U[:, kept].T @ np.linalg.solve(root, change)) / s[kept]))
-    sigma = scale * np.linalg.norm(Vt[kept].T / s[kept], axis=1)
+    inverse = scale[:, None] * (Vt[kept].T / s[kept]) @ np.linalg.solve(root.T, U[:, kept]).T
+    value = inverse @ change
+    sigma = np.sqrt(np.diag(inverse @ covariance @ inverse.T))
     unknown = np.linalg.norm(Vt[kept], axis=0) < 1.0 - 1e-6
     sigma[unknown] = np.inf
     return Payload(

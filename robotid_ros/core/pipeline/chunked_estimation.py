@@ -9,6 +9,7 @@ from ...exceptions import StandstillError
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
 from ..regression.block_sampling import BlockSampler
+from ..regression.model_error import COLUMNS, ModelErrors
 from ..regression.observation_system import observe, System
 from ..regression.triangular_factors import TriangularFactors
 from ..signals.preparation import prepare
@@ -60,7 +61,7 @@ def observe_chunks(
     RecordingError : a chunk cannot be used, or nothing moves
 
     """
-    factors, notes = TriangularFactors(robot.n, base.rank), dict[str, None]()
+    factors, notes = TriangularFactors(robot.n, base.rank + COLUMNS), dict[str, None]()
     delays: Delays = {}
     sampled_systems = BlockSampler[System]()
     first: tuple[Samples, System] | None = None
@@ -74,6 +75,7 @@ def observe_chunks(
                     recording, robot, base, settings
                 )
                 first = samples, system
+                errors = ModelErrors.of(samples, system, robot, base)
                 notes.update(dict.fromkeys(delay_notes))
             else:
                 samples = prepare(remove_delay(recording, delays), robot, settings)
@@ -85,13 +87,13 @@ def observe_chunks(
             settings, cutoff=samples.cutoff, decimation=samples.decimation
         )
         notes.update(dict.fromkeys(samples.notes))
-        factors.add(system)
+        factors.add(errors.attach(samples, system))
         if sampled_systems.takes_next():
             sampled_systems.add(system, system.valid.shape[1])
         tail = _overlap(recording, settings)
     if first is None:
         raise StandstillError('no joint moves in any chunk of the recording: record a motion')
-    total = factors.system(first[1])
+    total = factors.system(errors.attach(*first))
     return ChunkedSystem(
         total, first[0], tuple(sampled_systems.blocks), delays, tuple(notes)[:MAX_NOTES]
     )

@@ -5,13 +5,14 @@ import dataclasses
 
 from ...exceptions import RecordingError
 from ..elastic_joints.elastic_estimation import account_for_springs, check_deflections
-from ..identification_settings import IdentificationSettings
+from ..identification_settings import IdentificationSettings, MODEL_ERROR
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
 from ..regression.estimators import fit
 from ..regression.goodness_of_fit import Validation
 from ..regression.instrumental_variables import add_instruments
+from ..regression.model_error import count_model_error
 from ..regression.observation_system import System
 from ..replay.convergence_history import History
 from ..replay.didim_from_recording import describe_iteration, identify_closed_loop
@@ -147,6 +148,8 @@ def _estimate_in_memory(
             method = 'wls'  # the instruments of springs follow from it
         elif method == 'iv':
             system = add_instruments(system, samples, recording, robot, base)
+        if settings.covariance == MODEL_ERROR and not isinstance(robot, ElasticRobot):
+            system = count_model_error(samples, system, robot, base)
         estimate = fit(system, method, settings.iterations)
         system, estimate, warnings = account_for_springs(
             recording, samples, system, robot, base, estimate
@@ -164,14 +167,13 @@ def _estimate_in_chunks(
     settings: IdentificationSettings,
 ) -> Estimation:
     found = observe_chunks(chunks, robot, base, settings.signals)
-    estimate = fit(found.system, settings.method, settings.iterations)
+    system = _as_asked(found.system, settings)
+    estimate = fit(system, settings.method, settings.iterations)
     count = len(found.sampled_systems)
     shown = 'its first minute' if count == 1 else f'{count} stretches spread over it'
     note = f'a long recording: residuals and torques shown are of {shown}, the fit is of all'
     notes = (*found.notes, note)
-    return Estimation(
-        found.samples, found.sampled_systems, found.system, estimate, found.delays, notes
-    )
+    return Estimation(found.samples, found.sampled_systems, system, estimate, found.delays, notes)
 
 
 def _estimate_logs(
@@ -183,13 +185,20 @@ def _estimate_logs(
 ) -> Estimation:
     found = observe_logs(logs, robot, base, settings.signals)
     progress('estimating')
-    total, estimate = found.total, fit(found.total.system, settings.method, settings.iterations)
+    total, system = found.total, _as_asked(found.total.system, settings)
+    estimate = fit(system, settings.method, settings.iterations)
     return Estimation(
         total.samples,
         total.sampled_systems,
-        total.system,
+        system,
         estimate,
         total.delays,
         total.notes,
         found.disagreement(estimate.value),
     )
+
+
+def _as_asked(system: System, settings: IdentificationSettings) -> System:
+    """Return the system without what the model may leave out where that is not to count."""
+    counted = settings.covariance == MODEL_ERROR
+    return system if counted else dataclasses.replace(system, D=None)

@@ -13,8 +13,9 @@ from ..arrays import Array
 from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
+from ..regression.model_error import count_model_error
 from ..regression.observation_system import read_only, System
-from ..regression.triangular_factors import triangular_factor
+from ..regression.triangular_factors import joined, split, triangular_factor
 from ..signals.recording import MAX_SAMPLES, Recording
 from ..signals.samples import SignalSettings
 from ..timing.delay_compensation import Delays, prepare_without_delay
@@ -25,7 +26,7 @@ OF_ONE_LOG = ('didim', 'both', 'iv')
 # Between two logs on the common time axis [s]: figures show it as a gap.
 SPACING = 1.0
 # Axis of the rows in the fields of a system.
-ROW_AXIS = {'time': 0, 'W': 1, 'Y': 1, 'valid': 1, 'Z': 1, 'measured': 0, 'moving': 1}
+ROW_AXIS = {'time': 0, 'W': 1, 'Y': 1, 'valid': 1, 'Z': 1, 'measured': 0, 'moving': 1, 'D': 1}
 # A log does not agree with the others when its residual is so large a share and so many times
 # that of a fit to it alone: noise and what the model lacks are in both.
 LARGE_RESIDUAL, MANY_TIMES = 0.1, 2.0
@@ -196,7 +197,8 @@ def _observe(
         if log.source in str(error):
             raise
         raise type(error)(f'{log.source}: {error}') from error
-    return ChunkedSystem(system, samples, (system,), delays, (*samples.notes, *notes))
+    counted = count_model_error(samples, system, robot, base)
+    return ChunkedSystem(counted, samples, (system,), delays, (*samples.notes, *notes))
 
 
 def stack_rows(systems: Sequence[System]) -> System:
@@ -218,12 +220,9 @@ def stack_rows(systems: Sequence[System]) -> System:
 def stack_factors(systems: Sequence[System]) -> System:
     """Put systems of triangular factors together."""
     batches = np.concatenate([s.batches for s in systems if s.batches is not None], axis=1)
-    rows = [np.concatenate([s.W, s.Y[:, :, None]], axis=2) for s in systems]
-    total = triangular_factor(np.concatenate(rows, axis=1))
+    total = triangular_factor(np.concatenate([joined(s) for s in systems], axis=1))
     counts = np.sum([s.counts for s in systems if s.counts is not None], axis=0)
-    return dataclasses.replace(
-        systems[0], W=total[:, :, :-1], Y=total[:, :, -1], batches=batches, counts=counts
-    )
+    return split(systems[0], total, counts, batches)
 
 
 def merge_notes(logs: Sequence[Log], notes: Sequence[Sequence[str]]) -> tuple[str, ...]:

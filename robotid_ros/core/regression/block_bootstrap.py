@@ -43,7 +43,7 @@ def bootstrap(
     if method not in LINEAR:
         raise ConfigurationError(
             f"the bootstrap knows the methods {', '.join(LINEAR)}, not '{method}': "
-            "set identification.covariance to 'newey_west'"
+            "set identification.covariance to 'model_error'"
         )
     grams = _grams(system, method, blocks)
     size = grams.shape[-1] - 1

@@ -19,7 +19,8 @@ class Estimate:
     ----------
     names, units : of the b parameters
     value : (b,)
-    covariance : (b, b) of the estimate, residuals taken as they are (correlated in time)
+    covariance : (b, b) of the estimate, residuals taken as they are (correlated in time), with
+        `model_error`
     classical : (b, b) covariance if the residuals were white
     residual : (n,) relative residual per joint, ‖Y_j − W_j χ‖/‖Y_j‖
     total_residual : relative residual of all joints together
@@ -27,6 +28,7 @@ class Estimate:
     rows : (n,) rows used per joint, after decimation
     condition_number : of the observation matrix, columns scaled to length one
     method : 'ols', 'wls', ...
+    model_error : (b, b) part of the covariance that counts what the model leaves out, or None
 
     """
 
@@ -41,9 +43,15 @@ class Estimate:
     rows: npt.NDArray[np.intp]
     condition_number: float
     method: str
+    model_error: Array | None = None
 
     def __post_init__(self) -> None:
         freeze_fields(self, 'value', 'covariance', 'classical', 'residual', 'sigma_torque')
+
+    @property
+    def noise_covariance(self) -> Array:
+        """Covariance (b, b) of the estimate if the model left nothing out."""
+        return self.covariance - (0.0 if self.model_error is None else self.model_error)
 
     @property
     def sigma(self) -> Array:

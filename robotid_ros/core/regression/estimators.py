@@ -6,9 +6,10 @@ import numpy as np
 
 from ...exceptions import RankDeficientError, RecordingError, UnknownNameError
 from ..arrays import Array
-from .covariance import batch_covariance, newey_west, with_minimum_variance
+from .covariance import block_products, inflation, jackknife, with_minimum_variance
 from .estimate import Estimate
 from .least_squares import instrumental_variables, least_squares, Solution, total_least_squares
+from .model_error import model_error_covariance
 from .observation_system import System
 
 __all__ = ['SOLVE', 'WHITEN', 'Estimate', 'fit']
@@ -184,30 +185,19 @@ def _solve(system: System, joint_rows: JointRows, weights: Weights, method: str)
 def _estimate(
     system: System, joint_rows: JointRows, weights: Weights, solution: Solution, method: str
 ) -> Estimate:
-    value, bread = solution.value, solution.bread
+    value = solution.value
     residual = [y - w @ value for w, y in joint_rows]
+    covariance, classical, model_error = _covariances(
+        system, [w for w, _ in joint_rows], weights, solution, method
+    )
     rows = system.equations
-    freedom = max(int(rows.sum()) - len(value), 1)
-    instruments = [
-        system.instruments(j) if method == 'iv' else w for j, (w, _) in enumerate(joint_rows)
-    ]
-    meat, white = np.zeros((2, *bread.shape))
-    squares = 0.0
-    for j, (z, r, k) in enumerate(zip(instruments, residual, weights, strict=True)):
-        if system.batches is None:
-            meat += newey_west(z * (k**2 * r)[:, None])
-        elif len(k):
-            meat += k[0] ** 4 * batch_covariance(system.batches[j], value)
-        white += (z * k[:, None]).T @ (z * k[:, None])
-        squares += float(np.sum((k * r) ** 2))
-    classical = bread @ white @ bread.T * squares / freedom
-    covariance = bread @ meat @ bread.T * rows.sum() / freedom
     return Estimate(
         names=system.names,
         units=system.units,
         value=value,
-        covariance=with_minimum_variance(covariance, np.diag(classical) / system.band),
+        covariance=covariance,
         classical=classical,
+        model_error=model_error,
         residual=system.relative_residual(value),
         total_residual=system.total_residual(value),
         sigma_torque=np.array(
@@ -217,3 +207,28 @@ def _estimate(
         condition_number=float(solution.singular[0] / solution.singular[-1]),
         method=method,
     )
+
+
+def _covariances(
+    system: System, W: list[Array], weights: Weights, solution: Solution, method: str
+) -> tuple[Array, Array, Array | None]:
+    """Return the covariance, that of white residuals, and what the model leaves out adds."""
+    value, bread, rows = solution.value, solution.bread, system.equations
+    Z = [system.instruments(j) for j in range(len(W))] if method == 'iv' else W
+    white, squares = np.zeros_like(bread), 0.0
+    for j, (z, k) in enumerate(zip(Z, weights, strict=True)):
+        white += (z * k[:, None]).T @ (z * k[:, None])
+        w, y = system.rows(j)
+        squares += float(np.sum((k * (y - w @ value)) ** 2))
+    classical = bread @ white @ bread.T * squares / max(int(rows.sum()) - len(value), 1)
+    blocks = block_products(system, value, Z, weights)
+    covariance = with_minimum_variance(jackknife(*blocks, bread), np.diag(classical) / system.band)
+    if system.D is None:
+        return covariance, classical, None
+    gain = [
+        bread @ (z * (k**2)[:, None]).T @ system.discrepancies(j)
+        for j, (z, k) in enumerate(zip(Z, weights, strict=True))
+    ]
+    correlation = inflation(classical, covariance)
+    model_error = model_error_covariance(system, value, np.hstack(gain), correlation)
+    return covariance + model_error, classical, model_error

@@ -41,6 +41,7 @@ class System:
     band : share of the rows' Nyquist frequency that the decimation's filter leaves
     measured : (N,) False where samples were made up to bridge a gap, or None: all were measured
     moving : (n, N) those of `valid` where the joint moves, or None: all
+    D : (n, N, d) columns of what the model may leave out, which the covariance counts, or None
 
     """
 
@@ -58,6 +59,7 @@ class System:
     band: float = 1.0
     measured: npt.NDArray[np.bool_] | None = None
     moving: npt.NDArray[np.bool_] | None = None
+    D: Array | None = None
 
     def __post_init__(self) -> None:
         freeze_fields(self, 'time', 'W', 'Y')
@@ -98,6 +100,11 @@ class System:
                 "method 'iv' needs the reference as instrument: record controller_state"
             )
         return self.Z[joint][self.valid[joint]]
+
+    def discrepancies(self, joint: int) -> Array:
+        """Return the usable rows of a joint's columns of what the model may leave out."""
+        D = np.zeros((*self.Y.shape, 0)) if self.D is None else self.D
+        return np.asarray(D[joint][self.valid[joint]])
 
     def predict(self, chi: Array) -> Array:
         """Return W χ of all rows, (n, N)."""

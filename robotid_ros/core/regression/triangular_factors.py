@@ -1,13 +1,14 @@
 """
 Triangular factors of any number of rows (TSQR).
 
-Per joint, they are R of [W Y] = Q R, with ‖Y − W χ‖ = ‖R [−χ 1]ᵀ‖ for every χ, of fewer than
+Per joint, they are R of [W D Y] = Q R, with ‖Y − W χ‖ = ‖R [−χ 0 1]ᵀ‖ for every χ, of fewer than
 MAX_BATCHES successive batches, whose scores show the covariance of correlated residuals.
 """
 
 import dataclasses
 
 import numpy as np
+import numpy.typing as npt
 
 from ..arrays import Array
 from .observation_system import System
@@ -19,23 +20,23 @@ BATCHES_PER_CHUNK, MAX_BATCHES = 32, 128
 
 class TriangularFactors:
     """
-    Triangular factors of [W Y] of all batches so far, (n, K, b + 1, b + 1).
+    Triangular factors of [W D Y] of all batches so far, (n, K, b + d + 1, b + d + 1).
 
     Parameters
     ----------
-    joints, parameters : n and b
+    joints, columns : n and b + d, without Y
 
     """
 
-    def __init__(self, joints: int, parameters: int):
-        self._factors = np.zeros((joints, 0, parameters + 1, parameters + 1))
+    def __init__(self, joints: int, columns: int):
+        self._factors = np.zeros((joints, 0, columns + 1, columns + 1))
         self.counts = np.zeros(joints, dtype=np.intp)
         # So many batches of a chunk make one that is as long as those that were merged.
         self._merged, self._waiting = 1, list[Array]()
 
     def add(self, system: System) -> None:
         """Add the rows of a chunk."""
-        rows = np.concatenate([system.W, system.Y[:, :, None]], axis=2)
+        rows = joined(system)
         rows *= system.valid[:, :, None]
         self.counts += system.valid.sum(axis=1)
         for part in np.array_split(rows, BATCHES_PER_CHUNK, axis=1):
@@ -59,16 +60,33 @@ class TriangularFactors:
             kept = np.concatenate([kept, rest[:, None]], axis=1)
         n, count, size, _ = kept.shape
         total = triangular_factor(kept.reshape(n, count * size, size))
-        return dataclasses.replace(
-            template,
-            time=np.arange(size, dtype=float),
-            W=total[:, :, :-1],
-            Y=total[:, :, -1],
-            valid=np.ones((n, size), dtype=bool),
-            noise=None,
-            counts=self.counts.copy(),
-            batches=kept,
-        )
+        own = [*range(len(template.names)), size - 1]
+        return split(template, total, self.counts.copy(), kept[..., own])
+
+
+def joined(system: System) -> Array:
+    """Return [W D Y] (n, N, b + d + 1)."""
+    D = [] if system.D is None else [system.D]
+    return np.concatenate([system.W, *D, system.Y[:, :, None]], axis=2)
+
+
+def split(
+    template: System, factors: Array, counts: npt.NDArray[np.intp], batches: Array
+) -> System:
+    """Return the system of the rows of factors of [W D Y] (n, b + d + 1, b + d + 1)."""
+    n, size, _ = factors.shape
+    b = len(template.names)
+    return dataclasses.replace(
+        template,
+        time=np.arange(size, dtype=float),
+        W=factors[:, :, :b],
+        D=None if template.D is None else factors[:, :, b:-1],
+        Y=factors[:, :, -1],
+        valid=np.ones((n, size), dtype=bool),
+        noise=None,
+        counts=counts,
+        batches=batches,
+    )
 
 
 def triangular_factor(rows: Array) -> Array:

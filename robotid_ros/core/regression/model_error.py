@@ -1,0 +1,235 @@
+"""What the model may leave out of joint torques, and how far that moves the estimate."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import block_diag
+from scipy.stats import chi2
+
+from ..arrays import Array
+from ..model.parameters import INERTIAL
+from .observation_system import read_only, System
+
+if TYPE_CHECKING:
+    from ..model.base_parameters import BaseParameters
+    from ..model.robot import Robot
+    from ..signals.samples import Samples
+
+# Speeds over which friction at low speed fades, over the rms of the joint's own: of the first few
+# degrees per second of an arm, and of much of its range.
+FADING = (0.1, 0.5)
+# Columns of one joint by what they are functions of, see `ModelErrors.columns`: those of one group
+# share a variance.
+GROUPS = np.array([*3 * [0], 1, 2, *3 * [3], *4 * [4]])
+COLUMNS = len(GROUPS)
+# A group counts from this p-value on. Calibrated with benchmarks/coverage.py: of white noise alone
+# one group in a hundred counts, and σ stay within some per cent of what they are without; 0.05
+# would hardly find more.
+SIGNIFICANT = 0.01
+# Share of a column that the model's own must leave: of less, nothing can be seen.
+VISIBLE = 1e-8
+# Times that groups are added. Most iterations for their variances, and the relative change of
+# these that ends it. A group that explains less than NOTHING of the noise's variance is dropped.
+ROUNDS, ITERATIONS, TOLERANCE, NOTHING = 4, 100, 0.01, 1e-3
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelErrors:
+    """
+    Shapes of torques that a model of rigid links with simple friction may leave out.
+
+    Attributes
+    ----------
+    speed, centre, spread : (n,) rms speed, mean and standard deviation of the position
+    middle, duration : of the recording or its first part [s]
+    links : (n, b) parameters of the links, by each joint's own least squares
+
+    """
+
+    speed: Array
+    centre: Array
+    spread: Array
+    middle: float
+    duration: float
+    links: Array
+
+    @classmethod
+    def of(
+        cls, samples: Samples, system: System, robot: Robot, base: BaseParameters
+    ) -> ModelErrors:
+        """Take the scales of a recording, or of its first part."""
+        time = system.time
+        inertial = np.array([robot.parameters[k].symbol in INERTIAL for k in base.columns])
+        own = [_least_squares(*system.rows(j)) for j in range(robot.n)]
+        return cls(
+            np.sqrt(np.mean(samples.dq**2, axis=0)),
+            samples.q.mean(axis=0),
+            samples.q.std(axis=0),
+            float(time[0] + time[-1]) / 2.0,
+            max(float(time[-1] - time[0]), 1e-300),
+            np.where(inertial, own, 0.0),
+        )
+
+    def attach(self, samples: Samples, system: System) -> System:
+        """Return the system with the columns of all joints (n, N, d)."""
+        keep = samples.decimation
+        D = np.stack(
+            [
+                self.columns(j, samples.q[::keep, j], samples.dq[::keep, j], system)
+                for j in range(len(system.joints))
+            ]
+        )
+        return dataclasses.replace(system, D=read_only(D))
+
+    def columns(self, joint: int, q: Array, dq: Array, system: System) -> Array:
+        """
+        Return the columns of one joint (N, d): smooth functions of what its torque depends on.
+
+        Of its speed, odd: friction at low speed (Stribeck), and that is not linear. Of its load:
+        friction that grows with it. Of time: friction and zero that drift. Of position: springs,
+        friction that changes with it, and friction that depends on the direction.
+        """
+        v = dq / max(self.speed[joint], 1e-300)
+        x = (q - self.centre[joint]) / max(self.spread[joint], 1e-300)
+        t = (system.time - self.middle) / self.duration
+        load = np.abs(system.W[joint] @ self.links[joint])
+        s, size = np.sign(v), np.abs(v)
+        low = [s * np.exp(-size / speed) for speed in FADING]
+        return np.column_stack(
+            [*low, v * size, load * s, load * v, t, t * s, t * v, x, x**2, x * s, size]
+        )
+
+
+def _least_squares(W: Array, Y: Array) -> Array:
+    return np.asarray(np.linalg.lstsq(W, Y, rcond=1e-10)[0] if len(Y) else np.zeros(W.shape[1]))
+
+
+def count_model_error(
+    samples: Samples, system: System, robot: Robot, base: BaseParameters
+) -> System:
+    """Return the system with what the model may leave out, so that a fit of it counts that."""
+    return ModelErrors.of(samples, system, robot, base).attach(samples, system)
+
+
+def model_error_covariance(
+    system: System, value: Array, gain: Array, correlation: float
+) -> npt.NDArray[np.float64]:
+    """
+    Return how far an estimate (b,) may be off for what the model leaves out, as a covariance.
+
+    The torques are taken as Y = W χ + D δ + ρ with δ ~ N(0, Λ): a mixed model, in which D δ is
+    the discrepancy of the model (Kennedy and O'Hagan 2001). The fit without D is off by H δ; the
+    mean square of that, given the data, is H E[δ δᵀ] Hᵀ. Blocks of time cannot show it: where a
+    motion repeats, so does the error.
+
+    Parameters
+    ----------
+    system : with D
+    value : (b,) the fit without D
+    gain : (b, n·d) H, the change of the estimate for each column of D
+    correlation : variance of sums of the noise over that of as many independent rows
+
+    """
+    information, score, scale = _information(system, value)
+    joints = np.repeat(np.arange(len(system.joints)), COLUMNS)
+    labels = joints * (GROUPS[-1] + 1) + np.tile(GROUPS, len(system.joints))
+    moment = _second_moment(information / correlation, score / correlation, labels)
+    H = gain * scale
+    return np.asarray(H @ moment @ H.T)
+
+
+def _information(system: System, value: Array) -> tuple[Array, Array, Array]:
+    """
+    Return Dᵀ M D, Dᵀ M Y and the scale (n·d,) of columns, M the projection off W.
+
+    Rows are in units of the σ of their joint, and so are columns on average.
+    """
+    normal, right, crossed, own, scores, scales = 0.0, 0.0, [], [], [], []
+    for j, count in enumerate(system.equations):
+        w, y = system.rows(j)
+        D = system.discrepancies(j)
+        error = y - w @ value
+        sigma = max(float(np.linalg.norm(error)), 1e-12 * float(np.linalg.norm(y)), 1e-300)
+        root = np.sqrt(max(count, 1))
+        size = np.linalg.norm(D, axis=0)
+        scale = np.where(size > 0.0, sigma / np.where(size > 0.0, size, 1.0), 0.0)
+        w, error, D = (x * (root / sigma) for x in (w, error, D * scale))
+        normal, right = normal + w.T @ w, right + w.T @ error
+        crossed.append(w.T @ D)
+        own.append(D.T @ D)
+        scores.append(D.T @ error)
+        scales.append(scale)
+    length = 1.0 / np.sqrt(np.maximum(np.diag(normal), 1e-300))
+    both = np.column_stack([*crossed, right]) * length[:, None]
+    solved = np.linalg.lstsq(normal * np.outer(length, length), both, rcond=1e-13)[0]
+    total = block_diag(*own)
+    information = total - both[:, :-1].T @ solved[:, :-1]
+    score = np.concatenate(scores) - both[:, :-1].T @ solved[:, -1]
+    hidden = np.diag(information) <= VISIBLE * np.diag(total)
+    information[hidden], information[:, hidden], score[hidden] = 0.0, 0.0, 0.0
+    return information, score, np.concatenate(scales)
+
+
+def _second_moment(information: Array, score: Array, labels: npt.NDArray[np.intp]) -> Array:
+    """
+    Return E[δ δᵀ | Y], the variance of each group being the one that makes Y likeliest.
+
+    Groups count whose score test is significant beside those that count already.
+    """
+    groups = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    variance, mean = np.zeros(len(groups)), np.zeros(len(score))
+    posterior = np.zeros_like(information)
+    for _ in range(ROUNDS):
+        rest = score - information @ mean
+        unexplained = information - information @ posterior @ information
+        first = [_first_variance(unexplained, rest, group) for group in groups]
+        new = np.where(variance > 0.0, 0.0, first)
+        if not new.any():
+            break
+        variance, mean, posterior = _likeliest(information, score, groups, variance + new)
+    return np.outer(mean, mean) + posterior
+
+
+def _likeliest(
+    information: Array, score: Array, groups: list[npt.NDArray[np.intp]], variance: Array
+) -> tuple[Array, Array, Array]:
+    """
+    Return the variances of groups (g,) of the largest restricted likelihood, and δ given them.
+
+    Fixed-point iteration λ = |δ̂|²/γ with γ the number of a group's parameters that the data
+    determine (Patterson and Thompson 1971; MacKay 1992).
+    """
+    size = np.array([np.diag(information)[own].max() for own in groups])
+    known, squares = np.zeros((2, len(groups)))
+    for _ in range(ITERATIONS):
+        root = np.zeros(len(score))
+        for own, each in zip(groups, np.sqrt(variance), strict=True):
+            root[own] = each
+        scaled = root[:, None] * information * root + np.eye(len(root))
+        posterior = root[:, None] * np.linalg.inv(scaled) * root
+        mean = posterior @ score
+        for k in np.flatnonzero(variance):
+            own = groups[k]
+            known[k] = max(np.sum(1.0 - np.diag(posterior)[own] / variance[k]), 1e-12)
+            squares[k] = mean[own] @ mean[own]
+        found = np.divide(squares, known, out=np.zeros_like(variance), where=variance > 0.0)
+        found[found * size < NOTHING] = 0.0
+        if np.allclose(found, variance, rtol=TOLERANCE):
+            break
+        variance = found
+    return variance, mean, posterior
+
+
+def _first_variance(information: Array, score: Array, group: npt.NDArray[np.intp]) -> float:
+    """Return a variance to begin with, zero where the group's score test is not significant."""
+    inner = information[np.ix_(group, group)]
+    size = float(np.diag(inner).mean())
+    if size <= 0.0:
+        return 0.0
+    solved, _, rank, _ = np.linalg.lstsq(inner, score[group], rcond=1e-9)
+    statistic = float(score[group] @ solved)
+    return statistic / size if chi2.sf(statistic, rank) <= SIGNIFICANT else 0.0
