@@ -47,16 +47,24 @@ def bootstrap(
         )
     grams = _grams(system, method, blocks)
     size = grams.shape[-1] - 1
-    scale = 1.0 / np.sqrt(np.maximum(np.diagonal(grams.sum(axis=0))[:size], 1e-300))
-    grams = grams * np.outer([*scale, 1.0], [*scale, 1.0])
+    prior = np.zeros(grams.shape[1:])
+    if system.prior is not None:
+        rows = np.column_stack(system.prior.rows)
+        prior = rows.T @ rows
+    whole = grams.sum(axis=0) + prior
+    scale = 1.0 / np.sqrt(np.maximum(np.diagonal(whole)[:size], 1e-300))
+    both = np.outer([*scale, 1.0], [*scale, 1.0])
+    grams, prior, whole = grams * both, prior * both, whole * both
     rng = np.random.default_rng(seed)
     values = np.empty((draws, size))
     for k, chosen in enumerate(rng.integers(len(grams), size=(draws, len(grams)))):
-        total = grams[chosen].sum(axis=0)
+        total = grams[chosen].sum(axis=0) + prior
         values[k] = np.linalg.lstsq(total[:-1, :-1], total[:-1, -1], rcond=1e-12)[0]
     # A sample of K blocks varies by (K − 1)/K of what the population does.
     correction = len(grams) / (len(grams) - 1)
-    return np.asarray(np.cov(values * scale, rowvar=False) * correction)
+    bread = np.linalg.pinv(whole[:-1, :-1])
+    known = bread @ prior[:-1, :-1] @ bread * np.outer(scale, scale)
+    return np.asarray(np.cov(values * scale, rowvar=False) * correction + known)
 
 
 def _grams(system: System, method: str, blocks: int) -> Array:

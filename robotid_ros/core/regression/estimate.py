@@ -29,6 +29,7 @@ class Estimate:
     condition_number : of the observation matrix, columns scaled to length one
     method : 'ols', 'wls', ...
     model_error : (b, b) part of the covariance that counts what the model leaves out, or None
+    from_prior : places of the parameters that a prior knows better than the data; none without
 
     """
 
@@ -44,6 +45,7 @@ class Estimate:
     condition_number: float
     method: str
     model_error: Array | None = None
+    from_prior: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         freeze_fields(self, 'value', 'covariance', 'classical', 'residual', 'sigma_torque')

@@ -124,6 +124,10 @@ SOLVE: dict[str, Callable[..., Solution]] = {
     'tls': total_least_squares,
     'iv': instrumental_variables,
 }
+# Methods whose weights make every row's variance 1, as a prior's rows have it.
+WHITENED = ('wls', 'mle', 'irls')
+# Share of a prior's variance; where data leave more, they tell less than the prior.
+LEFT_BY_DATA = 0.5
 # Methods that need single rows, which triangular factors no longer have.
 NEEDS_ALL_ROWS = ('irls', 'iv')
 # Most computations of the weights where the settings ask for fewer.
@@ -169,6 +173,8 @@ def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
 def _solve(system: System, joint_rows: JointRows, weights: Weights, method: str) -> Solution:
     W = np.vstack([w * k[:, None] for (w, _), k in zip(joint_rows, weights, strict=True)])
     Y = np.concatenate([y * k for (_, y), k in zip(joint_rows, weights, strict=True)])
+    if system.prior is not None and method in WHITENED:
+        W, Y = np.vstack([W, system.prior.rows[0]]), np.concatenate([Y, system.prior.rows[1]])
     if method == 'iv':
         Z = [system.instruments(j) * k[:, None] for j, k in enumerate(weights)]
         solution = instrumental_variables(W, Y, np.vstack(Z))
@@ -191,6 +197,13 @@ def _estimate(
         system, [w for w, _ in joint_rows], weights, solution, method
     )
     rows = system.equations
+    from_prior = np.zeros(len(value), dtype=bool)
+    if system.prior is not None and method in WHITENED:
+        # What the prior adds to the normal equations has an error of its own.
+        bread = solution.bread
+        known = bread @ system.prior.whitening.T @ system.prior.whitening @ bread.T
+        covariance, classical = covariance + known, classical + known
+        from_prior = np.diag(bread) > LEFT_BY_DATA * np.diag(system.prior.covariance)
     return Estimate(
         names=system.names,
         units=system.units,
@@ -206,6 +219,7 @@ def _estimate(
         rows=rows,
         condition_number=float(solution.singular[0] / solution.singular[-1]),
         method=method,
+        from_prior=tuple(np.flatnonzero(from_prior).tolist()),
     )
 
 

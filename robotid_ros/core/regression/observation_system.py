@@ -12,6 +12,7 @@ from ..model.base_parameters import BaseParameters
 from ..model.dynamics import regressor
 from ..model.robot import Robot
 from ..signals.samples import Samples
+from .gaussian_prior import GaussianPrior
 
 # Butterworth filter before decimation, forth and back; cut-off over the Nyquist frequency that is
 # left, as `scipy.signal.decimate` has it.
@@ -42,6 +43,7 @@ class System:
     measured : (N,) False where samples were made up to bridge a gap, or None: all were measured
     moving : (n, N) those of `valid` where the joint moves, or None: all
     D : (n, N, d) columns of what the model may leave out, which the covariance counts, or None
+    prior : what is known of the parameters besides, or None
 
     """
 
@@ -60,6 +62,7 @@ class System:
     measured: npt.NDArray[np.bool_] | None = None
     moving: npt.NDArray[np.bool_] | None = None
     D: Array | None = None
+    prior: GaussianPrior | None = None
 
     def __post_init__(self) -> None:
         freeze_fields(self, 'time', 'W', 'Y')
@@ -70,7 +73,7 @@ class System:
         return self.valid.sum(axis=1) if self.counts is None else self.counts
 
     def select(self, kept: list[int]) -> 'System':
-        """Return the system of some of the parameters."""
+        """Return the system of some of the parameters, the others zero, without the prior."""
         batches = self.batches
         return dataclasses.replace(
             self,
@@ -79,6 +82,7 @@ class System:
             W=self.W[:, :, kept],
             Z=None if self.Z is None else self.Z[:, :, kept],
             batches=None if batches is None else batches[..., [*kept, batches.shape[-1] - 1]],
+            prior=None,
         )
 
     def rows(self, joint: int) -> tuple[Array, Array]:

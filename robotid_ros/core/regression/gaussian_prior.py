@@ -1,0 +1,39 @@
+"""What is known of parameters before a recording: a normal distribution."""
+
+import dataclasses
+from functools import cached_property
+
+import numpy as np
+
+from ..arrays import Array, freeze_fields
+
+
+@dataclasses.dataclass(frozen=True)
+class GaussianPrior:
+    """
+    Parameters before any data, normally distributed.
+
+    Attributes
+    ----------
+    mean : (b,)
+    covariance : (b, b)
+
+    """
+
+    mean: Array
+    covariance: Array
+
+    def __post_init__(self) -> None:
+        freeze_fields(self, 'mean', 'covariance')
+
+    @cached_property
+    def whitening(self) -> Array:
+        """V (b, b) with `‖V (χ − mean)‖² = (χ − mean)ᵀ covariance⁻¹ (χ − mean)`."""
+        scale = np.sqrt(np.diag(self.covariance))
+        root = np.linalg.cholesky(self.covariance / np.outer(scale, scale))
+        return np.asarray(np.linalg.inv(root) / scale)
+
+    @property
+    def rows(self) -> tuple[Array, Array]:
+        """Equations `V χ = V mean` of unit variance: (b, b) and (b,)."""
+        return self.whitening, self.whitening @ self.mean
