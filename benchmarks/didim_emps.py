@@ -81,7 +81,7 @@ def main() -> int:
     folder = arguments.folder / 'emps'
     settings = ReplaySettings()
     case = replay(folder / 'ident.npz', settings)
-    estimate, _, history = didim(case, initial_parameters(case, 'regular'), 'ols')
+    estimate, _, history = didim(case, initial_parameters(case, 'regular'))
     print('k    torque error   M         Fv        Fc       off')
     for record in history.iterations:
         numbers = '  '.join(f'{x:8.3f}' for x in record.value)

@@ -173,6 +173,9 @@ def _with_true(entry: Entry, value: float) -> Entry:
 def _base(found: Identification) -> tuple[Entry, ...]:
     base, estimate = found.base, found.estimate
     essential = set(range(base.rank) if found.essential is None else found.essential.indices)
+    kinds = ['essential' if k in essential else 'small' for k in range(base.rank)]
+    for k in estimate.from_prior:
+        kinds[k] = 'prior'
     owners = [found.robot.parameters[column] for column in base.columns]
     return tuple(
         Entry(
@@ -182,7 +185,7 @@ def _base(found: Identification) -> tuple[Entry, ...]:
             percent=float(estimate.relative_sigma[k]),
             unit=base.units[k],
             joint=owners[k].joint,
-            kind='essential' if k in essential else 'small',
+            kind=kinds[k],
             combination=base.combinations[k].partition(' = ')[2] or base.combinations[k],
             column=owners[k].name,
         )

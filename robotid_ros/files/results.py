@@ -34,7 +34,8 @@ class Entry:
     percent : 100 σ/|value|
     unit : SI, joint side
     joint : joint or coupling that it belongs to
-    kind : 'essential' or 'small' for base parameters; class of a standard parameter
+    kind : 'essential', 'small' or 'prior' (near the robot description's value, the motion tells
+        less) for base parameters; class of a standard parameter
     combination : a base parameter as a sum of standard ones
     column : the standard parameter that stands for a base parameter: all others zero, these alone
         give the same torques

@@ -112,6 +112,14 @@ def test_files_repeat_what_was_found(tmp_path, found, recording):
     assert back.warnings == ('look at joint_2',) and back.versions['numpy'] == np.__version__
 
 
+def test_what_stays_at_the_prior_is_marked(tmp_path, found, recording):
+    estimate = dataclasses.replace(found.estimate, from_prior=(1, 5))
+    save(dataclasses.replace(found, estimate=estimate), recording, tmp_path)
+    kinds = [entry.kind for entry in read_results(tmp_path).base]
+    assert kinds == ['essential', 'prior', 'small', 'small', 'small', 'prior', 'small', 'small']
+    assert '<td class="c">prior</td>' in (tmp_path / 'report.html').read_text()
+
+
 @pytest.mark.parametrize('obstacle', ['', 'joint_2'])
 def test_both_residuals_stand_side_by_side(tmp_path, found, recording, obstacle):
     standard = dataclasses.replace(

@@ -129,7 +129,7 @@ def consistent_parameters(
     SolverError : the program has no solution or the solver is missing
 
     """
-    T, origin, weight = _change_of_variables(prior, links, prior_sigma, link_sigma)
+    T, origin, weight = scaled_coordinates(prior, links, prior_sigma, link_sigma)
     F = np.asarray(factor)
     least, root = _least_squares(np.vstack([F @ T, np.diag(weight)]), [*target, *weight * origin])
     bodies = [start for start in links if start not in free]
@@ -166,9 +166,19 @@ def _repair(P: Array) -> Array:
     return repaired
 
 
-def _change_of_variables(
+def scaled_coordinates(
     prior: Array, links: Sequence[int], prior_sigma: npt.ArrayLike | None, link_sigma: float
 ) -> tuple[Array, Array, Array]:
+    """
+    Return coordinates z of standard parameters χ = T z in which the prior is independent.
+
+    Parameters are those of `consistent_parameters`.
+
+    Returns
+    -------
+    T (p, p), the prior's z (p,), links made possible bodies, and 1/σ of each z (p,)
+
+    """
     p = len(prior)
     T, origin = np.eye(p), np.array(prior, dtype=float)
     weight = np.zeros(p) if prior_sigma is None else 1.0 / np.asarray(prior_sigma, dtype=float)

@@ -40,7 +40,7 @@ class Iteration:
     inertia : (n,) J_j [kg·m² or kg]
     gain_scale : (n,) scale of the simulated gains, `Ĵ/J_ap`
     step_length : share of the full step that was taken to get here, less than 1 after step
-        control, 0 where the reduced model stood in for the fit
+        control, 0 where the nearest bodies stood in for the fit, with gains scaled to them
 
     """
 

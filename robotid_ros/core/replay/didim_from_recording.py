@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+import dataclasses
 
+from ...exceptions import DivergenceError
+from ..arrays import Array
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
 from ..regression.estimators import fit
@@ -12,8 +15,10 @@ from ..signals.recording import Recording
 from ..signals.samples import Samples
 from .convergence_history import Iteration
 from .didim import didim, DidimResult
-from .initial_parameters import initial_parameters
+from .initial_parameters import estimate_a_priori_inertia, initial_parameters
+from .prior_distribution import consistent_fit, prior_distribution
 from .replay_from_recording import make_replay_problem
+from .replay_problem import ReplayProblem
 from .settings import ReplaySettings
 
 
@@ -43,11 +48,25 @@ def identify_closed_loop(
 
     """
     replay = make_replay_problem(recording, robot, base, settings, samples)
+    replay = dataclasses.replace(replay, a_priori_inertia=estimate_a_priori_inertia(replay))
     if settings.start == 'idim' and samples is not None:
-        chi = replay.standard_parameters(fit(observe(samples, robot, base), 'wls').value)
+        chi = _from_measured_motion(replay, samples)
     else:
         chi = initial_parameters(replay, 'regular' if settings.start == 'idim' else settings.start)
-    return didim(replay, chi, 'wls', progress)
+    return didim(replay, chi, progress)
+
+
+def _from_measured_motion(replay: ReplayProblem, samples: Samples) -> Array:
+    """Return standard parameters (p,) of an IDIM solution; bodies where it cannot be simulated."""
+    system = observe(samples, replay.robot, replay.base)
+    system = dataclasses.replace(system, prior=prior_distribution(replay))
+    estimate = fit(system, 'wls')
+    chi = replay.standard_parameters(estimate.value)
+    try:
+        replay.inertia(chi)
+    except DivergenceError:
+        return consistent_fit(replay, system, estimate)
+    return chi
 
 
 def describe_iteration(record: Iteration) -> str:

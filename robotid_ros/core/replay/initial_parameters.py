@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 from scipy.optimize import lsq_linear
 from scipy.signal import butter, sosfiltfilt
 
 from ...exceptions import DivergenceError
 from ..arrays import Array
 from ..model.dynamics import inverse_dynamics
-from ..model.friction import NONNEGATIVE
 from ..model.parameters import INERTIAL
 from ..model.robot import Robot
-from ..regression.observation_system import System
 from .reference_and_torque import interpolate_rows
 from .replay_problem import ReplayProblem
+from .simulation.closed_loop import mass_matrices
+from .simulation.direct_model import direct_model
 
-# Least rotor inertia of the reduced model as a share of J_ap: ω_n at most doubles.
-MIN_INERTIA_SHARE = 0.25
 # Share of the velocity that one update's damping may take, d h/J: the velocity changes its sign
 # with every update from 1 on, and the sampled loop is unstable from 2 on.
 MAX_DAMPING_PER_UPDATE = 0.5
@@ -32,13 +31,32 @@ def initial_parameters(replay: ReplayProblem, start: str) -> Array:
     mass stands for ZZ.
     """
     if start == 'prior':
-        return replay.robot.prior.copy()
+        return prior_parameters(replay)
     chi = np.zeros(replay.robot.p)
-    rotors = start == 'regular' and replay.robot.rotor_inertia
-    for j, first in enumerate(replay.robot.first_columns):
-        own = 9 if replay.robot.prismatic[j] else 5
-        chi[first + (10 if rotors else own)] = 1.0
+    chi[own_inertia_columns(replay.robot, rotors=start == 'regular')] = 1.0
     return replay.standard_parameters(replay.base.of(chi))
+
+
+def own_inertia_columns(robot: Robot, rotors: bool = True) -> npt.NDArray[np.intp]:
+    """Return the column (n,) of what adds to each M_jj alone: Ia, or ZZ (M) without rotors."""
+    links = robot.first_columns[: robot.n] + np.where(robot.prismatic, 9, 5)
+    return robot.first_columns[: robot.n] + 10 if rotors and robot.rotor_inertia else links
+
+
+def prior_parameters(replay: ReplayProblem) -> Array:
+    """
+    Return the prior (p,) with rotor inertias with which the sampled loops are well damped.
+
+    Descriptions leave rotors out, and light wrists without them are not stable at the robot's own
+    gains, which on the robot itself they are. With least inertias D, what is added is the least
+    t D with `M(q) + t D ⪰ D` on the reference.
+    """
+    chi, least = replay.filled_prior(), minimum_damped_inertia(replay)
+    mass = mass_matrices(direct_model(replay.robot, chi), replay.desired.q)
+    scaled = mass / np.sqrt(np.outer(least, least))
+    missing = max(0.0, 1.0 - float(np.linalg.eigvalsh(scaled).min()))
+    chi[own_inertia_columns(replay.robot)] += missing * least
+    return chi
 
 
 def estimate_a_priori_inertia(replay: ReplayProblem) -> Array:
@@ -98,32 +116,6 @@ def _fit_joint_inertia(
     low = np.array([0.0, 0.0, -np.inf, -np.inf, -np.inf])
     alpha, own = (lsq_linear(columns / scale, tau, (low, np.inf)).x / scale)[:2]
     return float(alpha * inertia + own)
-
-
-def fit_reduced_model(replay: ReplayProblem, system: System) -> Array:
-    """
-    Fit a model of few parameters whose M(q) is positive definite; standard parameters (p,).
-
-    The prior's rigid body times one factor, rotor inertias, friction with positive coefficients,
-    and offsets. It replaces an early fit of all parameters whose M(q) is not positive definite.
-    """
-    robot = replay.robot
-    free = [k for k, p in enumerate(robot.parameters) if p.symbol not in INERTIAL]
-    shapes = np.array([prior_inertial_parameters(robot), *np.eye(robot.p)[free]])
-    least = dict(
-        zip(robot.joints, MIN_INERTIA_SHARE * estimate_a_priori_inertia(replay), strict=True)
-    )
-    low = [0.0]
-    for parameter in (robot.parameters[k] for k in free):
-        bound = 0.0 if parameter.symbol in NONNEGATIVE else -np.inf
-        low.append(least.get(parameter.joint, 0.0) if parameter.symbol == 'Ia' else bound)
-    weights = np.sqrt(np.mean(system.Y**2, axis=1))
-    columns = system.W @ (replay.base.matrix @ shapes.T) / weights[:, None, None]
-    rows = columns.reshape(-1, len(shapes))
-    scale = np.maximum(np.linalg.norm(rows, axis=0), 1e-9 * np.linalg.norm(rows))
-    target = (system.Y / weights[:, None]).ravel()
-    found = lsq_linear(rows / scale, target, (np.array(low) * scale, np.inf)).x
-    return shapes.T @ (found / scale)
 
 
 def prior_inertial_parameters(robot: Robot) -> Array:

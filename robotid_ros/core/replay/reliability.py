@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import Array
+from ..regression.estimate import Estimate
 from .convergence_history import Iteration
 from .replay_problem import ReplayProblem
 
@@ -18,6 +19,7 @@ MIN_BANDWIDTH_RATIO = 5.0
 # the bandwidth comes to 0.5 and biases friction; half of it comes to 1, a third to 2, and with
 # these every parameter is biased.
 DOUBTFUL_RATIO, WRONG_RATIO = 0.5, 1.5
+MAX_LISTED = 8  # parameters in one warning: a line or two
 DOUBTFUL = 'doubtful, its friction above all'
 
 
@@ -61,3 +63,21 @@ def residual_warnings(residual: float) -> list[str]:
         f'{100.0 * residual:.0f} % of the torque stays unexplained: the control law, its gains or '
         "the drive gains may not be the robot's"
     ]
+
+
+def prior_warnings(estimate: Estimate) -> list[str]:
+    """Name the parameters that stay near their prior."""
+    names = [estimate.names[k] for k in estimate.from_prior]
+    if not names:
+        return []
+    return [
+        f'the motion tells too little of {listed(names)}: they stay near the values of the robot '
+        'description, dry friction of a joint that never slips at what holds it; excite these '
+        'joints more to identify them'
+    ]
+
+
+def listed(names: list[str]) -> str:
+    """Join names; of many, the first."""
+    more = f' and {len(names) - MAX_LISTED} more' if len(names) > MAX_LISTED else ''
+    return ', '.join(names[:MAX_LISTED]) + more

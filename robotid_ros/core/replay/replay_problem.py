@@ -10,6 +10,7 @@ from ...exceptions import DivergenceError
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
+from ..regression.gaussian_prior import GaussianPrior
 from .laws.control_loop import ControlLaw, Desired
 from .reference_and_torque import bandwidth, Torque
 from .settings import ReplaySettings
@@ -51,6 +52,7 @@ class ReplayProblem:
     measured : (K, n) measured q, dq, ddq for comparison alone, or None
     external : (K, n) known torque that acted besides the motors', or None
     a_priori_inertia : (n,) joint inertias J_ap that the law was tuned for, None: unknown
+    prior : of the base parameters, or None
 
     """
 
@@ -63,6 +65,7 @@ class ReplayProblem:
     measured: Motion | None = None
     external: Array | None = None
     a_priori_inertia: Array | None = None
+    prior: GaussianPrior | None = None
 
     @property
     def decimation(self) -> int:
@@ -92,13 +95,17 @@ class ReplayProblem:
         """
         Return standard parameters (p,) that are equivalent to base parameters `value` (b,).
 
-        They differ from the prior only in the columns that represent the base parameters; links
-        without a mass get 1 kg, since a direct model needs one.
+        They differ from the prior only in the columns that represent the base parameters.
         """
+        chi = self.filled_prior()
+        chi[self.base.columns] += value - self.base.of(chi)
+        return chi
+
+    def filled_prior(self) -> Array:
+        """Return the prior (p,); links without a mass get 1 kg, a direct model needs one."""
         chi = self.robot.prior.copy()
         masses = self.robot.first_columns + 9
         chi[masses] = np.where(chi[masses] > 0.0, chi[masses], 1.0)
-        chi[self.base.columns] += value - self.base.of(chi)
         return chi
 
     def inertia(self, chi: Array) -> Array:

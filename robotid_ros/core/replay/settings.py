@@ -15,7 +15,7 @@ class ReplaySettings:
         'prior (URDF and configuration), or idim (the solution from measured positions)',
         choices=('regular', 'regular_zz', 'prior', 'idim'),
     )
-    iterations: int = setting(15, 'give up after so many', minimum=1, maximum=200)
+    iterations: int = setting(25, 'give up after so many', minimum=1, maximum=200)
     residual_tolerance: float = setting(
         0.02, 'converged when the torque error changes by less than this share', minimum=0.0
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
+from scipy.ndimage import minimum_filter1d
 
 from ...exceptions import RecordingError
 from ..arrays import Array
@@ -14,7 +15,7 @@ from ..regression.observation_system import antialias, System
 from .reference_and_torque import interpolate_rows
 from .replay_problem import ReplayProblem
 from .simulation.closed_loop import Simulation
-from .simulation.direct_model import slip_columns
+from .simulation.direct_model import slip_columns, slip_directions
 
 Rows = npt.NDArray[np.intp]
 # Rows, how many of them are overlap before the block, and how many are its own.
@@ -70,7 +71,8 @@ def observe_simulation(replay: ReplayProblem, simulation: Simulation) -> System:
     y = np.concatenate([block[1] for block in blocks], axis=1)
     time = np.concatenate([block[2] for block in blocks]) / replay.law.rate
     base, joints = replay.base, replay.robot.joints
-    return System(base.names, base.units, joints, time, w, y, np.ones(y.shape, dtype=bool))
+    valid = ~_sticking(replay, simulation)[np.rint(time * replay.law.rate).astype(int)].T
+    return System(base.names, base.units, joints, time, w, y, valid, prior=replay.prior)
 
 
 def _observe_block(
@@ -100,3 +102,15 @@ def _overlapping_blocks(rows: Rows, decimation: int) -> Iterator[Block]:
         stop = min(start + own, last)
         low, high = max(0, start - overlap), min(rows.size, stop + overlap)
         yield rows[low:high], start - low, stop - start
+
+
+def _sticking(replay: ReplayProblem, simulation: Simulation) -> Array:
+    """
+    Tell in which rows dry friction holds a joint all around, (K, n).
+
+    What it takes to hold a joint is no function of the parameters: friction there is only known to
+    be larger.
+    """
+    window = 2 * int(replay.decimation * replay.law.rate / replay.torque.rate) + 1
+    stuck = minimum_filter1d((np.abs(simulation.slip_sign) < 1.0).astype(np.int8), window, axis=0)
+    return stuck @ (slip_directions(replay.robot) != 0.0) > 0

@@ -38,19 +38,20 @@ def arm(friction=(0.8, 0.4), viscous=(0.3, 0.1), gravity=9.81, **fields):
     )
 
 
-def planar_urdf(length=0.5):
-    """Return a 2R planar arm's description, joints about z."""
+def planar_urdf(length=0.5, count=2):
+    """Return the description of a planar arm, joints about z; the third link is a light one."""
+    masses = (2, 1, 0.3)
     links = ''.join(
         f'<link name="link_{k}"><inertial><origin xyz="{0.25 + 0.05 * k} 0.03 0"/>'
-        f'<mass value="{3 - k}"/><inertia ixx="0.01" ixy="0" ixz="0" iyy="0.03" iyz="0" '
+        f'<mass value="{masses[k - 1]}"/><inertia ixx="0.01" ixy="0" ixz="0" iyy="0.03" iyz="0" '
         'izz="0.04"/></inertial></link>'
-        for k in (1, 2)
+        for k in range(1, count + 1)
     )
     joints = ''.join(
         f'<joint name="joint_{k}" type="revolute"><parent link="link_{k - 1}"/>'
         f'<child link="link_{k}"/><origin xyz="{(k - 1) * length} 0 0"/><axis xyz="0 0 1"/>'
         '<limit lower="-9" upper="9" velocity="9" effort="99"/></joint>'
-        for k in (1, 2)
+        for k in range(1, count + 1)
     )
     return f'<robot name="planar"><link name="link_0"/>{links}{joints}</robot>'
 

@@ -81,7 +81,7 @@ def test_truth_from_any_start_without_noise(start):
 def test_truth_with_integral_feed_forward_and_coupling(coupled):
     law = JointTrajectoryEffort(RATE, P, np.array([2000.0, 500.0]), D, np.array([5.0, 2.0]))
     replay, true = case_of(coupled=coupled, law=law)
-    found = didim(replay, initial_parameters(replay, 'regular'), 'ols')
+    found = didim(replay, initial_parameters(replay, 'regular'))
     np.testing.assert_allclose(found.estimate.value, true, atol=1e-6)
 
 

@@ -1,0 +1,183 @@
+"""One step of the iteration: simulate the newest fit, or what can be simulated in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import dataclasses
+
+import numpy as np
+
+from ...exceptions import DivergenceError
+from ..arrays import Array
+from ..parameters.physical_consistency import SolverError
+from ..regression.estimators import Estimate, fit
+from ..regression.observation_system import System
+from .anderson_mixing import ANDERSON_DEPTH, anderson_mixing
+from .convergence_history import Iteration, relative_motion_error
+from .prior_distribution import consistent_fit
+from .replay_problem import ReplayProblem
+from .simulated_observation import observe_simulation
+
+# A step whose torque error grows by more than this is refused: a smaller bound shortens steps that
+# noise makes slightly worse, a larger one lets a diverging iteration run on.
+MAX_ERROR_GROWTH = 1.2
+# How often a refused step is halved before the iteration gives up.
+MAX_HALVINGS = 4
+# Friction that can hold a joint where it is.
+HOLDING = ('Fc', 'Fcp', 'Fcm')
+
+
+@dataclasses.dataclass(frozen=True)
+class Iterate:
+    """One simulation and its fit; without the observation matrix, which is large."""
+
+    chi: Array
+    record: Iteration
+    estimate: Estimate
+    error: float
+
+
+def first_iterate(replay: ReplayProblem, chi: Array) -> tuple[Iterate, System]:
+    """
+    Simulate and fit the initial parameters (p,).
+
+    Raises
+    ------
+    DivergenceError : they cannot be simulated
+
+    """
+    try:
+        return _simulate_and_fit(replay, chi, 0, 1.0, replay.a_priori_inertia)
+    except DivergenceError as error:
+        raise DivergenceError(f'DIDIM cannot start: {error}', 0) from error
+
+
+def next_iterate(
+    replay: ReplayProblem,
+    iterates: list[Iterate],
+    system: System,
+    strict: bool = False,
+) -> tuple[Iterate, System]:
+    """
+    Step to the newest fit; where its M(q) is not positive definite or its error larger, shorten.
+
+    The inertia of the newest fit is the best a priori one, so that it is simulated with the gains
+    of the robot itself. Where that fails, in the first iterations above all, the nearest bodies
+    that can exist and shorter steps to them are tried; the loops of these keep the ω_n and ζ of
+    the a priori inertias.
+
+    Parameters
+    ----------
+    replay : the problem
+    iterates : so far
+    system : observation matrix of the newest
+    strict : try the newest fit alone
+
+    Raises
+    ------
+    DivergenceError : nothing that was tried can be simulated with about the same torque error
+
+    """
+    iterate, number = iterates[-1], len(iterates)
+    failure: DivergenceError | None = None
+    for step_length, chi in _step_candidates(replay, iterates, system, strict):
+        try:
+            tuned_inertia = None if step_length == 1.0 else replay.a_priori_inertia
+            candidate, observed = _simulate_and_fit(
+                replay, chi, number, step_length, tuned_inertia
+            )
+            if candidate.error <= MAX_ERROR_GROWTH * iterate.error:
+                return candidate, observed
+            error = DivergenceError(
+                f'the torque error grows from {iterate.error:.3g} to {candidate.error:.3g}: the '
+                "control law or its gains may not be the robot's, or its natural frequency is too "
+                'low for this motion',
+                number,
+            )
+        except DivergenceError as caught:
+            error = caught
+        failure = failure or error
+    raise DivergenceError(
+        f'iteration {number} of DIDIM: {failure}', number, iterate.estimate
+    ) from failure
+
+
+def _step_candidates(
+    replay: ReplayProblem, iterates: list[Iterate], system: System, strict: bool
+) -> Iterator[tuple[float, Array]]:
+    """Yield what to try in turn: length of the step (0: full, scaled gains), parameters (p,)."""
+    chi = iterates[-1].chi
+    ahead = None if strict else _extrapolated(iterates)
+    if ahead is not None:
+        yield 1.0, replay.standard_parameters(ahead)
+    newest = replay.standard_parameters(iterates[-1].estimate.value)
+    yield 1.0, newest
+    if strict:
+        return
+    try:
+        newest = consistent_fit(replay, system, iterates[-1].estimate)
+    except SolverError:
+        pass
+    else:
+        yield 1.0, newest
+        yield 0.0, newest
+    for halvings in range(1, MAX_HALVINGS + 1):
+        step_length = 0.5**halvings
+        yield step_length, chi + step_length * (newest - chi)
+
+
+def _extrapolated(iterates: list[Iterate]) -> Array | None:
+    """Return base parameters ahead of the newest fit, from the last full steps."""
+    recent = iterates[-1 - ANDERSON_DEPTH :]
+    if len(recent) < 2 or any(iterate.record.step_length != 1.0 for iterate in recent):
+        return None
+    values = np.array([iterate.record.value for iterate in recent])
+    fits = np.array([iterate.estimate.value for iterate in recent])
+    return anderson_mixing(values, fits, recent[-1].estimate.sigma)
+
+
+def _simulate_and_fit(
+    replay: ReplayProblem,
+    chi: Array,
+    number: int,
+    step_length: float,
+    tuned_inertia: Array | None = None,
+) -> tuple[Iterate, System]:
+    """Simulate and fit; the gains were tuned for `tuned_inertia` (n,), None: that of `chi`."""
+    inertia = replay.inertia(chi)
+    gain_scale = np.ones_like(inertia) if tuned_inertia is None else inertia / tuned_inertia
+    simulation = replay.simulate(chi, gain_scale)
+    value = replay.base.of(chi)
+    system = _with_friction_that_holds(replay, observe_simulation(replay, simulation), value)
+    errors = system.relative_residual(value)
+    motion = simulation.q, simulation.dq, simulation.ddq
+    record = Iteration(
+        number,
+        value,
+        errors,
+        relative_motion_error(motion, replay.desired[:3]),
+        None if replay.measured is None else relative_motion_error(motion, replay.measured),
+        inertia,
+        gain_scale,
+        step_length,
+    )
+    error = float(np.sqrt(np.mean(errors**2)))
+    return Iterate(chi, record, fit(system, 'wls'), error), system
+
+
+def _with_friction_that_holds(replay: ReplayProblem, system: System, value: Array) -> System:
+    """
+    Expect the dry friction of base parameters (b,) for joints that it holds all the time.
+
+    No row tells of it but that it is enough; the prior's would let the joint slip again.
+    """
+    seen = system.equations > 0
+    if system.prior is None or seen.all():
+        return system
+    joints = {replay.robot.joints[j] for j in np.flatnonzero(~seen)}
+    owners = [replay.robot.parameters[column] for column in replay.base.columns]
+    held = [k for k, owner in enumerate(owners)
+            if owner.joint in joints and owner.symbol in HOLDING]  # fmt: skip
+    mean = np.array(system.prior.mean)
+    mean[held] = value[held]
+    return dataclasses.replace(system, prior=dataclasses.replace(system.prior, mean=mean))

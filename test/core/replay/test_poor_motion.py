@@ -1,0 +1,138 @@
+"""DIDIM where the motion tells little: what it does not tell stays at the prior."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.model.robot_builder import build_robot
+from robotid_ros.core.model.settings import RobotSettings
+from robotid_ros.core.parameters.standard import physically_consistent_links
+from robotid_ros.core.regression.estimators import fit
+from robotid_ros.core.replay.didim import didim
+from robotid_ros.core.replay.initial_parameters import (
+    initial_parameters,
+    minimum_damped_inertia,
+    prior_parameters,
+)
+from robotid_ros.core.replay.laws.control_loop import Desired
+from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
+from robotid_ros.core.replay.prior_distribution import consistent_fit, prior_distribution
+from robotid_ros.core.replay.reference_and_torque import Torque
+from robotid_ros.core.replay.replay_problem import ReplayProblem
+from robotid_ros.core.replay.settings import ReplaySettings
+from robotid_ros.core.replay.simulated_observation import observe_simulation
+from robotid_ros.core.replay.simulation.closed_loop import mass_matrices, simulate
+from robotid_ros.core.replay.simulation.direct_model import direct_model
+from robotid_ros.exceptions import DivergenceError
+
+from .arms import parameters, planar_urdf
+
+RATE = 250.0
+P, D = np.array([4000.0, 1500.0, 150.0]), np.array([220.0, 75.0, 6.0])
+SETTINGS = ReplaySettings(decimation=5, step=0.004)
+
+
+def slow_wrist(duration=6.0):
+    """Return a reference on which two joints move and the third hardly does."""
+    t = np.arange(round(duration * RATE))[:, None] / RATE
+    q, dq, ddq = (np.zeros((t.size, 3)) for _ in range(3))
+    rng = np.random.default_rng(1)
+    for harmonics in ((1, 2, 1), (3, 4, 0), (5, 6, 0)):
+        w = 2.0 * np.pi / duration * np.array(harmonics)
+        a = rng.uniform(0.3, 0.6, 3) * (1.0, 1.0, 0.005)
+        q += a * (1.0 - np.cos(w * t))
+        dq += a * w * np.sin(w * t)
+        ddq += a * w * w * np.cos(w * t)
+    return Desired(q, dq, ddq, 0.0 * q)
+
+
+@pytest.fixture(scope='module')
+def case():
+    """Return a replay with most noise on the third joint, and the true base parameters."""
+    urdf = planar_urdf(count=3).replace('izz="0.04"', 'izz="0.03"')  # not a flat body
+    robot = build_robot(urdf, RobotSettings(gravity=(0.0, -9.81, 0.0)))
+    base, chi = base_parameters(robot), parameters(robot, 4)
+    law, desired = JointTrajectoryEffort(RATE, P, 0.0, D), slow_wrist()
+    run = simulate(direct_model(robot, chi), law, desired, step=0.001)
+    noise = np.random.default_rng(2).normal(size=run.tau.shape)
+    tau = run.tau + noise * (0.2, 0.2, 4.0)
+    torque = Torque(np.arange(len(tau)) * 1.0, tau, np.ones(len(tau), dtype=bool), RATE)
+    wrong = robot.prior.copy()
+    for first in robot.first_columns:
+        wrong[first : first + 10] *= 1.3
+    robot = dataclasses.replace(robot, prior=wrong)
+    return ReplayProblem(robot, base, law, desired, torque, SETTINGS), base.of(chi)
+
+
+@pytest.fixture(scope='module', params=['regular', 'prior'])
+def found(case, request):
+    return didim(case[0], initial_parameters(case[0], request.param))
+
+
+def test_every_start_ends_near_the_truth(case, found):
+    estimate, true = found.estimate, case[1]
+    assert np.all(np.abs(estimate.value - true) <= 4.0 * estimate.sigma)
+    assert np.all(estimate.residual[:2] < 0.05)
+    assert 'converged' not in ' '.join(found.history.warnings)
+
+
+def test_what_the_slow_joint_does_not_tell_stays_near_its_prior_and_is_named(case, found):
+    estimate, prior = found.estimate, prior_distribution(case[0])
+    assert {estimate.names[k][-1] for k in estimate.from_prior} == {'3'}
+    (said,) = (text for text in found.history.warnings if 'robot description' in text)
+    for k in estimate.from_prior:
+        spread = np.sqrt(prior.covariance[k, k])
+        assert abs(estimate.value[k] - prior.mean[k]) < spread
+        assert estimate.sigma[k] > 0.5 * spread
+        assert estimate.names[k] in said
+    assert 'ZZ1R' not in said
+
+
+def test_rows_in_which_friction_holds_a_joint_are_left_out(case):
+    replay, _ = case
+    chi = parameters(replay.robot, 4)
+    chi[replay.robot.column('Fc3')] = 30.0
+    system = observe_simulation(replay, replay.simulate(chi, np.ones(3)))
+    assert not system.valid[2].any()
+    assert system.valid[:2].mean() > 0.9
+
+
+def test_the_prior_can_be_simulated_at_the_robots_gains(case):
+    replay, _ = case
+    stiff = dataclasses.replace(replay, law=JointTrajectoryEffort(RATE, 9.0 * P, 0.0, 5.0 * D))
+    least, plain = minimum_damped_inertia(stiff), replay.robot.prior
+    chi = prior_parameters(stiff)
+    mass = mass_matrices(direct_model(replay.robot, chi), replay.desired.q)
+    values = np.linalg.eigvalsh(mass / np.sqrt(np.outer(least, least)))
+    np.testing.assert_allclose(values.min(), 1.0, rtol=1e-6)
+    changed = [p.symbol for p, a, b in zip(replay.robot.parameters, chi, plain, strict=True)
+               if a != b]  # fmt: skip
+    assert changed == ['Ia'] * 3
+    with pytest.raises(DivergenceError):
+        stiff.simulate(plain, np.ones(3))
+    stiff.simulate(chi, np.ones(3))
+
+
+def test_a_fit_that_no_body_has_is_replaced_by_the_nearest_bodies(case):
+    replay, _ = case
+    replay = dataclasses.replace(replay, prior=prior_distribution(replay))
+    run = replay.simulate(parameters(replay.robot, 4), np.ones(3))
+    system = observe_simulation(replay, run)
+    system = dataclasses.replace(system, Y=-system.Y)
+    estimate = fit(system, 'wls')
+    with pytest.raises(DivergenceError, match='not positive definite'):
+        replay.inertia(replay.standard_parameters(estimate.value))
+    chi = consistent_fit(replay, system, estimate)
+    assert physically_consistent_links(chi, replay.robot.first_columns).all()
+    assert replay.inertia(chi).min() > 0.0
+
+
+def test_a_result_that_has_not_converged_is_the_last_simulation_with_a_warning(case):
+    replay = dataclasses.replace(case[0], settings=dataclasses.replace(SETTINGS, iterations=3))
+    found = didim(replay, initial_parameters(replay, 'prior'))
+    last = found.history.iterations[-1]
+    np.testing.assert_array_equal(found.estimate.value, last.value)
+    assert 'has not converged' in found.history.warnings[0]
+    assert np.all(last.torque_error[:2] < found.history.iterations[0].torque_error[:2])
