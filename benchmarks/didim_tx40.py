@@ -11,6 +11,7 @@ decimation (the paper's table 7) all of them ruin IDIM. Last, without a bound, e
 that in the loop itself, where the motors follow the noise.
 """
 
+from collections.abc import Callable
 import dataclasses
 import sys
 
@@ -34,6 +35,8 @@ from robotid_ros.exceptions import DivergenceError
 from robotid_ros.plant.physics.mujoco_physics import Physics
 from robotid_ros.simulation_settings import SimulationSettings
 
+# Of times (K,) and the start (n,): q, dq, ddq (K, n).
+Motion = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, ...]]
 TYPE = 'joint_trajectory_controller/JointTrajectoryController'
 # Noise of bad encoders [rad].
 NOISE = 3e-4
@@ -43,23 +46,31 @@ REACH = np.array([1.5, 0.9, 0.9, 2.0, 1.6, 2.5])
 LARGEST = np.array([9.0, 7.0, 12.0, 22.0, 18.0, 28.0])
 
 
-def motion(t: np.ndarray, home: np.ndarray, period: float = 5.0) -> tuple[np.ndarray, ...]:
-    """Return a periodic reference of five harmonics a joint, from rest at `home`."""
+def harmonics(t: np.ndarray, joints: int, period: float = 5.0) -> tuple[np.ndarray, ...]:
+    """Return five harmonics a joint from rest at 0, and their derivatives, (K, n) each."""
     rng = np.random.default_rng(11)
-    q, dq, ddq = (np.zeros((t.size, home.size)) for _ in range(3))
-    weights = rng.uniform(-1.0, 1.0, (5, home.size))
+    q, dq, ddq = (np.zeros((t.size, joints)) for _ in range(3))
+    weights = rng.uniform(-1.0, 1.0, (5, joints))
     weights /= np.arange(1, 6)[:, None] ** 0.5
     for harmonic, a in enumerate(weights, start=1):
         w = 2.0 * np.pi * harmonic / period
         q += a * (1.0 - np.cos(w * t[:, None]))
         dq += a * w * np.sin(w * t[:, None])
         ddq += a * w * w * np.cos(w * t[:, None])
+    return q, dq, ddq
+
+
+def motion(t: np.ndarray, home: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return a periodic reference of five harmonics a joint, from rest at `home`."""
+    q, dq, ddq = harmonics(t, home.size)
     scale = np.minimum(LARGEST / np.abs(ddq).max(axis=0), REACH / np.abs(q).max(axis=0))
     return home + q * scale, dq * scale, ddq * scale
 
 
-def session(robot: Robot, settings: SimulationSettings, duration: float) -> Recording:
-    """Run the plant along the motion; record what a session's bag would hold."""
+def session(
+    robot: Robot, settings: SimulationSettings, duration: float, motion: Motion = motion
+) -> Recording:
+    """Run the plant along a motion; record what a session's bag would hold."""
     knots = np.arange(0.0, duration + 1e-9, 0.01)
     samples = zip(knots, *motion(knots, np.array(settings.initial_positions)), strict=True)
     q, dq, tau, *desired = follow(robot, settings, samples, duration)
@@ -74,7 +85,7 @@ def session(robot: Robot, settings: SimulationSettings, duration: float) -> Reco
         q,
         tau,
         dq,
-        'the simulated TX-40',
+        f'the simulated {robot.name}',
         Reference(time, *desired),
         Controller('arm', TYPE, settings.update_rate, robot.joints, ('effort',), gains),
     )
