@@ -24,6 +24,8 @@ from .replay_problem import ReplayProblem
 
 # Standard deviation of a link's inertial parameters, over their values.
 LINK_SIGMA = 0.5
+# Least own inertia of a joint as a share of J_ap: ω_n at most doubles.
+MIN_INERTIA_SHARE = 0.25
 # Least standard deviation of a torque, relative, for a fit with constraints: the solver takes what
 # is nearly an equation for infeasible.
 EXACT = 0.01
@@ -54,8 +56,8 @@ def consistent_fit(replay: ReplayProblem, system: System, estimate: Estimate) ->
     """
     Fit standard parameters (p,) that a real robot can have, with the same prior.
 
-    Their M(q) is positive definite, whatever motion the observation matrix is of. It stands in
-    for a fit without constraints that cannot be simulated.
+    Their M(q) is positive definite, whatever motion the observation matrix is of, with a share of
+    the a-priori inertia on its diagonal. They stand in for a fit that cannot be simulated.
 
     Raises
     ------
@@ -67,15 +69,18 @@ def consistent_fit(replay: ReplayProblem, system: System, estimate: Estimate) ->
     sigma = np.maximum(estimate.sigma_torque, EXACT * np.maximum(effort, EXACT * effort.max()))
     rows = [np.column_stack(system.rows(j)) / sigma[j] for j in range(robot.n)]
     triangle = np.asarray(np.linalg.qr(np.vstack(rows), mode='r'))
-    return consistent_parameters(
-        triangle[:-1, :-1] @ replay.base.matrix,
-        triangle[:-1, -1],
+    factor, least = triangle[:-1, :-1] @ replay.base.matrix, np.zeros(robot.p)
+    least[own_inertia_columns(robot)] = MIN_INERTIA_SHARE * estimate_a_priori_inertia(replay)
+    found = consistent_parameters(
+        factor,
+        triangle[:-1, -1] - factor @ least,
         prior_parameters(replay),
         robot.first_columns.tolist(),
         nonnegative_columns(robot),
         _drive_sigma(replay),
         LINK_SIGMA,
-    ).value
+    )
+    return found.value + least
 
 
 def _drive_sigma(replay: ReplayProblem) -> Array:
