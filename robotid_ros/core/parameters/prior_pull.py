@@ -83,18 +83,13 @@ class _Fit:
         """Find the parameters; the link and drive of `without` may be impossible."""
         robot = self.robot
         starts = dict(zip(robot.links, robot.first_columns.tolist(), strict=True))
-        # Rotor inertias and friction coefficients cannot be negative.
-        positive = [
-            k
-            for k, p in enumerate(robot.parameters)
-            if p.symbol in NONNEGATIVE and p.joint != without
-        ]
+        positive = nonnegative_columns(robot)
         return consistent_parameters(
             self.data.factor,
             self.data.target,
             robot.prior,
             robot.first_columns.tolist(),
-            positive,
+            [k for k in positive if robot.parameters[k].joint != without],
             looser * _prior_sigma(robot),
             looser * self.spread,
             self.margin,
@@ -186,6 +181,11 @@ def consistency_notes(robot: Robot, pull: Pull) -> tuple[str, ...]:
         'with the base parameters; check gravity and axes of the URDF, and whether the efforts '
         'hold gravity and friction',
     )
+
+
+def nonnegative_columns(robot: Robot) -> list[int]:
+    """Columns of rotor inertias and friction coefficients that cannot be negative."""
+    return [k for k, p in enumerate(robot.parameters) if p.symbol in NONNEGATIVE]
 
 
 def _triangular(system: System) -> Array:
