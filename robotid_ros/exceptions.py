@@ -5,6 +5,17 @@ Every error derives from `RobotIdError`, carries its evidence as attributes, and
 built-in that it refines, so that generic code keeps working.
 """
 
+from collections.abc import Sequence
+
+# Of a list of names in a sentence.
+MOST_NAMES = 40
+
+
+def shortened(names: Sequence[str]) -> str:
+    """List names, the first ones of many."""
+    text = ', '.join(names[:MOST_NAMES]) or 'none'
+    return f'{text}, … ({len(names)} in all)' if len(names) > MOST_NAMES else text
+
 
 class RobotIdError(Exception):
     """
@@ -36,7 +47,7 @@ class UnknownNameError(RobotIdError, KeyError):
 
     def __init__(self, kind: str, name: str, valid: tuple[str, ...]):
         self.kind, self.name, self.valid = kind, name, tuple(valid)
-        super().__init__(f"unknown {kind} '{name}': use one of {', '.join(self.valid) or 'none'}")
+        super().__init__(f"unknown {kind} '{name}': use one of {shortened(self.valid)}")
 
     def __str__(self) -> str:
         return str(self.args[0])

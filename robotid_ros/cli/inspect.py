@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--repair',
         action='store_true',
-        help='first give a recording that was cut short its index and metadata.yaml',
+        help='first give a recording that was cut short or damaged its index and metadata.yaml',
     )
     add_urdf_option(parser)
     add_log_options(parser)
@@ -39,10 +39,11 @@ def run(args: argparse.Namespace) -> int:
     from ..files.bags import repair_bag
     from ..files.bags.read.summary import summarise
 
-    if args.repair:
-        repair_bag(args.bag)
+    lost = repair_bag(args.bag) if args.repair else ()
     summary = summarise(args.bag, read_options(args, described=True))
     print('\n\n'.join(_sections(summary)))
+    for note in lost:
+        print(f'repaired: {note}')
     return 0 if summary.usable else 1
 
 

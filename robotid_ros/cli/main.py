@@ -12,7 +12,7 @@ import threading
 
 from ..exceptions import RobotIdError
 from ..threads import limit_blas_threads
-from .terminal import HelpFormatter
+from .terminal import HelpFormatter, printable, PrintableStream
 
 VERBS = (
     *('demo', 'design', 'identify', 'validate', 'payload', 'report', 'inspect'),
@@ -61,12 +61,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors='replace')  # terminals that do not know σ and N·m
+            stream.reconfigure(errors='backslashreplace')  # no σ and N·m; names that are not UTF-8
     try:
         args = build_parser().parse_args(argv)
     except SystemExit as usage:
         return usage.code if isinstance(usage.code, int) else 2
-    with _interruptible() as interrupted:
+    with _interruptible() as interrupted, contextlib.redirect_stdout(PrintableStream(sys.stdout)):
         return _run(args, interrupted)
 
 
@@ -93,8 +93,7 @@ def _run(args: argparse.Namespace, interrupted: threading.Event) -> int:
     limit_blas_threads()  # verbs import NumPy
     try:
         code = int(args.run(args))
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
         return code
     except KeyboardInterrupt:
         return _fail('interrupted', EXIT_INTERRUPTED)
@@ -118,9 +117,20 @@ def _run(args: argparse.Namespace, interrupted: threading.Event) -> int:
             )
         if isinstance(error, MemoryError):
             return _fail('there is not enough memory: choose a part with --from and --to', 1)
-        return _fail(f'{type(error).__name__}: {error} (a bug: run again with --debug)', 1)
+        files = ', '.join(f"'{path}'" for path in _inputs(args))
+        what = f'{files} is damaged, or this is' if files else 'this is'
+        text = f'{type(error).__name__}: {error}; {what} a bug: run again with --debug'
+        return _fail(text, 1)
+
+
+def _inputs(args: argparse.Namespace) -> list[str]:
+    """Return the files and folders among the arguments, which an unforeseen error may be of."""
+    values = (
+        v for value in vars(args).values() for v in (value if isinstance(value, list) else [value])
+    )
+    return [value for value in values if isinstance(value, str) and os.path.exists(value)]
 
 
 def _fail(text: str, code: int) -> int:
-    print(f'robotid: {" ".join(text.split())}', file=sys.stderr)
+    print(printable(f'robotid: {" ".join(text.split())}'), file=sys.stderr)
     return code

@@ -3,6 +3,8 @@
 import argparse
 from pathlib import Path
 
+from ..exceptions import FileError, RobotIdError
+
 HELP = 'write the report of an identification anew'
 DESCRIPTION = (
     'Write report.html from parameters.yaml and, for the figures of torques, the '
@@ -29,5 +31,15 @@ def run(args: argparse.Namespace) -> int:
     path = Path(args.parameters)
     results = read_results(path)
     folder = path if path.is_dir() else path.parent
-    print(write_report(results, args.output or folder / REPORT))
+    try:
+        page = write_report(results, args.output or folder / REPORT)
+    except RobotIdError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        if args.debug:
+            raise
+        raise FileError(
+            f"'{path}' cannot be drawn ({error}): it was edited or is damaged, identify again"
+        ) from error
+    print(page)
     return 0

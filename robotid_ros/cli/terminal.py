@@ -3,10 +3,12 @@
 import argparse
 from collections.abc import Iterable, Sequence
 import math
+import os
+import re
 import shutil
 import sys
 import time
-from typing import TextIO
+from typing import Any, TextIO
 import unicodedata
 
 # Characters of the bar: room is left for a label on a terminal of 80 columns.
@@ -14,6 +16,12 @@ BAR_WIDTH = 24
 # A cut column of text keeps so many.
 MIN_TEXT_WIDTH = 8
 _SEPARATOR = '  '
+# Rows of a table, characters of a line: what one can still look at.
+MAX_ROWS, MAX_LINE = 500, 4000
+# What a terminal acts upon, and what cannot be encoded.
+_CONTROL = re.compile(
+    '[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]'
+)
 
 
 class HelpFormatter(argparse.HelpFormatter):
@@ -47,7 +55,8 @@ def format_table(headers: Sequence[str], rows: Iterable[Sequence[str]], align: s
     align : '<' or '>' for each column; left out: text left, numbers right
 
     """
-    body = [[str(cell) for cell in row] for row in rows]
+    whole = [[printable(str(cell)) for cell in row] for row in rows]
+    body = whole[:MAX_ROWS]
     columns = list(zip(*body, strict=True)) if body else [()] * len(headers)
     align = align or ''.join('>' if all(map(_is_number, column)) else '<' for column in columns)
     widths = [
@@ -57,13 +66,15 @@ def format_table(headers: Sequence[str], rows: Iterable[Sequence[str]], align: s
     _fit_to_terminal(widths, align)
     rule = ['─' * size for size in widths]
     lines = [list(headers), rule, *body]
-    return '\n'.join(
+    texts = [
         _SEPARATOR.join(
             _pad(_truncate(cell, size), size, side)
             for cell, size, side in zip(line, widths, align, strict=True)
         ).rstrip()
         for line in lines
-    )
+    ]
+    more = len(whole) - len(body)
+    return '\n'.join([*texts, f'… and {more} more'] if more else texts)
 
 
 def _is_number(text: str) -> bool:
@@ -101,6 +112,34 @@ def format_number(value: float, digits: int = 4) -> str:
         return '—' if math.isnan(value) else '∞' if value > 0 else '-∞'
     text = f'{value:.{digits}g}'
     return f'{value:.{digits - 1}e}' if 'e' in text else text
+
+
+def printable(text: str) -> str:
+    """Escape what a terminal acts upon, and cut lines that nobody reads."""
+    text = _CONTROL.sub(lambda match: ascii(match.group())[1:-1], text)
+    if len(text) <= MAX_LINE:
+        return text
+    return '\n'.join(
+        line
+        if len(line) <= MAX_LINE
+        # The remedy is at the end.
+        else f'{line[: MAX_LINE - 400]} … {len(line) - MAX_LINE} characters more … {line[-400:]}'
+        for line in text.split('\n')
+    )
+
+
+class PrintableStream:
+    """A stream, None for one that is closed, to which only what is `printable` is written."""
+
+    def __init__(self, stream: TextIO | None):
+        self._stream = stream or open(os.devnull, 'w', encoding='utf-8')
+
+    def write(self, text: str) -> int:
+        """Write a text."""
+        return self._stream.write(printable(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 class ProgressBar:

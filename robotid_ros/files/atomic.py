@@ -4,14 +4,19 @@ from collections.abc import Iterator
 import contextlib
 import os
 from pathlib import Path
+import stat
 import tempfile
+from typing import BinaryIO
 
 from ..exceptions import FileError
 
+# Of configurations, descriptions and results [bytes]; the largest that are known have 2 MB.
+MAX_TEXT = 32 << 20
+
 
 def write_text(path: str | Path, text: str, *, overwrite: bool = True) -> Path:
-    """Write `text` as UTF-8; see `write_bytes`."""
-    return write_bytes(path, text.encode(), overwrite=overwrite)
+    """Write `text` as UTF-8, what has none of it escaped; see `write_bytes`."""
+    return write_bytes(path, text.encode(errors='backslashreplace'), overwrite=overwrite)
 
 
 def write_bytes(path: str | Path, data: bytes, *, overwrite: bool = True) -> Path:
@@ -85,17 +90,39 @@ def file_errors(path: str | Path) -> Iterator[None]:
         raise FileError(f"cannot access '{path}': {reason}") from error
 
 
+def open_regular(path: str | Path) -> BinaryIO:
+    """
+    Open a file for reading, unless it is a device or a pipe, which may never end.
+
+    Raises
+    ------
+    FileError : it is missing, not readable or not a regular file
+
+    """
+    with file_errors(path):
+        # Without waiting for someone to write to a pipe.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | getattr(os, 'O_BINARY', 0))
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISREG(mode):
+            return os.fdopen(handle, 'rb')
+        os.close(handle)
+    kind = 'a folder' if stat.S_ISDIR(mode) else 'a device or a pipe'
+    raise FileError(f"'{path}' is {kind}, not a regular file: give a file")
+
+
 def read_text(path: str | Path) -> str:
     """
     Read a text file.
 
     Raises
     ------
-    FileError : it is missing, not readable or not UTF-8
+    FileError : it is missing, not readable, not regular, too large or not UTF-8
 
     """
-    with file_errors(path):
-        data = Path(path).read_bytes()
+    with open_regular(path) as stream, file_errors(path):
+        data = stream.read(MAX_TEXT + 1)
+    if len(data) > MAX_TEXT:
+        raise FileError(f"'{path}' has more than {MAX_TEXT >> 20} MB: give the right file")
     try:
         return data.decode()
     except UnicodeDecodeError as error:

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from ..core.model import RobotSettings
-from ..exceptions import ConfigurationError, FileError
+from ..exceptions import ConfigurationError, FileError, shortened
 from ..node_settings import ExcitationNodeSettings, IdentificationNodeSettings, RecorderSettings
 from ..settings import parse, setting
 from ..simulation_settings import SimulationSettings
@@ -71,7 +71,7 @@ def read_mapping(path: str | Path) -> dict[str, Any]:
     content = parse_yaml(read_text(path), str(path))
     shape = "it must hold '/**:', below it 'ros__parameters:', below that the groups"
     if not isinstance(content, Mapping) or list(content) != ['/**']:
-        found = ', '.join(map(str, content)) if isinstance(content, Mapping) else content
+        found = shortened([*map(str, content)]) if isinstance(content, Mapping) else 'no groups'
         raise ConfigurationError(f"'{path}' is not a robot's parameter file ({found}): {shape}")
     node = content['/**']
     if not isinstance(node, Mapping) or list(node) != ['ros__parameters']:

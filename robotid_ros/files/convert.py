@@ -120,7 +120,7 @@ def _write_joint_states(
     topic = find_topic(bag)
     total = max(1, bag.count(topic))
     joints: dict[str, None] = {}
-    notes = dict.fromkeys(bag.notes)
+    notes: dict[str, None] = {}
     count, first, last = 0, math.inf, -math.inf
     writer.add_topic(JOINT_STATES_TOPIC, JOINT_STATE)
     for tables in read_joint_states(bag, topic, CHUNK_DURATION):
@@ -135,6 +135,7 @@ def _write_joint_states(
             first, last = min(first, table.stamp.min()), max(last, table.stamp.max())
             count += len(table.stamp)
         progress(count / total)
+    notes.update(dict.fromkeys(bag.notes))
     return Converted(output, tuple(joints), count, (last - first) * 1e-9, tuple(notes))
 
 

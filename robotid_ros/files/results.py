@@ -5,7 +5,7 @@ import dataclasses
 from dataclasses import dataclass, field
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ TORQUES = 'torques.npz'
 URDF = 'identified.urdf'
 REPORT = 'report.html'
 FORMAT = 1
+T = TypeVar('T')
 
 
 @dataclass(frozen=True)
@@ -256,22 +257,49 @@ def read_results(path: str | Path) -> Results:
         values |= _tables(values)
         if values.get('compared'):
             other = values['compared']
-            values['compared'] = Comparison(**{**other, **_tables(other)})
+            values['compared'] = _checked(Comparison, {**other, **_tables(other)})
         for name in ('joints', 'warnings', 'history'):
+            if not isinstance(values[name], list):
+                raise TypeError(f'{name} is no list')
             values[name] = tuple(values[name])
-        return Results(**values, torques=read_torques(path.with_name(TORQUES)))
-    except (KeyError, TypeError, ValueError) as error:
-        raise FileError(f"'{path}' is damaged ({error!r}): identify again") from error
+        values['torques'] = read_torques(path.with_name(TORQUES))
+        return _checked(Results, values)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise FileError(f"'{path}' is damaged ({error}): identify again") from error
+
+
+def _checked(kind: type[T], values: Mapping[str, Any]) -> T:
+    """Make a dataclass of values that have the types it declares."""
+    for name, hint in get_type_hints(kind).items():
+        if name in values and not _fits(values[name], hint):
+            raise TypeError(f'{name} is {values[name]!r:.80}')
+    return kind(**values)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Return whether a value is of a declared type."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if hint is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if origin is None:
+        return isinstance(value, hint)
+    if origin is Mapping:
+        return isinstance(value, Mapping) and all(_fits(v, inner[1]) for v in value.values())
+    if origin in (tuple, Sequence):
+        return isinstance(value, tuple | list) and all(_fits(v, inner[0]) for v in value)
+    return any(_fits(value, kind) for kind in inner)
 
 
 def _tables(content: Mapping[str, Any]) -> dict[str, Any]:
     """Read the tables that a result, or one to compare with, has."""
     kinds = {'base': Entry, 'standard': Entry, 'identification': Residual, 'validation': Residual}
-    return {
-        name: tuple(kind(**row) for row in content[name])
-        for name, kind in kinds.items()
-        if name in content
-    }
+    return {name: _entries(kind, content[name]) for name, kind in kinds.items() if name in content}
+
+
+def _entries(kind: type[T], rows: Sequence[Mapping[str, Any]]) -> tuple[T, ...]:
+    return tuple(_checked(kind, row) for row in rows)
 
 
 def _plain(value: Any) -> Any:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any
-import zipfile
 
 import numpy as np
 
 from ..exceptions import FileError
 from .atomic import file_errors, write_bytes
+from .bounded import load_npz
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ def read_torques(path: Path) -> dict[str, Torques]:
         return {}
     with file_errors(path):
         try:
-            with np.load(path, allow_pickle=False) as arrays:
+            with load_npz(path) as arrays:
                 names = dict.fromkeys(key.split('.')[0] for key in arrays)
                 return {name: _torques(name, arrays) for name in names}
-        except (ValueError, KeyError, zipfile.BadZipFile) as error:
+        except Exception as error:  # NumPy and zlib raise whatever the bytes lead to
             raise FileError(f"'{path}' is damaged: remove it or identify again") from error
 
 

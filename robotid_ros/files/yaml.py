@@ -1,4 +1,9 @@
-"""YAML as ROS reads it: `1e-3` is a number, and a key given twice is an error."""
+"""
+YAML as ROS reads it: `1e-3` is a number, a key given twice is an error, and so is an alias.
+
+Aliases, which ROS refuses too, let a few bytes stand for any amount of data, and PyYAML's loader
+in C overruns its stack where brackets are nested deeply: both are looked for beforehand.
+"""
 
 import re
 from typing import Any
@@ -8,21 +13,37 @@ import yaml
 from ..exceptions import ConfigurationError
 
 _Loader: type = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
+# Nesting of a configuration is below ten, that of results below six.
+MAX_DEPTH = 64
+_BUILT: tuple[type[Exception], ...] = (ValueError, TypeError, ArithmeticError, LookupError)
+_BUILT = (*_BUILT, AttributeError)  # what constructors of PyYAML raise on `!!int "a"` and others
 _Dumper: type = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
 
 
 class _StrictLoader(_Loader):
-    """Safe loader with YAML 1.2 numbers and unique keys."""
+    """Safe loader with YAML 1.2 numbers, integers of 64 bits and unique plain keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
         for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(
+                    None, None, 'a key must be plain text', key.start_mark
+                )
             if key.value in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"the key '{key.value}' is given twice", key.start_mark
                 )
             seen.add(key.value)
         return dict(super().construct_mapping(node, deep))
+
+    def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
+        value = int(super().construct_yaml_int(node))
+        if value.bit_length() > 64:
+            raise yaml.constructor.ConstructorError(
+                None, None, 'a whole number has too many digits', node.start_mark
+            )
+        return value
 
 
 class _Dumper12(_Dumper):
@@ -39,6 +60,7 @@ def _list(dumper: yaml.SafeDumper, items: list[Any] | tuple[Any, ...]) -> yaml.N
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
     style = '|' if '\n' in text else None
+    text = text.encode(errors='backslashreplace').decode()  # of a path that is not UTF-8
     return dumper.represent_scalar('tag:yaml.org,2002:str', text, style=style)
 
 
@@ -46,6 +68,7 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
 _NUMBER = re.compile(r'^[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$')
 for _class in (_StrictLoader, _Dumper12):
     _class.add_implicit_resolver('tag:yaml.org,2002:float', _NUMBER, list('-+.0123456789'))
+_StrictLoader.add_constructor('tag:yaml.org,2002:int', _StrictLoader.construct_yaml_int)
 _Dumper12.add_representer(list, _list)
 _Dumper12.add_representer(tuple, _list)
 _Dumper12.add_representer(str, _text)
@@ -61,12 +84,32 @@ def parse_yaml(text: str, source: str) -> Any:
 
     """
     try:
+        _check_structure(text)
         return yaml.load(text, Loader=_StrictLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, 'problem_mark', None)
         where = f', line {mark.line + 1}, column {mark.column + 1}' if mark else ''
         problem = getattr(error, 'problem', None) or error
         raise ConfigurationError(f"'{source}'{where} is not valid YAML: {problem}") from error
+    except _BUILT as error:
+        raise ConfigurationError(f"a value in '{source}' is not valid YAML: {error}") from error
+
+
+def _check_structure(text: str) -> None:
+    """Raise an error where collections are nested too deeply, and on aliases."""
+    depth = 0
+    event: Any
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.AliasEvent):
+            problem = f'write out what the alias *{event.anchor} stands for'
+        elif isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            problem = 'it is nested too deeply' if depth > MAX_DEPTH else ''
+        else:
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            continue
+        if problem:
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
 
 
 def dump_yaml(values: Any) -> str:

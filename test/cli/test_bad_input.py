@@ -124,9 +124,11 @@ def test_a_compressed_file_without_its_metadata(
     identified(bag, config())
     whole = write(tmp_path / 'whole', messages(made), plugin, CompressionMode.FILE)
     (packed,) = whole.glob('*.zstd')
-    assert 'run zstd -d on it' in refused(packed, config())
+    identified(packed, config())
     (whole / 'metadata.yaml').unlink()
-    assert f'run zstd -d {packed.name} in it' in refused(whole, config())
+    identified(whole, config())
+    packed.rename(tmp_path / 'packed.db3')
+    assert "rename it to 'packed.db3.zstd'" in refused(tmp_path / 'packed.db3', config())
 
 
 def test_a_bag_in_several_files(made, identified, config, tmp_path):

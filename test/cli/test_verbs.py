@@ -86,7 +86,7 @@ def test_identify_of_a_recording_cut_short_is_that_of_the_rest(run, bag, tmp_pat
     assert len(read_recording(path).time) > 4000
     assert run('identify', path.parent, '-o', tmp_path / 'a')[0] == 0
     assert run('inspect', path.parent, '--repair')[0] == 0
-    assert repair_bag(path.parent) == path.parent
+    assert repair_bag(path.parent) == ()
     assert run('identify', path.parent, '-o', tmp_path / 'b')[0] == 0
     first, second = (read_results(tmp_path / name).base for name in 'ab')
     assert first == second

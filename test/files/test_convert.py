@@ -46,9 +46,10 @@ def test_a_full_disk_leaves_nothing(tmp_path, source, name, monkeypatch):
 
 
 def test_a_source_that_breaks_off_leaves_nothing(tmp_path):
-    rows = [*states(300), joint_state(EPOCH, ('a', 'a'), (1.0, 2.0))]
+    frames = (joint_state(EPOCH, ('a',), (1.0,), frame='x' * k) for k in range(1001))
+    rows = [*states(300), *frames]
     path = write_mcap(tmp_path / 'in', rows)
-    with pytest.raises(RecordingError, match='name a joint twice'):
+    with pytest.raises(RecordingError, match='different layouts'):
         convert(path, tmp_path / 'out.mcap')
     assert [path.name for path in tmp_path.iterdir()] == ['in']
 

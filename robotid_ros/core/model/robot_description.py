@@ -1,6 +1,7 @@
 """Reading a URDF: joints by name, locked ones merged into links, rounded angles made exact."""
 
 import dataclasses
+import math
 from typing import Any
 from xml.etree import ElementTree
 
@@ -12,7 +13,7 @@ from ...exceptions import ConfigurationError, ModelError, UnknownNameError
 from ..arrays import Array
 from .mimic_joints import find_followers, Follower, locked_position, Mimic, read_mimics
 from .settings import RobotSettings
-from .urdf_parsing import movable_names, parse_urdf, snap_angles
+from .urdf_parsing import inertial_warnings, movable_names, parse_urdf, snap_angles
 
 # Limits of this size or more are none: continuous joints get it as revolute ones.
 UNLIMITED = 1e30
@@ -59,7 +60,7 @@ def read_description(urdf: str, settings: RobotSettings) -> Description:
     damping, dry_friction = (
         _attribute(elements, joints, 'dynamics', key, 0.0) for key in ('damping', 'friction')
     )
-    warnings = snap_angles(root)
+    warnings = (*inertial_warnings(root), *snap_angles(root))
     followers = find_followers(joints, settings.locked, following)
     moving = (*joints, *(follower.name for follower in followers))
     model = _reduce(_build(root), moving, following, settings)
@@ -205,6 +206,8 @@ def _attribute(
         text = None if child is None else child.get(key)
         try:
             result.append(default if text is None else float(text))
+            if math.isnan(result[-1]):
+                raise ValueError
         except ValueError as error:
             raise ModelError(
                 f"{tag} {key} of joint {joint} is '{text}': it must be a number"

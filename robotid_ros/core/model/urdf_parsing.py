@@ -1,20 +1,27 @@
 """The text of a URDF: checked, with rounded angles made exact."""
 
+import math
 import re
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 
-from ...exceptions import ModelError
+from ...exceptions import ModelError, shortened
 
 MOVABLE_TYPES = ('revolute', 'continuous', 'prismatic')
 # What a model takes from the elements of inertials and joints.
+INERTIA = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 NUMERIC_ATTRIBUTES = {
     'mass': ('value',),
-    'inertia': ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz'),
+    'inertia': INERTIA,
     'origin': ('xyz', 'rpy'),
     'axis': ('xyz',),
 }
+_VECTORS = ('xyz', 'rpy')
+# Nesting and attributes of a URDF stay below 20, those of its extensions too; parsers take a time
+# that grows with the square of either.
+MAX_DEPTH, MAX_ATTRIBUTES = 100, 200
 # Largest error of an angle that is written with two decimals or more [rad].
 MAX_ROUNDING = 6e-3
 _COMMENT = re.compile('<!--.*?-->', re.DOTALL)
@@ -56,6 +63,25 @@ def _link(joint: ElementTree.Element, end: str) -> str:
     return '' if element is None else element.get('link', '')
 
 
+class _Builder(ElementTree.TreeBuilder):
+    """Builds a tree of bounded depth."""
+
+    depth = 0
+
+    def start(self, tag: str, attrs: Any) -> ElementTree.Element:
+        self.depth += 1
+        if self.depth > MAX_DEPTH or len(attrs) > MAX_ATTRIBUTES:
+            raise ModelError(
+                f'<{tag}> of the robot description is nested in {self.depth - 1} others and has '
+                f'{len(attrs)} attributes: that is no URDF, give another file'
+            )
+        return super().start(tag, attrs)
+
+    def end(self, tag: str) -> ElementTree.Element:
+        self.depth -= 1
+        return super().end(tag)
+
+
 def parse_urdf(urdf: str) -> ElementTree.Element:
     """
     Parse a URDF.
@@ -70,7 +96,7 @@ def parse_urdf(urdf: str) -> ElementTree.Element:
     if '<xacro:' in _COMMENT.sub('', urdf):
         raise ModelError('the robot description is the source of a xacro: run xacro on it first')
     try:
-        root = ElementTree.fromstring(urdf)
+        root = ElementTree.fromstring(urdf, ElementTree.XMLParser(target=_Builder()))
     except ElementTree.ParseError as error:
         raise ModelError(f'the robot description is not valid XML ({error}): repair it') from error
     if root.tag != 'robot':
@@ -86,19 +112,60 @@ def _check_numbers(root: ElementTree.Element) -> None:
     for parent in (*root.findall('link/inertial'), *root.findall('joint')):
         for element in parent.findall('*'):
             for key in NUMERIC_ATTRIBUTES.get(element.tag, ()):
-                text = element.get(key, '0')
+                text = element.get(key)
+                if text is None:
+                    continue
                 if '$' in text:
                     raise ModelError(
                         f"the robot description holds '{text}', it is the source of a xacro: run "
                         'xacro on it first'
                     )
-                try:
-                    _ = [float(word) for word in text.split()]
-                except ValueError as error:
-                    raise ModelError(
-                        f"{key} of <{element.tag}> in the robot description is '{text}': it must "
-                        'be a number'
-                    ) from error
+                _check_number(element.tag, key, text)
+
+
+def _check_number(tag: str, key: str, text: str) -> None:
+    try:
+        values = [float(word) for word in text.split()]
+    except ValueError:
+        values = [math.nan]
+    count = 3 if key in _VECTORS else 1
+    if (
+        len(values) != count
+        or not all(map(math.isfinite, values))
+        or (tag == 'mass' and values[0] < 0)
+    ):
+        what = 'three numbers' if count == 3 else 'a number'
+        raise ModelError(
+            f"{key} of <{tag}> in the robot description is '{text[:80]}': it must be {what}"
+            f'{" of at least 0" if tag == "mass" else ""}'
+        )
+
+
+def inertial_warnings(root: ElementTree.Element) -> tuple[str, ...]:
+    """Name links whose inertial parsers of URDFs leave out, or that no body has."""
+    partial, impossible = [], []
+    for link in root.findall('link'):
+        inertial = link.find('inertial')
+        if inertial is None:
+            continue
+        mass, inertia = inertial.find('mass'), inertial.find('inertia')
+        attributes = {} if inertia is None else inertia.attrib
+        if mass is None or 'value' not in mass.attrib or not set(INERTIA) <= attributes.keys():
+            partial.append(str(link.get('name')))
+        elif any(float(attributes[key]) < 0.0 for key in ('ixx', 'iyy', 'izz')):
+            impossible.append(str(link.get('name')))
+    warnings = []
+    if partial:
+        warnings.append(
+            f'the inertial of {shortened(partial)} lacks a mass or a number of its inertia: '
+            'parsers of URDFs leave it out, complete it'
+        )
+    if impossible:
+        warnings.append(
+            f'the inertia of {shortened(impossible)} has a negative diagonal element, which no '
+            'body has: correct it'
+        )
+    return tuple(warnings)
 
 
 def snap_angles(root: ElementTree.Element) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from .read.chunked_recording import ChunkedRecording
 from .read.recording import open_recording, read_recording
-from .repair.mcap_recovery import repair_bag
+from .repair.repair import repair_bag
 from .schema.session_header import dump_session, Session
 from .write.bag_writer import BagWriter
 

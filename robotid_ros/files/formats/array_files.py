@@ -3,17 +3,24 @@
 from collections.abc import Iterator, Mapping
 import contextlib
 from pathlib import Path
+import struct
 from typing import Any
+import zlib
 
 import numpy as np
 
 from ...exceptions import RecordingError
+from ..atomic import open_regular
+from ..bounded import check_unpacked, load_npz
 from .table import from_arrays, optional_package, Table
+
+_MAT_HEADER, _MAT_COMPRESSED = 128, 15
+_BLOCK = 1 << 22  # of what is unpacked only to be counted [bytes]
 
 
 def read_npz(path: Path) -> Table:
     """Read `.npz`, or the one array of `.npy`."""
-    with np.load(path, allow_pickle=False) as archive:
+    with load_npz(path) as archive:
         arrays = {}
         for name in archive.files:
             with contextlib.suppress(ValueError):  # objects of Python
@@ -39,6 +46,7 @@ def read_mat(path: Path) -> Table:
     """Read a MAT file of version 4 to 7.2, structures as `name.field`."""
     from scipy.io import loadmat
 
+    _check_mat(path)
     content = loadmat(path, simplify_cells=True)
     content = {k: v for k, v in content.items() if not k.startswith('__')}
     return from_arrays(str(path), dict(_flat(content)))
@@ -48,15 +56,33 @@ def read_hdf5(path: Path) -> Table:
     """Read HDF5, groups as `group.name`; a MAT file of version 7.3 has its axes reversed."""
     h5py = optional_package('h5py', str(path))
     arrays: dict[str, np.ndarray] = {}
+    size = 0
 
     def visit(name: str, item: Any) -> None:
+        nonlocal size
         kind = getattr(getattr(item, 'dtype', None), 'kind', '')
         if kind in ('f', 'i', 'u') and not name.startswith('#'):
+            size += item.nbytes
+            check_unpacked(path, size)
             arrays[name.replace('/', '.')] = np.asarray(item[()])
 
     with h5py.File(path) as file:
         file.visititems(visit)
     return from_arrays(str(path), {name: value.T for name, value in arrays.items()})
+
+
+def _check_mat(path: Path) -> None:
+    """Raise an error where the compressed variables of a file, version 5 to 7.2, are too large."""
+    with open_regular(path) as stream:
+        order = '<' if stream.read(_MAT_HEADER)[-2:] == b'IM' else '>'
+        size = 0
+        while len(tag := stream.read(8)) == 8:
+            kind, length = struct.unpack(f'{order}II', tag)
+            unpacker, packed = zlib.decompressobj(), stream.read(length)
+            while kind == _MAT_COMPRESSED and packed:
+                size += len(unpacker.decompress(packed, _BLOCK))
+                packed = unpacker.unconsumed_tail
+                check_unpacked(path, size)
 
 
 def _flat(content: Any, name: str = '') -> Iterator[tuple[str, np.ndarray]]:

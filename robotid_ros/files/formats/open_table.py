@@ -5,7 +5,7 @@ import functools
 from pathlib import Path
 
 from ...exceptions import RecordingError, RobotIdError
-from ..atomic import file_errors
+from ..atomic import file_errors, open_regular
 from .array_files import read_hdf5, read_mat, read_npy, read_npz
 from .joint_table import JointTable, read_joint_table
 from .parquet_table import is_lerobot, read_parquet
@@ -38,7 +38,7 @@ def table_reader(path: Path) -> Reader | None:
     """
     if path.is_dir():
         return read_parquet if is_lerobot(path) else None
-    with file_errors(path), path.open('rb') as stream:
+    with open_regular(path) as stream, file_errors(path):
         start = stream.read(_USER_BLOCK + 8)
     if start[_USER_BLOCK:].startswith(b'\x89HDF'):
         return read_hdf5
@@ -70,7 +70,7 @@ def _read(path: Path, shown: str, _modified: int, _size: int, options: ReadOptio
     assert reader is not None
     try:
         return read_joint_table(reader(Path(shown)), options)
-    except (RobotIdError, MemoryError):
+    except RobotIdError:
         raise
     except Exception as error:
         reason = str(error).split('\n')[0].rstrip('.') or type(error).__name__

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...exceptions import RecordingError
 from ..atomic import read_text
+from ..bounded import check_unpacked
 from .table import Columns, optional_package, Table
 
 INFO = 'meta/info.json'
@@ -42,6 +43,8 @@ def read_parquet(path: Path) -> Table:
         files = sorted((path / 'data').rglob('*.parquet'), key=_natural_order)
     if not files:
         raise RecordingError(f"'{path}' holds no .parquet file in data/: download the episodes")
+    for file in files:
+        _check_size(parquet.read_metadata(file), file)
     schema = parquet.read_schema(files[0])
     info = _info(path)
     labels = {
@@ -61,13 +64,21 @@ def read_parquet(path: Path) -> Table:
     )
 
 
+def _check_size(metadata: Any, file: Path) -> None:
+    """Raise an error where a file says that it holds far more than it has."""
+    groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
+    packed = sum(group.total_byte_size for group in groups)
+    # A constant column takes no room in the file, but in memory.
+    check_unpacked(file, max(packed, 8 * metadata.num_rows * metadata.num_columns))
+
+
 def _info(path: Path) -> Mapping[str, Any]:
     """Return the description of the data set that a file is part of, {} for none."""
     for folder in [path, *path.absolute().parents][: _DEPTH + 1]:
         if (folder / INFO).is_file():
             try:
                 content = json.loads(read_text(folder / INFO))
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise RecordingError(
                     f"'{folder / INFO}' is not valid JSON ({error}): download it again"
                 ) from error

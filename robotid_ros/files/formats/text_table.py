@@ -10,11 +10,13 @@ import io
 import itertools
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ...exceptions import RecordingError
-from ..atomic import file_errors
+from ..atomic import file_errors, open_regular
+from ..bounded import BoundedStream
 from .table import Columns, Table
 from .units import is_unit
 
@@ -62,17 +64,17 @@ def read_text_table(path: Path) -> Table:
 
 
 def _encoding(path: Path) -> str:
-    with file_errors(path), path.open('rb') as stream:
+    with open_regular(path) as stream, file_errors(path):
         start = stream.read(4)
     return 'utf-16' if start[:2] in (b'\xff\xfe', b'\xfe\xff') else 'utf-8-sig'
 
 
 def _open(path: Path, encoding: str) -> io.TextIOBase:
     with file_errors(path):
-        with path.open('rb') as stream:
-            packed = stream.read(2) == _GZIP
-        opener = gzip.open if packed else open
-        return opener(path, 'rt', encoding=encoding, errors='replace', newline='')
+        stream: Any = open_regular(path)
+        if stream.peek(2)[:2] == _GZIP:
+            stream = io.BufferedReader(BoundedStream(path, gzip.GzipFile(fileobj=stream)))
+        return io.TextIOWrapper(stream, encoding=encoding, errors='replace', newline='')
 
 
 def _analyse(path: Path, lines: list[str], encoding: str) -> tuple[_Form, list[str], list[str]]:

@@ -45,6 +45,7 @@ STYLE: Any = {
     'xtick.color': INK,
     'ytick.color': INK,
     'text.color': INK,
+    'text.parse_math': False,  # names of joints may hold a $
     'legend.frameon': False,
 }
 

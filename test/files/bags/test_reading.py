@@ -145,7 +145,7 @@ def test_states_without_stamps_take_the_time_of_reception(tmp_path):
         (lambda path: path.write_bytes(b''), 'is empty'),
         (lambda path: path.write_bytes(b'hello world'), 'neither MCAP nor SQLite'),
         (lambda path: path.write_bytes(b'#ROSBAG V2.0\n'), 'damaged'),
-        (lambda path: path.write_bytes(b'SQLite format 3\0' + bytes(4000)), 'rename it'),
+        (lambda path: path.write_bytes(b'SQLite format 3\0' + bytes(4000)), 'is damaged'),
         (lambda path: path.write_bytes(b'\x89MCAP0\r\n'), 'holds no messages'),
     ],
 )

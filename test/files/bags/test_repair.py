@@ -17,7 +17,7 @@ from rosbags.highlevel import AnyReader
 
 from robotid_ros.exceptions import FileError, RecordingError
 from robotid_ros.files.bags import BagWriter, read_recording, repair_bag
-from robotid_ros.files.bags.repair.mcap_recovery import is_finished
+from robotid_ros.files.bags.repair.mcap_reader import McapReader
 
 WRITER = """
 import sys, time
@@ -67,6 +67,12 @@ def test_a_wrong_byte_is_never_a_traceback(tmp_path_factory, whole, offset, byte
         assert len(read_recording(path).time) <= 400
     except RecordingError as error:
         assert '\n' not in str(error)
+
+
+def is_finished(path):
+    reader = McapReader(path)
+    reader.open()
+    return reader.finished
 
 
 def test_a_killed_writer_loses_nothing_that_was_flushed(tmp_path):

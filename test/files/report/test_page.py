@@ -36,7 +36,7 @@ def results():
     values = rng.normal(size=8) * 10.0 ** rng.uniform(-8, 3, 8)
     base = tuple(
         Entry(f'ZZ{k}R', float(v), abs(v) / 30, 100 / 30, 'kg·m²', joints[0], 'essential',
-              'ZZ1 + Ia1', None, float(v) * 1.01)
+              'ZZ1 + Ia1', 'ZZ1', None, float(v) * 1.01)
         for k, v in enumerate(values)
     )  # fmt: skip
     rows = (

@@ -1,17 +1,22 @@
 """Bags of ROS 1, read as if they were of ROS 2."""
 
 from collections.abc import Collection, Iterator
+import functools
 from pathlib import Path
 from typing import Any
 
 from rosbags.interfaces import Connection
 from rosbags.rosbag1 import Reader
+from rosbags.rosbag1.reader import decompressors
 
+from ...bounded import MAX_CHUNK, unpack, unpack_limit
 from ..schema.message_definitions import typestore_of
 
 
 class Ros1Reader:
     """Reader of a ROS 1 bag whose messages are those of ROS 2 (CDR)."""
+
+    notes: tuple[str, ...] = ()
 
     def __init__(self, path: Path):
         self._reader = Reader(path)
@@ -20,6 +25,12 @@ class Ros1Reader:
     def open(self) -> None:
         """Read the index."""
         self._reader.open()
+        limit = min(MAX_CHUNK, unpack_limit(self._reader.path.stat().st_size))
+        names = {function: name for name, function in decompressors.items()}
+        for position, chunk in self._reader.chunks.items():
+            name = names[chunk.decompressor].removeprefix('none')
+            bounded = functools.partial(unpack, kind=name, limit=limit)
+            self._reader.chunks[position] = chunk._replace(decompressor=bounded)
         # Of ROS 2, whose headers have no `seq`: that is what the conversion leaves out.
         self._store = typestore_of(self._reader.connections)
 

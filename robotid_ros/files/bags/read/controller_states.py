@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..schema.message_definitions import CONTROLLER_STATE
-from .message_decoding import BATCH, batches, Decoder, Layout, stamps
+from .message_decoding import batches, Decoder, Layout, stamps
 from .storage import Bag
 
 Window = tuple[int | None, int | None]
@@ -51,7 +51,7 @@ def read_fields(
     decoder = Decoder(bag.typestore, CONTROLLER_STATE)
     order, parts = [], []
     count = 0
-    for batch in batches(bag.messages(topic, start=window[0], stop=window[1]), BATCH):
+    for batch in batches(bag.messages(topic, start=window[0], stop=window[1])):
         for number, payloads, rows in decoder.groups([data for _, _, data in batch]):
             layout = decoder.layouts[number]
             if set(joints) & set(layout.texts.get('joint_names', ())):
@@ -59,6 +59,7 @@ def read_fields(
                 values = [_column(layout, payloads, joints, names) for names in fields]
                 parts.append((stamps(layout, payloads), *values))
         count += len(batch)
+        bag.add_left_out(topic, 'damaged', decoder.damaged)
     if not parts:
         return None
     sequence = np.argsort(np.concatenate(order), kind='stable')

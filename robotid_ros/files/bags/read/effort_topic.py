@@ -8,7 +8,7 @@ import numpy as np
 from ....core.model.urdf_parsing import movable_joints
 from ....exceptions import RecordingError, UnknownNameError
 from .controller_states import MARGIN
-from .message_decoding import BATCH, batches, Decoder, Layout, stamps
+from .message_decoding import batches, Decoder, Layout, stamps
 from .storage import Bag
 
 DYNAMIC_STATE = 'control_msgs/msg/DynamicJointState'
@@ -62,7 +62,7 @@ def read_effort(
     times: list[np.ndarray] = []
     parts: list[np.ndarray] = []
     count, stamped = 0, True
-    for batch in batches(bag.messages(topic, start=window[0], stop=window[1]), BATCH):
+    for batch in batches(bag.messages(topic, start=window[0], stop=window[1])):
         reception = np.array([time for _, time, _ in batch], np.int64)
         for number, payloads, rows in decoder.groups([data for _, _, data in batch]):
             layout = decoder.layouts[number]
@@ -71,6 +71,7 @@ def read_effort(
             parts.append(_values(bag, layout, payloads, topic, field, joints))
             order.append(rows + count)
         count += len(batch)
+        bag.add_left_out(topic, 'damaged', decoder.damaged)
     if not parts:
         return np.full((len(stamp), len(joints)), np.nan)
     sequence = np.argsort(np.concatenate(order), kind='stable')

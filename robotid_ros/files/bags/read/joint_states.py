@@ -1,17 +1,18 @@
 """Joint states of a topic as tables, one for each set of joints."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 import dataclasses
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from ....exceptions import RecordingError
+from ....exceptions import RecordingError, shortened
 from ..schema.message_definitions import JOINT_STATE
 from ..schema.session_header import JOINT_STATES_TOPIC
 from .controller_states import commanded_effort
 from .effort_topic import dynamic_state_topics, read_effort
-from .message_decoding import BATCH, batches, Decoder, Layout, stamps
+from .message_decoding import batches, Decoder, Layout, stamps
 from .storage import Bag
 
 FIELDS = ('position', 'velocity', 'effort')
@@ -86,7 +87,7 @@ def find_topic(bag: Bag) -> str:
     topics = bag.topics(JOINT_STATE)
     topics = {topic: count for topic, count in topics.items() if count}
     if not topics:
-        others = ', '.join(sorted({c.topic for c in bag.connections})) or 'none'
+        others = shortened(sorted({c.topic for c in bag.connections}))
         raise RecordingError(
             f"'{bag.path}' holds no joint states (its topics: {others}): record /joint_states"
         )
@@ -125,22 +126,34 @@ def read_joint_states(
     """
     decoder = Decoder(bag.typestore, JOINT_STATE)
     joint_sets: dict[frozenset[str], _JointSet] = {}
-    count, began = 0, None
-    for batch in batches(bag.messages(topic, start=start, stop=stop), BATCH):
+    count, began, found, faults = 0, None, False, Counter[str]()
+    for batch in batches(bag.messages(topic, start=start, stop=stop)):
         received = np.array([time for _, time, _ in batch], np.int64)
         if began is None:
             began = received[0]
         if joint_sets and received[0] - began >= seconds * 1e9:
             yield _with_effort(bag, [p.joined() for p in joint_sets.values()])
+            found = True
             joint_sets, began = {}, received[0]
         for number, payloads, rows in decoder.groups([data for _, _, data in batch]):
+            if fault := _fault(decoder.layouts[number]):
+                faults[fault] += len(rows)
+                bag.add_left_out(topic, fault, faults[fault])
+                continue
             part = _table(decoder.layouts[number], payloads, received[rows])
             same = joint_sets.setdefault(frozenset(part.joints), _JointSet(part.joints))
             same.order.append(rows + count)
             same.parts.append(part if part.joints == same.joints else part.columns(same.joints))
         count += len(batch)
+        bag.add_left_out(topic, 'damaged', decoder.damaged)
     if joint_sets:
         yield _with_effort(bag, [p.joined() for p in joint_sets.values()])
+    elif not found and start is None and stop is None:
+        reason = next(iter(faults), 'they are damaged')
+        raise RecordingError(
+            f"'{bag.path}' has no joint states that can be read ({reason}): correct the publisher "
+            'and record again'
+        )
 
 
 def _with_effort(bag: Bag, tables: list[JointStates]) -> list[JointStates]:
@@ -168,21 +181,26 @@ def _with_topic(bag: Bag, table: JointStates, name: str) -> JointStates:
     return dataclasses.replace(table, effort=effort, notes=notes)
 
 
-def _table(layout: Layout, payloads: np.ndarray, received: np.ndarray) -> JointStates:
+def _fault(layout: Layout) -> str:
+    """Say why a message is no joint state, '' where it is one."""
     joints = layout.texts.get('name', ())
+    if not joints:
+        return 'no joint is named'
     if len(set(joints)) != len(joints):
-        raise RecordingError(
-            f'joint states name a joint twice ({", ".join(joints)}): rename the joints'
-        )
+        return f'a joint is named twice ({shortened(joints)})'
+    for name in FIELDS:
+        count = layout.numbers[name][2] if name in layout.numbers else 0
+        if count not in (0, len(joints)):
+            return f'there are {count} values of {name} for {len(joints)} joints'
+    return ''
+
+
+def _table(layout: Layout, payloads: np.ndarray, received: np.ndarray) -> JointStates:
+    joints = layout.texts['name']
     columns = []
     for name in FIELDS:
         values = layout.column(payloads, name)
         if values.shape[1] == 0:
             values = np.full((len(payloads), len(joints)), np.nan)
-        elif values.shape[1] != len(joints):
-            raise RecordingError(
-                f'joint states have {values.shape[1]} values of {name} for {len(joints)} joints: '
-                'correct the publisher and record again'
-            )
         columns.append(values.astype(float, copy=False))
     return JointStates(joints, stamps(layout, payloads), received, *columns)

@@ -21,8 +21,12 @@ from ....exceptions import RecordingError
 
 # Layouts on one topic beyond which decoding in bulk is in vain, as for a frame_id that counts up.
 MAX_LAYOUTS = 1000
+# Messages on one topic that do not follow its type beyond which it is of another type: each takes
+# a walk of its own.
+MAX_DAMAGED = 20_000
 # Messages that are decoded together: some megabytes, and the cost of a call no longer counts.
 BATCH = 8192
+BATCH_BYTES = 32 << 20
 _DTYPES = {'bool': 'u1', 'byte': 'u1', 'char': 'u1'}  # all others NumPy knows by name
 _BASE, _NAME, _ARRAY = 1, 2, 3
 _HEADER = 4  # encapsulation: alignment counts from its end
@@ -68,11 +72,17 @@ class Decoder:
     typestore : rosbags' typestore that knows the type
     message_type : for example 'sensor_msgs/msg/JointState'
 
+    Attributes
+    ----------
+    layouts : of the messages so far
+    damaged : messages so far that do not follow their type; they are left out
+
     """
 
     def __init__(self, typestore: Any, message_type: str):
         self.typestore, self.message_type = typestore, message_type
         self.layouts: list[Layout] = []
+        self.damaged = 0
 
     def groups(self, payloads: Sequence[bytes]) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         """
@@ -84,12 +94,15 @@ class Decoder:
 
         Raises
         ------
-        RecordingError : a message does not follow its type, or every message differs
+        RecordingError : too many messages do not follow their type, or every message differs
 
         """
         lengths = np.fromiter(map(len, payloads), int, len(payloads))
         for length in np.unique(lengths):
             rows = np.flatnonzero(lengths == length)
+            if length <= _HEADER:
+                self.damaged += len(rows)
+                continue
             joined = b''.join(payloads[int(row)] for row in rows)
             yield from self._split(np.frombuffer(joined, np.uint8).reshape(-1, length), rows)
 
@@ -105,25 +118,33 @@ class Decoder:
                     yield number, matrix[same], rows[same]
                     matrix, rows = matrix[~same], rows[~same]
         while len(rows):
-            self.layouts.append(self._walk(matrix[0].tobytes()))
+            found = self._walk(matrix[0].tobytes())
+            if found is None:
+                matrix, rows = matrix[1:], rows[1:]
+                continue
+            self.layouts.append(found)
             same = self.layouts[-1].matches(matrix)
             yield len(self.layouts) - 1, matrix[same], rows[same]
             matrix, rows = matrix[~same], rows[~same]
 
-    def _walk(self, payload: bytes) -> Layout:
+    def _walk(self, payload: bytes) -> Layout | None:
+        """Return the layout of a message, None of a damaged one."""
         if len(self.layouts) >= MAX_LAYOUTS:
             raise RecordingError(
                 f'more than {MAX_LAYOUTS} different layouts of {self.message_type} on one topic: '
                 'record one publisher with constant joint names and frame_id'
             )
-        walker = _Walker(self.typestore, payload)
         try:
+            walker = _Walker(self.typestore, payload)
             walker.message(self.message_type, '')
-        except (struct.error, IndexError, UnicodeDecodeError, KeyError) as error:
-            raise RecordingError(
-                f'a message of {self.message_type} is damaged ({error}): record again, or cut the '
-                'damaged part off with --from and --to'
-            ) from error
+        except (struct.error, IndexError, ValueError, KeyError, RecursionError) as error:
+            self.damaged += 1
+            if self.damaged > MAX_DAMAGED:
+                raise RecordingError(
+                    f'more than {MAX_DAMAGED} messages of {self.message_type} are damaged '
+                    f'({error}): record again'
+                ) from error
+            return None
         return walker.layout
 
 
@@ -171,7 +192,10 @@ class _Walker:
     def length(self) -> int:
         start = self.advance(4, 4)
         self.layout.mask[start : start + 4] = True
-        return int(struct.unpack_from(self.order + 'I', self.payload, start)[0])
+        length = int(struct.unpack_from(self.order + 'I', self.payload, start)[0])
+        if length > len(self.payload):
+            raise IndexError(f'{length} items in {len(self.payload)} bytes')
+        return length
 
     def advance(self, alignment: int, size: int) -> int:
         start = self.position + (_HEADER - self.position) % alignment
@@ -187,13 +211,17 @@ def stamps(layout: Layout, payloads: np.ndarray, path: str = 'header.stamp') -> 
     return seconds * 1_000_000_000 + layout.column(payloads, f'{path}.nanosec')[:, 0]
 
 
-def batches(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    """Cut a stream into lists of at most `size` items."""
-    batch: list[Any] = []
-    for item in items:
-        batch.append(item)
-        if len(batch) == size:
+def batches(
+    messages: Iterable[tuple[str, int, bytes]],
+) -> Iterator[list[tuple[str, int, bytes]]]:
+    """Cut a stream of topic, time and payload into lists that are decoded together."""
+    batch: list[tuple[str, int, bytes]] = []
+    size = 0
+    for message in messages:
+        batch.append(message)
+        size += len(message[2])
+        if len(batch) == BATCH or size > BATCH_BYTES:
             yield batch
-            batch = []
+            batch, size = [], 0
     if batch:
         yield batch

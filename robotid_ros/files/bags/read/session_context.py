@@ -31,6 +31,7 @@ REFERENCE_FIELDS = (
     ('reference.accelerations', 'desired.accelerations'),
     ('output.effort', 'output.velocities', 'output.positions'),
 )
+MAX_SECONDS = 9e9  # of a stamp: 64 bits of nanoseconds
 StampConversion = Callable[[np.ndarray], np.ndarray]
 
 
@@ -132,7 +133,8 @@ def read_phases(
 
 def _nanoseconds(text: str | None) -> int | None:
     try:
-        return None if not text else int(Decimal(text) * 10**9)
+        # A power of ten that is huge would be written out.
+        return int(Decimal(text) * 10**9) if text and abs(float(text)) < MAX_SECONDS else None
     except (InvalidOperation, ValueError, OverflowError):
         return None
 

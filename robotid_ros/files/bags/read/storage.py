@@ -1,45 +1,80 @@
 """Opening recordings of every kind: rosbag2 folders, bare files, unfinished ones."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 import contextlib
 from pathlib import Path
-import re
+import tempfile
 from typing import Any
 
-from rosbags.rosbag2 import Reader
-from zstandard import ZstdDecompressor
-
 from ....exceptions import RecordingError, RobotIdError
+from ...atomic import open_regular
+from ...bounded import unpack, unpack_file, unpack_limit
 from ...formats.open_table import SUFFIXES, table_reader
 from ...formats.read_options import DEFAULTS, ReadOptions
 from ..foreign.ros1_reader import Ros1Reader
+from ..foreign.sqlite_reader import SqliteReader
 from ..foreign.table_reader import TableReader
-from ..repair.mcap_recovery import is_finished, is_mcap, RecoveringReader
+from ..repair.mcap_reader import McapReader
+from ..repair.mcap_records import is_mcap
 from ..schema.message_definitions import typestore_of
+from .bag_files import find_files, missing_notes
 
-BAG_SUFFIXES = ('.mcap', '.db3', '.bag')
 _SQLITE = b'SQLite format 3\0'
 _ZSTD = b'\x28\xb5\x2f\xfd'
+# Of one message that was compressed by itself [bytes]: those that are read have some kilobytes.
+MAX_MESSAGE = 16 << 20
 
 
 class Bag:
     """
-    An open recording.
+    An open recording; what is damaged in it is left out, counted and told.
+
+    Parameters
+    ----------
+    path : where it is
+    readers : of its files
+    notes : what was unusual about opening it, in words
+    options : how to read it
+    size : of its files [bytes]
 
     Attributes
     ----------
-    path : where it is
     connections : topics with type, definition and count, as rosbags describes them
-    notes : what was unusual about opening it, in words
-    options : how to read it
 
     """
 
-    def __init__(self, path: Path, readers: list[Any], notes: list[str], options: ReadOptions):
-        self.path, self.notes, self.options = path, tuple(notes), options
-        self._readers = readers
-        self.connections = [c for reader in readers for c in reader.connections]
+    def __init__(
+        self,
+        path: Path,
+        readers: list[Any],
+        notes: Sequence[str],
+        options: ReadOptions,
+        size: int,
+    ):
+        self.path, self.options = path, options
+        self._readers, self._notes, self._size = readers, notes, size
+        self.connections = [c for reader in readers for c in _connections(reader)]
         self.typestore = typestore_of(self.connections)
+        self._left_out: dict[tuple[str, str], int] = {}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was unusual, as far as it was read, in words."""
+        found = [*self._notes]
+        for reader in self._readers:
+            found += reader.notes
+        found += [
+            f'{count} messages of {topic} were left out: {reason}'
+            for (topic, reason), count in self._left_out.items()
+        ]
+        return tuple(dict.fromkeys(found))
+
+    def add_left_out(self, topic: str, reason: str, count: int) -> None:
+        """Note messages of a topic that were left out; it may be read more than once."""
+        if count:
+            key = topic, reason
+            self._left_out[key] = max(count, self._left_out.get(key, 0))
 
     def topics(self, message_type: str) -> dict[str, int]:
         """Topics of one type and how many messages each has."""
@@ -69,29 +104,66 @@ class Bag:
         RecordingError : the file is damaged
 
         """
+        budget, damaged = [unpack_limit(self._size)], Counter[str]()
         for reader in self._readers:
-            chosen = [c for c in reader.connections if not topics or c.topic in topics]
+            chosen = [c for c in _connections(reader) if not topics or c.topic in topics]
             if chosen:
                 with _recording_errors(self.path):
                     for connection, time, data in reader.messages(chosen, start, stop):
-                        yield connection.topic, time, _decompressed(bytes(data))
+                        content = _content(time, data, budget)
+                        if content is not None:
+                            yield connection.topic, time, content
+                            continue
+                        damaged[connection.topic] += 1
+                        self.add_left_out(
+                            connection.topic, 'damaged records', damaged[connection.topic]
+                        )
 
     def decoded(self, topic: str) -> Iterator[tuple[int, Any]]:
         """Yield time of reception [ns] and message of one topic."""
         kinds = {c.topic: c.msgtype for c in self.connections}
+        damaged = 0
         for _, time, data in self.messages(topic):
-            with _recording_errors(self.path):
+            try:
                 message = self.typestore.deserialize_cdr(data, kinds[topic])
+            except Exception:  # rosbags raises whatever the bytes lead to
+                damaged += 1
+                self.add_left_out(topic, 'damaged', damaged)
+                continue
             yield time, message
 
 
-def _decompressed(data: bytes) -> bytes:
-    """Undo the compression of one message, which nothing but metadata.yaml announces."""
-    return (
-        bytes(ZstdDecompressor().decompressobj().decompress(data))
-        if data.startswith(_ZSTD)
-        else data
-    )
+def _connections(reader: Any) -> list[Any]:
+    """Return the topics of a file that have a name and a type."""
+    return [
+        c for c in reader.connections if isinstance(c.topic, str) and isinstance(c.msgtype, str)
+    ]
+
+
+def _content(time: Any, data: Any, budget: list[int]) -> bytes | None:
+    """
+    Return a message as it was published, None of a damaged one.
+
+    Parameters
+    ----------
+    time : of reception [ns]
+    data : as recorded, perhaps compressed, which nothing but metadata.yaml announces
+    budget : how many bytes all messages together may still take unpacked, updated
+
+    """
+    if type(time) is not int or not 0 <= time < 2**63:
+        return None
+    if not isinstance(data, bytes | bytearray | memoryview):
+        return None
+    content = bytes(data)
+    if not content.startswith(_ZSTD):
+        return content
+    try:
+        content = unpack(content, 'zstd', min(MAX_MESSAGE, budget[0]))
+    except ValueError:
+        return None
+    budget[0] -= len(content)
+    return content
 
 
 @contextlib.contextmanager
@@ -107,59 +179,38 @@ def open_bag(path: str | Path, options: ReadOptions = DEFAULTS) -> Iterator[Bag]
     """
     path = Path(path)
     notes: list[str] = []
-    readers = [_reader(part, notes, options) for part in _parts(path, notes)]
+    parts, metadata = find_files(path, notes)
     with contextlib.ExitStack() as stack:
+        files = [_unpacked(f, stack) if f.suffix == '.zstd' else f for f in parts]
+        readers = [_reader(file, notes, options) for file in files]
         for reader in readers:
             with _recording_errors(path):
                 reader.open()
             stack.callback(_close, reader)
-            notes += getattr(reader, 'notes', ())
         if (options.columns or options.units or options.rate) and not any(
             isinstance(reader, TableReader) for reader in readers
         ):
             notes.append('columns, units and rate are of tables: passed over for a bag')
-        bag = Bag(path, readers, notes, options)
-        if not any(connection.msgcount for connection in bag.connections):
+        bag = Bag(path, readers, notes, options, sum(part.stat().st_size for part in parts))
+        count = sum(connection.msgcount for connection in bag.connections)
+        if not count:
             raise RecordingError(f"'{path}' holds no messages: record again")
+        notes += missing_notes(metadata, count)
         yield bag
 
 
-def _parts(path: Path, notes: list[str]) -> list[Path]:
-    """Find what to open: the folder itself when it has metadata, else its files in order."""
-    if not path.exists():
-        raise RecordingError(f"there is no recording at '{path}': give a rosbag2 folder or file")
-    if not path.is_dir() or table_reader(path):
-        return [path]
-    files = [f for f in sorted(path.iterdir(), key=_natural_order) if f.suffix in BAG_SUFFIXES]
-    if (path / 'metadata.yaml').exists() and all(_finished(f) for f in files):
-        return [path]
-    packed = sorted(f.name for f in path.iterdir() if f.suffix == '.zstd')
-    if packed and not files:
-        raise RecordingError(
-            f"'{path}' is compressed and lacks metadata.yaml: run zstd -d {packed[0]} in it"
-        )
-    if not files:
-        raise RecordingError(
-            f"'{path}' holds no recording (.mcap, .db3 or .bag): give another folder"
-        )
-    if not (path / 'metadata.yaml').exists():
-        notes.append('metadata.yaml is missing: read from the data files themselves')
-    return files
-
-
-def _finished(path: Path) -> bool:
-    return path.suffix != '.mcap' or (is_mcap(path) and is_finished(path))
-
-
-def _natural_order(path: Path) -> list[Any]:
-    """Sort key that puts part 2 before part 10."""
-    return [int(x) if x.isdigit() else x for x in re.split(r'(\d+)', path.name)]
+def _unpacked(path: Path, stack: contextlib.ExitStack) -> Path:
+    """Undo the compression of a file for as long as it is read."""
+    folder = stack.enter_context(tempfile.TemporaryDirectory())
+    target = Path(folder, path.stem)
+    unpack_file(path, target)
+    return target
 
 
 def _reader(path: Path, notes: list[str], options: ReadOptions) -> Any:
     if path.is_dir():
-        return TableReader(path, options) if table_reader(path) else Reader(path)
-    with _recording_errors(path), path.open('rb') as stream:
+        return TableReader(path, options)
+    with open_regular(path) as stream, _recording_errors(path):
         start = stream.read(16)
     if not start:
         raise RecordingError(f"'{path}' is empty: the recorder died at once; record again")
@@ -167,30 +218,19 @@ def _reader(path: Path, notes: list[str], options: ReadOptions) -> Any:
         wal = path.with_name(f'{path.name}-wal')
         if wal.exists() and wal.stat().st_size:
             notes.append(f"'{wal.name}' was not merged: run sqlite3 {path.name} .dump to do so")
-        return _reader_with_suffix(path, '.db3')
+        return SqliteReader(path)
     if start.startswith(_ZSTD):
-        raise RecordingError(
-            f"'{path}' is compressed: give its folder with metadata.yaml, or run zstd -d on it"
-        )
+        raise RecordingError(f"'{path}' is compressed: rename it to '{path.name}.zstd'")
     if start.startswith(b'#ROSBAG'):
         return Ros1Reader(path)
-    if not is_mcap(path):
-        if table_reader(path):
-            return TableReader(path, options)
-        raise RecordingError(
-            f"'{path}' is neither MCAP nor SQLite, nor a table by its name: give a bag or one of "
-            f'{", ".join(SUFFIXES)}'
-        )
-    if is_finished(path):
-        return _reader_with_suffix(path, '.mcap')
-    notes.append('the recording was cut short: read up to its last whole message')
-    return RecoveringReader(path)
-
-
-def _reader_with_suffix(path: Path, suffix: str) -> Reader:
-    if path.suffix != suffix:
-        raise RecordingError(f"'{path}' is a {suffix} file by another name: rename it")
-    return Reader(path)
+    if is_mcap(path):
+        return McapReader(path)
+    if table_reader(path):
+        return TableReader(path, options)
+    raise RecordingError(
+        f"'{path}' is neither MCAP nor SQLite, nor a table by its name: give a bag or one of "
+        f'{", ".join(SUFFIXES)}'
+    )
 
 
 def _close(reader: Any) -> None:
@@ -210,6 +250,6 @@ def _recording_errors(path: Path) -> Iterator[None]:
     except Exception as error:
         reason = str(error).rstrip('.') or type(error).__name__
         raise RecordingError(
-            f"'{path}' is damaged ({reason}): copy it again from the robot, or repair it with "
-            "'robotid inspect --repair'"
+            f"'{path}' is damaged ({reason}): copy it again from the robot, or repair it with the "
+            'tools of its format (sqlite3 .recover, rosbag reindex)'
         ) from error

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ....core.signals.recording import MAX_SAMPLES, Phase
+from ....exceptions import shortened
 from ...formats.read_options import DEFAULTS, ReadOptions
 from ...robot_description import summarise_description
 from ..schema.message_definitions import CONTROLLER_STATE
@@ -166,8 +167,8 @@ def _timing(raw: np.ndarray, stamp: np.ndarray) -> Timing:
 def _timing_notes(timing: Timing, counts: Mapping[tuple[str, ...], int]) -> list[str]:
     notes = []
     if len(counts) > 1:
-        sets = ', '.join(f'[{" ".join(joints)}] {count} times' for joints, count in counts.items())
-        notes.append(f'joint states name different sets of joints: {sets}')
+        sets = [f'[{shortened(joints)}] {count} times' for joints, count in counts.items()]
+        notes.append(f'joint states name different sets of joints: {shortened(sets)}')
     if timing.backward:
         notes.append(f'{timing.backward} stamps jump back: two publishers, or a clock was set')
     if timing.repeated:

@@ -4,18 +4,21 @@ from collections.abc import Iterable
 import functools
 import os
 from pathlib import Path
+import re
 import sys
 from typing import Any
 
 from rosbags.interfaces import MessageDefinitionFormat
 from rosbags.typesys import get_types_from_idl, get_types_from_msg, get_typestore, Stores
-from rosbags.typesys.base import TypesysError
 
 from ....exceptions import RecordingError
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 STRING = 'std_msgs/msg/String'
 STATUS = 'diagnostic_msgs/msg/DiagnosticStatus'
+# Of one message type with all that it uses, and of all types of a recording together [characters]:
+# those of MoveIt, the longest that are known, have 100 kB, and 1 MB takes a second.
+MAX_DEFINITION, MAX_DEFINITIONS = 256 << 10, 1 << 20
 CONTROLLER_STATE = 'control_msgs/msg/JointTrajectoryControllerState'
 
 
@@ -29,9 +32,12 @@ def typestore_of(connections: Iterable[Any]) -> Any:
 
     """
     store = get_typestore(Stores.ROS2_JAZZY)
+    room = MAX_DEFINITIONS
     for connection in connections:
-        if connection.msgtype not in store.fielddefs:
+        size = len(str(connection.msgdef.data))
+        if connection.msgtype not in store.fielddefs and size <= min(MAX_DEFINITION, room):
             _register(store, connection.msgtype, connection.msgdef)
+            room -= size
     return store
 
 
@@ -58,16 +64,18 @@ def definition(message_type: str) -> tuple[str, str]:
 
 
 def _register(store: Any, message_type: str, embedded: Any) -> None:
+    # The parser takes a time that grows with the square of the number of empty lines.
+    text = re.sub(r'\n\s*\n', '\n', str(embedded.data or ''))
     try:
         if embedded.format == MessageDefinitionFormat.MSG:
-            types = get_types_from_msg(embedded.data, message_type)
+            types = get_types_from_msg(text, message_type)
         elif embedded.format == MessageDefinitionFormat.IDL:
-            types = _idl_types(embedded.data)
+            types = _idl_types(text)
         else:
             _add_installed(store, message_type)
             return
         store.register({k: v for k, v in types.items() if k not in store.fielddefs})
-    except TypesysError:
+    except Exception:  # rosbags raises whatever the text leads to
         # A definition that cannot be read only matters when its topic is asked for.
         return
 
@@ -103,7 +111,9 @@ def _nested_type(description: Any) -> str | None:
 
 
 def _installed_definition(message_type: str) -> Path | None:
-    package, _, name = message_type.split('/')
+    package, _, name = message_type.partition('/msg/')
+    if not re.fullmatch(r'\w+', package) or not re.fullmatch(r'\w+', name):
+        return None
     prefixes = [p for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
     for prefix in [*prefixes, sys.prefix]:
         path = Path(prefix, 'share', package, 'msg', f'{name}.msg')

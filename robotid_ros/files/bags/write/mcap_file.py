@@ -30,7 +30,7 @@ class ExclusiveStream:
 
     def __init__(self, path: Path):
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, 'O_BINARY', 0)
-        self._handle = os.open(path, flags, 0o644)
+        self._handle = os.open(path, flags, 0o666)
         self._size = 0
 
     def write(self, data: bytes) -> int:

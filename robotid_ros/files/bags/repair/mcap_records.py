@@ -1,0 +1,131 @@
+"""Records of the MCAP format: frames, chunks, messages."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+import os
+from pathlib import Path
+import struct
+from typing import BinaryIO, NamedTuple
+from zlib import crc32
+
+from mcap.exceptions import McapError
+from mcap.opcode import Opcode
+
+from ...atomic import file_errors, open_regular
+from ...bounded import unpack
+
+MAGIC = b'\x89MCAP0\r\n'
+FRAME = struct.Struct('<BQ')  # opcode, length
+MESSAGE = struct.Struct('<HIQQ')
+CHUNK = struct.Struct('<QQQII')
+_FOOTER_SIZE = 37  # footer and magic
+MALFORMED = (ValueError, struct.error, McapError, KeyError)
+
+
+class Message(NamedTuple):
+    """One message: number of its channel, times [ns], content."""
+
+    channel: int
+    sequence: int
+    received: int
+    published: int
+    data: bytes
+
+
+@dataclass
+class Chunk:
+    """
+    A chunk, or all messages that are in none.
+
+    Attributes
+    ----------
+    start, stop : times of its first and last message [ns]
+    size : bytes, unpacked
+    counts : messages of each channel, as its index says
+
+    """
+
+    start: int
+    stop: int
+    size: int
+    counts: Counter[int] = field(default_factory=Counter)
+
+    def may_hold(self, channels: Collection[int], start: int, stop: int) -> bool:
+        """Return whether messages of these channels and times [ns] may be in it."""
+        if self.counts.keys().isdisjoint(channels):
+            return False
+        # Times that are no interval say nothing.
+        return self.start > self.stop or (self.stop >= start and self.start < stop)
+
+
+def is_mcap(path: Path) -> bool:
+    """Whether a file starts as MCAP."""
+    with open_regular(path) as stream, file_errors(path):
+        return stream.read(len(MAGIC)) == MAGIC
+
+
+def footer(stream: BinaryIO) -> int | None:
+    """Return where the summary starts (0: there is none), None in a file without footer."""
+    size = stream.seek(0, os.SEEK_END)
+    stream.seek(max(0, size - _FOOTER_SIZE))
+    tail = stream.read(_FOOTER_SIZE)
+    if not tail.endswith(MAGIC) or tail[:1] != bytes([Opcode.FOOTER]):
+        return None
+    return int.from_bytes(tail[9:17], 'little')
+
+
+def chunk_of(content: bytes) -> Chunk:
+    """Return what the beginning of a chunk says of it."""
+    if len(content) < CHUNK.size:
+        return Chunk(0, 2**64, 0)
+    return Chunk(*CHUNK.unpack(content)[:3])
+
+
+def unpack_chunk(content: bytes, limit: int, whole: bool) -> bytes:
+    """
+    Return what is in a chunk; of an uncompressed one that was cut, its beginning.
+
+    Parameters
+    ----------
+    content : the record
+    limit : bytes that it may hold
+    whole : refuse one that was cut
+
+    Raises
+    ------
+    one of MALFORMED : it is damaged
+
+    """
+    _, _, size, crc, name_size = CHUNK.unpack_from(content)
+    start = CHUNK.size + name_size + 8
+    kind, packed = content[CHUNK.size : start - 8].decode(), content[start:]
+    cut = int.from_bytes(content[start - 8 : start], 'little') != len(packed)
+    # Half of a compressed chunk cannot be read.
+    if cut and (kind or whole):
+        raise ValueError('a chunk has another length than it says')
+    if size > limit:
+        raise ValueError(f'a chunk would be {size} bytes unpacked')
+    data = unpack(packed, kind, size)
+    if not cut and (len(data) != size or (crc and crc32(data) != crc)):
+        raise ValueError('a chunk has another checksum')
+    return data
+
+
+def records_of(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield opcode and content of the whole records in some bytes."""
+    start = 0
+    while start + FRAME.size <= len(data):
+        opcode, size = FRAME.unpack_from(data, start)
+        start += FRAME.size + size
+        if start > len(data):
+            return
+        yield opcode, data[start - size : start]
+
+
+def messages_of(records: Iterable[tuple[int, bytes]]) -> Iterator[Message]:
+    """Yield the messages among records."""
+    for opcode, content in records:
+        if opcode == Opcode.MESSAGE and len(content) >= MESSAGE.size:
+            channel, sequence, received, published = MESSAGE.unpack_from(content)
+            yield Message(channel, sequence, received, published, content[MESSAGE.size :])

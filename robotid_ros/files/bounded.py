@@ -1,0 +1,143 @@
+"""Unpacking of what may be far larger than it looks: every amount has a bound beforehand."""
+
+from bz2 import BZ2Decompressor
+from collections.abc import Iterator
+import io
+from pathlib import Path
+from typing import Any, BinaryIO
+import zipfile
+
+from lz4.frame import LZ4FrameDecompressor
+import numpy as np
+from zstandard import ZstdDecompressor, ZstdError
+
+from ..exceptions import RecordingError
+from .atomic import open_regular
+
+# Joint states shrink by 3 to 10 when packed, those of a robot at rest by 50; a file may hold so
+# many times its size, and any file so much [bytes].
+RATIO, FLOOR = 100, 64 << 20
+# Of one chunk of a recording [bytes]: recorders write some megabytes.
+MAX_CHUNK = 128 << 20
+_BLOCK = 1 << 20
+
+
+def unpack_limit(packed: int) -> int:
+    """Return how many bytes so many packed ones may hold."""
+    return max(FLOOR, RATIO * packed)
+
+
+def check_unpacked(path: Path, size: int) -> None:
+    """
+    Check what a file says that it holds, before it is read.
+
+    Raises
+    ------
+    RecordingError : more than a recording of its size can hold
+
+    """
+    packed = path.stat().st_size
+    if size > unpack_limit(packed):
+        raise RecordingError(
+            f"'{path}' has {packed / 1e6:.3g} MB and would be {size / 1e6:.3g} MB unpacked: it is "
+            'damaged or no recording, give another file'
+        )
+
+
+def unpack(data: bytes, kind: str, limit: int) -> bytes:
+    """
+    Undo a compression, 'zstd', 'lz4', 'bz2' or '' for none.
+
+    Raises
+    ------
+    ValueError : it is damaged, of another kind or holds more than `limit` bytes
+
+    """
+    if not kind:
+        return data
+    if kind == 'lz4':
+        try:
+            # One byte more than may be: whether there is more shows only so.
+            content = bytes(LZ4FrameDecompressor().decompress(data, max_length=limit + 1))
+        except RuntimeError as error:
+            raise ValueError(str(error)) from error
+    elif kind == 'bz2':
+        try:
+            content = BZ2Decompressor().decompress(data, limit + 1)
+        except OSError as error:
+            raise ValueError(str(error)) from error
+    elif kind == 'zstd':
+        try:
+            with ZstdDecompressor().stream_reader(data, read_across_frames=True) as stream:
+                content = stream.read(limit + 1)
+        except ZstdError as error:
+            raise ValueError(str(error)) from error
+    else:
+        raise ValueError(f'compression {kind!r} is not known')
+    if len(content) > limit:
+        raise ValueError(f'it holds more than {limit} bytes')
+    return content
+
+
+def unpack_file(path: Path, target: Path) -> None:
+    """
+    Undo the compression of a whole file, which ends in `.zstd`.
+
+    Raises
+    ------
+    RecordingError : it is damaged, or holds more than a recording can
+
+    """
+    with open_regular(path) as source, target.open('wb') as copy:
+        with ZstdDecompressor().stream_reader(source, read_across_frames=True) as stream:
+            size = 0
+            for block in _blocks(path, stream):
+                size += len(block)
+                check_unpacked(path, size)
+                copy.write(block)
+
+
+def _blocks(path: Path, stream: BinaryIO) -> Iterator[bytes]:
+    try:
+        while block := stream.read(_BLOCK):
+            yield block
+    except ZstdError as error:
+        raise RecordingError(f"'{path}' is damaged ({error}): copy it again") from error
+
+
+def load_npz(path: Path) -> Any:
+    """
+    Open a `.npz` file, whose arrays are unpacked one at a time.
+
+    Raises
+    ------
+    RecordingError : it says that it holds more than it can
+
+    """
+    with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
+        check_unpacked(path, sum(info.file_size for info in archive.infolist()))
+    return np.load(path, allow_pickle=False)
+
+
+class BoundedStream(io.RawIOBase):
+    """A stream of unpacked bytes that ends with an error where it holds too much."""
+
+    def __init__(self, path: Path, stream: io.BufferedIOBase):
+        self._path, self._stream, self._size = path, stream, 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        """Read as much as is there and fits."""
+        data = self._stream.read(len(buffer))
+        self._size += len(data)
+        check_unpacked(self._path, self._size)
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        """Close the stream behind it."""
+        self._stream.close()
+        super().close()
