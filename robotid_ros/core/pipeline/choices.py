@@ -5,7 +5,7 @@ from itertools import chain
 
 from ..identification_settings import IdentificationSettings
 from ..model.robot import Robot
-from ..selection.model_selection import is_open, select_model, without_choice
+from ..selection.model_selection import is_open, motion_start, select_model, without_choice
 from ..selection.selection import Selection
 from ..signals.recording import MAX_SAMPLES, Recording
 from .chunked_estimation import RecordingOrChunks
@@ -18,7 +18,7 @@ def choose_model(
     recording: RecordingOrChunks, robot: Robot, settings: IdentificationSettings
 ) -> Choice:
     """
-    Choose by cross-validation what is open; of chunks, by the first one.
+    Choose by cross-validation what is open; of chunks, by the first one that moves.
 
     Parameters
     ----------
@@ -36,13 +36,16 @@ def choose_model(
     if isinstance(log, Recording):
         part, whole = log, len(log.time) <= MAX_SAMPLES
     else:
-        chunks, whole = iter(log), False
-        first = next(chunks, None)
-        if first is None:
+        chunks, whole, read = iter(log), False, list[Recording]()
+        for chunk in chunks:
+            read.append(chunk)
+            if motion_start(chunk) is not None:
+                break
+        # An iterator has given its first chunks away; what can be read again starts anew.
+        recording = chain(read, chunks) if chunks is recording else recording
+        if not read:
             return recording, robot, without_choice(settings), None
-        part = first
-        # An iterator has given its first chunk away; what can be read again starts anew.
-        recording = chain([part], chunks) if chunks is recording else recording
+        part = read[-1]
     if isinstance(recording, LogSet):
         whole = recording.in_memory
     if not whole and settings.signals.rows == 'auto':

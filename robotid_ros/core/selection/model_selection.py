@@ -11,7 +11,7 @@ from ..model.robot import ElasticRobot, Robot
 from ..model.robot_builder import with_friction
 from ..signals.recording import Recording
 from ..signals.samples import SignalSettings
-from ..signals.uniform_recording import resample, UniformRecording
+from ..signals.uniform_recording import MIN_TRAVEL, resample, UniformRecording
 from ..timing.delay_compensation import prepare_without_delay, remove_delay
 from .block_grams import block_grams
 from .candidate_search import (
@@ -146,8 +146,16 @@ def without_choice(settings: IdentificationSettings) -> IdentificationSettings:
     return dataclasses.replace(settings, method=method)
 
 
+def motion_start(recording: Recording) -> int | None:
+    """Return the first sample that is away from where the recording began, None without any."""
+    away = np.abs(recording.position - recording.position[0]) > MIN_TRAVEL
+    return int(np.argmax(away.any(axis=1))) if away.any() else None
+
+
 def _part(recording: Recording) -> Recording:
-    count = len(recording.time)
+    """Return what is looked at: from where something moves."""
+    count, time = len(recording.time), recording.time
     if count <= LONGEST_LOOK:
         return recording
-    return recording.between(float(recording.time[0]), float(recording.time[LONGEST_LOOK]))
+    first = min(motion_start(recording) or 0, count - LONGEST_LOOK - 1)
+    return recording.between(float(time[first]), float(time[first + LONGEST_LOOK]))

@@ -7,6 +7,7 @@ import pytest
 
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
+from robotid_ros.core.pipeline.choices import choose_model
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.selection.model_selection import select_model
 from robotid_ros.core.signals.recording import Recording
@@ -135,6 +136,25 @@ def test_what_is_fixed_is_not_searched():
     assert chosen.friction == robot.friction
     assert (found.method, found.signals.cutoff) == ('ols', 8.0)
     assert selection is None or selection.candidate.cutoff == pytest.approx(8.0)
+
+
+@pytest.mark.parametrize('chunked', [False, True])
+def test_a_recording_may_begin_at_rest(chunked, monkeypatch):
+    monkeypatch.setattr('robotid_ros.core.selection.model_selection.LONGEST_LOOK', 2500)
+    moving, robot = recorded(), build_robot(URDF, RobotSettings())
+    step, rest = moving.time[1] - moving.time[0], 15.0
+    time = np.arange(round((rest + 20.0) / step)) * step
+    still = np.arange(len(time) - len(moving.time))
+    recording = Recording(
+        robot.joints,
+        time,
+        np.concatenate([moving.position[:1][0 * still], moving.position]),
+        np.concatenate([moving.effort[:1][0 * still], moving.effort]),
+    )
+    chunks = iter([recording.between(0.0, rest), recording.between(rest, 40.0)])
+    left, *_, selection = choose_model(chunks if chunked else recording, robot, OPEN)
+    assert selection is not None
+    assert not chunked or len(list(left)) == 2
 
 
 def test_nothing_is_searched_unasked():
