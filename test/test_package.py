@@ -49,7 +49,8 @@ LAYERS = (
         'files.identification_input',
         'files.convert',
     ),
-    *('files.report', 'files.export', 'files.collect_results', 'files.save_results'),
+    *('files.results_file', 'files.report', 'files.export'),
+    *('files.collect_results', 'files.save_results'),
     *('entry', 'nodes.common', 'nodes.recorder', 'nodes.excitation', 'nodes.identification'),
     *('nodes.simulated_robot', 'nodes.demo', 'nodes.__main__', 'cli'),
 )

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the page."""
     from ..files.report.page import write_report
-    from ..files.results import read_results, REPORT
+    from ..files.results_file import read_results, REPORT
 
     path = Path(args.parameters)
     results = read_results(path)

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Predict and print the residuals."""
-    from ..files.results import read_results
+    from ..files.results_file import read_results
 
     with ProgressBar(2) as progress:
         rows, warnings = _predict(args, read_results(args.parameters), progress)

@@ -10,7 +10,8 @@ from .atomic import write_text
 from .collect_results import collect_results
 from .export.identified_urdf import identified_urdf
 from .identification_input import AnyRecording
-from .results import REPORT, Results, URDF, write_results
+from .results import Results, URDF
+from .results_file import REPORT, write_results
 
 
 def save(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.model import inverse_dynamics
-from robotid_ros.files.results import read_results
+from robotid_ros.files.results_file import read_results
 
 
 @pytest.fixture(scope='module')

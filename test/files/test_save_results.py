@@ -19,7 +19,8 @@ from robotid_ros.files.bags import Session
 from robotid_ros.files.bags.read.session_context import changed_gain_notes
 from robotid_ros.files.collect_results import add_true_values, history_rows
 from robotid_ros.files.report.convergence_section import normalised_difference
-from robotid_ros.files.results import prediction_text, read_results, write_results
+from robotid_ros.files.results import prediction_text
+from robotid_ros.files.results_file import read_results, write_results
 from robotid_ros.files.save_results import save
 
 URDF = Path(__file__).resolve().parents[2] / 'urdf' / 'scara.urdf'

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from robotid_ros.files.results import read_results
+from robotid_ros.files.results_file import read_results
 
 from .conftest import Session
 

@@ -14,7 +14,7 @@ from robotid_ros.core.model import build_robot
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.files.bags import read_recording
 from robotid_ros.files.configuration import load, read_urdf
-from robotid_ros.files.results import read_results
+from robotid_ros.files.results_file import read_results
 from robotid_ros.nodes.common.batched_subscription import BatchedSubscription
 from robotid_ros.nodes.common.messages import to_nanoseconds, values_of
 from robotid_ros.nodes.demo.demo import true_standard_parameters

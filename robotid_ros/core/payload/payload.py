@@ -169,7 +169,8 @@ def identify_payload(
     )
     root = np.linalg.cholesky(white + 1e-12 * np.diag(np.diag(white)))
     A = np.linalg.solve(root, base.matrix[rows, start : start + 10])
-    scale = 1.0 / np.maximum(np.linalg.norm(A, axis=0), 1e-300)
+    size = np.linalg.norm(A, axis=0)
+    scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0.0)
     U, s, Vt = np.linalg.svd(A * scale, full_matrices=False)
     kept = s > RANK_TOLERANCE * s[0]
     inverse = scale[:, None] * (Vt[kept].T / s[kept]) @ np.linalg.solve(root.T, U[:, kept]).T

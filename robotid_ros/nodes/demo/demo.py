@@ -17,7 +17,8 @@ from ...exceptions import RobotIdError
 from ...files.collect_results import add_true_values
 from ...files.configuration import load, read_urdf
 from ...files.report.page import write_report
-from ...files.results import chosen_settings, read_results, REPORT, Results, write_results
+from ...files.results import chosen_settings, Results
+from ...files.results_file import read_results, REPORT, write_results
 from ..common.messages import values_of
 from .node_processes import NodeProcesses, ros_environment
 from .session_client import SessionClient

@@ -16,14 +16,8 @@ from robotid_ros.files.report.figures import (
     torques,
 )
 from robotid_ros.files.report.page import render, write_report
-from robotid_ros.files.results import (
-    Entry,
-    read_results,
-    Residual,
-    Results,
-    total_residual,
-    write_results,
-)
+from robotid_ros.files.results import Entry, Residual, Results, total_residual
+from robotid_ros.files.results_file import read_results, write_results
 from robotid_ros.files.torques_file import Torques
 
 
