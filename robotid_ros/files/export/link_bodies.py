@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 import pinocchio as pin
 
-from ...core.model.parameters import from_pinocchio
 from ...core.parameters.physical_consistency import mass_properties, pseudo_inertia
 
 Array = npt.NDArray[np.float64]
@@ -45,8 +44,10 @@ def _parameters(link: ElementTree.Element) -> Array:
     rotation = pin.rpy.rpyToMatrix(np.array(_attribute(origin, 'rpy', '0 0 0').split(), float))
     xx, xy, xz, yy, yz, zz = (float(_attribute(inertia, name, '0')) for name in MOMENTS)
     central = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    body = pin.Inertia(mass, com, rotation @ central @ rotation.T)
-    return from_pinocchio(body.toDynamicParameters())
+    # Not by Pinocchio's Inertia, which refuses what no body has: a description may hold that.
+    shift = mass * (com @ com * np.eye(3) - np.outer(com, com))
+    tensor = rotation @ central @ rotation.T + shift
+    return np.array([*tensor[np.triu_indices(3)], *mass * com, mass])
 
 
 def _attribute(element: ElementTree.Element | None, name: str, default: str) -> str:

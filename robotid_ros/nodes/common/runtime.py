@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from typing import Any
 
 import rclpy
@@ -146,14 +147,20 @@ def spin(executor: Executor, stop: threading.Event, failures: list[BaseException
     except ExternalShutdownException:
         pass
     except Exception as error:
-        # `Executor.shutdown` does not wait for a callback that takes long.
-        if stop.is_set() and isinstance(error, InvalidHandle):
+        if stop.is_set() and _is_of_shutdown(error):
             return
         failures.append(error)
         if not isinstance(error, RobotIdError):
             sys.excepthook(type(error), error, error.__traceback__)
     finally:
         stop.set()
+
+
+def _is_of_shutdown(error: Exception) -> bool:
+    """Whether rclpy lacks what its own shutdown took away: that waits for no long callback."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    inside = frame.f_globals.get('__name__', '').startswith('rclpy.')
+    return isinstance(error, InvalidHandle) or (inside and isinstance(error, AttributeError))
 
 
 def one_line(error: BaseException) -> str:
