@@ -22,6 +22,8 @@ from ..arrays import Array, freeze_fields
 # small beside any link, so that the data decide; its σ_S is so many times that of the others.
 SMALLEST_MASS, SMALLEST_RADIUS = 1e-3, 1e-2
 UNKNOWN = 1e3
+# Numbers whose squares are some still.
+LARGEST = 1e100
 UPPER = tuple((i, j) for j in range(4) for i in range(j + 1))  # column by column, as Clarabel
 IDENTITY = np.array([float(i == j) for i, j in UPPER])  # svec(I)
 
@@ -242,6 +244,10 @@ def _least_norm(rows: Array, limits: Array, scalars: int, matrices: int) -> Arra
         ) from error
     from scipy import sparse
 
+    remedy = 'raise identification.prior_spread or check the inertias of the URDF'
+    # The solver does not survive what overflows in it.
+    if not max(np.abs(rows).max(), np.abs(limits).max()) < LARGEST:
+        raise SolverError(f'consistent parameters were not found (no numbers): {remedy}')
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     # A possible body always exists, so what looks infeasible is only badly scaled.
@@ -256,8 +262,5 @@ def _least_norm(rows: Array, limits: Array, scalars: int, matrices: int) -> Arra
         settings,
     ).solve()
     if 'Solved' not in str(solution.status):
-        raise SolverError(
-            f'consistent parameters were not found ({solution.status}): '
-            'raise identification.prior_spread or check the inertias of the URDF'
-        )
+        raise SolverError(f'consistent parameters were not found ({solution.status}): {remedy}')
     return np.asarray(solution.x)

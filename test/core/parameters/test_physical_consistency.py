@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.parameters.physical_consistency import (
+    _least_norm,
     consistent_parameters,
     inertial_parameters,
     link_coordinates,
     pseudo_inertia,
+    SolverError,
 )
 
 pytest.importorskip('clarabel')
@@ -81,3 +83,9 @@ def test_a_massless_prior_becomes_a_small_body():
     result = consistent_parameters(np.zeros((1, 10)), np.zeros(1), np.zeros(10), [0])
     assert result.value[9] > 0
     assert np.linalg.eigvalsh(pseudo_inertia(result.value))[0] > 0
+
+
+@pytest.mark.parametrize('value', [np.nan, np.inf, 1e200])
+def test_what_the_solver_would_not_survive_is_an_error(value):
+    with pytest.raises(SolverError, match='check the inertias'):
+        _least_norm(np.array([[value], *[[0.0]] * 10]), np.zeros(11), 1, 1)
