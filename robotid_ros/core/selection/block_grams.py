@@ -18,8 +18,9 @@ from ..signals.uniform_recording import UniformRecording
 from ..signals.usable_rows import all_rows, moving_rows, Rows
 from .candidates import PLAIN
 
-# Rows that are to be decimated are computed at so many times the cut-off, to save time.
-OVERSAMPLING = 16.0
+# Rows that are to be decimated are computed at so many times the band, to save time; the samples
+# whose whole regressor is in memory at once.
+OVERSAMPLING, BLOCK_SAMPLES = 24.0, 4096
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,12 +61,17 @@ class Columns:
 
     def rows(self, q: Array, dq: Array, ddq: Array, tau: Array) -> list[Array]:
         """Return [W F Y] of each joint, (N, b + f + 1)."""
-        W = regressor(self.robot, q, dq, ddq)[:, :, self.base.columns]
-        result = []
-        for j in range(self.robot.n):
-            load = None if self.load is None else W[j] @ self.load
+        b, width = self.base.rank, sum(len(term.kind.symbols) for term in self.terms)
+        result = [np.empty((len(q), b + width + 1)) for _ in range(self.robot.n)]
+        for first in range(0, len(q), BLOCK_SAMPLES):
+            part = slice(first, first + BLOCK_SAMPLES)
+            W = regressor(self.robot, q[part], dq[part], ddq[part])
+            for own, columns in zip(result, W, strict=True):
+                own[part, :b] = columns[:, self.base.columns]
+        for j, own in enumerate(result):
+            load = None if self.load is None else own[:, :b] @ self.load
             friction = [f for term in self.terms for f in term.columns(dq[:, j], load)]
-            result.append(np.column_stack([W[j], *friction, tau[:, j]]))
+            own[:, b:] = np.column_stack([*friction, tau[:, j]])
         return result
 
 
@@ -121,7 +127,7 @@ def block_grams(
     tau = even.recording.effort * columns.robot.drive_gain
     # To save time, rows that are to be decimated are computed at `OVERSAMPLING` only.
     decimation = signals.decimation or decimation_of(rate, band)
-    first = max(1, min(decimation, int(rate / (OVERSAMPLING * cutoff))))
+    first = max(1, min(decimation, int(rate / (OVERSAMPLING * band))))
     if first > 1:
         tau = antialias(tau[None], first)[0]
     second = decimation // first
