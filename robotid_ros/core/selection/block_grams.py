@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import numpy.typing as npt
+from scipy.ndimage import uniform_filter1d
 
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
@@ -20,7 +21,7 @@ from .candidates import PLAIN
 
 # Rows that are to be decimated are computed at so many times the band, to save time; the samples
 # whose whole regressor is in memory at once.
-OVERSAMPLING, BLOCK_SAMPLES = 24.0, 4096
+OVERSAMPLING, BLOCK_SAMPLES = 16.0, 4096
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,19 +60,28 @@ class Columns:
             dtype=bool,
         )
 
-    def rows(self, q: Array, dq: Array, ddq: Array, tau: Array) -> list[Array]:
-        """Return [W F Y] of each joint, (N, b + f + 1)."""
+    def rows(self, q: Array, dq: Array, ddq: Array, tau: Array, step: int) -> list[Array]:
+        """
+        Return [W F Y] of each joint, one row in `step`, (N / step, b + f + 1).
+
+        W is smooth; friction, which is not, and the torque are means over the samples of a row.
+        """
         b, width = self.base.rank, sum(len(term.kind.symbols) for term in self.terms)
-        result = [np.empty((len(q), b + width + 1)) for _ in range(self.robot.n)]
-        for first in range(0, len(q), BLOCK_SAMPLES):
-            part = slice(first, first + BLOCK_SAMPLES)
+        samples = np.arange(len(q))
+        kept = samples[::step]
+        result = [np.empty((len(kept), b + width + 1)) for _ in range(self.robot.n)]
+        for first in range(0, len(kept), BLOCK_SAMPLES):
+            part = kept[first : first + BLOCK_SAMPLES]
             W = regressor(self.robot, q[part], dq[part], ddq[part])
             for own, columns in zip(result, W, strict=True):
-                own[part, :b] = columns[:, self.base.columns]
+                own[first : first + BLOCK_SAMPLES, :b] = columns[:, self.base.columns]
         for j, own in enumerate(result):
-            load = None if self.load is None else own[:, :b] @ self.load
+            load = None
+            if self.load is not None:
+                load = np.interp(samples, kept, own[:, :b] @ self.load)
             friction = [f for term in self.terms for f in term.columns(dq[:, j], load)]
-            own[:, b:] = np.column_stack([*friction, tau[:, j]])
+            for place, column in enumerate([*friction, tau[:, j]], start=b):
+                own[:, place] = uniform_filter1d(column, step)[::step]
         return result
 
 
@@ -125,13 +135,13 @@ def block_grams(
     dq = central_differences(q, rate)
     ddq = central_differences(dq, rate)
     tau = even.recording.effort * columns.robot.drive_gain
-    # To save time, rows that are to be decimated are computed at `OVERSAMPLING` only.
+    # To save time, rows that are to be decimated are computed at `OVERSAMPLING` only; means over
+    # an odd number of samples are of the one in their middle.
     decimation = signals.decimation or decimation_of(rate, band)
     first = max(1, min(decimation, int(rate / (OVERSAMPLING * band))))
-    if first > 1:
-        tau = antialias(tau[None], first)[0]
+    first -= (first + 1) % 2
     second = decimation // first
-    rows = columns.rows(q[::first], dq[::first], ddq[::first], tau[::first])
+    rows = columns.rows(q, dq, ddq, tau, first)
     if second > 1:
         rows = [antialias(part[None], second)[0][::second] for part in rows]
     keep = first * second

@@ -34,8 +34,6 @@ LARGEST_BAND, FEWEST_ROWS = 0.2, 6.0
 # Cut-off of the positions over the band in which candidates are judged: what lies in that band is
 # to pass the filter of the positions whole.
 JUDGING = 2.0
-# Further friction parameters have to earn so much of the squared error.
-LEAST_GAIN = 0.05
 # Nearer than this, a friction without shape constants goes before one that has some.
 SAME = 1.002
 # Among those within one standard error, the least residual counts up to this share of it: nearer
@@ -123,7 +121,7 @@ class CandidateSearch:
                 break
         self._choose_load()
         gain, error = plain_score.gain_over(self._chosen)
-        clear = gain > max(error, LEAST_GAIN * self._chosen.mean_error())
+        clear = gain > max(error, self._chosen.least_gain())
         if clear and self._is_possible(plain):
             self._candidate, self._chosen = plain, plain_score
         return Selection(
@@ -189,7 +187,7 @@ class CandidateSearch:
             other = self._candidate.with_terms(j, (*self._candidate.friction[j], LOAD))
             score = self._score(other)
             gain, error = score.gain_over(self._chosen, j)
-            clear = gain > max(error, LEAST_GAIN * self._chosen.mean_error(j))
+            clear = gain > max(error, self._chosen.least_gain(j))
             if clear and score.is_physical:
                 self._record(f'{self._robot.joints[j]}, load', other, j, {other: score})
                 self._candidate, self._chosen = other, score
@@ -208,7 +206,7 @@ class CandidateSearch:
         near = []
         for candidate, score in scores.items():
             gain, spread = scores[best].gain_over(score, joint)
-            if gain <= max(spread, LEAST_GAIN * score.mean_error(joint)):
+            if gain <= max(spread, score.least_gain(joint)):
                 near.append(candidate)
         fewest = min(candidate.size for candidate in near)
         simple = [candidate for candidate in near if candidate.size == fewest]

@@ -11,6 +11,9 @@ from .candidates import Candidate
 
 # Added to the diagonal of a normalised WᵀW: what the blocks do not tell stays near zero.
 RIDGE = 1e-9
+# Further friction parameters have to earn so much of the squared error, and a torque of such a
+# share: less than that no effort is known to.
+LEAST_GAIN, NOTICEABLE = 0.05, 2e-3
 
 Places = list[npt.NDArray[np.intp]]
 
@@ -48,6 +51,11 @@ class Score:
         """Return the mean error of a block, of all joints together or of one."""
         errors = self.errors.sum(axis=1) if joint is None else self.errors[:, joint]
         return float(errors.mean())
+
+    def least_gain(self, joint: int | None = None) -> float:
+        """Return the gain of a block from which on an error is noticeably less."""
+        power = self.powers.sum(axis=1) if joint is None else self.powers[:, joint]
+        return max(LEAST_GAIN * self.mean_error(joint), NOTICEABLE**2 * float(power.mean()))
 
     def gain_over(self, other: 'Score', joint: int | None = None) -> tuple[float, float]:
         """Return by how much the error is less than another's, a block, and its standard error."""
