@@ -81,7 +81,7 @@ class Columns:
                 load = np.interp(samples, kept, own[:, :b] @ self.load)
             friction = [f for term in self.terms for f in term.columns(dq[:, j], load)]
             for place, column in enumerate([*friction, tau[:, j]], start=b):
-                own[:, place] = uniform_filter1d(column, step)[::step]
+                own[:, place] = _means(column, step)[::step]
         return result
 
 
@@ -152,6 +152,16 @@ def block_grams(
         _products(rows, mask[::keep], time, edges) for mask in (every, clear, moving)
     )
     return {'all': dataclasses.replace(grams, clear=of_clear), 'moving': of_moving}
+
+
+def _means(column: Array, step: int) -> Array:
+    """
+    Return means over `step` samples, sharpened: 2 m − m² instead of m (Kaiser and Hamming 1977).
+
+    A mean alone loses half a per cent of what is at the end of the band, which W keeps.
+    """
+    mean = uniform_filter1d(column, step)
+    return np.asarray(2.0 * mean - uniform_filter1d(mean, step))
 
 
 def _products(rows: list[Array], used: Rows, time: Array, edges: Array) -> BlockGrams:

@@ -9,7 +9,7 @@ from ..model.friction import FrictionTerm, make_terms
 PLAIN_CUTOFF = 5.0
 # Bands of W and the torques [Hz]. The positions pass twice as much and more, as in DIDIM section
 # II (five times the robot's bandwidth against twice): W would lose what the torques keep.
-BANDS, CUTOFF_RATIO = (3.0, 5.0, 8.0, 12.0, 20.0), 2.5
+BANDS, CUTOFF_RATIO = (PLAIN_CUTOFF, 8.0, 12.0, 20.0), 2.5
 ESTIMATORS = ('ols', 'wls')
 
 # The joint's speed over which friction changes its sign is 1/steepness: from sharper than encoders
