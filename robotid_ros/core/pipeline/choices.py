@@ -38,7 +38,8 @@ def choose_model(
     else:
         chunks, whole, read = iter(log), False, list[Recording]()
         for chunk in chunks:
-            read.append(chunk)
+            # What can be read again need not be kept.
+            read = [*read, chunk] if chunks is recording else [chunk]
             if motion_start(chunk) is not None:
                 break
         # An iterator has given its first chunks away; what can be read again starts anew.
