@@ -16,7 +16,7 @@ from ..signals.filters import central_differences, lowpass
 from ..signals.preparation import decimation_of
 from ..signals.samples import SignalSettings
 from ..signals.uniform_recording import UniformRecording
-from ..signals.usable_rows import all_rows, moving_rows, Rows
+from ..signals.usable_rows import Rows, usable_rows
 from .candidates import PLAIN
 
 # Rows that are to be decimated are computed at so many times the band, to save time; the samples
@@ -146,11 +146,8 @@ def block_grams(
         rows = [antialias(part[None], second)[0][::second] for part in rows]
     keep = first * second
     time = even.recording.time[::keep]
-    every, clear = all_rows(even, columns.robot, dq, band, keep, signals)
-    moving = moving_rows(even, columns.robot, dq, band, keep, signals)
-    grams, of_clear, of_moving = (
-        _products(rows, mask[::keep], time, edges) for mask in (every, clear, moving)
-    )
+    usable = usable_rows(even, columns.robot, dq, band, keep, signals)
+    grams, of_clear, of_moving = (_products(rows, mask[::keep], time, edges) for mask in usable)
     return {'all': dataclasses.replace(grams, clear=of_clear), 'moving': of_moving}
 
 

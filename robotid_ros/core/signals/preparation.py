@@ -11,7 +11,14 @@ from .periodic import extend_periodically
 from .recording import Recording
 from .samples import Samples, SignalSettings
 from .uniform_recording import resample, UniformRecording
-from .usable_rows import all_rows, away_from_gaps, EDGE_PERIODS, measured_rows, moving_rows, Rows
+from .usable_rows import (
+    away_from_gaps,
+    EDGE_PERIODS,
+    measured_rows,
+    Rows,
+    usable_rows,
+    UsableRows,
+)
 
 # Automatic cut-off over the motion's bandwidth: lower distorts accelerations, higher lets noise of
 # the encoders pass; and the least one [Hz], for recordings of a slow motion.
@@ -47,7 +54,10 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
     cutoff, band = _cutoff_and_band(even, settings)
     decimation = settings.decimation or decimation_of(even.rate, band)
     q, dq, ddq = _differentiate(even, cutoff, settings)
-    valid = _usable_rows(even, robot, dq, band, decimation, settings)
+    usable = usable_rows(even, robot, dq, band, decimation, settings)
+    valid = _chosen_rows(usable, robot, settings)
+    if not valid.any():
+        _refuse(even, band, settings)
     return Samples(
         robot.joints,
         even.recording.time,
@@ -92,24 +102,11 @@ def _differentiate(
     return q, dq, central_differences(dq, even.rate)
 
 
-def _usable_rows(
-    even: UniformRecording,
-    robot: Robot,
-    dq: Array,
-    band: float,
-    decimation: int,
-    settings: SignalSettings,
-) -> Rows:
-    """Return the rows (N, n) to use."""
-    if settings.rows == 'all':
-        every, clear = all_rows(even, robot, dq, band, decimation, settings)
-        steps = np.array([any(term.has_step for term in terms) for terms in robot.friction])
-        valid = np.where(steps, clear, every)
-    else:
-        valid = moving_rows(even, robot, dq, band, decimation, settings)
-    if not valid.any():
-        _refuse(even, band, settings)
-    return valid
+def _chosen_rows(usable: UsableRows, robot: Robot, settings: SignalSettings) -> Rows:
+    if settings.rows != 'all':
+        return usable.moving
+    steps = np.array([any(term.has_step for term in terms) for terms in robot.friction])
+    return np.where(steps, usable.clear, usable.every)
 
 
 def _refuse(even: UniformRecording, band: float, settings: SignalSettings) -> None:

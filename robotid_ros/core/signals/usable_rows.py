@@ -1,5 +1,7 @@
 """Rows of a uniform recording that may be used: what was measured, and where joints move."""
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 from scipy.ndimage import minimum_filter1d
@@ -26,41 +28,42 @@ ROUNDING = 1e-6
 Rows = npt.NDArray[np.bool_]
 
 
-def moving_rows(
+class UsableRows(NamedTuple):
+    """
+    Rows (N, n) that may be used, by the setting `rows`.
+
+    Attributes
+    ----------
+    every : all that were measured, of the joints that move at all
+    clear : those of them that no standstill lies in, for friction that jumps when a joint turns
+        round: the samples that weigh most in a kept row, the middle two thirds of those that it
+        stands for, are to have the same sign
+    moving : measured, moving, away from ends, gaps and clipping
+
+    """
+
+    every: Rows
+    clear: Rows
+    moving: Rows
+
+
+def usable_rows(
     even: UniformRecording,
     robot: Robot,
     dq: Array,
     band: float,
     decimation: int,
     settings: SignalSettings,
-) -> Rows:
-    """Return the rows (N, n) that were measured, moving, away from ends, gaps and clipping."""
-    edge = _edge_samples(even, band)
-    valid = away_from_gaps(even, band)[:, None] & ~even.clipped
-    valid = _erode(valid & _is_moving(robot, dq, settings), _guard_samples(settings, decimation))
-    valid[:edge] = valid[len(valid) - edge :] = False
-    return valid
-
-
-def all_rows(
-    even: UniformRecording,
-    robot: Robot,
-    dq: Array,
-    band: float,
-    decimation: int,
-    settings: SignalSettings,
-) -> tuple[Rows, Rows]:
-    """
-    Return all rows (N, n) that were measured, and those of them that no standstill lies in.
-
-    The latter are of friction that jumps when a joint turns round: the samples that weigh most in
-    a kept row, the middle two thirds of those that it stands for, are to have the same sign.
-    """
-    moving = _is_moving(robot, dq, settings)
+) -> UsableRows:
+    """Return the rows of a recording that is filtered to a band [Hz] and decimated."""
+    turning = _is_moving(robot, dq, settings)
     # Noise of a joint that never moves has a sign too.
-    joints = moving.mean(axis=0) > MIN_MOVING_SHARE
-    every = measured_rows(even, band) & joints
-    return every, every & _erode(moving, decimation // CLEAR)
+    every = measured_rows(even, band) & (turning.mean(axis=0) > MIN_MOVING_SHARE)
+    edge = _edge_samples(even, band)
+    moving = away_from_gaps(even, band)[:, None] & ~even.clipped & turning
+    moving = _erode(moving, _guard_samples(settings, decimation))
+    moving[:edge] = moving[len(moving) - edge :] = False
+    return UsableRows(every, every & _erode(turning, decimation // CLEAR), moving)
 
 
 def away_from_gaps(even: UniformRecording, band: float) -> Rows:
