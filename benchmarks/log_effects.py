@@ -18,6 +18,8 @@ EPOCH = 1_700_000_000_000_000_000
 # Of friction as harmonic drives have it: speed over which it changes its sign [rad/s], what is
 # above Coulomb's where it starts to slide, speed where that is gone [rad/s], share of the load.
 TURN, BREAKAWAY, GONE, LOAD = 0.05, 0.3, 0.3, 0.05
+# A spring at a joint, where it rests [N·m/rad, rad]: as large as all the rest of its torque.
+SPRUNG, STIFFNESS, REST = 1, 14.0, 0.3
 TILTED = np.array([6.94, 0.0, -6.94])  # gravity of a robot on a slope of 45° [m/s²]
 
 
@@ -202,6 +204,21 @@ def harmonic(of: Run) -> np.ndarray:
 def loaded(of: Run) -> np.ndarray:
     """Return torques (N, n) with friction that grows with the load, else plain."""
     return of.clean + LOAD * np.abs(of.rigid) * np.sign(speeds(of))
+
+
+def sprung() -> Case:
+    """Put a spring at a joint."""
+
+    def effort(of: Run) -> np.ndarray:
+        turn = np.zeros_like(of.q)
+        turn[:, SPRUNG] = of.q[:, SPRUNG] - REST
+        return of.clean + STIFFNESS * turn
+
+    made, joint = case(effort=effort), plant(ROBOT).robot.joints[SPRUNG]
+    assert made.truth is not None
+    own = made.truth[joint]
+    spring = {'Kq': STIFFNESS, 'off': own.get('off', 0.0) - STIFFNESS * REST}
+    return dataclasses.replace(made, truth={**made.truth, joint: {**own, **spring}})
 
 
 def of_first_joint(disturb: Callable[[Run], Recording]) -> Case:

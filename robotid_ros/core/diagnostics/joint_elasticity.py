@@ -75,7 +75,9 @@ def elasticity_warnings(
     q, dq, ddq, tau = (x[rows] for x in (samples.q, samples.dq, samples.ddq, samples.tau))
     inertial = np.where([p.symbol in INERTIAL for p in robot.parameters], chi, 0.0)
     by_motion = _second_derivative(samples, inverse_dynamics(robot, inertial, q, dq, ddq))
-    smooth = lowpass(tau - friction(robot, chi, dq), samples.cutoff or samples.rate, samples.rate)
+    smooth = lowpass(
+        tau - friction(robot, chi, q, dq), samples.cutoff or samples.rate, samples.rate
+    )
     by_effort = _second_derivative(samples, smooth)
     error = (system.Y - system.predict(estimate.value))[:, :count]
     warnings = []

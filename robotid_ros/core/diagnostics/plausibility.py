@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from ..arrays import Array
 from ..model.dynamics import regressor
+from ..model.friction import OF_POSITION
 from ..model.parameters import INERTIAL
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
@@ -107,10 +108,11 @@ def _check_joint(robot: Robot, samples: Samples, rows: Rows, W: Array, joint: in
 
 def _friction_loss(robot: Robot, joint: int, w: Array, y: Array, dq: Array) -> float:
     """Return the work of the fitted friction over that of the effort."""
+    without_loss = (*INERTIAL, 'Ia', 'off', *OF_POSITION)
     friction = [
         k
         for k, p in enumerate(robot.parameters)
-        if p.joint == robot.joints[joint] and p.symbol not in (*INERTIAL, 'Ia', 'off')
+        if p.joint == robot.joints[joint] and p.symbol not in without_loss
     ]
     if not friction:
         return MIN_LOSS

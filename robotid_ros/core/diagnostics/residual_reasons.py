@@ -181,11 +181,12 @@ def _reasons(
                 f'like a motor that turns with both: name the coupling in robot.couplings, or '
                 f'check that {name} is not confused with it',
             )
-    yield _Reason(
-        rows(own, own**2),
-        'what goes with its own position',
-        'like a spring, a counterbalance or a cable: the model has no such term',
-    )
+    if not any(term.kind.of_position for term in robot.friction[joint]):
+        yield _Reason(
+            rows(own, own**2),
+            'what goes with its own position',
+            'like a spring, a counterbalance or a cable: see spring in robot.friction',
+        )
     sign = np.sign(speed)
     shapes = [np.tanh(k * speed) for k in (150.0, 50.0, 15.0)]
     bump = sign * np.exp(-((speed / STRIBECK_SPEED) ** 2))

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
+from ..model.friction import OF_POSITION
 from ..model.parameters import INERTIAL
 from ..model.robot import Robot
 from ..regression.observation_system import System
@@ -29,7 +30,7 @@ class JointTorques:
     time : (N,) [s]
     W : (N, b)
     measured, error : (N,) torque, and what the fit leaves of it [N·m or N]
-    rigid : (N,) of links and rotor, as fitted
+    rigid : (N,) of links, rotor and spring, as fitted
     friction : {parameter's symbol: (N,)}, as fitted; the offset is `OFFSET`
 
     """
@@ -87,9 +88,9 @@ def joint_torques(
 
 
 def _is_rigid(robot: Robot, base: BaseParameters) -> npt.NDArray[np.bool_]:
-    """Return which base parameters are inertial, (b,)."""
+    """Return which base parameters are no friction and no offset, (b,)."""
     symbols = [robot.parameters[column].symbol for column in base.columns]
-    return np.array([symbol in (*INERTIAL, 'Ia') for symbol in symbols])
+    return np.array([symbol in (*INERTIAL, 'Ia', *OF_POSITION) for symbol in symbols])
 
 
 def _moving(

@@ -189,5 +189,5 @@ def _has_dry_friction(robot: ElasticRobot, joint: int) -> bool:
     return any(
         float(np.ptp(values)) > 10.0 * STANDSTILL
         for term in robot.friction[joint]
-        for values in term.columns(speed)
+        for values in term.columns(np.zeros(2), speed)
     )

@@ -10,7 +10,7 @@ from .robot import Coupling, Robot
 
 
 def friction_columns(
-    robot: Robot, joint: int, column: int, dq: Array, load: Array | None = None
+    robot: Robot, joint: int, column: int, q: Array, dq: Array, load: Array | None = None
 ) -> Iterator[tuple[int, Array]]:
     """
     Yield column and values (N,) of each friction parameter of a joint, from `column` on.
@@ -20,24 +20,24 @@ def friction_columns(
     robot : the robot
     joint : its number in `robot.friction`
     column : of its first friction parameter
-    dq : (N,) velocity of the joint
+    q, dq : (N,) position and velocity of the joint
     load : (N,) torque that the joint transmits to the links [N·m or N]; None: none
 
     """
     for term in robot.friction[joint]:
-        yield from enumerate(term.columns(dq, load), column)
+        yield from enumerate(term.columns(q, dq, load), column)
         column += len(term.kind.symbols)
 
 
 def fill_drive_columns(
-    robot: Robot, dq: Array, ddq: Array, loads: Array | None, out: Array
+    robot: Robot, q: Array, dq: Array, ddq: Array, loads: Array | None, out: Array
 ) -> None:
     """Fill the columns of rotor inertias, friction and couplings of W (n, N, p); loads (n, N)."""
     for j, column in enumerate(_drive_columns(robot)):
         if robot.rotor_inertia:
             out[j, :, column - 1] = ddq[:, j]
         load = None if loads is None else loads[j]
-        for k, values in friction_columns(robot, j, column, dq[:, j], load):
+        for k, values in friction_columns(robot, j, column, q[:, j], dq[:, j], load):
             out[j, :, k] = values
     for coupling, column in _coupling_columns(robot):
         speed, acceleration = dq @ coupling.ratios, ddq @ coupling.ratios
@@ -46,15 +46,15 @@ def fill_drive_columns(
                 out[driven, :, k] = coupling.ratios[driven] * values
 
 
-def friction(robot: Robot, chi: Array, dq: Array, load: Array | None = None) -> Array:
+def friction(robot: Robot, chi: Array, q: Array, dq: Array, load: Array | None = None) -> Array:
     """
-    Friction torques, couplings' motors included.
+    Torques of friction and springs at the joints, couplings' motors included.
 
     Parameters
     ----------
     robot : the robot
     chi : (p,) standard parameters
-    dq : (N, n) or (n,)
+    q, dq : (N, n) or (n,)
     load : of the shape of dq, torques that the joints transmit to the links [N·m or N]; None: none
 
     Returns
@@ -62,12 +62,12 @@ def friction(robot: Robot, chi: Array, dq: Array, load: Array | None = None) -> 
     of the shape of dq [N·m or N]
 
     """
-    speed = np.atleast_2d(np.asarray(dq, dtype=float))
+    position, speed = (np.atleast_2d(np.asarray(x, dtype=float)) for x in (q, dq))
     loads = None if load is None else np.atleast_2d(load)
     tau = np.zeros_like(speed)
     for j, column in enumerate(_drive_columns(robot)):
         own_load = None if loads is None else loads[:, j]
-        for k, values in friction_columns(robot, j, column, speed[:, j], own_load):
+        for k, values in friction_columns(robot, j, column, position[:, j], speed[:, j], own_load):
             tau[:, j] += chi[k] * values
     for coupling, column in _coupling_columns(robot):
         motor = speed @ coupling.ratios

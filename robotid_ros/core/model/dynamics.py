@@ -47,7 +47,7 @@ def regressor(robot: Robot, q: Array, dq: Array, ddq: Array, out: Array | None =
         for row, index, values in drive_columns(robot, q, dq, ddq):
             result[row, :, index] = values
         return robot.add_link_rows(result)
-    fill_drive_columns(robot, dq, ddq, _load_torques(robot, result), result)
+    fill_drive_columns(robot, q, dq, ddq, _load_torques(robot, result), result)
     return result
 
 
@@ -134,7 +134,7 @@ def inverse_dynamics(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) 
             tau[:, row] += chi[index] * values
         robot.add_link_rows(tau.T)
         return tau
-    return tau + ddq @ rotor_inertia(robot, chi) + friction(robot, chi, dq, tau)
+    return tau + ddq @ rotor_inertia(robot, chi) + friction(robot, chi, q, dq, tau)
 
 
 def _by_regressor(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) -> Array:

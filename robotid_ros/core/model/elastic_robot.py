@@ -90,14 +90,14 @@ def drive_columns(
         if robot.rotor_inertia or motor != j:
             yield motor, column, ddq[:, motor]
             column += 1
-        for k, values in friction_columns(robot, motor, column, dq[:, motor]):
+        for k, values in friction_columns(robot, motor, column, q[:, motor], dq[:, motor]):
             yield motor, k, values
         if motor == j:
             continue
         deflection, stiffness = q[:, j] - q[:, motor], robot.column(f'K{j + 1}')
         yield j, stiffness, deflection
         yield motor, stiffness, -deflection
-        for k, values in friction_columns(robot, j, stiffness + 1, dq[:, j]):
+        for k, values in friction_columns(robot, j, stiffness + 1, q[:, j], dq[:, j]):
             yield j, k, values
 
 

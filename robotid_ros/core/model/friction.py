@@ -1,5 +1,5 @@
 """
-Friction as a sum of terms, each linear in its parameters with fixed shape constants.
+Friction and springs of a joint: terms that are linear in parameters, with shape constants.
 
 The same columns serve the identification and the closed-loop simulation.
 """
@@ -16,22 +16,24 @@ Columns = Callable[[Array, Mapping[str, float]], tuple[Array, ...]]
 
 # Units of a force-like and of a viscous parameter: {f} is N·m or N, {l} is rad or m.
 FORCE, VISCOUS, ROOT = '{f}', '{f}·s/{l}', '{f}·(s/{l})^⅓'
+STIFFNESS = '{f}/{l}'
 
 
 @dataclasses.dataclass(frozen=True)
 class TermKind:
     """
-    A kind of friction: its parameters, the default shape constants, and its columns.
+    A kind of joint torque: its parameters, the default shape constants, and its columns.
 
     Attributes
     ----------
     symbols : of the parameters
     units : with {f} for N·m or N and {l} for rad or m
     constants : shape constants and their defaults [s/rad, rad/s for velocities]
-    columns : function of dq (N,) and the constants, one (N,) column a parameter
+    columns : function of dq (N,), or of q, and the constants, one (N,) column a parameter
     positive : per parameter, whether physics wants it at least zero
     load_dependent : whether the columns grow with the torque |τ| that the joint transmits to the
         links
+    of_position : whether the columns are functions of q instead of dq
 
     """
 
@@ -41,6 +43,7 @@ class TermKind:
     constants: Mapping[str, float] = dataclasses.field(default_factory=dict)
     positive: tuple[bool, ...] = ()
     load_dependent: bool = False
+    of_position: bool = False
 
 
 def _stiction(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
@@ -109,7 +112,16 @@ TERMS: Mapping[str, TermKind] = {
         {'makkar_gamma2': 100.0, 'makkar_gamma3': 10.0, 'makkar_gamma5': 100.0},
         (False, True),
     ),
+    # A spring or counterbalance, Kq q; `offset` holds where it rests. Springs pull back: one that
+    # pushes away would be gravity or geometry that the model has wrong.
+    'spring': TermKind(
+        ('Kq',), (STIFFNESS,), lambda q, _: (q,), positive=(True,), of_position=True
+    ),
 }
+# Symbols of torques that the position determines: no friction.
+OF_POSITION = frozenset(
+    symbol for kind in TERMS.values() if kind.of_position for symbol in kind.symbols
+)
 
 # Terms that jump where the joint turns round; from this constant on others do, for a joint that is
 # slower than any filter resolves [s/rad].
@@ -129,7 +141,7 @@ NONNEGATIVE = frozenset({'Ia', 'K'}) | {
 
 @dataclasses.dataclass(frozen=True)
 class FrictionTerm:
-    """One friction term of one joint: a kind from `TERMS` with its shape constants."""
+    """One term of one joint: a kind from `TERMS` with its shape constants."""
 
     name: str
     constants: Mapping[str, float]
@@ -147,13 +159,13 @@ class FrictionTerm:
         """The registry's entry."""
         return TERMS[self.name]
 
-    def columns(self, dq: Array, load: Array | None = None) -> tuple[Array, ...]:
+    def columns(self, q: Array, dq: Array, load: Array | None = None) -> tuple[Array, ...]:
         """
         Columns of the observation matrix.
 
         Parameters
         ----------
-        dq : (N,) velocity of the joint [rad/s or m/s]
+        q, dq : (N,) position and velocity of the joint [rad, rad/s or m, m/s]
         load : (N,) torque that the joint transmits to the links [N·m or N]; None: none
 
         Returns
@@ -161,7 +173,7 @@ class FrictionTerm:
         one (N,) column for each of the term's parameters
 
         """
-        values = self.kind.columns(dq, self.constants)
+        values = self.kind.columns(q if self.kind.of_position else dq, self.constants)
         if not self.kind.load_dependent:
             return values
         size = 0.0 if load is None else np.abs(load)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
-from ..model.friction import NONNEGATIVE
+from ..model.friction import NONNEGATIVE, OF_POSITION
 from ..model.robot import Robot
 from ..regression.estimate import Estimate
 from ..regression.observation_system import System
@@ -248,7 +248,7 @@ def _prior_sigma(robot: Robot) -> Array:
     return np.array(
         [
             np.inf
-            if p.symbol == 'K' and value == 0.0
+            if p.symbol in ('K', *OF_POSITION) and value == 0.0
             else max(PRIOR_RELATIVE_SIGMA * abs(value), MIN_PRIOR_SIGMA)
             for p, value in zip(robot.parameters, robot.prior, strict=True)
         ]

@@ -79,7 +79,8 @@ class Columns:
             load = None
             if self.load is not None:
                 load = np.interp(samples, kept, own[:, :b] @ self.load)
-            friction = [f for term in self.terms for f in term.columns(dq[:, j], load)]
+            motion = q[:, j], dq[:, j]
+            friction = [f for term in self.terms for f in term.columns(*motion, load)]
             for place, column in enumerate([*friction, tau[:, j]], start=b):
                 own[:, place] = _means(column, step)[::step]
         return result

@@ -5,6 +5,7 @@ import numpy as np
 from ..arrays import Array
 from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters
+from ..model.friction import FrictionTerm
 from ..model.robot import Robot
 from ..model.robot_builder import with_friction
 from ..signals.preparation import MAX_CUTOFF_SHARE
@@ -21,9 +22,10 @@ from .candidates import (
     LOAD,
     PLAIN,
     PLAIN_CUTOFF,
+    SPRING,
     Terms,
 )
-from .cross_validation import cross_validate, fit_candidate, Score
+from .cross_validation import cross_validate, fit_candidate, Score, simplest
 from .selection import Comparison, Selection
 
 # Contiguous parts of the recording that are predicted in turn from the others.
@@ -34,13 +36,6 @@ LARGEST_BAND, FEWEST_ROWS = 0.2, 6.0
 # Cut-off of the positions over the band in which candidates are judged: what lies in that band is
 # to pass the filter of the positions whole.
 JUDGING = 2.0
-# Nearer than this, a friction without shape constants goes before one that has some.
-SAME = 1.002
-# Among those within one standard error, the least residual counts up to this share of it: nearer
-# candidates are equal, and weighted least squares, whose σ hold joint by joint, goes first, then
-# the band nearest to a usual one [Hz]: lower ones lose what was measured, higher ones let noise
-# of the accelerations into W, which shrinks inertias.
-EQUAL, USUAL = 1.03, 8.0
 
 
 def judging_band(even: UniformRecording) -> float:
@@ -58,7 +53,7 @@ def block_edges(even: UniformRecording) -> Array:
 def all_columns(robot: Robot, load: Array | None) -> Columns:
     """Return the columns of every friction that a joint may get."""
     bare = with_friction(robot, ((),) * robot.n)
-    options = [*FRICTION, *robot.friction, (LOAD,)]
+    options = [*FRICTION, *robot.friction, (LOAD, SPRING)]
     terms = tuple(dict.fromkeys(term for terms in options for term in terms))
     return Columns(bare, base_parameters(bare), terms, load)
 
@@ -110,15 +105,15 @@ class CandidateSearch:
         """Whether there are rows enough to tell candidates apart."""
         return bool(self._training)
 
-    def run(self) -> Selection:
-        """Make all choices."""
+    def run(self, springs: bool = True) -> Selection:
+        """Make all choices; `springs` tells whether joints may have some."""
         n = self._robot.n
         plain = Candidate(self._band, self._band, 'all', 'ols', (PLAIN,) * n)
         plain_score = cross_validate(plain, self._columns, self._plain_training, self._judging)
         self._choose_signals()
-        for _ in range(2):
-            if not any([self._choose_friction(j) for j in range(n) if self._is_free(j)]):
-                break
+        self._choose_friction()
+        if springs and self._choose_springs():
+            self._choose_friction()  # which had stood in for the springs
         self._choose_load()
         gain, error = plain_score.gain_over(self._chosen)
         clear = gain > max(error, self._chosen.least_gain())
@@ -133,8 +128,9 @@ class CandidateSearch:
             tuple(self._comparisons),
         )
 
-    def _is_free(self, joint: int) -> bool:
-        return self._robot.open_friction[joint]
+    @property
+    def _free_joints(self) -> list[int]:
+        return [j for j, free in enumerate(self._robot.open_friction) if free]
 
     def _score(self, candidate: Candidate) -> Score:
         training = self._training[candidate.signals]
@@ -168,10 +164,17 @@ class CandidateSearch:
         each = zip(self._robot.open_friction, self._robot.friction, strict=True)
         return tuple(terms if free else fixed for free, fixed in each)
 
-    def _choose_friction(self, joint: int) -> bool:
+    def _choose_friction(self) -> None:
+        """Choose the friction of each joint, and again: one joint's changes what others show."""
+        for _ in range(2):
+            if not any([self._choose_terms(joint) for joint in self._free_joints]):
+                break
+
+    def _choose_terms(self, joint: int) -> bool:
         """Choose the friction terms of one joint; tell whether they changed."""
         before = self._candidate
-        options = [before.with_terms(joint, terms) for terms in FRICTION]
+        spring = (SPRING,) if SPRING in before.friction[joint] else ()
+        options = [before.with_terms(joint, (*terms, *spring)) for terms in FRICTION]
         self._take(self._robot.joints[joint], {c: self._score(c) for c in options}, joint)
         return self._candidate != before
 
@@ -181,46 +184,44 @@ class CandidateSearch:
         load = fit_candidate(self._candidate, self._columns, training)
         self._observe(load)
         self._chosen = self._score(self._candidate)
-        for j in range(self._robot.n):
-            if not self._is_free(j):
-                continue
-            other = self._candidate.with_terms(j, (*self._candidate.friction[j], LOAD))
-            score = self._score(other)
-            gain, error = score.gain_over(self._chosen, j)
-            clear = gain > max(error, self._chosen.least_gain(j))
-            if clear and score.is_physical:
-                self._record(f'{self._robot.joints[j]}, load', other, j, {other: score})
-                self._candidate, self._chosen = other, score
+        for joint in self._free_joints:
+            saved, other, score = self._with_term(joint, LOAD)
+            if saved:
+                self._add(joint, 'load', other, score)
+
+    def _choose_springs(self) -> bool:
+        """
+        Add springs where that predicts clearly better; tell whether there are any.
+
+        The one that saves most goes first: without it, others seem to explain a part of it.
+        """
+        before = self._candidate
+        while True:
+            joints = [j for j in self._free_joints if SPRING not in self._candidate.friction[j]]
+            options = {joint: self._with_term(joint, SPRING) for joint in joints}
+            best = max(options, key=lambda joint: options[joint][0], default=-1)
+            if best < 0 or not options[best][0]:
+                return self._candidate != before
+            self._add(best, 'spring', *options[best][1:])
+
+    def _with_term(self, joint: int, term: FrictionTerm) -> tuple[float, Candidate, Score]:
+        """Try a term more at a joint; return first which share of its error that clearly saves."""
+        other = self._candidate.with_terms(joint, (*self._candidate.friction[joint], term))
+        score = self._score(other)
+        gain, error = score.gain_over(self._chosen, joint)
+        clear = gain > max(error, self._chosen.least_gain(joint)) and score.is_physical
+        return gain / self._chosen.mean_error(joint) if clear else 0.0, other, score
+
+    def _add(self, joint: int, what: str, other: Candidate, score: Score) -> None:
+        scores = {self._candidate: self._chosen, other: score}
+        self._record(f'{self._robot.joints[joint]}, {what}', other, joint, scores)
+        self._candidate, self._chosen = other, score
 
     def _take(
         self, subject: str, scores: dict[Candidate, Score], joint: int | None = None
     ) -> None:
         """Take the simplest candidate within one standard error of the best."""
-
-        def error(candidate: Candidate) -> float:
-            errors = scores[candidate].errors
-            return float(errors.sum() if joint is None else errors[:, joint].sum())
-
-        scores = {c: s for c, s in scores.items() if s.is_physical} or scores
-        best = min(scores, key=error)
-        near = []
-        for candidate, score in scores.items():
-            gain, spread = scores[best].gain_over(score, joint)
-            if gain <= max(spread, score.least_gain(joint)):
-                near.append(candidate)
-        fewest = min(candidate.size for candidate in near)
-        simple = [candidate for candidate in near if candidate.size == fewest]
-        simple = [candidate for candidate in simple if candidate.rows == 'all'] or simple
-        least = min(error(candidate) for candidate in simple)
-        # Coulomb friction as the textbook has it, unless another shape is clearly better.
-        least_constants = min(candidate.constants for candidate in simple)
-        plain = [candidate for candidate in simple if candidate.constants == least_constants]
-        if min(error(candidate) for candidate in plain) <= SAME**2 * least:
-            simple = plain
-        equal = [candidate for candidate in simple if error(candidate) <= EQUAL**2 * least]
-        chosen = min(
-            equal, key=lambda c: (c.estimator != 'wls', abs(np.log(c.band / USUAL)), error(c))
-        )
+        chosen = simplest(scores, joint)
         self._candidate, self._chosen = chosen, scores[chosen]
         self._record(subject, chosen, joint, scores)
 

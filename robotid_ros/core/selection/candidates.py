@@ -28,8 +28,8 @@ def _static(velocity: float) -> FrictionTerm:
     return make_terms(('stribeck',), {'stribeck_velocity': velocity})[0]
 
 
-VISCOUS, COULOMB, OFFSET, ROOT, LOAD = make_terms(
-    ('viscous', 'coulomb', 'offset', 'root_viscous', 'load_coulomb'), {}
+VISCOUS, COULOMB, OFFSET, ROOT, LOAD, SPRING = make_terms(
+    ('viscous', 'coulomb', 'offset', 'root_viscous', 'load_coulomb', 'spring'), {}
 )
 Terms = tuple[FrictionTerm, ...]
 PLAIN: Terms = (VISCOUS, COULOMB, OFFSET)

@@ -14,6 +14,13 @@ RIDGE = 1e-9
 # Further friction parameters have to earn so much of the squared error, and a torque of such a
 # share: less than that no effort is known to.
 LEAST_GAIN, NOTICEABLE = 0.05, 2e-3
+# Nearer than this, a friction without shape constants goes before one that has some.
+SAME = 1.002
+# Among those within one standard error, the least residual counts up to this share of it: nearer
+# candidates are equal, and weighted least squares, whose σ hold joint by joint, goes first, then
+# the band nearest to a usual one [Hz]: lower ones lose what was measured, higher ones let noise
+# of the accelerations into W, which shrinks inertias.
+EQUAL, USUAL = 1.03, 8.0
 
 Places = list[npt.NDArray[np.intp]]
 
@@ -78,6 +85,33 @@ def cross_validate(
     errors = [problem.squares(judging.products[:, j], values, j) for j in range(columns.robot.n)]
     powers = judging.products[:, :, -1, -1].copy()
     return Score(np.stack(errors, axis=1), powers, problem.is_physical(values.sum(axis=0)))
+
+
+def simplest(scores: dict[Candidate, Score], joint: int | None = None) -> Candidate:
+    """Return the simplest candidate within one standard error of the best, by one joint or all."""
+
+    def error(candidate: Candidate) -> float:
+        errors = scores[candidate].errors
+        return float(errors.sum() if joint is None else errors[:, joint].sum())
+
+    scores = {c: s for c, s in scores.items() if s.is_physical} or scores
+    best = min(scores, key=error)
+    near = []
+    for candidate, score in scores.items():
+        gain, spread = scores[best].gain_over(score, joint)
+        if gain <= max(spread, score.least_gain(joint)):
+            near.append(candidate)
+    fewest = min(candidate.size for candidate in near)
+    simple = [candidate for candidate in near if candidate.size == fewest]
+    simple = [candidate for candidate in simple if candidate.rows == 'all'] or simple
+    least = min(error(candidate) for candidate in simple)
+    # Coulomb friction as the textbook has it, unless another shape is clearly better.
+    least_constants = min(candidate.constants for candidate in simple)
+    plain = [candidate for candidate in simple if candidate.constants == least_constants]
+    if min(error(candidate) for candidate in plain) <= SAME**2 * least:
+        simple = plain
+    equal = [candidate for candidate in simple if error(candidate) <= EQUAL**2 * least]
+    return min(equal, key=lambda c: (c.estimator != 'wls', abs(np.log(c.band / USUAL)), error(c)))
 
 
 def fit_candidate(candidate: Candidate, columns: Columns, training: BlockGrams) -> Array:

@@ -5,10 +5,12 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import RobotIdError
+from ..diagnostics.gravity_direction import gravity_warnings
 from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters
 from ..model.robot import ElasticRobot, Robot
 from ..model.robot_builder import with_friction
+from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import SignalSettings
 from ..signals.uniform_recording import MIN_TRAVEL, resample, UniformRecording
@@ -21,7 +23,7 @@ from .candidate_search import (
     JUDGING,
     judging_band,
 )
-from .candidates import Candidate, COMMON, ESTIMATORS
+from .candidates import Candidate, COMMON, ESTIMATORS, PLAIN, SPRING
 from .cross_validation import cross_validate
 from .selection import Selection
 
@@ -31,6 +33,8 @@ LONGEST_LOOK = 60_000
 TIMING_CUTOFF = 10.0
 # A model without gravity counts where it predicts so much better.
 GRAVITY_FREE = 0.9
+# Samples that tell the direction of gravity.
+GRAVITY_ROWS = 500
 
 
 def select_model(
@@ -69,7 +73,10 @@ def select_model(
         return robot, fixed, None  # `prepare` says what is wrong with the recording
     if not search.is_telling:
         return robot, fixed, None
-    selection = dataclasses.replace(search.run(), notes=notes)
+    found = search.run()
+    if _holds_wrong_gravity(even, robot, settings.signals, found.candidate):
+        found = CandidateSearch(even, robot, settings).run(springs=False)
+    selection = dataclasses.replace(found, notes=notes)
     chosen = selection.candidate
     signals = dataclasses.replace(
         settings.signals, cutoff=chosen.cutoff, band=chosen.band, rows=chosen.rows
@@ -105,7 +112,7 @@ def _with_gravity_of_efforts(
     for each in (robot, weightless):
         columns = all_columns(each, None)
         grams = block_grams(even, columns, signals, JUDGING * band, band, edges)['all']
-        # Friction of another shape leaves enough to hide the difference.
+        # Friction of another shape, or a spring, leaves enough to hide the difference.
         each_friction = [
             cross_validate(
                 Candidate(JUDGING * band, band, 'all', 'wls', (terms,) * robot.n),
@@ -113,7 +120,7 @@ def _with_gravity_of_efforts(
                 grams,
                 grams,
             )
-            for terms in COMMON
+            for terms in (*COMMON, (*PLAIN, SPRING))
         ]
         scores.append(min(each_friction, key=lambda score: score.residual))
     gain, error = scores[1].gain_over(scores[0])
@@ -126,6 +133,18 @@ def _with_gravity_of_efforts(
         "'joint_torque'"
     )
     return dataclasses.replace(weightless, effort_kind='without_gravity'), (text,)
+
+
+def _holds_wrong_gravity(
+    even: UniformRecording, robot: Robot, signals: SignalSettings, chosen: Candidate
+) -> bool:
+    """Tell whether springs stand in for gravity in another direction, which explains more."""
+    if not any(SPRING in terms for terms in chosen.friction):
+        return False
+    signals = dataclasses.replace(signals, cutoff=chosen.cutoff, band=chosen.band, rows='moving')
+    samples = prepare(even.recording, robot, signals)
+    moving = np.flatnonzero(samples.moving.any(axis=1))
+    return bool(gravity_warnings(robot, samples, moving[:: max(1, len(moving) // GRAVITY_ROWS)]))
 
 
 def is_open(robot: Robot, settings: IdentificationSettings) -> bool:

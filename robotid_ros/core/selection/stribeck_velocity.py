@@ -102,7 +102,8 @@ def _search(
 
     def squares(logarithm: float) -> float:
         constants = {**term.constants, SHAPE_CONSTANTS[term.name]: float(np.exp(logarithm))}
-        columns = FrictionTerm(term.name, constants).columns(samples.dq[:, joint])
+        other = FrictionTerm(term.name, constants)
+        columns = other.columns(samples.q[:, joint], samples.dq[:, joint])
         own = project(decimate(np.column_stack(columns)[None], keep)[0][valid])
         return float(
             np.sum((target - own @ np.linalg.lstsq(own, target, rcond=RANK_TOLERANCE)[0]) ** 2)

@@ -15,6 +15,7 @@ URDF = Path(__file__).resolve().parents[3] / 'urdf'
 CONFIG = URDF.parent / 'config'
 NONE = ValidationSettings(kind='none')
 FREE = Workspace(self_collision=False)
+SPRINGS = {'default': ('viscous', 'coulomb', 'spring')}
 WRIST = {'wrist': CouplingSettings((0.0, 0.0, 0.0, 0.0, 1.0, 1.0))}
 
 
@@ -22,8 +23,9 @@ WRIST = {'wrist': CouplingSettings((0.0, 0.0, 0.0, 0.0, 1.0, 1.0))}
 def robot_named(name: str) -> Robot:
     """Build one of the package's robots with plain settings."""
     couplings = WRIST if name == 'tx40' else {}
+    friction = SPRINGS if name == 'puma560' else {}
     text = (URDF / f'{name}.urdf').read_text()
-    return build_robot(text, RobotSettings(couplings=couplings))
+    return build_robot(text, RobotSettings(couplings=couplings, friction=friction))
 
 
 def quick(**changes) -> ExcitationSettings:

@@ -4,6 +4,7 @@ import dataclasses
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+import mujoco
 import numpy as np
 import pinocchio
 import pytest
@@ -18,7 +19,7 @@ from robotid_ros.core.model import (
 )
 from robotid_ros.core.model.friction import TERMS
 
-from .arms import arm
+from .arms import arm, urdf
 
 COUPLED = {'wrist': CouplingSettings((0.0, 1.0, 0.0, -2.0))}
 VARIANTS = [
@@ -29,6 +30,7 @@ VARIANTS = [
     {'friction': {'default': ('viscous', 'stiction'), 'arm': ('makkar', 'offset')}},
     {'gravity': (0.0, 6.0, -3.0), 'friction': {'default': ()}},
     {'friction': {'default': ('viscous', 'coulomb', 'load_coulomb'), 'slide': ('load_coulomb',)}},
+    {'friction': {'default': ('viscous', 'spring'), 'arm': ('load_coulomb', 'spring')}},
 ]
 
 
@@ -116,7 +118,7 @@ def test_friction_opposes_motion_and_is_odd_where_symmetric(name):
     robot = arm(friction={'default': (name,)})
     term = robot.friction[0][0]
     dq = np.array([-1.5, -0.2, 0.2, 1.5])
-    columns = np.array(term.columns(dq, np.array([2.0, -1.0, -1.0, 2.0])))
+    columns = np.array(term.columns(dq, dq, np.array([2.0, -1.0, -1.0, 2.0])))
     assert columns.shape == (len(term.kind.symbols), 4)
     assert len(term.kind.units) == len(term.kind.positive) == len(term.kind.symbols)
     for column, positive in zip(columns, term.kind.positive, strict=True):
@@ -124,6 +126,29 @@ def test_friction_opposes_motion_and_is_odd_where_symmetric(name):
             assert np.all(column * dq >= 0.0)
     if name not in ('offset', 'asymmetric_coulomb', 'asymmetric_viscous'):
         np.testing.assert_allclose(columns, -columns[:, ::-1])
+
+
+def test_a_spring_pulls_as_in_mujoco():
+    robot = arm(friction={'default': ('spring', 'offset')}, joints=())
+    model = mujoco.MjModel.from_xml_string(urdf())
+    place = [int(model.joint(name).dofadr[0]) for name in robot.joints]
+    stiffness, rest = np.array([30.0, 5.0, 80.0, 2.0]), np.array([0.4, -0.2, 0.1, 3.0])
+    model.jnt_stiffness[place], model.qpos_spring[place] = stiffness, rest
+    model.dof_damping[:] = model.dof_frictionloss[:] = 0.0
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    data = mujoco.MjData(model)
+    chi = robot.prior.copy()
+    for j in range(robot.n):
+        chi[robot.column(f'Kq{j + 1}')] = stiffness[j]
+        chi[robot.column(f'off{j + 1}')] = -stiffness[j] * rest[j]
+    q, dq, ddq = np.random.default_rng(8).normal(size=(3, 5, robot.n))
+    tau = inverse_dynamics(robot, chi, q, dq, ddq)
+    for k in range(len(q)):
+        data.qpos[place], data.qvel[place], data.qacc[place] = q[k], dq[k], ddq[k]
+        mujoco.mj_inverse(model, data)
+        np.testing.assert_allclose(tau[k], data.qfrc_inverse[place], rtol=1e-6, atol=1e-6)
+        found = forward_dynamics(robot, chi, q[k], dq[k], tau[k])
+        np.testing.assert_allclose(found, ddq[k], atol=1e-6)
 
 
 def test_load_dependent_friction_is_a_share_of_what_the_links_take():

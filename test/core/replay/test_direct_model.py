@@ -18,6 +18,7 @@ FRICTIONS = [
     ('asymmetric_viscous', 'asymmetric_coulomb'),
     ('viscous', 'stiction'),
     ('viscous', 'makkar', 'offset'),
+    ('viscous', 'coulomb', 'spring'),
 ]
 
 

@@ -122,7 +122,7 @@ def test_coupled_motor_sticks_and_turns_like_the_adaptive_one():
 
 
 def test_steep_smooth_friction_gets_smaller_steps():
-    def steep(dq):
+    def steep(_, dq):
         return 2.0 * np.tanh(dq / 1e-3)
 
     direct = arm(friction=(0.0, 0.0), smooth_friction=steep)

@@ -1,4 +1,4 @@
-"""Columns that are not of a rigid link: rotor inertias, friction, couplings."""
+"""Columns that are not of a rigid link: rotor inertias, friction, springs, couplings."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,35 +20,37 @@ STEP = 1e-6
 @dataclass(frozen=True)
 class DriveColumn:
     """
-    A torque `rᵀ f(r·dq)`, or `rᵀ (r·ddq)` for an inertia, of a motor with ratios r.
+    A torque `rᵀ f(r·x)` of a motor with ratios r, x one of q, dq and ddq.
 
     Parameters
     ----------
     name : of the standard parameter
     joints : numbers of the joints that the motor drives
     ratios : motor speed per speed of each of them
-    function : of the motor's velocity (N,), or None for an inertia
+    source : 'q', 'dq' or 'ddq': x
+    function : of the motor's x (N,), or None for x itself
 
     """
 
     name: str
     joints: NDArray[np.intp]
     ratios: Array
+    source: str
     function: Callable[[Array], Array] | None
 
     def fill(self, out: Array, motion: Motion) -> None:
         """Write the column into `out`, (N, n) zeros."""
-        source = motion.ddq if self.function is None else motion.dq
-        speed = source[:, self.joints] @ self.ratios
-        values = speed if self.function is None else self.function(speed)
+        turn = getattr(motion, self.source)[:, self.joints] @ self.ratios
+        values = turn if self.function is None else self.function(turn)
         out[:, self.joints] = np.outer(values, self.ratios)
 
     def add_gradient(self, result: Motion, motion: Motion, weights: Array) -> None:
         """Add the gradient of `Σ weights ∘ column` to `result`, in place; weights (N, n)."""
         share = weights[:, self.joints] @ self.ratios
         if self.function is not None:
-            share = share * _derivative(self.function, motion.dq[:, self.joints] @ self.ratios)
-        into = result.ddq if self.function is None else result.dq
+            turn = getattr(motion, self.source)[:, self.joints] @ self.ratios
+            share = share * _derivative(self.function, turn)
+        into = getattr(result, self.source)
         for joint, ratio in zip(self.joints, self.ratios, strict=True):
             into[:, joint] += ratio * share
 
@@ -61,8 +63,8 @@ def _derivative(function: Callable[[Array], Array], velocity: Array) -> Array:
     return (4.0 * near - 3.0 * here - far) / (2.0 * step)
 
 
-def _term_column(term: FrictionTerm, index: int, dq: Array) -> Array:
-    return term.columns(dq)[index]
+def _term_column(term: FrictionTerm, index: int, x: Array) -> Array:
+    return term.columns(x, x)[index]
 
 
 def drive_columns(robot: Robot, steepness: Array | None = None) -> tuple[DriveColumn, ...]:
@@ -82,14 +84,18 @@ def drive_columns(robot: Robot, steepness: Array | None = None) -> tuple[DriveCo
     motors += [(coupling.name, terms, coupling.ratios, True) for coupling in robot.couplings]
     result = []
     for motor, friction, ratios, has_inertia in motors:
-        functions: list[Callable[[Array], Array] | None] = [None] if has_inertia else []
+        functions: list[tuple[str, Callable[[Array], Array] | None]] = []
+        if has_inertia:
+            functions.append(('ddq', None))
         for term in (_smoothed(term, steepness, ratios) for term in friction):
-            functions += [partial(_term_column, term, k) for k in range(len(term.kind.symbols))]
+            source = 'q' if term.kind.of_position else 'dq'
+            count = len(term.kind.symbols)
+            functions += [(source, partial(_term_column, term, k)) for k in range(count)]
         own_parameters = [p for p in robot.parameters if p.joint == motor]
         names = [p.name for p in own_parameters if p.symbol not in INERTIAL]
         joints = np.flatnonzero(ratios)
         pairs = zip(names, functions, strict=True)
-        result += [DriveColumn(name, joints, ratios[joints], f) for name, f in pairs]
+        result += [DriveColumn(name, joints, ratios[joints], *f) for name, f in pairs]
     return tuple(result)
 
 

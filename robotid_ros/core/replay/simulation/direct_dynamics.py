@@ -1,7 +1,7 @@
 """
 Direct dynamic model: accelerations from torques, with dry friction that sticks at rest.
 
-`M(q) q̈ = τ − N(q, q̇) − D q̇ − φ(q̇) − o − Rᵀ F_c s`, DIDIM eq. 21, where every slip speed `w = R q̇`
+`M(q) q̈ = τ − N(q, q̇) − D q̇ − φ(q, q̇) − o − Rᵀ F_c s`, DIDIM eq. 21: each slip speed `w = R q̇`
 has a sign `s ∈ [−1, 1]`: s = sign(w) while it slips, the value that holds it while it sticks.
 """
 
@@ -36,7 +36,7 @@ class DirectModel:
     offset : (n,) constant torque o
     slip_directions : (m, n) joint velocities to slip speeds, R
     coulomb : (m,) F_c
-    smooth_friction : other friction torques φ of the joints' velocities (n,), or None
+    smooth_friction : torques φ of other friction and of springs by q and q̇ (n,), or None
     order : (n,) place of each of the model's joints among the robot's, None where they are equal
 
     """
@@ -47,7 +47,7 @@ class DirectModel:
     slip_directions: Array
     coulomb: Array
     coupled_inertia: Array | None = None
-    smooth_friction: Callable[[Array], Array] | None = None
+    smooth_friction: Callable[[Array, Array], Array] | None = None
     order: npt.NDArray[np.intp] | None = None
 
     def acceleration_function(self) -> Callable[[Array, Array, Array], Array]:
@@ -55,13 +55,13 @@ class DirectModel:
         rigid, viscous, smooth_friction = self._rigid(), self.viscous, self.smooth_friction
         dense = viscous.ndim == 2
 
-        def resisted(dq: Array, tau: Array) -> Array:
+        def resisted(q: Array, dq: Array, tau: Array) -> Array:
             tau = tau - (viscous @ dq if dense else viscous * dq)
-            return tau if smooth_friction is None else tau - smooth_friction(dq)
+            return tau if smooth_friction is None else tau - smooth_friction(q, dq)
 
         if smooth_friction is None and not dense:
             return lambda q, dq, tau: rigid(q, dq, tau - viscous * dq)
-        return lambda q, dq, tau: rigid(q, dq, resisted(dq, tau))
+        return lambda q, dq, tau: rigid(q, dq, resisted(q, dq, tau))
 
     def _rigid(self) -> Callable[[Array, Array, Array], Array]:
         """Return the accelerations without friction: ABA, or by M where it has coupled motors."""
@@ -104,7 +104,7 @@ class DirectModel:
         bias = bias if self.order is None else bias[np.argsort(self.order)]
         viscous = self.viscous @ dq if self.viscous.ndim == 2 else self.viscous * dq
         dry = self.slip_directions.T @ (self.coulomb * np.sign(self.slip_directions @ dq))
-        smooth_friction = 0.0 if self.smooth_friction is None else self.smooth_friction(dq)
+        smooth_friction = 0.0 if self.smooth_friction is None else self.smooth_friction(q, dq)
         return np.asarray(
             self.mass_matrix(data, q) @ ddq + bias + viscous + dry + self.offset + smooth_friction
         )
@@ -118,8 +118,8 @@ class DirectModel:
         n = self.model.nv
         slope = np.diag(self.viscous) if self.viscous.ndim == 1 else self.viscous
         if self.smooth_friction is not None:
-            tiny = 1e-7
-            slope = slope + np.diag(self.smooth_friction(np.full(n, tiny)) / tiny)
+            rest, tiny = np.zeros(n), np.full(n, 1e-7)
+            slope = slope + np.diag(self.smooth_friction(rest, tiny) / tiny)
         mass = self.mass_matrix(self.model.createData(), q)
         return float(np.abs(np.linalg.eigvals(np.linalg.solve(mass, slope))).max(initial=0.0))
 

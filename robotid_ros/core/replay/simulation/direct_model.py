@@ -121,13 +121,13 @@ def _has_dry_friction(robot: Robot, joint: int) -> bool:
 
 def _summed(
     terms: list[tuple[int, FrictionTerm, list[float]]], n: int
-) -> Callable[[Array], Array]:
-    """Return the sum of friction terms as a function of the joints' velocities (n,)."""
+) -> Callable[[Array, Array], Array]:
+    """Return the sum of terms as a function of the joints' positions and velocities (n,)."""
 
-    def friction(dq: Array) -> Array:
+    def friction(q: Array, dq: Array) -> Array:
         torque = np.zeros(n)
         for j, term, values in terms:
-            columns = term.columns(dq[j : j + 1])
+            columns = term.columns(q[j : j + 1], dq[j : j + 1])
             torque[j] += sum(c[0] * v for c, v in zip(columns, values, strict=True))
         return torque
 
