@@ -35,13 +35,16 @@ class PlantRecording:
 
 
 @lru_cache
-def plant(gravity=(), still=()):
-    """Run the arm; joints in `still` hold their position."""
+def plant(gravity=(), still=(), springs=(0.0, 0.0, 0.0)):
+    """Run the arm; joints in `still` hold their position; springs [N·m/rad] rest at `START`."""
     settings = SimulationSettings(
         initial_positions=START, inertial_error=0.1, viscous=(0.5, 0.277, 0.1),
         coulomb=(1.7, 0.8, 0.7), limit_effort=False, gravity=gravity,
     )  # fmt: skip
     physics = Physics(URDF, settings, JOINTS)
+    for joint, stiffness, rest in zip(JOINTS, springs, START, strict=True):
+        own = physics.model.joint(joint)
+        own.stiffness[0], physics.model.qpos_spring[own.qposadr[0]] = stiffness, rest
     rng = np.random.default_rng(3)
     a, b = rng.uniform(-1.0, 1.0, (2, 3, HARMONICS.size))
     size = AMPLITUDE * [joint not in still for joint in JOINTS]
@@ -60,7 +63,10 @@ def plant(gravity=(), still=()):
     q, dq, tau = (np.array(values)[::2] for values in zip(*rows, strict=True))
     q = q + 2e-5 * rng.normal(size=q.shape)
     tau = tau + 0.01 * np.abs(tau).max(axis=0) * rng.normal(size=tau.shape)
-    truth = {joint.name: joint.values for joint in physics.true_parameters()}
+    truth = {joint.name: dict(joint.values) for joint in physics.true_parameters()}
+    for joint, stiffness, rest in zip(JOINTS, springs, START, strict=True):
+        truth[joint]['Kq'] = stiffness
+        truth[joint]['off'] = truth[joint].get('off', 0.0) - stiffness * rest
     return PlantRecording(Recording(JOINTS, time[::2], q, tau, dq, source='the bag'), truth)
 
 

@@ -48,8 +48,8 @@ class RobotSettings:
     )
     friction: dict[str, tuple[str, ...]] = setting(
         dict,
-        "friction terms by joint name, 'default' for the others; joints without any: chosen with "
-        'identification.selection, else viscous, coulomb and offset',
+        "friction terms, or spring, by joint name, 'default' for the others; joints without any: "
+        'chosen with identification.selection, else viscous, coulomb and offset',
     )
     friction_constants: dict[str, dict[str, float]] = setting(
         dict, "shape constants of the friction terms by joint name; 'default' for all"

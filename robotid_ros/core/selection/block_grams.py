@@ -22,6 +22,8 @@ from .candidates import PLAIN
 # Rows that are to be decimated are computed at so many times the band, to save time; the samples
 # whose whole regressor is in memory at once.
 OVERSAMPLING, BLOCK_SAMPLES = 16.0, 4096
+# Contiguous parts of the recording that are predicted in turn from the others.
+BLOCKS = 8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,6 +110,13 @@ class BlockGrams:
         stepped = self.clear is not None and any(term.has_step for term in terms)
         rows = self.clear if stepped and self.clear is not None else self
         return rows.products[:, joint], rows.counts[:, joint]
+
+
+def block_edges(even: UniformRecording) -> Array:
+    """Cut the measured samples into blocks of as many: their limits in time (K + 1,) [s]."""
+    used = even.recording.time[even.measured]
+    inner = used[np.linspace(0, len(used) - 1, BLOCKS + 1).astype(int)][1:-1]
+    return np.concatenate([[-np.inf], inner, [np.inf]])
 
 
 def block_grams(

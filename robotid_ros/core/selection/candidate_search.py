@@ -10,7 +10,7 @@ from ..model.robot import Robot
 from ..model.robot_builder import with_friction
 from ..signals.preparation import MAX_CUTOFF_SHARE
 from ..signals.uniform_recording import UniformRecording
-from .block_grams import block_grams, BlockGrams, Columns
+from .block_grams import block_edges, block_grams, BlockGrams, Columns
 from .candidates import (
     BANDS,
     Candidate,
@@ -28,26 +28,21 @@ from .candidates import (
 from .cross_validation import cross_validate, fit_candidate, Score, simplest
 from .selection import Comparison, Selection
 
-# Contiguous parts of the recording that are predicted in turn from the others.
-BLOCKS = 8
 # A band needs room below the Nyquist frequency, and rows enough for each parameter: a short
 # recording that is low-passed far tells little.
 LARGEST_BAND, FEWEST_ROWS = 0.2, 6.0
 # Cut-off of the positions over the band in which candidates are judged: what lies in that band is
 # to pass the filter of the positions whole.
 JUDGING = 2.0
+# Share of a joint's squared error that a spring has to save, as in `residual_reasons`, with a gain
+# for all joints together: over a short way its column is much like those of gravity, and on other
+# motion a wrong one is far off. On 23 real logs, those that save less change other motion by 2 %.
+SPRING_GAIN = 0.35
 
 
 def judging_band(even: UniformRecording) -> float:
     """Return the band [Hz] in which candidates are compared."""
     return min(PLAIN_CUTOFF, LARGEST_BAND * even.rate)
-
-
-def block_edges(even: UniformRecording) -> Array:
-    """Cut the measured samples into blocks of as many: their limits in time (K + 1,) [s]."""
-    used = even.recording.time[even.measured]
-    inner = used[np.linspace(0, len(used) - 1, BLOCKS + 1).astype(int)][1:-1]
-    return np.concatenate([[-np.inf], inner, [np.inf]])
 
 
 def all_columns(robot: Robot, load: Array | None) -> Columns:
@@ -193,15 +188,22 @@ class CandidateSearch:
         """
         Add springs where that predicts clearly better; tell whether there are any.
 
-        The one that saves most goes first: without it, others seem to explain a part of it.
+        The one that saves most goes first: without it, others seem to explain a part of it. Joints
+        that turn endlessly have none.
         """
-        before = self._candidate
+        before, limits = self._candidate, self._robot.limits
+        limited = np.isfinite(limits.lower) & np.isfinite(limits.upper)
         while True:
             joints = [j for j in self._free_joints if SPRING not in self._candidate.friction[j]]
-            options = {joint: self._with_term(joint, SPRING) for joint in joints}
-            best = max(options, key=lambda joint: options[joint][0], default=-1)
-            if best < 0 or not options[best][0]:
+            options = {j: self._with_term(j, SPRING) for j in joints if limited[j]}
+            clear = [
+                j
+                for j, (saved, _, score) in options.items()
+                if saved > SPRING_GAIN and score.gain_over(self._chosen)[0] > 0.0
+            ]
+            if not clear:
                 return self._candidate != before
+            best = max(clear, key=lambda joint: options[joint][0])
             self._add(best, 'spring', *options[best][1:])
 
     def _with_term(self, joint: int, term: FrictionTerm) -> tuple[float, Candidate, Score]:

@@ -15,14 +15,8 @@ from ..signals.recording import Recording
 from ..signals.samples import SignalSettings
 from ..signals.uniform_recording import MIN_TRAVEL, resample, UniformRecording
 from ..timing.delay_compensation import prepare_without_delay, remove_delay
-from .block_grams import block_grams
-from .candidate_search import (
-    all_columns,
-    block_edges,
-    CandidateSearch,
-    JUDGING,
-    judging_band,
-)
+from .block_grams import block_edges, block_grams
+from .candidate_search import all_columns, CandidateSearch, JUDGING, judging_band
 from .candidates import Candidate, COMMON, ESTIMATORS, PLAIN, SPRING
 from .cross_validation import cross_validate
 from .selection import Selection
@@ -109,10 +103,11 @@ def _with_gravity_of_efforts(
     weightless = dataclasses.replace(robot, model=model)
     band, edges = judging_band(even), block_edges(even)
     scores = []
-    for each in (robot, weightless):
+    # Without gravity springs would stand in for it.
+    for each, more in (robot, [(*PLAIN, SPRING)]), (weightless, []):
         columns = all_columns(each, None)
         grams = block_grams(even, columns, signals, JUDGING * band, band, edges)['all']
-        # Friction of another shape, or a spring, leaves enough to hide the difference.
+        # Friction of another shape leaves enough to hide the difference.
         each_friction = [
             cross_validate(
                 Candidate(JUDGING * band, band, 'all', 'wls', (terms,) * robot.n),
@@ -120,7 +115,7 @@ def _with_gravity_of_efforts(
                 grams,
                 grams,
             )
-            for terms in (*COMMON, (*PLAIN, SPRING))
+            for terms in (*COMMON, *more)
         ]
         scores.append(min(each_friction, key=lambda score: score.residual))
     gain, error = scores[1].gain_over(scores[0])

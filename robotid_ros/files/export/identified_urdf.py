@@ -44,7 +44,7 @@ def identified_urdf(robot: 'Robot', chi: np.ndarray) -> str:
     `distribute`. Every link that has a body keeps one.
 
     Of `<dynamics>` only damping and friction are written, where they were identified. Rotor
-    inertia and torque offset have no place in a URDF: they stand in a comment.
+    inertia, torque offset and springs have no place in a URDF: they stand in a comment.
 
     Parameters
     ----------

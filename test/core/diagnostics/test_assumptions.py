@@ -164,7 +164,8 @@ def test_a_spring_is_told(parts, warnings):
     tau = rigid + friction
     tau[:, 0] += tau[:, 0].std() * (q[:, 0] - q[:, 0].mean()) / q[:, 0].std()
     found = warnings(q, tau)
-    assert any('effort of j1' in text and 'its own position' in text for text in found)
+    told = [text for text in found if 'effort of j1' in text and 'its own position' in text]
+    assert told and 'see spring in robot.friction' in told[0]
 
 
 def test_a_residual_that_is_noise_is_not_told(parts, robot):

@@ -90,6 +90,30 @@ def test_rows_are_the_balances_of_link_and_drive(name):
     np.testing.assert_allclose(direct, expected, atol=1e-9 * np.abs(expected).max())
 
 
+def test_springs_to_the_ground_act_on_the_side_that_has_them():
+    plain, sprung = (
+        build(
+            friction={'default': ('viscous', *terms)},
+            elastic=ElasticSettings(joints=('joint_1',), link_friction={'default': terms}),
+        ).elastic
+        for terms in ((), ('spring',))
+    )
+    q, dq, ddq = np.random.default_rng(4).normal(size=(3, 6, len(sprung.joints)))
+    values = dict(zip((p.name for p in plain.parameters), plain.prior, strict=True))
+    values |= {'Kq1': 3.0, 'Kql1': 5.0, 'Kq2': 7.0}
+    chi = [np.array([values.get(p.name, 0.0) for p in r.parameters]) for r in (plain, sprung)]
+    one, other = (
+        inverse_dynamics(robot, own, q, dq, ddq)
+        for robot, own in zip((plain, sprung), chi, strict=True)
+    )
+    names = [p.name for p in sprung.parameters if p.symbol.startswith('Kq')]
+    assert names == ['Kq1', 'Kql1', 'Kq2']
+    W = regressor(sprung, q, dq, ddq)
+    np.testing.assert_allclose((W @ chi[1]).T, other, atol=1e-9)
+    motor = sprung.joints.index('joint_1_motor')
+    np.testing.assert_allclose((other - one)[:, motor], 3.0 * q[:, motor] + 5.0 * q[:, 0])
+
+
 def test_fourteen_parameters_a_joint_with_names_and_units():
     robot = build(friction={'default': ('viscous', 'coulomb')}).elastic
     assert robot.p == 28

@@ -50,11 +50,14 @@ def wave(duration=8.0, speed=1.0):
     return Desired(q, dq, ddq, 0 * q)
 
 
-def case_of(settings=TIGHT, coupled=False, noise=0.0, law=None, duration=8.0, speed=1.0):
+def case_of(
+    settings=TIGHT, coupled=False, noise=0.0, law=None, duration=8.0, speed=1.0, friction=None
+):
     """Return a replay of torques that the package itself simulated, and the true parameters."""
     couplings = {'wrist': CouplingSettings((1.0, 1.0))} if coupled else {}
     robot = build_robot(
-        planar_urdf(), RobotSettings(couplings=couplings, gravity=(0.0, -9.81, 0.0))
+        planar_urdf(),
+        RobotSettings(couplings=couplings, gravity=(0.0, -9.81, 0.0), friction=friction or {}),
     )
     base = base_parameters(robot)
     chi = parameters(robot, 4)
@@ -82,6 +85,14 @@ def test_truth_with_integral_feed_forward_and_coupling(coupled):
     law = JointTrajectoryEffort(RATE, P, np.array([2000.0, 500.0]), D, np.array([5.0, 2.0]))
     replay, true = case_of(coupled=coupled, law=law)
     found = didim(replay, initial_parameters(replay, 'regular'))
+    np.testing.assert_allclose(found.estimate.value, true, atol=1e-6)
+
+
+def test_truth_with_springs():
+    terms = ('viscous', 'coulomb', 'offset', 'spring')
+    replay, true = case_of(friction={'default': terms})
+    found = didim(replay, initial_parameters(replay, 'regular'))
+    assert {'Kq1', 'Kq2'} <= set(found.estimate.names)
     np.testing.assert_allclose(found.estimate.value, true, atol=1e-6)
 
 

@@ -1,0 +1,61 @@
+"""A spring at a joint is chosen where there is one, and nowhere else."""
+
+from functools import lru_cache
+
+import numpy as np
+from plant_recording import JOINTS, plant, URDF
+import pytest
+
+from robotid_ros.core.identification_settings import IdentificationSettings
+from robotid_ros.core.model import build_robot, RobotSettings
+from robotid_ros.core.pipeline.identification import identify
+from robotid_ros.core.selection.candidates import SPRING
+
+OPEN = IdentificationSettings(essential=False)
+STIFFNESS = 25.0
+
+
+@lru_cache
+def found(gravity=(), springs=(0.0, 0.0, 0.0)):
+    """Identify what MuJoCo's arm did, with nothing configured."""
+    robot = build_robot(URDF, RobotSettings(joints=JOINTS))
+    return identify(plant(gravity, springs=springs).recording, robot, OPEN)
+
+
+def sprung(result):
+    return [joint for joint, terms in zip(JOINTS, result.robot.friction, strict=True)
+            if SPRING in terms]  # fmt: skip
+
+
+@pytest.mark.parametrize('joint', range(3))
+def test_a_spring_is_chosen_and_right_as_is_all_else(joint):
+    springs = tuple(STIFFNESS * (np.arange(3) == joint))
+    result, true = found(springs=springs), plant(springs=springs).base
+    assert sprung(result) == [JOINTS[joint]]
+    assert f'Kq{joint + 1}' in result.base.names
+    truth = true(result.robot)
+    error = result.estimate.value - np.array([truth[name] for name in result.base.names])
+    assert np.all(np.abs(error) <= 3.0 * result.estimate.sigma)
+    assert not any('position' in text for text in result.warnings)
+    kept = result.selection.configuration(result.robot)['robot']['friction']
+    assert 'spring' in kept[JOINTS[joint]]
+
+
+def test_two_springs_are_chosen_together():
+    assert sprung(found(springs=(0.0, STIFFNESS, STIFFNESS))) == ['joint_2', 'joint_3']
+
+
+def test_without_a_spring_none_is_chosen():
+    assert sprung(found()) == []
+
+
+def test_gravity_in_another_direction_is_no_spring():
+    result = found(gravity=(6.94, 0.0, -6.94))
+    assert sprung(result) == []
+    assert any(text.startswith('gravity along') for text in result.warnings)
+
+
+def test_a_spring_does_not_make_efforts_look_free_of_gravity():
+    result = found(springs=(0.0, 3.0 * STIFFNESS, 0.0))
+    assert result.robot.gravity.any()
+    assert sprung(result) == ['joint_2']
