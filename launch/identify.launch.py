@@ -24,6 +24,11 @@ ARGUMENTS = [
         description="folder of recordings and results; empty: the configuration file's",
     ),
     DeclareLaunchArgument(
+        'namespace',
+        default_value='',
+        description='of all nodes, such as /arm1, where the robot is; empty: none',
+    ),
+    DeclareLaunchArgument(
         'auto_start',
         default_value='false',
         choices=BOOLEANS,

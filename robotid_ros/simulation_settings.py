@@ -44,7 +44,9 @@ class JointConstraintSettings:
 
     trajectory: float = setting(0.0, 'path tolerance, 0: not checked', unit='rad')
     goal: float = setting(0.0, 'goal tolerance, 0: not checked', unit='rad')
-    max_deceleration_on_cancel: float = setting(0.0, 'of decelerate_on_cancel', unit='rad/s²')
+    max_deceleration_on_cancel: float = setting(
+        0.0, 'of decelerate_on_cancel', unit='rad/s²', minimum=0.0
+    )
 
 
 @dataclass(frozen=True)

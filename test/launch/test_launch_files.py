@@ -49,6 +49,8 @@ def test_arguments_explain_themselves(name: str) -> None:
 def test_defaults_are_safe() -> None:
     assert arguments('identify.launch.py')['auto_start'] == 'false'
     assert arguments('identify.launch.py')['use_sim_time'] == 'false'
+    assert arguments('identify.launch.py')['namespace'] == ''
+    assert arguments('simulation.launch.py')['namespace'] == ''
     assert arguments('simulation.launch.py')['auto_start'] == 'true'
     assert arguments('simulation.launch.py')['real_time_factor'] == '1.0'
 

@@ -34,11 +34,12 @@ def include_session(folder: Path) -> IncludeLaunchDescription:
 
 
 def package_node(name: str, parameters: Sequence[Any], log_level: Any) -> Node:
-    """Start a node of this package; when it ends, the launch does."""
+    """Start a node of this package in `namespace`; when it ends, the launch does."""
     # No `name`: it would rename every node of a process, the simulated robot's controller too.
     return Node(
         package='robotid_ros',
         executable=name,
+        namespace=LaunchConfiguration('namespace'),
         output='both',
         emulate_tty=True,
         parameters=list(parameters),

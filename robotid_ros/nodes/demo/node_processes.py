@@ -26,11 +26,13 @@ class NodeProcesses:
     config : the robot's configuration file
     domain : ROS domain id
     log_level : severity from which the nodes log
+    namespace : of all of them, such as '/arm1'
 
     """
 
-    def __init__(self, config: Path, domain: int, log_level: str = 'warn'):
+    def __init__(self, config: Path, domain: int, log_level: str = 'warn', namespace: str = '/'):
         self._config, self._domain, self._log_level = config, domain, log_level
+        self._namespace = namespace
         self.running: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, name: str, parameters: Mapping[str, Any] | None = None) -> None:
@@ -42,6 +44,7 @@ class NodeProcesses:
             [
                 *(sys.executable, '-m', 'robotid_ros.nodes', name, '--ros-args'),
                 *('--params-file', str(self._config), '--log-level', self._log_level),
+                *('-r', f'__ns:={self._namespace}'),
                 *options,
             ],
             env=child_environment(**ros_environment(self._domain)),

@@ -50,10 +50,16 @@ class SessionClient:
     ----------
     domain : ROS domain id; None: the environment's
     services : further services that will be called, with their types
+    namespace : of the session's nodes
 
     """
 
-    def __init__(self, domain: int | None = None, services: Mapping[str, type] | None = None):
+    def __init__(
+        self,
+        domain: int | None = None,
+        services: Mapping[str, type] | None = None,
+        namespace: str = '/',
+    ):
         self.context = Context()
         rclpy.init(
             context=self.context,
@@ -62,7 +68,11 @@ class SessionClient:
             args=[],
         )
         self.node = rclpy.create_node(
-            'session_client', context=self.context, use_global_arguments=False, enable_rosout=False
+            'session_client',
+            context=self.context,
+            namespace=namespace,
+            use_global_arguments=False,
+            enable_rosout=False,
         )
         # Made before the subscriptions, and kept: the middleware loses the answer to a client that
         # the server does not know yet, and who has sent a state knows what was here before them.

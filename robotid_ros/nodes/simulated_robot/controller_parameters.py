@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
+import math
 from typing import Any
 
-from rcl_interfaces.msg import ParameterDescriptor
+from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
 from rclpy.node import Node
 
 from ...plant.controller.controller_types import ControllerSettings
@@ -28,10 +29,12 @@ READ_ONLY_FIELDS = ('antiwindup_strategy', 'max_deceleration_on_cancel')
 
 def declare_parameters(node: Node, joints: Sequence[str], settings: SimulationSettings) -> None:
     """Declare everything that the original declares for these joints."""
-    for name, value, description, read_only in _parameters(joints, settings):
-        node.declare_parameter(
-            name, value, ParameterDescriptor(description=description, read_only=read_only)
-        )
+    for name, value, description, read_only, minimum in _parameters(joints, settings):
+        descriptor = ParameterDescriptor(description=description, read_only=read_only)
+        if minimum is not None:
+            at_least = FloatingPointRange(from_value=minimum, to_value=math.inf)
+            descriptor.floating_point_range = [at_least]
+        node.declare_parameter(name, value, descriptor)
 
 
 def read_parameters(
@@ -61,20 +64,10 @@ def read_parameters(
 
 def _parameters(
     joints: Sequence[str], settings: SimulationSettings
-) -> Iterator[tuple[str, Any, str, bool]]:
-    yield 'joints', list(joints), 'joints of the controller', True
-    yield 'command_joints', list(joints), 'joints that are commanded', True
-    yield 'command_interfaces', ['effort'], 'what is commanded', True
-    yield 'state_interfaces', ['position', 'velocity'], 'what is measured', True
-    yield 'update_rate', round(settings.update_rate), 'updates per second', True
-    yield 'action_monitor_rate', ACTION_MONITOR_RATE, 'feedback and results [Hz]', True
-    yield 'interpolation_method', 'splines', 'between points', True
-    yield 'open_loop_control', False, 'deprecated', True
-    yield 'interpolate_from_desired_state', False, 'start from the reference', True
-    yield 'cmd_timeout', 0.0, 'hold after this time beyond the end, 0: never [s]', False
-    yield 'set_last_command_interface_value_as_state_on_activation', True, 'on activation', False
-    for name in ACCEPTANCE_PARAMETERS:
-        yield name, False, 'what trajectories are accepted', False
+) -> Iterator[tuple[str, Any, str, bool, float | None]]:
+    """Name, default, description, whether it is read-only, and its smallest value."""
+    for name, value, description, read_only in _own_parameters(joints, settings):
+        yield name, value, description, read_only, None
     yield from _group(settings.constraints, 'constraints')
     for joint in joints:
         limits = settings.constraints.joints.get(joint, JointConstraintSettings())
@@ -82,10 +75,35 @@ def _parameters(
         yield from _group(settings.gains.get(joint, GainSettings()), f'gains.{joint}')
 
 
-def _group(settings: Any, prefix: str) -> Iterator[tuple[str, Any, str, bool]]:
+def _own_parameters(
+    joints: Sequence[str], settings: SimulationSettings
+) -> Iterator[tuple[str, Any, str, bool]]:
+    yield 'joints', list(joints), 'joints of the controller', True
+    yield 'command_joints', list(joints), 'joints that are commanded', True
+    yield 'command_interfaces', ['effort'], 'what is commanded', True
+    yield 'state_interfaces', ['position', 'velocity'], 'what is measured', True
+    yield 'update_rate', round(settings.update_rate), 'updates per second', True
+    # Those of every controller: -100 stands for the default of controller_interface.
+    yield 'is_async', False, 'updates in a thread of its own', False
+    yield 'thread_priority', -100, 'of that thread', False
+    yield 'action_monitor_rate', ACTION_MONITOR_RATE, 'feedback and results [Hz]', True
+    yield 'interpolation_method', 'splines', 'between points', True
+    yield 'open_loop_control', False, 'deprecated', True
+    yield 'interpolate_from_desired_state', False, 'start from the reference', True
+    yield 'speed_scaling.initial_scaling_factor', 1.0, 'fixed with effort commands', True
+    yield 'speed_scaling.state_interface', '', 'where the hardware tells its factor', True
+    yield 'speed_scaling.command_interface', '', 'where the hardware is told it', True
+    yield 'cmd_timeout', 0.0, 'hold after this time beyond the end, 0: never [s]', False
+    yield 'set_last_command_interface_value_as_state_on_activation', True, 'on activation', False
+    for name in ACCEPTANCE_PARAMETERS:
+        yield name, False, 'what trajectories are accepted', False
+
+
+def _group(settings: Any, prefix: str) -> Iterator[tuple[str, Any, str, bool, float | None]]:
     for field in fields(settings):
         if field.name == 'joints':
             continue
         read_only = field.name in (*READ_ONLY_FIELDS, 'decelerate_on_cancel')
         text = f'{field.metadata["description"]} {field.metadata["unit"]}'.strip()
-        yield f'{prefix}.{field.name}', getattr(settings, field.name), text, read_only
+        name, value = f'{prefix}.{field.name}', getattr(settings, field.name)
+        yield name, value, text, read_only, field.metadata['minimum']

@@ -83,12 +83,16 @@ class SimulatedRobot(ConfiguredNode):
             self.get_logger().warning(f"no body can have the inertia of '{link}': corrected")
         sensors = Sensors(settings, physics.joint_state_names)
         self.controller_node = SimulatedController(
-            settings, physics, lambda: self.loop.now(), context=self.context
+            settings,
+            physics,
+            lambda: self.loop.now(),
+            context=self.context,
+            namespace=self.get_namespace(),
         )
         self._states = JointStateTemplate(physics.joint_state_names)
         self._clocks = MessageTemplate(Clock(), (), ('clock',))
         default = QoSPresetProfiles.SYSTEM_DEFAULT.value
-        self._state_publisher = self.create_publisher(JointState, '/joint_states', default)
+        self._state_publisher = self.create_publisher(JointState, 'joint_states', default)
         self._clock_publisher = None
         if settings.real_time_factor != 1.0:
             self._clock_publisher = self.create_publisher(Clock, '/clock', 10)
@@ -132,7 +136,7 @@ class SimulatedRobot(ConfiguredNode):
 
     def _publish_descriptions(self) -> None:
         true_urdf = self.loop.physics.urdf
-        texts = {'/robot_description': self.urdf, '~/true_robot_description': true_urdf}
+        texts = {'robot_description': self.urdf, '~/true_robot_description': true_urdf}
         for name, text in texts.items():
             self.create_publisher(String, name, LATCHED).publish(String(data=text))
         publisher = self.create_publisher(DiagnosticArray, '~/true_parameters', LATCHED)

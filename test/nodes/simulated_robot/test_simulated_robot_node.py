@@ -357,6 +357,26 @@ def test_parameters(client):
     assert [v.double_value for v in get('gains.zjoint.p', 'gains.zjoint.d')] == [600.0, 61.0]
 
 
+def test_values_that_the_original_refuses_are_refused(client):
+    parameters = [
+        double('constraints.goal_time', -0.5),
+        double('speed_scaling.initial_scaling_factor', 0.5),
+        double('constraints.goal_time', 0.0),
+    ]
+    results = client.call(SET, parameters=parameters).results
+    assert [result.successful for result in results] == [False, False, True]
+
+
+def test_parameters_of_every_controller(client):
+    names = ['is_async', 'thread_priority', 'speed_scaling.initial_scaling_factor']
+    names += ['speed_scaling.state_interface', 'speed_scaling.command_interface']
+    is_async, priority, factor, state, command = client.call(GET, names=names).values
+    assert is_async.type == ParameterType.PARAMETER_BOOL and not is_async.bool_value
+    assert priority.integer_value == -100
+    assert factor.double_value == 1.0
+    assert {state.type, command.type} == {ParameterType.PARAMETER_STRING}
+
+
 def test_atomic_set_is_all_or_nothing_and_live(client):
     def set_all(*parameters):
         return client.call(SET_ALL, parameters=list(parameters)).result

@@ -1,0 +1,124 @@
+"""Two robots in namespaces of their own on one domain: two sessions that never meet."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rcl_interfaces.srv import GetParameters
+from waiting import claim_domain, log_to, PATIENCE, release_domain, tails, wait_until
+
+from robotid_ros.files.bags.read.storage import open_bag
+from robotid_ros.files.results_file import read_results
+from robotid_ros.nodes.demo.node_processes import NodeProcesses, ros_environment
+from robotid_ros.nodes.demo.session_client import SessionClient
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+# Coulomb friction of the joints [N·m]: what tells one robot from the other.
+COULOMB = {'arm1': [0.78, 0.145], 'arm2': [1.56, 0.29]}
+NODES = ('simulated_robot', 'excitation', 'recorder', 'identification')
+GAINS = 'arm_controller/get_parameters'
+
+
+class Arm:
+    """The processes of one session and their client."""
+
+    def __init__(self, name: str, config: Path, trajectory: Path, folder: Path, domain: int):
+        self.name, self.folder, self._logs = name, folder / name, folder / 'log'
+        self.processes = NodeProcesses(config, domain, namespace=f'/{name}')
+        self.client = SessionClient(domain, {GAINS: GetParameters}, f'/{name}')
+        parameters = {
+            'simulated_robot': {'simulation.coulomb': COULOMB[name]},
+            'excitation': {'excitation.trajectory': str(trajectory)},
+            'recorder': {'recorder.folder': str(self.folder)},
+        }
+        for node in NODES:
+            self.processes.start(node, parameters.get(node))
+
+    def wait(self, node: str, *states: str) -> None:
+        """Wait until a node is in one of these states."""
+        seen, what = self.client.state, f'{self.name}/{node} is {" or ".join(states)}'
+        wait_until(lambda: seen(node) in {*states, 'failed'}, what, self.describe)
+        assert seen(node) in states, self.describe()
+
+    def describe(self) -> str:
+        """Say all that is known, for a test that fails."""
+        client = self.client
+        lines = [f'{n}: {client.states(n)}, {client.message(n)!r}' for n in NODES[1:]]
+        return '\n'.join([self.name, *lines, tails(self._logs)])
+
+    def gains(self) -> list[float]:
+        """Return the derivative gains of the controller."""
+        request = GetParameters.Request(names=[f'gains.joint_{k}.d' for k in (1, 2)])
+        values = self.client.call(GetParameters, GAINS, request, PATIENCE).values
+        return [value.double_value for value in values]
+
+    def close(self) -> None:
+        self.processes.stop()
+        self.client.close()
+
+
+@pytest.fixture(scope='module')
+def arms(
+    config: Path, trajectory: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[list[Arm]]:
+    """Run two sessions side by side to their ends."""
+    folder, domain = tmp_path_factory.mktemp('arms'), claim_domain()
+    log_to(folder / 'log')
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in ros_environment(domain).items():
+            patch.setenv(name, value)
+        arms = [Arm(name, config, trajectory, folder, domain) for name in COULOMB]
+        try:
+            for arm in arms:
+                for node in NODES[1:]:
+                    arm.wait(node, 'idle')
+            for arm in arms:
+                arm.client.call_trigger('excitation/start', PATIENCE)
+            for arm in arms:
+                arm.wait('excitation', 'done')
+                arm.wait('identification', 'done')
+            yield arms
+        finally:
+            for arm in arms:
+                arm.close()
+            release_domain(domain)
+
+
+def test_each_session_finds_its_own_robot(arms: list[Arm]):
+    for arm in arms:
+        folder = Path(arm.client.value('identification', 'folder'))
+        assert folder.is_relative_to(arm.folder)
+        found = {entry.name: entry.value for entry in read_results(folder).base}
+        # One robot's friction is twice the other's.
+        assert [found['Fc1'], found['Fc2']] == pytest.approx(COULOMB[arm.name], rel=0.05)
+
+
+def test_each_bag_holds_its_own_robot(arms: list[Arm]):
+    for arm in arms:
+        path = Path(arm.client.latest['recorder/bag'].data)
+        assert path.parent == arm.folder
+        with open_bag(path) as bag:
+            topics = {c.topic for c in bag.connections}
+        assert {f'/{arm.name}/joint_states', f'/{arm.name}/robot_description'} < topics
+        assert not [t for t in topics - {'/recorder/session'} if not t.startswith(f'/{arm.name}/')]
+
+
+def test_gains_are_set_on_one_robot_alone(arms: list[Arm]):
+    first, second = arms
+    before = second.gains()
+    assert first.gains() == before
+    first.client.call_trigger('identification/update_controller', PATIENCE)
+    assert first.gains() != before
+    assert second.gains() == before
+
+
+def test_one_session_is_not_stopped_by_the_other(arms: list[Arm]):
+    first, second = arms
+    second.client.call_trigger('excitation/start', PATIENCE)
+    second.wait('excitation', 'approaching', 'exciting')
+    first.client.call_trigger('excitation/stop', PATIENCE)
+    second.wait('excitation', 'exciting')
+    second.client.call_trigger('excitation/stop', PATIENCE)
+    second.wait('excitation', 'failed')
+    assert first.client.state('excitation') == 'done'
