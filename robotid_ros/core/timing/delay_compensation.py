@@ -4,6 +4,7 @@ from collections.abc import Mapping
 import dataclasses
 
 import numpy as np
+import numpy.typing as npt
 
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
@@ -24,8 +25,8 @@ SIGNIFICANT_SIGMAS, SIGNIFICANT_SHARE = 6.0, 0.05
 # Parts of the recording in which a delay has to show: an error of the model shows in some only.
 BLOCKS = 8
 # A reported effort is the command of at most so many updates before when both differ by no more
-# than this share of its size.
-MOST_UPDATES_HELD, LARGEST_MISMATCH = 3, 0.1
+# than this share of its size, wherever both were recorded, which is so often at least.
+MOST_UPDATES_HELD, LARGEST_MISMATCH, LEAST_MATCHES = 3, 0.1, 100
 
 
 def prepare_without_delay(
@@ -41,52 +42,62 @@ def prepare_without_delay(
     """
     wanted = settings.time_offset
     # An elastic robot has joints that its controller does not command.
-    held = hold_delay(recording) if wanted and not isinstance(robot, ElasticRobot) else None
-    if held is not None and held < 0.0:
-        # A log of the commands themselves and not of what the drives did: taken as it is.
-        held = 0.0
-    samples = prepare(remove_delay(recording, held or 0.0), robot, settings)
+    known = hold_delay(recording) if wanted and not isinstance(robot, ElasticRobot) else None
+    # A log of the commands themselves does not say when the drives followed them.
+    held = max(known or 0.0, 0.0)
+    samples = prepare(remove_delay(recording, held), robot, settings)
     system = observe(samples, robot, base)
-    if held:
-        note = (
-            f'the efforts are commands that were held: they belong {1e3 * held:.2f} ms before '
-            'their stamps'
-        )
-        return samples, system, dict.fromkeys(robot.joints, held), [note]
-    if held == 0.0 or not wanted:
+    if not wanted:
         return samples, system, {}, []
-    return _without_confirmed_delays(samples, system)
+    return _without_confirmed_delays(samples, system, held)
 
 
 @dataclasses.dataclass(frozen=True)
 class _Suspicion:
-    """A delay that the fit shows: what it is without, what to say of it, and of its remedy."""
+    """A delay that rows of the fit show: what it is without, what to say of it and its remedy."""
 
     delays: Delays
     text: str
     removable: bool
     verdict: str
+    rows: npt.NDArray[np.bool_]
 
 
 def _without_confirmed_delays(
-    samples: Samples, system: System
+    samples: Samples, system: System, held: float
 ) -> tuple[Samples, System, Delays, list[str]]:
-    """Remove the delays without which the torques are explained better; note those."""
+    """
+    Remove the delays without which the torques are explained better; note those.
+
+    Parameters
+    ----------
+    samples, system : without the hold
+    held : what was removed of all efforts, as commands are held [s]
+
+    """
     delays: dict[str, float] = {}
     notes: list[str] = []
-    errors = _block_errors(system)
-    for found in _suspicions(samples, system):
+    if held:
+        notes.append(
+            f'the efforts are commands that were held: they belong {1e3 * held:.2f} ms before '
+            'their stamps'
+        )
+    for found in _suspicions(samples, system, held):
         trial = {**delays, **found.delays}
-        other = _block_errors(_advance(samples, system, trial)[1])
+        before, after = (
+            _block_errors(_advance(samples, system, each)[1], found.rows)
+            for each in (delays, trial)
+        )
         concerned = [system.joints.index(joint) for joint in found.delays]
-        if not _is_less(other[:, concerned], errors[:, concerned]):
+        if not _is_less(after[:, concerned], before[:, concerned]):
             continue
         notes.append(f'{found.text}: {found.verdict}')
         if found.removable:
-            delays, errors = trial, other
-    if not delays:
-        return samples, system, {}, notes
-    return *_advance(samples, system, delays), delays, notes
+            delays = trial
+    if delays:
+        samples, system = _advance(samples, system, delays)
+    total = {joint: held + delays.get(joint, 0.0) for joint in system.joints}
+    return samples, system, total if held else delays, notes
 
 
 def _advance(samples: Samples, system: System, delays: Delays) -> tuple[Samples, System]:
@@ -96,8 +107,17 @@ def _advance(samples: Samples, system: System, delays: Delays) -> tuple[Samples,
     return samples, dataclasses.replace(system, Y=decimated_torque(samples))
 
 
-def _block_errors(system: System) -> Array:
-    """Return the squared residuals of each block and joint, relative to the joint's (K, n)."""
+def _block_errors(system: System, rows: npt.NDArray[np.bool_]) -> Array:
+    """
+    Return the squared residuals of each block and joint, relative to the joint's (K, n).
+
+    Parameters
+    ----------
+    system : to be fitted
+    rows : (n, N) that count: where stiction looks like a delay it also hides that one was removed
+
+    """
+    system = dataclasses.replace(system, valid=rows)
     squares = np.where(system.valid, system.Y - system.predict(fit(system).value), 0.0) ** 2
     power = np.where(system.valid, system.Y, 0.0) ** 2
     blocks = np.array_split(squares, BLOCKS, axis=1)
@@ -111,18 +131,19 @@ def _is_less(errors: Array, others: Array) -> bool:
     return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
 
 
-def _suspicions(samples: Samples, system: System) -> list[_Suspicion]:
-    """Return the delays that are significant, that of most joints first."""
+def _suspicions(samples: Samples, system: System, held: float) -> list[_Suspicion]:
+    """Return the delays beyond the hold that are significant, that of most joints first."""
     found, result = estimate_delays(samples, system), list[_Suspicion]()
-    size = f'{1e3 * found.common:.2f} ± {1e3 * found.common_sigma:.2f} ms'
+    size = f'{1e3 * (held + found.common):.2f} ± {1e3 * found.common_sigma:.2f} ms'
     text, all_joints = f'the efforts are {size} behind the positions', system.joints
+    text += ', the hold included' if held else ''
     common = dict.fromkeys(all_joints, found.common)
     if is_significant(found.common, found.common_sigma, samples.rate):
         verdict = 'removed, see signals.time_offset'
-        result.append(_Suspicion(common, text, True, verdict))
+        result.append(_Suspicion(common, text, True, verdict, found.rows))
     elif abs(found.common) > max(SIGNIFICANT_SIGMAS * found.common_sigma, LONGEST_DELAY):
         verdict = 'too long for a bus, not removed; record both from one clock'
-        result.append(_Suspicion(common, text, False, verdict))
+        result.append(_Suspicion(common, text, False, verdict, found.rows))
     rough = estimate_delays(samples, system, all_rows=True)
     for j, joint in enumerate(all_joints):
         here = found if found.outlier[j] else rough
@@ -131,12 +152,14 @@ def _suspicions(samples: Samples, system: System) -> list[_Suspicion]:
             own = abs(here.delay[j] - here.common)
             removable = here is found and own > SIGNIFICANT_SIGMAS * sigma
             text = (
-                f'the effort of {joint} is {1e3 * here.delay[j]:.0f} ± {1e3 * here.sigma[j]:.0f} '
-                f'ms behind its position, others {1e3 * here.common:.0f} ms'
+                f'the effort of {joint} is {1e3 * (held + here.delay[j]):.0f} ± '
+                f'{1e3 * here.sigma[j]:.0f} ms behind its position, others '
+                f'{1e3 * (held + here.common):.0f} ms'
             )
             verdict = 'removed' if removable else 'not removed, its friction is doubtful'
             verdict += '; record all efforts from one clock'
-            result.append(_Suspicion({joint: float(here.delay[j])}, text, removable, verdict))
+            own_delay = {joint: float(here.delay[j])}
+            result.append(_Suspicion(own_delay, text, removable, verdict, here.rows))
     return result
 
 
@@ -162,16 +185,19 @@ def hold_delay(recording: Recording) -> float | None:
         recording.time <= reference.time[-1]
     )
     time, effort = recording.time[inside], recording.effort[inside]
-    if len(time) < 100 or not np.isfinite(effort).all():
+    if len(time) < LEAST_MATCHES or not np.isfinite(effort).all():
         return None
     errors = []
     for k in range(MOST_UPDATES_HELD + 1):
         # The stamps of the two messages of one update differ by some ten microseconds.
         row = np.searchsorted(reference.time, time - (k - 0.3) * period, side='right') - 1
         fresh = np.abs(time - k * period - reference.time[row]) < 0.5 * period
-        errors.append(float(np.sum((effort[fresh] - reference.command[row[fresh]]) ** 2)))
+        # Commands that were not recorded do not match.
+        known = np.sum(fresh) >= LEAST_MATCHES
+        squares = (effort[fresh] - reference.command[row[fresh]]) ** 2
+        errors.append(float(np.mean(squares)) if known else np.inf)
     best = int(np.argmin(errors))
-    if errors[best] > LARGEST_MISMATCH**2 * float(np.sum(effort**2)):
+    if errors[best] > LARGEST_MISMATCH**2 * float(np.mean(effort**2)):
         return None
     return (best - 0.5) * period
 

@@ -35,6 +35,7 @@ class DelayEstimate:
     delay, sigma : (n,) [s]; σ is infinite where a delay does not show
     common, common_sigma : of the joints that agree [s]
     outlier : (n,) whether a joint does not
+    rows : (n, K) the decimated rows that tell
 
     """
 
@@ -43,6 +44,7 @@ class DelayEstimate:
     common: float
     common_sigma: float
     outlier: npt.NDArray[np.bool_]
+    rows: npt.NDArray[np.bool_]
 
 
 def estimate_delays(samples: Samples, system: System, all_rows: bool = False) -> DelayEstimate:
@@ -69,7 +71,9 @@ def estimate_delays(samples: Samples, system: System, all_rows: bool = False) ->
             break
         advanced = dataclasses.replace(samples, tau=advance(samples.time, tau, total))
         system = dataclasses.replace(system, Y=decimated_torque(advanced))
-    return _reject_outliers(total, sigma, OUTLIER_DELAY_ALL_ROWS if all_rows else OUTLIER_DELAY)
+    threshold = OUTLIER_DELAY_ALL_ROWS if all_rows else OUTLIER_DELAY
+    common, common_sigma, outlier = _reject_outliers(total, sigma, threshold)
+    return DelayEstimate(total, sigma, common, common_sigma, outlier, system.valid)
 
 
 def advance(time: Array, values: Array, delay: float | Array) -> Array:
@@ -112,8 +116,17 @@ def _fit_delays(system: System) -> tuple[Array, Array]:
     return delay, sigma
 
 
-def _reject_outliers(delay: Array, sigma: Array, threshold: float) -> DelayEstimate:
-    """Average the delays by their σ, leaving the farthest outlier out until the others agree."""
+def _reject_outliers(
+    delay: Array, sigma: Array, threshold: float
+) -> tuple[float, float, npt.NDArray[np.bool_]]:
+    """
+    Average the delays by their σ, leaving the farthest outlier out until the others agree.
+
+    Returns
+    -------
+    The mean and its σ [s], and (n,) which joints are outliers
+
+    """
     outlier, sigma = np.zeros(delay.size, dtype=bool), np.maximum(sigma, 1e-12)
     while True:
         weight = np.where(outlier, 0.0, sigma**-2.0)
@@ -128,4 +141,4 @@ def _reject_outliers(delay: Array, sigma: Array, threshold: float) -> DelayEstim
             break
         outlier[np.argmax(deviation)] = True
     total = max(float(weight.sum()), 1e-300)
-    return DelayEstimate(delay, sigma, float(weight @ delay) / total, total**-0.5, outlier)
+    return float(weight @ delay) / total, total**-0.5, outlier

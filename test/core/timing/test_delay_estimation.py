@@ -13,7 +13,7 @@ from robotid_ros.core.signals.periodic import noise_between_periods, split_perio
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Reference
 from robotid_ros.core.signals.samples import SignalSettings
-from robotid_ros.core.timing.delay_compensation import remove_delay
+from robotid_ros.core.timing.delay_compensation import prepare_without_delay, remove_delay
 from robotid_ros.core.timing.delay_estimation import estimate_delays
 from robotid_ros.exceptions import RecordingError
 
@@ -73,6 +73,19 @@ def test_friction_that_sticks_does_not_look_like_a_delay(robot, truth, record):
     # The first joint turns about the vertical: friction is most of its torque.
     assert rough.delay[0] < -6.0 * rough.sigma[0]
     assert np.all(np.abs(found.delay) < 4.0 * found.sigma) and not found.outlier.any()
+
+
+def test_friction_that_sticks_does_not_hide_a_delay(robot, truth, record):
+    """Near standstill nothing is gained by what is right elsewhere."""
+    dry, friction = np.array(truth), 6.0
+    dry[[robot.column(f'Fc{j}') for j in (1, 2, 3)]] = friction
+    recording = record(noise=0.01, of=dry)
+    sign = np.sign(np.gradient(recording.position, recording.time, axis=0))
+    early = friction * (np.roll(sign, -4, axis=0) - sign)  # 20 ms
+    stuck = dataclasses.replace(recording, effort=recording.effort + early)
+    late = remove_delay(stuck, -0.003)
+    delays = prepare_without_delay(late, robot, base_parameters(robot), SIGNALS)[2]
+    assert list(delays.values()) == pytest.approx([0.003] * 3, abs=0.6e-3)
 
 
 def test_removed_delay_leaves_the_parameters(robot, truth, record):

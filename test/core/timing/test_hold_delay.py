@@ -1,10 +1,17 @@
 """When a reported effort acted: commands are held, and hardware reports them updates later."""
 
-import numpy as np
-import pytest
+import dataclasses
 
+import numpy as np
+from plant_recording import arm, JOINTS, plant
+import pytest
+from scipy.interpolate import CubicSpline
+
+from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.signals.recording import Controller, Recording, Reference
-from robotid_ros.core.timing.delay_compensation import hold_delay
+from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.timing.delay_compensation import hold_delay, prepare_without_delay
 
 PERIOD = 1e-3
 
@@ -37,3 +44,26 @@ def test_a_held_command_acts_half_a_period_after_it_was_given(lag, noise, droppe
 
 def test_measured_torque_that_is_no_command_is_left_alone():
     assert hold_delay(recording(1, noise=5.0)) is None
+
+
+@pytest.mark.parametrize('age', [-2e-3, 0.0, 2e-3])
+def test_what_a_hold_does_not_explain_is_estimated(age):
+    """Hardware whose positions are older than their stamps, or newer."""
+    plain = plant().recording
+    held = dataclasses.replace(
+        plain,
+        position=CubicSpline(plain.time, plain.position)(plain.time - age),
+        reference=Reference(
+            plain.time - PERIOD, *np.zeros((3, *plain.effort.shape)), command=plain.effort
+        ),
+        controller=Controller('arm', 'jtc', 1.0 / PERIOD, JOINTS, ('effort',)),
+    )
+    robot = arm()
+    base = base_parameters(robot)
+    signals = SignalSettings(cutoff=10.0, rows='moving')
+    _, system, delays, notes = prepare_without_delay(held, robot, base, signals)
+    assert list(delays.values()) == pytest.approx([0.5 * PERIOD - age] * 3, abs=0.25e-3)
+    assert len(notes) == (2 if age else 1)
+    truth = plant().base(robot)['Fv2']
+    # A millisecond makes it wrong by 7 %.
+    assert fit(system).value[base.names.index('Fv2')] == pytest.approx(truth, rel=0.02)
