@@ -20,11 +20,18 @@ MAX_SAMPLES = 600_000
 
 @dataclasses.dataclass(frozen=True)
 class Phase:
-    """A named part of a session, `start <= t < stop` on the recording's clock [s]."""
+    """
+    A named part of a session, `start <= t < stop` on the recording's clock [s].
+
+    `cut` says whether session or recording ended inside it, `missing` how much of the motion that
+    was planned is not there [s], 0 also where no plan is known.
+    """
 
     name: str
     start: float
     stop: float
+    cut: bool = False
+    missing: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)

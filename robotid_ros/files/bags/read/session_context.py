@@ -1,6 +1,7 @@
 """Context of the joint states in a recording: phases, controller, reference, robot."""
 
 from collections.abc import Callable, Mapping
+import contextlib
 import dataclasses
 from decimal import Decimal, InvalidOperation
 from typing import Any, TYPE_CHECKING
@@ -17,6 +18,7 @@ from ..schema.session_header import (
     SESSION_TOPIC,
     STATE_TOPIC,
 )
+from ..schema.session_phases import build_phases, cut_notes, StateChange
 from .clock_alignment import Clock
 from .controller_states import controller_state_topics, read_fields, UNBOUNDED, Window
 from .storage import Bag
@@ -32,6 +34,7 @@ REFERENCE_FIELDS = (
     ('output.effort', 'output.velocities', 'output.positions'),
 )
 MAX_SECONDS = 9e9  # of a stamp: 64 bits of nanoseconds
+MAX_DIGITS = 9  # of a number of cycles
 StampConversion = Callable[[np.ndarray], np.ndarray]
 
 
@@ -65,14 +68,15 @@ def add_context(bag: Bag, recording: Recording, clock: Clock, end: float) -> Rec
 
     """
     session = read_session(bag)
+    phases = read_phases(bag, session, clock.stamp_of, recording.origin, end, clock.jumped)
     return dataclasses.replace(
         recording,
         controller=build_controller(session.controller, str(bag.path)),
-        phases=read_phases(bag, clock.stamp_of, recording.origin, end, clock.jumped),
+        phases=phases,
         urdf=read_urdf(bag),
         trajectories={k: _trajectory(k, v, bag) for k, v in session.trajectories.items()},
         configuration=dict(session.configuration) or None,
-        notes=(*recording.notes, *changed_gain_notes(session)),
+        notes=(*recording.notes, *cut_notes(phases), *changed_gain_notes(session)),
     )
 
 
@@ -101,7 +105,12 @@ def read_urdf(bag: Bag) -> str | None:
 
 
 def read_phases(
-    bag: Bag, to_stamp: StampConversion, origin: int, end: float, by_reception: bool = False
+    bag: Bag,
+    session: Session,
+    to_stamp: StampConversion,
+    origin: int,
+    end: float,
+    by_reception: bool = False,
 ) -> tuple[Phase, ...]:
     """
     Parts of the session, on the recording's clock.
@@ -109,6 +118,7 @@ def read_phases(
     Parameters
     ----------
     bag : the recording
+    session : which motions were planned
     to_stamp : turns times of reception into stamps [ns]
     origin : stamp of the recording's time zero [ns]
     end : last time of the recording [s]
@@ -116,19 +126,29 @@ def read_phases(
 
     """
     topic = _topic(bag, STATUS, STATE_TOPIC)
-    changes: list[tuple[str, float]] = []
-    for received, message in bag.decoded(topic) if topic else ():
+    states = []
+    for reception, message in bag.decoded(topic) if topic else ():
         values = {item.key: item.value for item in message.values}
         name = values.get('state') or message.name.split(' ')[-1]
-        if not changes or changes[-1][0] != name:
-            stamp = None if by_reception else _nanoseconds(values.get('stamp'))
-            if stamp is None:
-                stamp = int(to_stamp(np.array([received], np.int64))[0])
-            changes.append((name, (stamp - origin) * 1e-9))
-    stops = [start for _, start in changes[1:]] + [max(end, changes[-1][1])] if changes else []
-    return tuple(
-        Phase(name, start, stop) for (name, start), stop in zip(changes, stops, strict=True)
-    )
+        received = (int(to_stamp(np.array([reception], np.int64))[0]) - origin) * 1e-9
+        stamp = None if by_reception else _nanoseconds(values.get('stamp'))
+        time = received if stamp is None else (stamp - origin) * 1e-9
+        states.append(StateChange(name, time, received, _count(values.get('cycles'))))
+    # Times of reception do not tell when a motion began.
+    return build_phases(states, {} if by_reception else _periods(session), end)
+
+
+def _periods(session: Session) -> dict[str, float]:
+    """Return the duration of one cycle of each motion [s]."""
+    found = {}
+    for phase, content in session.trajectories.items():
+        with contextlib.suppress(KeyError, TypeError, ValueError):
+            found[str(phase)] = float(content['period'])
+    return found
+
+
+def _count(text: str | None) -> int:
+    return int(text) if text and text.isdecimal() and len(text) < MAX_DIGITS else 1
 
 
 def _nanoseconds(text: str | None) -> int | None:

@@ -12,6 +12,7 @@ from ...formats.read_options import DEFAULTS, ReadOptions
 from ...robot_description import summarise_description
 from ..schema.message_definitions import CONTROLLER_STATE
 from ..schema.session_header import Session
+from ..schema.session_phases import cut_notes
 from . import session_context
 from .channel_statistics import Channel, ChannelStatistics
 from .chunked_recording import CHUNK_DURATION
@@ -112,7 +113,9 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
         duration = float(np.ptp(stamp)) * 1e-9
         session = session_context.read_session(bag)
         lag = int(np.median(raw - received))
-        phases = session_context.read_phases(bag, lambda t: t + lag, int(raw[0]), duration)
+        phases = session_context.read_phases(
+            bag, session, lambda t: t + lag, int(raw[0]), duration
+        )
         channels = statistics.channels()
         urdf = session_context.read_urdf(bag)
         description = urdf and summarise_description(urdf, [c.joint for c in channels])
@@ -127,7 +130,14 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
             description=description or '',
             suitability=_suitability(bag, channels, obstacle, session, phases, bool(urdf)),
             notes=tuple(
-                dict.fromkeys((*bag.notes, *_timing_notes(timing, statistics.sets), *notes))
+                dict.fromkeys(
+                    (
+                        *bag.notes,
+                        *cut_notes(phases),
+                        *_timing_notes(timing, statistics.sets),
+                        *notes,
+                    )
+                )
             ),
         )
 

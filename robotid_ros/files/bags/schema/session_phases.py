@@ -1,0 +1,76 @@
+"""Phases of a session, from the states of the excitation."""
+
+from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from typing import NamedTuple
+
+from ....core.signals.recording import Phase
+
+# States in which the robot moves: a session goes on after each of them, or was cut in it.
+MOVING = ('approaching', 'exciting', 'validating')
+FAILED = 'failed'
+# Of a motion that count as missing [s]: some samples at 10 Hz. Phases have the stamps of the
+# motion itself, whole ones lack nothing.
+MIN_MISSING = 0.3
+
+
+class StateChange(NamedTuple):
+    """A state, since when it holds [s] and when it was received [s], and how many periods."""
+
+    name: str
+    time: float
+    received: float
+    cycles: int = 1
+
+
+def build_phases(
+    states: Iterable[StateChange], periods: Mapping[str, float], end: float
+) -> tuple[Phase, ...]:
+    """
+    Order states in time and make phases of them.
+
+    Parameters
+    ----------
+    states : in the order of reception
+    periods : duration of one cycle of the motion of a phase, where it is known [s]
+    end : last time of the recording, which begins at 0 [s]
+
+    """
+    ordered = sorted(_on_one_clock(states), key=lambda state: state.time)
+    runs = [list(group) for _, group in itertools.groupby(ordered, key=lambda s: s.name)]
+    phases = []
+    for run, following in itertools.zip_longest(runs, runs[1:]):
+        name, start = run[0].name, run[0].time
+        stop = following[0].time if following else max(end, start)
+        planned = periods.get(name, 0.0) * max(state.cycles for state in run)
+        missing = planned - max(0.0, min(stop, end) - max(start, 0.0))
+        missing = missing if missing > MIN_MISSING else 0.0
+        ended = following is not None and following[0].name != FAILED
+        cut = name in MOVING and (missing > 0.0 or not ended)
+        phases.append(Phase(name, start, stop, cut, missing))
+    return tuple(phases)
+
+
+def cut_notes(phases: Sequence[Phase]) -> tuple[str, ...]:
+    """Say which phases are cut."""
+    return tuple(
+        f'the session was cut while {phase.name}'
+        + (f', {phase.missing:.1f} s of this motion are missing' if phase.missing else '')
+        + ': record a whole session'
+        for phase in phases
+        if phase.cut
+    )
+
+
+def _on_one_clock(states: Iterable[StateChange]) -> Iterable[StateChange]:
+    """
+    Put the end of a session behind all of it.
+
+    Motions have stamps of the robot's clock, all other states those of the node's.
+    """
+    latest = float('-inf')
+    for state in states:
+        if state.name not in MOVING and state.time < latest:
+            state = state._replace(time=max(state.received, latest))
+        latest = max(latest, state.time)
+        yield state

@@ -1,0 +1,122 @@
+"""Phases come in order whatever their messages' order, and know when they were cut."""
+
+import itertools
+
+from bag_tools import EPOCH, joint_state, status
+import numpy as np
+import pytest
+
+from robotid_ros.core.excitation.trajectories.trajectory import Trajectory
+from robotid_ros.files.bags import BagWriter, dump_session, read_recording, Session
+from robotid_ros.files.bags.read.summary import summarise
+from robotid_ros.files.bags.schema.session_phases import build_phases, StateChange
+
+PERIODS = {'exciting': 2.0, 'validating': 3.0}
+# Two periods of an excitation, a validation.
+WHOLE = (
+    ('approaching', 0.0),
+    ('exciting', 1.0),
+    ('approaching', 5.0),
+    ('validating', 6.0),
+    ('approaching', 9.0),
+    ('done', 9.5),
+)
+
+
+def changes(states, late=None):
+    """Make states, that of number `late` received 1.7 s after its stamp."""
+    made = [
+        StateChange(name, time, time + 0.01 + 1.7 * (k == late), 2 if name == 'exciting' else 1)
+        for k, (name, time) in enumerate(states)
+    ]
+    return sorted(made, key=lambda state: state.received)
+
+
+def phases(states, end=10.0, late=None):
+    return build_phases(changes(states, late), PERIODS, end)
+
+
+@pytest.mark.parametrize('late', [None, *range(len(WHOLE))])
+def test_a_late_message_changes_no_phase(late):
+    found = phases(WHOLE, late=late)
+    assert [(p.name, p.start) for p in found] == list(WHOLE)
+    assert all(a.stop == b.start for a, b in itertools.pairwise(found))
+    assert not any(p.cut for p in found)
+
+
+def test_the_end_of_a_session_is_behind_it_whatever_its_clock_says():
+    states = [*changes(WHOLE[:-1]), StateChange('done', -50.0, 9.5)]
+    found = build_phases(states, PERIODS, 10.0)
+    assert [p.name for p in found] == [name for name, _ in WHOLE]
+    assert not any(p.cut for p in found)
+
+
+@pytest.mark.parametrize(
+    ('states', 'end', 'cut', 'missing'),
+    [
+        (WHOLE[:2], 3.5, ['exciting'], [1.5]),
+        ([*WHOLE[:2], ('failed', 2.0)], 9.0, ['exciting'], [3.0]),
+        (WHOLE[:1], 0.5, ['approaching'], [0.0]),
+        ([*WHOLE[:4], ('failed', 7.5)], 9.0, ['validating'], [1.5]),
+        # The joint states end or begin inside a phase whose end is there.
+        (WHOLE, 4.0, ['exciting', 'validating'], [1.0, 3.0]),
+        ([(name, time - 2.0) for name, time in WHOLE], 8.0, ['exciting'], [1.0]),
+        # Cut after the excitation: what was planned after it is not there.
+        (WHOLE[:3], 5.5, ['approaching'], [0.0]),
+    ],
+)
+def test_a_phase_knows_that_it_was_cut(states, end, cut, missing):
+    found = [p for p in phases(states, end) if p.cut]
+    assert [p.name for p in found] == cut
+    assert [p.missing for p in found] == pytest.approx(missing)
+
+
+def bag(folder, seconds, states):
+    """Record a session of 10 s at 100 Hz up to some time."""
+    zero = np.zeros((2, 1))
+    motions = {
+        name: Trajectory(('a',), 'mfs', period, 1, zero[0], zero).to_dict()
+        for name, period in PERIODS.items()
+    }
+    with BagWriter(folder, 'bag') as writer:
+        writer.add_topic('/joint_states', 'sensor_msgs/msg/JointState')
+        writer.add_topic('/excitation/state', 'diagnostic_msgs/msg/DiagnosticStatus')
+        writer.write_text('/recorder/session', dump_session(Session(trajectories=motions)), EPOCH)
+        times = np.arange(round(100 * seconds)) * 0.01
+        for time in times:
+            stamp = EPOCH + round(time * 1e9)
+            state = joint_state(stamp, ['a'], [np.sin(time)], [], [np.cos(3.0 * time)])
+            writer.write('/joint_states', state, stamp)
+        for name, time in states:
+            stamp = EPOCH + round(time * 1e9)
+            values = {'state': name, 'stamp': f'{stamp // 10**9}.{stamp % 10**9:09d}'}
+            values |= {'cycles': '2'} if name == 'exciting' else {}
+            writer.write('/excitation/state', status(values), stamp)
+    return writer.path
+
+
+def test_a_bag_that_ends_inside_a_phase_says_how_much_is_missing(tmp_path):
+    path = bag(tmp_path, 3.5, WHOLE[:2])
+    sentence = 'the session was cut while exciting, 1.5 s of this motion are missing'
+    for found in (read_recording(path), summarise(path)):
+        (note,) = [note for note in found.notes if 'cut' in note]
+        assert note.startswith(sentence)
+
+
+def test_a_whole_bag_says_nothing(tmp_path):
+    path = bag(tmp_path, 10.0, WHOLE)
+    assert read_recording(path).notes == ()
+    assert not any(phase.cut for phase in read_recording(path).phases)
+
+
+@pytest.mark.parametrize('cycles', ['', '-1', '9' * 4000, 'two', '²'])
+def test_any_number_of_cycles_is_read(tmp_path, cycles):
+    with BagWriter(tmp_path, 'bag') as writer:
+        writer.add_topic('/joint_states', 'sensor_msgs/msg/JointState')
+        writer.add_topic('/excitation/state', 'diagnostic_msgs/msg/DiagnosticStatus')
+        for k in range(50):
+            state = joint_state(EPOCH + k * 10**7, ['a'], [k], [], [k])
+            writer.write('/joint_states', state, EPOCH + k * 10**7)
+        values = {'state': 'exciting', 'cycles': cycles}
+        writer.write('/excitation/state', status(values), EPOCH + 10**7)
+    assert [phase.name for phase in read_recording(writer.path).phases] == ['exciting']
