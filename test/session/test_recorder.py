@@ -1,17 +1,95 @@
-"""The recorder by hand: nothing is lost or overwritten, and a full disk is one sentence."""
+"""The recorder: nothing is lost or overwritten, and what cannot be recorded is said at once."""
 
+from collections.abc import Iterator
 from pathlib import Path
 import resource
+import shutil
+import signal
+import threading
 
+from builtin_interfaces.msg import Duration
+from control_msgs.action import FollowJointTrajectory
+from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 import pytest
+from rclpy.action import ActionClient
+from std_msgs.msg import String
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from waiting import PATIENCE, wait_until
 
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.bags import read_recording
+from robotid_ros.nodes.common.messages import format_seconds, status, values_of
+from robotid_ros.nodes.common.runtime import LATCHED
 
 from .conftest import read_when, Session
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+
+class Heartbeats:
+    """What the recorder says of itself."""
+
+    def __init__(self, session: Session):
+        self.session, self.seen = session, []
+        session.client.node.create_subscription(
+            DiagnosticStatus, 'recorder/heartbeat', self.seen.append, 1000
+        )
+
+    def wait(self, state: str) -> dict[str, str]:
+        """Wait for the next one in a state; return its values."""
+        first = len(self.seen)
+
+        def found() -> dict[str, str] | None:
+            values = (values_of(message) for message in self.seen[first:])
+            return next((v for v in values if v['state'] == state), None)
+
+        return wait_until(found, f'a heartbeat is {state}', self.session.describe)
+
+
+class Excitation:
+    """States as the excitation publishes them, ten in a second."""
+
+    def __init__(self, session: Session):
+        node = session.client.node
+        self.session = session
+        self._publisher = node.create_publisher(DiagnosticStatus, 'excitation/state', LATCHED)
+        self._trajectory = node.create_publisher(String, 'excitation/trajectory', LATCHED)
+        self.state, self.published = 'idle', 0
+        self._stamp, self._silent = 0, threading.Event()
+        session.client.wait_for(
+            lambda: self._publisher.get_subscription_count() > 1, what='the recorder listens'
+        )
+        threading.Thread(target=self._publish, daemon=True).start()
+
+    def be(self, state: str) -> None:
+        """Change the state; return when it was said three times more."""
+        self._stamp, self.state = self.session.robot.now, state
+        before = self.published
+        self.session.client.wait_for(lambda: self.published > before + 3, what='it is said')
+
+    def die(self) -> None:
+        self._silent.set()
+
+    def _publish(self) -> None:
+        while not self._silent.wait(0.1):
+            stamp = format_seconds(self._stamp)
+            self.send({'state': self.state, 'stamp': stamp, 'cycles': '2'})
+
+    def send(self, values: dict[str, str]) -> None:
+        self._publisher.publish(status('excitation', '', values))
+        self.published += 1
+
+    def send_trajectory(self, text: str) -> None:
+        self._trajectory.publish(String(data=text))
+
+
+@pytest.fixture
+def excitation(session: Session) -> Iterator[Excitation]:
+    start(session)
+    excitation = Excitation(session)
+    yield excitation
+    excitation.die()
 
 
 def start(session: Session, **settings: str) -> None:
@@ -102,3 +180,137 @@ def test_a_folder_that_cannot_be_written_is_said(session: Session, tmp_path: Pat
     with pytest.raises(RobotIdError, match='blocked'):
         session.client.call_set_bool('recorder/record', True)
     session.until('recorder', 'failed')
+
+
+def test_the_heartbeat_says_what_is_written(session: Session):
+    start(session)
+    heartbeats = Heartbeats(session)
+    assert heartbeats.wait('idle')['path'] == ''
+    path = Path(session.client.call_set_bool('recorder/record', True))
+    first = heartbeats.wait('recording')
+    read_when(path, lambda r: r.duration > 0.5, '0.5 s are recorded')
+    later = heartbeats.wait('recording')
+    assert Path(later['path']) == path
+    assert int(later['messages']) > int(first['messages'])
+    assert later['skipped'] == '0'
+    session.client.call_set_bool('recorder/record', False)
+    heartbeats.wait('idle')
+
+
+def test_a_session_whose_bag_cannot_be_opened_is_tried_once(session: Session, tmp_path: Path):
+    blocked = tmp_path / 'blocked'
+    blocked.write_text('a file where a folder should be')
+    start(session, folder=str(blocked))
+    heartbeats, excitation = Heartbeats(session), Excitation(session)
+    excitation.be('approaching')
+    assert str(blocked) in heartbeats.wait('failed')['path']
+    assert str(blocked) in session.until('recorder', 'failed')
+    excitation.be('exciting')
+    heartbeats.wait('failed')
+    assert session.client.states('recorder').count('failed') == 1
+    excitation.be('done')
+    heartbeats.wait('idle')
+
+
+def test_a_full_disk_leaves_one_bag(session: Session, excitation: Excitation):
+    heartbeats = Heartbeats(session)
+    excitation.be('exciting')
+    path = Path(heartbeats.wait('recording')['path'])
+    read_when(path, lambda r: r.duration > 0.3, '0.3 s are recorded')
+    size = (path / f'{path.name}.mcap').stat().st_size
+    resource.prlimit(session.process('recorder').pid, resource.RLIMIT_FSIZE, (size, size))
+    assert Path(heartbeats.wait('failed')['path']) == path
+    excitation.be('validating')
+    assert heartbeats.wait('failed')['messages'] != '0'
+    assert list(path.parent.glob('*/*.mcap')) == [path / f'{path.name}.mcap']
+
+
+def test_a_folder_that_is_removed_is_noticed(session: Session, excitation: Excitation):
+    heartbeats = Heartbeats(session)
+    excitation.be('exciting')
+    path = Path(heartbeats.wait('recording')['path'])
+    read_when(path, lambda r: r.duration > 0.3, '0.3 s are recorded')
+    shutil.rmtree(path)
+    heartbeats.wait('failed')
+    message = session.until('recorder', 'failed')
+    assert f"folder '{path}' was removed while recording: nothing of it is left" in message
+    assert not path.exists()
+
+
+def test_a_dead_excitation_ends_recording_and_motion(session: Session, excitation: Excitation):
+    heartbeats = Heartbeats(session)
+    excitation.be('approaching')
+    heartbeats.wait('recording')
+    move(session, 60.0)
+    excitation.be('exciting')
+    session.robot.wait_moving(0.02)
+    excitation.die()
+    silent = session.robot.now
+    session.until('recorder', 'closed')
+    # A second after its death, and half a second until the robot rests.
+    assert session.robot.rest_after(silent) < 1.5
+    recording = read_recording(session.client.value('recorder', 'path'))
+    assert [phase.name for phase in recording.phases] == ['approaching', 'exciting', 'failed']
+    assert recording.phases[1].stop - recording.phases[1].start > 0.2
+
+
+@pytest.mark.parametrize('how', ['by hand', 'INT', 'TERM'])
+def test_a_recording_that_ends_early_says_so(how: str, session: Session, excitation: Excitation):
+    heartbeats = Heartbeats(session)
+    excitation.be('approaching')
+    path = Path(heartbeats.wait('recording')['path'])
+    excitation.be('exciting')
+    read_when(path, lambda r: r.duration > 0.5, '0.5 s are recorded')
+    if how == 'by hand':
+        session.client.call_set_bool('recorder/record', False)
+        session.until('recorder', 'closed')
+        # The session goes on: it gets no second bag.
+        excitation.be('validating')
+        heartbeats.wait('idle')
+    else:
+        process = session.process('recorder')
+        process.send_signal(getattr(signal, f'SIG{how}'))
+        assert process.wait(PATIENCE) == 0
+    assert [p for p in session.folder.glob('*/*.mcap')] == [path / f'{path.name}.mcap']
+    recording = read_recording(path)
+    assert [phase.name for phase in recording.phases] == ['approaching', 'exciting', 'failed']
+
+
+def test_the_first_state_has_its_own_stamp(session: Session, excitation: Excitation):
+    """The recorder is held up between the first state and the first turn that writes."""
+    heartbeats = Heartbeats(session)
+    excitation.be('approaching')
+    heartbeats.wait('recording')
+    excitation.be('exciting')
+    excitation.be('done')
+    session.until('recorder', 'closed')
+    recording = read_recording(session.client.value('recorder', 'path'))
+    assert [phase.name for phase in recording.phases] == ['approaching', 'exciting', 'done']
+    assert all(phase.stop >= phase.start for phase in recording.phases)
+
+
+@pytest.mark.parametrize('text', ['a: [1', '? [a]\n: 1', '\0', '- 1', '&a [*a]', '{' * 3000])
+def test_no_trajectory_ends_the_recorder(text: str, session: Session, excitation: Excitation):
+    heartbeats = Heartbeats(session)
+    excitation.send_trajectory(text)
+    excitation.send({'state': '', 'stamp': 'never', '': text})
+    skipped = text not in ('- 1', '\0')
+    excitation.be('approaching')
+    values = heartbeats.wait('recording')
+    assert int(values['skipped']) == skipped
+    excitation.be('done')
+    session.until('recorder', 'closed')
+    assert session.process('recorder').poll() is None
+
+
+def move(session: Session, duration: float) -> None:
+    """Send the controller a long and slow motion of its own."""
+    robot, node = session.robot, session.client.node
+    client = ActionClient(node, FollowJointTrajectory, '/arm_controller/follow_joint_trajectory')
+    session.client.wait_for(client.server_is_ready, what='the controller serves its action')
+    goal = (robot.positions[-1] + 3.0).tolist()
+    point = JointTrajectoryPoint(positions=goal, time_from_start=Duration(sec=int(duration)))
+    trajectory = JointTrajectory(joint_names=['joint_1', 'joint_2'], points=[point])
+    sent = client.send_goal_async(FollowJointTrajectory.Goal(trajectory=trajectory))
+    session.client.wait_for(sent.done, what='the controller answers')
+    assert sent.result().accepted

@@ -50,6 +50,10 @@ class BatchedSubscription:
     depth : messages that may wait
     latched : ask for what was published before, where the publisher keeps it
 
+    Attributes
+    ----------
+    malformed : messages so far that do not follow their type, and were passed over
+
     """
 
     def __init__(
@@ -63,6 +67,7 @@ class BatchedSubscription:
     ):
         self._node = node
         self.message_type, self.latched = message_type, latched
+        self.malformed = 0
         qos = matching_qos(node, topic, depth, latched=latched)
         self._subscription = node.create_subscription(
             message_type, topic, _ignore, qos, callback_group=_NeverExecutedGroup(), raw=True
@@ -92,17 +97,23 @@ class BatchedSubscription:
 
     def take_messages(self) -> Iterator[Any]:
         """Take what has arrived as messages, oldest first."""
-        return (
-            deserialize_message(sample.data, self.message_type)
-            for sample in self.take_serialized()
-        )
+        messages = (self.decode(sample) for sample in self.take_serialized())
+        return (message for message in messages if message is not None)
 
     def take_latest(self) -> Any | None:
         """Take everything and decode only the newest message; None when nothing has arrived."""
         newest = None
         for sample in self.take_serialized():
             newest = sample
-        return newest and deserialize_message(newest.data, self.message_type)
+        return newest and self.decode(newest)
+
+    def decode(self, sample: SerializedMessage) -> Any | None:
+        """Return a message, None of one that does not follow its type."""
+        try:
+            return deserialize_message(sample.data, self.message_type)
+        except Exception:  # the middleware raises whatever the bytes lead to
+            self.malformed += 1
+            return None
 
     def wait_for_latest(self, timeout: float, what: str) -> Any:
         """

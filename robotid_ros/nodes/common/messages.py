@@ -7,6 +7,8 @@ from typing import Any
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
+from ...exceptions import RobotIdError
+
 
 class State(Enum):
     """Where a session is."""
@@ -56,6 +58,12 @@ def format_value(value: Any) -> str:
 def values_of(message: DiagnosticStatus) -> dict[str, str]:
     """Values of a DiagnosticStatus by key."""
     return {item.key: item.value for item in message.values}
+
+
+def one_line(error: BaseException) -> str:
+    """Text of an error as one sentence; what is not the package's own names its type."""
+    text = ' '.join(str(error).split())
+    return text if isinstance(error, RobotIdError) else f'{type(error).__name__}: {text}'
 
 
 def format_seconds(nanoseconds: int) -> str:

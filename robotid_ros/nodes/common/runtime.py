@@ -29,6 +29,8 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
 from ...exceptions import ControllerError, RobotIdError
+from .message_guard import MessageGuard
+from .messages import one_line as one_line
 from .ros_parameters import configuration_from_overrides, declare_settings
 
 LATCHED = QoSProfile(
@@ -58,11 +60,17 @@ class ConfiguredNode(Node):
     ------
     ConfigurationError : an unknown key or a wrong type, named
 
+    Attributes
+    ----------
+    guard : counts the messages that callbacks could not use
+
     """
 
     def __init__(
         self, name: str, groups: Sequence[str], *, folder: str | Path | None = None, **options: Any
     ):
+        # Before the node, which subscribes to the clock at once.
+        self.guard = MessageGuard(lambda text: self.get_logger().warn(text))
         super().__init__(name, **options)
         try:
             parameter_overrides = {key: p.value for key, p in self._parameter_overrides.items()}
@@ -74,6 +82,13 @@ class ConfiguredNode(Node):
         except RobotIdError:
             self.destroy_node()
             raise
+
+    def create_subscription(
+        self, msg_type: Any, topic: str, callback: Callable[..., Any], *rest: Any, **options: Any
+    ) -> Any:
+        """Subscribe; what the callback cannot use does not end the node, see `MessageGuard`."""
+        guarded = self.guard.wrap(topic, callback)
+        return super().create_subscription(msg_type, topic, guarded, *rest, **options)
 
     def close(self) -> None:
         """Let work in progress end in good order; the executor still spins meanwhile."""
@@ -161,12 +176,6 @@ def _is_of_shutdown(error: Exception) -> bool:
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     inside = frame.f_globals.get('__name__', '').startswith('rclpy.')
     return isinstance(error, InvalidHandle) or (inside and isinstance(error, AttributeError))
-
-
-def one_line(error: BaseException) -> str:
-    """Text of an error as one sentence; what is not the package's own names its type."""
-    text = ' '.join(str(error).split())
-    return text if isinstance(error, RobotIdError) else f'{type(error).__name__}: {text}'
 
 
 def params_file_folder(argv: Sequence[str]) -> Path | None:

@@ -7,6 +7,7 @@ import threading
 import time
 from typing import Any
 
+from action_msgs.srv import CancelGoal
 from control_msgs.msg import JointTrajectoryControllerState
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.serialization import serialize_message
@@ -14,22 +15,23 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
-from ...exceptions import ControllerError, FileError, UnknownNameError
-from ...files.bags import BagWriter, dump_session, Session
+from ...exceptions import RobotIdError, UnknownNameError
+from ...files.bags import BagWriter
 from ...files.bags.schema.session_header import SESSION_TOPIC
-from ...files.provenance import versions
-from ..common.batched_subscription import BatchedSubscription
-from ..common.controller_client import ControllerClient
+from ..common.batched_subscription import BatchedSubscription, SerializedMessage
 from ..common.runtime import ConfiguredNode
+from .bag_check import check_bag
+from .session_snapshot import SessionSnapshot
+from .session_watch import ReceivedState, SessionWatch
 
 # How often the middleware's queues are emptied [s]: `recorder.depth` holds many times what a
 # period brings.
 POLL_PERIOD = 0.02
+# Longest time that one turn counts as silence of the excitation [s]: this process may be the one
+# that was held up.
+MAX_SILENCE_PER_TURN = 2.0 * POLL_PERIOD
 # What the session publishes last arrives after its state says that it has ended [s].
 TRAILING_TIME = 0.3
-# How long the publisher of the session's state may be missing [s]. Less would end a recording on a
-# hiccup of discovery, more would record a robot that stands.
-SESSION_LOST_TIME = 1.0
 
 
 class BagWriterLoop:
@@ -42,6 +44,11 @@ class BagWriterLoop:
     name : of the recording
     design : gives what the excitation runs, as plain values
     state : of the excitation, which started this and will end it; None: started by hand
+    beat : called at every turn
+
+    Attributes
+    ----------
+    counts : messages that were written, by topic
 
     Raises
     ------
@@ -54,23 +61,25 @@ class BagWriterLoop:
         node: ConfiguredNode,
         name: str,
         design: Callable[[], Mapping[str, Any]],
-        state: DiagnosticStatus | None,
+        state: ReceivedState | None,
+        beat: Callable[[], None],
     ):
         self.started_by_session, self._first_state = state is not None, state
-        self._node, self._read_design = node, design
+        self._node, self._beat = node, beat
         self._end = threading.Event()
-        self._immediately = False
-        excitation = node.configuration.excitation
-        self._controller = ControllerClient(node, excitation.controller, excitation.timeout)
-        self._controller_before: dict[str, Any] = {}
-        self._snapshot: str | None = None
-        self._subscriptions = self._subscribe(excitation.controller)
+        self._immediately, self._reason = False, ''
+        self._snapshot = SessionSnapshot(node, design)
+        self._watch = SessionWatch(lambda: node.get_clock().now().nanoseconds)
+        controller = node.configuration.excitation.controller
+        self._subscriptions = self._subscribe(controller)
+        cancel = f'{controller}/follow_joint_trajectory/_action/cancel_goal'
+        self._cancel = node.create_client(CancelGoal, cancel)
         try:
-            self._writer = BagWriter(node.settings.folder, name)
-        except FileError:
+            self._writer = BagWriter(Path(node.settings.folder).expanduser().absolute(), name)
+        except RobotIdError:
             self._unsubscribe()
             raise
-        self._counts = {subscription.topic: 0 for subscription in self._subscriptions}
+        self.counts = {subscription.topic: 0 for subscription in self._subscriptions}
         for subscription in self._subscriptions:
             self._writer.add_topic(
                 subscription.topic,
@@ -83,38 +92,51 @@ class BagWriterLoop:
         """Folder of the bag."""
         return self._writer.path
 
-    def stop(self, *, immediately: bool = False) -> None:
-        """Close the bag soon, or at once, without the controller's last parameters."""
+    @property
+    def ending(self) -> bool:
+        """Whether it closes, or has closed."""
+        return self._end.is_set()
+
+    def stop(self, reason: str = '', *, immediately: bool = False) -> None:
+        """
+        Close the bag soon.
+
+        Parameters
+        ----------
+        reason : why, should the session go on without the recording; '': the session has ended
+        immediately : do not wait for the controller's last parameters
+
+        """
+        self._reason = self._reason or reason
         self._immediately = self._immediately or immediately
         self._end.set()
 
-    def run(self) -> dict[str, int]:
+    def run(self) -> None:
         """
         Record until `stop`.
 
-        Returns
-        -------
-        Number of messages by topic.
-
         Raises
         ------
-        FileError : the disk is full; what was written before stays readable
+        FileError : the disk is full, and what was written before stays readable; or the bag is
+            not there any more
 
         """
-        threading.Thread(target=self._take_snapshot, daemon=True).start()
-        missing = 0.0
+        self._snapshot.begin()
         try:
             self._write_first_state()
+            before = time.monotonic()
             while not self._end.is_set():
                 self._write()
-                time.sleep(POLL_PERIOD)
-                missing = missing + POLL_PERIOD if self._session_lost() else 0.0
-                if missing > SESSION_LOST_TIME:
-                    break
+                now = time.monotonic()
+                self._watch.silence += min(now - before, MAX_SILENCE_PER_TURN)
+                before = now
+                if self._watch.lost:
+                    self._end_dead_session()
+                self._end.wait(POLL_PERIOD)
             self._finish()
-            return self._counts
         finally:
             self._close()
+        check_bag(self.path, self.counts)
 
     def _subscribe(self, controller: str) -> list[BatchedSubscription]:
         node, depth = self._node, self._node.configuration.recorder.depth
@@ -144,9 +166,13 @@ class BagWriterLoop:
     def _write_first_state(self) -> None:
         """Write what started this: its subscription may be matched only after the next state."""
         if self._first_state is not None:
-            now = time.time_ns()
-            self._writer.write(self._state.topic, serialize_message(self._first_state), now, now)
-            self._counts[self._state.topic] += 1
+            self._put_state(*self._first_state)
+
+    def _put_state(self, message: DiagnosticStatus, received: int, published: int) -> None:
+        self._watch.hear(message)
+        topic = self._state.topic
+        self._writer.write(topic, serialize_message(message), received, published)
+        self.counts[topic] += 1
 
     def _write(self) -> None:
         """Write what has arrived since the last call."""
@@ -155,49 +181,51 @@ class BagWriterLoop:
             for sample in subscription.take_serialized():
                 self._writer.write(topic, sample.data, sample.received, sample.published)
                 count += 1
-            self._counts[topic] += count
-        if self._snapshot is not None:
-            snapshot, self._snapshot = self._snapshot, None
+                if subscription is self._state:
+                    self._hear(sample)
+            self.counts[topic] += count
+        if (snapshot := self._snapshot.take()) is not None:
             self._writer.write_text(SESSION_TOPIC, snapshot, time.time_ns())
+        self._beat()
+
+    def _hear(self, sample: SerializedMessage) -> None:
+        message = self._state.decode(sample)
+        if message is None:
+            self._node.guard.add(self._state.topic, 'it does not follow its type')
+        else:
+            self._watch.hear(message)
+
+    def _end_dead_session(self) -> None:
+        """Stop the robot as well: whoever guarded the excitation may have died with it."""
+        self._cancel.call_async(CancelGoal.Request())
+        sentence = (
+            f'the excitation was silent for {self._watch.silence:.1f} s while '
+            f'{self._watch.state}: it has died or was suspended, and all motions of the '
+            'controller were cancelled'
+        )
+        self._node.get_logger().error(sentence)
+        self._cut_session(sentence)
+        if self.started_by_session:
+            self._end.set()
+
+    def _cut_session(self, sentence: str) -> None:
+        """Write where the session ends, as nobody else says so."""
+        now = time.time_ns()
+        self._put_state(self._watch.cut(sentence), now, now)
+        self._writer.flush()
 
     def _finish(self) -> None:
         """Write what arrives last, and the controller as it is afterwards."""
+        self._write()
+        if self._reason and self._watch.moving:
+            self._cut_session(self._reason)
         if not self._immediately:
+            asking = self._snapshot.begin()
             end = time.monotonic() + TRAILING_TIME
-            while time.monotonic() < end and not self._immediately:
+            while (asking.is_alive() or time.monotonic() < end) and not self._immediately:
                 self._write()
                 time.sleep(POLL_PERIOD)
-            self._take_snapshot()
         self._write()
-
-    def _session_lost(self) -> bool:
-        """Whether the excitation that started this publishes no more."""
-        return self.started_by_session and not self._state.connected
-
-    def _take_snapshot(self) -> None:
-        """Ask the controller for its parameters and compose the session's snapshot."""
-        try:
-            found = self._controller.describe().to_dict()
-        except ControllerError as error:
-            self._node.get_logger().warn(f'recording without controller parameters: {error}')
-            found = {}
-        self._controller_before = self._controller_before or found
-        if found and found['gains'] != self._controller_before['gains']:
-            self._node.get_logger().warn("the controller's gains were changed while recording")
-        plan = self._read_design()
-        trajectories = {'trajectory': 'exciting', 'validation': 'validating'}
-        self._snapshot = dump_session(
-            Session(
-                controller=self._controller_before,
-                trajectories={v: plan[k] for k, v in trajectories.items() if plan.get(k)},
-                configuration=self._node.values,
-                versions=versions(),
-                values={
-                    'gains_after': found.get('gains', {}),
-                    'design': {k: v for k, v in plan.items() if k not in trajectories},
-                },
-            )
-        )
 
     def _close(self) -> None:
         try:
@@ -208,6 +236,7 @@ class BagWriterLoop:
     def _unsubscribe(self) -> None:
         for subscription in self._subscriptions:
             subscription.close()
+        self._node.destroy_client(self._cancel)
 
 
 def _message_class(name: str) -> type:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -12,10 +13,12 @@ from ...exceptions import RobotIdError
 from ...files.yaml import parse_yaml
 from ...node_settings import RecorderSettings
 from ..common import runtime
-from ..common.messages import State, values_of
+from ..common.messages import values_of
 from ..common.runtime import LATCHED, one_line
 from ..common.worker_node import WorkerNode
 from .bag_writer_loop import BagWriterLoop
+from .heartbeat import Heartbeat
+from .session_watch import ENDED, MOVING, ReceivedState
 
 
 class Recorder(WorkerNode):
@@ -34,7 +37,10 @@ class Recorder(WorkerNode):
         self.recording = False
         self._loop: BagWriterLoop | None = None
         self._design: Mapping[str, Any] = {}
+        # Whether the session that runs has had its recording: it gets one, whatever comes of it.
+        self._session_served = False
         self._bag = self.create_publisher(String, '~/bag', LATCHED)
+        self._heartbeat = Heartbeat(self)
         self.create_subscription(DiagnosticStatus, 'excitation/state', self._on_state, LATCHED)
         self.create_subscription(String, 'excitation/trajectory', self._on_trajectory, LATCHED)
         self.create_service(SetBool, '~/record', self._on_record)
@@ -43,20 +49,29 @@ class Recorder(WorkerNode):
     def close(self) -> None:
         """End the recording; the bag is whole."""
         if self._loop is not None:
-            self._loop.stop(immediately=True)
+            self._loop.stop('the recorder was ended', immediately=True)
         super().close()
 
     def _on_trajectory(self, message: String) -> None:
         content = parse_yaml(message.data, 'excitation/trajectory')
         self._design = content if isinstance(content, Mapping) else {}
 
-    def _on_state(self, message: DiagnosticStatus) -> None:
-        state = values_of(message).get('state')
-        if state in {s.value for s in State if s.moving} and not self.recording:
-            self._start_recording(message)
-        elif state in {s.value for s in State if s.ended} and self._loop is not None:
-            if self._loop.started_by_session:
-                self._loop.stop()
+    def _on_state(self, message: DiagnosticStatus, info: Mapping[str, int]) -> None:
+        state, loop = values_of(message).get('state'), self._loop
+        if state in MOVING:
+            # What closes belongs to the session before: this one says so again soon.
+            if not self._session_served and not (self.recording and loop and loop.ending):
+                self._session_served = True
+                if not self.recording:
+                    published = info['source_timestamp']
+                    received = info['received_timestamp'] or published
+                    self._start_recording(ReceivedState(message, received, published))
+            return
+        self._session_served = False
+        if self._heartbeat.state == 'failed':
+            self._heartbeat.change('idle', 'waiting for a session')
+        if state in ENDED and loop is not None and loop.started_by_session:
+            loop.stop()
 
     def _on_record(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         if request.data == self.recording:
@@ -67,45 +82,64 @@ class Recorder(WorkerNode):
             response.success = self.recording
         else:
             assert self._loop is not None
-            self._loop.stop()
+            self._loop.stop('the recording was ended by ~/record')
             response.success, response.message = True, 'closing: its path will be on ~/bag'
         return response
 
-    def _start_recording(self, state: DiagnosticStatus | None = None) -> str:
+    def _start_recording(self, state: ReceivedState | None = None) -> str:
         """Open a bag and record in a worker thread; say where, or why not."""
         now = datetime.now().strftime('%Y-%m-%d_%H-%M-%S')
         name = self.settings.name or f'{self.configuration.robot.name or "robot"}_{now}'
         try:
-            self._loop = BagWriterLoop(self, name, lambda: self._design, state)
+            self._loop = BagWriterLoop(self, name, lambda: self._design, state, self._beat)
         except RobotIdError as error:
-            self._fail(error)
-            return one_line(error)
+            return self._fail(error, Path(self.settings.folder, name).expanduser())
         self.recording = True
+        self._heartbeat.messages = 0
         path = str(self._loop.path)
         self.publish_state('recording', f"recording '{path}'", {'path': path})
         self.get_logger().info(f"recording '{path}'")
         self.start_worker(self._record, self._loop)
         return path
 
+    def _beat(self) -> None:
+        """Say that it records; called by the thread that writes."""
+        loop = self._loop
+        assert loop is not None
+        self._heartbeat.messages = sum(loop.counts.values())
+        state, path = ('closing' if loop.ending else 'recording'), str(loop.path.absolute())
+        if self._heartbeat.state != state:
+            self._heartbeat.change(state, f"{state} '{path}'", path)
+        self._heartbeat.beat()
+
     def _record(self, loop: BagWriterLoop) -> None:
-        failure = None
+        failure: Exception | None = None
         try:
-            counts = loop.run()
-        except RobotIdError as error:
+            loop.run()
+        except Exception as error:
             failure = error
         # Before the state is published: a client that reads it may start the next one.
         self.recording = False
         if failure is not None:
-            self._fail(failure)
+            self._fail(failure, loop.path)
+            if not isinstance(failure, RobotIdError):
+                raise failure
             return
         path = str(loop.path)
-        self.publish_state('closed', f"recorded '{path}'", {'path': path, **counts})
+        self._heartbeat.change('idle', f"recorded '{path}'")
+        self.publish_state('closed', f"recorded '{path}'", {'path': path, **loop.counts})
         self._bag.publish(String(data=path))
         self.get_logger().info(f"recorded '{path}'")
 
-    def _fail(self, error: RobotIdError) -> None:
-        self.publish_state('failed', one_line(error))
-        self.get_logger().error(one_line(error))
+    def _fail(self, error: Exception, path: Path) -> str:
+        """Say that nothing is recorded, where and why."""
+        sentence, where = one_line(error), str(path.absolute())
+        if str(path) not in sentence:
+            sentence = f"'{path}' cannot be recorded: {sentence}"
+        self._heartbeat.change('failed', sentence, where)
+        self.publish_state('failed', sentence, {'path': where})
+        self.get_logger().error(sentence)
+        return sentence
 
 
 def main(args: list[str] | None = None) -> int:

@@ -1,5 +1,6 @@
 """Writing a rosbag2 MCAP recording that survives the death of its process at any time."""
 
+import contextlib
 import itertools
 from pathlib import Path
 import struct
@@ -39,7 +40,12 @@ class BagWriter:
     def __init__(self, folder: str | Path, name: str, flush_period: float = FLUSH_PERIOD):
         self.path = _new_folder(Path(folder), name)
         self.flush_period = flush_period
-        self._file = McapFile(self.path / f'{self.path.name}.mcap')
+        file = self.path / f'{self.path.name}.mcap'
+        try:
+            self._file = McapFile(file)
+        except FileError:
+            _remove(file)
+            raise
         self._channels: dict[str, int] = {}
         self._sequence = itertools.count(1)
         self._flushed = time.monotonic()
@@ -119,7 +125,8 @@ class BagWriter:
         """
         Write index and metadata; a second call does nothing.
 
-        After a full disk the file is only closed: it stays readable up to the failure.
+        After a full disk the file is only closed: it stays readable up to the failure. Where not
+        even its first messages were written it is removed.
 
         Returns
         -------
@@ -127,7 +134,7 @@ class BagWriter:
 
         Raises
         ------
-        FileError : the disk is full
+        FileError : the disk is full, or the recording is not there any more
 
         """
         if not self._open:
@@ -135,6 +142,8 @@ class BagWriter:
         self._open = False
         if self._failed is not None:
             self._file.abandon()
+            if self._file.is_empty:
+                _remove(self._file.path)
             return self.path
         self._remember_failure(self._file.finish)
         self._remember_failure(self._file.write_metadata, self.path / 'metadata.yaml')
@@ -159,6 +168,13 @@ class BagWriter:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _remove(file: Path) -> None:
+    """Remove a recording without any message, as far as that is possible."""
+    with contextlib.suppress(OSError):
+        file.unlink(missing_ok=True)
+        file.parent.rmdir()
 
 
 def _new_folder(folder: Path, name: str) -> Path:

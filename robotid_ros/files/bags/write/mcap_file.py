@@ -10,12 +10,14 @@ that a full disk takes back what it could not write whole.
 """
 
 from collections.abc import Mapping
+import contextlib
 import os
 from pathlib import Path
 from typing import Any
 
 from mcap.writer import CompressionType, Writer
 
+from ....exceptions import FileError
 from ...atomic import file_errors, write_text
 from ...yaml import dump_yaml, parse_yaml
 
@@ -30,7 +32,7 @@ class ExclusiveStream:
 
     def __init__(self, path: Path):
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, 'O_BINARY', 0)
-        self._handle = os.open(path, flags, 0o666)
+        self.path, self._handle = path, os.open(path, flags, 0o666)
         self._size = 0
 
     def write(self, data: bytes) -> int:
@@ -52,6 +54,24 @@ class ExclusiveStream:
 
     def flush(self) -> None:
         """Nothing is held back here."""
+
+    def check_there(self) -> None:
+        """
+        Check that others will find what was written.
+
+        Raises
+        ------
+        FileError : the file was removed or moved
+
+        """
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.fstat(self._handle), os.stat(self.path)):
+                return
+        folder = self.path.parent
+        what = f"file '{self.path}'" if folder.exists() else f"folder '{folder}'"
+        if os.fstat(self._handle).st_nlink:
+            raise FileError(f'the {what} was moved while recording: only its beginning is there')
+        raise FileError(f'the {what} was removed while recording: nothing of it is left')
 
     def close(self) -> None:
         """Close after everything has reached the disk."""
@@ -89,7 +109,12 @@ class McapFile:
                 chunk_size=CHUNK_SIZE,
                 compression=CompressionType.NONE,
             )
-            self._writer.start(profile='ros2', library='robotid_ros')
+            try:
+                self._writer.start(profile='ros2', library='robotid_ros')
+            except OSError:
+                self._stream.close()
+                raise
+            self._start = self._stream.tell()
 
     def add_channel(
         self,
@@ -125,14 +150,16 @@ class McapFile:
         self._span = (min(self._span[0], received), max(self._span[1], received))
 
     def flush(self) -> None:
-        """Hand the open chunk to the operating system."""
+        """Hand the open chunk to the operating system; see that the file is still there."""
         with file_errors(self.path):
+            self._stream.check_there()
             self._writer.flush()  # type: ignore[no-untyped-call]
 
     def finish(self) -> None:
         """Write index and footer, and close."""
         with file_errors(self.path):
             try:
+                self._stream.check_there()
                 # What rosbag2 keeps inside the file, to rebuild `metadata.yaml` from.
                 text = dump_yaml(self._information())
                 self._writer.add_metadata('rosbag2', {'serialized_metadata': text})
@@ -144,6 +171,11 @@ class McapFile:
         """Close without index and footer, as after a kill."""
         with file_errors(self.path):
             self._stream.close()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing but its beginning was written."""
+        return self._stream.tell() == self._start
 
     def write_metadata(self, path: Path) -> None:
         """Write `metadata.yaml` beside the recording."""

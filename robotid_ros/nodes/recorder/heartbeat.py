@@ -1,0 +1,66 @@
+"""What the recorder says of itself all the time, so that nothing moves unrecorded."""
+
+import time
+
+from diagnostic_msgs.msg import DiagnosticStatus
+
+from ..common.messages import format_seconds, status
+from ..common.runtime import ConfiguredNode
+
+# From one to the next [s].
+PERIOD = 0.1
+
+
+class Heartbeat:
+    """
+    Publishes `~/heartbeat`: from a timer, but while it records from the thread that writes.
+
+    Parameters
+    ----------
+    node : that records
+
+    Attributes
+    ----------
+    messages : that were written to the present bag
+
+    """
+
+    def __init__(self, node: ConfiguredNode):
+        self._node, self._published = node, 0.0
+        self._publisher = node.create_publisher(DiagnosticStatus, '~/heartbeat', 10)
+        self.messages = 0
+        self.change('idle', 'waiting for a session')
+        node.create_timer(PERIOD, self._on_timer)
+
+    @property
+    def state(self) -> str:
+        """State: idle, recording, closing or failed."""
+        return self._state
+
+    def change(self, state: str, sentence: str, path: str = '') -> None:
+        """Change the state, and say so at once."""
+        self._state, self._sentence, self._path = state, sentence, path
+        self.publish()
+
+    def beat(self) -> None:
+        """Publish when it is time, while messages are written."""
+        if time.monotonic() - self._published >= PERIOD:
+            self.publish()
+
+    def publish(self) -> None:
+        """Publish now."""
+        self._published = time.monotonic()
+        values = {
+            'state': self._state,
+            'path': self._path,
+            'messages': self.messages,
+            'skipped': self._node.guard.total,
+            'stamp': format_seconds(self._node.get_clock().now().nanoseconds),
+        }
+        level = DiagnosticStatus.ERROR if self._state == 'failed' else DiagnosticStatus.OK
+        self._publisher.publish(status('recorder', self._sentence, values, level=level))
+
+    def _on_timer(self) -> None:
+        # While it records, only the thread that writes may say that it does.
+        if self._state != 'recording':
+            self.publish()

@@ -1,0 +1,79 @@
+"""What the excitation was last heard of, for the recorder: the second to watch it."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from diagnostic_msgs.msg import DiagnosticStatus
+
+from ..common.messages import format_seconds, State, status, values_of
+
+# Silence of an excitation that moves the robot, after which it is dead [s]: it publishes its state
+# at least every 0.2 s, and the robot has to rest within a second.
+SILENCE_TIME = 0.8
+MOVING = {state.value for state in State if state.moving}
+ENDED = {state.value for state in State if state.ended}
+
+
+class ReceivedState(NamedTuple):
+    """State of the excitation, and when it was received and published [ns, system time]."""
+
+    message: DiagnosticStatus
+    received: int
+    published: int
+
+
+class SessionWatch:
+    """
+    Follows the states of the excitation.
+
+    Parameters
+    ----------
+    clock : gives the time of the node [ns]
+
+    Attributes
+    ----------
+    silence : time since the last state, as far as it was listened for [s]
+
+    """
+
+    def __init__(self, clock: Callable[[], int]):
+        self._clock, self._last = clock, DiagnosticStatus()
+        self._heard = clock()
+        self.silence = 0.0
+
+    @property
+    def state(self) -> str:
+        """Last state."""
+        return values_of(self._last).get('state', '')
+
+    @property
+    def moving(self) -> bool:
+        """Whether the robot was moved when the excitation was heard last."""
+        return self.state in MOVING
+
+    @property
+    def lost(self) -> bool:
+        """Whether the excitation died while it moved the robot."""
+        return self.moving and self.silence > SILENCE_TIME
+
+    def hear(self, message: DiagnosticStatus) -> None:
+        """Take in a state."""
+        self._last, self._heard, self.silence = message, self._clock(), 0.0
+
+    def cut(self, sentence: str) -> DiagnosticStatus:
+        """Make the state that ends this session where it was heard of last, and take it in."""
+        values = {
+            **values_of(self._last),
+            'state': State.FAILED.value,
+            'stamp': format_seconds(self._heard),
+            'cut': 'true',
+        }
+        ended = status(
+            self._last.name,
+            sentence,
+            values,
+            hardware=self._last.hardware_id,
+            level=DiagnosticStatus.ERROR,
+        )
+        self._last = ended
+        return ended
