@@ -78,6 +78,9 @@ class IdentificationNodeSettings(IdentificationSettings):
     """The estimation, where its files go, and what follows from it."""
 
     output_dir: str = setting('', "where results go; empty: '<recording>_identified'")
+    folders: tuple[str, ...] = setting(
+        (), 'folders besides recorder.folder below which recordings may be identified'
+    )
     time_limit: float = setting(900.0, 'longest identification', unit='s', minimum=1.0)
     live_rate: float = setting(
         50.0, 'rate of predicted effort and residual', unit='Hz', minimum=1.0, maximum=1000.0

@@ -28,6 +28,13 @@ class JointStateArrays:
     effort: Array
 
 
+def is_well_formed(message: Any) -> bool:
+    """Whether a sensor_msgs/JointState names each joint once, with one value or none of a kind."""
+    count = len(message.name)
+    lengths = (len(message.position), len(message.velocity), len(message.effort))
+    return len(set(message.name)) == count and all(n in (0, count) for n in lengths)
+
+
 def stack_joint_states(messages: Sequence[Any], joints: Sequence[str]) -> JointStateArrays:
     """Pick `joints` out of sensor_msgs/JointState messages that have all of them."""
     rows = [m for m in messages if set(joints) <= set(m.name)]

@@ -73,8 +73,9 @@ class Demo:
         """
         show(0.0, 'starting the nodes')
         self._processes.start('simulated_robot')
-        self._processes.start('recorder', {'recorder.folder': str(self._output.absolute())})
-        self._processes.start('identification')
+        folder = {'recorder.folder': str(self._output.absolute())}
+        self._processes.start('recorder', folder)
+        self._processes.start('identification', folder)
         # A busy machine may hold up the simulated robot; that is no reason to stop it.
         self._processes.start('excitation', {'excitation.stale_after': 1.0})
         os.environ.update(ros_environment(self._domain))

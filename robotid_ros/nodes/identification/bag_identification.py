@@ -1,6 +1,6 @@
 """From a bag to files and to what the topics show; runs in a process of its own."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from ...core.pipeline.results import Identification
 from ...core.signals.recording import Recording
 from ...exceptions import RecordingError
 from ...files.bags import open_recording
+from ...files.bags.schema.session_phases import cut_notes
 from ...files.configuration import Configuration, read_urdf
 from ...files.export.identified_urdf import identified_urdf
 from ...files.identification_input import AnyRecording, EXCITING, select_robot, split
@@ -20,6 +21,7 @@ from ...files.results import chosen_settings, Results
 from ...files.save_results import save
 
 FAILED = 'failed'
+MAX_SHOWN = 200  # characters of a path that somebody else wrote
 # Configurations at which the mass matrix is evaluated. Its diagonal varies slowly on a motion, so
 # that more would cost time and hardly change the largest value.
 MAX_POSES = 500
@@ -54,6 +56,35 @@ class IdentificationOutcome(NamedTuple):
     origin: int
 
 
+def find_bag(name: str, folders: Sequence[str]) -> Path:
+    """
+    Find a recording that somebody named, which may be anybody on the network.
+
+    Parameters
+    ----------
+    name : path of the recording
+    folders : below one of which it must be, links followed
+
+    Raises
+    ------
+    RecordingError : it is not, or not there
+
+    """
+    allowed = [Path(folder).expanduser().resolve() for folder in folders]
+    shown = ''.join(c if c.isprintable() else '?' for c in name[:MAX_SHOWN])
+    try:
+        path = Path(name).resolve(strict=True)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise RecordingError(f"there is no recording at '{shown}'") from error
+    if not any(folder in path.parents for folder in allowed):
+        known = ' or '.join(f"'{folder}'" for folder in allowed)
+        raise RecordingError(
+            f"'{shown}' is not below {known}, nothing was read or written: set recorder.folder "
+            'alike in both nodes, or add its folder to identification.folders'
+        )
+    return path
+
+
 def identify_bag(
     bag: str,
     configuration: Configuration,
@@ -70,7 +101,7 @@ def identify_bag(
     bag : path of the recording
     configuration, values : checked, and as it was given
     description : URDF to use when neither recording nor configuration has one
-    include_failed : use the recording of a session that failed
+    include_failed : use the recording of a session that failed or was cut
     progress : called with what is being done
 
     Raises
@@ -138,6 +169,11 @@ def _split_phases(
         raise RecordingError(
             f"the session in '{recording.source}' failed: call ~/identify to use what there is"
         )
+    if notes := cut_notes(recording.phases):
+        if not include_failed:
+            raise RecordingError(
+                f"{notes[0]}, or call ~/identify to use what there is in '{recording.source}'"
+            )
     if names and EXCITING not in names:
         raise RecordingError(
             f"'{recording.source}' ends before the excitation: record a whole session"

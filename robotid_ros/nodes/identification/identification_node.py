@@ -1,6 +1,5 @@
 """Node `identification`: bag → parameters, files and topics; then live prediction and gains."""
 
-from collections.abc import Mapping
 import threading
 from typing import Any
 
@@ -13,17 +12,16 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from ...core.model import build_robot, Robot
-from ...exceptions import ControllerError, RobotIdError
+from ...exceptions import RecordingError, RobotIdError
 from ...node_settings import IdentificationNodeSettings
 from ..common import runtime
 from ..common.batched_subscription import BatchedSubscription
-from ..common.controller_client import ControllerClient
-from ..common.joint_states import stack_joint_states
+from ..common.joint_states import is_well_formed, stack_joint_states
 from ..common.runtime import LATCHED, one_line
 from ..common.worker_node import WorkerNode
 from ..common.worker_process import run_in_process
-from .bag_identification import IdentificationOutcome, identify_bag
-from .gain_proposal import gain_parameters, JointGains, propose_gains
+from .bag_identification import find_bag, IdentificationOutcome, identify_bag
+from .gain_update import GainUpdate
 from .live_prediction import LivePrediction
 from .result_messages import (
     convergence_message,
@@ -55,8 +53,7 @@ class Identification(WorkerNode):
         self._outcome: IdentificationOutcome | None = None
         self._robot: Robot | None = None
         self._live: tuple[LivePrediction, BatchedSubscription] | None = None
-        excitation = self.configuration.excitation
-        self._controller = ControllerClient(self, excitation.controller, excitation.timeout)
+        self._gain_update = GainUpdate(self, self.settings.controller_gains)
         self._create_publishers()
         self.create_subscription(String, 'recorder/bag', self._on_bag, LATCHED)
         self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
@@ -67,7 +64,8 @@ class Identification(WorkerNode):
             self._on_update_controller,
             callback_group=MutuallyExclusiveCallbackGroup(),
         )
-        self.create_timer(1.0 / self.settings.live_rate, self._publish_prediction)
+        predict = self.guard.wrap('joint_states', self._publish_prediction)
+        self.create_timer(1.0 / self.settings.live_rate, predict)
         self.publish_state('idle', 'waiting for a recording')
 
     def _create_publishers(self) -> None:
@@ -88,7 +86,14 @@ class Identification(WorkerNode):
         self._description = message.data
 
     def _on_bag(self, message: String) -> None:
-        self._bag = message.data
+        folders = (self.configuration.recorder.folder, *self.settings.folders)
+        try:
+            self._bag = str(find_bag(message.data, folders))
+        except RecordingError as error:
+            self.get_logger().error(one_line(error))
+            if self._worker is None or not self._worker.is_alive():
+                self.publish_state('failed', one_line(error))
+            return
         if not self._start_identification(include_failed=False):
             self.get_logger().warn(f"busy: call ~/identify for '{self._bag}' later")
 
@@ -147,7 +152,7 @@ class Identification(WorkerNode):
                 for message in effort_messages(series, values, outcome.origin):
                     publisher.publish(message)
         if outcome.gains:
-            old, new = self._propose_gains(outcome.gains)
+            old, new = self._gain_update.propose(self._robot, outcome.inertia, outcome.gains)
             self._gains.publish(gains_message(old, new, now))
         self._start_live_prediction(outcome)
         for warning in results.warnings:
@@ -173,7 +178,8 @@ class Identification(WorkerNode):
         if self._live is None or self._robot is None:
             return
         prediction, stream = self._live
-        states = stack_joint_states(list(stream.take_messages()), self._robot.joints)
+        messages = list(filter(is_well_formed, stream.take_messages()))
+        states = stack_joint_states(messages, self._robot.joints)
         if not len(states.stamp):
             return
         prediction.update(states.stamp, states.position, states.effort)
@@ -183,20 +189,6 @@ class Identification(WorkerNode):
             self._effort.publish(effort_message(joints, stamp, predicted))
             if residual is not None:
                 self._residual.publish(effort_message(joints, stamp, residual))
-
-    def _propose_gains(
-        self, present: Mapping[str, Mapping[str, float]]
-    ) -> tuple[dict[str, JointGains], dict[str, JointGains]]:
-        """Present and proposed gains, from the identified inertia in the command's unit."""
-        assert self._robot is not None and self._outcome is not None
-        old = {}
-        for joint, inertia, drive in zip(
-            self._robot.joints, self._outcome.inertia, self._robot.drive_gain, strict=True
-        ):
-            p, i, d = (float(present.get(joint, {}).get(name, 0.0)) for name in ('p', 'i', 'd'))
-            old[joint] = JointGains(p, i, d, float(inertia / abs(drive)))
-        new = {j: propose_gains(gains, self.settings.controller_gains) for j, gains in old.items()}
-        return old, new
 
     async def _on_update_controller(
         self, _: Trigger.Request, response: Trigger.Response
@@ -220,14 +212,8 @@ class Identification(WorkerNode):
         return response
 
     def _update_controller(self) -> str:
-        """Set the proposal for the present gains; put the old ones back if that fails."""
-        description = self._controller.describe()
-        old, new = self._propose_gains(description.gains)
-        try:
-            self._controller.set(gain_parameters(new))
-        except ControllerError as error:
-            self._controller.set(gain_parameters(old))
-            raise ControllerError(f'{error}; the old gains are set again') from error
+        assert self._robot is not None and self._outcome is not None
+        old, new = self._gain_update.set(self._robot, self._outcome.inertia)
         self._gains.publish(gains_message(old, new, self.get_clock().now().to_msg()))
         self.get_logger().info('the controller has new gains: see ~/proposed_gains')
         return 'new gains are set: see ~/proposed_gains'

@@ -13,8 +13,8 @@ from scipy.linalg import expm
 from ...core.arrays import Array
 from ...core.model import inverse_dynamics, Robot
 
-# Longer silence starts the filter anew [s]: the straight line between two samples would bridge it
-# with a velocity that the robot never had.
+# Longer silence, and a clock that was set back by more, start the filter anew [s]: the straight
+# line between two samples would bridge it with a velocity that the robot never had.
 MAX_GAP = 0.5
 # Steps are rounded to this, so that few transition matrices are made, and kept up to a number [s].
 STEP_RESOLUTION, MAX_KEPT_STEPS = 1e-5, 1000
@@ -84,9 +84,9 @@ class LivePrediction:
             dt = (time - self._stamp) * 1e-9
             reported = not np.isnan(tau).all()
             known = np.isfinite(sample if reported else q).all()
-            if not known or (self._filter is not None and dt <= 0.0):
+            if not known or (self._filter is not None and -MAX_GAP < dt <= 0.0):
                 continue
-            if self._filter is None or dt > MAX_GAP or reported != self._effort_reported:
+            if self._filter is None or abs(dt) > MAX_GAP or reported != self._effort_reported:
                 self._effort_reported = reported
                 self._filter = StateVariableFilter(self._cutoff, sample)
             else:

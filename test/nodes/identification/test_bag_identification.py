@@ -1,11 +1,14 @@
 """What the node identifies from a bag, without ROS."""
 
-from bag_tools import EPOCH, joint_state, write_mcap
+from bag_tools import EPOCH, joint_state, status, write_mcap
 from plant_recording import plant, URDF
+import pytest
 
 from robotid_ros.core.model import build_robot
+from robotid_ros.exceptions import RecordingError
+from robotid_ros.files.bags import BagWriter
 from robotid_ros.files.configuration import from_mapping
-from robotid_ros.nodes.identification.bag_identification import identify_bag
+from robotid_ros.nodes.identification.bag_identification import find_bag, identify_bag
 
 FINGER = """
 <link name="finger"><inertial><mass value="0.1"/>
@@ -29,3 +32,45 @@ def test_joints_that_the_log_lacks_are_locked_for_the_live_prediction_too(tmp_pa
     assert any('lacks slide at 0.01' in text for text in found.results.warnings)
     live = build_robot(found.source_urdf, found.robot_settings)
     assert live.joints == log.joints and live.p == len(found.standard)
+
+
+def test_a_session_that_was_cut_is_identified_only_when_asked_for(tmp_path):
+    log = plant().recording
+    with BagWriter(tmp_path, 'bag') as writer:
+        writer.add_topic('/joint_states', 'sensor_msgs/msg/JointState')
+        writer.add_topic('/excitation/state', 'diagnostic_msgs/msg/DiagnosticStatus')
+        writer.write_text('/robot_description', URDF, EPOCH)
+        writer.write('/excitation/state', status({'state': 'exciting'}), EPOCH)
+        for t, q, e in zip(log.time, log.position, log.effort, strict=True):
+            stamp = EPOCH + round(t * 1e9)
+            state = joint_state(stamp, log.joints, q, (), e)
+            writer.write('/joint_states', state, stamp)
+    values = {'identification': {'selection': False}}
+    given = str(writer.path), from_mapping(values), values, ''
+    sentence = 'the session was cut while exciting'
+    with pytest.raises(RecordingError, match=f'{sentence}.*call ~/identify'):
+        identify_bag(*given, False, lambda _: None)
+    found = identify_bag(*given, True, lambda _: None)
+    assert any(warning.startswith(sentence) for warning in found.results.warnings)
+
+
+def test_only_recordings_below_known_folders_are_found(tmp_path):
+    known, other, elsewhere = (tmp_path / name for name in ('known', 'other', 'elsewhere'))
+    for folder in (known, other, elsewhere):
+        (folder / 'bag').mkdir(parents=True)
+    (known / 'link').symlink_to(elsewhere / 'bag')
+    (tmp_path / 'alias').symlink_to(known)
+    folders = (str(tmp_path / 'alias'), str(other))
+    assert find_bag(str(known / 'bag'), folders) == (known / 'bag').resolve()
+    assert find_bag(str(tmp_path / 'alias' / 'bag'), folders) == (known / 'bag').resolve()
+    assert find_bag(str(other / 'bag'), folders) == (other / 'bag').resolve()
+    for name in (
+        *(elsewhere / 'bag', known / 'link', known / '..' / 'elsewhere' / 'bag', known, '/'),
+        *('', '.', '/dev/zero'),
+    ):
+        with pytest.raises(RecordingError, match='nothing was read or written'):
+            find_bag(str(name), folders)
+    for name in ('missing', 'a\0b', 'x' * 100_000, 'a\n\x1b[2Jb'):
+        with pytest.raises(RecordingError, match='there is no recording') as caught:
+            find_bag(name, folders)
+        assert str(caught.value).isprintable() and len(str(caught.value)) < 300

@@ -78,6 +78,15 @@ def test_gaps_and_repetitions_do_not_upset_it():
     assert predicted == pytest.approx(still[0])
 
 
+def test_one_wrong_stamp_does_not_end_it():
+    robot = build_robot(PENDULUM, RobotSettings())
+    live = LivePrediction(robot, robot.prior, 10.0)
+    stamps = np.arange(1, 500, dtype=np.int64) * 2_000_000
+    stamps[100] = 2**31 * 10**9
+    live.update(stamps, np.sin(stamps * 3e-9)[:, None], np.zeros((499, 1)))
+    assert live.predict()[0] == stamps[-1]
+
+
 def test_efforts_that_nobody_reports_leave_the_prediction():
     robot = build_robot(PENDULUM, RobotSettings())
     silent, speaking = (LivePrediction(robot, robot.prior, 10.0) for _ in range(2))

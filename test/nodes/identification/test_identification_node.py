@@ -1,0 +1,177 @@
+"""The node answers whatever others publish, and leaves the gains of a moving robot alone."""
+
+from collections.abc import Iterator
+import os
+from pathlib import Path
+import threading
+
+from control_msgs.msg import JointTrajectoryControllerState
+from diagnostic_msgs.msg import DiagnosticStatus
+import numpy as np
+import pytest
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+from waiting import PATIENCE, wait_until
+
+from robotid_ros.core.model import build_robot
+from robotid_ros.exceptions import ControllerError
+from robotid_ros.files.configuration import read_mapping
+from robotid_ros.nodes.common.messages import status
+from robotid_ros.nodes.common.runtime import LATCHED, parameter_overrides, result_of, spin
+from robotid_ros.nodes.identification.identification_node import Identification
+from robotid_ros.nodes.identification.live_prediction import LivePrediction
+from robotid_ros.nodes.identification.rest_check import check_at_rest
+
+pytestmark = pytest.mark.ros
+ROOT = Path(__file__).resolve().parents[3]
+STATE = 'arm_controller/controller_state'
+
+
+@pytest.fixture
+def nodes(tmp_path: Path, domain: int) -> Iterator[tuple[Identification, rclpy.node.Node]]:
+    context = Context()
+    rclpy.init(context=context, domain_id=domain)
+    values = read_mapping(ROOT / 'config' / 'scara.yaml')
+    values['recorder'] = {'folder': str(tmp_path / 'recordings')}
+    values['excitation']['timeout'] = PATIENCE
+    node = Identification(context=context, parameter_overrides=parameter_overrides(values))
+    client = rclpy.create_node('client', context=context)
+    executor = SingleThreadedExecutor(context=context)
+    for each in (node, client):
+        executor.add_node(each)
+    failures: list[BaseException] = []
+    arguments = executor, threading.Event(), failures
+    thread = threading.Thread(target=spin, args=arguments, daemon=True)
+    thread.start()
+    yield node, client
+    node.close()
+    executor.shutdown(timeout_sec=1.0)
+    thread.join(timeout=2.0)
+    rclpy.try_shutdown(context=context)
+    assert not failures
+
+
+def ask(client: rclpy.node.Node, name: str) -> Trigger.Response:
+    service = client.create_client(Trigger, f'identification/{name}')
+    wait_until(service.service_is_ready, f'{name} is served')
+    return result_of(service.call_async(Trigger.Request()), PATIENCE, name)
+
+
+def test_no_message_ends_the_node(nodes, tmp_path):
+    client = nodes[1]
+    texts: list[str] = []
+    client.create_subscription(
+        DiagnosticStatus, 'identification/state', lambda m: texts.append(m.message), LATCHED
+    )
+    bag = client.create_publisher(String, 'recorder/bag', LATCHED)
+    description = client.create_publisher(String, 'robot_description', LATCHED)
+    state = client.create_publisher(DiagnosticStatus, 'excitation/state', LATCHED)
+    wait_until(lambda: bag.get_subscription_count() and state.get_subscription_count(), 'matched')
+    (tmp_path / 'elsewhere').mkdir()
+    for name in ('', 'x' * 10_000, str(tmp_path / 'elsewhere')):
+        bag.publish(String(data=name))
+        shown = name[:200]
+        wait_until(lambda s=shown: any(f"'{s}'" in text for text in texts), 'it is refused', texts)
+    description.publish(String(data='no URDF <'))
+    state.publish(DiagnosticStatus())
+    assert ask(client, 'identify').message == 'there is no recording yet: record a session'
+    assert sorted(path.name for path in tmp_path.iterdir()) == ['elsewhere']
+
+
+def test_malformed_joint_states_leave_the_live_prediction(nodes):
+    node, client = nodes
+    urdf = (ROOT / 'urdf' / 'scara.urdf').read_text()
+    robot = build_robot(urdf, node.configuration.robot)
+    publisher = client.create_publisher(JointState, 'joint_states', 100)
+    stream = node.create_subscription(JointState, 'joint_states', lambda _: 1 / 0, 100)
+    outcome = type('Outcome', (), {'standard': robot.prior})
+    node._robot = robot
+    node._start_live_prediction(outcome)
+    assert isinstance(node._live[0], LivePrediction)
+    wait_until(lambda: publisher.get_subscription_count() > 1, 'matched')
+    predicted: list[JointState] = []
+    client.create_subscription(
+        JointState, 'identification/predicted_effort', predicted.append, 100
+    )
+    names = list(robot.joints)
+    count = 0
+
+    def is_predicted() -> bool:
+        nonlocal count
+        count += 1
+        for message in (
+            JointState(name=[*names, names[0]], position=[0.0] * (len(names) + 1)),
+            JointState(name=names, position=[0.0]),
+            JointState(name=names, position=[1e308] * len(names), effort=[float('nan')]),
+            JointState(name=names),
+        ):
+            publisher.publish(message)
+        publisher.publish(os.urandom(64))
+        good = JointState(name=names, position=[0.1] * len(names), effort=[0.0] * len(names))
+        good.header.stamp.sec, good.header.stamp.nanosec = 1, count * 1_000_000
+        publisher.publish(good)
+        return bool(predicted)
+
+    wait_until(is_predicted, 'it is predicted', lambda: node.guard.counts, period=0.05)
+    assert np.isfinite(predicted[-1].effort).all()
+    # A callback of ours that fails is counted, and fails no node.
+    assert node.guard.counts['joint_states'] > 0
+    node.destroy_subscription(stream)
+
+
+class Controller:
+    """States of a controller at 100 Hz, with a reference that moves or rests."""
+
+    def __init__(self, client: rclpy.node.Node, speed: float):
+        self._publisher = client.create_publisher(JointTrajectoryControllerState, STATE, 10)
+        self._speed, self._count = speed, 0
+        self._timer = client.create_timer(0.01, self._publish)
+
+    def _publish(self) -> None:
+        self._count += 1
+        message = JointTrajectoryControllerState(joint_names=['a', 'b'])
+        message.header.stamp.sec, centi = divmod(self._count, 100)
+        message.header.stamp.nanosec = centi * 10**7
+        # Noise of an encoder on what is measured.
+        moved = self._speed * 0.01 * self._count
+        message.reference.positions = [0.5, moved]
+        message.feedback.positions = [0.5 + 1e-3 * (self._count % 2), moved]
+        self._publisher.publish(message)
+        self._publisher.publish(JointTrajectoryControllerState(joint_names=['a', 'b']))
+
+
+@pytest.mark.parametrize('speed', [0.0, 0.01])
+def test_a_robot_that_moves_is_known(nodes, speed):
+    node, client = nodes
+    controller = Controller(client, speed)
+    if speed:
+        with pytest.raises(ControllerError, match=r'the robot moves \(b\): wait until it rests'):
+            check_at_rest(node, 'arm_controller', PATIENCE)
+    else:
+        check_at_rest(node, 'arm_controller', PATIENCE)
+    assert controller
+
+
+def test_a_controller_that_is_silent_is_not_at_rest(nodes):
+    with pytest.raises(ControllerError, match='does not say whether the robot rests'):
+        check_at_rest(nodes[0], 'arm_controller', 0.1)
+
+
+def test_gains_are_left_alone_during_a_session(nodes):
+    node, client = nodes
+    state = client.create_publisher(DiagnosticStatus, 'excitation/state', LATCHED)
+    update = node._gain_update
+
+    def refused() -> str:
+        state.publish(status('excitation', '', {'state': 'exciting'}))
+        if update._session != 'exciting':
+            return ''
+        with pytest.raises(ControllerError) as caught:
+            update.set(None, None)
+        return str(caught.value)
+
+    assert 'the excitation moves the robot (exciting)' in wait_until(refused, 'it is refused')
