@@ -14,6 +14,7 @@ class ExcitationNodeSettings(ExcitationSettings):
     controller: str = setting('arm_controller', 'joint trajectory controller that moves the robot')
     trajectory: str = setting('', 'trajectory.yaml to run; empty: design one')
     auto_start: bool = setting(False, 'start as soon as the robot is there')
+    require_recorder: bool = setting(True, 'move only while the recorder says that it writes')
     settle: float = setting(0.5, 'rest before each phase', unit='s', minimum=0.0, maximum=60.0)
     timeout: float = setting(
         5.0, 'longest wait for a service, an action or a message', unit='s', minimum=0.1

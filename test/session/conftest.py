@@ -144,9 +144,10 @@ class Session:
         self.robot = Robot(self.client, self.describe)
 
     def start(self, *names: str, **parameters: dict[str, object]) -> None:
-        """Start nodes; parameters by node."""
+        """Start nodes; parameters by node. A session needs no recorder unless they say so."""
         for name in names:
-            self.processes.start(name, parameters.get(name))
+            given = {'excitation.require_recorder': False} if name == 'excitation' else {}
+            self.processes.start(name, given | parameters.get(name, {}))
 
     def ready(self, *nodes: str) -> None:
         """Wait until nodes have said something."""

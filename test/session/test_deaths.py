@@ -89,6 +89,26 @@ def test_robot_rests_when_the_guardian_dies(moving: Session):
     assert 'guardian' in moving.until('excitation', 'failed')
 
 
+def test_robot_rests_when_the_excitation_is_suspended(moving: Session):
+    process = moving.process('excitation')
+    stamp = moving.robot.now
+    process.send_signal(signal.SIGSTOP)
+    assert moving.robot.rest_after(stamp) < 0.5
+    process.send_signal(signal.SIGCONT)
+    assert 'this process was suspended for' in moving.until('excitation', 'failed')
+
+
+def test_robot_rests_when_the_guardian_is_suspended(moving: Session):
+    guardian = child_of(moving.process('excitation').pid, 'guardian')
+    os.kill(guardian, signal.SIGSTOP)
+    stamp = moving.robot.now
+    try:
+        assert moving.robot.rest_after(stamp) < 0.5
+        assert 'the guardian is suspended' in moving.until('excitation', 'failed')
+    finally:
+        os.kill(guardian, signal.SIGCONT)
+
+
 def test_robot_rests_when_somebody_else_commands_it(moving: Session):
     publisher = moving.client.node.create_publisher(
         JointTrajectory, '/arm_controller/joint_trajectory', 1

@@ -6,7 +6,9 @@ overflows when Python is late. A `BatchedSubscription` leaves messages in the mi
 until somebody takes them: from a timer, or from the thread that watches the robot.
 """
 
+from collections import deque
 from collections.abc import Iterator
+import time
 from typing import Any, NamedTuple
 
 from rclpy.callback_groups import CallbackGroup
@@ -65,7 +67,7 @@ class BatchedSubscription:
         depth: int = 1000,
         latched: bool = False,
     ):
-        self._node = node
+        self._node, self._depth = node, depth
         self.message_type, self.latched = message_type, latched
         self.malformed = 0
         qos = matching_qos(node, topic, depth, latched=latched)
@@ -84,9 +86,9 @@ class BatchedSubscription:
         return bool(self._subscription.get_publisher_count())
 
     def take_serialized(self) -> Iterator[SerializedMessage]:
-        """Take what has arrived, oldest first."""
+        """Take what has arrived, oldest first; of a flood no more than the queue holds."""
         handle = self._subscription.handle
-        while True:
+        for _ in range(self._depth):
             with handle:
                 taken = handle.take_message(self.message_type, True)
             if taken is None:
@@ -134,6 +136,27 @@ class BatchedSubscription:
 
         wait_until(arrived, timeout, what=what)
         return found[-1]
+
+    def take_newest(self, count: int, time_limit: float) -> list[Any]:
+        """
+        Take everything and decode only the newest messages.
+
+        Parameters
+        ----------
+        count : how many at the most
+        time_limit : to decode them, from the newest back [s]; the newest is decoded in any case
+
+        Returns
+        -------
+        Messages, oldest first.
+
+        """
+        waiting = deque(self.take_serialized(), maxlen=count)
+        messages: deque[Any] = deque()
+        end = time.monotonic() + time_limit
+        while waiting and (not messages or time.monotonic() < end):
+            messages.appendleft(deserialize_message(waiting.pop().data, self.message_type))
+        return list(messages)
 
     def close(self) -> None:
         """Unsubscribe."""

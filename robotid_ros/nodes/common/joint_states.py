@@ -19,12 +19,13 @@ class JointStateArrays:
     Parameters
     ----------
     stamp : (N,) [ns]
-    position, effort : (N, n)
+    position, velocity, effort : (N, n)
 
     """
 
     stamp: NDArray[np.int64]
     position: Array
+    velocity: Array
     effort: Array
 
 
@@ -39,14 +40,16 @@ def stack_joint_states(messages: Sequence[Any], joints: Sequence[str]) -> JointS
     """Pick `joints` out of sensor_msgs/JointState messages that have all of them."""
     rows = [m for m in messages if set(joints) <= set(m.name)]
     stamp = stamps_to_nanoseconds(rows)
-    position = np.full((len(rows), len(joints)), np.nan)
-    effort = position.copy()
+    arrays = {}
+    for field in ('position', 'velocity', 'effort'):
+        arrays[field] = np.full((len(rows), len(joints)), np.nan)
     for row, message in enumerate(rows):
         index = [message.name.index(joint) for joint in joints]
-        for values, target in ((message.position, position), (message.effort, effort)):
+        for field, target in arrays.items():
+            values = getattr(message, field)
             if len(values) == len(message.name):
                 target[row] = np.asarray(values)[index]
-    return JointStateArrays(stamp, position, effort)
+    return JointStateArrays(stamp, **arrays)
 
 
 def stamps_to_nanoseconds(messages: Sequence[Any]) -> NDArray[np.int64]:

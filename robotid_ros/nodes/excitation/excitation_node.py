@@ -2,10 +2,13 @@
 
 from collections.abc import Callable
 from functools import partial
+import signal
 import threading
 from typing import Any
 
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.clock import Clock, ClockType
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
@@ -21,13 +24,18 @@ from ..common.messages import format_seconds, State
 from ..common.runtime import LATCHED, one_line, wait_until
 from ..common.worker_node import WorkerNode
 from ..common.worker_process import run_in_process
+from .launcher import Launcher
 from .preview import Preview
 from .session import ExcitationSession
 from .trajectory_goal import trajectory_message
 
+# How often a state in which the robot moves is repeated, waits included [s].
+HEARTBEAT_PERIOD = 0.1
 # How long a design may go on after its own time limit [s], for what comes after the search: the
 # validation trajectory and the last check. Later it is killed.
 DESIGN_GRACE = 60.0
+# Requests that may wait: more than these at once would go without an answer.
+SERVICE_QUEUE = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 Job = Callable[[], tuple[State, str]]
 
 
@@ -60,7 +68,14 @@ class Excitation(WorkerNode):
             ('stop', self._on_stop),
             ('show', self._on_show),
         ):
-            self.create_service(Trigger, f'~/{name}', callback, callback_group=group)
+            self.create_service(
+                Trigger, f'~/{name}', callback, qos_profile=SERVICE_QUEUE, callback_group=group
+            )
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._moving: tuple[Any, ...] | None = None
+        self._publish_lock = threading.Lock()
+        self._launcher, self._stop_reason = Launcher(), ''
+        self.create_timer(HEARTBEAT_PERIOD, self._on_timer, group, clock=steady)
         self._publish_session_state(State.IDLE, 'call ~/start', {})
         if self.settings.auto_start:
             self._start_job(self._run_session)
@@ -79,9 +94,9 @@ class Excitation(WorkerNode):
     def _on_stop(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         busy = self.busy
         self._stop.set()
-        self._preview.stop()
+        idle = 'the preview was stopped' if self._preview.stop() else 'nothing was running'
         response.success = True
-        response.message = 'stopping: see ~/state' if busy else 'nothing was running'
+        response.message = 'stopping: see ~/state' if busy else idle
         return response
 
     def _on_show(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
@@ -113,7 +128,7 @@ class Excitation(WorkerNode):
         try:
             state, text = job()
         except Exception as error:
-            state, text = State.FAILED, one_line(error)
+            state, text = State.FAILED, self._stop_reason or one_line(error)
             self.get_logger().error(text)
             if not isinstance(error, RobotIdError):
                 raise
@@ -194,7 +209,21 @@ class Excitation(WorkerNode):
             if self._design.validation is not None:
                 values['validation'] = self._design.validation.hash
         values = {'stamp': format_seconds(stamp), **values}
-        self.publish_state(state.value, message, values, self.configuration.robot.name)
+        arguments = (state.value, message, values, self.configuration.robot.name)
+        with self._publish_lock:
+            self._moving = arguments if state.moving else None
+            self.publish_state(*arguments)
+
+    def _on_timer(self) -> None:
+        """Say again where a session is: who hears nothing may take this node for dead."""
+        if self._launcher.is_gone and not self._stop_reason:
+            self._stop_reason = 'the program that started this node is gone: it ends as well'
+            self.get_logger().error(self._stop_reason)
+            self._stop.set()
+            signal.raise_signal(signal.SIGTERM)
+        with self._publish_lock:
+            if self._moving is not None:
+                self.publish_state(*self._moving)
 
 
 def design_trajectory(

@@ -5,14 +5,14 @@ import time
 from typing import Any
 
 import numpy as np
-from rclpy.node import Node
 
 from ...core.model.robot import Robot
 from ...exceptions import ControllerError, RobotStateError
 from ...node_settings import ExcitationNodeSettings
 from ..common.batched_subscription import BatchedSubscription
 from ..common.controller_client import ControllerDescription
-from ..common.joint_states import stack_joint_states
+from ..common.joint_states import is_well_formed, stack_joint_states
+from ..common.runtime import wait_until
 from .watchdog import Watchdog
 
 
@@ -48,18 +48,16 @@ def check_controller(controller: ControllerDescription, robot: Robot) -> None:
 
 
 def check_states(
-    node: Node,
     streams: Sequence[BatchedSubscription],
     robot: Robot,
     settings: ExcitationNodeSettings,
 ) -> bool:
     """
-    Check that states flow, are complete and inside the limits, and that nobody else commands.
+    Check that states flow, are complete and inside the limits.
 
     Parameters
     ----------
-    node : for its graph
-    streams : joint states, the controller's states, its command topic
+    streams : joint states, the controller's states
     robot, settings : what the states are held against
 
     Returns
@@ -72,10 +70,9 @@ def check_states(
     ControllerError, RobotStateError : what is missing
 
     """
-    states, controller_states, commands = streams
-    _check_sole_commander(node, commands, settings.controller)
+    states, controller_states = streams
     no_states = f"no joint states on '{states.topic}': start the joint_state_broadcaster"
-    message = states.wait_for_latest(settings.timeout, no_states)
+    message = _wait_well_formed(states, robot, settings.timeout, no_states)
     _check_complete(message, robot)
     measured = stack_joint_states([message], robot.joints)
     reported = not np.isnan(measured.effort).all()
@@ -86,6 +83,22 @@ def check_states(
     if not reported and len(message.output.effort) != len(message.joint_names):
         raise _missing_interface('effort')
     return reported
+
+
+def _wait_well_formed(states: BatchedSubscription, robot: Robot, timeout: float, what: str) -> Any:
+    """Wait for a message about the robot: others may publish joint states of theirs."""
+    found: list[Any] = []
+
+    def arrived() -> bool:
+        found.extend(
+            message
+            for message in states.take_messages()
+            if is_well_formed(message) and not set(robot.joints).isdisjoint(message.name)
+        )
+        return bool(found)
+
+    wait_until(arrived, timeout, what=what)
+    return found[-1]
 
 
 def _check_complete(message: Any, robot: Robot) -> None:
@@ -100,14 +113,3 @@ def _missing_interface(what: str) -> RobotStateError:
     return RobotStateError(
         f'the joint states hold no {what}: give the joint_state_broadcaster the {what} interfaces'
     )
-
-
-def _check_sole_commander(node: Node, commands: BatchedSubscription, controller: str) -> None:
-    others = node.get_publishers_info_by_topic(commands.topic)
-    if others:
-        names = {f'{o.node_namespace}/{o.node_name}'.replace('//', '/') for o in others}
-        who = ', '.join(sorted(names))
-        raise ControllerError(
-            f"{who} can command '{controller}' on '{commands.topic}': end it, "
-            'only one may move the robot'
-        )

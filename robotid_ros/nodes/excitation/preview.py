@@ -54,9 +54,11 @@ class Preview:
         self._timer.reset()
         return sum(motion.duration for motion in self._motions)
 
-    def stop(self) -> None:
-        """Stop the animation."""
+    def stop(self) -> bool:
+        """Stop the animation; return whether it was playing."""
+        playing = not self._timer.is_canceled()
         self._timer.cancel()
+        return playing
 
     def _check_topic_is_free(self) -> None:
         """Refuse to mix the joint states of a robot with those of a preview."""

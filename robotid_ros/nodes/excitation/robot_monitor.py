@@ -1,27 +1,45 @@
 """Everything that is watched while a robot moves: states, guardian, requests, other commands."""
 
+from collections.abc import Sequence
 import threading
 import time
 from typing import Any
 
 from control_msgs.msg import JointTrajectoryControllerState
+import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from trajectory_msgs.msg import JointTrajectory
 
 from ...core.arrays import Array
 from ...core.model.robot import Robot
 from ...exceptions import ControllerError, RobotStateError
 from ...node_settings import ExcitationNodeSettings
 from ..common.batched_subscription import BatchedSubscription
-from ..common.joint_states import reference_positions, stack_joint_states
+from ..common.joint_states import (
+    is_well_formed,
+    reference_positions,
+    stack_joint_states,
+    stamps_to_nanoseconds,
+)
 from ..common.messages import to_nanoseconds
+from ..common.runtime import wait_until
 from .guardian import Guardian
+from .motion_start import MOVED
+from .other_clients import OtherClients
 from .preflight import check_states
+from .recorder_watch import RecorderWatch
 from .watchdog import Watchdog
 
 # States that may wait in the queue: 5 s of a controller at 1 kHz, should Python be late.
 CONTROLLER_STATE_DEPTH = 5000
+# For how long the controller's reference must rest before a motion begins, by its stamps [s]: a
+# joint at 1e-8 rad/s is seen to move.
+REST_TIME = 0.1
+# How many messages of a topic are looked at at once, and how long that may take [s]: half a second
+# of 1 kHz, and of a flood as many as leave the loop its period.
+NEWEST, DECODING_TIME = 500, 0.02
+# How much later than its end the reason of a motion's end may arrive [s].
+REASON_TIMEOUT, REASON_POLL_PERIOD = 0.1, 0.01
 
 
 class RobotMonitor:
@@ -36,6 +54,7 @@ class RobotMonitor:
     robot, settings : joints, limits and how far from them is too far
     stop : set from outside to stop the robot
     guardian : that cancels a goal should this process die
+    others : who else could move the robot
 
     """
 
@@ -46,9 +65,10 @@ class RobotMonitor:
         settings: ExcitationNodeSettings,
         stop: threading.Event,
         guardian: Guardian,
+        others: OtherClients,
     ):
         self._node, self._robot, self._settings = node, robot, settings
-        self._stop, self._guardian = stop, guardian
+        self._stop, self._guardian, self._others = stop, guardian, others
         name = settings.controller
         self._joint_states = BatchedSubscription(node, JointState, 'joint_states')
         self._controller_states = BatchedSubscription(
@@ -57,26 +77,36 @@ class RobotMonitor:
             f'{name}/controller_state',
             depth=CONTROLLER_STATE_DEPTH,
         )
-        self._foreign_commands = BatchedSubscription(
-            node, JointTrajectory, f'{name}/joint_trajectory', depth=1
-        )
-        self._subscriptions = (self._joint_states, self._controller_states, self._foreign_commands)
-        self._effort_reported = True
+        self._subscriptions = (self._joint_states, self._controller_states)
+        self._recorder = RecorderWatch(node) if settings.require_recorder else None
+        self._watchdog: Watchdog | None = None
+        self._malformed_told = False
 
     def close(self) -> None:
         """Unsubscribe."""
         for subscription in self._subscriptions:
             subscription.close()
+        if self._recorder is not None:
+            self._recorder.close()
 
     def check_ready(self) -> None:
-        """Check the states before anything moves."""
-        self._effort_reported = check_states(
-            self._node, self._subscriptions, self._robot, self._settings
+        """Check states and recorder before anything moves."""
+        reported = check_states(self._subscriptions, self._robot, self._settings)
+        self._watchdog = Watchdog(
+            self._robot, self._settings, time.monotonic(), effort_reported=reported
         )
-        if not self._effort_reported:
+        if not reported:
             self._node.get_logger().warning(
                 'the joint states report no effort: what the controller commands is taken for it'
             )
+
+        if self._recorder is not None:
+            self._recorder.wait_present(self._settings.timeout)
+
+    def wait_recording(self) -> None:
+        """Wait until the recorder, which has heard that the session begins, records."""
+        if self._recorder is not None:
+            self._recorder.wait_recording(self._settings.timeout, self.raise_if_stopped)
 
     def wait_for_reference(self) -> tuple[int, Array]:
         """
@@ -86,24 +116,44 @@ class RobotMonitor:
         -------
         Its stamp [ns] and the positions (n,).
 
+        Raises
+        ------
+        ControllerError : it moves, though no motion of this session runs
+
         """
+        states: list[Any] = []
+
+        def seen_long_enough() -> bool:
+            states.extend(self._controller_states.take_messages())
+            stamps = stamps_to_nanoseconds([states[0], states[-1]]) if states else [0]
+            return bool(stamps[-1] - stamps[0] >= REST_TIME * 1e9)
+
+        self.discard()
         name = self._settings.controller
-        message = self._controller_states.wait_for_latest(
-            self._settings.timeout, f"'{name}' publishes no controller_state: activate it"
+        wait_until(
+            seen_long_enough,
+            self._settings.timeout,
+            what=f"'{name}' publishes no controller_state: activate it",
         )
-        stamp = to_nanoseconds(message.header.stamp)
-        return stamp, reference_positions(message, self._robot.joints)
+        references = np.stack([reference_positions(m, self._robot.joints) for m in states])
+        travel = np.ptp(references, axis=0)
+        if travel.max() > MOVED:
+            joint = self._robot.joints[int(np.argmax(travel))]
+            raise ControllerError(
+                f"'{name}' moves {joint} though no motion of this session runs: end what commands "
+                'it, only one may move the robot'
+            )
+        return to_nanoseconds(states[-1].header.stamp), references[-1]
 
     def discard(self) -> None:
-        """Forget what has arrived so far."""
+        """Forget the states that have arrived so far."""
         for subscription in self._subscriptions:
             list(subscription.take_serialized())
 
     def begin(self) -> None:
         """Begin to watch: what is out of date counts from now."""
-        self._watchdog = Watchdog(
-            self._robot, self._settings, time.monotonic(), effort_reported=self._effort_reported
-        )
+        assert self._watchdog is not None
+        self._watchdog.begin(time.monotonic())
 
     def check(self, *, every_state: bool = False) -> list[Any]:
         """
@@ -119,27 +169,45 @@ class RobotMonitor:
 
         """
         self.raise_if_stopped()
+        if self._recorder is not None:
+            self._recorder.check()
+        assert self._watchdog is not None
         now = time.monotonic()
-        joint_states = list(self._joint_states.take_messages())
+        received = self._joint_states.take_newest(NEWEST, DECODING_TIME)
+        joint_states = [message for message in received if is_well_formed(message)]
+        malformed = len(received) - len(joint_states)
+        self._tell_malformed(malformed)
         self._watchdog.check_joint_states(
-            stack_joint_states(joint_states, self._robot.joints), now
+            stack_joint_states(joint_states, self._robot.joints), now, malformed
         )
-        if every_state:
-            states = list(self._controller_states.take_messages())
-        else:
-            latest = self._controller_states.take_latest()
-            states = [] if latest is None else [latest]
+        newest = NEWEST if every_state else 1
+        states = self._controller_states.take_newest(newest, DECODING_TIME)
         self._watchdog.check_controller_state(states[-1] if states else None, now)
         return states
+
+    def describe_error(self, tolerance: Sequence[float]) -> str:
+        """Say which joint came closest to its tolerance (n,), or beyond it."""
+        assert self._watchdog is not None
+        return self._watchdog.describe_error(tolerance)
+
+    def _tell_malformed(self, count: int) -> None:
+        if count and not self._malformed_told:
+            self._malformed_told = True
+            self._node.get_logger().warning(
+                f"joint states on '{self._joint_states.topic}' that name a joint twice or lack "
+                'values are passed over: who publishes them?'
+            )
 
     def raise_if_stopped(self) -> None:
         """Check everything but the robot's own state."""
         if self._stop.is_set():
             raise RobotStateError('stopped by request')
-        if not self._guardian.is_running:
-            raise ControllerError('the guardian died: a robot without it is not moved')
-        for _ in self._foreign_commands.take_serialized():
-            topic = self._foreign_commands.topic
-            raise ControllerError(
-                f"somebody else commands the robot on '{topic}': stop that first"
-            )
+        self._guardian.check()
+        self._others.check_messages()
+
+    def wait_for_reason(self) -> None:
+        """Wait a moment for the reason why the controller has ended a motion; raise it."""
+        end = time.monotonic() + REASON_TIMEOUT
+        while time.monotonic() < end:
+            self.raise_if_stopped()
+            time.sleep(REASON_POLL_PERIOD)

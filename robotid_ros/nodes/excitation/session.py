@@ -23,6 +23,7 @@ from ..common.controller_client import ControllerClient
 from ..common.messages import State
 from .guardian import Guardian
 from .motion_start import MotionClock
+from .other_clients import OtherClients
 from .preflight import check_controller
 from .robot_monitor import RobotMonitor
 from .trajectory_goal import TrajectoryActionClient, TrajectoryGoal
@@ -75,6 +76,7 @@ class ExcitationSession:
         self._action = TrajectoryActionClient(node, name, timeout)
         self._guardian: Guardian | None = None
         self._monitor: RobotMonitor | None = None
+        self._others: OtherClients | None = None
         self._latest_stamp = 0
 
     def run(self, design: Design) -> None:
@@ -102,22 +104,26 @@ class ExcitationSession:
 
     def close(self) -> None:
         """Let go of everything; a goal that still runs is cancelled by the guardian."""
-        if self._guardian is not None:
-            self._guardian.close()
-            self._guardian = None
-        if self._monitor is not None:
-            self._monitor.close()
-            self._monitor = None
+        for part in (self._guardian, self._monitor, self._others):
+            if part is not None:
+                part.close()
+        self._guardian = self._monitor = self._others = None
 
     def _prepare(self) -> None:
         """Everything that must be right before anything moves."""
         settings, node = self._settings, self._node
+        self._others = OtherClients(node, settings.controller)
+        self._others.check_alone()
         check_controller(self._controller.describe(), self._robot)
         self._action.wait_for_server()
         self._guardian = Guardian(self._action.cancel_service, node.context.get_domain_id())
-        self._monitor = RobotMonitor(node, self._robot, settings, self._stop, self._guardian)
+        self._monitor = RobotMonitor(
+            node, self._robot, settings, self._stop, self._guardian, self._others
+        )
         self._monitor.check_ready()
         self._guardian.wait_ready(max(settings.timeout, GUARDIAN_START_TIMEOUT))
+        # Again: by now who began in the same instant is known, too.
+        self._others.check_alone()
 
     def _check(self, motion: Waypoints) -> None:
         check_trajectory(self._robot, motion, self._settings)
@@ -127,6 +133,7 @@ class ExcitationSession:
         assert self._monitor is not None
         self._latest_stamp, start = self._monitor.wait_for_reference()
         self._publish_progress(State.APPROACHING, 'standing still', self._latest_stamp, 0.0, 1)
+        self._monitor.wait_recording()
         approach = self._approach(start, motion)
         self._check(approach)
         self._run_goal(State.APPROACHING, approach, 1, f'moving to the start of {state.value}')
@@ -146,8 +153,10 @@ class ExcitationSession:
     def _run_goal(self, state: State, points: Waypoints, periods: int, what: str) -> None:
         """Run one goal to its end under watch; cancel it on any trouble."""
         assert self._guardian is not None and self._monitor is not None
+        assert self._others is not None
         goal_id = uuid.uuid4()
         self._monitor.discard()
+        self._others.add_own_goal(goal_id)
         self._guardian.set_goal(goal_id)
         try:
             goal = self._send(goal_id, points, self._monitor)
@@ -189,7 +198,7 @@ class ExcitationSession:
         monitor.begin()
         longest = points.duration + self._settings.goal_time + GOAL_END_GRACE
         published = 0.0
-        while not goal.finished():
+        while not self._has_finished(goal, monitor):
             clock.update(monitor.check(every_state=clock.start is None))
             now = time.monotonic()
             if clock.start is not None and now - published > PROGRESS_PERIOD:
@@ -201,6 +210,16 @@ class ExcitationSession:
             time.sleep(POLL_PERIOD)
         self._publish_progress(state, what, clock.known_start, 1.0, periods)
         self._latest_stamp = clock.known_start + round(points.duration * 1e9)
+
+    def _has_finished(self, goal: TrajectoryGoal, monitor: RobotMonitor) -> bool:
+        """Whether the goal has ended well; where not, who ended it comes before how."""
+        try:
+            return goal.finished()
+        except RobotStateError as error:
+            monitor.wait_for_reason()
+            if goal.violated is None:
+                raise
+            raise RobotStateError(f'{error}: {monitor.describe_error(goal.violated)}') from None
 
     def _publish_progress(
         self, state: State, what: str, start: int, progress: float, periods: int

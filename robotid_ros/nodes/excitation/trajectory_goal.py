@@ -1,6 +1,6 @@
 """One goal of FollowJointTrajectory: send, accept, watch, cancel; every wait is bounded."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import math
 from typing import Any
 import uuid
@@ -29,6 +29,12 @@ _ERROR_TEXTS = {
     FollowJointTrajectory.Result.PATH_TOLERANCE_VIOLATED: 'a joint left its path tolerance',
     FollowJointTrajectory.Result.GOAL_TOLERANCE_VIOLATED: 'a joint did not reach its goal',
 }
+# What the controller says when it is deactivated, by hand or because its hardware failed.
+_DEACTIVATED = 'deactivate transition'
+_DEACTIVATION = (
+    'it was deactivated, perhaps because its hardware failed '
+    "('ros2 control list_hardware_components' and controller_manager's log say which)"
+)
 
 
 def trajectory_message(points: Waypoints) -> JointTrajectory:
@@ -133,7 +139,14 @@ class TrajectoryActionClient:
             goal_time_tolerance=duration_message(goal_time),
         )
         message = UUID(uuid=list(goal_id.bytes))
-        return TrajectoryGoal(self, lambda: self._client.send_goal_async(goal, goal_uuid=message))
+        return TrajectoryGoal(
+            self,
+            lambda: self._client.send_goal_async(goal, goal_uuid=message),
+            {
+                FollowJointTrajectory.Result.PATH_TOLERANCE_VIOLATED: path,
+                FollowJointTrajectory.Result.GOAL_TOLERANCE_VIOLATED: end,
+            },
+        )
 
     def call_in_executor(self, function: Callable[[], Any]) -> Any:
         """
@@ -166,11 +179,22 @@ class TrajectoryGoal:
     ----------
     action : its action
     send : sends it and returns the future of its handle
+    tolerances : (n,) by the error code of their violation
+
+    Attributes
+    ----------
+    violated : (n,) tolerances by which the controller has stopped it, else None
 
     """
 
-    def __init__(self, action: TrajectoryActionClient, send: Callable[[], Any]):
-        self._action = action
+    def __init__(
+        self,
+        action: TrajectoryActionClient,
+        send: Callable[[], Any],
+        tolerances: Mapping[int, Sequence[float]],
+    ):
+        self._action, self._tolerances = action, tolerances
+        self.violated: Sequence[float] | None = None
         self._handle = action.call_in_executor(send)
         self._result: Any = None
 
@@ -209,7 +233,10 @@ class TrajectoryGoal:
         if answer.status == GoalStatus.STATUS_SUCCEEDED:
             return True
         code, text = answer.result.error_code, answer.result.error_string
-        why = _ERROR_TEXTS.get(code, '') if answer.status == GoalStatus.STATUS_ABORTED else ''
+        why = _DEACTIVATION if _DEACTIVATED in text else ''
+        if answer.status == GoalStatus.STATUS_ABORTED:
+            why = _ERROR_TEXTS.get(code, why)
+            self.violated = self._tolerances.get(code)
         end = _STATUS_TEXTS.get(answer.status, f'ended with status {answer.status}')
         details = ': '.join(part for part in (end, why, text) if part)
         raise RobotStateError(f'the controller stopped the motion, {details}')

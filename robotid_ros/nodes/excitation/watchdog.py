@@ -1,5 +1,6 @@
 """What must hold while a robot moves, checked on the latest messages; no ROS in here."""
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,10 +12,16 @@ from ...core.model.robot import Robot
 from ...exceptions import ConfigurationError, RobotStateError
 from ...node_settings import ExcitationNodeSettings
 from ..common.joint_states import JointStateArrays, stamps_to_nanoseconds
+from .silence import Silence
 
 # A joint cannot move this far at bitwise constant effort [rad or m]: noise and friction change the
 # last digits. Less would take a joint that is held at rest for one that moves.
 CONSTANT_EFFORT_TRAVEL = 0.02
+# Among so many states of the controller the largest error is looked for once it has stopped a
+# motion, half a second: after that it holds what it measures, and the error is gone.
+RECENT_ERRORS = 50
+# Fields of trajectory_msgs/JointTrajectoryPoint that mirror interfaces; accelerations are none.
+_QUANTITIES = {'positions': 'position', 'velocities': 'velocity', 'effort': 'effort'}
 
 
 def expand_per_joint(values: Sequence[float], joints: Sequence[str], name: str) -> Array:
@@ -62,31 +69,53 @@ class Watchdog:
         self._effort = settings.effort_share * robot.limits.effort / np.abs(robot.drive_gain)
         self._tracking = expand_per_joint(settings.tracking_error, robot.joints, 'tracking_error')
         self._stamp = -1
-        self._fresh_joints = self._fresh_controller = now
+        self._malformed = 0
+        # What was a number once, by the name of the quantity: (n,).
+        self._reported: dict[str, NDArray[np.bool_]] = {}
+        self._errors: deque[Array] = deque(maxlen=RECENT_ERRORS)
+        self.begin(now)
         self._high_since = np.full(len(robot.joints), np.nan)
         # Per joint: the effort, and stamp and position when it last changed.
         self._changed = np.full((3, len(robot.joints)), np.nan)
 
-    def check_joint_states(self, states: JointStateArrays, now: float) -> None:
+    def begin(self, now: float) -> None:
+        """Begin to listen: silence counts from now."""
+        self._joints_silence, self._controller_silence = Silence(now), Silence(now)
+
+    def check_joint_states(self, states: JointStateArrays, now: float, malformed: int = 0) -> None:
         """
         Check what the sensors say since the last call, which may be nothing.
+
+        Parameters
+        ----------
+        states : that can be read
+        now : time [s]
+        malformed : messages that cannot
 
         Raises
         ------
         RobotStateError : which joint, what, how much
 
         """
+        # A repeated stamp brings nothing new: it counts as silence.
+        heard = bool(len(states.stamp)) and int(states.stamp[-1]) != self._stamp
+        self._malformed = malformed + (0 if heard else self._malformed)
         if len(states.stamp):
+            self._stamp = int(states.stamp[-1])
             self._check_finite('position', states.position)
             self._check_position(states.position)
+            self._check_still_finite('velocity', states.velocity)
             if self._effort_reported:
                 self._check_finite('effort', states.effort)
                 self._check_effort(states.stamp, states.effort)
                 self._check_effort_changes(states)
-            # A repeated stamp brings nothing new: it counts as silence.
-            if states.stamp[-1] != self._stamp:
-                self._stamp, self._fresh_joints = int(states.stamp[-1]), now
-        self._check_age('joint states', now - self._fresh_joints)
+        silence = self._joints_silence.update(now, heard=heard)
+        if self._malformed and silence > self._settings.stale_after:
+            raise RobotStateError(
+                f'only malformed joint states for {silence:.2f} s, {self._malformed} of them, '
+                'with a joint named twice or values missing: who publishes them?'
+            )
+        self._check_silence('joint states', silence)
 
     def check_controller_state(self, message: Any | None, now: float) -> None:
         """
@@ -98,23 +127,52 @@ class Watchdog:
 
         """
         if message is not None:
-            self._fresh_controller = now
             index = [message.joint_names.index(joint) for joint in self.joints]
             error = np.asarray(message.error.positions, dtype=float)[index][None]
             self._check_finite('tracking error', error)
+            self._errors.append(error[0])
             self._check_tracking(error[0])
+            self._check_interfaces(message, index)
             if not self._effort_reported:
                 effort = np.asarray(message.output.effort, dtype=float)[index][None]
                 self._check_finite('commanded effort', effort)
                 self._check_effort(stamps_to_nanoseconds([message]), effort)
-        self._check_age(
-            "the controller's state", now - self._fresh_controller, 'is the controller active?'
+        silence = self._controller_silence.update(now, heard=message is not None)
+        self._check_silence("the controller's state", silence, 'is the controller active?')
+
+    def describe_error(self, tolerance: Sequence[float]) -> str:
+        """Say which joint was furthest from its reference of late, by its tolerance (n,)."""
+        if not self._errors:
+            return 'no state of the controller shows which joint'
+        errors = np.abs(np.stack(self._errors))
+        k = int(np.argmax((errors / np.asarray(tolerance)).max(axis=0)))
+        return (
+            f'{self.joints[k]} was {errors[:, k].max():.4g} away from its reference, '
+            f'its tolerance is {tolerance[k]:.4g}'
         )
 
     def _check_finite(self, what: str, values: Array) -> None:
         for joint, column in zip(self.joints, values.T, strict=True):
             if not np.isfinite(column).all():
                 raise RobotStateError(f'{what} of {joint} is not a number: check its sensor')
+
+    def _check_interfaces(self, message: Any, index: list[int]) -> None:
+        """Check whatever the controller says, of interfaces that it has."""
+        for part in ('reference', 'feedback', 'error', 'output'):
+            for field, quantity in _QUANTITIES.items():
+                values = np.asarray(getattr(getattr(message, part), field), dtype=float)
+                if len(values) == len(message.joint_names):
+                    self._check_still_finite(f"the controller's {part} {quantity}", values[index])
+
+    def _check_still_finite(self, what: str, values: Array) -> None:
+        """Check values (n,) or (N, n): what a robot never reports is no number throughout."""
+        finite = np.isfinite(np.atleast_2d(values))
+        reported = self._reported.setdefault(what, np.zeros(len(self.joints), bool))
+        lost = reported & ~finite.all(axis=0)
+        if lost.any():
+            joint = self.joints[int(np.argmax(lost))]
+            raise RobotStateError(f'{what} of {joint} is not a number any more: check its sensor')
+        reported |= finite.any(axis=0)
 
     def _check_position(self, position: Array) -> None:
         beyond = np.maximum(self._lower - position, position - self._upper).max(axis=0)
@@ -159,6 +217,8 @@ class Watchdog:
                 f'than {self._tracking[worst]:.4g}'
             )
 
-    def _check_age(self, what: str, age: float, hint: str = 'is the driver running?') -> None:
-        if age > self._settings.stale_after:
-            raise RobotStateError(f'{what} stopped {age:.2f} s ago: {hint}')
+    def _check_silence(
+        self, what: str, silence: float, hint: str = 'is the driver running?'
+    ) -> None:
+        if silence > self._settings.stale_after:
+            raise RobotStateError(f'{what} stopped {silence:.2f} s ago: {hint}')

@@ -94,7 +94,8 @@ def test_it_plays_the_trajectory_that_will_be_run(start: Callable[..., Pair]):
     assert answer.success
     assert answer.message == 'see ~/preview for 20 s'
     wait_until(lambda: len(shown) > 150, 'it is shown', lambda: len(shown))
-    assert call(pair, 'stop').success
+    assert call(pair, 'stop').message == 'the preview was stopped'
+    assert call(pair, 'stop').message == 'nothing was running'
     assert silent(shown, pair[1].get_clock().now())
     count = len(shown)
     plan = read_design(STORED).trajectory

@@ -7,7 +7,7 @@ import pytest
 
 from robotid_ros.exceptions import ConfigurationError, RobotStateError
 from robotid_ros.node_settings import ExcitationNodeSettings
-from robotid_ros.nodes.common.joint_states import stack_joint_states
+from robotid_ros.nodes.common.joint_states import is_well_formed, stack_joint_states
 from robotid_ros.nodes.excitation.watchdog import expand_per_joint, Watchdog
 
 JOINTS = ('a', 'b')
@@ -29,20 +29,36 @@ def header(stamp):
     )
 
 
-def joint_state(stamp=0.0, position=(0.0, 0.0), effort=(0.0, 0.0), name=JOINTS):
-    return SimpleNamespace(header=header(stamp), name=list(name), position=position, effort=effort)
+def joint_state(
+    stamp=0.0, position=(0.0, 0.0), effort=(0.0, 0.0), name=JOINTS, velocity=(0.0, 0.0)
+):
+    return SimpleNamespace(
+        header=header(stamp), name=list(name), position=position, velocity=velocity, effort=effort
+    )
 
 
-def look(dog, *messages, now=0.0):
-    dog.check_joint_states(stack_joint_states(messages, JOINTS), now)
+def look(dog, *messages, now=0.0, malformed=0):
+    dog.check_joint_states(stack_joint_states(messages, JOINTS), now, malformed)
 
 
-def controller_state(error=(0.0, 0.0), names=JOINTS, stamp=0.0, effort=()):
+def look_until(now, dog, *messages, since=0.0, **options):
+    """Look every 10 ms, as the monitor does."""
+    for k in range(round((now - since) * 100)):
+        look(dog, *messages, now=since + 0.01 * (k + 1), **options)
+
+
+def point(positions=(), velocities=(), effort=()):
+    return SimpleNamespace(positions=positions, velocities=velocities, effort=effort)
+
+
+def controller_state(error=(0.0, 0.0), names=JOINTS, stamp=0.0, effort=(), **parts):
     return SimpleNamespace(
         header=header(stamp),
         joint_names=list(names),
-        error=SimpleNamespace(positions=np.array(error)),
-        output=SimpleNamespace(effort=list(effort)),
+        error=point(error),
+        output=point(effort=effort),
+        reference=parts.get('reference', point()),
+        feedback=parts.get('feedback', point()),
     )
 
 
@@ -88,11 +104,72 @@ def test_silence_and_repetition_are_stale_alike():
     silent, repeating = watchdog(), watchdog()
     look(silent, joint_state(1.0), now=0.0)
     look(repeating, joint_state(1.0), now=0.0)
-    look(silent, now=0.2)
+    look_until(0.24, silent)
     with pytest.raises(RobotStateError, match='joint states stopped'):
-        look(silent, now=0.26)
+        look_until(0.26, silent, since=0.24)
+    look_until(0.24, repeating, joint_state(1.0))
     with pytest.raises(RobotStateError, match='joint states stopped'):
-        look(repeating, joint_state(1.0), now=0.26)
+        look_until(0.26, repeating, joint_state(1.0), since=0.24)
+
+
+def test_a_reader_without_processor_is_not_a_silent_robot():
+    dog = watchdog()
+    look(dog, joint_state(1.0), now=0.0)
+    # What arrived in these 2 s may be read a moment later.
+    look(dog, now=2.0)
+    look(dog, joint_state(3.01), now=2.01)
+    look_until(2.2, dog, since=2.01)
+
+
+def test_malformed_states_are_named_when_no_other_comes():
+    dog = watchdog()
+    look(dog, joint_state(1.0), now=0.0)
+    look_until(0.2, dog, malformed=50)
+    look(dog, joint_state(1.2), now=0.21, malformed=50)
+    look_until(0.4, dog, since=0.21, malformed=50)
+    with pytest.raises(RobotStateError, match=r'only malformed joint states for 0\.26 s, 1350 of'):
+        look_until(0.5, dog, since=0.4, malformed=50)
+
+
+@pytest.mark.parametrize(
+    ('changes', 'good'),
+    [
+        ({}, True),
+        ({'velocity': (), 'effort': ()}, True),
+        ({'name': ('a', 'a')}, False),
+        ({'position': (0.0,)}, False),
+        ({'velocity': (0.0,) * 3}, False),
+        ({'effort': (0.0,)}, False),
+    ],
+)
+def test_well_formed_states_have_one_value_or_none_for_each_joint(changes, good):
+    assert is_well_formed(joint_state(**changes)) == good
+
+
+def test_a_velocity_that_was_a_number_must_stay_one():
+    never = watchdog()
+    for stamp in (0.0, 0.01):
+        look(never, joint_state(stamp, velocity=(0.0, np.nan)))
+    with pytest.raises(RobotStateError, match='velocity of a is not a number any more'):
+        look(never, joint_state(0.02, velocity=(np.nan, np.nan)))
+
+
+@pytest.mark.parametrize('part', ['reference', 'feedback'])
+@pytest.mark.parametrize('field', ['positions', 'velocities'])
+def test_whatever_the_controller_has_reported_must_stay_a_number(part, field):
+    dog = watchdog()
+    dog.check_controller_state(controller_state(**{part: point(**{field: (1.0, 2.0)})}), 0.0)
+    dog.check_controller_state(controller_state(), 0.01)
+    bad = point(**{field: (np.nan, 2.0)})
+    with pytest.raises(RobotStateError, match=f"controller's {part} .* of b is not"):
+        dog.check_controller_state(controller_state(names=('b', 'a'), **{part: bad}), 0.02)
+
+
+def test_an_output_that_is_no_number_any_more_is_seen():
+    dog = watchdog()
+    dog.check_controller_state(controller_state(effort=(1.0, 1.0)), 0.0)
+    with pytest.raises(RobotStateError, match="controller's output effort of b"):
+        dog.check_controller_state(controller_state(effort=(1.0, np.nan)), 0.01)
 
 
 def test_effort_may_peak_but_not_stay():
@@ -136,7 +213,8 @@ def test_tracking_error_names_the_joint_in_any_order():
 def test_silent_controller_is_seen():
     dog = watchdog()
     dog.check_controller_state(controller_state(), 0.1)
-    dog.check_controller_state(None, 0.3)
+    for now in np.arange(0.11, 0.345, 0.01):
+        dog.check_controller_state(None, now)
     with pytest.raises(RobotStateError, match='controller'):
         dog.check_controller_state(None, 0.36)
 
@@ -144,6 +222,17 @@ def test_silent_controller_is_seen():
 def test_nan_tracking_error_is_seen():
     with pytest.raises(RobotStateError, match='tracking error of a'):
         watchdog().check_controller_state(controller_state((np.nan, 0.0)), 0.0)
+
+
+def test_the_joint_that_left_its_tolerance_is_named_afterwards():
+    dog = watchdog()
+    tolerance = (0.02, 0.5)
+    assert dog.describe_error(tolerance) == 'no state of the controller shows which joint'
+    # Then the controller holds what it measures.
+    for error in ((0.019, 0.09), (-0.03, 0.095), (0.0, 0.0)):
+        dog.check_controller_state(controller_state(error), 0.0)
+    expected = 'a was 0.03 away from its reference, its tolerance is 0.02'
+    assert dog.describe_error(tolerance) == expected
 
 
 def test_one_tolerance_or_one_per_joint():

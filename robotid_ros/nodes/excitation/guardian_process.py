@@ -1,0 +1,130 @@
+"""
+The guardian's own process: it reads the excitation's pipe and cancels the motion in need.
+
+It lives in a session of its own and takes no signal meant for the terminal's processes.
+"""
+
+import contextlib
+import os
+from pathlib import Path
+import select
+import signal
+import sys
+import time
+import uuid
+
+from action_msgs.srv import CancelGoal
+import rclpy
+from rclpy.client import Client
+from rclpy.node import Node
+
+from .silence import Silence
+
+# What it tells the excitation: that it could cancel a goal; why it has cancelled one.
+READY, SUSPENDED, SILENT, GONE = 'ready', 'suspended', 'silent', 'gone'
+# How long the guardian looks for the controller's cancel service before it gives up [s].
+SERVICE_TIMEOUT = 30.0
+# How often it looks whether the excitation is suspended [s].
+LOOK_PERIOD = 0.05
+# How long the excitation may fail to watch the robot though it is not suspended [s].
+LONGEST_SILENCE = 1.0
+# How long a dead client's goal is cancelled again and again until that is confirmed [s]: the goal
+# may still be on its way to the controller. How long each answer and the next try may take [s].
+CANCEL_RETRY_TIME = 5.0
+ANSWER_TIMEOUT, RETRY_PERIOD = 0.2, 0.02
+# More than waits in a pipe: lines are read whole [B].
+PIPE_BUFFER = 1 << 20
+
+
+def main() -> int:
+    """Watch until the pipe closes or nobody watches the robot; then cancel the goal that runs."""
+    # SIGPIPE, SIGINT and SIGTERM go to whole groups; the guardian ends with its pipe only.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    rclpy.init(signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
+    node = Node(
+        f'guardian_{os.getpid()}',
+        use_global_arguments=False,
+        enable_rosout=False,
+        start_parameter_services=False,
+    )
+    client = node.create_client(CancelGoal, sys.argv[1])
+    end = time.monotonic() + SERVICE_TIMEOUT
+    while not client.wait_for_service(timeout_sec=LOOK_PERIOD):
+        if time.monotonic() > end or _read_lines(0.0) is None:
+            return 1
+    _say(READY)
+    goal, reason = _watch(int(sys.argv[2]))
+    _say(reason)
+    return 0 if goal is None else _cancel(node, client, goal, reason)
+
+
+def _say(word: str) -> None:
+    with contextlib.suppress(BrokenPipeError):  # the excitation is gone, or nothing runs any more
+        os.write(sys.stdout.fileno(), f'{word}\n'.encode())
+
+
+def _cancel(node: Node, client: Client, goal: uuid.UUID, reason: str) -> int:
+    """Cancel a goal until the controller confirms; return the exit code."""
+    request = CancelGoal.Request()
+    request.goal_info.goal_id.uuid = list(goal.bytes)
+    end = time.monotonic() + CANCEL_RETRY_TIME
+    while time.monotonic() < end:
+        future = client.call_async(request)
+        rclpy.spin_until_future_complete(node, future, timeout_sec=ANSWER_TIMEOUT)
+        answer = future.result() if future.done() else None
+        # A goal that is unknown may still be on its way.
+        if answer and answer.return_code in (
+            CancelGoal.Response.ERROR_NONE,
+            CancelGoal.Response.ERROR_GOAL_TERMINATED,
+        ):
+            node.get_logger().warn(f'the excitation is {reason}: its motion was cancelled')
+            return 0
+        time.sleep(RETRY_PERIOD)
+    node.get_logger().fatal(f'the excitation is {reason}, its motion could not be cancelled')
+    return 1
+
+
+def _watch(client: int) -> tuple[uuid.UUID | None, str]:
+    """Read the pipe until its end or until nobody watches a goal; return that goal and why."""
+    goal, silence = None, None
+    while (lines := _read_lines(LOOK_PERIOD)) is not None:
+        now = time.monotonic()
+        for line in lines:
+            word, _, name = line.partition(' ')
+            if word == 'beat':
+                # From the first one on: a trajectory may be long to send.
+                silence = Silence(now)
+            else:
+                goal, silence = uuid.UUID(hex=name) if word == 'goal' else None, None
+        if goal is None:
+            continue
+        if is_suspended(client):
+            return goal, SUSPENDED
+        if silence is not None and silence.update(now, heard=bool(lines)) > LONGEST_SILENCE:
+            return goal, SILENT
+    return goal, GONE
+
+
+def _read_lines(timeout: float) -> list[str] | None:
+    """Wait for lines from the excitation, each of which it writes at once; None at the end."""
+    if not select.select([sys.stdin], [], [], timeout)[0]:
+        return []
+    data = os.read(sys.stdin.fileno(), PIPE_BUFFER)
+    return data.decode().splitlines() if data else None
+
+
+def is_suspended(pid: int) -> bool:
+    """Whether a process is stopped by a signal or a debugger, rather than short of processor."""
+    try:
+        stat = Path(f'/proc/{pid}/stat').read_text()
+    except OSError:
+        return False
+    return stat.rpartition(')')[2].split()[0] in ('T', 't')
+
+
+if __name__ == '__main__':
+    code = main()
+    sys.stderr.flush()
+    # Nothing is left to do; the middleware's own teardown can only delay the end.
+    os._exit(code)

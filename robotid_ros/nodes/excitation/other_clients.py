@@ -1,0 +1,106 @@
+"""Who else could move the robot: other sessions, goals and commands of other clients."""
+
+import uuid
+
+from action_msgs.msg import GoalStatus, GoalStatusArray
+from rclpy.node import Node
+from std_msgs.msg import String
+from trajectory_msgs.msg import JointTrajectory
+
+from ...exceptions import ControllerError
+from ..common.batched_subscription import BatchedSubscription
+from .trajectory_goal import ACTION
+
+# A publisher on this topic, under the controller's name, says that a session runs.
+RESERVATION = 'excitation_session'
+_RUNNING = (
+    GoalStatus.STATUS_ACCEPTED,
+    GoalStatus.STATUS_EXECUTING,
+    GoalStatus.STATUS_CANCELING,
+)
+
+
+class OtherClients:
+    """
+    Reserves a controller for one session, and finds whoever else uses it.
+
+    Two sessions that begin in the same instant may find each other, and both end; should neither
+    know of the other yet, the later goal preempts the earlier one, whose session then ends.
+
+    Parameters
+    ----------
+    node : of the session
+    controller : its name
+
+    """
+
+    def __init__(self, node: Node, controller: str):
+        self._node, self._controller = node, controller
+        self._own_goals: set[bytes] = set()
+        self._reservation = node.create_publisher(String, f'{controller}/{RESERVATION}', 1)
+        self._goals = BatchedSubscription(
+            node, GoalStatusArray, f'{controller}/{ACTION}/_action/status', depth=100, latched=True
+        )
+        self._commands = BatchedSubscription(
+            node, JointTrajectory, f'{controller}/joint_trajectory', depth=1
+        )
+
+    def add_own_goal(self, goal_id: uuid.UUID) -> None:
+        """Name a goal of this session before it is sent."""
+        self._own_goals.add(goal_id.bytes)
+
+    def check_alone(self) -> None:
+        """
+        Check that nobody else is there, before anything moves.
+
+        Raises
+        ------
+        ControllerError : who is
+
+        """
+        # This session's own publisher is one of them, perhaps of a node with the same name.
+        if self._node.count_publishers(self._reservation.topic_name) > 1:
+            raise ControllerError(
+                f"another session uses '{self._controller}' "
+                f'({self._publishers(self._reservation.topic_name)}): wait for its end, or stop it'
+            )
+        if self._node.count_publishers(self._commands.topic):
+            raise ControllerError(
+                f"{self._publishers(self._commands.topic)} can command '{self._controller}' on "
+                f"'{self._commands.topic}': end it, only one may move the robot"
+            )
+        self.check_messages()
+
+    def check_messages(self) -> None:
+        """
+        Check what has arrived since the last call.
+
+        Raises
+        ------
+        ControllerError : somebody else commands the robot
+
+        """
+        for message in self._goals.take_messages():
+            for status in message.status_list:
+                goal_id = bytes(status.goal_info.goal_id.uuid)
+                if status.status in _RUNNING and goal_id not in self._own_goals:
+                    raise ControllerError(
+                        f'goal {uuid.UUID(bytes=goal_id)} of another client runs on '
+                        f"'{self._controller}/{ACTION}': end it first, only one may move the robot"
+                    )
+        for _ in self._commands.take_serialized():
+            raise ControllerError(
+                f"somebody else commands the robot on '{self._commands.topic}': stop that first"
+            )
+
+    def close(self) -> None:
+        """Free the controller."""
+        self._goals.close()
+        self._commands.close()
+        self._node.destroy_publisher(self._reservation)
+
+    def _publishers(self, topic: str) -> str:
+        infos = self._node.get_publishers_info_by_topic(topic)
+        names = {f'{i.node_namespace}/{i.node_name}'.replace('//', '/') for i in infos}
+        # A session that shares this node's name remains.
+        return ', '.join(sorted(names - {self._node.get_fully_qualified_name()} or names))

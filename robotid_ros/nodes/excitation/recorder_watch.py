@@ -1,0 +1,82 @@
+"""Whether the recorder writes: a motion that nobody records is worth nothing."""
+
+from collections.abc import Callable
+import time
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.node import Node
+
+from ...exceptions import RecordingError
+from ..common.batched_subscription import BatchedSubscription
+from ..common.messages import values_of
+from ..common.runtime import wait_until
+from .silence import Silence
+
+TOPIC = 'recorder/heartbeat'
+# Five heartbeats that are missing in succession [s].
+LONGEST_SILENCE = 0.5
+# A failure of an earlier recording is told until the recorder has heard of the session [s].
+EARLIER_FAILURE = 1.0
+POLL_PERIOD = 0.005
+_REMEDY = 'start the recorder, or set excitation.require_recorder to false'
+
+
+class RecorderWatch:
+    """
+    Watches the recorder's heartbeat; its methods raise `RecordingError` when nothing is recorded.
+
+    Parameters
+    ----------
+    node : of the session
+
+    """
+
+    def __init__(self, node: Node):
+        self._heartbeats = BatchedSubscription(node, DiagnosticStatus, TOPIC, depth=100)
+        self._state = self._message = ''
+        self._silence = Silence(time.monotonic())
+
+    def wait_present(self, timeout: float) -> None:
+        """Wait for a sign of life."""
+        if not wait_until(lambda: self._read() or bool(self._state), timeout):
+            raise RecordingError(
+                f"no recorder: nothing on '{self._heartbeats.topic}' within {timeout:g} s: "
+                f'{_REMEDY}'
+            )
+
+    def wait_recording(self, timeout: float, check: Callable[[], object]) -> None:
+        """Wait until it records; `check` is called meanwhile and raises what else is wrong."""
+        begin = time.monotonic()
+        while self._state != 'recording':
+            check()
+            self._read()
+            waited = time.monotonic() - begin
+            if waited > timeout or (self._state == 'failed' and waited > EARLIER_FAILURE):
+                raise RecordingError(f'no motion begins, {self._why()}')
+            time.sleep(POLL_PERIOD)
+        self._silence = Silence(time.monotonic())
+
+    def check(self) -> None:
+        """Check that it still records."""
+        silence = self._silence.update(time.monotonic(), heard=self._read())
+        if self._state != 'recording':
+            raise RecordingError(f'the robot was stopped, {self._why()}')
+        if silence > LONGEST_SILENCE:
+            raise RecordingError(
+                f"the robot was stopped, the recorder has been silent on '{TOPIC}' for "
+                f'{silence:.2f} s: is it still running?'
+            )
+
+    def close(self) -> None:
+        """Unsubscribe."""
+        self._heartbeats.close()
+
+    def _read(self) -> bool:
+        """Take what has arrived; whether anything has."""
+        latest = self._heartbeats.take_latest()
+        if latest is not None:
+            self._state, self._message = values_of(latest).get('state', ''), latest.message
+        return latest is not None
+
+    def _why(self) -> str:
+        return f"the recorder is '{self._state}': {self._message}"

@@ -1,0 +1,55 @@
+"""The guardian notices a client that is suspended or silent, and ends without a word otherwise."""
+
+import signal
+import subprocess
+import sys
+import time
+import uuid
+
+import pytest
+from waiting import wait_until
+
+from robotid_ros.exceptions import ControllerError
+from robotid_ros.nodes.excitation.guardian import Guardian
+from robotid_ros.nodes.excitation.guardian_process import is_suspended, LONGEST_SILENCE
+
+from .conftest import Controller
+
+CANCEL = '/arm_controller/follow_joint_trajectory/_action/cancel_goal'
+
+
+def test_a_suspended_process_is_told_from_one_that_waits():
+    with subprocess.Popen([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE) as process:
+        assert not is_suspended(process.pid)
+        process.send_signal(signal.SIGSTOP)
+        wait_until(lambda: is_suspended(process.pid), 'it is suspended')
+        process.send_signal(signal.SIGCONT)
+        wait_until(lambda: not is_suspended(process.pid), 'it goes on')
+        process.kill()
+    assert not is_suspended(process.pid)
+
+
+@pytest.mark.ros
+def test_a_session_that_is_refused_ends_its_guardian_without_a_word(
+    domain: int, capfd: pytest.CaptureFixture
+):
+    guardian = Guardian('/nobody/_action/cancel_goal', domain)
+    guardian.close()
+    # Sooner than it would give up on the service that nobody serves.
+    wait_until(lambda: not guardian.is_running, 'the guardian ends', deadline=25.0)
+    assert capfd.readouterr() == ('', '')
+
+
+@pytest.mark.ros
+def test_a_client_that_does_not_watch_is_told_so(domain: int, controller: Controller):
+    guardian = Guardian(CANCEL, domain)
+    guardian.wait_ready(120.0)
+    guardian.set_goal(uuid.uuid4())
+    # A trajectory may be long to send: nobody is silent before the first sign of life.
+    time.sleep(2.0 * LONGEST_SILENCE)
+    guardian.check()
+    time.sleep(2.0 * LONGEST_SILENCE)
+    with pytest.raises(ControllerError, match=r'did not watch the robot for \d\.\d s: the guard'):
+        wait_until(lambda: guardian.check(), 'the guardian says so', period=1.5 * LONGEST_SILENCE)
+    guardian.close()
+    wait_until(lambda: not guardian.is_running, 'the guardian ends')

@@ -1,0 +1,91 @@
+"""Whoever else could move the robot is found: sessions, goals, commands, before and meanwhile."""
+
+from collections.abc import Callable
+import uuid
+
+from control_msgs.action import FollowJointTrajectory
+import pytest
+import rclpy
+from rclpy.action import ActionClient
+from rclpy.node import Node
+from trajectory_msgs.msg import JointTrajectory
+from unique_identifier_msgs.msg import UUID
+from waiting import PATIENCE, wait_until
+
+from robotid_ros.exceptions import ControllerError
+from robotid_ros.nodes.common.runtime import result_of
+from robotid_ros.nodes.excitation.other_clients import OtherClients
+
+from .conftest import Controller
+
+pytestmark = pytest.mark.ros
+
+
+def error_of(check: Callable[[], None]) -> str:
+    """Check until it fails; return the sentence."""
+
+    def failed() -> str:
+        try:
+            check()
+        except ControllerError as error:
+            return str(error)
+        return ''
+
+    return wait_until(failed, 'somebody is found')
+
+
+@pytest.mark.parametrize('other', ['second', 'excitation'])
+def test_a_second_session_on_the_same_controller_is_refused(other: str, node: Node):
+    first = OtherClients(node, 'arm_controller')
+    first.check_alone()
+    # From anywhere, by any way to name the controller, and by a node of the same name.
+    second = OtherClients(
+        rclpy.create_node(other, namespace='/cell', context=node.context), '/arm_controller'
+    )
+    assert f"another session uses 'arm_controller' (/cell/{other})" in error_of(first.check_alone)
+    assert '(/excitation)' in error_of(second.check_alone)
+    second.close()
+    wait_until(lambda: not refused(first), 'the controller is free again')
+
+
+def refused(clients: OtherClients) -> bool:
+    try:
+        clients.check_alone()
+    except ControllerError:
+        return True
+    return False
+
+
+def test_goals_of_others_are_found_and_own_ones_are_not(node: Node, controller: Controller):
+    others = OtherClients(node, 'arm_controller')
+    client = ActionClient(node, FollowJointTrajectory, 'arm_controller/follow_joint_trajectory')
+    wait_until(client.server_is_ready, 'the action is served')
+    own, foreign = uuid.uuid4(), uuid.uuid4()
+    others.add_own_goal(own)
+    assert send(client, own).accepted
+    # Its status comes before that of the other one.
+    others.check_messages()
+    assert send(client, foreign).accepted
+    assert f'goal {foreign} of another client runs' in error_of(others.check_messages)
+    # Who comes later is told what ran before.
+    assert 'of another client runs' in error_of(
+        OtherClients(node, 'arm_controller').check_messages
+    )
+
+
+def send(client: ActionClient, goal_id: uuid.UUID):
+    """Send a goal from the executor's thread, which takes the answer."""
+    message = UUID(uuid=list(goal_id.bytes))
+    task = client._node.executor.create_task(
+        lambda: client.send_goal_async(FollowJointTrajectory.Goal(), goal_uuid=message)
+    )
+    return result_of(result_of(task, PATIENCE, 'executor'), PATIENCE, 'action')
+
+
+def test_commands_of_others_are_found(node: Node):
+    others = OtherClients(node, 'arm_controller')
+    publisher = node.create_publisher(JointTrajectory, 'arm_controller/joint_trajectory', 1)
+    found = error_of(others.check_alone)
+    assert "/excitation can command 'arm_controller'" in found
+    publisher.publish(JointTrajectory())
+    assert 'somebody else commands the robot' in error_of(others.check_messages)

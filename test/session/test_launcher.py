@@ -1,0 +1,54 @@
+"""The excitation ends when `ros2 launch`, which should end it, is gone; without one it goes on."""
+
+import os
+from pathlib import Path
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from waiting import PATIENCE, wait_until
+
+from robotid_ros.nodes.common.runtime import child_environment
+from robotid_ros.nodes.demo.node_processes import ros_environment
+
+from .conftest import Session
+from .test_deaths import dead
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+SCRIPT = """
+import subprocess, sys
+process = subprocess.Popen([sys.executable, '-m', 'robotid_ros.nodes', *sys.argv[1:]])
+print(process.pid, flush=True)
+process.wait()
+"""
+
+
+@pytest.mark.parametrize('name', ['ros2', 'shell'])
+def test_an_orphan_ends_only_where_its_launch_should_have_ended_it(
+    name: str, session: Session, config: Path, tmp_path: Path
+):
+    script = tmp_path / name
+    script.write_text(SCRIPT)
+    launcher = subprocess.Popen(
+        [sys.executable, script, 'excitation', '--ros-args', '--params-file', config],
+        env=child_environment(**ros_environment(session.domain)),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with launcher:
+        pid = int(launcher.stdout.readline())
+        session.ready('excitation')
+        launcher.kill()
+    if name == 'ros2':
+        wait_until(lambda: dead(pid), 'the node ends', session.describe)
+        return
+    # Long enough for the other one to end; it still answers, and can be ended.
+    # Several times as long as the other one takes to notice.
+    time.sleep(1.0)
+    message = session.client.call_trigger('excitation/stop', PATIENCE)
+    assert message == 'nothing was running'
+    os.kill(pid, signal.SIGTERM)
+    wait_until(lambda: dead(pid), 'the node ends', session.describe)
