@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 import signal
 
+from live_session import child_of, dead
 import pytest
 from trajectory_msgs.msg import JointTrajectory
 from waiting import PATIENCE, wait_until
@@ -160,23 +161,3 @@ def test_identification_ends_at_once(name: str, session: Session):
 def last_stamp(recording: Recording) -> int:
     """When a recording ends, on the robot's clock [ns]."""
     return recording.origin + round(recording.time[-1] * 1e9)
-
-
-def dead(pid: int) -> bool:
-    """Whether every thread of a process has ended."""
-    try:
-        threads = [p.read_text() for p in Path(f'/proc/{pid}/task').glob('*/stat')]
-    except OSError:
-        # One of them has vanished just now: look again.
-        return not Path(f'/proc/{pid}').exists()
-    return all(text.rpartition(')')[2].split()[0] in 'ZX' for text in threads)
-
-
-def child_of(pid: int, word: str) -> int:
-    """Find the child process whose command line holds a word."""
-    # A thread is the parent of what it starts.
-    threads = Path(f'/proc/{pid}/task').glob('*/children')
-    for child in ' '.join(path.read_text() for path in threads).split():
-        if word in Path(f'/proc/{child}/cmdline').read_text():
-            return int(child)
-    raise AssertionError(f'no {word} below {pid}')

@@ -1,0 +1,198 @@
+"""Processes of a session on a domain of their own, and eyes on the robot."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+import os
+from pathlib import Path
+import subprocess
+import threading
+from typing import Any
+
+import numpy as np
+from rcl_interfaces.srv import GetParameters, SetParametersAtomically
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+from waiting import claim_domain, log_to, PATIENCE, release_domain, tails, wait_until
+
+from robotid_ros.exceptions import ControllerError
+from robotid_ros.nodes.common.batched_subscription import BatchedSubscription
+from robotid_ros.nodes.demo.node_processes import NodeProcesses, ros_environment
+from robotid_ros.nodes.demo.session_client import SessionClient
+
+# Slower than this counts as rest: ten times the noise of a speed from positions [rad/s].
+REST = 0.015
+# A robot that has rested for so long rests for good [ns].
+FOR_GOOD = 1_500_000_000
+ROBOT_SERVICES = {
+    'simulated_robot/break': Trigger,
+    '/arm_controller/get_parameters': GetParameters,
+    '/arm_controller/set_parameters_atomically': SetParametersAtomically,
+}
+
+
+class Robot:
+    """Watches the joint states of the robot from outside, on the robot's own clock."""
+
+    def __init__(self, client: SessionClient, describe: Callable[[], str]):
+        self.stream = BatchedSubscription(client.node, JointState, '/joint_states', depth=5000)
+        self.stamps: list[int] = []
+        self.positions: list[np.ndarray] = []
+        self._describe = describe
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        while not self._end.wait(0.01):
+            for message in self.stream.take_messages():
+                stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
+                self.positions.append(np.array(message.position))
+                self.stamps.append(stamp)
+
+    def speed(self, stamp: int, window: float = 0.02) -> float:
+        """Largest joint speed in the window that ends at a stamp, from positions."""
+        first = bisect_left(self.stamps, stamp - round(window * 1e9))
+        last = bisect_right(self.stamps, stamp) - 1
+        if last <= first:
+            return float('nan')
+        duration = (self.stamps[last] - self.stamps[first]) * 1e-9
+        return float(np.abs(self.positions[last] - self.positions[first]).max() / duration)
+
+    @property
+    def now(self) -> int:
+        """Last stamp [ns]."""
+        return self.stamps[-1] if self.stamps else 0
+
+    def wait(self) -> None:
+        """Wait for the robot."""
+        wait_until(lambda: self.stamps, 'there is a robot', self._describe)
+
+    def wait_moving(self, speed: float = 0.3) -> None:
+        """Wait until the robot moves."""
+        wait_until(
+            lambda: self.stamps and self.speed(self.now) > speed, 'the robot moves', self._describe
+        )
+
+    def rest_after(self, stamp: int) -> float:
+        """Time from a stamp until the robot rests for good, by the robot's clock [s]."""
+        wait_until(
+            lambda: self.now >= stamp + FOR_GOOD,
+            f'the robot tells of itself until {FOR_GOOD * 1e-9:g} s after {stamp}',
+            self._describe,
+        )
+        speeds = {s: self.speed(s) for s in self.stamps[bisect_left(self.stamps, stamp) :: 5]}
+        # A robot that nobody has seen does not rest.
+        assert sum(np.isfinite(v) for v in speeds.values()) > 50, self._describe()
+        moving = [s for s, speed in speeds.items() if speed > REST]
+        time_to_rest = (max(moving, default=stamp) - stamp) * 1e-9
+        print(f'at rest after {time_to_rest:.3f} s')
+        return time_to_rest
+
+    def close(self) -> None:
+        self._end.set()
+        self._thread.join()
+        self.stream.close()
+
+
+class PatientClient(SessionClient):
+    """Waits as long as a busy machine may take, and says what it has seen when that is over."""
+
+    def __init__(self, domain: int, describe: Callable[[], str]):
+        super().__init__(domain, ROBOT_SERVICES)
+        self._describe = describe
+
+    def wait_for(
+        self, condition: Callable[[], bool], timeout: float = PATIENCE, what: str = ''
+    ) -> None:
+        wait_until(condition, what, self._describe, timeout)
+
+    def call(
+        self, service_type: type, service: str, request: Any, timeout: float = PATIENCE
+    ) -> Any:
+        try:
+            return super().call(service_type, service, request, max(timeout, PATIENCE))
+        except ControllerError as error:
+            raise AssertionError(f'{error}\n{self._describe()}') from error
+
+
+class Session:
+    """Processes, a client and a robot to watch."""
+
+    def __init__(self, config: Path, folder: Path):
+        self.folder = folder
+        self.domain = claim_domain()
+        self._logs = folder / f'log_{self.domain}'
+        log_to(self._logs)
+        os.environ.update(ros_environment(self.domain))
+        self.processes = NodeProcesses(config, self.domain)
+        self.client = PatientClient(self.domain, self.describe)
+        # After the client: whoever sends it joint states knows its services.
+        self.robot = Robot(self.client, self.describe)
+
+    def start(self, *names: str, **parameters: dict[str, object]) -> None:
+        """Start nodes; parameters by node. A session needs no recorder unless they say so."""
+        for name in names:
+            given = {'excitation.require_recorder': False} if name == 'excitation' else {}
+            self.processes.start(name, given | parameters.get(name, {}))
+
+    def ready(self, *nodes: str) -> None:
+        """Wait until nodes have said something."""
+        for node in nodes:
+            self.client.wait_for(
+                lambda n=node: self.client.state(n) != '', what=f'{node} says something'
+            )
+
+    def until(self, node: str, *states: str) -> str:
+        """Wait until a node is in one of these states; return its sentence."""
+        ends = {*states, 'done', 'failed'}
+        self.client.wait_for(
+            lambda: self.client.state(node) in ends, what=f'{node} is {" or ".join(states)}'
+        )
+        assert self.client.state(node) in states, self.describe()
+        return self.client.message(node)
+
+    def describe(self) -> str:
+        """Say all that is known, for a test that fails."""
+        client, robot = self.client, self.robot
+        lines = [f'the robot was seen {len(robot.stamps)} times, last at {robot.now}']
+        for node in ('excitation', 'recorder', 'identification'):
+            lines.append(f'{node}: {client.states(node)}, {client.message(node)!r}')
+        codes = {name: process.poll() for name, process in self.processes.running.items()}
+        return '\n'.join([*lines, f'exit codes: {codes}', tails(self._logs)])
+
+    def process(self, name: str) -> 'subprocess.Popen[bytes]':
+        return self.processes.running[name]
+
+    def close(self) -> dict[str, int]:
+        codes = self.processes.stop()
+        self.robot.close()
+        self.client.close()
+        release_domain(self.domain)
+        return codes
+
+    def __enter__(self) -> 'Session':
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.client.context.ok():
+            self.close()
+
+
+def dead(pid: int) -> bool:
+    """Whether every thread of a process has ended."""
+    try:
+        threads = [p.read_text() for p in Path(f'/proc/{pid}/task').glob('*/stat')]
+    except OSError:
+        # One of them has vanished just now: look again.
+        return not Path(f'/proc/{pid}').exists()
+    return all(text.rpartition(')')[2].split()[0] in 'ZX' for text in threads)
+
+
+def child_of(pid: int, word: str) -> int:
+    """Find the child process whose command line holds a word."""
+    # A thread is the parent of what it starts.
+    threads = Path(f'/proc/{pid}/task').glob('*/children')
+    for child in ' '.join(path.read_text() for path in threads).split():
+        if word in Path(f'/proc/{child}/cmdline').read_text():
+            return int(child)
+    raise AssertionError(f'no {word} below {pid}')
