@@ -1,0 +1,110 @@
+"""What is seen of a session from outside: states and when they came, the robot and its efforts."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+import threading
+import time
+from typing import Any
+
+from control_msgs.msg import JointTrajectoryControllerState
+import numpy as np
+from sensor_msgs.msg import JointState
+
+from robotid_ros.nodes.common.batched_subscription import BatchedSubscription
+from robotid_ros.nodes.demo.session_client import SessionClient
+
+# Slower than this counts as rest [rad/s]; over this time a speed is taken [ns].
+REST, WINDOW = 0.015, 20_000_000
+
+
+class Client(SessionClient):
+    """Notes when each state arrived."""
+
+    def __init__(self, domain: int):
+        self.arrivals: list[tuple[float, str, Any]] = []
+        super().__init__(domain)
+
+    def _make_callback(self, topic: str) -> Callable[[Any], None]:
+        keep = super()._make_callback(topic)
+
+        def note(message: Any) -> None:
+            self.arrivals.append((time.monotonic(), topic, message))
+            keep(message)
+
+        return note
+
+
+class Observer:
+    """Positions and efforts of the robot as two topics show them, by the robot's clock."""
+
+    def __init__(self, client: Client, limits: np.ndarray):
+        self._limits = limits
+        self._streams = (
+            BatchedSubscription(client.node, JointState, 'joint_states', depth=5000),
+            BatchedSubscription(
+                client.node, JointTrajectoryControllerState, 'arm_controller/controller_state'
+            ),
+        )
+        self.reset()
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self.stamps: tuple[list[int], list[int]] = ([], [])
+        self.positions: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+        self.excess = 0.0
+
+    def _watch(self) -> None:
+        while not self._end.wait(0.02):
+            for k, stream in enumerate(self._streams):
+                for message in stream.take_messages():
+                    self._keep(k, message)
+
+    def _keep(self, k: int, message: Any) -> None:
+        state = message if k == 0 else message.feedback
+        position = getattr(state, 'position' if k == 0 else 'positions')
+        if len(position) != len(self._limits):
+            return  # not the robot's
+        if k == 1 and len(message.output.effort) == len(self._limits):
+            self.excess = max(
+                self.excess, float(np.max(np.abs(message.output.effort) / self._limits))
+            )
+        stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
+        if not self.stamps[k] or stamp > self.stamps[k][-1]:
+            self.positions[k].append(np.array(position))
+            self.stamps[k].append(stamp)
+
+    def speed(self, k: int, stamp: int) -> float:
+        """Largest joint speed at a stamp on one topic, NaN without samples."""
+        stamps, positions = self.stamps[k], self.positions[k]
+        first, last = bisect_left(stamps, stamp - WINDOW), bisect_right(stamps, stamp) - 1
+        if last <= first:
+            return float('nan')
+        travel = np.abs(positions[last] - positions[first])
+        if np.isnan(travel).all():
+            return float('nan')
+        return float(np.nanmax(travel) / ((stamps[last] - stamps[first]) * 1e-9))
+
+    def is_moving(self) -> bool:
+        """Whether the robot moves now."""
+        return any(s and self.speed(k, s[-1]) > 0.1 for k, s in enumerate(self.stamps))
+
+    def rest_after(self, stamp: int) -> float:
+        """Time from a stamp until the robot rests for good [s], NaN if it was not seen."""
+        ends = []
+        for k in range(2):
+            seen = {
+                s: self.speed(k, s)
+                for s in self.stamps[k][bisect_left(self.stamps[k], stamp) :: 5]
+            }
+            if sum(np.isfinite(v) for v in seen.values()) > 10:
+                moving = [s for s, speed in seen.items() if speed > REST]
+                ends.append((max(moving, default=stamp) - stamp) * 1e-9)
+        return max(ends, default=float('nan'))
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._end.set()
+        self._thread.join()

@@ -1,0 +1,254 @@
+"""One fault in one session: begin it at an instant, judge what the robot does by its motion."""
+
+from collections.abc import Callable, Mapping
+import contextlib
+import dataclasses
+import os
+from pathlib import Path
+import random
+import re
+import signal
+import sys
+import time
+from typing import Any
+
+from common import ROOT
+from fault_observer import Client, Observer
+import numpy as np
+
+sys.path.insert(0, str(ROOT / 'test' / 'tools'))
+from live_session import child_of
+from waiting import claim_domain, log_to, release_domain, tails
+
+from robotid_ros.exceptions import ControllerError, RecordingError, RobotIdError
+from robotid_ros.files.bags import read_recording
+from robotid_ros.nodes.common.messages import values_of
+from robotid_ros.nodes.demo.node_processes import NodeProcesses, ros_environment
+
+NODES = ('simulated_robot', 'recorder', 'identification', 'excitation')
+ENDS = ('done', 'failed')
+# Latest instant of a fault after the robot began to move in a phase, which lasts longer [s].
+LATEST = {'approaching': 0.3, 'exciting': 3.0, 'validating': 1.0}
+# Bounds [s]: rest after a fault, its publication, and how long the robot is watched for it.
+REST_BOUND, SAID_BOUND, WATCHED = 1.0, 1.3, 1.5
+# A fault that must not end a session is watched for so long [s].
+UNHARMED = 1.0
+# Longest wait for what follows a fault, and for anything else: it hangs [s].
+PATIENCE, DEADLINE = 8.0, 60.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    """
+    Something that goes wrong.
+
+    Attributes
+    ----------
+    name : as the table has it
+    inject : does it
+    says : pattern of the excitation's sentence; '' where the session goes on; None: either
+    victims : processes that are gone or useless afterwards
+    robot : parameters of the simulated robot, which is started for it
+    is_seen : whether the robot can still be seen
+    is_recorded : whether there must be a readable bag
+
+    """
+
+    name: str
+    inject: Callable[['Trial'], None]
+    says: str | None
+    victims: tuple[str, ...] = ()
+    robot: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    is_seen: bool = True
+    is_recorded: bool = True
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """What became of a fault: times from it on [s], NaN where there is none, and complaints."""
+
+    fault: str
+    phase: str
+    rest: float
+    said: float
+    complaints: tuple[str, ...]
+
+
+class Trial:
+    """
+    A robot and the nodes of a session, which live from one fault to the next.
+
+    Parameters
+    ----------
+    config, trajectory : files of the session
+    limits : (n,) effort limits
+    folder : of logs and recordings
+    seed : of the instants
+
+    """
+
+    def __init__(
+        self, config: Path, trajectory: Path, limits: np.ndarray, folder: Path, seed: int
+    ):
+        self.config, self.trajectory, self._folder = config, trajectory, folder
+        self._domain = claim_domain()
+        self._logs = folder / 'log'
+        log_to(self._logs)
+        self.environment = ros_environment(self._domain)
+        os.environ.update(self.environment)
+        self.processes = NodeProcesses(config, self._domain)
+        self.client = Client(self._domain)
+        self.observer = Observer(self.client, limits)
+        self._random = random.Random(seed)
+        self._bag = Path()
+        # What an injection leaves to be undone.
+        self.cleanups: list[Callable[[], object]] = []
+
+    def process(self, name: str) -> int:
+        """Process id of a node, or of the guardian."""
+        if name == 'guardian':
+            return child_of(self.processes.running['excitation'].pid, 'guardian')
+        return self.processes.running[name].pid
+
+    def run(self, fault: Fault, phase: str) -> Verdict:
+        """Begin a session, let the fault happen in a phase, judge, and clean up."""
+        complaints: list[str] = []
+        rest = said = float('nan')
+        try:
+            self._prepare(fault.robot)
+            self._begin(phase)
+            time.sleep(self._random.uniform(0.0, LATEST[phase]))
+            self.client.arrivals.clear()
+            begun, stamp = time.monotonic(), time.time_ns()
+            fault.inject(self)
+            rest, said = self._judge_motion(fault, begun, stamp, complaints)
+            if fault.is_recorded:
+                self._judge_bag(fault, complaints)
+        except RobotIdError as error:
+            complaints.append(str(error))
+        self._clean_up(fault, all_nodes=bool(complaints))
+        return Verdict(fault.name, phase, rest, said, tuple(complaints))
+
+    def complete(self) -> str:
+        """Run a whole session; return '' if it is identified, else what is wrong."""
+        try:
+            self._prepare({})
+            self._begin('exciting')
+            self._await(lambda: self._state('identification') in ENDS, 'an identification', 180.0)
+        except RobotIdError as error:
+            return str(error)
+        done = self._state('identification') == 'done'
+        return '' if done else self.client.message('identification')
+
+    def describe(self) -> str:
+        """Return the last lines of the nodes' logs."""
+        return tails(self._logs)
+
+    def close(self) -> None:
+        """End everything."""
+        self.processes.stop()
+        self.observer.close()
+        self.client.close()
+        release_domain(self._domain)
+
+    def _state(self, node: str) -> str:
+        return self.client.state(node)
+
+    def _await(self, condition: Callable[[], bool], what: str, timeout: float = DEADLINE) -> None:
+        self.client.wait_for(condition, timeout, what)
+
+    def _prepare(self, robot: Mapping[str, Any]) -> None:
+        """Start what does not run; the robot anew where it is to break."""
+        if robot:
+            self.processes.stop(['simulated_robot'])
+        settings: dict[str, Mapping[str, Any]] = {
+            'simulated_robot': robot,
+            'recorder': {'recorder.folder': str(self._folder / 'recordings')},
+            'excitation': {'excitation.trajectory': str(self.trajectory)},
+        }
+        for name in NODES:
+            running = self.processes.running.get(name)
+            if running is None or running.poll() is not None:
+                self.client.latest.pop(f'{name}/state', None)
+                self.processes.start(name, settings.get(name))
+        self.observer.reset()
+        self._await(lambda: bool(self.observer.stamps[0]), 'a state of the robot')
+        for name in NODES[1:]:
+            self._await(lambda n=name: self._state(n) != '', f'a state of {name}')
+
+    def _begin(self, phase: str) -> None:
+        """Start a session, and wait until the robot moves in a phase."""
+        for name in NODES[1:]:
+            self.client.latest.pop(f'{name}/state', None)
+        self.client.call_trigger('excitation/start', DEADLINE)
+        seen = {phase, *ENDS}
+        self._await(lambda: self._state('excitation') in seen, f'the phase {phase}')
+        if self._state('excitation') != phase:
+            raise RobotIdError(f'no session: {self.client.message("excitation")}')
+        self._await(lambda: self._state('recorder') == 'recording', 'a recording')
+        self._bag = Path(self.client.value('recorder', 'path'))
+        self._await(self.observer.is_moving, 'a motion')
+
+    def _judge_motion(
+        self, fault: Fault, begun: float, stamp: int, complaints: list[str]
+    ) -> tuple[float, float]:
+        """Watch the robot and what is said of it: time to rest, time until it is said [s]."""
+        said, sentence = self._await_end(begun, UNHARMED if fault.says == '' else PATIENCE)
+        rest = float('nan')
+        if fault.says == '' and sentence:
+            complaints.append(f'ended the session: {sentence}')
+        if not sentence:
+            with contextlib.suppress(RobotIdError):
+                self.client.call_trigger('excitation/stop', DEADLINE)
+        elif fault.says != '':
+            time.sleep(max(0.0, WATCHED - (time.monotonic() - begun)))
+            rest = self.observer.rest_after(stamp) if fault.is_seen else rest
+            if fault.is_seen and not rest <= REST_BOUND:
+                complaints.append(f'at rest after {rest:.2f} s')
+            if fault.says and not re.search(fault.says, sentence):
+                complaints.append(f'explained by: {sentence}')
+        if fault.says and not said <= SAID_BOUND:
+            complaints.append(f'said after {said:.2f} s')
+        if self.observer.excess > 1.0 + 1e-9:
+            complaints.append(f'effort {self.observer.excess:.3f} of its limit')
+        return rest, said
+
+    def _await_end(self, begun: float, timeout: float) -> tuple[float, str]:
+        """Wait until somebody says that the session is over: how long after the fault, and why."""
+        while time.monotonic() < begun + timeout:
+            for arrival, topic, message in list(self.client.arrivals):
+                if topic in ('excitation/state', 'recorder/state'):
+                    state = values_of(message).get('state')
+                    if state == 'failed' or (topic == 'recorder/state' and state == 'closed'):
+                        return arrival - begun, message.message
+            time.sleep(0.01)
+        return float('nan'), ''
+
+    def _judge_bag(self, fault: Fault, complaints: list[str]) -> None:
+        """Read the bag; nothing may be identified from a session that was cut."""
+        followed = not {'recorder', 'identification'} & set(fault.victims)
+        if followed:
+            with contextlib.suppress(ControllerError):
+                self._await(lambda: self._state('identification') in ENDS, '', PATIENCE)
+            if self._state('identification') == 'done':
+                complaints.append('identified from a session that was cut')
+        try:
+            recording = read_recording(self._bag)
+        except RecordingError as error:
+            complaints.append(f'bag: {error}')
+        else:
+            if not recording.phases:
+                complaints.append('bag: no phases')
+
+    def _clean_up(self, fault: Fault, *, all_nodes: bool) -> None:
+        """Undo, and end what is of no use any more; after a complaint that may be everything."""
+        for cleanup in self.cleanups:
+            cleanup()
+        self.cleanups.clear()
+        robot = ('simulated_robot',) if fault.robot else ()
+        victims = NODES if all_nodes else (*fault.victims, *robot)
+        running = [name for name in victims if name in self.processes.running]
+        for name in running:
+            with contextlib.suppress(ProcessLookupError):
+                self.processes.running[name].send_signal(signal.SIGCONT)
+        self.processes.stop(running)
