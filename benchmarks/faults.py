@@ -23,8 +23,20 @@ PHASES = ('approaching', 'exciting', 'validating')
 LEAST = 120
 
 
-def prepare(folder: Path) -> tuple[Path, Path, np.ndarray]:
-    """Write a short session of the SCARA: configuration and trajectory; its effort limits (n,)."""
+def prepare(folder: Path, rate: float = 500.0) -> tuple[Path, Path, np.ndarray]:
+    """
+    Write a short session of the SCARA.
+
+    Parameters
+    ----------
+    folder : of its files
+    rate : of the control loop and the joint states [Hz]
+
+    Returns
+    -------
+    configuration, trajectory, and the effort limits (n,)
+
+    """
     from robotid_ros.core.excitation import design
     from robotid_ros.files.configuration import load
     from robotid_ros.files.trajectory_file import write_design
@@ -32,7 +44,8 @@ def prepare(folder: Path) -> tuple[Path, Path, np.ndarray]:
     values = yaml.safe_load((ROOT / 'config' / 'scara.yaml').read_text())
     groups = values['/**']['ros__parameters']
     groups['excitation'].update(period=4.0, periods=2, order=3, starts=1, settle=0.2)
-    groups['simulation'].update(update_rate=500.0, initial_positions=[0.2, -0.2])
+    simulation = {'update_rate': rate, 'state_rate': rate, 'initial_positions': [0.2, -0.2]}
+    groups['simulation'].update(simulation)
     config = folder / 'scara.yaml'
     config.write_text(yaml.safe_dump(values))
     robot = configured('scara')[1]
