@@ -4,6 +4,8 @@ VENV ?= .venv
 ROBOT ?= tx40
 ARGS ?=
 OLDEST := .venv-oldest
+# Writes the hashes of the pinned packages.
+UV := 0.13.9
 
 export PYTHON
 export PYTHONNOUSERSITE := 1
@@ -11,7 +13,7 @@ export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 unexport PYTHONPATH PYTHONHOME LD_LIBRARY_PATH AMENT_PREFIX_PATH _ROS_WHEELS_BOOTSTRAP_COMPLETE
 unexport RMW_IMPLEMENTATION
 
-.PHONY: help demo test venv lint unit trajectories oldest colcon clean
+.PHONY: help demo test venv lint unit trajectories oldest lock colcon clean
 
 help:
 	@echo 'make demo    a whole session on a simulated robot (ROBOT=tx40 scara emps ur10 arm3 planar_2r_elastic puma560_elastic)'
@@ -19,6 +21,7 @@ help:
 	@echo 'make lint    style and types only'
 	@echo 'make trajectories   design all of config/trajectories again: the same ones, unless something changed'
 	@echo 'make oldest  every test with the oldest supported NumPy, SciPy and Pinocchio'
+	@echo 'make lock    hashes of the packages that .ci/requirements*.in name'
 	@echo 'make colcon  build as on a robot, and check what is installed'
 	@echo 'make clean   remove what these made'
 
@@ -46,6 +49,11 @@ trajectories: venv
 oldest:
 	@bash .ci/environment.sh $(OLDEST) oldest
 	$(OLDEST)/bin/python -m pytest $(ARGS)
+
+LOCKS := $(wildcard .ci/requirements*.in)
+lock: venv
+	@$(VENV)/bin/python -m pip install -q uv==$(UV) && for file in $(LOCKS:.in=); do $(VENV)/bin/uv pip compile -q --no-deps \
+	  --generate-hashes --no-annotate --no-header --python-version 3.11 $$file.in -o $$file.txt || exit 1; done
 
 colcon: venv
 	@bash .ci/colcon.sh $(VENV)

@@ -27,7 +27,7 @@ sys.exit(not pathlib.Path(sysconfig.get_path("include"), "Python.h").exists())' 
 
 : >"$log"
 "$venv/bin/python" -m pip install --disable-pip-version-check --no-input --no-deps \
-  -r "$here/requirements-overlay.txt" >>"$log" 2>&1 ||
+  --require-hashes -r "$here/requirements-overlay.txt" >>"$log" 2>&1 ||
   die "the tools that build the control_msgs interfaces could not be installed from PyPI; check the network, details in $log"
 
 build=$(mktemp -d)

@@ -13,7 +13,8 @@ workspace=$(mktemp -d)
 trap 'rm -rf "$workspace"' EXIT
 if [ "$(cat "$tools/lock" 2>/dev/null)" != "$(cat "$here/requirements-colcon.txt")" ]; then
   "$venv/bin/python" -m venv --clear "$tools"
-  "$tools/bin/pip" install --disable-pip-version-check --no-input --no-deps -r "$here/requirements-colcon.txt" \
+  "$tools/bin/pip" install --disable-pip-version-check --no-input --no-deps --require-hashes \
+    -r "$here/requirements-colcon.txt" \
     >"$tools/colcon.log" 2>&1 || die "colcon could not be installed from PyPI: check the network, details in $tools/colcon.log"
   cp "$here/requirements-colcon.txt" "$tools/lock"
 fi

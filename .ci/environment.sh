@@ -45,7 +45,7 @@ fi
 install() { "$venv/bin/python" -m pip install --disable-pip-version-check --no-input --no-deps "$@" >>"$log" 2>&1; }
 
 : >"$log"
-install "${locks[@]/#/-r}" ||
+install --require-hashes "${locks[@]/#/-r}" ||
   die "the packages of ${locks[*]#"$root"/} could not be installed from PyPI: check network and free space, details in $log"
 "$here/build_control_msgs.sh" "$venv"
 install --no-build-isolation --editable "$root" || die "the package itself could not be installed, details in $log"
