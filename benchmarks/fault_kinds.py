@@ -46,8 +46,14 @@ SAYS_OF: dict[str, str | None] = {
     'guardian': '',
     'simulated_robot': r'joint states|controller|answer|hardware',
 }
+# What the robot does then cannot be seen, or no client can stop it.
+UNSEEN = ('hardware_error', 'deactivate', 'frozen_joint', 'frozen_states')
 SAYS_OF_HARDWARE = {
     'stale_joint_states': r'joint states stopped',
+    'nan_joint_state': r'joint_1 is not a number',
+    'nan_velocity': r'velocity of joint_1|not a number',
+    'nan_effort': r'effort of joint_1|not a number',
+    'frozen_states': r'same|constant|frozen|reference|tolerance',
     'dead_effort': r'effort of joint_1',
     'frozen_joint': r'joint_1',
     'hardware_error': r'joint states|controller|deactivat|hardware',
@@ -213,9 +219,9 @@ def faults() -> list[Fault]:
             Fault(
                 f'hardware: {kind}',
                 _call('simulated_robot/break'),
-                SAYS_OF_HARDWARE.get(kind, 'joint_1'),
+                SAYS_OF_HARDWARE[kind],
                 robot={'simulation.fault.kind': kind, 'simulation.fault.time': 1e6},
-                is_seen=kind not in ('hardware_error', 'deactivate', 'frozen_joint'),
+                is_seen=kind not in UNSEEN,
             )
             for kind in FAULTS
         ),

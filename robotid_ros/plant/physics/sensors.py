@@ -11,6 +11,8 @@ from ...simulation_settings import FaultSettings, per_joint, SimulationSettings
 Values = list[float]
 # Random numbers are drawn in blocks: one call per update would cost more than the physics.
 NOISE_BLOCK = 2048
+# Faults that spoil position, velocity and effort.
+NAN_FAULTS = ('nan_joint_state', 'nan_velocity', 'nan_effort')
 
 
 class Fault:
@@ -65,7 +67,7 @@ class Sensors:
         self._quantised = any(self._resolution)
         self._random = np.random.default_rng([settings.seed, 0x22])
         self._noise = itertools.chain.from_iterable(iter(self._draw, None))
-        self._frozen: float | None = None
+        self._frozen: tuple[Values, Values] | None = None
         self.fault = Fault(settings.fault, joints)
 
     def read(
@@ -85,15 +87,19 @@ class Sensors:
 
     def _inject_fault(self, time: float, q: Values, dq: Values, tau: Values) -> None:
         fault, joint = self.fault, self.fault.joint
-        if fault.active(time, 'nan_joint_state'):
-            q[joint] = float('nan')
+        for kind, values in zip(NAN_FAULTS, (q, dq, tau), strict=True):
+            if fault.active(time, kind):
+                values[joint] = float('nan')
         if fault.active(time, 'dead_effort'):
             tau[joint] = 0.0
-        if fault.active(time, 'frozen_joint'):
-            self._frozen = q[joint] if self._frozen is None else self._frozen
-            q[joint], dq[joint] = self._frozen, 0.0
-        else:
+        if not fault.active(time, 'frozen_joint', 'frozen_states'):
             self._frozen = None
+            return
+        self._frozen = self._frozen or (q.copy(), tau.copy())
+        if fault.kind == 'frozen_states':
+            q[:], dq[:], tau[:] = self._frozen[0], [0.0] * len(dq), self._frozen[1]
+        else:
+            q[joint], dq[joint] = self._frozen[0][joint], 0.0
 
     def _draw(self) -> list[list[Values]]:
         normal = self._random.standard_normal((NOISE_BLOCK, *self._sigma.shape))

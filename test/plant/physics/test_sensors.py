@@ -37,6 +37,8 @@ def test_encoder_counts():
     ('kind', 'expected'),
     [
         ('nan_joint_state', ([0.5, np.nan], [1.0, 2.0], [3.0, 4.0])),
+        ('nan_velocity', ([0.5, -0.5], [1.0, np.nan], [3.0, 4.0])),
+        ('nan_effort', ([0.5, -0.5], [1.0, 2.0], [3.0, np.nan])),
         ('dead_effort', ([0.5, -0.5], [1.0, 2.0], [3.0, 0.0])),
         ('frozen_joint', ([0.5, -0.5], [1.0, 0.0], [3.0, 4.0])),
     ],
@@ -54,6 +56,13 @@ def test_frozen_joint_stays_where_it_was():
     read(sensors, 1.0)
     q, dq, _ = sensors.read(2.0, [9.0, 9.0], [9.0, 9.0], [0.0, 0.0])
     assert (q, dq) == ([0.5, 9.0], [0.0, 9.0])
+
+
+def test_frozen_states_stay_as_they_were():
+    sensors = Sensors(_quiet(fault=FaultSettings('frozen_states', 1.0)), JOINTS)
+    frozen = read(sensors, 1.0)
+    q, dq, tau = sensors.read(2.0, [9.0, 9.0], [9.0, 9.0], [9.0, 9.0])
+    assert (q, dq, tau) == (frozen[0], [0.0, 0.0], frozen[2])
 
 
 def test_unknown_joint():
