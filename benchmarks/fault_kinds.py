@@ -234,12 +234,12 @@ def faults() -> list[Fault]:
         Fault('goal of another client', _foreign_goal, r'else|other|preempt'),
         Fault(
             'trajectory of another client',
-            _publish('arm_controller/joint_trajectory', _still(), 5, 0.02),
+            _publish('arm_controller/joint_trajectory', _still()),
             r'somebody else',
         ),
         Fault('gains changed', _weak_gains, None),
-        Fault('recording removed', _remove_recording, r'recorder', is_recorded=False),
-        Fault('disk full', _fill_disk, r'recorder', ('recorder',)),
+        Fault('recording removed', _remove_recording, r'removed', is_recorded=False),
+        Fault('disk full', _fill_disk, r'too large|full', ('recorder',)),
         Fault(
             'malformed trajectory',
             _publish('excitation/trajectory', String(data='a: [1'), qos=LATCHED),

@@ -67,10 +67,10 @@ class Observer:
         position = getattr(state, 'position' if k == 0 else 'positions')
         if len(position) != len(self._limits):
             return  # not the robot's
-        if k == 1 and len(message.output.effort) == len(self._limits):
-            self.excess = max(
-                self.excess, float(np.max(np.abs(message.output.effort) / self._limits))
-            )
+        if k == 0 and len(message.effort) == len(self._limits):
+            # Applied ones: what a controller commands to stop at once, drives saturate.
+            share = np.nanmax(np.abs(message.effort) / self._limits, initial=0.0)
+            self.excess = max(self.excess, float(share))
         stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
         if not self.stamps[k] or stamp > self.stamps[k][-1]:
             self.positions[k].append(np.array(position))

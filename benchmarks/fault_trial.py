@@ -31,6 +31,8 @@ ENDS = ('done', 'failed')
 LATEST = {'approaching': 0.3, 'exciting': 3.0, 'validating': 1.0}
 # Bounds [s]: rest after a fault, its publication, and how long the robot is watched for it.
 REST_BOUND, SAID_BOUND, WATCHED = 1.0, 1.3, 1.5
+# Applied efforts over their limits, which are reported with noise.
+EFFORT_BOUND = 1.02
 # A fault that must not end a session is watched for so long [s].
 UNHARMED = 1.0
 # Longest wait for what follows a fault, and for anything else: it hangs [s].
@@ -209,7 +211,7 @@ class Trial:
                 complaints.append(f'explained by: {sentence}')
         if fault.says and not said <= SAID_BOUND:
             complaints.append(f'said after {said:.2f} s')
-        if self.observer.excess > 1.0 + 1e-9:
+        if self.observer.excess > EFFORT_BOUND:
             complaints.append(f'effort {self.observer.excess:.3f} of its limit')
         return rest, said
 
@@ -219,7 +221,9 @@ class Trial:
             for arrival, topic, message in list(self.client.arrivals):
                 if topic in ('excitation/state', 'recorder/state'):
                     state = values_of(message).get('state')
-                    if state == 'failed' or (topic == 'recorder/state' and state == 'closed'):
+                    if state == 'failed' or (
+                        topic == 'recorder/state' and state in ('closing', 'closed')
+                    ):
                         return arrival - begun, message.message
             time.sleep(0.01)
         return float('nan'), ''
