@@ -17,7 +17,7 @@ from ..signals.uniform_recording import MIN_TRAVEL, resample, UniformRecording
 from ..timing.delay_compensation import prepare_without_delay, remove_delay
 from .block_grams import block_edges, block_grams
 from .candidate_search import all_columns, CandidateSearch, JUDGING, judging_band
-from .candidates import Candidate, COMMON, ESTIMATORS, PLAIN, SPRING
+from .candidates import Candidate, COMMON, ESTIMATORS, SPRING
 from .cross_validation import cross_validate
 from .selection import Selection
 
@@ -103,8 +103,7 @@ def _with_gravity_of_efforts(
     weightless = dataclasses.replace(robot, model=model)
     band, edges = judging_band(even), block_edges(even)
     scores = []
-    # Without gravity springs would stand in for it.
-    for each, more in (robot, [(*PLAIN, SPRING)]), (weightless, []):
+    for each in (robot, weightless):
         columns = all_columns(each, None)
         grams = block_grams(even, columns, signals, JUDGING * band, band, edges)['all']
         # Friction of another shape leaves enough to hide the difference.
@@ -115,7 +114,7 @@ def _with_gravity_of_efforts(
                 grams,
                 grams,
             )
-            for terms in (*COMMON, *more)
+            for terms in COMMON
         ]
         scores.append(min(each_friction, key=lambda score: score.residual))
     gain, error = scores[1].gain_over(scores[0])
@@ -136,7 +135,9 @@ def _holds_wrong_gravity(
     """Tell whether springs stand in for gravity in another direction, which explains more."""
     if not any(SPRING in terms for terms in chosen.friction):
         return False
-    signals = dataclasses.replace(signals, cutoff=chosen.cutoff, band=chosen.band, rows='moving')
+    signals = dataclasses.replace(
+        signals, cutoff=chosen.cutoff, band=chosen.band, rows=chosen.rows
+    )
     samples = prepare(even.recording, robot, signals)
     moving = np.flatnonzero(samples.moving.any(axis=1))
     return bool(gravity_warnings(robot, samples, moving[:: max(1, len(moving) // GRAVITY_ROWS)]))
