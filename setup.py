@@ -54,6 +54,7 @@ setup(
         (f'share/{NAME}', ['package.xml']),
         shared('launch', '*.launch.py'),
         shared('config', '*.yaml'),
+        shared('config/security', '*.xml'),
         shared('config/trajectories', '*.yaml'),
         shared('urdf', '*.urdf'),
     ],

@@ -1,7 +1,9 @@
 """Two robots in namespaces of their own on one domain: two sessions that never meet."""
 
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from rcl_interfaces.srv import GetParameters
@@ -17,7 +19,19 @@ pytestmark = [pytest.mark.ros, pytest.mark.slow]
 # Coulomb friction of the joints [N·m]: what tells one robot from the other.
 COULOMB = {'arm1': [0.78, 0.145], 'arm2': [1.56, 0.29]}
 NODES = ('simulated_robot', 'excitation', 'recorder', 'identification')
+# Eight processes on a busy machine hold each other up: half as fast, each robot by its own clock.
+SLOW = {'simulation.real_time_factor': 0.5}
 GAINS = 'arm_controller/get_parameters'
+POLICY = Path(__file__).parents[2] / 'config' / 'security' / 'policy.xml'
+# Which process a node lives in, where they differ in name.
+PROCESSES = {'arm_controller': 'simulated_robot'}
+# What an action is made of, as sros2 has it.
+GOAL_SERVICES = tuple(f'/_action/{name}' for name in ('cancel_goal', 'get_result', 'send_goal'))
+GOAL_TOPICS = ('/_action/feedback', '/_action/status')
+ACTION_PARTS = {
+    'call': {'request': GOAL_SERVICES, 'subscribe': GOAL_TOPICS},
+    'execute': {'reply': GOAL_SERVICES, 'publish': GOAL_TOPICS},
+}
 
 
 class Arm:
@@ -27,13 +41,15 @@ class Arm:
         self.name, self.folder, self._logs = name, folder / name, folder / 'log'
         self.processes = NodeProcesses(config, domain, namespace=f'/{name}')
         self.client = SessionClient(domain, {GAINS: GetParameters}, f'/{name}')
+        self.graph: dict[str, set[tuple[str, str]]] = {}
         parameters = {
-            'simulated_robot': {'simulation.coulomb': COULOMB[name]},
+            'simulated_robot': {**SLOW, 'simulation.coulomb': COULOMB[name]},
             'excitation': {'excitation.trajectory': str(trajectory)},
             'recorder': {'recorder.folder': str(self.folder)},
         }
         for node in NODES:
-            self.processes.start(node, parameters.get(node))
+            clock = {'use_sim_time': node != 'simulated_robot'}
+            self.processes.start(node, {**clock, **parameters.get(node, {})})
 
     def wait(self, node: str, *states: str) -> None:
         """Wait until a node is in one of these states."""
@@ -46,6 +62,23 @@ class Arm:
         client = self.client
         lines = [f'{n}: {client.states(n)}, {client.message(n)!r}' for n in NODES[1:]]
         return '\n'.join([self.name, *lines, tails(self._logs)])
+
+    def used(self) -> dict[str, set[tuple[str, str]]]:
+        """Return what each node has on the graph: (way, full name) by node."""
+        node, found = self.client.node, dict[str, set[tuple[str, str]]]()
+        ways = {
+            'publish': node.get_publisher_names_and_types_by_node,
+            'subscribe': node.get_subscriber_names_and_types_by_node,
+            'reply': node.get_service_names_and_types_by_node,
+            'request': node.get_client_names_and_types_by_node,
+        }
+        for name in (*NODES, 'arm_controller'):
+            found[name] = {
+                (way, topic)
+                for way, ask in ways.items()
+                for topic, _ in ask(name, f'/{self.name}')
+            }
+        return found
 
     def gains(self) -> list[float]:
         """Return the derivative gains of the controller."""
@@ -75,6 +108,8 @@ def arms(
                     arm.wait(node, 'idle')
             for arm in arms:
                 arm.client.call_trigger('excitation/start', PATIENCE)
+            arms[0].wait('excitation', 'exciting')
+            arms[0].graph = arms[0].used()
             for arm in arms:
                 arm.wait('excitation', 'done')
                 arm.wait('identification', 'done')
@@ -102,6 +137,49 @@ def test_each_bag_holds_its_own_robot(arms: list[Arm]):
             topics = {c.topic for c in bag.connections}
         assert {f'/{arm.name}/joint_states', f'/{arm.name}/robot_description'} < topics
         assert not [t for t in topics - {'/recorder/session'} if not t.startswith(f'/{arm.name}/')]
+
+
+def test_the_graph_is_what_the_security_policy_allows(arms: list[Arm]):
+    for node, used in arms[0].graph.items():
+        assert len(used) > 10
+        allowed = permissions(PROCESSES.get(node, node), f'/{arms[0].name}')
+        assert not [(way, name) for way, name in used if not is_allowed(allowed, way, name)], node
+
+
+@pytest.mark.parametrize(
+    ('way', 'name', 'who'),
+    [
+        ('request', 'arm_controller/follow_joint_trajectory/_action/send_goal', {'excitation'}),
+        ('publish', 'arm_controller/joint_trajectory', set()),
+        ('publish', 'recorder/bag', {'recorder'}),
+        ('publish', 'excitation/state', {'excitation'}),
+        ('publish', 'joint_states', {'simulated_robot'}),
+        ('request', 'excitation/start', {'operator'}),
+        ('request', 'identification/update_controller', {'operator'}),
+    ],
+)
+def test_the_security_policy_gives_to_one_alone(way: str, name: str, who: set[str]):
+    found = {n for n in (*NODES, 'operator') if is_allowed(permissions(n), way, f'/{name}')}
+    assert found == who
+
+
+def permissions(process: str, namespace: str = '') -> list[tuple[str, str]]:
+    """Return (way, pattern of full names) of all that the policy allows a process."""
+    found = []
+    (context,) = ElementTree.parse(POLICY).iterfind(f".//context[@path='/robotid/{process}']")
+    for profile in context.iter('profile'):
+        own = f'{namespace}/{profile.get("node")}'
+        for group in profile:
+            for way, entry in ((way, entry) for way in group.keys() for entry in group):
+                name = str(entry.text).replace('~', own)
+                full = name if name.startswith('/') else f'{namespace}/{name}'
+                parts = ACTION_PARTS.get(way, {way: ('',)})
+                found += [(part, full + end) for part, ends in parts.items() for end in ends]
+    return found
+
+
+def is_allowed(allowed: list[tuple[str, str]], way: str, name: str) -> bool:
+    return any(way == kind and fnmatchcase(name, pattern) for kind, pattern in allowed)
 
 
 def test_gains_are_set_on_one_robot_alone(arms: list[Arm]):

@@ -1,6 +1,7 @@
 """What the launch files share: the choice of a robot, its session, a node of this package."""
 
 from collections.abc import Sequence
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,9 @@ from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, Shut
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
+
+# Whose keys a process has, where security is enabled: see docs/security.md.
+ENCLAVE = 'ROS_SECURITY_ENCLAVE_OVERRIDE'
 
 
 def robot_arguments(folder: Path) -> list[DeclareLaunchArgument]:
@@ -44,5 +48,7 @@ def package_node(name: str, parameters: Sequence[Any], log_level: Any) -> Node:
         emulate_tty=True,
         parameters=list(parameters),
         ros_arguments=['--log-level', log_level],
+        # A variable and no argument: children of the node have it too.
+        additional_env={ENCLAVE: os.environ.get(ENCLAVE) or f'/robotid/{name}'},
         on_exit=Shutdown(reason=f'{name} ended'),
     )

@@ -26,7 +26,7 @@ class NodeProcesses:
     config : the robot's configuration file
     domain : ROS domain id
     log_level : severity from which the nodes log
-    namespace : of all of them, such as '/arm1'
+    namespace : of all of them, such as '/arm1', and of their clock
 
     """
 
@@ -44,7 +44,7 @@ class NodeProcesses:
             [
                 *(sys.executable, '-m', 'robotid_ros.nodes', name, '--ros-args'),
                 *('--params-file', str(self._config), '--log-level', self._log_level),
-                *('-r', f'__ns:={self._namespace}'),
+                *('-r', f'__ns:={self._namespace}', '-r', '/clock:=clock'),
                 *options,
             ],
             env=child_environment(**ros_environment(self._domain)),
