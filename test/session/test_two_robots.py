@@ -166,8 +166,8 @@ def test_the_security_policy_gives_to_one_alone(way: str, name: str, who: set[st
 def permissions(process: str, namespace: str = '') -> list[tuple[str, str]]:
     """Return (way, pattern of full names) of all that the policy allows a process."""
     found = []
-    (context,) = ElementTree.parse(POLICY).iterfind(f".//context[@path='/robotid/{process}']")
-    for profile in context.iter('profile'):
+    (enclave,) = ElementTree.parse(POLICY).iterfind(f".//enclave[@path='/robotid/{process}']")
+    for profile in enclave.iter('profile'):
         own = f'{namespace}/{profile.get("node")}'
         for group in profile:
             for way, entry in ((way, entry) for way in group.keys() for entry in group):
