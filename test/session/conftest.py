@@ -54,7 +54,7 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # A busy machine may hold up the simulated robot for longer than a real one is silent.
     groups['excitation']['stale_after'] = 2.0
     # Each test has a folder for its recordings.
-    groups['identification']['folders'] = [str(tmp_path_factory.getbasetemp())]
+    groups.setdefault('identification', {})['folders'] = [str(tmp_path_factory.getbasetemp())]
     # Away from the start of the excitation: who listens late still hears of the approach.
     groups['simulation'].update(update_rate=500.0, initial_positions=[0.2, -0.2])
     path = tmp_path_factory.mktemp('config') / 'scara.yaml'

@@ -173,6 +173,47 @@ def test_a_cut_database_is_damaged_not_a_traceback(tmp_path):
         read_recording(path)
 
 
+def garbage(kind, number):
+    """Make one of many different messages that are no joint states of this robot."""
+    names = [f'{"x" * (number % 50)}{number}', 'b']
+    if kind == 'doubled':
+        return joint_state(EPOCH, ['a', 'b', 'a'], [number, 0, 0], (), [1, 2, 3])
+    if kind == 'doubled anew':
+        return joint_state(EPOCH, [*names, 'b'], [number, 0, 0])
+    if kind == 'too short':
+        return joint_state(EPOCH, ['a', 'b'], [number], (), [1, 2])
+    if kind == 'nameless':
+        return joint_state(EPOCH, [], [number])
+    if kind == 'other joints':
+        return joint_state(EPOCH, names, [number, 0])
+    return np.random.default_rng(number).bytes(5 + number % 300)
+
+
+@pytest.mark.parametrize(
+    'kind', ['doubled', 'doubled anew', 'too short', 'nameless', 'other joints', 'bytes']
+)
+def test_a_flood_of_garbage_hides_no_state(tmp_path, kind, monkeypatch):
+    monkeypatch.setattr('robotid_ros.files.bags.read.message_decoding.MAX_WALKS', 3000)
+    good = states(3000)
+    # Ten times as many as there are states, from the middle on.
+    flood = [garbage(kind, number) for number in range(15_000)]
+    rows = [*good[:1500]]
+    for k, state in enumerate(good[1500:]):
+        rows += [state, *flood[10 * k : 10 * k + 10]]
+    path = tmp_path / 'bag'
+    with BagWriter(tmp_path, 'bag') as writer:
+        writer.add_topic('/joint_states', 'sensor_msgs/msg/JointState')
+        for k, data in enumerate(rows):
+            writer.write('/joint_states', data, EPOCH + k * STEP // 11)
+    recording = read_recording(path)
+    np.testing.assert_array_equal(recording.position, motion(3000, 2)[0])
+    told = [note for note in recording.notes if 'messages of /joint_states were left out' in note]
+    count = sum(int(note.split()[0]) for note in told)
+    # Sound joint states of others are read as such, as far as they are told apart.
+    assert 15_000 - 1000 * (kind == 'other joints') <= count <= 15_000
+    assert len(told) <= 3
+
+
 def test_a_session_comes_back_whole(tmp_path):
     n = 100
     q, dq, tau = motion(n, 2)

@@ -59,7 +59,7 @@ def read_fields(
                 values = [_column(layout, payloads, joints, names) for names in fields]
                 parts.append((stamps(layout, payloads), *values))
         count += len(batch)
-        bag.add_left_out(topic, 'damaged', decoder.damaged)
+        bag.add_left_out(topic, decoder.left_out)
     if not parts:
         return None
     sequence = np.argsort(np.concatenate(order), kind='stable')

@@ -71,7 +71,7 @@ def read_effort(
             parts.append(_values(bag, layout, payloads, topic, field, joints))
             order.append(rows + count)
         count += len(batch)
-        bag.add_left_out(topic, 'damaged', decoder.damaged)
+        bag.add_left_out(topic, decoder.left_out)
     if not parts:
         return np.full((len(stamp), len(joints)), np.nan)
     sequence = np.argsort(np.concatenate(order), kind='stable')

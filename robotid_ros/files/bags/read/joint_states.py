@@ -1,6 +1,5 @@
 """Joint states of a topic as tables, one for each set of joints."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 import dataclasses
 from dataclasses import dataclass, field
@@ -124,9 +123,9 @@ def read_joint_states(
     One table per set of joints.
 
     """
-    decoder = Decoder(bag.typestore, JOINT_STATE)
+    decoder = Decoder(bag.typestore, JOINT_STATE, _fault)
     joint_sets: dict[frozenset[str], _JointSet] = {}
-    count, began, found, faults = 0, None, False, Counter[str]()
+    count, began, found = 0, None, False
     for batch in batches(bag.messages(topic, start=start, stop=stop)):
         received = np.array([time for _, time, _ in batch], np.int64)
         if began is None:
@@ -136,20 +135,16 @@ def read_joint_states(
             found = True
             joint_sets, began = {}, received[0]
         for number, payloads, rows in decoder.groups([data for _, _, data in batch]):
-            if fault := _fault(decoder.layouts[number]):
-                faults[fault] += len(rows)
-                bag.add_left_out(topic, fault, faults[fault])
-                continue
             part = _table(decoder.layouts[number], payloads, received[rows])
             same = joint_sets.setdefault(frozenset(part.joints), _JointSet(part.joints))
             same.order.append(rows + count)
             same.parts.append(part if part.joints == same.joints else part.columns(same.joints))
         count += len(batch)
-        bag.add_left_out(topic, 'damaged', decoder.damaged)
+        bag.add_left_out(topic, decoder.left_out)
     if joint_sets:
         yield _with_effort(bag, [p.joined() for p in joint_sets.values()])
     elif not found and start is None and stop is None:
-        reason = next(iter(faults), 'they are damaged')
+        reason = next(iter(decoder.left_out), 'there are none')
         raise RecordingError(
             f"'{bag.path}' has no joint states that can be read ({reason}): correct the publisher "
             'and record again'
@@ -187,11 +182,11 @@ def _fault(layout: Layout) -> str:
     if not joints:
         return 'no joint is named'
     if len(set(joints)) != len(joints):
-        return f'a joint is named twice ({shortened(joints)})'
+        return 'a joint is named twice'
     for name in FIELDS:
         count = layout.numbers[name][2] if name in layout.numbers else 0
         if count not in (0, len(joints)):
-            return f'there are {count} values of {name} for {len(joints)} joints'
+            return f'there are not as many values of {name} as joints'
     return ''
 
 

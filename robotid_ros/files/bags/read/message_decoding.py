@@ -10,7 +10,8 @@ in `rosbags`, 17 µs in `mcap-ros2-support`; a trajectory controller's state 0.5
 minutes at 1 kHz of both take 0.5 s instead of 23 s.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 import struct
 from typing import Any
@@ -19,11 +20,13 @@ import numpy as np
 
 from ....exceptions import RecordingError
 
-# Layouts on one topic beyond which decoding in bulk is in vain, as for a frame_id that counts up.
+# Layouts on one topic that are kept, of use and of none. Where hardly more messages share a layout
+# than there are, decoding in bulk is in vain, as for a frame_id that counts up.
 MAX_LAYOUTS = 1000
-# Messages on one topic that do not follow its type beyond which it is of another type: each takes
-# a walk of its own.
-MAX_DAMAGED = 20_000
+# Messages on one topic that are looked at in vain: each takes a walk of its own. Further ones that
+# have no layout that is known are left out unseen.
+MAX_WALKS = 20_000
+DAMAGED, FURTHER = 'damaged', f'of more than {MAX_LAYOUTS} different layouts'
 # Messages that are decoded together: some megabytes, and the cost of a call no longer counts.
 BATCH = 8192
 BATCH_BYTES = 32 << 20
@@ -43,6 +46,7 @@ class Layout:
     texts : {field path: strings}, equal in all messages of the layout
     mask : (length,) True where a byte is part of a string or of a length
     sample : the message that was walked
+    fault : why its messages are of no use, '' where they are
 
     """
 
@@ -50,6 +54,7 @@ class Layout:
     mask: np.ndarray
     numbers: dict[str, tuple[int, np.dtype[Any], int]] = field(default_factory=dict)
     texts: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    fault: str = ''
 
     def matches(self, payloads: np.ndarray) -> np.ndarray:
         """Which rows of (M, length) payloads have this layout."""
@@ -71,18 +76,26 @@ class Decoder:
     ----------
     typestore : rosbags' typestore that knows the type
     message_type : for example 'sensor_msgs/msg/JointState'
+    fault_of : says why messages of a layout are of no use, '' where they are
 
     Attributes
     ----------
     layouts : of the messages so far
-    damaged : messages so far that do not follow their type; they are left out
+    left_out : how many messages so far were left out, by reason
 
     """
 
-    def __init__(self, typestore: Any, message_type: str):
-        self.typestore, self.message_type = typestore, message_type
+    def __init__(
+        self,
+        typestore: Any,
+        message_type: str,
+        fault_of: Callable[[Layout], str] = lambda _: '',
+    ):
+        self.typestore, self.message_type, self._fault_of = typestore, message_type, fault_of
         self.layouts: list[Layout] = []
-        self.damaged = 0
+        self.left_out: Counter[str] = Counter()
+        self._kept: Counter[bool] = Counter()
+        self._used = self._vain_walks = 0
 
     def groups(self, payloads: Sequence[bytes]) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         """
@@ -94,58 +107,73 @@ class Decoder:
 
         Raises
         ------
-        RecordingError : too many messages do not follow their type, or every message differs
+        RecordingError : nearly every message differs
 
         """
         lengths = np.fromiter(map(len, payloads), int, len(payloads))
-        for length in np.unique(lengths):
+        found, counts = np.unique(lengths, return_counts=True)
+        # Those of most messages first: of few, there may be too many layouts.
+        for length in found[np.argsort(-counts, kind='stable')]:
             rows = np.flatnonzero(lengths == length)
             if length <= _HEADER:
-                self.damaged += len(rows)
+                self.left_out[DAMAGED] += len(rows)
                 continue
             joined = b''.join(payloads[int(row)] for row in rows)
             yield from self._split(np.frombuffer(joined, np.uint8).reshape(-1, length), rows)
+        if self._kept[False] == MAX_LAYOUTS and self._used < 2 * MAX_LAYOUTS:
+            raise RecordingError(
+                f'{MAX_LAYOUTS} different layouts of {self.message_type} on one topic: record one '
+                'publisher with constant joint names and frame_id'
+            )
 
     def _split(
         self, matrix: np.ndarray, rows: np.ndarray
     ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         for number, layout in enumerate(self.layouts):
-            if not len(rows):
-                return
-            if len(layout.sample) == matrix.shape[1]:
+            if len(rows) and len(layout.sample) == matrix.shape[1]:
                 same = layout.matches(matrix)
                 if same.any():
-                    yield number, matrix[same], rows[same]
+                    yield from self._use(number, matrix[same], rows[same])
                     matrix, rows = matrix[~same], rows[~same]
         while len(rows):
-            found = self._walk(matrix[0].tobytes())
+            if self._vain_walks > MAX_WALKS:
+                self.left_out[FURTHER] += len(rows)
+                return
+            found = self._new_layout(matrix[0].tobytes())
             if found is None:
+                self._vain_walks += 1
                 matrix, rows = matrix[1:], rows[1:]
                 continue
             self.layouts.append(found)
-            same = self.layouts[-1].matches(matrix)
-            yield len(self.layouts) - 1, matrix[same], rows[same]
+            same = found.matches(matrix)
+            yield from self._use(len(self.layouts) - 1, matrix[same], rows[same])
             matrix, rows = matrix[~same], rows[~same]
 
-    def _walk(self, payload: bytes) -> Layout | None:
-        """Return the layout of a message, None of a damaged one."""
-        if len(self.layouts) >= MAX_LAYOUTS:
-            raise RecordingError(
-                f'more than {MAX_LAYOUTS} different layouts of {self.message_type} on one topic: '
-                'record one publisher with constant joint names and frame_id'
-            )
+    def _use(
+        self, number: int, matrix: np.ndarray, rows: np.ndarray
+    ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        """Yield a group that is of use, count another."""
+        if fault := self.layouts[number].fault:
+            self.left_out[fault] += len(rows)
+        else:
+            self._used += len(rows)
+            yield number, matrix, rows
+
+    def _new_layout(self, payload: bytes) -> Layout | None:
+        """Return the layout of a message, None where the message is left out."""
         try:
             walker = _Walker(self.typestore, payload)
             walker.message(self.message_type, '')
-        except (struct.error, IndexError, ValueError, KeyError, RecursionError) as error:
-            self.damaged += 1
-            if self.damaged > MAX_DAMAGED:
-                raise RecordingError(
-                    f'more than {MAX_DAMAGED} messages of {self.message_type} are damaged '
-                    f'({error}): record again'
-                ) from error
+        except (struct.error, IndexError, ValueError, KeyError, RecursionError):
+            self.left_out[DAMAGED] += 1
             return None
-        return walker.layout
+        layout = walker.layout
+        layout.fault = self._fault_of(layout)
+        if self._kept[bool(layout.fault)] < MAX_LAYOUTS:
+            self._kept[bool(layout.fault)] += 1
+            return layout
+        self.left_out[layout.fault or FURTHER] += 1
+        return None
 
 
 class _Walker:

@@ -1,7 +1,7 @@
 """Opening recordings of every kind: rosbag2 folders, bare files, unfinished ones."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 import contextlib
 from pathlib import Path
 import tempfile
@@ -70,9 +70,9 @@ class Bag:
         ]
         return tuple(dict.fromkeys(found))
 
-    def add_left_out(self, topic: str, reason: str, count: int) -> None:
-        """Note messages of a topic that were left out; it may be read more than once."""
-        if count:
+    def add_left_out(self, topic: str, counts: Mapping[str, int]) -> None:
+        """Note messages of a topic that were left out, by reason; it may be read again."""
+        for reason, count in counts.items():
             key = topic, reason
             self._left_out[key] = max(count, self._left_out.get(key, 0))
 
@@ -115,9 +115,8 @@ class Bag:
                             yield connection.topic, time, content
                             continue
                         damaged[connection.topic] += 1
-                        self.add_left_out(
-                            connection.topic, 'damaged records', damaged[connection.topic]
-                        )
+                        counts = {'damaged records': damaged[connection.topic]}
+                        self.add_left_out(connection.topic, counts)
 
     def decoded(self, topic: str) -> Iterator[tuple[int, Any]]:
         """Yield time of reception [ns] and message of one topic."""
@@ -128,7 +127,7 @@ class Bag:
                 message = self.typestore.deserialize_cdr(data, kinds[topic])
             except Exception:  # rosbags raises whatever the bytes lead to
                 damaged += 1
-                self.add_left_out(topic, 'damaged', damaged)
+                self.add_left_out(topic, {'damaged': damaged})
                 continue
             yield time, message
 
