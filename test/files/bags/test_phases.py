@@ -78,7 +78,8 @@ def bag(folder, seconds, states):
         name: Trajectory(('a',), 'mfs', period, 1, zero[0], zero).to_dict()
         for name, period in PERIODS.items()
     }
-    with BagWriter(folder, 'bag') as writer:
+    # Chunks as of a recording in real time.
+    with BagWriter(folder, 'bag', flush_period=0.0) as writer:
         writer.add_topic('/joint_states', 'sensor_msgs/msg/JointState')
         writer.add_topic('/excitation/state', 'diagnostic_msgs/msg/DiagnosticStatus')
         writer.write_text('/recorder/session', dump_session(Session(trajectories=motions)), EPOCH)
@@ -101,6 +102,15 @@ def test_a_bag_that_ends_inside_a_phase_says_how_much_is_missing(tmp_path):
     for found in (read_recording(path), summarise(path)):
         (note,) = [note for note in found.notes if 'cut' in note]
         assert note.startswith(sentence)
+
+
+@pytest.mark.parametrize('share', [0.3, 0.6, 0.9, 0.999])
+def test_a_bag_without_its_end_says_so(tmp_path, share):
+    path = bag(tmp_path, 10.0, WHOLE)
+    file = path / 'bag.mcap'
+    file.write_bytes(file.read_bytes()[: round(share * file.stat().st_size)])
+    for found in (read_recording(path), summarise(path)):
+        assert any(note.startswith('the recording was cut short') for note in found.notes)
 
 
 def test_a_whole_bag_says_nothing(tmp_path):
