@@ -62,14 +62,13 @@ def test_robot_rests_when_the_excitation_goes(name: str, moving: Session):
     assert moving.robot.rest_after(stamp) < 0.5
     code = process.wait(PATIENCE)
     assert code == (-signal.SIGKILL if name == 'KILL' else 0)
-    if name == 'KILL':
-        # Nobody says that the session is over; the recorder is told by hand.
-        moving.client.call_set_bool('recorder/record', False)
-    else:
+    if name != 'KILL':
         assert moving.until('excitation', 'failed') == 'stopped by request'
     moving.until('recorder', 'closed')
     recording = read_recording(bag_of(moving))
-    assert [phase.name for phase in recording.phases][:2] == ['approaching', 'exciting']
+    phases = [phase.name for phase in recording.phases]
+    assert (phases[:2], phases[-1]) == (['approaching', 'exciting'], 'failed')
+    assert any('the session was cut while exciting' in note for note in recording.notes)
     assert recording.controller is not None
     assert 'exciting' in recording.trajectories
 
