@@ -20,6 +20,7 @@ from ...files.configuration import read_urdf
 from ...files.trajectory_file import dump_design, read_design
 from ...node_settings import ExcitationNodeSettings
 from ..common import runtime
+from ..common.controller_client import ControllerClient
 from ..common.messages import format_seconds, State
 from ..common.runtime import LATCHED, one_line, wait_until
 from ..common.worker_node import WorkerNode
@@ -27,7 +28,7 @@ from ..common.worker_process import run_in_process
 from .launcher import Launcher
 from .preview import Preview
 from .session import ExcitationSession
-from .trajectory_goal import trajectory_message
+from .trajectory_goal import trajectory_message, TrajectoryActionClient
 
 # How often a state in which the robot moves is repeated, waits included [s].
 HEARTBEAT_PERIOD = 0.1
@@ -60,6 +61,9 @@ class Excitation(WorkerNode):
         self._reference = self.create_publisher(JointTrajectory, '~/reference', LATCHED)
         self._trajectory = self.create_publisher(String, '~/trajectory', LATCHED)
         self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
+        name, timeout = self.settings.controller, self.settings.timeout
+        self._controller = ControllerClient(self, name, timeout)
+        self._action = TrajectoryActionClient(self, name, timeout)
         group = MutuallyExclusiveCallbackGroup()
         self._preview = Preview(self, group)
         for name, callback in (
@@ -129,12 +133,13 @@ class Excitation(WorkerNode):
             state, text = job()
         except Exception as error:
             state, text = State.FAILED, self._stop_reason or one_line(error)
-            self.get_logger().error(text)
             if not isinstance(error, RobotIdError):
                 raise
         finally:
             self.busy = False
             self._publish_session_state(state, text, {})
+            if state is State.FAILED:
+                self.get_logger().error(text)
 
     def _run_design(self) -> tuple[State, str]:
         self._design = None
@@ -145,7 +150,10 @@ class Excitation(WorkerNode):
         plan = self._load_or_design()
         assert self._robot is not None
         publish = self._publish_session_state
-        ExcitationSession(self, self._robot, self.settings, publish, self._stop).run(plan)
+        clients = (self._controller, self._action)
+        ExcitationSession(self, self._robot, self.settings, publish, self._stop, *clients).run(
+            plan
+        )
         return State.DONE, 'the robot has moved through its trajectories'
 
     def _load_or_design(self) -> Design:

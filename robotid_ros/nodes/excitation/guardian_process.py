@@ -21,7 +21,9 @@ from rclpy.node import Node
 from .silence import Silence
 
 # What it tells the excitation: that it could cancel a goal; why it has cancelled one.
-READY, SUSPENDED, SILENT, GONE = 'ready', 'suspended', 'silent', 'gone'
+READY, SUSPENDED, SILENT = 'ready', 'suspended', 'silent'
+# Nobody reads that any more, but it is logged.
+GONE = 'gone, or its own request was not confirmed'
 # How long the guardian looks for the controller's cancel service before it gives up [s].
 SERVICE_TIMEOUT = 30.0
 # How often it looks whether the excitation is suspended [s].

@@ -36,8 +36,9 @@ PROGRESS_PERIOD = 0.5
 # How long the controller may take to accept a goal [s]: as long it is not known whether the robot
 # will move. Less would give up on controllers whose action server is slow.
 ACCEPT_TIMEOUT, ACCEPT_POLL_PERIOD = 1.0, 0.002
-# How long to wait for a cancelled goal to be confirmed before the guardian takes over [s].
-CANCEL_TIMEOUT = 0.3
+# How long to wait for the confirmation of a cancellation before 'failed' is published and the
+# guardian takes over [s].
+CANCEL_TIMEOUT = 0.2
 # What the controller may need beyond a motion's duration and its goal time [s].
 GOAL_END_GRACE = 1.0
 # A process that starts Python and joins the graph, on a machine that is busy [s].
@@ -58,6 +59,7 @@ class ExcitationSession:
     robot, settings : what moves, and how
     publish_state : called with each state, a sentence and values
     stop : set from outside to stop the robot
+    controller, action : clients of the controller, which outlive a session
 
     """
 
@@ -68,12 +70,12 @@ class ExcitationSession:
         settings: ExcitationNodeSettings,
         publish_state: PublishState,
         stop: threading.Event,
+        controller: ControllerClient,
+        action: TrajectoryActionClient,
     ):
         self._node, self._robot, self._settings = node, robot, settings
         self._publish_state, self._stop = publish_state, stop
-        name, timeout = settings.controller, settings.timeout
-        self._controller = ControllerClient(node, name, timeout)
-        self._action = TrajectoryActionClient(node, name, timeout)
+        self._controller, self._action = controller, action
         self._guardian: Guardian | None = None
         self._monitor: RobotMonitor | None = None
         self._others: OtherClients | None = None
@@ -94,7 +96,7 @@ class ExcitationSession:
             motions.append((State.VALIDATING, design.validation, 1))
         points = [waypoints(motion, settings.rate, periods) for _, motion, periods in motions]
         for motion in points:
-            self._check(motion)
+            check_trajectory(self._robot, motion, settings)
         try:
             self._prepare()
             for motion, (state, _, periods) in zip(points, motions, strict=True):
@@ -125,9 +127,6 @@ class ExcitationSession:
         # Again: by now who began in the same instant is known, too.
         self._others.check_alone()
 
-    def _check(self, motion: Waypoints) -> None:
-        check_trajectory(self._robot, motion, self._settings)
-
     def _run_phase(self, state: State, motion: Waypoints, periods: int) -> None:
         """Approach the start of a motion, rest, run it."""
         assert self._monitor is not None
@@ -135,7 +134,7 @@ class ExcitationSession:
         self._publish_progress(State.APPROACHING, 'standing still', self._latest_stamp, 0.0, 1)
         self._monitor.wait_recording()
         approach = self._approach(start, motion)
-        self._check(approach)
+        check_trajectory(self._robot, approach, self._settings)
         self._run_goal(State.APPROACHING, approach, 1, f'moving to the start of {state.value}')
         self._wait_at_rest()
         self._run_goal(state, motion, periods, state.value)
@@ -152,8 +151,7 @@ class ExcitationSession:
 
     def _run_goal(self, state: State, points: Waypoints, periods: int, what: str) -> None:
         """Run one goal to its end under watch; cancel it on any trouble."""
-        assert self._guardian is not None and self._monitor is not None
-        assert self._others is not None
+        assert self._guardian and self._monitor and self._others
         goal_id = uuid.uuid4()
         self._monitor.discard()
         self._others.add_own_goal(goal_id)

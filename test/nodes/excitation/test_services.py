@@ -15,6 +15,7 @@ from robotid_ros.nodes.excitation.excitation_node import Excitation
 
 pytestmark = pytest.mark.ros
 CONFIG = Path(__file__).resolve().parents[3] / 'config' / 'scara.yaml'
+STORED = CONFIG.parent / 'trajectories' / 'scara.yaml'
 
 
 def answers(node: Node, service: str, count: int) -> list[Trigger.Response]:
@@ -25,16 +26,21 @@ def answers(node: Node, service: str, count: int) -> list[Trigger.Response]:
     return [result_of(future, PATIENCE, service) for future in futures]
 
 
-def test_parallel_requests_are_all_answered_and_one_start_succeeds(
-    executor: SingleThreadedExecutor, node: Node
-):
+def start(executor: SingleThreadedExecutor, **settings: object) -> Excitation:
     values = read_mapping(CONFIG)
-    # A search that only ~/stop can end.
-    values['excitation']['starts'] = 1_000_000
+    values['excitation'].update(settings)
     excitation = Excitation(
         context=executor.context, parameter_overrides=parameter_overrides(values)
     )
     executor.add_node(excitation)
+    return excitation
+
+
+def test_parallel_requests_are_all_answered_and_one_start_succeeds(
+    executor: SingleThreadedExecutor, node: Node
+):
+    # A search that only ~/stop can end.
+    excitation = start(executor, starts=1_000_000)
     stops = answers(node, 'excitation/stop', 100)
     assert [answer.message for answer in stops] == ['nothing was running'] * 100
     starts = answers(node, 'excitation/start', 20)
@@ -43,4 +49,18 @@ def test_parallel_requests_are_all_answered_and_one_start_succeeds(
     assert refused == {'busy: call ~/stop first'}
     assert answers(node, 'excitation/stop', 1)[0].message == 'stopping: see ~/state'
     wait_until(lambda: not excitation.busy, 'the design ends')
+    excitation.close()
+
+
+def test_sessions_leave_nothing_behind(executor: SingleThreadedExecutor, node: Node):
+    excitation = start(executor, trajectory=str(STORED), timeout=0.1)
+
+    def entities() -> list[int]:
+        found = (excitation.clients, excitation.waitables, excitation.subscriptions)
+        return [len(list(kind)) for kind in (*found, excitation.publishers)]
+
+    before = entities()
+    assert answers(node, 'excitation/start', 1)[0].success
+    wait_until(lambda: not excitation.busy, 'there is no controller')
+    assert entities() == before
     excitation.close()

@@ -1,0 +1,112 @@
+"""What is watched over topics: floods of malformed states neither blind nor end a session."""
+
+from pathlib import Path
+import threading
+from types import SimpleNamespace
+
+from control_msgs.msg import JointTrajectoryControllerState
+import pytest
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectoryPoint
+from waiting import PATIENCE, wait_until
+
+from robotid_ros.core.model import build_robot, Robot
+from robotid_ros.exceptions import ControllerError, RobotStateError
+from robotid_ros.files.configuration import load, read_urdf
+from robotid_ros.node_settings import ExcitationNodeSettings
+from robotid_ros.nodes.excitation.robot_monitor import RobotMonitor
+
+pytestmark = pytest.mark.ros
+CONFIG = Path(__file__).resolve().parents[3] / 'config' / 'scara.yaml'
+JOINTS = ['joint_1', 'joint_2']
+GARBAGE = JointState(name=['joint_1', 'joint_1'], position=[9.0, 9.0])
+
+
+@pytest.fixture(scope='module')
+def robot() -> Robot:
+    configuration = load(CONFIG)
+    return build_robot(read_urdf(configuration) or '', configuration.robot)
+
+
+class Driver:
+    """Publishes the states of a robot at rest, stamps of a counter; garbage beside each."""
+
+    def __init__(self, node: Node):
+        self._states = node.create_publisher(JointState, 'joint_states', 1000)
+        self._controller = node.create_publisher(
+            JointTrajectoryControllerState, 'arm_controller/controller_state', 1000
+        )
+        self._count, self._effort = 0, 0.0
+        self.garbage, self.good, self.drift = 0, True, 0.0
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._end.wait(0.005):
+            self._count += 1
+            for _ in range(self.garbage):
+                self._states.publish(GARBAGE)
+            if self.good:
+                state = JointState(
+                    name=JOINTS, position=[0.0] * 2, velocity=[0.0] * 2, effort=[0.0] * 2
+                )
+                state.header.stamp.sec = self._count
+                self._states.publish(state)
+            reference = JointTrajectoryPoint(positions=[self.drift * self._count, 0.0])
+            message = JointTrajectoryControllerState(
+                joint_names=JOINTS,
+                reference=reference,
+                error=JointTrajectoryPoint(positions=[0.0, 0.0]),
+            )
+            message.header.stamp.sec = self._count
+            self._controller.publish(message)
+
+    def close(self) -> None:
+        self._end.set()
+        self._thread.join()
+
+
+@pytest.fixture
+def driver(node: Node):
+    driver = Driver(node)
+    yield driver
+    driver.close()
+
+
+def watching(node: Node, robot: Robot) -> RobotMonitor:
+    settings = ExcitationNodeSettings(timeout=PATIENCE, require_recorder=False, stale_after=0.5)
+    others = SimpleNamespace(check=lambda: None, check_messages=lambda: None)
+    monitor = RobotMonitor(node, robot, settings, threading.Event(), others, others)
+    monitor.check_ready()
+    return monitor
+
+
+def test_garbage_among_the_joint_states_is_passed_over(node: Node, robot: Robot, driver: Driver):
+    driver.garbage = 25
+    monitor = watching(node, robot)
+    monitor.begin()
+    end = driver._count + 200
+
+    def seen() -> bool:
+        monitor.check()
+        return driver._count > end
+
+    wait_until(seen, 'the robot is watched for a while')
+
+
+def test_nothing_but_garbage_is_said(node: Node, robot: Robot, driver: Driver):
+    monitor = watching(node, robot)
+    monitor.begin()
+    driver.garbage, driver.good = 1, False
+    with pytest.raises(RobotStateError, match='only malformed joint states'):
+        wait_until(lambda: monitor.check() and False, 'that is said')
+
+
+def test_no_motion_begins_while_the_reference_moves(node: Node, robot: Robot, driver: Driver):
+    monitor = watching(node, robot)
+    assert monitor.wait_for_reference()[1].tolist() == [0.0, 0.0]
+    driver.drift = 1e-6
+    with pytest.raises(ControllerError, match='moves joint_1 though no motion of this session'):
+        wait_until(lambda: monitor.wait_for_reference() is None, 'that is seen')
