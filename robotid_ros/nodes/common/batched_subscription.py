@@ -7,7 +7,7 @@ until somebody takes them: from a timer, or from the thread that watches the rob
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import time
 from typing import Any, NamedTuple
 
@@ -137,26 +137,35 @@ class BatchedSubscription:
         wait_until(arrived, timeout, what=what)
         return found[-1]
 
-    def take_newest(self, count: int, time_limit: float) -> list[Any]:
+    def take_newest(
+        self, count: int, time_limit: float, is_usable: Callable[[Any], bool]
+    ) -> tuple[list[Any], int]:
         """
         Take everything and decode only the newest messages.
 
         Parameters
         ----------
-        count : how many at the most
-        time_limit : to decode them, from the newest back [s]; the newest is decoded in any case
+        count : how many usable ones at the most
+        time_limit : to decode them, from the newest back [s]; one is decoded in any case
+        is_usable : what is asked of a message
 
         Returns
         -------
-        Messages, oldest first.
+        Usable messages, oldest first, and how many were not.
 
         """
-        waiting = deque(self.take_serialized(), maxlen=count)
+        waiting = list(self.take_serialized())
         messages: deque[Any] = deque()
-        end = time.monotonic() + time_limit
-        while waiting and (not messages or time.monotonic() < end):
-            messages.appendleft(deserialize_message(waiting.pop().data, self.message_type))
-        return list(messages)
+        unusable, end = 0, time.monotonic() + time_limit
+        while waiting and len(messages) < count:
+            message = deserialize_message(waiting.pop().data, self.message_type)
+            if is_usable(message):
+                messages.appendleft(message)
+            else:
+                unusable += 1
+            if time.monotonic() > end:
+                break
+        return list(messages), unusable
 
     def close(self) -> None:
         """Unsubscribe."""

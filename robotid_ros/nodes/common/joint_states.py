@@ -58,6 +58,13 @@ def stamps_to_nanoseconds(messages: Sequence[Any]) -> NDArray[np.int64]:
     return np.array([s.sec * 10**9 + s.nanosec for s in stamps], np.int64)
 
 
+def is_well_formed_state(message: Any, joints: Sequence[str]) -> bool:
+    """Whether a controller's state names each of its joints once, with reference and error."""
+    names = message.joint_names
+    lengths = (len(set(names)), len(message.reference.positions), len(message.error.positions))
+    return set(joints) <= set(names) and all(n == len(names) for n in lengths)
+
+
 def reference_positions(message: Any, joints: Sequence[str]) -> Array:
     """
     Read the reference positions (n,) of a controller's state, in the order of `joints`.

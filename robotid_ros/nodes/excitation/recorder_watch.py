@@ -36,9 +36,9 @@ class RecorderWatch:
         self._state = self._message = ''
         self._silence = Silence(time.monotonic())
 
-    def wait_present(self, timeout: float) -> None:
-        """Wait for a sign of life."""
-        if not wait_until(lambda: self._read() or bool(self._state), timeout):
+    def wait_present(self, timeout: float, check: Callable[[], object]) -> None:
+        """Wait for a sign of life; `check` as in `wait_recording`."""
+        if not wait_until(lambda: bool(check() or self._read() or self._state), timeout):
             raise RecordingError(
                 f"no recorder: nothing on '{self._heartbeats.topic}' within {timeout:g} s: "
                 f'{_REMEDY}'

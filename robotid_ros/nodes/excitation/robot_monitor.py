@@ -17,6 +17,7 @@ from ...node_settings import ExcitationNodeSettings
 from ..common.batched_subscription import BatchedSubscription
 from ..common.joint_states import (
     is_well_formed,
+    is_well_formed_state,
     reference_positions,
     stack_joint_states,
     stamps_to_nanoseconds,
@@ -101,7 +102,7 @@ class RobotMonitor:
             )
 
         if self._recorder is not None:
-            self._recorder.wait_present(self._settings.timeout)
+            self._recorder.wait_present(self._settings.timeout, self.raise_if_stopped)
 
     def wait_recording(self) -> None:
         """Wait until the recorder, which has heard that the session begins, records."""
@@ -172,17 +173,18 @@ class RobotMonitor:
         if self._recorder is not None:
             self._recorder.check()
         assert self._watchdog is not None
-        now = time.monotonic()
-        received = self._joint_states.take_newest(NEWEST, DECODING_TIME)
-        joint_states = [message for message in received if is_well_formed(message)]
-        malformed = len(received) - len(joint_states)
-        self._tell_malformed(malformed)
-        self._watchdog.check_joint_states(
-            stack_joint_states(joint_states, self._robot.joints), now, malformed
+        now, joints = time.monotonic(), self._robot.joints
+        joint_states, malformed = self._joint_states.take_newest(
+            NEWEST, DECODING_TIME, is_well_formed
         )
-        newest = NEWEST if every_state else 1
-        states = self._controller_states.take_newest(newest, DECODING_TIME)
+        self._watchdog.check_joint_states(stack_joint_states(joint_states, joints), now, malformed)
+        states, malformed_too = self._controller_states.take_newest(
+            NEWEST if every_state else 1,
+            DECODING_TIME,
+            lambda message: is_well_formed_state(message, joints),
+        )
         self._watchdog.check_controller_state(states[-1] if states else None, now)
+        self._tell_malformed(malformed + malformed_too)
         return states
 
     def describe_error(self, tolerance: Sequence[float]) -> str:
@@ -193,9 +195,10 @@ class RobotMonitor:
     def _tell_malformed(self, count: int) -> None:
         if count and not self._malformed_told:
             self._malformed_told = True
+            topics = f"'{self._joint_states.topic}' or '{self._controller_states.topic}'"
             self._node.get_logger().warning(
-                f"joint states on '{self._joint_states.topic}' that name a joint twice or lack "
-                'values are passed over: who publishes them?'
+                f'messages on {topics} that name a joint twice or lack values are passed over: '
+                'who publishes them?'
             )
 
     def raise_if_stopped(self) -> None:

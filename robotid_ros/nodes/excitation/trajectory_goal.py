@@ -19,6 +19,7 @@ from unique_identifier_msgs.msg import UUID
 from ...core.excitation import Waypoints
 from ...exceptions import ControllerError, RobotStateError, TrajectoryError
 from ..common.runtime import result_of, wait_until
+from .deactivation import HardwareClient
 
 ACTION = 'follow_joint_trajectory'
 _STATUS_TEXTS = {
@@ -31,10 +32,6 @@ _ERROR_TEXTS = {
 }
 # What the controller says when it is deactivated, by hand or because its hardware failed.
 _DEACTIVATED = 'deactivate transition'
-_DEACTIVATION = (
-    'it was deactivated, perhaps because its hardware failed '
-    "('ros2 control list_hardware_components' and controller_manager's log say which)"
-)
 
 
 def trajectory_message(points: Waypoints) -> JointTrajectory:
@@ -87,6 +84,7 @@ class TrajectoryActionClient:
         self._node = node
         self.name, self.timeout = f'{controller}/{ACTION}', timeout
         self._client = ActionClient(node, FollowJointTrajectory, self.name)
+        self.hardware = HardwareClient(node)
         self._cancel = node.create_client(CancelGoal, f'{self.name}/_action/cancel_goal')
 
     @property
@@ -233,7 +231,7 @@ class TrajectoryGoal:
         if answer.status == GoalStatus.STATUS_SUCCEEDED:
             return True
         code, text = answer.result.error_code, answer.result.error_string
-        why = _DEACTIVATION if _DEACTIVATED in text else ''
+        why = self._action.hardware.explain_deactivation() if _DEACTIVATED in text else ''
         if answer.status == GoalStatus.STATUS_ABORTED:
             why = _ERROR_TEXTS.get(code, why)
             self.violated = self._tolerances.get(code)

@@ -43,14 +43,14 @@ def test_no_recorder_is_said_with_the_remedy(node: Node):
     with pytest.raises(
         RecordingError, match=r'no recorder.*excitation\.require_recorder to false'
     ):
-        RecorderWatch(node).wait_present(0.05)
+        RecorderWatch(node).wait_present(0.05, nothing)
 
 
 @pytest.mark.ros
 def test_it_waits_until_the_recorder_writes_and_notices_its_failure(node: Node, recorder):
     watch = RecorderWatch(node)
     heard(watch, recorder, 'idle')
-    watch.wait_present(PATIENCE)
+    watch.wait_present(PATIENCE, nothing)
     watch.wait_recording(PATIENCE, lambda: recorder('recording'))
     watch.check()
     recorder('failed', 'the disk is full')
@@ -80,8 +80,9 @@ def test_what_else_goes_wrong_meanwhile_ends_the_wait(node: Node):
     def stopped() -> None:
         raise ControllerError('stopped')
 
-    with pytest.raises(ControllerError, match='stopped'):
-        RecorderWatch(node).wait_recording(PATIENCE, stopped)
+    for wait in (RecorderWatch(node).wait_present, RecorderWatch(node).wait_recording):
+        with pytest.raises(ControllerError, match='stopped'):
+            wait(PATIENCE, stopped)
 
 
 @pytest.mark.ros

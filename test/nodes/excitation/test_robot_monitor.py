@@ -46,8 +46,6 @@ class Driver:
     def _run(self) -> None:
         while not self._end.wait(0.005):
             self._count += 1
-            for _ in range(self.garbage):
-                self._states.publish(GARBAGE)
             if self.good:
                 state = JointState(
                     name=JOINTS, position=[0.0] * 2, velocity=[0.0] * 2, effort=[0.0] * 2
@@ -62,6 +60,10 @@ class Driver:
             )
             message.header.stamp.sec = self._count
             self._controller.publish(message)
+            # The newest ones, always.
+            for _ in range(self.garbage):
+                self._states.publish(GARBAGE)
+                self._controller.publish(JointTrajectoryControllerState(joint_names=['joint_1']))
 
     def close(self) -> None:
         self._end.set()
@@ -84,9 +86,9 @@ def watching(node: Node, robot: Robot) -> RobotMonitor:
 
 
 def test_garbage_among_the_joint_states_is_passed_over(node: Node, robot: Robot, driver: Driver):
-    driver.garbage = 25
     monitor = watching(node, robot)
     monitor.begin()
+    driver.garbage = 25
     end = driver._count + 200
 
     def seen() -> bool:
