@@ -100,7 +100,6 @@ class RobotMonitor:
             self._node.get_logger().warning(
                 'the joint states report no effort: what the controller commands is taken for it'
             )
-
         if self._recorder is not None:
             self._recorder.wait_present(self._settings.timeout, self.raise_if_stopped)
 

@@ -74,13 +74,13 @@ class Watchdog:
         self._reported: dict[str, NDArray[np.bool_]] = {}
         self._errors: deque[Array] = deque(maxlen=RECENT_ERRORS)
         self.begin(now)
-        self._high_since = np.full(len(robot.joints), np.nan)
-        # Per joint: the effort, and stamp and position when it last changed.
-        self._changed = np.full((3, len(robot.joints)), np.nan)
 
     def begin(self, now: float) -> None:
-        """Begin to listen: silence counts from now."""
+        """Begin to watch a motion: what lasts for a while counts from now."""
         self._joints_silence, self._controller_silence = Silence(now), Silence(now)
+        self._high_since = np.full(len(self.joints), np.nan)
+        # Per joint: the effort, and stamp and position when it last changed.
+        self._changed = np.full((3, len(self.joints)), np.nan)
 
     def check_joint_states(self, states: JointStateArrays, now: float, malformed: int = 0) -> None:
         """
