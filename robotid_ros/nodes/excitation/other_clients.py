@@ -9,10 +9,13 @@ from trajectory_msgs.msg import JointTrajectory
 
 from ...exceptions import ControllerError
 from ..common.batched_subscription import BatchedSubscription
+from ..common.runtime import wait_until
 from .trajectory_goal import ACTION
 
-# A publisher on this topic, under the controller's name, says that a session runs.
-RESERVATION = 'excitation_session'
+# On this topic, under the controller's name, every session gives signs of life: how often, and
+# how long a publisher may be silent before it is one of a dead process, which the middleware
+# forgets after 20 s only [s].
+RESERVATION, PERIOD, DEAD_TIME = 'excitation_session', 0.1, 1.0
 _RUNNING = (
     GoalStatus.STATUS_ACCEPTED,
     GoalStatus.STATUS_EXECUTING,
@@ -37,7 +40,10 @@ class OtherClients:
     def __init__(self, node: Node, controller: str):
         self._node, self._controller = node, controller
         self._own_goals: set[bytes] = set()
-        self._reservation = node.create_publisher(String, f'{controller}/{RESERVATION}', 1)
+        topic, self._name = f'{controller}/{RESERVATION}', uuid.uuid4().hex
+        self._reservation = node.create_publisher(String, topic, 1)
+        self._signs = BatchedSubscription(node, String, topic, depth=100)
+        self._timer = node.create_timer(PERIOD, self._give_sign)
         self._goals = BatchedSubscription(
             node, GoalStatusArray, f'{controller}/{ACTION}/_action/status', depth=100, latched=True
         )
@@ -58,8 +64,7 @@ class OtherClients:
         ControllerError : who is
 
         """
-        # This session's own publisher is one of them, perhaps of a node with the same name.
-        if self._node.count_publishers(self._reservation.topic_name) > 1:
+        if self._has_rival():
             raise ControllerError(
                 f"another session uses '{self._controller}' "
                 f'({self._publishers(self._reservation.topic_name)}): wait for its end, or stop it'
@@ -95,9 +100,22 @@ class OtherClients:
 
     def close(self) -> None:
         """Free the controller."""
-        self._goals.close()
-        self._commands.close()
+        self._node.destroy_timer(self._timer)
+        for subscription in (self._signs, self._goals, self._commands):
+            subscription.close()
         self._node.destroy_publisher(self._reservation)
+
+    def _give_sign(self) -> None:
+        self._reservation.publish(String(data=self._name))
+
+    def _has_rival(self) -> bool:
+        """Whether another session is there and alive; call from a worker thread."""
+        # This session's own publisher is one of them, perhaps of a node with the same name.
+        if self._node.count_publishers(self._reservation.topic_name) < 2:
+            return False
+        return wait_until(
+            lambda: any(sign.data != self._name for sign in self._signs.take_messages()), DEAD_TIME
+        )
 
     def _publishers(self, topic: str) -> str:
         infos = self._node.get_publishers_info_by_topic(topic)

@@ -39,13 +39,23 @@ def test_a_second_session_on_the_same_controller_is_refused(other: str, node: No
     first = OtherClients(node, 'arm_controller')
     first.check_alone()
     # From anywhere, by any way to name the controller, and by a node of the same name.
-    second = OtherClients(
-        rclpy.create_node(other, namespace='/cell', context=node.context), '/arm_controller'
-    )
+    rival = rclpy.create_node(other, namespace='/cell', context=node.context)
+    node.executor.add_node(rival)
+    second = OtherClients(rival, '/arm_controller')
     assert f"another session uses 'arm_controller' (/cell/{other})" in error_of(first.check_alone)
     assert '(/excitation)' in error_of(second.check_alone)
     second.close()
     wait_until(lambda: not refused(first), 'the controller is free again')
+
+
+def test_a_session_that_died_leaves_the_controller_to_the_next(node: Node):
+    dead = rclpy.create_node('dead', context=node.context)
+    # It is still in the graph, but nothing of it runs.
+    OtherClients(dead, 'arm_controller')
+    alone = OtherClients(node, 'arm_controller')
+    topic = 'arm_controller/excitation_session'
+    wait_until(lambda: node.count_publishers(topic) == 2, 'it is in the graph')
+    alone.check_alone()
 
 
 def refused(clients: OtherClients) -> bool:
