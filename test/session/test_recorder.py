@@ -246,6 +246,7 @@ def test_a_dead_excitation_ends_recording_and_motion(session: Session, excitatio
     excitation.be('exciting')
     session.robot.wait_moving(0.02)
     excitation.die()
+    excitation.send({'state': 'is this one?'})
     silent = session.robot.now
     session.until('recorder', 'closed')
     # A second after its death, and half a second until the robot rests.
@@ -303,8 +304,13 @@ def test_no_trajectory_ends_the_recorder(text: str, session: Session, excitation
     excitation.be('approaching')
     values = heartbeats.wait('recording')
     assert int(values['skipped']) == skipped
-    excitation.be('done')
+    # A state that is none is no end of the session.
+    session.client.call_set_bool('recorder/record', False)
     session.until('recorder', 'closed')
+    excitation.send({'state': text})
+    excitation.be('exciting')
+    heartbeats.wait('idle')
+    assert len(list(session.folder.glob('*/*.mcap'))) == 1
     assert session.process('recorder').poll() is None
 
 

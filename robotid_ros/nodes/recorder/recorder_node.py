@@ -18,7 +18,7 @@ from ..common.runtime import LATCHED, one_line
 from ..common.worker_node import WorkerNode
 from .bag_writer_loop import BagWriterLoop
 from .heartbeat import Heartbeat
-from .session_watch import ENDED, MOVING, ReceivedState
+from .session_watch import ENDED, MOVING, ReceivedState, STATES
 
 
 class Recorder(WorkerNode):
@@ -66,6 +66,8 @@ class Recorder(WorkerNode):
                     published = info['source_timestamp']
                     received = info['received_timestamp'] or published
                     self._start_recording(ReceivedState(message, received, published))
+            return
+        if state not in STATES:
             return
         self._session_served = False
         if self._heartbeat.state == 'failed':
@@ -118,8 +120,6 @@ class Recorder(WorkerNode):
             loop.run()
         except Exception as error:
             failure = error
-        # Before the state is published: a client that reads it may start the next one.
-        self.recording = False
         if failure is not None:
             self._fail(failure, loop.path)
             if not isinstance(failure, RobotIdError):
@@ -127,6 +127,8 @@ class Recorder(WorkerNode):
             return
         path = str(loop.path)
         self._heartbeat.change('idle', f"recorded '{path}'")
+        # Before the state is published: a client that reads it may start the next one.
+        self.recording = False
         self.publish_state('closed', f"recorded '{path}'", {'path': path, **loop.counts})
         self._bag.publish(String(data=path))
         self.get_logger().info(f"recorded '{path}'")
@@ -137,6 +139,7 @@ class Recorder(WorkerNode):
         if str(path) not in sentence:
             sentence = f"'{path}' cannot be recorded: {sentence}"
         self._heartbeat.change('failed', sentence, where)
+        self.recording = False
         self.publish_state('failed', sentence, {'path': where})
         self.get_logger().error(sentence)
         return sentence

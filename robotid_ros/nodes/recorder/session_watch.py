@@ -10,6 +10,7 @@ from ..common.messages import format_seconds, State, status, values_of
 # Silence of an excitation that moves the robot, after which it is dead [s]: it publishes its state
 # at least every 0.2 s, and the robot has to rest within a second.
 SILENCE_TIME = 0.8
+STATES = {state.value for state in State}
 MOVING = {state.value for state in State if state.moving}
 ENDED = {state.value for state in State if state.ended}
 
@@ -57,8 +58,9 @@ class SessionWatch:
         return self.moving and self.silence > SILENCE_TIME
 
     def hear(self, message: DiagnosticStatus) -> None:
-        """Take in a state."""
-        self._last, self._heard, self.silence = message, self._clock(), 0.0
+        """Take in a state, unless it is none."""
+        if values_of(message).get('state') in STATES:
+            self._last, self._heard, self.silence = message, self._clock(), 0.0
 
     def cut(self, sentence: str) -> DiagnosticStatus:
         """Make the state that ends this session where it was heard of last, and take it in."""

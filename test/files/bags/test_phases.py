@@ -51,6 +51,11 @@ def test_the_end_of_a_session_is_behind_it_whatever_its_clock_says():
     assert not any(p.cut for p in found)
 
 
+def test_a_state_that_is_none_cuts_no_phase():
+    states = changes([*WHOLE[:2], ('', 2.0), ('no state', 3.0), *WHOLE[2:]])
+    assert build_phases(states, PERIODS, 10.0) == phases(WHOLE)
+
+
 @pytest.mark.parametrize(
     ('states', 'end', 'cut', 'missing'),
     [

@@ -9,6 +9,7 @@ from ....core.signals.recording import Phase
 # States in which the robot moves: a session goes on after each of them, or was cut in it.
 MOVING = ('approaching', 'exciting', 'validating')
 FAILED = 'failed'
+STATES = ('idle', 'designing', *MOVING, 'done', FAILED)
 # Of a motion that count as missing [s]: some samples at 10 Hz. Phases have the stamps of the
 # motion itself, whole ones lack nothing.
 MIN_MISSING = 0.3
@@ -31,7 +32,7 @@ def build_phases(
 
     Parameters
     ----------
-    states : in the order of reception
+    states : in the order of reception; others than those of a session are passed over
     periods : duration of one cycle of the motion of a phase, where it is known [s]
     end : last time of the recording, which begins at 0 [s]
 
@@ -70,6 +71,8 @@ def _on_one_clock(states: Iterable[StateChange]) -> Iterable[StateChange]:
     """
     latest = float('-inf')
     for state in states:
+        if state.name not in STATES:
+            continue
         if state.name not in MOVING and state.time < latest:
             state = state._replace(time=max(state.received, latest))
         latest = max(latest, state.time)
