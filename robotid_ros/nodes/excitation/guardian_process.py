@@ -28,7 +28,8 @@ GONE = 'gone, or its own request was not confirmed'
 SERVICE_TIMEOUT = 30.0
 # How often it looks whether the excitation is suspended [s].
 LOOK_PERIOD = 0.05
-# How long the excitation may fail to watch the robot though it is not suspended [s].
+# How long the excitation may fail to watch the robot though it is not suspended [s]: on two cores
+# with a load of 5 to 12 the longest gap in a session was 0.37 s.
 LONGEST_SILENCE = 1.0
 # How long a dead client's goal is cancelled again and again until that is confirmed [s]: the goal
 # may still be on its way to the controller. How long each answer and the next try may take [s].
