@@ -36,6 +36,10 @@ from .ros_parameters import configuration_from_overrides, declare_settings
 LATCHED = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
+# For who listens: a thread that is late must not miss a state that passes quickly.
+LATCHED_HISTORY = QoSProfile(
+    depth=100, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
+)
 # A node that cannot close within this time is ended [s]: nothing may hang, and `ros2 launch` sends
 # SIGTERM 5 s after SIGINT.
 CLOSE_TIMEOUT = 4.5

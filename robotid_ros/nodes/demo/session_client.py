@@ -9,14 +9,13 @@ import rclpy
 from rclpy.client import Client
 from rclpy.context import Context
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
 from ...exceptions import RobotIdError
 from ..common.messages import values_of
-from ..common.runtime import result_of, wait_until
+from ..common.runtime import LATCHED_HISTORY, result_of, wait_until
 
 LATCHED_TOPICS: dict[str, type] = {
     'excitation/state': DiagnosticStatus,
@@ -36,10 +35,6 @@ SERVICES: dict[str, type] = {
     'recorder/record': SetBool,
     'identification/update_controller': Trigger,
 }
-# Latched, and deep: a thread that is late must not miss a state that passes quickly.
-LATCHED_HISTORY = QoSProfile(
-    depth=100, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
-)
 
 
 class SessionClient:

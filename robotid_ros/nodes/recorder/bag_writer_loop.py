@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 import importlib
 from pathlib import Path
+from queue import SimpleQueue
 import threading
 import time
 from typing import Any
@@ -18,7 +19,7 @@ from trajectory_msgs.msg import JointTrajectory
 from ...exceptions import RobotIdError, UnknownNameError
 from ...files.bags import BagWriter
 from ...files.bags.schema.session_header import SESSION_TOPIC
-from ..common.batched_subscription import BatchedSubscription, SerializedMessage
+from ..common.batched_subscription import BatchedSubscription
 from ..common.runtime import ConfiguredNode
 from .bag_check import check_bag
 from .session_snapshot import SessionSnapshot
@@ -43,12 +44,13 @@ class BagWriterLoop:
     node : that records
     name : of the recording
     design : gives what the excitation runs, as plain values
-    state : of the excitation, which started this and will end it; None: started by hand
+    started_by_session : by the excitation, which will end it; else by hand
     beat : called at every turn
 
     Attributes
     ----------
     counts : messages that were written, by topic
+    reason : why a session was cut, '' while it was not
 
     Raises
     ------
@@ -61,13 +63,13 @@ class BagWriterLoop:
         node: ConfiguredNode,
         name: str,
         design: Callable[[], Mapping[str, Any]],
-        state: ReceivedState | None,
+        started_by_session: bool,
         beat: Callable[[], None],
     ):
-        self.started_by_session, self._first_state = state is not None, state
+        self.started_by_session = started_by_session
         self._node, self._beat = node, beat
         self._end = threading.Event()
-        self._immediately, self._reason = False, ''
+        self._immediately, self._reason, self.reason = False, '', ''
         self._snapshot = SessionSnapshot(node, design)
         self._watch = SessionWatch(lambda: node.get_clock().now().nanoseconds)
         controller = node.configuration.excitation.controller
@@ -79,7 +81,13 @@ class BagWriterLoop:
         except RobotIdError:
             self._unsubscribe()
             raise
-        self.counts = {subscription.topic: 0 for subscription in self._subscriptions}
+        # The node hears the states from its start: a subscription of this recording would begin
+        # when it is discovered, which on a busy machine is after the first of them.
+        self._states: SimpleQueue[ReceivedState] = SimpleQueue()
+        self._state_topic = node.resolve_topic_name('excitation/state')
+        self._writer.add_topic(self._state_topic, _type_name(DiagnosticStatus), latched=True)
+        topics = (self._state_topic, *(s.topic for s in self._subscriptions))
+        self.counts = dict.fromkeys(topics, 0)
         for subscription in self._subscriptions:
             self._writer.add_topic(
                 subscription.topic,
@@ -111,6 +119,10 @@ class BagWriterLoop:
         self._immediately = self._immediately or immediately
         self._end.set()
 
+    def hear(self, state: ReceivedState) -> None:
+        """Take in a state of the excitation, from any thread."""
+        self._states.put(state)
+
     def run(self) -> None:
         """
         Record until `stop`.
@@ -123,7 +135,6 @@ class BagWriterLoop:
         """
         self._snapshot.begin()
         try:
-            self._write_first_state()
             before = time.monotonic()
             while not self._end.is_set():
                 self._write()
@@ -146,13 +157,9 @@ class BagWriterLoop:
             BatchedSubscription(node, JointTrajectoryControllerState, state, depth=depth),
             BatchedSubscription(node, String, 'robot_description', depth=1, latched=True),
             BatchedSubscription(
-                node, DiagnosticStatus, 'excitation/state', depth=100, latched=True
-            ),
-            BatchedSubscription(
                 node, JointTrajectory, 'excitation/reference', depth=10, latched=True
             ),
         ]
-        self._state = subscriptions[3]
         known = dict(node.get_topic_names_and_types())
         for topic in node.settings.topics:
             name = node.resolve_topic_name(topic)
@@ -163,37 +170,27 @@ class BagWriterLoop:
             )
         return subscriptions
 
-    def _write_first_state(self) -> None:
-        """Write what started this: its subscription may be matched only after the next state."""
-        if self._first_state is not None:
-            self._put_state(*self._first_state)
-
     def _put_state(self, message: DiagnosticStatus, received: int, published: int) -> None:
         self._watch.hear(message)
-        topic = self._state.topic
-        self._writer.write(topic, serialize_message(message), received, published)
-        self.counts[topic] += 1
+        self._writer.write(self._state_topic, serialize_message(message), received, published)
+        self.counts[self._state_topic] += 1
+
+    def _write_states(self) -> None:
+        while not self._states.empty():
+            self._put_state(*self._states.get())
 
     def _write(self) -> None:
         """Write what has arrived since the last call."""
+        self._write_states()
         for subscription in self._subscriptions:
             topic, count = subscription.topic, 0
             for sample in subscription.take_serialized():
                 self._writer.write(topic, sample.data, sample.received, sample.published)
                 count += 1
-                if subscription is self._state:
-                    self._hear(sample)
             self.counts[topic] += count
         if (snapshot := self._snapshot.take()) is not None:
             self._writer.write_text(SESSION_TOPIC, snapshot, time.time_ns())
         self._beat()
-
-    def _hear(self, sample: SerializedMessage) -> None:
-        message = self._state.decode(sample)
-        if message is None:
-            self._node.guard.add(self._state.topic, 'it does not follow its type')
-        else:
-            self._watch.hear(message)
 
     def _end_dead_session(self) -> None:
         """Stop the robot as well: whoever guarded the excitation may have died with it."""
@@ -210,15 +207,16 @@ class BagWriterLoop:
 
     def _cut_session(self, sentence: str) -> None:
         """Write where the session ends, as nobody else says so."""
-        now = time.time_ns()
+        self.reason, now = sentence, time.time_ns()
         self._put_state(self._watch.cut(sentence), now, now)
         self._writer.flush()
 
     def _finish(self) -> None:
         """Write what arrives last, and the controller as it is afterwards."""
-        self._write()
+        self._write_states()
         if self._reason and self._watch.moving:
             self._cut_session(self._reason)
+        self._write()
         if not self._immediately:
             asking = self._snapshot.begin()
             end = time.monotonic() + TRAILING_TIME

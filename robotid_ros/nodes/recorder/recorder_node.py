@@ -14,7 +14,7 @@ from ...files.yaml import parse_yaml
 from ...node_settings import RecorderSettings
 from ..common import runtime
 from ..common.messages import values_of
-from ..common.runtime import LATCHED, one_line
+from ..common.runtime import LATCHED, LATCHED_HISTORY, one_line
 from ..common.worker_node import WorkerNode
 from .bag_writer_loop import BagWriterLoop
 from .heartbeat import Heartbeat
@@ -41,7 +41,9 @@ class Recorder(WorkerNode):
         self._session_served = False
         self._bag = self.create_publisher(String, '~/bag', LATCHED)
         self._heartbeat = Heartbeat(self)
-        self.create_subscription(DiagnosticStatus, 'excitation/state', self._on_state, LATCHED)
+        self.create_subscription(
+            DiagnosticStatus, 'excitation/state', self._on_state, LATCHED_HISTORY
+        )
         self.create_subscription(String, 'excitation/trajectory', self._on_trajectory, LATCHED)
         self.create_service(SetBool, '~/record', self._on_record)
         self.publish_state('idle', 'waiting for a session')
@@ -57,15 +59,17 @@ class Recorder(WorkerNode):
         self._design = content if isinstance(content, Mapping) else {}
 
     def _on_state(self, message: DiagnosticStatus, info: Mapping[str, int]) -> None:
+        published = info['source_timestamp']
+        received = ReceivedState(message, info['received_timestamp'] or published, published)
         state, loop = values_of(message).get('state'), self._loop
+        if self.recording and loop is not None:
+            loop.hear(received)
         if state in MOVING:
             # What closes belongs to the session before: this one says so again soon.
             if not self._session_served and not (self.recording and loop and loop.ending):
                 self._session_served = True
                 if not self.recording:
-                    published = info['source_timestamp']
-                    received = info['received_timestamp'] or published
-                    self._start_recording(ReceivedState(message, received, published))
+                    self._start_recording(received)
             return
         if state not in STATES:
             return
@@ -93,9 +97,12 @@ class Recorder(WorkerNode):
         now = datetime.now().strftime('%Y-%m-%d_%H-%M-%S')
         name = self.settings.name or f'{self.configuration.robot.name or "robot"}_{now}'
         try:
-            self._loop = BagWriterLoop(self, name, lambda: self._design, state, self._beat)
+            by_session = state is not None
+            self._loop = BagWriterLoop(self, name, lambda: self._design, by_session, self._beat)
         except RobotIdError as error:
             return self._fail(error, Path(self.settings.folder, name).expanduser())
+        if state is not None:
+            self._loop.hear(state)
         self.recording = True
         self._heartbeat.messages = 0
         path = str(self._loop.path)
@@ -112,6 +119,8 @@ class Recorder(WorkerNode):
         state, path = ('closing' if loop.ending else 'recording'), str(loop.path.absolute())
         if self._heartbeat.state != state:
             self._heartbeat.change(state, f"{state} '{path}'", path)
+            if loop.reason:
+                self.publish_state(state, loop.reason, {'path': path})
         self._heartbeat.beat()
 
     def _record(self, loop: BagWriterLoop) -> None:
@@ -126,12 +135,13 @@ class Recorder(WorkerNode):
                 raise failure
             return
         path = str(loop.path)
-        self._heartbeat.change('idle', f"recorded '{path}'")
+        sentence = f"recorded '{path}'" + (f', cut: {loop.reason}' if loop.reason else '')
+        self._heartbeat.change('idle', sentence)
         # Before the state is published: a client that reads it may start the next one.
         self.recording = False
-        self.publish_state('closed', f"recorded '{path}'", {'path': path, **loop.counts})
+        self.publish_state('closed', sentence, {'path': path, **loop.counts})
         self._bag.publish(String(data=path))
-        self.get_logger().info(f"recorded '{path}'")
+        self.get_logger().info(sentence)
 
     def _fail(self, error: Exception, path: Path) -> str:
         """Say that nothing is recorded, where and why."""
