@@ -158,8 +158,9 @@ def _suspicions(samples: Samples, system: System, held: float) -> list[_Suspicio
             )
             verdict = 'removed' if removable else 'not removed, its friction is doubtful'
             verdict += '; record all efforts from one clock'
-            own_delay = {joint: float(here.delay[j])}
-            result.append(_Suspicion(own_delay, text, removable, verdict, here.rows))
+            alone = {joint: float(here.delay[j])}
+            # So long a delay shows in the sign of the friction where the joint turns round.
+            result.append(_Suspicion(alone, text, removable, verdict, system.valid))
     return result
 
 
