@@ -11,8 +11,9 @@ from ..model.dynamics import regressor
 from ..model.robot import Robot
 from ..signals.samples import Samples
 
-# Another direction must leave so much less than the configured one does.
-GAIN = 0.6
+# Another direction must leave so much less than the configured one does, and than springs do:
+# where all axes are upright, a tilt of a thousandth and huge masses look like a spring.
+GAIN, GAIN_OVER_SPRINGS = 0.6, 0.9
 # Directions that leave at most so many times what the best one leaves may be right as well: an
 # axis of the base, as few robots stand on a slope, and the opposite one, with masses below zero.
 AS_GOOD = 1.1
@@ -21,8 +22,6 @@ REVERSED = -0.7
 AXES = np.kron(np.eye(3), [[1.0], [-1.0]])
 WEIGHTS = ('MX', 'MY', 'MZ', 'M')  # what gravity acts on
 ACCURACY = 1e-3  # of the direction [rad]
-# Less no robot is known to: with masses a hundred times too large, a spring looks like that [rad].
-LEAST_TILT = 0.01
 
 
 class _Fit:
@@ -110,15 +109,14 @@ def gravity_warnings(
         return []
     fit = _Fit(robot, samples, rows)
     known = fit.unexplained(robot.gravity)
-    springs = fit.unexplained(robot.gravity, springs=True)
+    springs = GAIN_OVER_SPRINGS * fit.unexplained(robot.gravity, springs=True)
     limit = min(GAIN * known, springs)
     if may_hang and fit.agreement(robot.gravity) < REVERSED and springs > limit:
         limit = AS_GOOD * known
     if fit.least > limit:
         return []
     best = _direction(fit, size)
-    tilt = float(np.linalg.norm(best - robot.gravity)) / size
-    if fit.unexplained(best) > limit or tilt < LEAST_TILT:
+    if fit.unexplained(best) > limit or np.allclose(best, robot.gravity):
         return []
     vector = [round(float(x), 2) + 0.0 for x in best]
     return [
