@@ -163,20 +163,25 @@ class Trial:
         """Start what does not run; the robot anew where it is to break."""
         if robot:
             self.processes.stop(['simulated_robot'])
+        recordings = {'recorder.folder': str(self._folder / 'recordings')}
         settings: dict[str, Mapping[str, Any]] = {
             'simulated_robot': robot,
-            'recorder': {'recorder.folder': str(self._folder / 'recordings')},
+            'recorder': recordings,
+            'identification': recordings,
             'excitation': {'excitation.trajectory': str(self.trajectory)},
         }
-        for name in NODES:
-            running = self.processes.running.get(name)
-            if running is None or running.poll() is not None:
-                self.client.latest.pop(f'{name}/state', None)
-                self.processes.start(name, settings.get(name))
+        new = [name for name in NODES if not self._is_running(name)]
+        for name in new:
+            self.client.latest.pop(f'{name}/state', None)
+            self.processes.start(name, settings.get(name))
         self.observer.reset()
         self._await(lambda: bool(self.observer.stamps[0]), 'a state of the robot')
-        for name in NODES[1:]:
+        for name in set(new) - {'simulated_robot'}:
             self._await(lambda n=name: self._state(n) != '', f'a state of {name}')
+
+    def _is_running(self, name: str) -> bool:
+        process = self.processes.running.get(name)
+        return process is not None and process.poll() is None
 
     def _begin(self, phase: str) -> None:
         """Start a session, and wait until the robot moves in a phase."""

@@ -46,6 +46,7 @@ class Arm:
             'simulated_robot': {**SLOW, 'simulation.coulomb': COULOMB[name]},
             'excitation': {'excitation.trajectory': str(trajectory)},
             'recorder': {'recorder.folder': str(self.folder)},
+            'identification': {'recorder.folder': str(self.folder)},
         }
         for node in NODES:
             clock = {'use_sim_time': node != 'simulated_robot'}

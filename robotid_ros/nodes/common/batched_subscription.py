@@ -16,7 +16,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 
-from .runtime import wait_until
+from .runtime import run_in_executor, wait_until
 
 
 class SerializedMessage(NamedTuple):
@@ -169,7 +169,7 @@ class BatchedSubscription:
 
     def close(self) -> None:
         """Unsubscribe."""
-        self._node.destroy_subscription(self._subscription)
+        run_in_executor(self._node, lambda: self._node.destroy_subscription(self._subscription))
 
 
 def matching_qos(node: Node, topic: str, depth: int, *, latched: bool) -> QoSProfile:

@@ -197,6 +197,19 @@ def child_environment(**variables: str) -> dict[str, str]:
     return {**os.environ, 'PYTHONPATH': path, **variables}
 
 
+def run_in_executor(node: Node, function: Callable[[], object]) -> None:
+    """
+    Call a function in the thread of a node's executor, soon; at once where none spins.
+
+    What a node has may be destroyed there only: an executor that just waits for it would end with
+    an error.
+    """
+    if node.executor is None:
+        function()
+    else:
+        node.executor.create_task(function)
+
+
 def wait_until(
     condition: Callable[[], bool], timeout: float, *, period: float = 0.005, what: str = ''
 ) -> bool:

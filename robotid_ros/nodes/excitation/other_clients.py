@@ -9,7 +9,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from ...exceptions import ControllerError
 from ..common.batched_subscription import BatchedSubscription
-from ..common.runtime import wait_until
+from ..common.runtime import run_in_executor, wait_until
 from .trajectory_goal import ACTION
 
 # On this topic, under the controller's name, every session gives signs of life: how often, and
@@ -100,9 +100,12 @@ class OtherClients:
 
     def close(self) -> None:
         """Free the controller."""
-        self._node.destroy_timer(self._timer)
+        run_in_executor(self._node, self._destroy)
         for subscription in (self._signs, self._goals, self._commands):
             subscription.close()
+
+    def _destroy(self) -> None:
+        self._node.destroy_timer(self._timer)
         self._node.destroy_publisher(self._reservation)
 
     def _give_sign(self) -> None:

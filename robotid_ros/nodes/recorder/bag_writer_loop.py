@@ -20,7 +20,7 @@ from ...exceptions import RobotIdError, UnknownNameError
 from ...files.bags import BagWriter
 from ...files.bags.schema.session_header import SESSION_TOPIC
 from ..common.batched_subscription import BatchedSubscription
-from ..common.runtime import ConfiguredNode
+from ..common.runtime import ConfiguredNode, run_in_executor
 from .bag_check import check_bag
 from .session_snapshot import SessionSnapshot
 from .session_watch import ReceivedState, SessionWatch
@@ -234,7 +234,7 @@ class BagWriterLoop:
     def _unsubscribe(self) -> None:
         for subscription in self._subscriptions:
             subscription.close()
-        self._node.destroy_client(self._cancel)
+        run_in_executor(self._node, lambda: self._node.destroy_client(self._cancel))
 
 
 def _message_class(name: str) -> type:
