@@ -158,8 +158,8 @@ class BatchedSubscription:
         messages: deque[Any] = deque()
         unusable, end = 0, time.monotonic() + time_limit
         while waiting and len(messages) < count:
-            message = deserialize_message(waiting.pop().data, self.message_type)
-            if is_usable(message):
+            message = self.decode(waiting.pop())
+            if message is not None and is_usable(message):
                 messages.appendleft(message)
             else:
                 unusable += 1
