@@ -3,12 +3,14 @@ What a long run costs: many sessions in the same nodes, then one long recording 
 
 Prints memory, descriptors and threads of each node with their slopes, the CPU that it uses and the
 joint states that the recording lacks. Usage: `python benchmarks/soak.py [--sessions 30]
-[--minutes 60] [--check]`.
+[--minutes 60] [--load 0] [--check]`; with a load so many busy loops run beside it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+import contextlib
 import os
 from pathlib import Path
+import subprocess
 import sys
 import tempfile
 import time
@@ -67,6 +69,18 @@ def table(what: str, rows: np.ndarray, missed: list[str]) -> None:
                 missed.append(f'{node}: {figure} grows by {slope:.3f} per {what}')
 
 
+@contextlib.contextmanager
+def busy(count: int) -> Iterator[None]:
+    """Let busy loops run meanwhile."""
+    loops = [subprocess.Popen([sys.executable, '-c', 'while True: pass']) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
 def measured(trial: Trial) -> list[tuple[float, float, float]]:
     """Look at every node."""
     return [look_at(trial.process(name)) for name in NODES]
@@ -116,9 +130,10 @@ def main() -> int:
     parser = command_line(__doc__)
     parser.add_argument('--sessions', type=int, default=30)
     parser.add_argument('--minutes', type=float, default=60.0)
+    parser.add_argument('--load', type=int, default=0, help='busy loops beside it')
     args = parser.parse_args()
     missed: list[str] = []
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, busy(args.load):
         trial = Trial(*prepare(Path(name), RATE), Path(name), seed=0)
         try:
             sessions(trial, args.sessions, missed)
