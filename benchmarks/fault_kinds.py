@@ -103,6 +103,7 @@ def _many_starts(trial: Trial) -> None:
     clients = [trial.client.node.create_client(Trigger, 'excitation/start') for _ in range(20)]
     for client in clients:
         client.wait_for_service(5.0)
+    time.sleep(0.5)  # the server may know a client later than the client knows it
     futures = [client.call_async(Trigger.Request()) for client in clients]
     end = time.monotonic() + 5.0
     while time.monotonic() < end and not all(future.done() for future in futures):
@@ -214,7 +215,7 @@ def faults() -> list[Fault]:
             )
             for name in SIGNALS
         ),
-        Fault('SIGKILL excitation, guardian', _kill_both, '', ('excitation',)),
+        Fault('SIGKILL excitation, guardian', _kill_both, r'silent', ('excitation',)),
         *(
             Fault(
                 f'hardware: {kind}',
@@ -229,9 +230,10 @@ def faults() -> list[Fault]:
         Fault('start again', _refused('excitation/start'), ''),
         Fault('20 starts', _many_starts, ''),
         Fault('update_controller', _refused('identification/update_controller'), ''),
-        Fault('recorder/record false', _stop_recording, r'recorder'),
+        Fault('recorder/record false', _stop_recording, r'record'),
         Fault('second excitation', _second_excitation, ''),
-        Fault('goal of another client', _foreign_goal, r'else|other|preempt'),
+        # Whose motion goes on, which is not ours to end.
+        Fault('goal of another client', _foreign_goal, r'another client', is_seen=False),
         Fault(
             'trajectory of another client',
             _publish('arm_controller/joint_trajectory', _still()),

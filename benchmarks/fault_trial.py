@@ -210,7 +210,9 @@ class Trial:
         elif fault.says != '':
             time.sleep(max(0.0, WATCHED - (time.monotonic() - begun)))
             rest = self.observer.rest_after(stamp) if fault.is_seen else rest
-            if fault.is_seen and not rest <= REST_BOUND:
+            # What need not end a session may harm the robot later than it began.
+            bound = REST_BOUND if fault.says else max(REST_BOUND, said)
+            if fault.is_seen and not rest <= bound:
                 complaints.append(f'at rest after {rest:.2f} s')
             if fault.says and not re.search(fault.says, sentence):
                 complaints.append(f'explained by: {sentence}')

@@ -99,4 +99,10 @@ class NodeProcesses:
 
 def ros_environment(domain: int) -> dict[str, str]:
     """Variables that keep nodes on this machine and on their own domain."""
-    return {'ROS_DOMAIN_ID': str(domain), 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
+    return {
+        'ROS_DOMAIN_ID': str(domain),
+        'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
+        # Ports of Fast DDS in shared memory are those of all domains, and stay when a process is
+        # killed: who comes later may wait for its discovery for a minute.
+        'FASTDDS_BUILTIN_TRANSPORTS': 'UDPv4',
+    }

@@ -20,6 +20,7 @@ from ...exceptions import RobotIdError, UnknownNameError
 from ...files.bags import BagWriter
 from ...files.bags.schema.session_header import SESSION_TOPIC
 from ..common.batched_subscription import BatchedSubscription
+from ..common.controller_client import ControllerClient
 from ..common.runtime import ConfiguredNode, run_in_executor
 from .bag_check import check_bag
 from .session_snapshot import SessionSnapshot
@@ -43,6 +44,7 @@ class BagWriterLoop:
     ----------
     node : that records
     name : of the recording
+    controller : whose parameters are recorded
     design : gives what the excitation runs, as plain values
     started_by_session : by the excitation, which will end it; else by hand
     beat : called at every turn
@@ -62,6 +64,7 @@ class BagWriterLoop:
         self,
         node: ConfiguredNode,
         name: str,
+        controller: ControllerClient,
         design: Callable[[], Mapping[str, Any]],
         started_by_session: bool,
         beat: Callable[[], None],
@@ -70,11 +73,10 @@ class BagWriterLoop:
         self._node, self._beat = node, beat
         self._end = threading.Event()
         self._immediately, self._reason, self.reason = False, '', ''
-        self._snapshot = SessionSnapshot(node, design)
+        self._snapshot = SessionSnapshot(node, controller, design)
         self._watch = SessionWatch(lambda: node.get_clock().now().nanoseconds)
-        controller = node.configuration.excitation.controller
-        self._subscriptions = self._subscribe(controller)
-        cancel = f'{controller}/follow_joint_trajectory/_action/cancel_goal'
+        self._subscriptions = self._subscribe(controller.name)
+        cancel = f'{controller.name}/follow_joint_trajectory/_action/cancel_goal'
         self._cancel = node.create_client(CancelGoal, cancel)
         try:
             self._writer = BagWriter(Path(node.settings.folder).expanduser().absolute(), name)

@@ -13,6 +13,7 @@ from ...exceptions import RobotIdError
 from ...files.yaml import parse_yaml
 from ...node_settings import RecorderSettings
 from ..common import runtime
+from ..common.controller_client import ControllerClient
 from ..common.messages import values_of
 from ..common.runtime import LATCHED, LATCHED_HISTORY, one_line
 from ..common.worker_node import WorkerNode
@@ -36,6 +37,8 @@ class Recorder(WorkerNode):
         self.settings: RecorderSettings = self.configuration.recorder
         self.recording = False
         self._loop: BagWriterLoop | None = None
+        excitation = self.configuration.excitation
+        self._controller = ControllerClient(self, excitation.controller, excitation.timeout)
         self._design: Mapping[str, Any] = {}
         # Whether the session that runs has had its recording: it gets one, whatever comes of it.
         self._session_served = False
@@ -98,7 +101,9 @@ class Recorder(WorkerNode):
         name = self.settings.name or f'{self.configuration.robot.name or "robot"}_{now}'
         try:
             by_session = state is not None
-            self._loop = BagWriterLoop(self, name, lambda: self._design, by_session, self._beat)
+            self._loop = BagWriterLoop(
+                self, name, self._controller, lambda: self._design, by_session, self._beat
+            )
         except RobotIdError as error:
             return self._fail(error, Path(self.settings.folder, name).expanduser())
         if state is not None:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 import threading
 from typing import Any
 
+from rclpy.exceptions import InvalidHandle
+
 from ...exceptions import ControllerError
 from ...files.bags import dump_session, Session
 from ...files.provenance import versions
@@ -18,14 +20,18 @@ class SessionSnapshot:
     Parameters
     ----------
     node : that records
+    controller : whose parameters are asked for
     design : gives what the excitation runs, as plain values
 
     """
 
-    def __init__(self, node: ConfiguredNode, design: Callable[[], Mapping[str, Any]]):
-        self._node, self._read_design = node, design
-        excitation = node.configuration.excitation
-        self._controller = ControllerClient(node, excitation.controller, excitation.timeout)
+    def __init__(
+        self,
+        node: ConfiguredNode,
+        controller: ControllerClient,
+        design: Callable[[], Mapping[str, Any]],
+    ):
+        self._node, self._controller, self._read_design = node, controller, design
         self._before: dict[str, Any] = {}
         self._text: str | None = None
 
@@ -46,6 +52,8 @@ class SessionSnapshot:
         except ControllerError as error:
             self._node.get_logger().warn(f'recording without controller parameters: {error}')
             found = {}
+        except InvalidHandle:
+            return  # the node ends
         self._before = self._before or found
         if found and found['gains'] != self._before['gains']:
             self._node.get_logger().warn("the controller's gains were changed while recording")
