@@ -78,7 +78,7 @@ def _selection(found: Identification) -> dict[str, Any]:
         strict=True,
     )
     return {
-        'summary': chosen.describe(),
+        'summary': chosen.describe(found.robot.joints),
         'residual': chosen.residual,
         'plain_residual': chosen.plain_residual,
         'joints': {

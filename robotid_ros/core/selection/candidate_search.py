@@ -58,7 +58,7 @@ class CandidateSearch:
 
     def __init__(self, even: UniformRecording, robot: Robot, settings: IdentificationSettings):
         self._even, self._robot, self._settings = even, robot, settings
-        self._comparisons: list[Comparison] = []
+        self._comparisons: dict[str, Comparison] = {}
         self._candidate: Candidate
         self._chosen: Score
         self._edges = block_edges(even)
@@ -120,7 +120,7 @@ class CandidateSearch:
             plain_score.residual,
             self._chosen.joint_residuals,
             plain_score.joint_residuals,
-            tuple(self._comparisons),
+            tuple(self._comparisons.values()),
         )
 
     @property
@@ -241,4 +241,6 @@ class CandidateSearch:
             else float(score.joint_residuals[joint])
             for candidate, score in scores.items()
         }
-        self._comparisons.append(Comparison(subject, name(chosen), residuals))
+        # The last comparison of a joint is the one beside the others' final choice.
+        self._comparisons.pop(subject, None)
+        self._comparisons[subject] = Comparison(subject, name(chosen), residuals)

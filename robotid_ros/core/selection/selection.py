@@ -1,11 +1,12 @@
 """What was chosen by cross-validation, and what it was compared with."""
 
+from collections.abc import Sequence
 import dataclasses
 from typing import Any
 
 from ..arrays import Array
 from ..model.robot import Robot
-from .candidates import Candidate
+from .candidates import Candidate, SPRING
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Selection:
     residual : its cross-validated relative residual, all joints
     plain_residual : that of the plain baseline
     joint_residuals, plain_joint_residuals : the same joint by joint, (n,)
-    comparisons : step by step
+    comparisons : the last one of each subject, step by step
     notes : what the configuration should say, in words
 
     """
@@ -50,10 +51,13 @@ class Selection:
     comparisons: tuple[Comparison, ...]
     notes: tuple[str, ...] = ()
 
-    def describe(self) -> str:
-        """Say it in one line."""
+    def describe(self, joints: Sequence[str]) -> str:
+        """Say it in one line, with the springs that these joints of the robot have."""
+        terms = zip(joints, self.candidate.friction, strict=True)
+        springs = ', '.join(joint for joint, own in terms if SPRING in own)
+        model = self.candidate.describe() + (f', a spring at {springs}' if springs else '')
         return (
-            f'chosen by cross-validation: {self.candidate.describe()}; it predicts parts that it '
+            f'chosen by cross-validation: {model}; it predicts parts that it '
             f'was not fitted to within {100 * self.residual:.2f} %, plain least squares within '
             f'{100 * self.plain_residual:.2f} %'
         )

@@ -39,6 +39,10 @@ def test_a_spring_is_chosen_and_right_as_is_all_else(joint):
     assert not any('position' in text for text in result.warnings)
     kept = result.selection.configuration(result.robot)['robot']['friction']
     assert 'spring' in kept[JOINTS[joint]]
+    assert f'a spring at {JOINTS[joint]};' in result.selection.describe(JOINTS)
+    # A joint that is compared again beside a spring is shown once, with the last choice.
+    shown = [each.subject for each in result.selection.comparisons]
+    assert len(set(shown)) == len(shown) and {*JOINTS, f'{JOINTS[joint]}, spring'} <= {*shown}
 
 
 def test_two_springs_are_chosen_together():
@@ -47,6 +51,7 @@ def test_two_springs_are_chosen_together():
 
 def test_without_a_spring_none_is_chosen():
     assert sprung(found()) == []
+    assert 'spring' not in found().selection.describe(JOINTS)
 
 
 def test_gravity_in_another_direction_is_no_spring():
