@@ -2,7 +2,9 @@
 
 from functools import partial
 from importlib import import_module
+import os
 import signal
+import sys
 
 
 def robotid() -> int:
@@ -12,7 +14,12 @@ def robotid() -> int:
 
 def run_node(name: str, *args: list[str]) -> int:
     """Run a node; without arguments those of the process are its own."""
-    return _run(f'nodes.{name}.{name}_node', *args)
+    code = _run(f'nodes.{name}.{name}_node', *args)
+    # All is closed by now. The interpreter's own end takes seconds where others need the
+    # processor, and a signal that arrives meanwhile passes for the node's death.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 simulated_robot = partial(run_node, 'simulated_robot')

@@ -1,4 +1,4 @@
-"""The excitation ends when `ros2 launch`, which should end it, is gone; without one it goes on."""
+"""A node ends when `ros2 launch`, which should end it, is gone; without one it goes on."""
 
 import os
 from pathlib import Path
@@ -26,21 +26,23 @@ process.wait()
 """
 
 
-@pytest.mark.parametrize('name', ['ros2', 'shell'])
+@pytest.mark.parametrize(
+    ('name', 'node'), [('ros2', 'excitation'), ('ros2', 'recorder'), ('shell', 'excitation')]
+)
 def test_an_orphan_ends_only_where_its_launch_should_have_ended_it(
-    name: str, session: Session, config: Path, tmp_path: Path
+    name: str, node: str, session: Session, config: Path, tmp_path: Path
 ):
     script = tmp_path / name
     script.write_text(SCRIPT)
     launcher = subprocess.Popen(
-        [sys.executable, script, 'excitation', '--ros-args', '--params-file', config],
+        [sys.executable, script, node, '--ros-args', '--params-file', config],
         env=child_environment(**ros_environment(session.domain)),
         stdout=subprocess.PIPE,
         text=True,
     )
     with launcher:
         pid = int(launcher.stdout.readline())
-        session.ready('excitation')
+        session.ready(node)
         launcher.kill()
     if name == 'ros2':
         wait_until(lambda: dead(pid), 'the node ends', session.describe)

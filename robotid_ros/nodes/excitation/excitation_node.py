@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-import signal
 import threading
 from typing import Any
 
@@ -25,7 +24,6 @@ from ..common.messages import format_seconds, State
 from ..common.runtime import LATCHED, one_line, wait_until
 from ..common.worker_node import WorkerNode
 from ..common.worker_process import run_in_process
-from .launcher import Launcher
 from .preview import Preview
 from .session import ExcitationSession
 from .trajectory_goal import trajectory_message, TrajectoryActionClient
@@ -78,7 +76,6 @@ class Excitation(WorkerNode):
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._moving: tuple[Any, ...] | None = None
         self._publish_lock = threading.Lock()
-        self._launcher, self._stop_reason = Launcher(), ''
         self.create_timer(HEARTBEAT_PERIOD, self._on_timer, group, clock=steady)
         self._publish_session_state(State.IDLE, 'call ~/start', {})
         if self.settings.auto_start:
@@ -132,7 +129,7 @@ class Excitation(WorkerNode):
         try:
             state, text = job()
         except Exception as error:
-            state, text = State.FAILED, self._stop_reason or one_line(error)
+            state, text = State.FAILED, one_line(error)
             if not isinstance(error, RobotIdError):
                 raise
         finally:
@@ -224,11 +221,6 @@ class Excitation(WorkerNode):
 
     def _on_timer(self) -> None:
         """Say again where a session is: who hears nothing may take this node for dead."""
-        if self._launcher.is_gone and not self._stop_reason:
-            self._stop_reason = 'the program that started this node is gone: it ends as well'
-            self.get_logger().error(self._stop_reason)
-            self._stop.set()
-            signal.raise_signal(signal.SIGTERM)
         with self._publish_lock:
             if self._moving is not None:
                 self.publish_state(*self._moving)
