@@ -32,11 +32,13 @@ def elastic(tmp_path: Path) -> Path:
 
 def test_the_stiffness_of_the_one_elastic_joint_is_published(elastic: Path, tmp_path: Path):
     trajectory = str(CONFIG.parent / 'trajectories' / f'{NAME}.yaml')
+    folder = {'recorder.folder': str(tmp_path)}
     with Session(elastic, tmp_path) as session:
         session.start(
             *('simulated_robot', 'excitation', 'recorder', 'identification'),
             excitation={'excitation.trajectory': trajectory},
-            recorder={'recorder.folder': str(tmp_path)},
+            recorder=folder,
+            identification=folder,
         )
         session.robot.wait()
         session.ready('excitation', 'recorder', 'identification')
