@@ -96,7 +96,8 @@ def didim(replay: ReplayProblem, chi: Array, progress: Progress | None = None) -
                 # A last simulation checks the result and gives its torque error.
                 last = next_iterate(replay, iterates, system, strict=True)[0]
                 report(last.record)
-                return DidimResult(iterate.estimate, system, _history(replay, [*iterates, last]))
+                history = _history(replay, [*iterates, last], system)
+                return DidimResult(iterate.estimate, system, history)
         raise DivergenceError(
             f'DIDIM has not converged after {len(iterates)} iterations, its torque error is '
             f'{iterate.error:.3g}: use a slower motion or a stiffer control loop, check the '
@@ -135,7 +136,7 @@ def _without_convergence(
         'DIDIM has not converged, its result is that of the last simulation: do not trust '
         f'{listed(names)} ({error})'
     )
-    return DidimResult(estimate, system, _history(replay, iterates, warning))
+    return DidimResult(estimate, system, _history(replay, iterates, system, warning))
 
 
 def _converged(before: Estimate, after: Estimate, settings: ReplaySettings) -> bool:
@@ -150,7 +151,9 @@ def _converged(before: Estimate, after: Estimate, settings: ReplaySettings) -> b
     return bool(residual and np.all(change <= allowed))
 
 
-def _history(replay: ReplayProblem, iterates: list[Iterate], *notes: str) -> History:
+def _history(
+    replay: ReplayProblem, iterates: list[Iterate], system: System, *notes: str
+) -> History:
     last = iterates[-1].record
     omega, zeta = replay.loop_dynamics(last.inertia / last.gain_scale)
     band = bandwidth(replay.desired.dq, replay.law.rate)
@@ -159,7 +162,7 @@ def _history(replay: ReplayProblem, iterates: list[Iterate], *notes: str) -> His
         *prior_warnings(iterates[-1].estimate),
         *bandwidth_warnings(replay, omega, band),
         *motion_warnings(replay, last),
-        *residual_warnings(iterates[-1].estimate.total_residual),
+        *residual_warnings(system, iterates[-1].estimate.value),
     ]
     if any(0.0 < iterate.record.step_length < 1.0 for iterate in iterates):
         warnings.append('some steps of DIDIM were shortened: check its convergence in the report')

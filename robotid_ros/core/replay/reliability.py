@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
 from ..arrays import Array
 from ..regression.estimate import Estimate
+from ..regression.observation_system import System
 from .convergence_history import Iteration
 from .replay_problem import ReplayProblem
 
@@ -55,8 +58,15 @@ def motion_warnings(replay: ReplayProblem, record: Iteration) -> list[str]:
     ]
 
 
-def residual_warnings(residual: float) -> list[str]:
-    """Warn of a relative residual that the right control law would not leave."""
+def residual_warnings(system: System, value: Array) -> list[str]:
+    """
+    Warn of a relative residual that the right control law would not leave.
+
+    Of all rows: those in which dry friction holds a simulated joint are not fitted, but a wrong
+    law holds it where the robot's moves it.
+    """
+    everywhere = dataclasses.replace(system, valid=np.ones_like(system.valid))
+    residual = everywhere.total_residual(value)
     if residual <= MAX_RESIDUAL:
         return []
     return [

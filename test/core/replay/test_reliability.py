@@ -1,0 +1,20 @@
+"""Warnings that a closed-loop identification cannot be trusted."""
+
+import numpy as np
+import pytest
+
+from robotid_ros.core.regression.observation_system import System
+from robotid_ros.core.replay.reliability import residual_warnings
+
+
+@pytest.mark.parametrize(('held', 'expected'), [(1.0, False), (0.5, True)])
+def test_rows_of_held_joints_tell_of_a_wrong_law_too(held, expected):
+    # A quarter of the rows is not fitted: the simulated joint is held there, by `held` times the
+    # torque that was measured. Half of it leaves √(1/4)·0.5 = 25 % of all torque unexplained.
+    W, Y = np.ones((1, 100, 1)), np.ones((1, 100))
+    W[0, 75:] = held
+    valid = np.arange(100)[None] < 75
+    system = System(('Fc1',), ('N·m',), ('joint_1',), np.arange(100.0), W, Y, valid)
+    value = np.ones(1)
+    assert system.total_residual(value) == 0.0
+    assert [text[:4] for text in residual_warnings(system, value)] == ['25 %'] * expected
