@@ -68,11 +68,12 @@ def measured_only(made: Case, result: Identification) -> str:
     return f'{"" if good else "not only noise: "}{100 * shown:.1f} % left, noise {100 * least:.1f}'
 
 
-def spring(_: Case, result: Identification) -> str:
+def spring(made: Case, result: Identification) -> str:
     """Tell which joints got a spring, and whether these are right."""
-    chosen = [j for j, terms in enumerate(result.robot.friction) if SPRING in terms]
-    names = ', '.join(result.robot.joints[j] for j in chosen)
-    return f'{"" if chosen == [effects.SPRUNG] else "not right: "}a spring at {names or "none"}'
+    each = zip(result.robot.joints, result.robot.friction, strict=True)
+    chosen, truth = [joint for joint, terms in each if SPRING in terms], made.truth or {}
+    right = chosen == [joint for joint in result.robot.joints if 'Kq' in truth.get(joint, {})]
+    return f'{"" if right else "not right: "}a spring at {", ".join(chosen) or "none"}'
 
 
 def several() -> Case:
@@ -166,5 +167,5 @@ ROWS = (
     Row('90 % missing in bursts', '"no joint moves faster than 0.02 rad/s"',
         partial(case, effects.lost_in_bursts), None, says='record without losses'),
     Row('three logs of one robot', 'must be merged by hand', several, inside=INSIDE,
-        says='3 logs were identified together'),
+        says='3 logs were identified together', check=spring),
 )  # fmt: skip

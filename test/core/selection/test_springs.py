@@ -3,13 +3,16 @@
 from functools import lru_cache
 
 import numpy as np
-from plant_recording import JOINTS, plant, URDF
+from plant_recording import arm, JOINTS, plant, START, URDF
 import pytest
 
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, RobotSettings
+from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.selection.candidates import SPRING
+from robotid_ros.core.selection.model_selection import select_model
+from robotid_ros.core.signals.recording import Recording
 
 OPEN = IdentificationSettings(essential=False)
 STIFFNESS = 25.0
@@ -58,3 +61,20 @@ def test_gravity_in_another_direction_is_no_spring():
     result = found(gravity=(0.0, 3.36, -9.22))
     assert sprung(result) == []
     assert any(text.startswith('gravity along') for text in result.warnings)
+
+
+@pytest.mark.parametrize(('share', 'springs'), [(0.005, False), (0.02, True)])
+def test_less_than_a_hundredth_of_the_torque_is_no_spring(share, springs):
+    """What is wrong near reversals, which come at the ends of the way, looks like one so weak."""
+    robot, truth, rng = arm(), plant().truth, np.random.default_rng(3)
+    chi = np.array([truth[p.joint].get(p.symbol, 0.0) for p in robot.parameters])
+    time, w = np.arange(6000) / 200.0, 2.0 * np.pi * 0.11 * np.arange(1, 5)
+    a, b = rng.uniform(-0.3, 0.3, (2, 4, 3))
+    s, c = np.sin(np.outer(time, w)), np.cos(np.outer(time, w))
+    turn, dq, ddq = s @ a + c @ b, (c * w) @ a - (s * w) @ b, -(s * w**2) @ a - (c * w**2) @ b
+    tau = inverse_dynamics(robot, chi, START + turn, dq, ddq)
+    tau[:, 0] += share * turn[:, 0] * np.sqrt(np.mean(tau[:, 0] ** 2) / np.var(turn[:, 0]))
+    tau += 0.01 * rng.normal(size=tau.shape)
+    free = build_robot(URDF, RobotSettings(joints=JOINTS))
+    found, _, _ = select_model(Recording(JOINTS, time, START + turn, tau), free, OPEN)
+    assert [SPRING in terms for terms in found.friction] == [springs, False, False]
