@@ -10,7 +10,7 @@ import subprocess
 
 from live_session import child_of, dead
 import pytest
-from waiting import wait_until
+from waiting import PATIENCE, wait_until
 
 from robotid_ros.files.bags import read_recording
 from robotid_ros.nodes.demo.node_processes import ros_environment
@@ -40,7 +40,7 @@ def moving(
     given.write_text(config.read_text().replace('periods: 2', replaced))
     process = subprocess.Popen(
         [
-            *('ros2', 'launch', LAUNCH, f'config:={given}', 'auto_start:=true'),
+            *('ros2', 'launch', LAUNCH, f'config:={given}'),
             f'output_dir:={tmp_path / "bags"}',
         ],
         env={**os.environ, **ros_environment(session.domain)},
@@ -50,6 +50,8 @@ def moving(
         start_new_session=True,
     )
     try:
+        session.ready('excitation', 'recorder', 'identification')
+        session.client.call_trigger('excitation/start', PATIENCE)
         session.until('excitation', 'exciting')
         session.robot.wait_moving()
         yield process

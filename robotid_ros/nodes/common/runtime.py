@@ -29,7 +29,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
 from ...exceptions import ControllerError, RobotIdError
-from .launcher import Launcher
+from .launcher import launcher_is_gone
 from .message_guard import MessageGuard
 from .messages import one_line as one_line
 from .ros_parameters import configuration_from_overrides, declare_settings
@@ -110,7 +110,7 @@ def run(make: Callable[[], Node], args: Sequence[str] | None = None) -> int:
     0 after SIGINT or SIGTERM, 1 on an error, which is logged in one sentence.
 
     """
-    launcher, stop = Launcher(), threading.Event()
+    stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     logger = rclpy.logging.get_logger('robotid_ros')
@@ -126,17 +126,17 @@ def run(make: Callable[[], Node], args: Sequence[str] | None = None) -> int:
         logger.fatal(prefix + one_line(error))
         rclpy.try_shutdown()
         return 1
-    return _serve(node, launcher, stop)
+    return _serve(node, stop)
 
 
-def _serve(node: Node, launcher: Launcher, stop: threading.Event) -> int:
+def _serve(node: Node, stop: threading.Event) -> int:
     executor = SingleThreadedExecutor(context=node.context)
     executor.add_node(node)
     failures: list[BaseException] = []
     thread = threading.Thread(target=spin, args=(executor, stop, failures), daemon=True)
     thread.start()
     while not stop.wait(LAUNCHER_PERIOD):
-        if launcher.is_gone:
+        if launcher_is_gone():
             node.get_logger().error('the program that started this node is gone: it ends as well')
             break
     last_resort = threading.Timer(CLOSE_TIMEOUT, os._exit, (1,))
