@@ -25,6 +25,10 @@ _REASONS = {
     SILENT: 'this process did not watch the robot for {:.1f} s: the guardian cancelled the '
     'motion, give this machine less to do',
 }
+# How long the first guardian may take to reach the controller, the next ones twice as long each
+# [s]: 3 are usual, and 15 on a busy machine, but some hung for two minutes where many nodes joined
+# the graph at once.
+FIRST_ATTEMPT = 15.0
 # How often a sign of life is given at the most [s].
 BEAT_PERIOD = 0.05
 
@@ -41,18 +45,8 @@ class Guardian:
     """
 
     def __init__(self, cancel_service: str, domain: int):
-        # Unbuffered and non-blocking: a guardian that does not read must not hold up anything.
-        self._process = subprocess.Popen(
-            [sys.executable, '-m', guardian_process.__name__, cancel_service, str(os.getpid())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-            bufsize=0,
-            env=child_environment(ROS_DOMAIN_ID=str(domain)),
-        )
-        for pipe in (self._process.stdin, self._process.stdout):
-            assert pipe is not None
-            os.set_blocking(pipe.fileno(), False)
+        self._arguments, self._domain = (cancel_service, str(os.getpid())), domain
+        self._process = self._start()
         self._beat = self._checked = self._longest_gap = 0.0
 
     @property
@@ -67,15 +61,21 @@ class Guardian:
 
     def wait_ready(self, timeout: float) -> None:
         """
-        Wait until it could cancel a goal.
+        Wait until it could cancel a goal; one that hangs gives way to another.
 
         Raises
         ------
         ControllerError : it has ended, or cannot reach the controller
 
         """
-        end = time.monotonic() + timeout
+        attempt, now = FIRST_ATTEMPT, time.monotonic()
+        again, end = now + attempt, now + timeout
         while READY not in self._read():
+            if time.monotonic() > again:
+                self.close()
+                self._process.kill()
+                self._process, attempt = self._start(), 2.0 * attempt
+                again = time.monotonic() + attempt
             if not self.is_running or time.monotonic() > end:
                 raise ControllerError(
                     'the guardian, which stops the robot should this node die, cannot reach the '
@@ -129,6 +129,21 @@ class Guardian:
         self._process.stdout.close()
         # Nobody waits for it: a state 'failed' must not come late.
         threading.Thread(target=self._process.wait, daemon=True).start()
+
+    def _start(self) -> 'subprocess.Popen[bytes]':
+        # Unbuffered and non-blocking: a guardian that does not read must not hold up anything.
+        process = subprocess.Popen(
+            [sys.executable, '-m', guardian_process.__name__, *self._arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            bufsize=0,
+            env=child_environment(ROS_DOMAIN_ID=str(self._domain)),
+        )
+        for pipe in (process.stdin, process.stdout):
+            assert pipe is not None
+            os.set_blocking(pipe.fileno(), False)
+        return process
 
     def _read(self) -> str:
         """Read what the guardian has said since the last call."""

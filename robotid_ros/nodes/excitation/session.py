@@ -42,7 +42,7 @@ CANCEL_TIMEOUT = 0.2
 # What the controller may need beyond a motion's duration and its goal time [s].
 GOAL_END_GRACE = 1.0
 # A process that starts Python and joins the graph, on a machine that is busy [s].
-GUARDIAN_START_TIMEOUT = 15.0
+GUARDIAN_START_TIMEOUT = 45.0
 # Speed that an approach takes for the limit of joints that have none, or a higher one [rad/s].
 MAX_APPROACH_VELOCITY = 10.0
 

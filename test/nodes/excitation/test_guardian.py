@@ -1,15 +1,18 @@
 """The guardian notices a client that is suspended or silent, and ends without a word otherwise."""
 
+import os
 import signal
 import subprocess
 import sys
 import time
 import uuid
 
+from live_session import dead
 import pytest
 from waiting import wait_until
 
 from robotid_ros.exceptions import ControllerError
+from robotid_ros.nodes.excitation import guardian as guardian_module
 from robotid_ros.nodes.excitation.guardian import Guardian
 from robotid_ros.nodes.excitation.guardian_process import is_suspended, LONGEST_SILENCE
 
@@ -38,6 +41,21 @@ def test_a_session_that_is_refused_ends_its_guardian_without_a_word(
     # Sooner than it would give up on the service that nobody serves.
     wait_until(lambda: not guardian.is_running, 'the guardian ends', deadline=25.0)
     assert capfd.readouterr() == ('', '')
+
+
+@pytest.mark.ros
+def test_a_guardian_that_hangs_gives_way_to_another(
+    domain: int, controller: Controller, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(guardian_module, 'FIRST_ATTEMPT', 2.0)
+    guardian = Guardian(CANCEL, domain)
+    hanging = guardian.pid
+    os.kill(hanging, signal.SIGSTOP)
+    guardian.wait_ready(120.0)
+    assert guardian.pid != hanging
+    wait_until(lambda: dead(hanging), 'the one that hung is dead')
+    guardian.close()
+    wait_until(lambda: not guardian.is_running, 'the guardian ends')
 
 
 @pytest.mark.ros
