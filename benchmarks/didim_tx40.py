@@ -107,11 +107,12 @@ def idim(recording: Recording, robot: Robot, cutoff: float = 0.0) -> Estimate:
     """Identify from the measured motion by WLS; without a cut-off [Hz] nothing is filtered."""
     raw = 0.49 / float(np.median(np.diff(recording.time)))
     signals = SignalSettings(cutoff=cutoff or raw, decimation=0 if cutoff else 1, averaging=False)
-    # As the paper has it: nothing is chosen, and sigma believe the model.
+    # As the paper has it: nothing is chosen, and sigma are those of white residuals.
     settings = IdentificationSettings(
         method='wls', selection=False, covariance='residuals', signals=signals
     )
-    return identify(recording, robot, settings).estimate
+    found = identify(recording, robot, settings).estimate
+    return dataclasses.replace(found, covariance=found.classical)
 
 
 def compare(name: str, found: Estimate, kept: np.ndarray, true: np.ndarray) -> int:
