@@ -119,11 +119,21 @@ def _read_lines(timeout: float) -> list[str] | None:
 
 def is_suspended(pid: int) -> bool:
     """Whether a process is stopped by a signal or a debugger, rather than short of processor."""
+    return process_state(pid) in ('T', 't')
+
+
+def is_active(pid: int) -> bool:
+    """Whether a process runs or waits: it is neither suspended nor dead."""
+    return process_state(pid) in ('R', 'S', 'D')
+
+
+def process_state(pid: int) -> str:
+    """State of a process as proc(5) names it, '' when there is none."""
     try:
         stat = Path(f'/proc/{pid}/stat').read_text()
     except OSError:
-        return False
-    return stat.rpartition(')')[2].split()[0] in ('T', 't')
+        return ''
+    return stat.rpartition(')')[2].split()[0]
 
 
 if __name__ == '__main__':

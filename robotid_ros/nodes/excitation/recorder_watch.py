@@ -1,6 +1,7 @@
 """Whether the recorder writes: a motion that nobody records is worth nothing."""
 
 from collections.abc import Callable
+import socket
 import time
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -10,11 +11,13 @@ from ...exceptions import RecordingError
 from ..common.batched_subscription import BatchedSubscription
 from ..common.messages import values_of
 from ..common.runtime import wait_until
+from .guardian_process import is_active
 from .silence import Silence
 
 TOPIC = 'recorder/heartbeat'
-# Five heartbeats that are missing in succession [s].
-LONGEST_SILENCE = 0.5
+# Five heartbeats that are missing in succession [s]; of a recorder on this machine that is alive,
+# and so short of processor or disk only, the robot's motion may wait for longer.
+LONGEST_SILENCE, BUSY_SILENCE = 0.5, 2.0
 # A failure of an earlier recording is told until the recorder has heard of the session [s].
 EARLIER_FAILURE = 1.0
 POLL_PERIOD = 0.005
@@ -34,6 +37,7 @@ class RecorderWatch:
     def __init__(self, node: Node):
         self._heartbeats = BatchedSubscription(node, DiagnosticStatus, TOPIC, depth=100)
         self._state = self._message = ''
+        self._process = '', ''
         self._silence = Silence(time.monotonic())
 
     def wait_present(self, timeout: float, check: Callable[[], object]) -> None:
@@ -61,7 +65,7 @@ class RecorderWatch:
         silence = self._silence.update(time.monotonic(), heard=self._read())
         if self._state != 'recording':
             raise RecordingError(f'the robot was stopped, {self._why()}')
-        if silence > LONGEST_SILENCE:
+        if silence > (BUSY_SILENCE if self._is_alive() else LONGEST_SILENCE):
             raise RecordingError(
                 f"the robot was stopped, the recorder has been silent on '{TOPIC}' for "
                 f'{silence:.2f} s: is it still running?'
@@ -75,8 +79,15 @@ class RecorderWatch:
         """Take what has arrived; whether anything has."""
         latest = self._heartbeats.take_latest()
         if latest is not None:
-            self._state, self._message = values_of(latest).get('state', ''), latest.message
+            values = values_of(latest)
+            self._state, self._message = values.get('state', ''), latest.message
+            self._process = values.get('host', ''), values.get('pid', '')
         return latest is not None
+
+    def _is_alive(self) -> bool:
+        """Whether the recorder is known to run: on another machine it is not."""
+        host, pid = self._process
+        return host == socket.gethostname() and pid.isdecimal() and is_active(int(pid))
 
     def _why(self) -> str:
         return f"the recorder is '{self._state}': {self._message}"

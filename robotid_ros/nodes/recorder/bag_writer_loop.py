@@ -103,6 +103,11 @@ class BagWriterLoop:
         return self._writer.path
 
     @property
+    def receiving(self) -> bool:
+        """Whether the robot and its controller are heard: discovery takes its time."""
+        return all(self.counts[subscription.topic] for subscription in self._subscriptions[:2])
+
+    @property
     def ending(self) -> bool:
         """Whether it closes, or has closed."""
         return self._end.is_set()

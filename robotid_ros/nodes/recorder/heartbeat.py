@@ -1,5 +1,7 @@
 """What the recorder says of itself all the time, so that nothing moves unrecorded."""
 
+import os
+import socket
 import time
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -34,7 +36,7 @@ class Heartbeat:
 
     @property
     def state(self) -> str:
-        """State: idle, recording, closing or failed."""
+        """State: idle, opening, recording, closing or failed."""
         return self._state
 
     def change(self, state: str, sentence: str, path: str = '') -> None:
@@ -52,6 +54,8 @@ class Heartbeat:
         self._published = time.monotonic()
         values = {
             'state': self._state,
+            'host': socket.gethostname(),
+            'pid': os.getpid(),
             'path': self._path,
             'messages': self.messages,
             'skipped': self._node.guard.total,

@@ -121,7 +121,8 @@ class Recorder(WorkerNode):
         loop = self._loop
         assert loop is not None
         self._heartbeat.messages = sum(loop.counts.values())
-        state, path = ('closing' if loop.ending else 'recording'), str(loop.path.absolute())
+        state = 'closing' if loop.ending else 'recording' if loop.receiving else 'opening'
+        path = str(loop.path.absolute())
         if self._heartbeat.state != state:
             self._heartbeat.change(state, f"{state} '{path}'", path)
             if loop.reason:

@@ -68,6 +68,7 @@ class SimulatedRobot(ConfiguredNode):
     def close(self) -> None:
         """Stop the control loop and the controller's node."""
         self.loop.stop()
+        self._closing.set()
         self._executor_of_controller.shutdown(timeout_sec=SPIN_END_TIMEOUT)
         self._spinner.join(SPIN_END_TIMEOUT)
         self.controller_node.destroy_node()
@@ -108,9 +109,10 @@ class SimulatedRobot(ConfiguredNode):
         self._executor_of_controller = SingleThreadedExecutor(context=self.context)
         self._executor_of_controller.add_node(self.controller_node)
         self.failures: list[BaseException] = []
+        self._closing = threading.Event()
         self._spinner = threading.Thread(
             target=spin,
-            args=(self._executor_of_controller, threading.Event(), self.failures),
+            args=(self._executor_of_controller, self._closing, self.failures),
             daemon=True,
         )
         self._spinner.start()
