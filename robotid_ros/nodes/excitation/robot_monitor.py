@@ -39,6 +39,9 @@ REST_TIME = 0.1
 # How many messages of a topic are looked at at once, and how long that may take [s]: half a second
 # of 1 kHz, and of a flood as many as leave the loop its period.
 NEWEST, DECODING_TIME = 500, 0.02
+# How long the recorder may take at least until the robot's states arrive, to which it subscribes
+# when a session begins [s]: 2.2 were seen on a quiet machine.
+OPENING_TIME = 15.0
 # How much later than its end the reason of a motion's end may arrive [s].
 REASON_TIMEOUT, REASON_POLL_PERIOD = 0.1, 0.01
 
@@ -106,7 +109,8 @@ class RobotMonitor:
     def wait_recording(self) -> None:
         """Wait until the recorder, which has heard that the session begins, records."""
         if self._recorder is not None:
-            self._recorder.wait_recording(self._settings.timeout, self.raise_if_stopped)
+            timeout = max(self._settings.timeout, OPENING_TIME)
+            self._recorder.wait_recording(timeout, self.raise_if_stopped)
 
     def wait_for_reference(self) -> tuple[int, Array]:
         """
