@@ -207,6 +207,7 @@ class Trial:
         if not sentence:
             with contextlib.suppress(RobotIdError):
                 self.client.call_trigger('excitation/stop', DEADLINE)
+                self._await(lambda: self._state('excitation') in ENDS, 'the end of the session')
         elif fault.says != '':
             time.sleep(max(0.0, WATCHED - (time.monotonic() - begun)))
             rest = self.observer.rest_after(stamp) if fault.is_seen else rest

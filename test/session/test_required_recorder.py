@@ -1,7 +1,6 @@
 """Nothing moves unrecorded: without a recorder, while it cannot write, or when it falls silent."""
 
 from collections.abc import Callable, Iterator
-import importlib.util
 from pathlib import Path
 import signal
 import threading
@@ -15,7 +14,6 @@ from .conftest import LONG, Session, SLOW
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
-HEARTBEAT = importlib.util.find_spec('robotid_ros.nodes.recorder.heartbeat')
 # Between two heartbeats [s].
 PERIOD = 0.1
 
@@ -93,7 +91,6 @@ def test_the_robot_rests_when_the_recorder_falls_silent(
     assert 'the recorder has been silent' in session.until('excitation', 'failed')
 
 
-@pytest.mark.skipif(HEARTBEAT is None, reason='the recorder does not tell of itself yet')
 @pytest.mark.parametrize('name', ['INT', 'KILL'])
 def test_the_robot_rests_when_the_recorder_goes(
     name: str, session: Session, start: Callable[..., None]

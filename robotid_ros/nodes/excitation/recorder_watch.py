@@ -65,7 +65,7 @@ class RecorderWatch:
         silence = self._silence.update(time.monotonic(), heard=self._read())
         if self._state != 'recording':
             raise RecordingError(f'the robot was stopped, {self._why()}')
-        if silence > (BUSY_SILENCE if self._is_alive() else LONGEST_SILENCE):
+        if silence > BUSY_SILENCE or (silence > LONGEST_SILENCE and not self._is_alive()):
             raise RecordingError(
                 f"the robot was stopped, the recorder has been silent on '{TOPIC}' for "
                 f'{silence:.2f} s: is it still running?'

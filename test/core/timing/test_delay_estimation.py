@@ -59,14 +59,19 @@ def test_a_late_joint_of_a_recording_in_pieces(robot, record):
     )
 
 
-def test_friction_that_sticks_does_not_look_like_a_delay(robot, truth, record):
-    """Near standstill the torque of a joint that sticks comes before its motion."""
+def sticking(robot, truth, record):
+    """Record joints whose friction turns round 20 ms before their motion."""
     dry, friction = np.array(truth), 6.0
     dry[[robot.column(f'Fc{j}') for j in (1, 2, 3)]] = friction
     recording = record(noise=0.01, of=dry)
     sign = np.sign(np.gradient(recording.position, recording.time, axis=0))
     early = friction * (np.roll(sign, -4, axis=0) - sign)  # 20 ms
-    stuck = dataclasses.replace(recording, effort=recording.effort + early)
+    return dataclasses.replace(recording, effort=recording.effort + early)
+
+
+def test_friction_that_sticks_does_not_look_like_a_delay(robot, truth, record):
+    """Near standstill the torque of a joint that sticks comes before its motion."""
+    stuck = sticking(robot, truth, record)
     samples = prepare(stuck, robot, SIGNALS)
     system = observe(samples, robot, base_parameters(robot))
     found, rough = (estimate_delays(samples, system, all_rows) for all_rows in (False, True))
@@ -77,12 +82,7 @@ def test_friction_that_sticks_does_not_look_like_a_delay(robot, truth, record):
 
 def test_friction_that_sticks_does_not_hide_a_delay(robot, truth, record):
     """Near standstill nothing is gained by what is right elsewhere."""
-    dry, friction = np.array(truth), 6.0
-    dry[[robot.column(f'Fc{j}') for j in (1, 2, 3)]] = friction
-    recording = record(noise=0.01, of=dry)
-    sign = np.sign(np.gradient(recording.position, recording.time, axis=0))
-    early = friction * (np.roll(sign, -4, axis=0) - sign)  # 20 ms
-    stuck = dataclasses.replace(recording, effort=recording.effort + early)
+    stuck = sticking(robot, truth, record)
     late = remove_delay(stuck, -0.003)
     delays = prepare_without_delay(late, robot, base_parameters(robot), SIGNALS)[2]
     assert list(delays.values()) == pytest.approx([0.003] * 3, abs=0.6e-3)
