@@ -25,6 +25,7 @@ def setting(
     minimum: float | None = None,
     maximum: float | None = None,
     choices: tuple[str, ...] = (),
+    dynamic: bool = False,
 ) -> Any:
     """
     Declare one setting as a dataclass field.
@@ -36,6 +37,7 @@ def setting(
     unit : SI unit, per joint 'rad' stands for 'm' on prismatic joints
     minimum, maximum : inclusive bounds, of each element for arrays
     choices : the allowed strings
+    dynamic : a running node lets its parameter be changed
 
     """
     metadata = {
@@ -44,6 +46,7 @@ def setting(
         'minimum': minimum,
         'maximum': maximum,
         'choices': choices,
+        'dynamic': dynamic,
     }
     if callable(default):
         return dataclasses.field(default_factory=default, metadata=metadata)

@@ -93,6 +93,26 @@ class ElasticDriveSettings:
 
 
 @dataclass(frozen=True)
+class DriveLoopSettings:
+    """
+    Loops of drives that are commanded positions or velocities, which nobody outside knows.
+
+    Gains follow from the inertia J of each joint at the start, as a commissioning sets them:
+    `τ = J velocity_bandwidth (e + ∫e dt / integral_time)`, e the error of the velocity.
+    """
+
+    rate: float = setting(2000.0, "of the loops, at least the hardware's", unit='Hz', minimum=1.0)
+    position_gain: float = setting(
+        40.0, 'velocity per position error', unit='1/s', minimum=0.0, maximum=1000.0
+    )
+    velocity_bandwidth: float = setting(200.0, 'of the velocity loop', unit='rad/s', minimum=1.0)
+    integral_time: float = setting(0.05, 'of the velocity loop, 0: none', unit='s', minimum=0.0)
+    velocity_feedforward: float = setting(
+        1.0, "share of the position command's slope", minimum=0.0, maximum=1.0
+    )
+
+
+@dataclass(frozen=True)
 class PayloadSettings:
     """A body that is fixed to a link and missing in the published URDF."""
 
@@ -140,8 +160,18 @@ class SimulationSettings:
 
     controller: str = setting('arm_controller', 'name of the controller')
     joints: tuple[str, ...] = setting((), "controlled joints, empty: the robot's movable ones")
+    command_interface: str = setting(
+        'effort', 'what the controller commands', choices=('effort', 'velocity', 'position')
+    )
+    drive_loops: DriveLoopSettings = setting(DriveLoopSettings, 'inside drives without efforts')
+    speed_scaling: float = setting(
+        1.0, 'of trajectories, with position commands', minimum=0.0, maximum=1.0, dynamic=True
+    )
     update_rate: float = setting(
-        1000.0, 'control and physics', unit='Hz', minimum=10.0, maximum=4000.0
+        1000.0, 'of the hardware, and physics', unit='Hz', minimum=10.0, maximum=4000.0
+    )
+    controller_rate: float = setting(
+        0.0, 'updates of the controller, 0: every one of the hardware', unit='Hz', minimum=0.0
     )
     state_rate: float = setting(500.0, 'joint states, 0: every update', unit='Hz', minimum=0.0)
     controller_state_rate: float = setting(
@@ -173,21 +203,23 @@ class SimulationSettings:
     coupling: CouplingSettings = setting(CouplingSettings, 'motors between joints')
     elastic: ElasticDriveSettings = setting(ElasticDriveSettings, 'springs in the joints')
     inertial_error: float = setting(
-        0.0,
-        "relative deviation of the true links from the URDF's",
-        minimum=0.0,
-        maximum=0.5,
+        0.0, "relative deviation of the true links from the URDF's", minimum=0.0, maximum=0.5
     )
 
     def __post_init__(self) -> None:
-        for name, rate in (
-            ('state_rate', self.state_rate),
-            ('controller_state_rate', self.controller_state_rate),
-        ):
-            if rate > self.update_rate:
+        for name in ('state_rate', 'controller_state_rate', 'controller_rate'):
+            if (rate := getattr(self, name)) > self.update_rate:
                 raise ConfigurationError(
                     f"'simulation.{name}' is {rate} Hz: it must not exceed update_rate"
                 )
+        if self.update_rate % (self.controller_rate or self.update_rate):
+            raise ConfigurationError(
+                f"'simulation.controller_rate' must divide update_rate, {self.update_rate:g} Hz"
+            )
+        if self.speed_scaling != 1.0 and self.command_interface != 'position':
+            raise ConfigurationError(
+                "'simulation.speed_scaling' is of position commands: set command_interface"
+            )
         for name, values, size in (
             ('gravity', self.gravity, 3),
             ('payload.com', self.payload.com, 3),

@@ -63,7 +63,7 @@ def configuration_from_overrides(
 
 
 def declare_settings(node: Node, configuration: Configuration, groups: Iterable[str]) -> None:
-    """Declare the fields of these groups as read-only parameters of the node."""
+    """Declare the fields of these groups as parameters of the node, read-only but dynamic ones."""
     wanted = tuple(f'{group}.' for group in groups)
     node.declare_parameters(
         '',
@@ -136,7 +136,7 @@ def _descriptor(kind: Any, field: Any) -> ParameterDescriptor:
     descriptor = ParameterDescriptor(
         description=meta.get('description', ''),
         additional_constraints='; '.join(_constraints(meta)),
-        read_only=True,
+        read_only=not meta.get('dynamic', False),
         dynamic_typing=type(None) in typing.get_args(kind),
     )
     if is_list or descriptor.dynamic_typing or (low is None and high is None):

@@ -10,6 +10,7 @@ import time
 from ...exceptions import RobotIdError
 from ...plant.controller.controller_types import ControllerState
 from ...plant.controller.trajectory_controller import TrajectoryController
+from ...plant.physics.drive_loops import Step
 from ...plant.physics.mujoco_physics import Physics
 from ...plant.physics.sensors import Sensors
 from ...simulation_settings import SimulationSettings
@@ -54,6 +55,7 @@ class ControlLoop:
     physics, sensors, controller : the robot
     settings : rates, real-time factor, drop
     outputs : called in the loop's thread
+    step : advances the robot by a period under a command; None: commands are efforts
 
     """
 
@@ -64,15 +66,19 @@ class ControlLoop:
         controller: TrajectoryController,
         settings: SimulationSettings,
         outputs: Outputs,
+        step: Step | None = None,
     ):
         self.physics, self.sensors, self.controller = physics, sensors, controller
         self.outputs, self.statistics = outputs, LoopStatistics()
         self.failure: RobotIdError | None = None
         self.simulated_time = settings.real_time_factor != 1.0
         self._factor, self._drop = settings.real_time_factor, settings.drop
-        self._period = physics.period
-        self._period_ns = round(1e9 * physics.period)
+        self._step = step or physics.step
         update = settings.update_rate
+        self._period = 1.0 / update
+        self._period_ns = round(1e9 * self._period)
+        self._updates = (settings.controller_rate or update) / update
+        self._controller_period = self._period / self._updates
         self._state_ratio = (settings.state_rate or update) / update
         self._controller_ratio = (settings.controller_state_rate or update) / update
         self._clock_ratio = min(1.0, CLOCK_RATE / update)
@@ -110,17 +116,19 @@ class ControlLoop:
         fault = self.sensors.fault
         if self.controller.active and fault.active(since, 'hardware_error', 'deactivate'):
             self.controller.deactivate()
-        feedback = self.physics.feedback
-        command = self.controller.update(now, self._period, feedback(q), feedback(dq))
+        controller, feedback = self.controller, self.physics.feedback
+        updated = self._is_due(count, self._updates)
+        if updated:
+            controller.update(now, self._controller_period, feedback(q), feedback(dq))
         if self.simulated_time and self._is_due(count, self._clock_ratio):
             self.outputs.clock(now)
-        if self.controller.active and self._is_published(count, self._controller_ratio):
-            self.outputs.controller_state(now, self.controller.state)
+        if controller.active and updated and self._is_published(count, self._controller_ratio):
+            self.outputs.controller_state(now, controller.state)
         silent = fault.active(since, 'stale_joint_states', 'hardware_error')
         if not silent and self._is_published(count, self._state_ratio):
             stamp = now + self._random.randint(*BROADCASTER_DELAY)
             self.outputs.joint_states(stamp, q, dq, tau)
-        self._applied = self.physics.step(command)
+        self._applied = self._step(controller.command)
 
     def _read(self, since: float) -> tuple[list[float], list[float], list[float]]:
         return self.sensors.read(since, *self.physics.joint_state(self._applied))

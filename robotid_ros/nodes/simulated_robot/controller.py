@@ -49,7 +49,6 @@ class SimulatedController(Node):
         super().__init__(settings.controller, **options)
         self._now = now
         self._joints, self._wraparound = physics.joints, physics.wraparound
-        self._period = round(SECOND / settings.update_rate)
         declare_parameters(self, self._joints, settings)
         self.controller = TrajectoryController(self._read_parameters())
         self.add_post_set_parameters_callback(
@@ -60,7 +59,7 @@ class SimulatedController(Node):
         self._running: dict[GoalHandle, tuple[Any, Future]] = {}
         self._accepted: dict[bytes, tuple[GoalHandle, Future]] = {}
         self._serve()
-        self._states = ControllerStateTemplate(self._joints)
+        self._states = ControllerStateTemplate(self._joints, settings.command_interface)
         self._publisher = self.create_publisher(
             JointTrajectoryControllerState, '~/controller_state', SYSTEM_DEFAULT
         )
@@ -86,7 +85,7 @@ class SimulatedController(Node):
         self.create_timer(1.0 / ACTION_MONITOR_RATE, self._monitor)
 
     def _read_parameters(self) -> Any:
-        return read_parameters(self, self._joints, self._wraparound, self._period)
+        return read_parameters(self, self._joints, self._wraparound)
 
     def _on_goal(self, request: FollowJointTrajectory.Goal) -> GoalResponse:
         goal = goal_from_message(request.trajectory)

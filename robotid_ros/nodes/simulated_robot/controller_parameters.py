@@ -18,6 +18,8 @@ from ...simulation_settings import (
 )
 
 ACTION_MONITOR_RATE = 20.0
+# Where robots with a speed slider tell its factor, by the driver of Universal Robots.
+SPEED_SCALING = 'speed_scaling/speed_scaling_factor'
 # Name -> default; these change what is accepted while the controller runs.
 ACCEPTANCE_PARAMETERS = {
     'allow_partial_joints_goal': 'partial_joints',
@@ -38,9 +40,10 @@ def declare_parameters(node: Node, joints: Sequence[str], settings: SimulationSe
 
 
 def read_parameters(
-    node: Node, joints: tuple[str, ...], wraparound: tuple[bool, ...], period: int
+    node: Node, joints: tuple[str, ...], wraparound: tuple[bool, ...]
 ) -> ControllerSettings:
     """Collect the parameters' present values as the controller's settings."""
+    (interface,) = node.get_parameter('command_interfaces').value
 
     def group(cls: type[Any], prefix: str, **further: Any) -> Any:
         names = [field.name for field in fields(cls) if field.name not in further]
@@ -52,13 +55,15 @@ def read_parameters(
     return ControllerSettings(
         joints,
         wraparound,
-        period,
+        round(1e9 / node.get_parameter('update_rate').value),
         {joint: group(GainSettings, f'gains.{joint}') for joint in joints},
         group(ConstraintSettings, 'constraints', joints=by_joint),
         AcceptanceRules(
-            **{own: node.get_parameter(name).value for name, own in ACCEPTANCE_PARAMETERS.items()}
+            **{own: node.get_parameter(name).value for name, own in ACCEPTANCE_PARAMETERS.items()},
+            effort=interface == 'effort',
         ),
         node.get_parameter('cmd_timeout').value,
+        interface,
     )
 
 
@@ -80,9 +85,11 @@ def _own_parameters(
 ) -> Iterator[tuple[str, Any, str, bool]]:
     yield 'joints', list(joints), 'joints of the controller', True
     yield 'command_joints', list(joints), 'joints that are commanded', True
-    yield 'command_interfaces', ['effort'], 'what is commanded', True
+    interface = settings.command_interface
+    yield 'command_interfaces', [interface], 'what is commanded', True
     yield 'state_interfaces', ['position', 'velocity'], 'what is measured', True
-    yield 'update_rate', round(settings.update_rate), 'updates per second', True
+    rate = settings.controller_rate or settings.update_rate
+    yield 'update_rate', round(rate), 'updates per second', True
     # Those of every controller: -100 stands for the default of controller_interface.
     yield 'is_async', False, 'updates in a thread of its own', False
     yield 'thread_priority', -100, 'of that thread', False
@@ -90,8 +97,9 @@ def _own_parameters(
     yield 'interpolation_method', 'splines', 'between points', True
     yield 'open_loop_control', False, 'deprecated', True
     yield 'interpolate_from_desired_state', False, 'start from the reference', True
-    yield 'speed_scaling.initial_scaling_factor', 1.0, 'fixed with effort commands', True
-    yield 'speed_scaling.state_interface', '', 'where the hardware tells its factor', True
+    yield 'speed_scaling.initial_scaling_factor', 1.0, 'fixed but with position commands', True
+    scaling = SPEED_SCALING if interface == 'position' else ''
+    yield 'speed_scaling.state_interface', scaling, 'where the hardware tells its factor', True
     yield 'speed_scaling.command_interface', '', 'where the hardware is told it', True
     yield 'cmd_timeout', 0.0, 'hold after this time beyond the end, 0: never [s]', False
     yield 'set_last_command_interface_value_as_state_on_activation', True, 'on activation', False

@@ -14,6 +14,8 @@ from ...plant.controller.controller_types import ControllerState
 SECOND = 1_000_000_000
 # Found again in the serialised template; no name holds these bytes.
 _MARK = 0x5A_11_77_00
+# Field of a trajectory point by interface.
+_OUTPUTS = {'effort': 'effort', 'velocity': 'velocities', 'position': 'positions'}
 
 
 class MessageTemplate:
@@ -23,7 +25,7 @@ class MessageTemplate:
     Parameters
     ----------
     message : with every array at its final length
-    arrays : paths such as 'reference.positions', arrays of float64
+    arrays : paths such as 'reference.positions', arrays of float64 or one such number
     times : paths of stamps and durations
 
     """
@@ -33,9 +35,11 @@ class MessageTemplate:
         marks: list[tuple[str, str, list[Any]]] = []
         for path in arrays:
             owner, name = _owner(message, path)
-            values = [1e200 + 1e190 * (number + k) for k in range(len(getattr(owner, name)))]
-            number += len(values)
-            setattr(owner, name, values)
+            old = getattr(owner, name)
+            count = 1 if isinstance(old, float) else len(old)
+            values = [1e200 + 1e190 * (number + k) for k in range(count)]
+            number += count
+            setattr(owner, name, values[0] if isinstance(old, float) else values)
             marks.append((path, f'<{len(values)}d', values))
         for index, path in enumerate(times):
             owner, name = _owner(message, path)
@@ -92,22 +96,23 @@ class JointStateTemplate:
 
 class ControllerStateTemplate:
     """
-    `control_msgs/JointTrajectoryControllerState` of a controller in effort mode.
+    `control_msgs/JointTrajectoryControllerState` of a controller.
 
     Parameters
     ----------
     joints : names in the controller's order
+    interface : what it commands, 'effort', 'velocity' or 'position'
 
     """
 
     ARRAYS = (
         'reference.positions', 'reference.velocities', 'reference.accelerations',
         'feedback.positions', 'feedback.velocities',
-        'error.positions', 'error.velocities', 'output.effort',
+        'error.positions', 'error.velocities', 'speed_scaling_factor',
     )  # fmt: skip
     TIMES = ('header.stamp', 'reference.time_from_start', 'feedback.time_from_start')
 
-    def __init__(self, joints: Sequence[str]):
+    def __init__(self, joints: Sequence[str], interface: str = 'effort'):
         zeros = [0.0] * len(joints)
         message = JointTrajectoryControllerState(joint_names=list(joints))
         message.reference = JointTrajectoryPoint(
@@ -115,9 +120,10 @@ class ControllerStateTemplate:
         )
         message.feedback = JointTrajectoryPoint(positions=zeros, velocities=zeros)
         message.error = JointTrajectoryPoint(positions=zeros, velocities=zeros)
-        message.output = JointTrajectoryPoint(effort=zeros)
-        message.speed_scaling_factor = 1.0
-        self._template = MessageTemplate(message, self.ARRAYS, self.TIMES)
+        output = _OUTPUTS[interface]
+        message.output = JointTrajectoryPoint(**{output: zeros})
+        self._arrays = (*self.ARRAYS, f'output.{output}')
+        self._template = MessageTemplate(message, self._arrays, self.TIMES)
 
     def fill(self, stamp: int, state: ControllerState) -> bytes:
         """Serialise the message; stamp in ns."""
@@ -125,11 +131,11 @@ class ControllerStateTemplate:
         values = (
             desired.positions, desired.velocities, desired.accelerations,
             current.positions, current.velocities,
-            state.error, state.error_velocity, state.output,
+            state.error, state.error_velocity, (state.speed_scaling,), state.output,
         )  # fmt: skip
         times = (stamp, desired.time, current.time)
         return self._template.fill(
-            dict(zip(self.ARRAYS, values, strict=True)), dict(zip(self.TIMES, times, strict=True))
+            dict(zip(self._arrays, values, strict=True)), dict(zip(self.TIMES, times, strict=True))
         )
 
 

@@ -12,11 +12,12 @@ from rclpy.qos import QoSPresetProfiles
 from rclpy.time import Time
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
+from std_msgs.msg import Float64, String
 from std_srvs.srv import Trigger
 
 from ...exceptions import ConfigurationError, RobotIdError
 from ...files.configuration import read_urdf
+from ...plant.physics.drive_loops import build_drives_of
 from ...plant.physics.mujoco_physics import Physics
 from ...plant.physics.sensors import Sensors
 from ...plant.physics.true_parameters import TrueParameters
@@ -28,6 +29,8 @@ from .message_templates import JointStateTemplate, MessageTemplate
 
 # How often failures and late cycles are looked for [s].
 REPORT_PERIOD = 1.0
+# Messages of the speed scaling, by the driver of Universal Robots [Hz].
+SPEED_SCALING_RATE = 100.0
 # A thread that computes must give way to the control loop soon; Python's default is 5 ms.
 SWITCH_INTERVAL = 2e-4
 
@@ -79,7 +82,9 @@ class SimulatedRobot(ConfiguredNode):
         self.urdf = self._description()
         motors = dict(zip(robot.elastic.joints, robot.elastic.motors))  # noqa: B905
         joints = settings.joints or robot.joints
-        physics = Physics(self.urdf, settings, joints, robot.locked, motors)
+        physics, step = build_drives_of(
+            settings, lambda s: Physics(self.urdf, s, joints, robot.locked, motors)
+        )
         for link in physics.impossible_links:
             self.get_logger().warning(f"no body can have the inertia of '{link}': corrected")
         sensors = Sensors(settings, physics.joint_state_names)
@@ -101,9 +106,28 @@ class SimulatedRobot(ConfiguredNode):
             self._publish_joint_states, self.controller_node.publish_state, self._publish_clock
         )
         self.loop = ControlLoop(
-            physics, sensors, self.controller_node.controller, settings, outputs
+            physics, sensors, self.controller_node.controller, settings, outputs, step
         )
+        if settings.command_interface == 'position':
+            self._serve_speed_scaling()
         self._spin_controller()
+
+    def _serve_speed_scaling(self) -> None:
+        """Publish the speed scaling as the driver of Universal Robots does, in per cent."""
+        name, controller = 'simulation.speed_scaling', self.controller_node.controller
+        publisher = self.create_publisher(
+            Float64, 'speed_scaling_state_broadcaster/speed_scaling', 10
+        )
+
+        def read(_: Any) -> None:
+            controller.speed_scaling = float(self.get_parameter(name).value)
+
+        read(None)
+        self.add_post_set_parameters_callback(read)
+        self.create_timer(
+            1.0 / SPEED_SCALING_RATE,
+            lambda: publisher.publish(Float64(data=100.0 * controller.speed_scaling)),
+        )
 
     def _spin_controller(self) -> None:
         self._executor_of_controller = SingleThreadedExecutor(context=self.context)

@@ -20,17 +20,23 @@ class ControllerSettings:
     constraints: ConstraintSettings = field(default_factory=ConstraintSettings)
     rules: AcceptanceRules = field(default_factory=AcceptanceRules)
     cmd_timeout: float = 0.0
+    command_interface: str = 'effort'
 
 
 @dataclass
 class ControllerState:
-    """Measured and desired state of an update; the content of controller_state."""
+    """
+    Measured and desired state of an update; the content of controller_state.
+
+    `output` is the command, in the unit of the command interface.
+    """
 
     desired: Point
     current: Point
     error: Values
     error_velocity: Values
     output: Values
+    speed_scaling: float = 1.0
 
 
 class GoalOutcome(Enum):

@@ -1,4 +1,4 @@
-"""Which trajectories joint_trajectory_controller (Jazzy) in effort mode accepts."""
+"""Which trajectories joint_trajectory_controller (Jazzy) accepts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,15 +9,16 @@ from .tolerances import EPSILON
 
 @dataclass(frozen=True)
 class AcceptanceRules:
-    """Parameters that decide what is accepted."""
+    """Parameters that decide what is accepted, and whether efforts are commanded."""
 
     partial_joints: bool = False
     nonzero_end_velocity: bool = False
     integration: bool = False
+    effort: bool = True
 
 
 def rejection_reason(goal: Goal, joints: Sequence[str], now: int, rules: AcceptanceRules) -> str:
-    """Return why a goal is rejected, or ''. NaN, limits and effort are not checked."""
+    """Return why a goal is rejected, or ''. Values, NaN ones too, are not checked."""
     if not rules.partial_joints and len(goal.joints) != len(joints):
         return "the goal's joints are not the controller's"
     if not goal.joints:
@@ -46,6 +47,8 @@ def _invalid_points(goal: Goal, rules: AcceptanceRules) -> str:
             'velocities': point.velocities,
             'accelerations': point.accelerations,
         }
+        if point.effort and not rules.effort:
+            return f'point {index} has efforts, which are not commanded'
         if rules.integration and not any(fields.values()):
             return f'point {index} is empty'
         for name, values in fields.items():

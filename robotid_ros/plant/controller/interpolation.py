@@ -131,6 +131,17 @@ def shortest_angular_distance(start: float, end: float) -> float:
     return distance - turn if distance > turn / 2 else distance
 
 
+def state_errors(
+    desired: Point, current: Point, wraparound: tuple[bool, ...]
+) -> tuple[Values, Values]:
+    """Return the errors of position, on the shortest way around, and of velocity."""
+    error = [
+        shortest_angular_distance(q, r) if wrap else r - q
+        for q, r, wrap in zip(current.positions, desired.positions, wraparound, strict=True)
+    ]
+    return error, [r - v for v, r in zip(current.velocities, desired.velocities, strict=True)]
+
+
 def deduce_from_derivatives(first: Point, second: Point, duration: float) -> None:
     """Deduce positions and velocities that a goal leaves out, by the trapezoidal rule."""
     if second.positions or not first.positions:

@@ -1,17 +1,18 @@
 """
-joint_trajectory_controller of ROS 2 Jazzy in effort mode, without ROS.
+joint_trajectory_controller of ROS 2 Jazzy, without ROS.
 
 `u = ff_velocity_scale v_ref(t + Ts) + effort_ff(t + Ts) + PID(e(t), ė(t))`: errors use the
-reference at t, feed-forwards that of the next update.
+reference at t, feed-forwards that of the next update. Velocities have no effort_ff; position
+commands are `q_ref(t + Ts)`. The trajectory's time t runs with the speed scaling of the hardware.
 """
 
 from collections.abc import Sequence
 import threading
 
+from .command_law import CommandLaw
 from .controller_types import ControllerSettings, ControllerState, GoalHandle, GoalOutcome
-from .effort_law import EffortLaw
 from .goal_acceptance import rejection_reason, sort_to_local_joint_order
-from .interpolation import Goal, Point, shortest_angular_distance, Trajectory, Values
+from .interpolation import Goal, Point, state_errors, Trajectory, Values
 from .stopping import decelerations, HoldTrajectory, stopping_points
 from .tolerances import default_tolerances, goal_tolerances, GoalTolerances, Tolerance
 
@@ -28,17 +29,17 @@ class TrajectoryController:
 
     def __init__(self, settings: ControllerSettings):
         self.settings = settings
-        self.joints, self._count = settings.joints, len(settings.joints)
-        self.active = False
-        self.command = [0.0] * self._count
+        self.joints = settings.joints
+        self.active, self.speed_scaling = False, 1.0
+        self._law = CommandLaw(self.joints, settings.gains, settings.command_interface)
+        self.command = self._law.first_command
+        zeros = [0.0] * len(self.joints)
         self.warnings: list[str] = []
-        zeros = [0.0] * self._count
         self._hold = HoldTrajectory(self.joints)
         self._current = Point(0, list(zeros), list(zeros), [], list(zeros))
         self.state = ControllerState(
             Point(0, zeros, zeros, zeros, zeros), self._current, zeros, zeros, zeros
         )
-        self._law = EffortLaw(self.joints, settings.gains)
         self._defaults = default_tolerances(settings.constraints, self.joints)
         self._tolerances = self._defaults
         self._goal: GoalHandle | None = None
@@ -58,21 +59,22 @@ class TrajectoryController:
         """Start by holding the present position, with integral terms at zero."""
         with self._lock:
             self._apply(self.settings)
-            self._current = Point(0, list(position), list(velocity), [], list(self.command))
+            self._current = self._measured(position, velocity)
             self._law.reset()
-            self._trajectory, self._pending = None, self._hold.at_position(position)
+            held = self._law.held(self.command, position)
+            self._trajectory, self._pending = None, self._hold.at_position(held)
             self._holding = True
             timeout = self.settings.cmd_timeout
             self._timeout = timeout if timeout > self._defaults.goal_time else 0.0
             self.active = True
 
     def deactivate(self) -> None:
-        """Stop controlling: efforts go to zero, a running goal is aborted."""
+        """Stop controlling: efforts and velocities go to zero, a running goal is aborted."""
         with self._lock:
             self._finish(
                 GoalOutcome.ABORTED, -1, 'Current goal cancelled during deactivate transition.'
             )
-            self.command = [0.0] * self._count
+            self.command = self._law.halted(self.command)
             self.active = False
 
     def rejection_reason(self, goal: Goal, now: int) -> str:
@@ -114,7 +116,7 @@ class TrajectoryController:
 
     def update(self, now: int, dt: float, position: Values, velocity: Values) -> Values:
         """
-        Compute the efforts of one cycle.
+        Compute the commands of one cycle.
 
         Parameters
         ----------
@@ -124,7 +126,7 @@ class TrajectoryController:
 
         Returns
         -------
-        The command (n,) [N·m, N], which stays on the interfaces until the next update.
+        The command (n,), which stays on the interfaces until the next update.
 
         """
         with self._lock:
@@ -142,7 +144,7 @@ class TrajectoryController:
             limit = self._tolerances.goal_time
             timed_out = off_goal and limit != 0.0 and overtime > limit
             if not off_path and not timed_out:
-                self.command = self._law.efforts(self.state, next_point, dt)
+                self.command = self._law.command(self.state, next_point, dt)
             self._finish_cycle(off_path, ended, off_goal, timed_out, overtime)
             if not any(u != u for u in self.command):
                 self.state.output = list(self.command)
@@ -156,7 +158,7 @@ class TrajectoryController:
             self._trajectory = Trajectory(self._pending)
         elif self._pending is not None and self._pending is not self._trajectory.goal:
             self._trajectory.replace(self._pending)
-        self._current = Point(0, list(position), list(velocity), [], list(self.command))
+        self._current = self._measured(position, velocity)
         first = not self._trajectory.started
         if first:
             self._trajectory.set_point_before_trajectory(
@@ -164,20 +166,22 @@ class TrajectoryController:
             )
             self._time = now
         else:
-            self._time += round(dt * 1e9)
+            self._time += round(dt * 1e9 * self.speed_scaling)
         return self._trajectory, first
+
+    def _measured(self, position: Values, velocity: Values) -> Point:
+        efforts = list(self.command) if self.settings.command_interface == 'effort' else []
+        return Point(0, list(position), list(velocity), [], efforts)
 
     def _compute_errors(self, desired: Point, elapsed: int) -> None:
         current = self._current
         current.time = elapsed
-        error = [
-            shortest_angular_distance(q, r) if wrap else r - q
-            for q, r, wrap in zip(
-                current.positions, desired.positions, self.settings.wraparound, strict=True
-            )
-        ]
-        error_dot = [r - v for v, r in zip(current.velocities, desired.velocities, strict=True)]
-        self.state = ControllerState(desired, current, error, error_dot, self.state.output)
+        errors = state_errors(desired, current, self.settings.wraparound)
+        if self.settings.command_interface == 'position':
+            errors = errors[0], [0.0] * len(self.joints)
+        self.state = ControllerState(
+            desired, current, *errors, self.state.output, self.speed_scaling
+        )
 
     def _check_tolerances(self, index: int, count: int, first: bool) -> tuple[bool, bool]:
         """Whether the path, and whether the goal tolerances are violated."""

@@ -143,6 +143,13 @@ class Physics:
         return tuple(self._limit)
 
     @property
+    def drive_inertia(self) -> tuple[float, ...]:
+        """Inertia that each drive moves here, links behind springs included (n,) [kg·m², kg]."""
+        own, links = np.diag(self.mass_matrix()), self._link_rows
+        behind = np.where(self._drive_rows == links, 0.0, own[links])
+        return tuple((own[self._drive_rows] + behind).tolist())
+
+    @property
     def wraparound(self) -> tuple[bool, ...]:
         """Which joints are continuous (n,)."""
         return tuple(self.bodies[index].joint.type == 'continuous' for index in self._link_rows)

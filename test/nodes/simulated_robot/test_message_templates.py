@@ -40,19 +40,26 @@ def test_joint_states(time, q, dq, tau):
     assert JointStateTemplate(JOINTS).fill(time, q, dq, tau) == bytes(serialize_message(message))
 
 
+OUTPUTS = {'effort': 'effort', 'velocity': 'velocities', 'position': 'positions'}
+
+
 @settings(max_examples=50, deadline=None)
-@given(stamps, durations, numbers, numbers, numbers, numbers)
-def test_controller_state(time, elapsed, q, dq, ddq, tau):
-    state = ControllerState(Point(elapsed, q, dq, ddq), Point(elapsed + 1, dq, q), tau, ddq, tau)
-    message = JointTrajectoryControllerState(joint_names=list(JOINTS), speed_scaling_factor=1.0)
+@given(
+    stamps, durations, numbers, numbers, numbers, numbers, st.floats(), st.sampled_from([*OUTPUTS])
+)
+def test_controller_state(time, elapsed, q, dq, ddq, tau, factor, interface):
+    desired, current = Point(elapsed, q, dq, ddq), Point(elapsed + 1, dq, q)
+    state = ControllerState(desired, current, tau, ddq, tau, factor)
+    message = JointTrajectoryControllerState(joint_names=list(JOINTS), speed_scaling_factor=factor)
     stamp(message.header.stamp, time)
     message.reference = JointTrajectoryPoint(positions=q, velocities=dq, accelerations=ddq)
     stamp(message.reference.time_from_start, elapsed)
     message.feedback = JointTrajectoryPoint(positions=dq, velocities=q)
     stamp(message.feedback.time_from_start, elapsed + 1)
     message.error = JointTrajectoryPoint(positions=tau, velocities=ddq)
-    message.output = JointTrajectoryPoint(effort=tau)
-    assert ControllerStateTemplate(JOINTS).fill(time, state) == bytes(serialize_message(message))
+    message.output = JointTrajectoryPoint(**{OUTPUTS[interface]: tau})
+    found = ControllerStateTemplate(JOINTS, interface).fill(time, state)
+    assert found == bytes(serialize_message(message))
 
 
 @given(stamps)

@@ -16,7 +16,13 @@ class Bench:
     """A controller on a robot that is wherever the test puts it."""
 
     def __init__(
-        self, position=(0.0, 0.0), constraints=None, rules=None, wraparound=(False, False), **gains
+        self,
+        position=(0.0, 0.0),
+        constraints=None,
+        rules=None,
+        wraparound=(False, False),
+        interface='effort',
+        **gains,
     ):
         of = GainSettings(**gains)
         self.controller = TrajectoryController(
@@ -26,7 +32,8 @@ class Bench:
                 MS,
                 {'a': of, 'b': of},
                 constraints or ConstraintSettings(),
-                rules or AcceptanceRules(),
+                rules or AcceptanceRules(effort=interface == 'effort'),
+                command_interface=interface,
             )
         )
         self.q, self.dq, self.now = list(position), [0.0, 0.0], 100 * S
