@@ -24,7 +24,8 @@ class Phase:
     A named part of a session, `start <= t < stop` on the recording's clock [s].
 
     `cut` says whether session or recording ended inside it, `missing` how much of the motion that
-    was planned is not there [s], 0 also where no plan is known.
+    was planned is not there [s], 0 also where no plan is known. `speed` holds the mean, lowest and
+    highest share of the planned speed, by the controller's speed scaling.
     """
 
     name: str
@@ -32,6 +33,12 @@ class Phase:
     stop: float
     cut: bool = False
     missing: float = 0.0
+    speed: tuple[float, float, float] = (1.0, 1.0, 1.0)
+
+    @property
+    def steady(self) -> bool:
+        """Whether the speed did not change."""
+        return self.speed[1] == self.speed[2]
 
 
 @dataclasses.dataclass(frozen=True)

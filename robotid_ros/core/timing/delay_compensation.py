@@ -181,6 +181,8 @@ def hold_delay(recording: Recording) -> float | None:
         return None
     if not controller.rate or len(reference.time) < 2:
         return None
+    if controller.command_interfaces and 'effort' not in controller.command_interfaces:
+        return None
     period = 1.0 / controller.rate
     inside = (recording.time > reference.time[0] + (MOST_UPDATES_HELD + 1) * period) & (
         recording.time <= reference.time[-1]

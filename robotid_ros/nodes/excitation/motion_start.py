@@ -1,6 +1,7 @@
 """When a motion began, from the controller's own reference; no ROS in here."""
 
 from collections.abc import Sequence
+import math
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,9 @@ from numpy.typing import NDArray
 
 from ...core.arrays import Array
 from ...core.excitation import Waypoints
+from ...exceptions import RobotStateError
 from ..common.joint_states import reference_positions, stamps_to_nanoseconds
+from .speed_scaling import MIN_SPEED, SpeedScaling
 
 # The reference moves at all: above rounding errors of the controller's interpolation [rad or m].
 MOVED = 1e-9
@@ -24,11 +27,15 @@ FIRST_GUESS = 1e-3
 
 class MotionClock:
     """
-    Time within a motion, by the stamps of the controller's states.
+    Time within a motion, by the stamps of the controller's states and its speed scaling.
+
+    A controller's own time runs with the speed scaling s of its state, `dt' = s dt`: a motion of
+    duration T lasts T of that time.
 
     Parameters
     ----------
     points : the motion that was sent
+    grace : what the controller may need beyond the motion's duration, of its own time [s]
 
     Attributes
     ----------
@@ -36,22 +43,45 @@ class MotionClock:
 
     """
 
-    def __init__(self, points: Waypoints):
-        self._points = points
+    def __init__(self, points: Waypoints, grace: float = math.inf):
+        self._points, self._longest = points, points.duration + grace
+        self._duration = round(points.duration * 1e9)
+        self._scaling = SpeedScaling()
+        # Until the start is known: stamps and times of the controller [ns], references.
         self._stamps: list[int] = []
+        self._times: list[int] = []
         self._references: list[Array] = []
         self._first = self._latest = 0
+        # Own time of the controller since the first state, now and at the start [ns].
+        self._time = self._begin = 0
+        self._factor = self._lowest = self._highest = 1.0
+        self._end: int | None = None
         self.start: int | None = None
 
     @property
     def elapsed(self) -> float:
-        """Time since the start, or since the first state while that is unknown [s]."""
-        return (self._latest - self.known_start) * 1e-9
+        """Own time since the start, or since the first state while that is unknown [s]."""
+        return (self._time - self._begin) * 1e-9
 
     @property
     def known_start(self) -> int:
         """Start, or the first state's stamp while that is unknown [ns]."""
         return self.start or self._first
+
+    @property
+    def end(self) -> int:
+        """When the motion ended or, at its present speed, will end [ns]."""
+        left = self._duration - (self._time - self._begin)
+        return self._end or self._latest + round(left / max(self._factor, MIN_SPEED))
+
+    @property
+    def speed(self) -> dict[str, float]:
+        """Mean, lowest and highest share of the designed speed; nothing while all are 1."""
+        low, high = self._lowest, self._highest
+        if low == high == 1.0:
+            return {}
+        mean = low if low == high else self._duration / (self.end - self.known_start)
+        return {'speed': mean, 'speed_min': low, 'speed_max': high}
 
     def update(self, messages: Sequence[Any]) -> None:
         """
@@ -59,20 +89,43 @@ class MotionClock:
 
         Raises
         ------
-        RobotStateError : a state holds no reference
+        RobotStateError : a state holds no reference, or the motion does not end
 
         """
-        if not messages:
+        for stamp, message in zip(stamps_to_nanoseconds(messages).tolist(), messages, strict=True):
+            self._advance(stamp, self._scaling.read(message))
+            if self.start is None:
+                self._stamps.append(stamp)
+                self._times.append(self._time)
+                self._references.append(reference_positions(message, self._points.joints))
+        if messages and self.start is None:
+            self._find_start()
+        since = (self._latest - self.known_start) * 1e-9
+        if self.elapsed > self._longest or since > self._longest / MIN_SPEED:
+            verb = 'begin' if self.start is None else 'end'
+            raise RobotStateError(f'the controller does not {verb} its motion: it was cancelled')
+
+    def _advance(self, stamp: int, factor: float) -> None:
+        self._first = self._first or stamp
+        self._time += round(factor * (stamp - (self._latest or stamp)))
+        self._latest, self._factor = stamp, factor
+        if self.start is None or self._end is not None:
             return
-        stamps = stamps_to_nanoseconds(messages).tolist()
-        self._latest = stamps[-1]
-        self._first = self._first or self._latest
-        if self.start is None:
-            self._stamps += stamps
-            self._references += [reference_positions(m, self._points.joints) for m in messages]
-            self.start = estimate_start(
-                self._points, np.array(self._stamps, np.int64), np.stack(self._references)
-            )
+        self._lowest, self._highest = min(self._lowest, factor), max(self._highest, factor)
+        if self._time - self._begin >= self._duration:
+            self._end = self.end
+
+    def _find_start(self) -> None:
+        """Find the start in the controller's own time, then its stamp."""
+        times = np.array(self._times, np.int64)
+        begin = estimate_start(self._points, times, np.stack(self._references))
+        if begin is None:
+            return
+        since = float(np.interp(begin, times, np.array(self._stamps) - self._first))
+        if begin < 0:
+            since = begin / max(self._factor, MIN_SPEED)
+        self._begin, self.start = begin, self._first + round(since)
+        self._lowest = self._highest = self._factor
 
 
 def estimate_start(points: Waypoints, stamp: NDArray[np.int64], reference: Array) -> int | None:
@@ -85,7 +138,8 @@ def estimate_start(points: Waypoints, stamp: NDArray[np.int64], reference: Array
     Parameters
     ----------
     points : what was sent
-    stamp : (K,) stamps of the controller's states since the goal was sent [ns]
+    stamp : (K,) times of the controller's states since the goal was sent, by a clock that runs
+        with its speed scaling [ns]
     reference : (K, n) their reference positions
 
     Returns

@@ -13,6 +13,7 @@ from ..common.batched_subscription import BatchedSubscription
 from ..common.controller_client import ControllerDescription
 from ..common.joint_states import is_well_formed, stack_joint_states
 from ..common.runtime import wait_until
+from .speed_scaling import SpeedScaling
 from .watchdog import Watchdog
 
 
@@ -80,8 +81,12 @@ def check_states(
     Watchdog(robot, settings, now, effort_reported=reported).check_joint_states(measured, now)
     inactive = f"nothing on '{controller_states.topic}': activate the controller"
     message = controller_states.wait_for_latest(settings.timeout, inactive)
+    SpeedScaling().check(message, now, max_pause=0.0)
     if not reported and len(message.output.effort) != len(message.joint_names):
-        raise _missing_interface('effort')
+        raise RobotStateError(
+            'the joint states hold no effort and the controller commands none, so nothing tells '
+            'the torques: give the joint_state_broadcaster the effort interfaces'
+        )
     return reported
 
 

@@ -192,9 +192,8 @@ class ExcitationSession:
         what: str,
     ) -> None:
         """Watch until the goal has ended; publish the phase once its start is known."""
-        clock = MotionClock(points)
+        clock = MotionClock(points, self._settings.goal_time + GOAL_END_GRACE)
         monitor.begin()
-        longest = points.duration + self._settings.goal_time + GOAL_END_GRACE
         published = 0.0
         while not self._has_finished(goal, monitor):
             clock.update(monitor.check(every_state=clock.start is None))
@@ -202,12 +201,10 @@ class ExcitationSession:
             if clock.start is not None and now - published > PROGRESS_PERIOD:
                 published = now
                 progress = clock.elapsed / points.duration
-                self._publish_progress(state, what, clock.start, progress, periods)
-            if clock.elapsed > longest:
-                raise RobotStateError('the controller does not end its motion: it was cancelled')
+                self._publish_progress(state, what, clock.start, progress, periods, **clock.speed)
             time.sleep(POLL_PERIOD)
-        self._publish_progress(state, what, clock.known_start, 1.0, periods)
-        self._latest_stamp = clock.known_start + round(points.duration * 1e9)
+        self._publish_progress(state, what, clock.known_start, 1.0, periods, **clock.speed)
+        self._latest_stamp = clock.end
 
     def _has_finished(self, goal: TrajectoryGoal, monitor: RobotMonitor) -> bool:
         """Whether the goal has ended well; where not, who ended it comes before how."""
@@ -220,13 +217,13 @@ class ExcitationSession:
             raise RobotStateError(f'{error}: {monitor.describe_error(goal.violated)}') from None
 
     def _publish_progress(
-        self, state: State, what: str, start: int, progress: float, periods: int
+        self, state: State, what: str, start: int, progress: float, periods: int, **speed: float
     ) -> None:
         progress = min(max(progress, 0.0), 1.0)
         cycle = min(int(progress * periods) + 1, periods)
         message = f'{what}: cycle {cycle} of {periods}' if periods > 1 else what
         values = {'cycle': cycle, 'cycles': periods, 'progress': round(progress, 4)}
-        self._publish_state(state, message, {**values, 'start': start})
+        self._publish_state(state, message, {**values, **speed, 'start': start})
 
     def _wait_at_rest(self) -> None:
         """Wait until the robot has come to rest; it is monitored meanwhile."""

@@ -13,6 +13,7 @@ from ...exceptions import ConfigurationError, RobotStateError
 from ...node_settings import ExcitationNodeSettings
 from ..common.joint_states import JointStateArrays, stamps_to_nanoseconds
 from .silence import Silence
+from .speed_scaling import SpeedScaling
 
 # A joint cannot move this far at bitwise constant effort [rad or m]: noise and friction change the
 # last digits. Less would take a joint that is held at rest for one that moves.
@@ -68,6 +69,7 @@ class Watchdog:
         self._lower, self._upper = robot.limits.lower - beyond, robot.limits.upper + beyond
         self._effort = settings.effort_share * robot.limits.effort / np.abs(robot.drive_gain)
         self._tracking = expand_per_joint(settings.tracking_error, robot.joints, 'tracking_error')
+        self._speed = SpeedScaling(now)
         self._stamp = -1
         self._malformed = 0
         # What was a number once, by the name of the quantity: (n,).
@@ -132,6 +134,7 @@ class Watchdog:
             self._check_finite('tracking error', error)
             self._errors.append(error[0])
             self._check_tracking(error[0])
+            self._speed.check(message, now)
             self._check_interfaces(message, index)
             if not self._effort_reported:
                 effort = np.asarray(message.output.effort, dtype=float)[index][None]

@@ -10,7 +10,7 @@ from ...core.model import mass_matrix, RobotSettings
 from ...core.model.robot import ElasticRobot, Robot
 from ...core.pipeline.identification import identify
 from ...core.pipeline.results import Identification
-from ...core.signals.recording import Recording
+from ...core.signals.recording import Controller, Recording
 from ...exceptions import RecordingError
 from ...files.bags import open_recording
 from ...files.bags.schema.session_phases import cut_notes
@@ -128,7 +128,7 @@ def identify_bag(
         urdf=identified_urdf(found.robot, found.standard.value),
         standard=np.array([results.minimal_parameters.get(p.name, 0.0) for p in model.parameters]),
         inertia=_largest_inertia(model, found, exciting),
-        gains=recording.controller.gains if recording.controller else {},
+        gains=_effort_gains(recording.controller),
         origin=recording.origin,
     )
 
@@ -185,6 +185,13 @@ def _output_folder(bag: str, output_dir: str) -> Path:
     path = Path(bag)
     name = f'{path.stem if path.is_file() else path.name}_identified'
     return Path(output_dir) / name if output_dir else path.with_name(name)
+
+
+def _effort_gains(controller: Controller | None) -> Mapping[str, Mapping[str, float]]:
+    """Gains of a controller that commands efforts: those of others follow from no inertia."""
+    if controller is None or controller.command_interfaces != ('effort',):
+        return {}
+    return controller.gains
 
 
 def _largest_inertia(robot: Robot, found: Identification, recording: AnyRecording) -> np.ndarray:

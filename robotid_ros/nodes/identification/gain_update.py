@@ -68,6 +68,11 @@ class GainUpdate:
                 f'the excitation moves the robot ({self._session}): wait until its session ends'
             )
         description = self._controller.describe()
+        if description.command_interfaces != ('effort',):
+            raise ControllerError(
+                f"'{self._controller.name}' commands {', '.join(description.command_interfaces)}: "
+                'gains follow from the inertia only where efforts are commanded'
+            )
         check_at_rest(self._node, self._controller.name, self._controller.timeout)
         old, new = self.propose(robot, inertia, description.gains)
         try:

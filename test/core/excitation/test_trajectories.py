@@ -53,6 +53,16 @@ def test_motion_is_linear_in_start_and_coefficients(family, seed):
         np.testing.assert_allclose(a + 2.0 * b, c, atol=1e-9)
 
 
+@given(FAMILY, st.integers(1, 8), st.floats(0.1, 1.0), st.integers(0, 99))
+@settings(max_examples=20, deadline=None)
+def test_a_slower_motion_follows_the_same_path(family, order, share, seed):
+    whole = make(family, order, seed=seed)
+    slower, t = whole.at_speed(share), np.linspace(0.0, whole.period, 60)
+    assert slower.period == whole.period / share
+    for k, (a, b) in enumerate(zip(slower.sample(t / share), whole.sample(t), strict=True)):
+        np.testing.assert_allclose(a, share**k * b, atol=1e-9 * (1.0 + np.abs(b).max()))
+
+
 @pytest.mark.parametrize('family', AT_REST)
 def test_starts_and_ends_at_rest_at_its_start(family):
     trajectory = make(family, order=5)

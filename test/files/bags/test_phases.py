@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.trajectories.trajectory import Trajectory
+from robotid_ros.core.signals.periodic import find_period
 from robotid_ros.files.bags import BagWriter, dump_session, read_recording, Session
 from robotid_ros.files.bags.read.summary import summarise
-from robotid_ros.files.bags.schema.session_phases import build_phases, StateChange
+from robotid_ros.files.bags.schema.session_phases import build_phases, parse_speed, StateChange
 
 PERIODS = {'exciting': 2.0, 'validating': 3.0}
 # Two periods of an excitation, a validation.
@@ -76,15 +77,15 @@ def test_a_phase_knows_that_it_was_cut(states, end, cut, missing):
     assert [p.missing for p in found] == pytest.approx(missing)
 
 
-def bag(folder, seconds, states):
-    """Record a session of 10 s at 100 Hz up to some time."""
+def bag(folder, seconds, states, speed='', name='bag'):
+    """Record a session of 10 s at 100 Hz up to some time; mean, least, most speed in tenths."""
     zero = np.zeros((2, 1))
     motions = {
         name: Trajectory(('a',), 'mfs', period, 1, zero[0], zero).to_dict()
         for name, period in PERIODS.items()
     }
     # Chunks as of a recording in real time.
-    with BagWriter(folder, 'bag', flush_period=0.0) as writer:
+    with BagWriter(folder, name, flush_period=0.0) as writer:
         writer.add_topic('/joint_states', 'sensor_msgs/msg/JointState')
         writer.add_topic('/excitation/state', 'diagnostic_msgs/msg/DiagnosticStatus')
         writer.write_text('/recorder/session', dump_session(Session(trajectories=motions)), EPOCH)
@@ -93,10 +94,12 @@ def bag(folder, seconds, states):
             stamp = EPOCH + round(time * 1e9)
             state = joint_state(stamp, ['a'], [np.sin(time)], [], [np.cos(3.0 * time)])
             writer.write('/joint_states', state, stamp)
+        keys = ('speed', 'speed_min', 'speed_max')
+        scaling = {key: f'0.{digit}' for key, digit in zip(keys, speed, strict=False)}
         for name, time in states:
             stamp = EPOCH + round(time * 1e9)
             values = {'state': name, 'stamp': f'{stamp // 10**9}.{stamp % 10**9:09d}'}
-            values |= {'cycles': '2'} if name == 'exciting' else {}
+            values |= {'cycles': '2', **scaling} if name == 'exciting' else {}
             writer.write('/excitation/state', status(values), stamp)
     return writer.path
 
@@ -135,3 +138,40 @@ def test_any_number_of_cycles_is_read(tmp_path, cycles):
         values = {'state': 'exciting', 'cycles': cycles}
         writer.write('/excitation/state', status(values), EPOCH + 10**7)
     assert [phase.name for phase in read_recording(writer.path).phases] == ['exciting']
+
+
+def test_a_motion_at_half_the_speed_is_whole_after_twice_the_time():
+    scaled = [('exciting', 1.0), ('approaching', 9.0), ('done', 9.5)]
+    for speed, missing in (((0.5, 0.5, 0.5), 0.0), ((0.25, 0.25, 0.25), 8.0)):
+        states = [s._replace(speed=speed) for s in changes(scaled)]
+        (phase, *_) = build_phases(states, PERIODS, 10.0)
+        assert (phase.speed, phase.missing, phase.cut) == (speed, missing, missing > 0.0)
+
+
+@pytest.mark.parametrize(
+    ('values', 'speed'),
+    [
+        ({}, (1.0, 1.0, 1.0)),
+        ({'speed': '0.5', 'speed_min': '0.25', 'speed_max': '1.0'}, (0.5, 0.25, 1.0)),
+        ({'speed': 'nan', 'speed_min': '0.25', 'speed_max': '1.0'}, (1.0, 1.0, 1.0)),
+        ({'speed': '0.0', 'speed_min': '0.0', 'speed_max': '1.0'}, (1.0, 1.0, 1.0)),
+        ({'speed': 'slow'}, (1.0, 1.0, 1.0)),
+    ],
+)
+def test_the_speed_of_a_motion_is_read(values, speed):
+    assert parse_speed(values) == speed
+
+
+def test_a_motion_is_read_as_it_ran(tmp_path):
+    states = (('exciting', 1.0), ('approaching', 9.0), ('done', 9.5))
+    found = {
+        name: read_recording(bag(tmp_path, 10.0, states, speed, name))
+        for name, speed in (('steady', '555'), ('varied', '529'))
+    }
+    (steady, *_) = found['steady'].phases
+    assert (steady.speed, steady.cut) == ((0.5, 0.5, 0.5), False)
+    assert find_period(found['steady']) == 2.0 * PERIODS['exciting']
+    assert 'exciting ran at 50% of the planned speed' in ' '.join(found['steady'].notes)
+    # Its periods differ: none can be averaged with another.
+    assert find_period(found['varied']) is None
+    assert 'exciting ran at 20% to 90% of the planned speed' in ' '.join(found['varied'].notes)

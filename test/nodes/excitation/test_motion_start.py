@@ -1,11 +1,15 @@
 """The start of a motion is read from the controller's reference."""
 
+from types import SimpleNamespace
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
+import pytest
 
 from robotid_ros.core.excitation import point_to_point, Trajectory, Waypoints, waypoints
-from robotid_ros.nodes.excitation.motion_start import estimate_start
+from robotid_ros.exceptions import RobotStateError
+from robotid_ros.nodes.excitation.motion_start import estimate_start, MotionClock
 
 ORIGIN = 1_700_000_000_000_000_000
 
@@ -79,3 +83,72 @@ def coefficients(family: str, order: int) -> list[list[float]]:
 
     rng = np.random.default_rng(3)
     return rng.normal(size=(FAMILIES[family].size(order), 1)).tolist()
+
+
+def state(points: Waypoints, stamp: int, own_time: float, factor: float) -> SimpleNamespace:
+    """Return the state of a controller whose own time since the start is given [s]."""
+    return SimpleNamespace(
+        header=SimpleNamespace(
+            stamp=SimpleNamespace(sec=stamp // 10**9, nanosec=stamp % 10**9),
+        ),
+        joint_names=list(points.joints),
+        reference=SimpleNamespace(
+            positions=points.sample(np.clip([own_time], 0.0, points.duration)).q[0].tolist()
+        ),
+        speed_scaling_factor=factor,
+    )
+
+
+def run_clock(clock: MotionClock, points: Waypoints, factors: list[float]) -> int:
+    """Let a controller run at these factors, one a millisecond, from the 30th on; return when."""
+    own = 0.0
+    for k, factor in enumerate(factors):
+        own += 1e-3 * factor if k > 30 else 0.0
+        clock.update([state(points, ORIGIN + k * 10**6, own, factor)])
+    return ORIGIN + 30 * 10**6
+
+
+@pytest.mark.parametrize('factor', [1.0, 0.4])
+def test_a_scaled_motion_takes_longer(factor: float):
+    points = motion()
+    clock = MotionClock(points, 0.1)
+    start = run_clock(clock, points, [factor] * 1000)
+    assert clock.start is not None and abs(clock.start - start) < 1_000
+    assert abs(clock.elapsed - factor * 0.969) < 1e-6
+    assert abs(clock.end - start - 2.0e9 / factor) < 10_000
+    told = {'speed': factor, 'speed_min': factor, 'speed_max': factor}
+    assert clock.speed == ({} if factor == 1.0 else told)
+
+
+def test_the_speed_may_change_on_the_way():
+    points = motion()
+    clock = MotionClock(points, 0.1)
+    # 1 s at full speed, 2 s at half of it.
+    start = run_clock(clock, points, [1.0] * 1031 + [0.5] * 2030)
+    assert abs(clock.end - start - 3.0e9) < 10_000
+    assert clock.speed == {'speed': pytest.approx(2 / 3), 'speed_min': 0.5, 'speed_max': 1.0}
+
+
+@pytest.mark.parametrize(
+    ('factors', 'says'),
+    [
+        ([1.0] * 2200, 'does not end its motion'),
+        ([0.0] * 2200, 'does not begin its motion'),
+        # Not for ever: a tenth of the speed on average is the least.
+        ([1.0] * 1000 + [0.0] * 21_000, 'does not end its motion'),
+    ],
+)
+def test_no_motion_lasts_for_ever(factors: list[float], says: str):
+    points = motion()
+    clock = MotionClock(points, 0.1)
+    with pytest.raises(RobotStateError, match=says):
+        run_clock(clock, points, factors)
+
+
+def test_factors_of_controllers_that_know_none_are_one():
+    points = motion()
+    clock = MotionClock(points, 0.1)
+    own = [max(k - 30, 0) * 1e-3 for k in range(400)]
+    clock.update([state(points, ORIGIN + k * 10**6, t, 0.0) for k, t in enumerate(own)])
+    assert clock.start is not None and abs(clock.start - ORIGIN - 30 * 10**6) < 1_000
+    assert clock.speed == {}

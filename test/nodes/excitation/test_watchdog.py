@@ -8,6 +8,7 @@ import pytest
 from robotid_ros.exceptions import ConfigurationError, RobotStateError
 from robotid_ros.node_settings import ExcitationNodeSettings
 from robotid_ros.nodes.common.joint_states import is_well_formed, stack_joint_states
+from robotid_ros.nodes.excitation.speed_scaling import MAX_PAUSE
 from robotid_ros.nodes.excitation.watchdog import expand_per_joint, Watchdog
 
 JOINTS = ('a', 'b')
@@ -59,6 +60,7 @@ def controller_state(error=(0.0, 0.0), names=JOINTS, stamp=0.0, effort=(), **par
         output=point(effort=effort),
         reference=parts.get('reference', point()),
         feedback=parts.get('feedback', point()),
+        speed_scaling_factor=parts.get('speed', 1.0),
     )
 
 
@@ -240,3 +242,21 @@ def test_one_tolerance_or_one_per_joint():
     assert expand_per_joint((0.1, 0.2), JOINTS, 'x').tolist() == [0.1, 0.2]
     with pytest.raises(ConfigurationError, match='tracking_error'):
         expand_per_joint((0.1, 0.2, 0.3), JOINTS, 'tracking_error')
+
+
+def look_at_speed(dog, factor, since, until):
+    for k in range(round(since * 100), round(until * 100)):
+        dog.check_controller_state(controller_state(stamp=0.01 * k, speed=factor), 0.01 * k)
+
+
+def test_a_slow_robot_is_waited_for_but_not_for_ever():
+    dog = watchdog()
+    look_at_speed(dog, 0.3, 0.0, 8.0)
+    look_at_speed(dog, 0.0, 8.0, 8.0 + MAX_PAUSE - 0.1)
+    with pytest.raises(RobotStateError, match=r'the speed scaling is 0\.0%: raise it to 10%'):
+        look_at_speed(dog, 0.0, 8.0 + MAX_PAUSE - 0.1, 8.0 + MAX_PAUSE + 0.1)
+
+
+def test_a_robot_faster_than_its_design_is_stopped():
+    with pytest.raises(RobotStateError, match='120%: limits were checked for 100 %'):
+        look_at_speed(watchdog(), 1.2, 0.0, 0.1)

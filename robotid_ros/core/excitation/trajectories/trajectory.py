@@ -1,7 +1,7 @@
 """The trajectory as a frozen value: a family, its coefficients, a start and a period."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import hashlib
 import json
 from typing import Any, NamedTuple
@@ -87,6 +87,19 @@ class Trajectory:
     def jerk(self, t: ArrayLike) -> Array:
         """Evaluate the third derivative, (N, n) [rad/s³ or m/s³]."""
         return self.matrix(t, 3) @ self.coefficients
+
+    def at_speed(self, share: float) -> 'Trajectory':
+        """
+        Return the motion along the same path at a share of the speed, `q'(t) = q(share t)`.
+
+        Every family holds its slower motions, so that a fit of the path finds them exactly.
+        """
+        period = self.period / share
+        phase = (np.arange(8 * len(self.coefficients)) + 0.5) / (8 * len(self.coefficients))
+        path = self.matrix(phase * self.period, 0) @ self.coefficients
+        slower = self.basis_family.matrix(phase * period, period, self.order, 0)
+        coefficients: Array = np.linalg.lstsq(slower, path, rcond=None)[0]
+        return replace(self, period=period, coefficients=coefficients)
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the trajectory by plain values; `from_dict` gives exactly the same one back."""

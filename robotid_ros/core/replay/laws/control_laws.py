@@ -39,6 +39,8 @@ def make_control_law(
     """
     if controller.type not in LAWS:
         raise UnknownNameError('control law', controller.type, tuple(LAWS))
+    if '/' in controller.type:
+        _check_command(controller)
     missing = [joint for joint in joints if not controller.gains.get(joint)]
     if missing:
         raise ControllerError(
@@ -49,6 +51,15 @@ def make_control_law(
     if controller.rate <= 0.0:
         raise ControllerError('the update rate of the controller is unknown: record it')
     return LAWS[controller.type](controller, _gain_arrays(controller.gains, joints), drive_gain)
+
+
+def _check_command(controller: Controller) -> None:
+    if tuple(controller.command_interfaces) != ('effort',):
+        raise ControllerError(
+            f'{controller.name} commands {", ".join(controller.command_interfaces) or "nothing"}, '
+            'not efforts, so the law that makes the torque is unknown: identify by WLS, or give '
+            "law, rate and gains of the drives under 'identification.replay'"
+        )
 
 
 def _gain_arrays(
@@ -70,12 +81,6 @@ def _gain(columns: dict[str, Any], name: str, default: float = 0.0) -> Array:
 def _trajectory_controller(
     controller: Controller, columns: dict[str, Any], drive_gain: Array
 ) -> ControlLaw:
-    if tuple(controller.command_interfaces) != ('effort',):
-        raise ControllerError(
-            f'{controller.name} commands {", ".join(controller.command_interfaces) or "nothing"}, '
-            'not efforts, so the law that makes the torque is unknown: identify by WLS, or give '
-            "the drives' gains under 'identification.replay.gains'"
-        )
     # A bound that is not given is that of the deprecated i_clamp.
     clamp = _gain(columns, 'i_clamp', np.inf)
     low, high = _gain(columns, 'i_clamp_min', -np.inf), _gain(columns, 'i_clamp_max', np.inf)

@@ -18,7 +18,13 @@ from ..schema.session_header import (
     SESSION_TOPIC,
     STATE_TOPIC,
 )
-from ..schema.session_phases import build_phases, cut_notes, StateChange
+from ..schema.session_phases import (
+    build_phases,
+    cut_notes,
+    parse_speed,
+    speed_notes,
+    StateChange,
+)
 from .clock_alignment import Clock
 from .controller_states import controller_state_topics, read_fields, UNBOUNDED, Window
 from .storage import Bag
@@ -74,10 +80,29 @@ def add_context(bag: Bag, recording: Recording, clock: Clock, end: float) -> Rec
         controller=build_controller(session.controller, str(bag.path)),
         phases=phases,
         urdf=read_urdf(bag),
-        trajectories={k: _trajectory(k, v, bag) for k, v in session.trajectories.items()},
+        trajectories=_trajectories(bag, session, phases),
         configuration=dict(session.configuration) or None,
-        notes=(*recording.notes, *cut_notes(phases), *changed_gain_notes(session)),
+        notes=(
+            *recording.notes,
+            *cut_notes(phases),
+            *speed_notes(phases),
+            *changed_gain_notes(session),
+        ),
     )
+
+
+def _trajectories(
+    bag: Bag, session: Session, phases: tuple[Phase, ...]
+) -> dict[str, 'Trajectory']:
+    """Read the motions as they ran; a motion whose speed changed followed none that has a name."""
+    found = {}
+    for name, content in session.trajectories.items():
+        phase = next((phase for phase in phases if phase.name == name), None)
+        if phase is None or phase.steady:
+            trajectory = _trajectory(name, content, bag)
+            speed = 1.0 if phase is None else phase.speed[0]
+            found[name] = trajectory if speed == 1.0 else trajectory.at_speed(speed)
+    return found
 
 
 def _trajectory(phase: str, content: Any, bag: Bag) -> 'Trajectory':
@@ -133,7 +158,8 @@ def read_phases(
         received = (int(to_stamp(np.array([reception], np.int64))[0]) - origin) * 1e-9
         stamp = None if by_reception else _nanoseconds(values.get('stamp'))
         time = received if stamp is None else (stamp - origin) * 1e-9
-        states.append(StateChange(name, time, received, _count(values.get('cycles'))))
+        cycles, speed = _count(values.get('cycles')), parse_speed(values)
+        states.append(StateChange(name, time, received, cycles, speed))
     # Times of reception do not tell when a motion began.
     return build_phases(states, {} if by_reception else _periods(session), end)
 
