@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
-from rcl_interfaces.srv import SetParameters
+from rcl_interfaces.srv import SetParametersAtomically
+from rclpy.parameter import Parameter
 import yaml
 
 from robotid_ros.core.model import build_robot
@@ -20,6 +20,7 @@ from .conftest import Session
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
+SLIDER = '/simulated_robot/set_parameters_atomically'
 NODES = ('simulated_robot', 'excitation', 'recorder', 'identification')
 # A velocity's error is mended at this rate [1/s], and the reference's is handed on.
 VELOCITY_GAINS = {'p': 20.0, 'd': 0.0, 'ff_velocity_scale': 1.0}
@@ -34,8 +35,10 @@ def configured(config: Path, folder: Path, **simulation: object) -> Path:
     return path
 
 
-def run(session: Session, trajectory: Path, **identification: object) -> Recording:
-    """Run a session to its end; return what was recorded."""
+def run(
+    session: Session, trajectory: Path, speed: float = 1.0, **identification: object
+) -> Recording:
+    """Run a session at a share of the speed to its end; return what was recorded."""
     folder = {'recorder.folder': str(session.folder)}
     session.start(
         *NODES,
@@ -45,6 +48,10 @@ def run(session: Session, trajectory: Path, **identification: object) -> Recordi
     )
     session.robot.wait()
     session.ready('excitation', 'recorder', 'identification')
+    if speed != 1.0:
+        scaling = Parameter('simulation.speed_scaling', value=speed).to_parameter_msg()
+        request = SetParametersAtomically.Request(parameters=[scaling])
+        assert session.client.call(SetParametersAtomically, SLIDER, request).result.successful
     session.client.call_trigger('excitation/start')
     session.until('excitation', 'done')
     session.until('identification', 'done')
@@ -71,7 +78,7 @@ def check_truth(session: Session, config: Path) -> None:
 def test_velocities_by_a_controller_slower_than_its_robot(
     config: Path, trajectory: Path, tmp_path: Path
 ):
-    gains = {joint: VELOCITY_GAINS for joint in ('joint_1', 'joint_2')}
+    gains = {joint: dict(VELOCITY_GAINS) for joint in ('joint_1', 'joint_2')}
     path = configured(
         config, tmp_path, command_interface='velocity', controller_rate=125.0, gains=gains
     )
@@ -87,10 +94,10 @@ def test_velocities_by_a_controller_slower_than_its_robot(
 
 
 def test_positions_at_a_share_of_the_speed(config: Path, trajectory: Path, tmp_path: Path):
-    path = configured(config, tmp_path, command_interface='position', speed_scaling=0.8)
+    path = configured(config, tmp_path, command_interface='position')
     averaging = {'identification.signals.averaging': True, 'identification.method': 'both'}
     with Session(path, tmp_path) as session:
-        recording = run(session, trajectory, **averaging)
+        recording = run(session, trajectory, speed=0.8, **averaging)
         assert recording.controller.command_interfaces == ('position',)
         (exciting,) = (phase for phase in recording.phases if phase.name == 'exciting')
         assert exciting.speed == (0.8, 0.8, 0.8)
@@ -105,11 +112,3 @@ def test_positions_at_a_share_of_the_speed(config: Path, trajectory: Path, tmp_p
         # DIDIM lacks the law of the drives; the rest stands.
         assert results.compared is None
         assert 'arm_controller commands position, not efforts' in told
-
-
-def test_the_speed_may_be_changed_and_robots_without_torques_stay_where_they_are(
-    config: Path, trajectory: Path, tmp_path: Path
-):
-    path = configured(config, tmp_path, command_interface='position')
-    with Session(path, tmp_path) as session:
-        pass

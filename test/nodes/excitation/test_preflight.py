@@ -3,12 +3,14 @@
 import dataclasses
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from robotid_ros.exceptions import ControllerError, RobotStateError
+from robotid_ros.node_settings import ExcitationNodeSettings
 from robotid_ros.nodes.common.controller_client import ControllerDescription
 from robotid_ros.nodes.common.joint_states import reference_positions
-from robotid_ros.nodes.excitation.preflight import check_controller
+from robotid_ros.nodes.excitation.preflight import check_controller, check_states
 
 ROBOT = SimpleNamespace(joints=('a', 'b'))
 GOOD = ControllerDescription(
@@ -68,3 +70,49 @@ def test_held_reference_is_in_the_robots_order():
 def test_no_motion_starts_from_an_unknown_reference(message: SimpleNamespace):
     with pytest.raises(RobotStateError, match='activate it'):
         reference_positions(message, ROBOT.joints)
+
+
+def streams(effort=(), output='effort', speed=1.0):
+    """Give topics on which joint states and a controller's states arrive."""
+    header = SimpleNamespace(stamp=SimpleNamespace(sec=1, nanosec=0))
+    names, zeros = list(ROBOT.joints), [0.0, 0.0]
+    states = SimpleNamespace(
+        header=header, name=names, position=zeros, velocity=zeros, effort=list(effort)
+    )
+    fields = {'positions': [], 'velocities': [], 'effort': [], output: zeros}
+    controller = SimpleNamespace(
+        joint_names=names, output=SimpleNamespace(**fields), speed_scaling_factor=speed
+    )
+    return (
+        SimpleNamespace(topic='joint_states', take_messages=lambda: [states]),
+        SimpleNamespace(topic='controller_state', wait_for_latest=lambda *_: controller),
+    )
+
+
+def check(**given):
+    limits = SimpleNamespace(lower=-np.ones(2), upper=np.ones(2), effort=np.full(2, 10.0))
+    robot = SimpleNamespace(joints=ROBOT.joints, limits=limits, drive_gain=np.ones(2))
+    return check_states(streams(**given), robot, ExcitationNodeSettings())
+
+
+@pytest.mark.parametrize('output', ['positions', 'velocities', 'effort'])
+@pytest.mark.parametrize('effort', [(), (0.1, 0.2), (np.nan, np.nan)])
+def test_torques_are_reported_or_commanded_or_nothing_moves(output, effort):
+    reported = bool(effort) and not np.isnan(effort).any()
+    if reported or output == 'effort':
+        assert check(effort=effort, output=output) == reported
+    else:
+        with pytest.raises(RobotStateError, match='nothing tells the torques'):
+            check(effort=effort, output=output)
+
+
+# A controller that leaves its factor at 0 may know none.
+@pytest.mark.parametrize('speed', [0.0, 0.1, 1.0])
+def test_a_session_may_be_slow(speed):
+    assert check(effort=(0.1, 0.2), speed=speed)
+
+
+@pytest.mark.parametrize('speed', [0.03, 1.5])
+def test_a_session_is_neither_creeping_nor_faster_than_designed(speed):
+    with pytest.raises(RobotStateError, match='the speed scaling is'):
+        check(effort=(0.1, 0.2), speed=speed)

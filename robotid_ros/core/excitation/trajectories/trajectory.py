@@ -98,7 +98,7 @@ class Trajectory:
         phase = (np.arange(8 * len(self.coefficients)) + 0.5) / (8 * len(self.coefficients))
         path = self.matrix(phase * self.period, 0) @ self.coefficients
         slower = self.basis_family.matrix(phase * period, period, self.order, 0)
-        coefficients: Array = np.linalg.lstsq(slower, path, rcond=None)[0]
+        coefficients = np.asarray(np.linalg.lstsq(slower, path, rcond=None)[0], np.float64)
         return replace(self, period=period, coefficients=coefficients)
 
     def to_dict(self) -> dict[str, Any]:
