@@ -25,7 +25,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.time import Time
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
+from std_msgs.msg import Float64, String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from waiting import claim_domain, PATIENCE, release_domain, wait_until
@@ -209,6 +209,25 @@ def running(**simulation):
 def client():
     with running() as (_, client):
         yield client
+
+
+def test_a_robot_of_position_commands_scales_its_speed_and_may_hide_its_torques():
+    with running(command_interface='position', report_effort=False) as (robot, client):
+        state = client.first(JointTrajectoryControllerState, COMMANDS, TRANSIENT)
+        assert (len(state.output.positions), len(state.output.effort)) == (3, 0)
+        assert state.speed_scaling_factor == 1.0
+        assert np.isnan(client.first(JointState, STATES, TRANSIENT).effort).all()
+        interface = client.call(GET, names=['speed_scaling.state_interface']).values[0]
+        assert interface.string_value == 'speed_scaling/speed_scaling_factor'
+        scaling = 'simulation.speed_scaling'
+        refused, accepted = (
+            robot.set_parameters([rclpy.Parameter(scaling, value=value)])[0]
+            for value in (1.5, 0.5)
+        )
+        assert accepted.successful and not refused.successful
+        client.when(lambda state: state.speed_scaling_factor == 0.5, 'the factor is 0.5')
+        topic = '/speed_scaling_state_broadcaster/speed_scaling'
+        assert client.first(Float64, topic, TRANSIENT).data == 50.0
 
 
 def test_joint_states_are_alphabetical_at_their_rate(client):
