@@ -8,7 +8,9 @@ from ...simulation_settings import DriveLoopSettings, SimulationSettings
 from .mujoco_physics import Physics
 
 Values = list[float]
-# Takes what the controller commands, returns the efforts that the drives report a period later.
+# Takes what the controller commands for a period, returns the efforts that the drives report after
+# it: their mean over the period, as drives filter their currents. Samples of a torque that swings
+# with each new command would all be of one phase of it.
 Step = Callable[[Sequence[float]], Values]
 
 
@@ -111,20 +113,22 @@ def _step(physics: Physics, settings: SimulationSettings, ratio: int) -> Step:
     held = round(settings.update_rate / (settings.controller_rate or settings.update_rate))
     command = PositionCommand(physics.position.tolist(), ratio * held, physics.period)
 
-    def step_velocity(velocity: Sequence[float]) -> Values:
+    def efforts_for_velocity(velocity: Sequence[float]) -> Values:
         wanted = [v if v == v else 0.0 for v in velocity]
-        for _ in range(ratio):
-            dq = physics.velocity.tolist()
-            rows = zip(loops, wanted, dq, strict=True)
-            applied = physics.step([loop.follow_velocity(v, x) for loop, v, x in rows])
-        return applied
+        rows = zip(loops, wanted, physics.velocity.tolist(), strict=True)
+        return [loop.follow_velocity(*row) for loop, *row in rows]
 
-    def step_position(position: Sequence[float]) -> Values:
-        for _ in range(ratio):
-            command.advance(position)
-            q, dq = physics.position.tolist(), physics.velocity.tolist()
-            rows = zip(loops, command.value, command.slope, q, dq, strict=True)
-            applied = physics.step([loop.follow_position(*row) for loop, *row in rows])
-        return applied
+    def efforts_for_position(position: Sequence[float]) -> Values:
+        command.advance(position)
+        q, dq = physics.position.tolist(), physics.velocity.tolist()
+        rows = zip(loops, command.value, command.slope, q, dq, strict=True)
+        return [loop.follow_position(*row) for loop, *row in rows]
 
-    return step_position if settings.command_interface == 'position' else step_velocity
+    position = settings.command_interface == 'position'
+    efforts = efforts_for_position if position else efforts_for_velocity
+
+    def step(values: Sequence[float]) -> Values:
+        applied = [physics.step(efforts(values)) for _ in range(ratio)]
+        return [sum(column) / ratio for column in zip(*applied, strict=True)]
+
+    return step
