@@ -4,15 +4,18 @@ from collections.abc import Iterator
 from pathlib import Path
 import threading
 
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 import pytest
 import rclpy
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
+from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from waiting import PATIENCE, wait_until
 
 from robotid_ros.files.configuration import read_mapping
-from robotid_ros.nodes.common.runtime import parameter_overrides, result_of, spin
+from robotid_ros.nodes.common.messages import values_of
+from robotid_ros.nodes.common.runtime import LATCHED, parameter_overrides, result_of, spin
 from robotid_ros.nodes.excitation.excitation_node import Excitation
 from robotid_ros.nodes.identification.identification_node import Identification
 from robotid_ros.nodes.recorder.recorder_node import Recorder
@@ -77,3 +80,28 @@ def test_a_design_can_be_stopped_and_the_node_answers_meanwhile(
     excitation = nodes['Excitation']
     assert isinstance(excitation, Excitation)
     wait_until(lambda: not excitation.busy, 'the design ends')
+
+
+def test_every_node_tells_its_state_on_diagnostics(nodes: dict[str, rclpy.node.Node]):
+    client = nodes['client']
+    seen: dict[str, DiagnosticStatus] = {}
+
+    def keep(message: DiagnosticArray) -> None:
+        assert message.header.stamp.sec
+        seen.update({status.name: status for status in message.status})
+
+    client.create_subscription(DiagnosticArray, '/diagnostics', keep, 10)
+    names = {f'{node}: state' for node in ('excitation', 'recorder', 'identification')}
+    wait_until(lambda: set(seen) >= names, 'all nodes tell their state', lambda: seen)
+    assert {values_of(seen[name])['state'] for name in names} == {'idle'}
+    assert {(seen[name].hardware_id, seen[name].level) for name in names} == {
+        ('scara', DiagnosticStatus.OK)
+    }
+    publisher = client.create_publisher(String, 'excitation/trajectory', LATCHED)
+    publisher.publish(String(data='a: [1'))
+    wait_until(
+        lambda: seen['recorder: state'].level == DiagnosticStatus.WARN,
+        'what was passed over is told',
+        lambda: seen,
+    )
+    assert values_of(seen['recorder: state'])['messages_passed_over'] == '1'

@@ -214,7 +214,7 @@ class Excitation(WorkerNode):
             if self._design.validation is not None:
                 values['validation'] = self._design.validation.hash
         values = {'stamp': format_seconds(stamp), **values}
-        arguments = (state.value, message, values, self.configuration.robot.name)
+        arguments = (state.value, message, values)
         with self._publish_lock:
             self._moving = arguments if state.moving else None
             self.publish_state(*arguments)

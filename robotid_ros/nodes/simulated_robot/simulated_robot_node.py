@@ -21,6 +21,7 @@ from ...plant.physics.drive_loops import build_drives_of
 from ...plant.physics.mujoco_physics import Physics
 from ...plant.physics.sensors import Sensors
 from ...plant.physics.true_parameters import TrueParameters
+from ..common.diagnostics import Diagnostics
 from ..common.messages import status
 from ..common.runtime import ConfiguredNode, LATCHED, run, spin, SPIN_END_TIMEOUT
 from .control_loop import ControlLoop, Outputs
@@ -54,6 +55,7 @@ class SimulatedRobot(ConfiguredNode):
             raise
         self._publish_descriptions()
         self.create_timer(REPORT_PERIOD, self._report)
+        Diagnostics(self, 'control loop', self._diagnose)
         self.create_service(Trigger, '~/break', self._on_break)
         self._late = 0
         sys.setswitchinterval(SWITCH_INTERVAL)
@@ -194,6 +196,17 @@ class SimulatedRobot(ConfiguredNode):
                 f'the machine stood still for {seen.lost:.1f} s: the stamps have a gap'
             )
             seen.lost = 0.0
+
+    def _diagnose(self) -> DiagnosticStatus:
+        """Tell how well the loop keeps time: it is slow on a machine that is too busy."""
+        seen, simulation = self.loop.statistics, self.configuration.simulation
+        values = {'cycles': seen.cycles, 'late_cycles': seen.late, 'worst_lag': seen.worst}
+        return status(
+            '',
+            f"controller '{simulation.controller}'",
+            values,
+            hardware=self.configuration.robot.name,
+        )
 
 
 def _true_parameters_status(truth: TrueParameters) -> DiagnosticStatus:
