@@ -18,11 +18,12 @@ import numpy as np
 
 sys.path.insert(0, str(ROOT / 'test' / 'tools'))
 from live_session import child_of
-from waiting import claim_domain, log_to, release_domain, tails
+from waiting import log_to, tails
 
 from robotid_ros.exceptions import ControllerError, RecordingError, RobotIdError
 from robotid_ros.files.bags import read_recording
 from robotid_ros.nodes.common.messages import values_of
+from robotid_ros.nodes.demo.domains import claim_domain, release_domain
 from robotid_ros.nodes.demo.node_processes import NodeProcesses, ros_environment
 
 NODES = ('simulated_robot', 'recorder', 'identification', 'excitation')

@@ -15,6 +15,9 @@ class ExcitationNodeSettings(ExcitationSettings):
     trajectory: str = setting('', 'trajectory.yaml to run; empty: design one')
     auto_start: bool = setting(False, 'start as soon as the robot is there')
     require_recorder: bool = setting(True, 'move only while the recorder says that it writes')
+    require_rehearsal: bool = setting(
+        False, 'move only through motions that went well on a simulated twin, see ~/rehearse'
+    )
     settle: float = setting(0.5, 'rest before each phase', unit='s', minimum=0.0, maximum=60.0)
     timeout: float = setting(
         5.0, 'longest wait for a service, an action or a message', unit='s', minimum=0.1

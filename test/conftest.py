@@ -5,7 +5,8 @@ import os
 
 from hypothesis import HealthCheck, settings
 import pytest
-from waiting import claim_domain, release_domain
+
+from robotid_ros.nodes.demo.domains import claim_domain, release_domain
 
 # The same examples in every run, so that a suite that passed passes; one that takes long on a busy
 # machine is not wrong. `HYPOTHESIS_PROFILE=explore make unit` looks for new counterexamples.

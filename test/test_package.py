@@ -51,8 +51,8 @@ LAYERS = (
     ),
     *('files.results_file', 'files.report', 'files.export'),
     *('files.collect_results', 'files.save_results'),
-    *('entry', 'nodes.common', 'nodes.recorder', 'nodes.excitation', 'nodes.identification'),
-    *('nodes.simulated_robot', 'nodes.demo', 'nodes.__main__', 'cli'),
+    *('entry', 'nodes.common', 'nodes.demo', 'nodes.recorder', 'nodes.excitation'),
+    *('nodes.identification', 'nodes.simulated_robot', 'nodes.__main__', 'cli'),
 )
 
 

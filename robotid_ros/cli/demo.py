@@ -10,8 +10,6 @@ from ..exceptions import ConfigurationError, RobotIdError
 if TYPE_CHECKING:
     from ..files.results import Results
 
-# What a session has to reach: relative residual on the validation, true parameters within ±3σ.
-MAX_RESIDUAL, MIN_SHARE_WITHIN = 0.03, 0.9
 # Longest session [s]: several times what one takes on a machine with other work.
 TIME_LIMIT = 600.0
 
@@ -81,20 +79,16 @@ def find_config(name: str) -> Path:
 
 def report(results: 'Results', folder: Path) -> int:
     """Print residuals and parameters; return the exit code."""
-    from ..files.results import count_within_sigma
+    from ..nodes.demo.verdict import MAX_RESIDUAL, MIN_SHARE_WITHIN, verdict_of
     from .identify import base_table, residual_table
 
     print(base_table(results))
     print()
     print(residual_table(results))
-    inside, known = count_within_sigma(results.base)
-    worst = max((row.moving for row in results.validation), default=float('inf'))
-    print(
-        f'\n{inside} of {known} true base parameters lie within ±3σ; the largest validation '
-        f'residual of a moving joint is {100 * worst:.2f} %'
-    )
+    verdict = verdict_of(results)
+    print(f'\n{verdict}')
     print(f'written to {folder}')
-    if known and inside >= MIN_SHARE_WITHIN * known and worst <= MAX_RESIDUAL:
+    if verdict.passed:
         return 0
     print(
         f'robotid: the robot was not found again: at least {MIN_SHARE_WITHIN:.0%} within ±3σ and '

@@ -19,7 +19,9 @@ from .test_deaths import dead
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 SCRIPT = """
-import subprocess, sys
+import os, subprocess, sys
+if os.path.basename(sys.argv[0]) == 'parent':
+    os.environ['ROBOTID_ENDS_WITH'] = str(os.getpid())
 process = subprocess.Popen([sys.executable, '-m', 'robotid_ros.nodes', *sys.argv[1:]])
 print(process.pid, flush=True)
 process.wait()
@@ -27,7 +29,11 @@ process.wait()
 
 
 @pytest.mark.parametrize(
-    ('name', 'node'), [('ros2', 'excitation'), ('ros2', 'recorder'), ('shell', 'excitation')]
+    ('name', 'node'),
+    [
+        *(('ros2', 'excitation'), ('ros2', 'recorder')),
+        *(('parent', 'identification'), ('shell', 'excitation')),
+    ],
 )
 def test_an_orphan_ends_only_where_its_launch_should_have_ended_it(
     name: str, node: str, session: Session, config: Path, tmp_path: Path
@@ -44,7 +50,7 @@ def test_an_orphan_ends_only_where_its_launch_should_have_ended_it(
         pid = int(launcher.stdout.readline())
         session.ready(node)
         launcher.kill()
-    if name == 'ros2':
+    if name != 'shell':
         wait_until(lambda: dead(pid), 'the node ends', session.describe)
         return
     # Long enough for the other one to end; it still answers, and can be ended.

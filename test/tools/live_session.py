@@ -12,10 +12,11 @@ import numpy as np
 from rcl_interfaces.srv import GetParameters, SetParametersAtomically
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
-from waiting import claim_domain, log_to, PATIENCE, release_domain, tails, wait_until
+from waiting import log_to, PATIENCE, tails, wait_until
 
 from robotid_ros.exceptions import ControllerError
 from robotid_ros.nodes.common.batched_subscription import BatchedSubscription
+from robotid_ros.nodes.demo.domains import claim_domain, release_domain
 from robotid_ros.nodes.demo.node_processes import NodeProcesses, ros_environment
 from robotid_ros.nodes.demo.session_client import SessionClient
 

@@ -1,10 +1,8 @@
-"""What every test that starts nodes needs: events to wait for, and a ROS domain of its own."""
+"""What every test that starts nodes needs: events to wait for, and the logs of nodes."""
 
 from collections.abc import Callable
 import os
 from pathlib import Path
-import random
-import socket
 import time
 from typing import TypeVar
 
@@ -12,11 +10,6 @@ T = TypeVar('T')
 
 # A deadline only ends what hangs: on a busy machine everything takes its time [s].
 PATIENCE = 120.0
-# Domains that leave their ports below those that Linux hands out.
-DOMAINS = range(1, 101)
-# Of a domain, more than any test starts.
-PARTICIPANTS = 16
-_claims: dict[int, socket.socket] = {}
 
 
 def wait_until(
@@ -48,43 +41,6 @@ def wait_until(
             raise AssertionError(f'not within {deadline:g} s: {what}\n{state()}')
         time.sleep(period)
     return found
-
-
-def claim_domain() -> int:
-    """Take a ROS domain that no other test on this machine has, until `release_domain`."""
-    for domain in random.SystemRandom().sample(DOMAINS, len(DOMAINS)):
-        claim = socket.socket(socket.AF_UNIX)
-        try:
-            # An abstract address: the system frees it when this process ends, however it ends.
-            claim.bind(f'\0robotid_ros/domain/{domain}')
-        except OSError:
-            claim.close()
-            continue
-        if _empty(domain):
-            _claims[domain] = claim
-            return domain
-        claim.close()
-    raise AssertionError('every ROS domain is taken')
-
-
-def release_domain(domain: int) -> None:
-    """Give a domain back."""
-    _claims.pop(domain).close()
-
-
-def _empty(domain: int) -> bool:
-    """
-    Whether nobody has a port at which participants of a domain are discovered.
-
-    A guardian outlives the node that it guards: it need not be the first participant.
-    """
-    for participant in range(PARTICIPANTS):
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            try:
-                probe.bind(('', 7410 + 250 * domain + 2 * participant))
-            except OSError:
-                return False
-    return True
 
 
 def tails(folder: Path, lines: int = 15) -> str:

@@ -117,9 +117,11 @@ class BatchedSubscription:
             self.malformed += 1
             return None
 
-    def wait_for_latest(self, timeout: float, what: str) -> Any:
+    def wait_for_latest(
+        self, timeout: float, what: str, is_usable: Callable[[Any], bool] = lambda _: True
+    ) -> Any:
         """
-        Wait in a worker thread until something has arrived; return the newest message.
+        Wait in a worker thread until something usable has arrived; return the newest of it.
 
         Raises
         ------
@@ -129,9 +131,7 @@ class BatchedSubscription:
         found: list[Any] = []
 
         def arrived() -> bool:
-            message = self.take_latest()
-            if message is not None:
-                found.append(message)
+            found.extend(self.take_newest(1, timeout, is_usable)[0])
             return bool(found)
 
         wait_until(arrived, timeout, what=what)

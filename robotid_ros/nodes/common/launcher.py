@@ -1,7 +1,10 @@
-"""The process that started this one, where it is `ros2 launch` or `ros2 run`."""
+"""The process that started this one, where this one shall not outlive it."""
 
 import os
 from pathlib import Path
+
+# Its id, set for a child that ends with it, as those of `ros2 launch` and `ros2 run` do.
+ENDS_WITH = 'ROBOTID_ENDS_WITH'
 
 
 def is_ros2(pid: int) -> bool:
@@ -14,8 +17,9 @@ def is_ros2(pid: int) -> bool:
 
 
 # As this module is imported: before all that takes long, see `entry.run_node`.
-PARENT = os.getppid()
-IS_LAUNCHED = is_ros2(PARENT)
+_GIVEN = os.environ.pop(ENDS_WITH, '')
+PARENT = int(_GIVEN or os.getppid())
+IS_LAUNCHED = bool(_GIVEN) or is_ros2(PARENT)
 
 
 def launcher_is_gone() -> bool:

@@ -15,6 +15,7 @@ class State(Enum):
 
     IDLE = 'idle'
     DESIGNING = 'designing'
+    REHEARSING = 'rehearsing'
     APPROACHING = 'approaching'
     EXCITING = 'exciting'
     VALIDATING = 'validating'

@@ -64,8 +64,10 @@ def run_in_process(
                 raise RobotIdError(value)
     finally:
         receiver.close()
-        process.kill()
+        # One that has processes of its own ends them first.
+        process.terminate()
         process.join(KILL_TIMEOUT)
+        process.kill()
 
 
 def _start(

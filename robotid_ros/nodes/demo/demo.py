@@ -3,7 +3,6 @@
 from collections.abc import Callable
 import os
 from pathlib import Path
-import random
 import signal
 import time
 
@@ -20,11 +19,10 @@ from ...files.report.page import write_report
 from ...files.results import chosen_settings, Results
 from ...files.results_file import read_results, REPORT, write_results
 from ..common.messages import values_of
+from .domains import claim_domain, release_domain
 from .node_processes import NodeProcesses, ros_environment
 from .session_client import SessionClient
 
-# ROS domains whose ports are below those that Linux gives to outgoing connections.
-ROS_DOMAINS = range(1, 101)
 ProgressCallback = Callable[[float, str], None]
 # Share of the whole at which each state of the excitation begins, and how much of it it takes.
 PROGRESS_STAGES = {
@@ -53,8 +51,7 @@ class Demo:
     def __init__(self, config: Path, output: Path, *, verbose: bool = False):
         self._config, self._output = config, output
         self.folder = output
-        # A fixed seed would let two demos on one machine meet.
-        self._domain = random.SystemRandom().choice(ROS_DOMAINS)
+        self._domain = claim_domain()
         self._processes = NodeProcesses(config, self._domain, 'info' if verbose else 'warn')
 
     def run(self, show: ProgressCallback, time_limit: float) -> Results:
@@ -130,6 +127,7 @@ class Demo:
 
     def __exit__(self, *_: object) -> None:
         self._processes.stop()
+        release_domain(self._domain)
 
 
 def true_standard_parameters(robot: Robot, message: DiagnosticArray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 import json
+import os
 from pathlib import Path
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from typing import Any
 
 from ...exceptions import RobotIdError
+from ..common.launcher import ENDS_WITH
 from ..common.runtime import child_environment
 
 # From the one that moves the robot to the robot itself: ended in this order.
@@ -19,7 +21,7 @@ STOP_TIMEOUT = 6.0
 
 class NodeProcesses:
     """
-    Nodes that are started together and ended in good order, whatever happens.
+    Nodes that are started together and ended in good order; they end when this process is killed.
 
     Parameters
     ----------
@@ -47,7 +49,9 @@ class NodeProcesses:
                 *('-r', f'__ns:={self._namespace}', '-r', '/clock:=clock'),
                 *options,
             ],
-            env=child_environment(**ros_environment(self._domain)),
+            env=child_environment(
+                **ros_environment(self._domain), **{ENDS_WITH: str(os.getpid())}
+            ),
         )
 
     def check(self) -> None:

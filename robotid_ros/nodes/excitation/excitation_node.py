@@ -25,6 +25,7 @@ from ..common.runtime import LATCHED, one_line, wait_until
 from ..common.worker_node import WorkerNode
 from ..common.worker_process import run_in_process
 from .preview import Preview
+from .rehearsal import Rehearsals
 from .session import ExcitationSession
 from .trajectory_goal import trajectory_message, TrajectoryActionClient
 
@@ -64,8 +65,12 @@ class Excitation(WorkerNode):
         self._action = TrajectoryActionClient(self, name, timeout)
         group = MutuallyExclusiveCallbackGroup()
         self._preview = Preview(self, group)
+        self._rehearsals = Rehearsals(
+            self, self.settings, self.values, self._controller, self._stop
+        )
         for name, callback in (
             ('design', partial(self._on_job, self._run_design, 'designing')),
+            ('rehearse', partial(self._on_job, self._run_rehearsal, 'rehearsing')),
             ('start', partial(self._on_job, self._run_session, 'started')),
             ('stop', self._on_stop),
             ('show', self._on_show),
@@ -143,7 +148,20 @@ class Excitation(WorkerNode):
         self._load_or_design()
         return State.IDLE, 'designed: call ~/start'
 
+    def _run_rehearsal(self) -> tuple[State, str]:
+        plan = self._load_or_design()
+        assert self._robot is not None
+
+        def show(share: float, text: str) -> None:
+            values = {'progress': round(share, 4)}
+            self._publish_session_state(State.REHEARSING, f'on the twin: {text}', values)
+
+        show(0.0, 'reading the robot')
+        text = self._rehearsals.run(plan, self._robot, self._urdf(), show)
+        return State.IDLE, f'{text}: call ~/start'
+
     def _run_session(self) -> tuple[State, str]:
+        self._rehearsals.require(self._design)
         plan = self._load_or_design()
         assert self._robot is not None
         publish = self._publish_session_state

@@ -1,6 +1,7 @@
 """What must be true before anything moves; each error says what is missing and the remedy."""
 
 from collections.abc import Sequence
+from functools import partial
 import time
 from typing import Any
 
@@ -12,7 +13,6 @@ from ...node_settings import ExcitationNodeSettings
 from ..common.batched_subscription import BatchedSubscription
 from ..common.controller_client import ControllerDescription
 from ..common.joint_states import is_well_formed, stack_joint_states
-from ..common.runtime import wait_until
 from .speed_scaling import SpeedScaling
 from .watchdog import Watchdog
 
@@ -73,7 +73,7 @@ def check_states(
     """
     states, controller_states = streams
     no_states = f"no joint states on '{states.topic}': start the joint_state_broadcaster"
-    message = _wait_well_formed(states, robot, settings.timeout, no_states)
+    message = states.wait_for_latest(settings.timeout, no_states, partial(_is_about, robot))
     _check_complete(message, robot)
     measured = stack_joint_states([message], robot.joints)
     reported = not np.isnan(measured.effort).all()
@@ -90,20 +90,9 @@ def check_states(
     return reported
 
 
-def _wait_well_formed(states: BatchedSubscription, robot: Robot, timeout: float, what: str) -> Any:
-    """Wait for a message about the robot: others may publish joint states of theirs."""
-    found: list[Any] = []
-
-    def arrived() -> bool:
-        found.extend(
-            message
-            for message in states.take_messages()
-            if is_well_formed(message) and not set(robot.joints).isdisjoint(message.name)
-        )
-        return bool(found)
-
-    wait_until(arrived, timeout, what=what)
-    return found[-1]
+def _is_about(robot: Robot, message: Any) -> bool:
+    """Whether joint states are those of the robot: others may publish theirs."""
+    return is_well_formed(message) and not set(robot.joints).isdisjoint(message.name)
 
 
 def _check_complete(message: Any, robot: Robot) -> None:

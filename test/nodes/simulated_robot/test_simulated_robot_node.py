@@ -28,10 +28,11 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
-from waiting import claim_domain, PATIENCE, release_domain, wait_until
+from waiting import PATIENCE, wait_until
 import yaml
 
 from robotid_ros.nodes.common.runtime import LATCHED, parameter_overrides, spin
+from robotid_ros.nodes.demo.domains import claim_domain, release_domain
 from robotid_ros.nodes.simulated_robot.control_loop import MAX_LAG
 from robotid_ros.nodes.simulated_robot.simulated_robot_node import SimulatedRobot
 

@@ -1,0 +1,188 @@
+"""The session on a simulated twin, in a ROS domain of its own, before the robot itself moves."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+import tempfile
+import threading
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticStatus
+import numpy as np
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+from ...core.excitation import Design
+from ...core.model.robot import Robot
+from ...exceptions import ControllerError, RobotIdError
+from ...node_settings import ExcitationNodeSettings
+from ..common.batched_subscription import BatchedSubscription
+from ..common.controller_client import ControllerClient
+from ..common.joint_states import is_well_formed, stack_joint_states
+from ..common.messages import one_line, status
+from ..common.runtime import LATCHED
+from ..common.worker_process import run_in_process
+from ..demo.demo import Demo
+from ..demo.verdict import Verdict, verdict_of
+from .preflight import check_controller
+from .twin import write_twin
+
+# What a rehearsal may take beside the motions themselves [s]: start, approaches and identification
+# on a machine with other work.
+GRACE = 300.0
+
+
+class Rehearsals:
+    """
+    Runs sessions on twins and remembers of which motions that went well.
+
+    Parameters
+    ----------
+    node : whose executor spins; it publishes `~/rehearsal`
+    settings : of the sessions
+    values : groups of the robot's configuration, as given
+    controller : the one that moves the robot
+    stop : set from outside to end a rehearsal
+
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        settings: ExcitationNodeSettings,
+        values: Mapping[str, Any],
+        controller: ControllerClient,
+        stop: threading.Event,
+    ):
+        self._node, self._settings, self._values = node, settings, values
+        self._controller, self._stop = controller, stop
+        self._passed: set[tuple[str, ...]] = set()
+        self._publisher = node.create_publisher(DiagnosticStatus, '~/rehearsal', LATCHED)
+
+    def require(self, design: Design | None) -> None:
+        """
+        Refuse to go on where a rehearsal is required and this design had none that went well.
+
+        Raises
+        ------
+        ControllerError : says what to call
+
+        """
+        rehearsed = design is not None and _motions(design) in self._passed
+        if self._settings.require_rehearsal and not rehearsed:
+            raise ControllerError(
+                'this motion was not rehearsed: call ~/rehearse first, or set '
+                'excitation.require_rehearsal to false'
+            )
+
+    def run(
+        self, design: Design, robot: Robot, urdf: str, progress: Callable[[float, str], None]
+    ) -> str:
+        """
+        Run the very session on a twin of the present robot, and publish what came of it.
+
+        Parameters
+        ----------
+        design, robot, urdf : what would move, and how
+        progress : called with the share that is done and what is being done
+
+        Raises
+        ------
+        RobotIdError : the robot is not there, or its twin's session did not go well
+
+        """
+        motions = _motions(design)
+        self._passed.discard(motions)
+        values = {'trajectory': motions[0], 'passed': False}
+        try:
+            verdict = self._rehearse(design, robot, urdf, progress)
+        except RobotIdError as error:
+            self._publish(one_line(error), values, DiagnosticStatus.ERROR)
+            raise
+        self._passed.add(motions)
+        values |= {
+            'passed': True,
+            'inside_3_sigma': verdict.inside,
+            'known': verdict.known,
+            'validation_residual': verdict.residual,
+        }
+        self._publish(f'on the twin {verdict}', values, DiagnosticStatus.OK)
+        return f'rehearsed: {verdict}'
+
+    def _rehearse(
+        self, design: Design, robot: Robot, urdf: str, progress: Callable[[float, str], None]
+    ) -> Verdict:
+        controller = self._controller.describe()
+        check_controller(controller, robot)
+        positions = self._positions(robot)
+        motion = design.trajectory.period * self._settings.periods
+        if design.validation is not None:
+            motion += design.validation.period
+        with tempfile.TemporaryDirectory(prefix='robotid_rehearsal_') as name:
+            folder = Path(name)
+            config = write_twin(folder, self._values, urdf, design, controller, positions)
+            verdict: Verdict = run_in_process(
+                rehearse,
+                *(config, folder, motion + GRACE),
+                progress=lambda value: progress(*value),
+                stop=self._stop,
+                time_limit=motion + GRACE,
+            )
+        return verdict
+
+    def _positions(self, robot: Robot) -> dict[str, float]:
+        """Where the robot is now, by joint."""
+        states = BatchedSubscription(self._node, JointState, 'joint_states')
+        try:
+            message = states.wait_for_latest(
+                self._settings.timeout,
+                f"no joint states of every joint on '{states.topic}': start the "
+                'joint_state_broadcaster',
+                partial(_is_complete, robot),
+            )
+        finally:
+            states.close()
+        positions = stack_joint_states([message], robot.joints).position[0]
+        return dict(zip(robot.joints, positions.tolist(), strict=True))
+
+    def _publish(self, text: str, values: Mapping[str, Any], level: bytes) -> None:
+        message = status('rehearsal', text, values, level=level)
+        self._publisher.publish(message)
+
+
+def _motions(design: Design) -> tuple[str, ...]:
+    plans = (design.trajectory, design.validation)
+    return tuple(plan.hash for plan in plans if plan is not None)
+
+
+def _is_complete(robot: Robot, message: Any) -> bool:
+    """Whether joint states say where every joint is."""
+    if not is_well_formed(message) or not set(robot.joints) <= set(message.name):
+        return False
+    return bool(np.isfinite(stack_joint_states([message], robot.joints).position).all())
+
+
+def rehearse(
+    config: Path, folder: Path, time_limit: float, progress: Callable[[Any], None]
+) -> Verdict:
+    """
+    Run a twin's session to its end; in a process of its own, see `run_in_process`.
+
+    Parameters
+    ----------
+    config : the twin's configuration, see `write_twin`
+    folder : of its recording and results
+    time_limit : longest time [s]
+    progress : called with the share that is done and what is being done
+
+    Raises
+    ------
+    RobotIdError : the session was stopped or failed, or its identification did not find the twin
+
+    """
+    with Demo(config, folder) as session:
+        results = session.run(lambda share, text: progress((share, text)), time_limit)
+    verdict = verdict_of(results)
+    if not verdict.passed:
+        raise RobotIdError(f'the session on the twin ended, but only {verdict}')
+    return verdict
