@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 import math
+import time
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from ...core.arrays import Array
 from ...core.excitation import Waypoints
 from ...exceptions import RobotStateError
 from ..common.joint_states import reference_positions, stamps_to_nanoseconds
+from .silence import Silence
 from .speed_scaling import MIN_SPEED, SpeedScaling
 
 # The reference moves at all: above rounding errors of the controller's interpolation [rad or m].
@@ -36,6 +38,7 @@ class MotionClock:
     ----------
     points : the motion that was sent
     grace : what the controller may need beyond the motion's duration, of its own time [s]
+    patience : how long its result may take to arrive after that, by this machine's time [s]
 
     Attributes
     ----------
@@ -43,10 +46,11 @@ class MotionClock:
 
     """
 
-    def __init__(self, points: Waypoints, grace: float = math.inf):
+    def __init__(self, points: Waypoints, grace: float = math.inf, patience: float = 0.0):
         self._points, self._longest = points, points.duration + grace
         self._duration = round(points.duration * 1e9)
         self._scaling = SpeedScaling()
+        self._patience, self._in_time = patience, Silence(time.monotonic())
         # Until the start is known: stamps and times of the controller [ns], references.
         self._stamps: list[int] = []
         self._times: list[int] = []
@@ -101,7 +105,8 @@ class MotionClock:
         if messages and self.start is None:
             self._find_start()
         since = (self._latest - self.known_start) * 1e-9
-        if self.elapsed > self._longest or since > self._longest / MIN_SPEED:
+        over = self.elapsed > self._longest or since > self._longest / MIN_SPEED
+        if self._in_time.update(time.monotonic(), heard=not over) >= self._patience and over:
             verb = 'begin' if self.start is None else 'end'
             raise RobotStateError(f'the controller does not {verb} its motion: it was cancelled')
 

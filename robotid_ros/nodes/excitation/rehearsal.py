@@ -23,9 +23,9 @@ from ..common.messages import one_line, status
 from ..common.runtime import LATCHED
 from ..common.worker_process import run_in_process
 from ..demo.demo import Demo
+from ..demo.twin import write_twin
 from ..demo.verdict import Verdict, verdict_of
 from .preflight import check_controller
-from .twin import write_twin
 
 # What a rehearsal may take beside the motions themselves [s]: start, approaches and identification
 # on a machine with other work.

@@ -39,7 +39,8 @@ ACCEPT_TIMEOUT, ACCEPT_POLL_PERIOD = 1.0, 0.002
 # How long to wait for the confirmation of a cancellation before 'failed' is published and the
 # guardian takes over [s].
 CANCEL_TIMEOUT = 0.2
-# What the controller may need beyond a motion's duration and its goal time [s].
+# How long a goal's result may take to arrive after the motion's duration and its goal time [s]: of
+# this node's own time, which simulated time may outrun.
 GOAL_END_GRACE = 1.0
 # A process that starts Python and joins the graph, on a machine that is busy [s].
 GUARDIAN_START_TIMEOUT = 45.0
@@ -192,7 +193,7 @@ class ExcitationSession:
         what: str,
     ) -> None:
         """Watch until the goal has ended; publish the phase once its start is known."""
-        clock = MotionClock(points, self._settings.goal_time + GOAL_END_GRACE)
+        clock = MotionClock(points, self._settings.goal_time, GOAL_END_GRACE)
         monitor.begin()
         published = 0.0
         while not self._has_finished(goal, monitor):

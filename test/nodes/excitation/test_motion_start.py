@@ -1,5 +1,6 @@
 """The start of a motion is read from the controller's reference."""
 
+import time
 from types import SimpleNamespace
 
 from hypothesis import given, settings
@@ -143,6 +144,19 @@ def test_no_motion_lasts_for_ever(factors: list[float], says: str):
     clock = MotionClock(points, 0.1)
     with pytest.raises(RobotStateError, match=says):
         run_clock(clock, points, factors)
+
+
+def test_a_result_has_time_to_arrive_whatever_the_speed_of_the_controllers_time():
+    points = motion()
+    clock = MotionClock(points, 0.1, patience=0.2)
+    begin = time.monotonic()
+    run_clock(clock, points, [1.0] * 2200)
+    late = state(points, ORIGIN + 2200 * 10**6, 2.0, 1.0)
+    with pytest.raises(RobotStateError, match='does not end its motion'):
+        while time.monotonic() < begin + 60.0:
+            clock.update([late])
+            time.sleep(0.01)
+    assert time.monotonic() >= begin + 0.2
 
 
 def test_factors_of_controllers_that_know_none_are_one():

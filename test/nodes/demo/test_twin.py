@@ -10,7 +10,7 @@ from robotid_ros.core.model import build_robot
 from robotid_ros.files.configuration import load, read_mapping, read_urdf
 from robotid_ros.files.trajectory_file import read_design
 from robotid_ros.nodes.common.controller_client import ControllerDescription
-from robotid_ros.nodes.excitation.twin import write_twin
+from robotid_ros.nodes.demo.twin import write_twin
 
 CONFIG = Path(__file__).resolve().parents[3] / 'config' / 'scara.yaml'
 
@@ -30,7 +30,7 @@ def plan() -> Design:
     return design(build_robot(read_urdf(configuration) or '', configuration.robot), settings)
 
 
-def controller() -> ControllerDescription:
+def controller(*commands: str) -> ControllerDescription:
     """One whose joints are in another order than the configuration's."""
     parameters = {
         'gains.joint_1.p': 11.0,
@@ -45,7 +45,7 @@ def controller() -> ControllerDescription:
     return ControllerDescription(
         'my_controller',
         ('joint_2', 'joint_1'),
-        ('effort',),
+        commands,
         ('position', 'velocity'),
         250.0,
         gains,
@@ -58,7 +58,7 @@ def test_a_twin_has_gains_tolerances_rate_and_place_of_the_robot(
 ):
     urdf = read_urdf(load(CONFIG)) or ''
     path = write_twin(
-        tmp_path, values, urdf, plan, controller(), {'joint_1': 0.1, 'joint_2': -0.2}
+        tmp_path, values, urdf, plan, controller('effort'), {'joint_1': 0.1, 'joint_2': -0.2}
     )
     twin = load(path)
     assert read_urdf(twin) == urdf
@@ -74,9 +74,19 @@ def test_a_twin_has_gains_tolerances_rate_and_place_of_the_robot(
     assert simulation.constraints.goal_time == 0.7
     assert simulation.constraints.joints['joint_2'].trajectory == 0.3
     assert (simulation.update_rate, simulation.state_rate) == (250.0, 250.0)
+    assert simulation.command_interface == 'effort'
     # What is found again must not be what was known before.
     assert simulation.inertial_error > 0.0
     assert simulation.real_time_factor == 1.0 and not simulation.fault.kind
     assert twin.recorder.folder == str(tmp_path)
     # The parser of rcl would take what follows a group without keys for its content.
     assert '{}' not in path.read_text()
+
+
+def test_the_drives_of_a_twin_follow_what_the_robots_do(
+    values: dict[str, Any], plan: Design, tmp_path: Path
+):
+    urdf, place = read_urdf(load(CONFIG)) or '', {'joint_1': 0.0, 'joint_2': 0.0}
+    for commands in (('position',), ('velocity',), ('position', 'velocity')):
+        path = write_twin(tmp_path, values, urdf, plan, controller(*commands), place)
+        assert load(path).simulation.command_interface == commands[0]
