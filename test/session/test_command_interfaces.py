@@ -11,6 +11,7 @@ import yaml
 from robotid_ros.core.model import build_robot
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.signals.recording import Recording
+from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.bags import read_recording
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.results_file import read_results
@@ -93,6 +94,10 @@ def test_velocities_by_a_controller_slower_than_its_robot(
         assert np.median(np.diff(exciting.time)) == pytest.approx(0.008)
         assert np.abs(exciting.command - exciting.dq).max() < 0.3 * np.abs(exciting.dq).max()
         check_truth(session, path)
+        # Its gains are no stiffness: none follow from the inertia.
+        assert 'identification/proposed_gains' not in session.client.latest
+        with pytest.raises(RobotIdError, match='only where efforts are commanded'):
+            session.client.call_trigger('identification/update_controller')
 
 
 def test_positions_at_a_share_of_the_speed(config: Path, trajectory: Path, tmp_path: Path):
@@ -108,7 +113,7 @@ def test_positions_at_a_share_of_the_speed(config: Path, trajectory: Path, tmp_p
         assert recording.trajectories['exciting'].period == 5.0
         check_truth(session, path)
         results = read_results(Path(session.client.value('identification', 'folder')))
-        told = ' '.join((*results.notes, *results.warnings))
+        told = ' '.join(results.warnings)
         assert 'the periods of 5 s were averaged' in told
         assert 'exciting ran at 80% of the planned speed' in told
         # DIDIM lacks the law of the drives; the rest stands.

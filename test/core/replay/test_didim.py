@@ -199,8 +199,11 @@ def test_recording_alone_is_enough():
 def test_unknown_law_is_refused_with_the_remedy():
     replay, _ = case_of(duration=1.0)
     recording = recording_of(replay, replay.law)
-    position = dataclasses.replace(recording.controller, command_interfaces=('position',))
-    with pytest.raises(ControllerError, match='identify by WLS'):
+    # Gains of such a controller mean nothing, and it may have none.
+    position = dataclasses.replace(
+        recording.controller, command_interfaces=('position',), gains={}
+    )
+    with pytest.raises(ControllerError, match=r'commands position, not efforts.*identify by WLS'):
         identify_closed_loop(
             dataclasses.replace(recording, controller=position), replay.robot, replay.base, TIGHT
         )

@@ -202,6 +202,7 @@ def _suitability(
     names = {phase.name for phase in phases}
     states = any(bag.topics(CONTROLLER_STATE).values())
     gains = bool(session.controller.get('gains'))
+    effort = session.controller.get('command_interfaces') in (None, [], ['effort'])
     checks = (
         (
             'identification',
@@ -210,7 +211,11 @@ def _suitability(
         ),
         ('period averaging, mle', 'exciting' in session.trajectories, 'no excitation trajectory'),
         ('validation', 'validating' in names, 'no validation phase: use --part'),
-        ('didim', states and gains, 'no controller state or gains'),
+        (
+            'didim',
+            states and gains and effort,
+            'no controller state or gains' if effort else 'the controller commands no efforts',
+        ),
         (
             'self-contained',
             has_urdf and bool(session.configuration),
