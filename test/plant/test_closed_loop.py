@@ -12,8 +12,10 @@ from robotid_ros.plant.controller.goal_acceptance import AcceptanceRules
 from robotid_ros.plant.controller.interpolation import Goal, Point
 from robotid_ros.plant.controller.tolerances import GoalTolerances
 from robotid_ros.plant.controller.trajectory_controller import TrajectoryController
+from robotid_ros.plant.physics.drive_loops import build_drives_of
 from robotid_ros.plant.physics.mujoco_physics import Physics
 from robotid_ros.plant.physics.sensors import Sensors
+from robotid_ros.simulation_settings import GainSettings
 
 ROOT = Path(__file__).parents[2]
 CONFIGURATIONS = sorted((ROOT / 'config').glob('*.yaml'))
@@ -27,14 +29,15 @@ class Robot:
         self.settings = settings = configuration.simulation
         for name, value in changes.items():
             object.__setattr__(settings, name, value)
-        self.physics = Physics(
-            read_urdf(configuration), settings, configuration.robot.joints,
-            configuration.robot.locked,
-        )  # fmt: skip
+        robot, urdf = configuration.robot, read_urdf(configuration)
+        self.physics, step = build_drives_of(
+            settings, lambda given: Physics(urdf, given, robot.joints, robot.locked)
+        )
         self.controller = TrajectoryController(
             ControllerSettings(
-                self.physics.joints, self.physics.wraparound, round(1e9 * self.physics.period),
+                self.physics.joints, self.physics.wraparound, round(1e9 / settings.update_rate),
                 settings.gains, settings.constraints, AcceptanceRules(),
+                command_interface=settings.command_interface,
             )
         )  # fmt: skip
         self.states, self.commands, self.clocks = [], [], []
@@ -44,7 +47,7 @@ class Robot:
             self.clocks.append,
         )
         sensors = Sensors(settings, self.physics.joint_state_names)
-        self.loop = ControlLoop(self.physics, sensors, self.controller, settings, outputs)
+        self.loop = ControlLoop(self.physics, sensors, self.controller, settings, outputs, step)
         self.controller.activate(self.physics.position.tolist(), [0.0] * len(self.physics.joints))
 
     def run(self, cycles):
@@ -70,6 +73,32 @@ def test_every_robot_holds_still_and_follows(path):
     robot.run(2500)
     assert goal.outcome is GoalOutcome.SUCCEEDED, goal.text
     np.testing.assert_allclose(robot.physics.position, np.array(held) + step, atol=0.03)
+
+
+@pytest.mark.parametrize('interface', ['position', 'velocity'])
+@pytest.mark.parametrize('name', ['arm3', 'puma560_elastic'])
+def test_drives_hold_weights_and_springs_by_loops_that_nobody_tuned(name, interface):
+    own = GainSettings(20.0, ff_velocity_scale=1.0)
+    gains = {f'joint_{number}': own for number in range(1, 7)}
+    robot = Robot(
+        ROOT / 'config' / f'{name}.yaml',
+        command_interface=interface,
+        gains=gains,
+        update_rate=500.0,
+    )
+    robot.run(500)
+    held = np.array(robot.controller.state.desired.positions)
+    assert np.abs(robot.physics.position - held).max() < 1e-4
+    still = [0.0] * len(held)
+    points = [Point(0, held.tolist(), still), Point(10**9, (held + 0.2).tolist(), still)]
+    goal = robot.controller.start(Goal(robot.physics.joints, 0, points), GoalTolerances())
+    worst = 0.0
+    for _ in range(1000):
+        robot.run(1)
+        worst = max(worst, *map(abs, robot.controller.state.error))
+    assert goal.outcome is GoalOutcome.SUCCEEDED
+    assert worst < 0.01
+    assert np.abs(robot.physics.position - held - 0.2).max() < 1e-3
 
 
 def test_effort_identity_rates_and_stamps():

@@ -88,7 +88,8 @@ class ControllerClient:
         if not values.get('joints') or 'command_interfaces' not in values:
             raise ControllerError(
                 f"'{self.name}' has no parameters joints and command_interfaces: it must be a "
-                'joint_trajectory_controller'
+                'joint_trajectory_controller, scaled or not, and none that passes trajectories '
+                'through'
             )
         return _description(self.name, values)
 

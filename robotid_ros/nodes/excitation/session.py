@@ -223,6 +223,8 @@ class ExcitationSession:
         progress = min(max(progress, 0.0), 1.0)
         cycle = min(int(progress * periods) + 1, periods)
         message = f'{what}: cycle {cycle} of {periods}' if periods > 1 else what
+        if speed:
+            message += f', at {speed["speed"]:.0%} of the planned speed'
         values = {'cycle': cycle, 'cycles': periods, 'progress': round(progress, 4)}
         self._publish_state(state, message, {**values, **speed, 'start': start})
 
