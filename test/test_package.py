@@ -52,7 +52,7 @@ LAYERS = (
     *('files.results_file', 'files.report', 'files.export'),
     *('files.collect_results', 'files.save_results'),
     *('entry', 'nodes.common', 'nodes.demo', 'nodes.recorder', 'nodes.excitation'),
-    *('nodes.identification', 'nodes.simulated_robot', 'nodes.__main__', 'cli'),
+    *('nodes.identification', 'nodes.simulated_robot', 'nodes.doctor', 'nodes.__main__', 'cli'),
 )
 
 

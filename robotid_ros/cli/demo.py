@@ -37,18 +37,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the session, print the tables; success only if the robot was found again."""
     config = find_config(args.robot)
-    try:
-        import rclpy  # noqa: F401
-    except ImportError as error:
-        raise RobotIdError(
-            f'the demo needs ROS 2 ({error}): source its setup.bash, or run make demo'
-        ) from error
+    expect_ros('the demo')
     from ..nodes.demo.demo import Demo
     from .terminal import ProgressBar
 
     with ProgressBar(1) as progress, Demo(config, Path(args.output), verbose=args.verbose) as demo:
         results = demo.run(progress.show, TIME_LIMIT)
     return report(results, demo.folder)
+
+
+def expect_ros(what: str) -> None:
+    """
+    Check that ROS 2 can be imported.
+
+    Raises
+    ------
+    RobotIdError : it cannot; `what` needs it
+
+    """
+    try:
+        import rclpy  # noqa: F401
+    except ImportError as error:
+        raise RobotIdError(
+            f'{what} needs ROS 2 ({error}): source its setup.bash, or run make demo'
+        ) from error
 
 
 def find_config(name: str) -> Path:

@@ -17,6 +17,7 @@ from .terminal import HelpFormatter, printable, PrintableStream
 VERBS = (
     *('demo', 'design', 'identify', 'validate', 'payload', 'report', 'inspect'),
     'convert',
+    'doctor',
 )
 EXIT_INTERRUPTED = 130
 

@@ -18,6 +18,7 @@ from robotid_ros.cli import main as entry
 VERBS = (
     *('demo', 'design', 'identify', 'validate', 'payload', 'report', 'inspect'),
     'convert',
+    'doctor',
 )
 JOINTS = ('joint_1', 'joint_2')
 

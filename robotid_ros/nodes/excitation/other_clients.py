@@ -16,7 +16,7 @@ from .trajectory_goal import ACTION
 # how long a publisher may be silent before it is one of a dead process, which the middleware
 # forgets after 20 s only [s].
 RESERVATION, PERIOD, DEAD_TIME = 'excitation_session', 0.1, 1.0
-_RUNNING = (
+RUNNING = (
     GoalStatus.STATUS_ACCEPTED,
     GoalStatus.STATUS_EXECUTING,
     GoalStatus.STATUS_CANCELING,
@@ -88,7 +88,7 @@ class OtherClients:
         for message in self._goals.take_messages():
             for status in message.status_list:
                 goal_id = bytes(status.goal_info.goal_id.uuid)
-                if status.status in _RUNNING and goal_id not in self._own_goals:
+                if status.status in RUNNING and goal_id not in self._own_goals:
                     raise ControllerError(
                         f'goal {uuid.UUID(bytes=goal_id)} of another client runs on '
                         f"'{self._controller}/{ACTION}': end it first, only one may move the robot"

@@ -109,7 +109,7 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
         stamp = np.concatenate([chunk.stamp for chunk, _ in chunks])
         notes, obstacle = statistics.findings()
         raw, received = statistics.stamps()
-        timing = _timing(raw, stamp)
+        timing = timing_of(raw, stamp)
         duration = float(np.ptp(stamp)) * 1e-9
         session = session_context.read_session(bag)
         lag = int(np.median(raw - received))
@@ -152,8 +152,8 @@ def _topics(bag: Bag, duration: float) -> tuple[TopicSummary, ...]:
     )
 
 
-def _timing(raw: np.ndarray, stamp: np.ndarray) -> Timing:
-    """Count odd stamps as they came, everything else on one clock."""
+def timing_of(raw: np.ndarray, stamp: np.ndarray) -> Timing:
+    """Measure stamps [ns]: odd ones as they came (`raw`), everything else on one clock."""
     repeated, backward = int((np.diff(raw) == 0).sum()), int((np.diff(raw) < 0).sum())
     steps = np.diff(stamp) * 1e-9
     forward = steps[steps > 0]

@@ -1,0 +1,105 @@
+"""What controller_manager says: by its services where their types are installed, else less."""
+
+from collections.abc import Iterable, Mapping, Sequence
+import importlib
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.node import Node
+
+from ...exceptions import ControllerError
+from ..common.controller_client import ControllerClient
+from ..common.messages import values_of
+from ..common.runtime import result_of
+from .graph_snapshot import ManagerState
+
+MANAGER = 'controller_manager'
+# What the updater of diagnostics puts behind the name of its node.
+_ACTIVITY = f'{MANAGER}: '
+_HARDWARE = 'Hardware Components Activity'
+
+
+def ask_manager(node: Node, timeout: float, statuses: Sequence[DiagnosticStatus]) -> ManagerState:
+    """
+    Ask controller_manager for its state, in a worker thread.
+
+    Parameters
+    ----------
+    node : whose executor spins, in the namespace of controller_manager
+    timeout : longest wait for each answer [s]
+    statuses : what /diagnostics held
+
+    """
+    rate, warnings = _read_rate(node, timeout), _warnings(statuses)
+    try:
+        services = importlib.import_module('controller_manager_msgs.srv')
+        controllers = _call(node, services.ListControllers, 'list_controllers', timeout)
+        components = _call(
+            node, services.ListHardwareComponents, 'list_hardware_components', timeout
+        )
+    except (ImportError, ControllerError) as error:
+        obstacle = str(error)
+        if isinstance(error, ImportError):
+            obstacle = 'controller_manager_msgs is not installed here'
+        states = states_by_diagnostics(statuses)
+        return ManagerState(*states, rate=rate, warnings=warnings, obstacle=obstacle)
+    return state_from_answers(controllers.controller, components.component, rate, warnings)
+
+
+def state_from_answers(
+    controllers: Iterable[Any],
+    components: Iterable[Any],
+    rate: float = 0.0,
+    warnings: tuple[str, ...] = (),
+) -> ManagerState:
+    """Make a state of ControllerState and HardwareComponentState messages."""
+    controllers = list(controllers)
+    return ManagerState(
+        controllers={c.name: c.state for c in controllers},
+        hardware={c.name: c.state.label for c in components},
+        types={c.name: c.type for c in controllers},
+        claimed={c.name: tuple(c.claimed_interfaces) for c in controllers},
+        rate=rate,
+        warnings=warnings,
+    )
+
+
+def states_by_diagnostics(
+    statuses: Iterable[DiagnosticStatus],
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the states of controllers and of hardware that diagnostics hold, by name."""
+    found: tuple[dict[str, str], dict[str, str]] = {}, {}
+    for status in statuses:
+        if _ACTIVITY in status.name:
+            states = found[status.name.endswith(_HARDWARE)]
+            states.update(_states(values_of(status)))
+    return found
+
+
+def _states(values: Mapping[str, str]) -> dict[str, str]:
+    """Pick states out of diagnostics, whose keys are '<name>.state', or '<name>' before."""
+    known = ('unconfigured', 'inactive', 'active', 'finalized')
+    return {key.removesuffix('.state'): v for key, v in values.items() if v in known}
+
+
+def _warnings(statuses: Iterable[DiagnosticStatus]) -> tuple[str, ...]:
+    return tuple(
+        f'{status.name}: {" ".join(status.message.split())}'
+        for status in statuses
+        if _ACTIVITY in status.name and status.level not in (DiagnosticStatus.OK, b'\0')
+    )
+
+
+def _read_rate(node: Node, timeout: float) -> float:
+    try:
+        values = ControllerClient(node, MANAGER, timeout).get(['update_rate'])
+    except ControllerError:
+        return 0.0
+    return float(values['update_rate'] or 0.0)
+
+
+def _call(node: Node, kind: Any, name: str, timeout: float) -> Any:
+    client = node.create_client(kind, f'{MANAGER}/{name}')
+    if not client.wait_for_service(timeout):
+        raise ControllerError(f"nobody serves '{client.srv_name}'")
+    return result_of(client.call_async(kind.Request()), timeout, client.srv_name)

@@ -1,0 +1,86 @@
+"""The robot description: there, usable, of the robot that speaks, with limits."""
+
+from collections.abc import Iterator
+import dataclasses
+
+import numpy as np
+
+from ...core.model import build_robot
+from ...core.model.robot import Robot
+from ...core.model.urdf_parsing import movable_joints
+from ...exceptions import RobotIdError, shortened
+from .findings import error, Finding, fine, note, split_remedy, warning
+from .graph_snapshot import GraphSnapshot
+
+_DESCRIPTION = 'description'
+
+
+def described_robot(snapshot: GraphSnapshot) -> tuple[Robot | None, tuple[Finding, ...]]:
+    """
+    Build the robot that a session would take.
+
+    Joints that are not meant are locked where they stand.
+
+    Returns
+    -------
+    The robot, None where that is impossible, and what there is to say about its description.
+
+    """
+    if not snapshot.description:
+        return None, (_missing(snapshot),)
+    try:
+        robot = _build(snapshot)
+    except RobotIdError as reason:
+        return None, (error(_DESCRIPTION, *split_remedy(str(reason))),)
+    return robot, (*_source_findings(snapshot), *_limit_findings(robot))
+
+
+def _missing(snapshot: GraphSnapshot) -> Finding:
+    topic = snapshot.topic('robot_description')
+    found = f"nobody publishes '{topic.name}'"
+    if topic.publishers:
+        found = f"'{topic.name}' holds nothing though {topic.publishing_nodes} publishes it"
+    return error(
+        _DESCRIPTION,
+        f'{found}, and no robot.urdf is configured',
+        'start robot_state_publisher, or give --config with robot.urdf',
+    )
+
+
+def _build(snapshot: GraphSnapshot) -> Robot:
+    settings, stream = snapshot.configuration.robot, snapshot.states
+    names, followers = movable_joints(snapshot.description)
+    joints = snapshot.joints
+    measured = {}
+    if stream is not None:
+        measured = dict(zip(stream.joints, np.nan_to_num(stream.position[-1]), strict=True))
+    others = [name for name in names if joints and name not in (*joints, *followers)]
+    locked = {name: float(measured.get(name, 0.0)) for name in others} | dict(settings.locked)
+    return build_robot(
+        snapshot.description, dataclasses.replace(settings, joints=joints, locked=locked)
+    )
+
+
+def _source_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
+    if snapshot.configured_description and not snapshot.descriptions:
+        yield note(
+            _DESCRIPTION,
+            f"nothing on '{snapshot.topic('robot_description').name}', the configured robot.urdf "
+            'is taken',
+        )
+
+
+def _limit_findings(robot: Robot) -> Iterator[Finding]:
+    """Check for limits that a motion has to be kept below."""
+    for name in ('velocity', 'effort'):
+        values = getattr(robot.limits, name)
+        lacking = np.flatnonzero(~np.isfinite(values) | (values <= 0.0))
+        if lacking.size:
+            yield warning(
+                _DESCRIPTION,
+                f'there is no {name} limit of {shortened([robot.joints[k] for k in lacking])}',
+                f'set robot.{name}, a motion is planned and watched by it',
+            )
+    for text in robot.warnings:
+        yield note(_DESCRIPTION, *split_remedy(text))
+    yield fine(_DESCRIPTION, f"'{robot.name}' with the joints {shortened(robot.joints)}")

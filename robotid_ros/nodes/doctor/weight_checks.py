@@ -1,0 +1,171 @@
+"""Efforts at rest against the weight of the description's masses: sign, unit, zero."""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...core.arrays import Array
+from ...core.model.dynamics import inverse_dynamics
+from ...core.model.robot import Robot
+from ...exceptions import shortened
+from .findings import Finding, fine, note, warning
+from .graph_snapshot import StateStream
+from .joint_state_checks import moving_joints
+
+# Weight that shows in an effort at rest: more than these shares of the effort limit and of the
+# largest weight, and than twice the description's dry friction, all of which friction may hide.
+FRICTION_SHARE, LEAST_SHARE, FRICTION_FACTOR = 0.05, 0.05, 2.0
+# An effort that bears no weight exceeds what friction may hide by so much.
+OFFSET_FACTOR = 2.0
+# Reported over predicted effort: masses of a description may be off by a factor of two, units and
+# gears by more; what is below a fifth holds no weight.
+MAX_SCALE, NO_WEIGHT = 2.5, 0.2
+_EFFORTS = 'efforts'
+
+
+@dataclass(frozen=True)
+class WeightComparison:
+    """
+    Efforts at rest and what the description makes of them.
+
+    Attributes
+    ----------
+    joints, units : names, and 'N·m' or 'N'
+    measured, weight : (n,) reported effort with its drive gain, and what bears the masses
+    hidden : (n,) what friction may take of it
+    limited : (n,) whether the effort limit of the joint is known
+
+    """
+
+    joints: tuple[str, ...]
+    units: tuple[str, ...]
+    measured: Array
+    weight: Array
+    hidden: Array
+    limited: np.ndarray
+
+    @property
+    def heavy(self) -> list[int]:
+        """Joints that bear a weight which shows."""
+        return np.flatnonzero(np.abs(self.weight) > self.hidden).tolist()
+
+    @property
+    def offset(self) -> list[int]:
+        """Joints whose effort is more than weight and friction."""
+        rest = np.abs(self.measured - self.weight) > OFFSET_FACTOR * self.hidden
+        light = np.abs(self.weight) <= self.hidden
+        return np.flatnonzero(rest & light & self.limited).tolist()
+
+    def ratio(self, index: list[int]) -> Array:
+        """Return reported over predicted effort of these joints."""
+        return np.asarray(self.measured[index] / self.weight[index])
+
+    def describe(self, index: Collection[int]) -> str:
+        """List these joints with both efforts."""
+        return shortened(
+            [
+                f'{self.joints[j]} {self.measured[j]:.3g} '
+                f'(description: {self.weight[j]:.3g} {self.units[j]})'
+                for j in index
+            ]
+        )
+
+
+def compare_weights(stream: StateStream, robot: Robot) -> WeightComparison:
+    """Compare efforts at rest with the weight of the description's masses."""
+    index = [stream.joints.index(joint) for joint in robot.joints]
+    q = np.nan_to_num(stream.position[:, index]).mean(axis=0, keepdims=True)
+    rest = np.zeros_like(q)
+    weight = inverse_dynamics(robot, robot.prior, q, rest, rest)[0]
+    limited = np.isfinite(robot.limits.effort)
+    hidden = FRICTION_SHARE * np.where(limited, robot.limits.effort, 0.0)
+    hidden = np.maximum(hidden, FRICTION_FACTOR * robot.dry_friction)
+    return WeightComparison(
+        robot.joints,
+        tuple('N' if prismatic else 'N·m' for prismatic in robot.prismatic),
+        stream.effort[:, index].mean(axis=0) * robot.drive_gain,
+        weight,
+        np.maximum(hidden, LEAST_SHARE * np.abs(weight).max()) + 1e-9,
+        limited,
+    )
+
+
+def effort_kind(stream: StateStream, robot: Robot) -> str:
+    """Return what efforts at rest show themselves to be, a value of `robot.effort_kind`."""
+    if moving_joints(stream, robot.joints) or not np.isfinite(stream.effort).all():
+        return 'auto'
+    compared = compare_weights(stream, robot)
+    ratio = compared.ratio(compared.heavy)
+    if not ratio.size:
+        return 'auto'
+    if (np.abs(ratio) < NO_WEIGHT).all():
+        return 'without_gravity'
+    fits = (ratio > 1.0 / MAX_SCALE) & (ratio < MAX_SCALE)
+    return 'joint_torque' if fits.all() else 'auto'
+
+
+def weight_findings(stream: StateStream, robot: Robot, dead: Collection[str]) -> Iterator[Finding]:
+    """Check sign, unit and zero of efforts, but for those of joints that are `dead`."""
+    if moving := moving_joints(stream, robot.joints):
+        yield note(
+            _EFFORTS,
+            f'{shortened(moving)} moves, so that efforts are not compared with weights',
+            'ask again at rest',
+        )
+        return
+    if not np.isfinite(stream.position).all():
+        return
+    compared = compare_weights(stream, robot)
+    heavy = [j for j in compared.heavy if robot.joints[j] not in dead]
+    if heavy:
+        yield from _compare(compared, heavy)
+    else:
+        yield note(
+            _EFFORTS,
+            'no joint bears a weight that would show sign and unit of its effort',
+            'ask again with the arm stretched out sideways, where gravity acts on its joints',
+        )
+    if offset := compared.offset:
+        yield warning(
+            _EFFORTS,
+            f'efforts at rest are more than weight and friction, {compared.describe(offset)}',
+            'set the zero of their sensors, and see that the arm touches nothing',
+        )
+
+
+def _compare(compared: WeightComparison, heavy: list[int]) -> Iterator[Finding]:
+    ratio = compared.ratio(heavy)
+    size = np.abs(ratio)
+
+    def those(mask: np.ndarray) -> str:
+        return compared.describe([j for j, chosen in zip(heavy, mask, strict=True) if chosen])
+
+    if (size < NO_WEIGHT).all():
+        yield warning(
+            _EFFORTS,
+            f'efforts at rest hold no weight, {compared.describe(heavy)}',
+            'set robot.effort_kind: without_gravity if the driver subtracts it (docs/efforts.md)',
+        )
+        return
+    opposite = ratio < -NO_WEIGHT
+    scaled = ~opposite & ((size > MAX_SCALE) | (size < 1.0 / MAX_SCALE))
+    if opposite.any():
+        yield _opposite(those, opposite)
+    if scaled.any():
+        yield warning(
+            _EFFORTS,
+            f'efforts at rest do not fit the weight, {those(scaled)}',
+            'check their unit, robot.drive_gain, the payload, and the masses of the description',
+        )
+    if not (opposite | scaled).any():
+        yield fine(_EFFORTS, f'agree at rest with the weight, {compared.describe(heavy)}')
+
+
+def _opposite(those: Callable[[np.ndarray], str], opposite: np.ndarray) -> Finding:
+    remedy = 'set its robot.drive_gain to -1'
+    if opposite.all():
+        remedy = 'set robot.drive_gain to -1, or robot.gravity if the arm hangs'
+    return warning(
+        _EFFORTS, f'efforts at rest are opposite to the weight, {those(opposite)}', remedy
+    )

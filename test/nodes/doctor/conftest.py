@@ -1,0 +1,108 @@
+"""What the doctor would hear of a healthy robot."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from robotid_ros.files.configuration import Configuration
+from robotid_ros.nodes.common.controller_client import ControllerDescription
+from robotid_ros.nodes.doctor.graph_snapshot import (
+    ControllerStates,
+    Disk,
+    Endpoint,
+    GraphSnapshot,
+    ManagerState,
+    StateStream,
+    Topic,
+)
+
+JOINTS = ('zjoint', 'joint2', 'joint3')
+LINK = """<link name="{0}"><inertial><origin xyz="0.1 0 0"/><mass value="2"/>
+<inertia ixx="0.02" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="{0}" type="revolute"><parent link="{1}"/><child link="{0}"/><origin xyz="0.3 0 0"/>
+<axis xyz="0 {2} {3}"/><limit lower="-3" upper="3" effort="30" velocity="3"/></joint>"""
+URDF = (
+    '<robot name="three"><link name="base"/>'
+    + LINK.format('zjoint', 'base', 0, 1)
+    + LINK.format('joint2', 'zjoint', 1, 0)
+    + LINK.format('joint3', 'joint2', 1, 0)
+    + '</robot>'
+)
+# 2 kg at 0.1 m from joint3, and at 0.1 and 0.4 m from joint2; turning about y lowers them.
+WEIGHT = np.array([0.0, -2 * 9.81 * 0.5, -2 * 9.81 * 0.1])
+EPOCH, PERIOD = 1_700_000_000_000_000_000, 2_000_000
+
+
+@pytest.fixture
+def stream() -> Callable[..., StateStream]:
+    """Make a second of joint states at rest; arguments replace what is in them."""
+
+    def make(**changes) -> StateStream:
+        rng = np.random.default_rng(3)
+        n = 500
+        stamp = EPOCH + PERIOD * np.arange(n)
+        fields = {
+            'joints': JOINTS,
+            'stamp': stamp,
+            'received': stamp + rng.integers(200_000, 900_000, n),
+            'position': 1e-5 * rng.normal(size=(n, 3)),
+            'velocity': 1e-3 * rng.normal(size=(n, 3)),
+            'effort': WEIGHT + 0.02 * rng.normal(size=(n, 3)),
+        }
+        return StateStream(**fields | changes)
+
+    return make
+
+
+@pytest.fixture
+def snapshot(stream: Callable[..., StateStream]) -> Callable[..., GraphSnapshot]:
+    """Make a snapshot of a healthy robot; arguments replace what is in it."""
+
+    def make(**changes) -> GraphSnapshot:
+        fields = {
+            'configuration': Configuration(),
+            'controller_name': 'arm_controller',
+            'name_was_given': True,
+            'candidates': ('arm_controller',),
+            'controller': controller(),
+            'nodes': ('/robot',),
+            'topics': topics(),
+            'joint_states': (stream(),),
+            'controller_states': ControllerStates(np.array([EPOCH]), True),
+            'descriptions': (URDF,),
+            'manager': ManagerState({'arm_controller': 'active'}, {'arm': 'active'}),
+            'environment': {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'},
+            'disk': Disk('/tmp/recordings', '', 10**11),
+        }
+        return GraphSnapshot(**fields | changes)
+
+    return make
+
+
+def controller(**changes) -> ControllerDescription:
+    """Return the description of a controller that can run a session."""
+    fields = {
+        'name': 'arm_controller',
+        'joints': JOINTS,
+        'command_interfaces': ('effort',),
+        'state_interfaces': ('position', 'velocity'),
+        'rate': 500.0,
+        'gains': {joint: {'p': 100.0} for joint in JOINTS},
+        'values': {f'constraints.{joint}.trajectory': 0.1 for joint in JOINTS},
+    }
+    return ControllerDescription(**fields | changes)
+
+
+def topics(**changes: Topic) -> dict[str, Topic]:
+    """Return what a robot publishes, and nobody else."""
+    robot = Endpoint('/robot', 'sensor_msgs/msg/JointState', True, True)
+    text = Endpoint('/robot', 'std_msgs/msg/String', True, True)
+    return {
+        'joint_states': Topic('/joint_states', (robot,)),
+        'robot_description': Topic('/robot_description', (text,)),
+        'controller_state': Topic('/arm_controller/controller_state', (Endpoint('/robot'),)),
+        'joint_trajectory': Topic('/arm_controller/joint_trajectory'),
+        'goals': Topic('/arm_controller/follow_joint_trajectory/_action/feedback'),
+        **changes,
+    }

@@ -1,0 +1,264 @@
+"""The doctor beside a simulated robot over real DDS: each of its faults is found."""
+
+from collections.abc import Iterator
+import contextlib
+import dataclasses
+import json
+import threading
+import uuid
+
+from action_msgs.msg import GoalInfo, GoalStatus, GoalStatusArray
+from control_msgs.action import FollowJointTrajectory
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+import pytest
+import rclpy
+from rclpy.action import ActionClient
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from trajectory_msgs.msg import JointTrajectory
+from waiting import claim_domain, PATIENCE, release_domain, wait_until
+
+from robotid_ros.cli.main import main
+from robotid_ros.files.configuration import Configuration
+from robotid_ros.nodes.common.messages import status
+from robotid_ros.nodes.common.runtime import LATCHED, parameter_overrides, spin
+from robotid_ros.nodes.doctor.diagnose import diagnose
+from robotid_ros.nodes.doctor.findings import Finding, Severity
+from robotid_ros.nodes.doctor.graph_snapshot import GraphSnapshot
+from robotid_ros.nodes.doctor.take_snapshot import snapshot_of_graph
+from robotid_ros.nodes.simulated_robot.simulated_robot_node import SimulatedRobot
+
+from .conftest import JOINTS, URDF
+
+# Slow enough for a machine with other work; the faults do not depend on it.
+RATE = 200.0
+SIMULATION = {
+    'update_rate': RATE,
+    'state_rate': RATE / 2,
+    'joints': list(JOINTS),
+    'gains': {joint: {'p': 600.0, 'd': 60.0} for joint in JOINTS},
+    'rotor_inertia': [0.5],
+    'noise': {'effort': [0.01]},
+    'constraints': {'joints': {joint: {'trajectory': 0.5} for joint in JOINTS}},
+}
+# What a busy machine may be at fault for.
+OF_THE_MACHINE = ('timing', 'clock', 'disk')
+# How long the robot takes to come to rest after its start, by its own clock [s].
+SETTLED = 5.0
+
+
+@pytest.fixture(scope='module')
+def robot() -> Iterator[SimulatedRobot]:
+    with contextlib.ExitStack() as ends:
+        domain, context = claim_domain(), rclpy.Context()
+        ends.callback(release_domain, domain)
+        rclpy.init(context=context, domain_id=domain)
+        ends.callback(rclpy.try_shutdown, context=context)
+        values = {'robot_description': URDF, 'simulation': SIMULATION}
+        node = SimulatedRobot(
+            context=context, namespace='/arm1', parameter_overrides=parameter_overrides(values)
+        )
+        node.domain = domain
+        ends.callback(node.destroy_node)
+        ends.callback(node.close)
+        ends.enter_context(spinning(node))
+        wait_until(lambda: node.loop.statistics.cycles > SETTLED * RATE, 'the robot rests')
+        yield node
+
+
+@contextlib.contextmanager
+def spinning(node: Node) -> Iterator[Node]:
+    executor = SingleThreadedExecutor(context=node.context)
+    executor.add_node(node)
+    thread = threading.Thread(target=spin, args=(executor, threading.Event(), []), daemon=True)
+    thread.start()
+    yield node
+    executor.shutdown(timeout_sec=1.0)
+    thread.join(1.0)
+
+
+@pytest.fixture
+def visitor(robot: SimulatedRobot) -> Iterator[Node]:
+    """Another node in the robot's domain and namespace."""
+    context = rclpy.Context()
+    rclpy.init(context=context, domain_id=robot.domain)
+    node = rclpy.create_node('visitor', context=context, namespace='/arm1')
+    with spinning(node):
+        yield node
+    node.destroy_node()
+    rclpy.try_shutdown(context=context)
+
+
+def look(robot: SimulatedRobot, timeout: float = PATIENCE, **options) -> GraphSnapshot:
+    options = {'namespace': '/arm1', 'duration': 0.5, **options}
+    return snapshot_of_graph(Configuration(), timeout=timeout, domain=robot.domain, **options)
+
+
+def above_note(snapshot: GraphSnapshot) -> list[Finding]:
+    found = [f for f in diagnose(snapshot) if f.severity > Severity.NOTE]
+    return [finding for finding in found if finding.subject not in OF_THE_MACHINE]
+
+
+def test_a_healthy_robot_has_nothing_above_a_note(robot: SimulatedRobot):
+    snapshot = look(robot)
+    assert above_note(snapshot) == []
+    assert snapshot.states.joints == tuple(sorted(JOINTS))
+    assert snapshot.controller.joints == JOINTS and snapshot.controller.rate == RATE
+    assert snapshot.descriptions == (URDF,) and snapshot.manager is None
+    fine = {f.subject for f in diagnose(snapshot) if f.severity == Severity.OK}
+    assert {'network', 'controller', 'DIDIM', 'efforts', 'description', 'other clients'} <= fine
+
+
+ALL_SILENT = [('ERROR', 'controller', 'is silent'), ('ERROR', 'joint states', 'is silent')]
+
+
+# Those that let the arm drop come last.
+@pytest.mark.parametrize(
+    ('kind', 'expected'),
+    [
+        ('nan_joint_state', [('ERROR', 'joint states', 'position of joint2 is not a number')]),
+        ('nan_velocity', [('ERROR', 'joint states', 'velocity of joint2 is not a number')]),
+        ('nan_effort', [('ERROR', 'efforts', 'effort of joint2 is not a number')]),
+        ('dead_effort', [('WARNING', 'efforts', 'effort of joint2 is exactly zero')]),
+        ('frozen_joint', [('NOTE', 'joint states', 'position and velocity of joint2 never')]),
+        ('frozen_states', [('WARNING', 'joint states', 'never change by a single bit')]),
+        ('stale_joint_states', [('ERROR', 'joint states', 'is silent')]),
+        ('deactivate', [('ERROR', 'controller', 'is silent')]),
+        ('hardware_error', ALL_SILENT),
+    ],
+)
+def test_each_fault_is_found(robot: SimulatedRobot, kind: str, expected: list):
+    # A topic that is silent for good is waited for in vain.
+    silent = any('silent' in says for _, _, says in expected)
+    with broken(robot, kind):
+        found = diagnose(look(robot, 3.0 if silent else PATIENCE, duration=0.2))
+    for severity, subject, says in expected:
+        texts = [f.text for f in found if (f.severity.name, f.subject) == (severity, subject)]
+        assert any(says in text for text in texts), found
+
+
+@contextlib.contextmanager
+def broken(robot: SimulatedRobot, kind: str) -> Iterator[None]:
+    fault, loop = robot.loop.sensors.fault, robot.loop
+    names = loop.physics.joint_state_names
+    fault.joint, fault.kind = list(names).index('joint2'), kind
+    loop.break_now()
+    begun = loop.statistics.cycles
+    wait_until(lambda: loop.statistics.cycles > begun + 2, 'the fault has begun')
+    try:
+        yield
+    finally:
+        fault.kind = ''
+        if not loop.controller.active:
+            state = loop.physics.joint_state([0.0] * len(JOINTS))
+            loop.controller.activate(*map(loop.physics.feedback, state[:2]))
+
+
+def test_others_are_found(robot: SimulatedRobot, visitor: Node):
+    """Publishers of commands, of joint states and of another description, and a goal."""
+    visitor.create_publisher(JointTrajectory, 'arm_controller/joint_trajectory', 1)
+    states = visitor.create_publisher(JointState, 'joint_states', QoSProfile(depth=1))
+    visitor.create_publisher(String, 'robot_description', LATCHED).publish(String(data='<a/>'))
+    visitor.create_timer(
+        0.01, lambda: states.publish(JointState(name=list(JOINTS), position=[0.0] * 3))
+    )
+    statuses = 'arm_controller/follow_joint_trajectory/_action/status'
+    goal = GoalInfo()
+    goal.goal_id.uuid = list(uuid.uuid4().bytes)
+    running = GoalStatus(goal_info=goal, status=GoalStatus.STATUS_EXECUTING)
+    visitor.create_publisher(GoalStatusArray, statuses, LATCHED).publish(
+        GoalStatusArray(status_list=[running])
+    )
+    wait_until(lambda: visitor.count_publishers('joint_states') > 1, 'it knows the robot')
+
+    def all_heard() -> str:
+        texts = '\n'.join(finding.text for finding in diagnose(look(robot)))
+        whole = 'different descriptions' in texts and 'a goal of another' in texts
+        return texts if whole and 'publishers send the same joints' in texts else ''
+
+    texts = wait_until(all_heard, 'all are heard')
+    assert "/arm1/visitor can command 'arm_controller'" in texts
+    assert '(/arm1/simulated_robot, /arm1/visitor)' in texts
+
+
+def test_controller_manager_is_heard(robot: SimulatedRobot, visitor: Node):
+    """Its rate is a parameter, and what it complains about is on /diagnostics."""
+    manager = rclpy.create_node('controller_manager', context=visitor.context, namespace='/arm1')
+    manager.declare_parameter('update_rate', 400)
+    hardware = 'controller_manager: Hardware Components Activity'
+    message = DiagnosticArray(status=[status(hardware, '\nslow', {'arm.state': 'inactive'})])
+    message.status[0].level = DiagnosticStatus.WARN
+    publisher = manager.create_publisher(DiagnosticArray, '/diagnostics', 1)
+    manager.create_timer(0.05, lambda: publisher.publish(message))
+
+    def heard() -> GraphSnapshot | None:
+        snapshot = look(robot)
+        return snapshot if snapshot.manager and snapshot.manager.warnings else None
+
+    with spinning(manager):
+        snapshot = wait_until(heard, 'controller_manager is heard')
+    manager.destroy_node()
+    assert snapshot.manager.rate == 400.0
+    texts = [finding.text for finding in diagnose(snapshot) if finding.subject == 'hardware']
+    assert f"{hardware}: slow: see controller_manager's log" in texts
+    # Its services are not there, or not known.
+    assert snapshot.manager.obstacle and snapshot.manager.hardware == {'arm': 'inactive'}
+
+
+def test_nobody_notices_the_doctor(robot: SimulatedRobot, visitor: Node):
+    """It publishes nothing, serves nothing and sets nothing."""
+    before = robot.controller_node.controller.settings
+    seen = []
+    looked = threading.Event()
+
+    def watch() -> None:
+        while not looked.is_set():
+            for name, namespace in visitor.get_node_names_and_namespaces():
+                if name == 'robotid_doctor':
+                    with contextlib.suppress(rclpy.node.NodeNameNonExistentError):
+                        seen.append(
+                            (
+                                visitor.get_publisher_names_and_types_by_node(name, namespace),
+                                visitor.get_service_names_and_types_by_node(name, namespace),
+                            )
+                        )
+            looked.wait(0.01)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    look(robot, duration=1.0)
+    looked.set()
+    thread.join()
+    # What rclpy gives every node.
+    names = {name.rpartition('/')[2] for found in seen for kinds in found for name, _ in kinds}
+    assert seen and names <= {'parameter_events', 'get_type_description'}
+    assert robot.controller_node.controller.settings == before
+
+
+def test_a_wrong_name_is_told_with_the_right_one(robot, monkeypatch, capsys):
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(robot.domain))
+    words = ['doctor', '--namespace', 'arm1', '--controller', 'arm', '--duration', '0.2', '--json']
+    assert main(words) == 1
+    findings = json.loads(capsys.readouterr().out)
+    assert set(findings[0]) == {'severity', 'subject', 'sentence', 'remedy'}
+    assert findings[0]['severity'] == 'error'
+    assert findings[0]['sentence'] == "there is no controller 'arm', but arm_controller"
+
+
+def test_the_only_controller_is_taken(robot: SimulatedRobot, visitor: Node):
+    """A client of one that is not there makes no second one."""
+    ActionClient(visitor, FollowJointTrajectory, 'ghost/follow_joint_trajectory')
+    ActionClient(visitor, FollowJointTrajectory, 'arm_controller/follow_joint_trajectory')
+    defaults = Configuration()
+    excitation = dataclasses.replace(defaults.excitation, controller='left_arm_controller')
+    snapshot = snapshot_of_graph(
+        dataclasses.replace(defaults, excitation=excitation),
+        namespace='/arm1', duration=0.2, timeout=PATIENCE, domain=robot.domain,
+    )  # fmt: skip
+    assert (snapshot.controller_name, snapshot.name_was_given) == ('arm_controller', False)
+    assert snapshot.controller is not None
+    assert snapshot.candidates == ('arm_controller',)
+    assert '/arm1/visitor can send goals' in '\n'.join(f.text for f in diagnose(snapshot))
