@@ -28,6 +28,8 @@ examples:
 # Columns of the output, and of the severity in front.
 WIDTH, MARGIN = 99, 9
 MAX_DURATION = 600.0
+# Longest wait for what is not discovered, or does not answer [s]: DDS announces every 3 s.
+TIMEOUT = 10.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument('--namespace', metavar='NS', default='/', help='of the robot, as /arm1')
     parser.add_argument(
-        '--duration', metavar='SECONDS', type=float, default=3.0, help='how long to listen'
+        '--duration', metavar='SECONDS', type=float, default=5.0, help='how long to listen'
     )
     parser.add_argument('--json', action='store_true', help='print the findings as JSON')
 
@@ -67,6 +69,7 @@ def run(args: argparse.Namespace) -> int:
         controller=controller,
         namespace=f'/{args.namespace.strip("/")}',
         duration=args.duration,
+        timeout=TIMEOUT,
     )
     findings = diagnose(snapshot)
     if args.json:

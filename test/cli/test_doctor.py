@@ -2,6 +2,7 @@
 
 import sys
 
+from robotid_ros.cli import doctor
 from robotid_ros.cli.doctor import lines
 from robotid_ros.nodes.doctor.findings import Finding, Severity, split_remedy
 
@@ -37,6 +38,7 @@ def test_without_ros_one_sentence(run, monkeypatch):
 
 def test_an_empty_graph_is_an_error(run, domain, monkeypatch):
     monkeypatch.setenv('ROS_DOMAIN_ID', str(domain))
+    monkeypatch.setattr(doctor, 'TIMEOUT', 0.5)
     code, out, err = run('doctor', '--duration', '0.1')
     assert (code, err) == (1, '')
     assert out.startswith(f'error    network: no other node is heard in ROS domain {domain}')

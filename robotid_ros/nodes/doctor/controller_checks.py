@@ -47,10 +47,9 @@ def _missing(snapshot: GraphSnapshot) -> Finding:
     """Say that there is no controller, and which ones there are."""
     name = snapshot.controller_name
     if name in snapshot.candidates:
-        reason = snapshot.controller_obstacle or 'it does not answer'
         return error(
             _CONTROLLER,
-            f"'{name}' does not say what it controls ({reason})",
+            f"'{name}' does not say which joints and interfaces it has",
             'restart it, it must be a joint_trajectory_controller',
         )
     if snapshot.candidates:
@@ -68,10 +67,9 @@ def _missing(snapshot: GraphSnapshot) -> Finding:
 
 
 def _summary(snapshot: GraphSnapshot, controller: ControllerDescription) -> str:
-    rate = controller.rate or (snapshot.manager.rate if snapshot.manager else 0.0)
     return (
         f"'{controller.name}' commands {', '.join(controller.command_interfaces) or 'nothing'} of "
-        f'{shortened(controller.joints)}' + (f' at {rate:g} Hz' if rate else '')
+        f'{shortened(controller.joints)}' + (f' at {snapshot.rate:g} Hz' if snapshot.rate else '')
     )
 
 

@@ -53,7 +53,8 @@ def _build(snapshot: GraphSnapshot) -> Robot:
     joints = snapshot.joints
     measured = {}
     if stream is not None:
-        measured = dict(zip(stream.joints, np.nan_to_num(stream.position[-1]), strict=True))
+        last = stream.position[-1]
+        measured = dict(zip(stream.joints, np.where(np.isfinite(last), last, 0.0), strict=True))
     others = [name for name in names if joints and name not in (*joints, *followers)]
     locked = {name: float(measured.get(name, 0.0)) for name in others} | dict(settings.locked)
     return build_robot(

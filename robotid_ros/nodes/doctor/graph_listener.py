@@ -118,15 +118,15 @@ class GraphListener:
             and not topic.endswith(_STATUS)
         ]
 
-    def describe_controller(self, name: str) -> tuple[ControllerDescription | None, str]:
-        """Read a controller's parameters; return them, or None and why not."""
+    def describe_controller(self, name: str) -> ControllerDescription | None:
+        """Read a controller's parameters; None where it is not there, or has none of them."""
         own = f'{self._node.get_namespace().rstrip("/")}/{name}'.replace('//', '/')
         if name not in self.controllers() and own not in self._nodes():
-            return None, 'it is not there'
+            return None
         try:
-            return ControllerClient(self._node, name, self._timeout).describe(), ''
-        except ControllerError as error:
-            return None, str(error)
+            return ControllerClient(self._node, name, self._timeout).describe()
+        except ControllerError:
+            return None
 
     def heard(self, controller: str) -> dict[str, Any]:
         """Return the fields of a snapshot that were listened to."""

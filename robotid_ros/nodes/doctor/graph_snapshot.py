@@ -123,7 +123,6 @@ class GraphSnapshot:
     name_was_given : whether a user named it
     candidates : controllers that serve follow_joint_trajectory, likewise
     controller : what it says about itself, None where it does not answer
-    controller_obstacle : why it does not
     nodes : all others on the graph
     topics : by the names that this package gives them, such as 'joint_states'
     joint_state_topics : every topic of JointState on the graph
@@ -145,7 +144,6 @@ class GraphSnapshot:
     name_was_given: bool = False
     candidates: tuple[str, ...] = ()
     controller: ControllerDescription | None = None
-    controller_obstacle: str = ''
     nodes: tuple[str, ...] = ()
     topics: Mapping[str, Topic] = field(default_factory=dict)
     joint_state_topics: tuple[str, ...] = ()
@@ -169,6 +167,12 @@ class GraphSnapshot:
         """Joints that are meant: the configuration's, else the controller's."""
         given = self.configuration.robot.joints
         return given or (self.controller.joints if self.controller is not None else ())
+
+    @property
+    def rate(self) -> float:
+        """Update rate of the controller, 0 when unknown [Hz]."""
+        own = self.controller.rate if self.controller else 0.0
+        return own or (self.manager.rate if self.manager else 0.0)
 
     @property
     def description(self) -> str:

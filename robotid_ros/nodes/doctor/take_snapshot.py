@@ -75,8 +75,8 @@ def snapshot_of_graph(
     *,
     controller: str = '',
     namespace: str = '/',
-    duration: float = 3.0,
-    timeout: float = 5.0,
+    duration: float = 5.0,
+    timeout: float = 10.0,
     domain: int | None = None,
 ) -> GraphSnapshot:
     """
@@ -87,8 +87,9 @@ def snapshot_of_graph(
     configuration : of the robot, or one of defaults
     controller : that is meant; '' for the configuration's, or the only one there is
     namespace : of the robot
-    duration : how long to listen [s]
-    timeout : longest wait for an answer, and for a message of a topic that is published [s]
+    duration : how long to listen [s]; participants of DDS announce themselves every 3 s
+    timeout : longest wait for an answer, to discover the robot, and for a message of a topic that
+        is published [s]
     domain : ROS domain; None: the environment's
 
     Raises
@@ -110,14 +111,12 @@ def snapshot_of_graph(
         listener.wait_for_robot()
         name = controller or listener.choose(configuration.excitation.controller)
         listener.listen(name, duration)
-        description, obstacle = listener.describe_controller(name)
         return GraphSnapshot(
             configuration=configuration,
             configured_description=urdf,
             controller_name=name,
             name_was_given=bool(controller) or name == configuration.excitation.controller,
-            controller=description,
-            controller_obstacle=obstacle,
+            controller=listener.describe_controller(name),
             disk=look_at_disk(configuration.recorder.folder),
             environment=environment(domain),
             **listener.heard(name),

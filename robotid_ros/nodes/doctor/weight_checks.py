@@ -9,8 +9,9 @@ from ...core.arrays import Array
 from ...core.model.dynamics import inverse_dynamics
 from ...core.model.robot import Robot
 from ...exceptions import shortened
+from .description_checks import described_robot
 from .findings import Finding, fine, note, warning
-from .graph_snapshot import StateStream
+from .graph_snapshot import GraphSnapshot, StateStream
 from .joint_state_checks import moving_joints
 
 # Weight that shows in an effort at rest: more than these shares of the effort limit and of the
@@ -75,7 +76,7 @@ class WeightComparison:
 def compare_weights(stream: StateStream, robot: Robot) -> WeightComparison:
     """Compare efforts at rest with the weight of the description's masses."""
     index = [stream.joints.index(joint) for joint in robot.joints]
-    q = np.nan_to_num(stream.position[:, index]).mean(axis=0, keepdims=True)
+    q = stream.position[:, index].mean(axis=0, keepdims=True)
     rest = np.zeros_like(q)
     weight = inverse_dynamics(robot, robot.prior, q, rest, rest)[0]
     limited = np.isfinite(robot.limits.effort)
@@ -91,11 +92,14 @@ def compare_weights(stream: StateStream, robot: Robot) -> WeightComparison:
     )
 
 
-def effort_kind(stream: StateStream, robot: Robot) -> str:
+def effort_kind(snapshot: GraphSnapshot) -> str:
     """Return what efforts at rest show themselves to be, a value of `robot.effort_kind`."""
-    if moving_joints(stream, robot.joints) or not np.isfinite(stream.effort).all():
+    robot, stream = described_robot(snapshot)[0], snapshot.states
+    if robot is None or stream is None or not set(robot.joints) <= set(stream.joints):
         return 'auto'
     compared = compare_weights(stream, robot)
+    if moving_joints(stream, robot.joints) or not np.isfinite(compared.measured).all():
+        return 'auto'
     ratio = compared.ratio(compared.heavy)
     if not ratio.size:
         return 'auto'
@@ -114,9 +118,9 @@ def weight_findings(stream: StateStream, robot: Robot, dead: Collection[str]) ->
             'ask again at rest',
         )
         return
-    if not np.isfinite(stream.position).all():
-        return
     compared = compare_weights(stream, robot)
+    if not np.isfinite(compared.weight).all():
+        return
     heavy = [j for j in compared.heavy if robot.joints[j] not in dead]
     if heavy:
         yield from _compare(compared, heavy)

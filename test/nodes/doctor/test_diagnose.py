@@ -9,7 +9,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 import pytest
 
-from robotid_ros.core.model import build_robot, RobotSettings
+from robotid_ros.core.model import RobotSettings
 from robotid_ros.core.model.settings import ElasticSettings
 from robotid_ros.files.configuration import Configuration
 from robotid_ros.nodes.common.messages import status
@@ -81,8 +81,8 @@ MANAGER = ManagerState(
         ),
         ({'controller': None, 'candidates': ()}, 'ERROR', 'controller', 'nobody serves'),
         (
-            {'controller': None, 'controller_obstacle': 'no answer'},
-            'ERROR', 'controller', r'does not say what it controls \(no answer\)',
+            {'controller': None},
+            'ERROR', 'controller', 'does not say which joints',
         ),
         ({'name_was_given': False}, 'NOTE', 'controller', 'set excitation.controller to arm_c'),
         ({'candidates': ()}, 'ERROR', 'controller', 'does not serve follow_joint_trajectory'),
@@ -309,8 +309,10 @@ def test_a_drive_gain_of_the_configuration_counts(
         (NAN, 'auto'),
     ],
 )
-def test_the_kind_of_effort_shows_at_rest(stream: Callable, effort: np.ndarray, kind: str):
-    assert effort_kind(stream(effort=effort), build_robot(URDF, RobotSettings())) == kind
+def test_the_kind_of_effort_shows_at_rest(
+    snapshot: Callable[..., GraphSnapshot], stream: Callable, effort: np.ndarray, kind: str
+):
+    assert effort_kind(snapshot(joint_states=(stream(effort=effort),))) == kind
 
 
 def test_joints_that_are_not_meant_count_where_they_stand(

@@ -21,6 +21,7 @@ from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 from waiting import claim_domain, PATIENCE, release_domain, wait_until
 
+from robotid_ros.cli import doctor
 from robotid_ros.cli.main import main
 from robotid_ros.files.configuration import Configuration
 from robotid_ros.nodes.common.messages import status
@@ -29,6 +30,7 @@ from robotid_ros.nodes.doctor.diagnose import diagnose
 from robotid_ros.nodes.doctor.findings import Finding, Severity
 from robotid_ros.nodes.doctor.graph_snapshot import GraphSnapshot
 from robotid_ros.nodes.doctor.take_snapshot import snapshot_of_graph
+from robotid_ros.nodes.doctor.weight_checks import effort_kind
 from robotid_ros.nodes.simulated_robot.simulated_robot_node import SimulatedRobot
 
 from .conftest import JOINTS, URDF
@@ -93,8 +95,8 @@ def visitor(robot: SimulatedRobot) -> Iterator[Node]:
 
 
 def look(robot: SimulatedRobot, timeout: float = PATIENCE, **options) -> GraphSnapshot:
-    options = {'namespace': '/arm1', 'duration': 0.5, **options}
-    return snapshot_of_graph(Configuration(), timeout=timeout, domain=robot.domain, **options)
+    options = {'configuration': Configuration(), 'duration': 0.5, **options}
+    return snapshot_of_graph(namespace='/arm1', timeout=timeout, domain=robot.domain, **options)
 
 
 def above_note(snapshot: GraphSnapshot) -> list[Finding]:
@@ -106,8 +108,9 @@ def test_a_healthy_robot_has_nothing_above_a_note(robot: SimulatedRobot):
     snapshot = look(robot)
     assert above_note(snapshot) == []
     assert snapshot.states.joints == tuple(sorted(JOINTS))
-    assert snapshot.controller.joints == JOINTS and snapshot.controller.rate == RATE
+    assert snapshot.controller.joints == JOINTS and snapshot.rate == RATE
     assert snapshot.descriptions == (URDF,) and snapshot.manager is None
+    assert effort_kind(snapshot) == 'joint_torque'
     fine = {f.subject for f in diagnose(snapshot) if f.severity == Severity.OK}
     assert {'network', 'controller', 'DIDIM', 'efforts', 'description', 'other clients'} <= fine
 
@@ -133,11 +136,15 @@ ALL_SILENT = [('ERROR', 'controller', 'is silent'), ('ERROR', 'joint states', 'i
 def test_each_fault_is_found(robot: SimulatedRobot, kind: str, expected: list):
     # A topic that is silent for good is waited for in vain.
     silent = any('silent' in says for _, _, says in expected)
+    timeout, found = 3.0 if silent else PATIENCE, []
+
+    def is_found() -> bool:
+        found[:] = diagnose(look(robot, timeout, duration=0.2))
+        told = {(f.severity.name, f.subject): f.text for f in reversed(found)}
+        return all(says in told.get((level, subject), '') for level, subject, says in expected)
+
     with broken(robot, kind):
-        found = diagnose(look(robot, 3.0 if silent else PATIENCE, duration=0.2))
-    for severity, subject, says in expected:
-        texts = [f.text for f in found if (f.severity.name, f.subject) == (severity, subject)]
-        assert any(says in text for text in texts), found
+        wait_until(is_found, 'the fault is found', lambda: found)
 
 
 @contextlib.contextmanager
@@ -240,6 +247,7 @@ def test_nobody_notices_the_doctor(robot: SimulatedRobot, visitor: Node):
 
 def test_a_wrong_name_is_told_with_the_right_one(robot, monkeypatch, capsys):
     monkeypatch.setenv('ROS_DOMAIN_ID', str(robot.domain))
+    monkeypatch.setattr(doctor, 'TIMEOUT', PATIENCE)
     words = ['doctor', '--namespace', 'arm1', '--controller', 'arm', '--duration', '0.2', '--json']
     assert main(words) == 1
     findings = json.loads(capsys.readouterr().out)
@@ -254,11 +262,14 @@ def test_the_only_controller_is_taken(robot: SimulatedRobot, visitor: Node):
     ActionClient(visitor, FollowJointTrajectory, 'arm_controller/follow_joint_trajectory')
     defaults = Configuration()
     excitation = dataclasses.replace(defaults.excitation, controller='left_arm_controller')
-    snapshot = snapshot_of_graph(
-        dataclasses.replace(defaults, excitation=excitation),
-        namespace='/arm1', duration=0.2, timeout=PATIENCE, domain=robot.domain,
-    )  # fmt: skip
+    configuration = dataclasses.replace(defaults, excitation=excitation)
+
+    def visited() -> GraphSnapshot | None:
+        snapshot = look(robot, configuration=configuration, duration=0.2)
+        texts = [finding.text for finding in diagnose(snapshot)]
+        return snapshot if any('/arm1/visitor can send goals' in t for t in texts) else None
+
+    snapshot = wait_until(visited, 'the clients are seen')
     assert (snapshot.controller_name, snapshot.name_was_given) == ('arm_controller', False)
     assert snapshot.controller is not None
     assert snapshot.candidates == ('arm_controller',)
-    assert '/arm1/visitor can send goals' in '\n'.join(f.text for f in diagnose(snapshot))
