@@ -180,6 +180,8 @@ def rehearse(
     RobotIdError : the session was stopped or failed, or its identification did not find the twin
 
     """
+    # Only the worker imports what it needs, the node starts without.
+
     with Demo(config, folder) as session:
         results = session.run(lambda share, text: progress((share, text)), time_limit)
     verdict = verdict_of(results)

@@ -1,8 +1,8 @@
 """From a bag to files and to what the topics show; runs in a process of its own."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,72 +17,14 @@ from ...files.bags.schema.session_phases import cut_notes
 from ...files.configuration import Configuration, read_urdf
 from ...files.export.identified_urdf import identified_urdf
 from ...files.identification_input import AnyRecording, EXCITING, select_robot, split
-from ...files.results import chosen_settings, Results
+from ...files.results import chosen_settings
 from ...files.save_results import save
+from .outcome import IdentificationOutcome
 
 FAILED = 'failed'
-MAX_SHOWN = 200  # characters of a path that somebody else wrote
 # Configurations at which the mass matrix is evaluated. Its diagonal varies slowly on a motion, so
 # that more would cost time and hardly change the largest value.
 MAX_POSES = 500
-
-
-class IdentificationOutcome(NamedTuple):
-    """
-    What an identification leaves behind.
-
-    Parameters
-    ----------
-    results : parameters and residuals, as plain values
-    folder : of the files
-    source_urdf : the description that the robot was built from
-    robot_settings : with the joints and the friction that were chosen
-    urdf : the description with identified parameters
-    standard : (p,) standard parameters that give the identified torques, others zero
-    inertia : (n,) largest M_jj on the motion [kg·m² or kg]
-    gains : the controller's at the time of the recording, {joint: {p, i, d}}
-    origin : the robot's clock at time 0 of the results [ns]
-
-    """
-
-    results: Results
-    folder: Path
-    source_urdf: str
-    robot_settings: RobotSettings
-    urdf: str
-    standard: np.ndarray
-    inertia: np.ndarray
-    gains: Mapping[str, Mapping[str, float]]
-    origin: int
-
-
-def find_bag(name: str, folders: Sequence[str]) -> Path:
-    """
-    Find a recording that somebody named, which may be anybody on the network.
-
-    Parameters
-    ----------
-    name : path of the recording
-    folders : below one of which it must be, links followed
-
-    Raises
-    ------
-    RecordingError : it is not, or not there
-
-    """
-    allowed = [Path(folder).expanduser().resolve() for folder in folders]
-    shown = ''.join(c if c.isprintable() else '?' for c in name[:MAX_SHOWN])
-    try:
-        path = Path(name).resolve(strict=True)
-    except (OSError, ValueError, RuntimeError) as error:
-        raise RecordingError(f"there is no recording at '{shown}'") from error
-    if not any(folder in path.parents for folder in allowed):
-        known = ' or '.join(f"'{folder}'" for folder in allowed)
-        raise RecordingError(
-            f"'{shown}' is not below {known}, nothing was read or written: set recorder.folder "
-            'alike in both nodes, or add its folder to identification.folders'
-        )
-    return path
 
 
 def identify_bag(

@@ -20,9 +20,9 @@ from ..common.joint_states import is_well_formed, stack_joint_states
 from ..common.runtime import LATCHED, one_line
 from ..common.worker_node import WorkerNode
 from ..common.worker_process import run_in_process
-from .bag_identification import find_bag, IdentificationOutcome, identify_bag
 from .gain_update import GainUpdate
 from .live_prediction import LivePrediction
+from .outcome import find_bag, IdentificationOutcome
 from .result_messages import (
     convergence_message,
     effort_message,
@@ -115,7 +115,7 @@ class Identification(WorkerNode):
     def _identify(self, bag: str, include_failed: bool) -> None:
         try:
             outcome: IdentificationOutcome = run_in_process(
-                identify_bag,
+                identify_in_worker,
                 *(bag, self.configuration, self.values, self._description, include_failed),
                 progress=self._on_progress,
                 stop=self._stop,
@@ -217,6 +217,13 @@ class Identification(WorkerNode):
         self._gains.publish(gains_message(old, new, self.get_clock().now().to_msg()))
         self.get_logger().info('the controller has new gains: see ~/proposed_gains')
         return 'new gains are set: see ~/proposed_gains'
+
+
+def identify_in_worker(*arguments: Any) -> IdentificationOutcome:
+    """Call `identify_bag`; only a worker imports what it needs, the node starts without."""
+    from .bag_identification import identify_bag
+
+    return identify_bag(*arguments)
 
 
 def main(args: list[str] | None = None) -> int:

@@ -8,7 +8,6 @@ the same one, so that both sides of the comparison lag alike (by about 2/ω seco
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import expm
 
 from ...core.arrays import Array
 from ...core.model import inverse_dynamics, Robot
@@ -48,6 +47,9 @@ class StateVariableFilter:
         if key not in self._steps:
             if len(self._steps) > MAX_KEPT_STEPS:
                 self._steps.clear()
+            # SciPy is imported with the first prediction, not with the node.
+            from scipy.linalg import expm
+
             self._steps[key] = expm(self._system * key * STEP_RESOLUTION)[:3]
         slope = (value - self._input) / (key * STEP_RESOLUTION)
         self.state = self._steps[key] @ np.vstack([self.state, self._input, slope])

@@ -8,7 +8,8 @@ from robotid_ros.core.model import build_robot
 from robotid_ros.exceptions import RecordingError
 from robotid_ros.files.bags import BagWriter
 from robotid_ros.files.configuration import from_mapping
-from robotid_ros.nodes.identification.bag_identification import find_bag, identify_bag
+from robotid_ros.nodes.identification.bag_identification import identify_bag
+from robotid_ros.nodes.identification.outcome import find_bag
 
 FINGER = """
 <link name="finger"><inertial><mass value="0.1"/>
