@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 import dataclasses
 from typing import Any
 
@@ -75,6 +76,7 @@ class Robot:
     elastic : the same robot with springs in its joints, or None where all are rigid
     followers : joints that mimic identified ones; their links come after those of the joints, in
         `parameters`, and in `order`, which then leads to n + m positions
+    locked : where the other joints stand in the model [rad or m], by name
     load_parameters : (p,) standard parameters whose links load the joints, for friction that
         grows with the load; None: the prior's
 
@@ -100,6 +102,7 @@ class Robot:
     warnings: tuple[str, ...] = ()
     elastic: ElasticRobot | None = None
     followers: tuple[Follower, ...] = ()
+    locked: Mapping[str, float] = dataclasses.field(default_factory=dict)
     load_parameters: Array | None = None
 
     @property

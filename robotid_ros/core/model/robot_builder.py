@@ -57,6 +57,7 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
         effort_kind=settings.effort_kind,
         warnings=description.warnings,
         followers=description.followers,
+        locked=description.locked,
     )
     if not settings.elastic.joints:
         return robot

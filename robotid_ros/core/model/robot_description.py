@@ -38,6 +38,7 @@ class Description:
     dry_friction: Array
     warnings: tuple[str, ...]
     followers: tuple[Follower, ...] = ()
+    locked: dict[str, float] = dataclasses.field(default_factory=dict)
 
 
 def read_description(urdf: str, settings: RobotSettings) -> Description:
@@ -77,6 +78,11 @@ def read_description(urdf: str, settings: RobotSettings) -> Description:
         dry_friction=dry_friction,
         warnings=warnings,
         followers=followers,
+        locked={
+            name: locked_position(name, settings.locked, following)
+            for name in movable_names(root)
+            if name not in moving and name not in following
+        },
     )
 
 

@@ -78,7 +78,9 @@ def check_states(
     measured = stack_joint_states([message], robot.joints)
     reported = not np.isnan(measured.effort).all()
     now = time.monotonic()
-    Watchdog(robot, settings, now, effort_reported=reported).check_joint_states(measured, now)
+    watchdog = Watchdog(robot, settings, now, effort_reported=reported)
+    watchdog.check_joint_states(measured, now)
+    watchdog.check_locked([message])
     inactive = f"nothing on '{controller_states.topic}': activate the controller"
     message = controller_states.wait_for_latest(settings.timeout, inactive)
     SpeedScaling().check(message, now, max_pause=0.0)

@@ -181,6 +181,7 @@ class RobotMonitor:
             NEWEST, DECODING_TIME, is_well_formed
         )
         self._watchdog.check_joint_states(stack_joint_states(joint_states, joints), now, malformed)
+        self._watchdog.check_locked(joint_states)
         states, malformed_too = self._controller_states.take_newest(
             NEWEST if every_state else 1,
             DECODING_TIME,

@@ -2,12 +2,14 @@
 
 from collections import deque
 from collections.abc import Sequence
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...core.arrays import Array
+from ...core.model.missing_joints import MAX_LOCKED_TRAVEL
 from ...core.model.robot import Robot
 from ...exceptions import ConfigurationError, RobotStateError
 from ...node_settings import ExcitationNodeSettings
@@ -70,6 +72,7 @@ class Watchdog:
         self._effort = settings.effort_share * robot.limits.effort / np.abs(robot.drive_gain)
         self._tracking = expand_per_joint(settings.tracking_error, robot.joints, 'tracking_error')
         self._speed = SpeedScaling(now)
+        self._locked = robot.locked
         self._stamp = -1
         self._malformed = 0
         # What was a number once, by the name of the quantity: (n,).
@@ -118,6 +121,31 @@ class Watchdog:
                 'with a joint named twice or values missing: who publishes them?'
             )
         self._check_silence('joint states', silence)
+
+    def check_locked(self, messages: Sequence[Any]) -> None:
+        """
+        Check that the joints that do not take part stand where the model has them.
+
+        Parameters
+        ----------
+        messages : sensor_msgs/JointState, well formed; some of them need not name these joints
+
+        Raises
+        ------
+        RobotStateError : which one, where it stands, and where it should
+
+        """
+        for message in messages if self._locked else ():
+            for name, position in zip(message.name, message.position, strict=False):
+                place = self._locked.get(name, position)
+                # A wheel or a forearm that has turned by a whole turn stands where it stood.
+                distance = position - place if math.isfinite(position) else 0.0
+                if abs(math.remainder(distance, math.tau)) > MAX_LOCKED_TRAVEL:
+                    raise RobotStateError(
+                        f'{name} stands at {position:.3f}, where the motion was designed and '
+                        f'checked for collisions it was at {place:.3f}: move it there, or set '
+                        f'robot.locked.{name} and design again'
+                    )
 
     def check_controller_state(self, message: Any | None, now: float) -> None:
         """

@@ -99,6 +99,12 @@ def test_mimic_joints_are_locked_with_their_master():
     assert robot.joints == ('waist', 'arm')
 
 
+def test_where_locked_joints_stand_is_known():
+    assert arm().locked == {}
+    robot = arm(joints=('waist', 'arm'), locked={'slide': 0.7})
+    assert robot.locked == {'slide': 0.7, 'turn': 0.0}
+
+
 def test_locked_joints_are_lumped_where_they_stand():
     free = arm()
     locked = arm(joints=('waist', 'arm'), locked={'slide': 0.7, 'turn': -0.3})

@@ -19,13 +19,14 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
-from waiting import claim_domain, PATIENCE, release_domain, wait_until
+from waiting import PATIENCE, wait_until
 
 from robotid_ros.cli import doctor
 from robotid_ros.cli.main import main
 from robotid_ros.files.configuration import Configuration
 from robotid_ros.nodes.common.messages import status
 from robotid_ros.nodes.common.runtime import LATCHED, parameter_overrides, spin
+from robotid_ros.nodes.demo.domains import claim_domain, release_domain
 from robotid_ros.nodes.doctor.diagnose import diagnose
 from robotid_ros.nodes.doctor.findings import Finding, Severity
 from robotid_ros.nodes.doctor.graph_snapshot import GraphSnapshot

@@ -15,11 +15,13 @@ JOINTS = ('a', 'b')
 SETTINGS = ExcitationNodeSettings(effort_time=0.02, effort_share=0.9, stale_after=0.25)
 
 
-def watchdog(*, reported=True):
+def watchdog(*, reported=True, locked=None):
     limits = SimpleNamespace(
         lower=np.array([-1.0, -2.0]), upper=np.array([1.0, np.inf]), effort=np.array([10.0, 20.0])
     )
-    robot = SimpleNamespace(joints=JOINTS, limits=limits, drive_gain=np.array([1.0, 2.0]))
+    robot = SimpleNamespace(
+        joints=JOINTS, limits=limits, drive_gain=np.array([1.0, 2.0]), locked=locked or {}
+    )
     return Watchdog(robot, SETTINGS, 0.0, effort_reported=reported)
 
 
@@ -260,3 +262,13 @@ def test_a_slow_robot_is_waited_for_but_not_for_ever():
 def test_a_robot_faster_than_its_design_is_stopped():
     with pytest.raises(RobotStateError, match='120%: limits were checked for 100 %'):
         look_at_speed(watchdog(), 1.2, 0.0, 0.1)
+
+
+def test_joints_that_do_not_take_part_must_stand_where_the_model_has_them():
+    dog = watchdog(locked={'torso': 0.2, 'wheel': 0.0})
+    beside = {'name': ('torso', 'wheel'), 'effort': (), 'velocity': ()}
+    # Another publisher's, whole turns, a few hundredths, and what is no number.
+    dog.check_locked([joint_state(), joint_state(position=(0.24, 4.0 * np.pi), **beside)])
+    dog.check_locked([joint_state(position=(np.nan, np.inf), **beside)])
+    with pytest.raises(RobotStateError, match=r'torso stands at 0\.300, .* at 0\.200: .*locked'):
+        dog.check_locked([joint_state(position=(0.3, 0.0), **beside), joint_state()])
