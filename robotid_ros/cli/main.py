@@ -16,8 +16,7 @@ from .terminal import HelpFormatter, printable, PrintableStream
 
 VERBS = (
     *('demo', 'design', 'identify', 'validate', 'payload', 'report', 'inspect'),
-    'convert',
-    'doctor',
+    *('convert', 'doctor', 'init'),
 )
 EXIT_INTERRUPTED = 130
 

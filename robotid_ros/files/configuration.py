@@ -43,7 +43,7 @@ class Configuration:
 
 def load(path: str | Path) -> Configuration:
     """
-    Read a configuration file; the URDF's path becomes absolute.
+    Read a configuration file; the paths of the URDF and of mesh folders become absolute.
 
     Raises
     ------
@@ -89,7 +89,12 @@ def from_mapping(values: Mapping[str, Any], folder: str | Path | None = None) ->
     Parameters
     ----------
     values : {group: {key: value}}; parameters that every ROS node has are passed over
-    folder : what a relative URDF path starts from; None: the working directory
+    folder : what relative paths start from; None: the working directory
+
+    Returns
+    -------
+    The configuration with absolute paths, and with the folders above the URDF among those of its
+    meshes: a package that is no more than a checkout is found there.
 
     Raises
     ------
@@ -98,11 +103,15 @@ def from_mapping(values: Mapping[str, Any], folder: str | Path | None = None) ->
     """
     own = {key: value for key, value in values.items() if key not in _ROS_PARAMETERS}
     configuration = parse(Configuration, own)
-    urdf = configuration.robot.urdf
-    if not urdf:
-        return configuration
-    robot = dataclasses.replace(configuration.robot, urdf=str(resolve(urdf, folder)))
-    return dataclasses.replace(configuration, robot=robot)
+    robot, excitation = configuration.robot, configuration.excitation
+    folders = [resolve(name, folder) for name in excitation.workspace.mesh_folders]
+    if robot.urdf:
+        urdf = resolve(robot.urdf, folder)
+        robot = dataclasses.replace(robot, urdf=str(urdf))
+        folders += map(Path, mesh_folders(urdf))
+    workspace = dataclasses.replace(excitation.workspace, mesh_folders=tuple(map(str, folders)))
+    excitation = dataclasses.replace(excitation, workspace=workspace)
+    return dataclasses.replace(configuration, robot=robot, excitation=excitation)
 
 
 def read_urdf(configuration: Configuration) -> str | None:
@@ -136,6 +145,11 @@ def resolve(uri: str, folder: str | Path | None = None) -> Path:
     if uri.startswith('file://'):
         return Path(unquote(uri.removeprefix('file://')))
     return (Path(folder or '.') / Path(uri).expanduser()).absolute()
+
+
+def mesh_folders(urdf: Path) -> tuple[str, ...]:
+    """Return where packages of a URDF's meshes may be besides ROS's folders: those above it."""
+    return tuple(map(str, urdf.parents))
 
 
 def _share(package: str) -> Path:

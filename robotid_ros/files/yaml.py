@@ -15,6 +15,8 @@ from ..exceptions import ConfigurationError
 _Loader: type = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 # Nesting of a configuration is below ten, that of results below six.
 MAX_DEPTH = 64
+# Of a line that is not to be broken: what the library in C takes.
+MAX_LINE = 2**31 - 1
 _BUILT: tuple[type[Exception], ...] = (ValueError, TypeError, ArithmeticError, LookupError)
 _BUILT = (*_BUILT, AttributeError)  # what constructors of PyYAML raise on `!!int "a"` and others
 _Dumper: type = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
@@ -124,3 +126,16 @@ def dump_yaml(values: Any) -> str:
             default_flow_style=False,
         )
     )
+
+
+def dump_flow(value: Any) -> str:
+    """Write one plain value, list or mapping on one line: `[1.0, 2.0]`, `{p: 3.0}`."""
+    text = yaml.dump(
+        value,
+        Dumper=_Dumper12,
+        sort_keys=False,
+        allow_unicode=True,
+        width=MAX_LINE,
+        default_flow_style=True,
+    )
+    return str(text).removesuffix('...\n').strip()

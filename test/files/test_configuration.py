@@ -91,6 +91,17 @@ def test_descriptions_are_found_by_package_and_by_path(tmp_path, monkeypatch):
     assert resolve('file:///a/b%20c.urdf') == Path('/a/b c.urdf')
 
 
+def test_meshes_are_looked_for_beside_the_configuration_and_above_the_description(tmp_path):
+    groups = {
+        'robot': {'urdf': 'a/b/arm.urdf'},
+        'excitation': {'workspace': {'mesh_folders': ['meshes', '/opt/meshes']}},
+    }
+    found = from_mapping(groups, tmp_path).excitation.workspace.mesh_folders
+    near = [tmp_path / 'meshes', Path('/opt/meshes'), tmp_path / 'a' / 'b', tmp_path / 'a']
+    assert found[:5] == tuple(map(str, [*near, tmp_path]))
+    assert from_mapping({}).excitation.workspace.mesh_folders == ()
+
+
 def test_a_missing_description_is_named(write):
     configuration = load(write(nested(robot={'urdf': 'none.urdf'})))
     with pytest.raises(FileError, match=r'none\.urdf'):

@@ -42,7 +42,11 @@ class Workspace:
     )
     self_collision: bool = setting(True, 'avoid self-collision if the URDF has geometry')
     distance: float = setting(0.02, 'smallest distance between bodies', unit='m', minimum=0.0)
-    mesh_folders: tuple[str, ...] = setting((), 'folders in which package:// meshes are found')
+    mesh_folders: tuple[str, ...] = setting(
+        (),
+        'where the packages of package:// meshes are, besides AMENT_PREFIX_PATH, ROS_PACKAGE_PATH '
+        'and the folders above robot.urdf',
+    )
     ignored_pairs: tuple[str, ...] = setting((), "pairs of links not to check, as 'link_a/link_b'")
     obstacles: dict[str, Obstacle] = setting(dict, 'obstacles by name')
 

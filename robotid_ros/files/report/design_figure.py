@@ -11,6 +11,7 @@ import numpy as np
 import pinocchio as pin
 
 from ...core.excitation import Design, Trajectory
+from ...core.excitation.constraints.collision_bodies import tool_frame
 from ...core.model import inverse_dynamics, Robot
 from ..atomic import write_bytes
 
@@ -125,7 +126,7 @@ def _tool(ax: Any, design: Design, robot: Robot, frame: str) -> None:
 
 def _path(robot: Robot, trajectory: Trajectory, frame: str) -> np.ndarray:
     data = robot.model.createData()
-    number = robot.model.getFrameId(frame) if frame else len(robot.model.frames) - 1
+    number = tool_frame(robot.model, frame)
     places = []
     for q in trajectory.sample(np.linspace(0.0, trajectory.period, POINTS)).q[:, robot.order]:
         pin.framesForwardKinematics(robot.model, data, q)

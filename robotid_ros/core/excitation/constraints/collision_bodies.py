@@ -31,7 +31,9 @@ def tool_frame(model: Any, name: str) -> int:
         return len(model.frames) - 1
     if not model.existFrame(name):
         raise UnknownNameError('frame', name, tuple(f.name for f in model.frames))
-    return int(model.getFrameId(name))
+    # Links may have names of joints.
+    body = int(model.getFrameId(name, pin.FrameType.BODY))
+    return body if body < len(model.frames) else int(model.getFrameId(name))
 
 
 def collision_model(robot: Robot, model: Any, settings: Workspace) -> tuple[Any, tuple[str, ...]]:

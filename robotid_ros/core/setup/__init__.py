@@ -1,0 +1,1 @@
+"""From a description alone to all that a session needs: which arm, which limits, which start."""

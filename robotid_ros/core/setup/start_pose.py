@@ -1,0 +1,187 @@
+"""Where a session starts: a pose that is free, can be held, and leaves room to move."""
+
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+import pinocchio as pin
+
+from ...exceptions import ConfigurationError, TrajectoryError
+from ..arrays import Array
+from ..excitation.constraints.collision_scene import CollisionScene
+from ..excitation.constraints.motion_limits import apply_margins, motion_limits
+from ..excitation.settings import ExcitationSettings, Workspace
+from ..model.dynamics import inverse_dynamics
+from ..model.robot import Limits, Robot
+
+# Poses that are looked at, from the middle of the ranges outwards, and those of them whose room is
+# measured: enough for seven joints over a table, a second or so.
+DRAWS, MEASURED = 1000, 40
+# Farthest from the middle of a range: its share, and the angle for wide ones [rad].
+WIDEST, WIDEST_ANGLE = 0.8, np.pi / 2
+# Moves of single joints whose freedom is the room of a pose, as shares of that width.
+MOVES = (-0.6, -0.3, 0.3, 0.6)
+# Of a pose, which stands in a file.
+DECIMALS = 3
+# What the distance from the middle costs, in shares of free moves.
+DISTANCE_COST = 0.1
+# Distances between bodies that are tried [m], and the room that is enough: every joint can move.
+DISTANCES, ENOUGH_ROOM = (0.02, 0.01, 0.005), 0.5
+# A base this much below the root frame still stands on its ground: feet and bolts of a plate [m].
+BASE_DEPTH = 0.05
+
+
+def find_start(
+    robot: Robot, settings: ExcitationSettings, scene: CollisionScene | None = None
+) -> tuple[Array, float]:
+    """
+    Find the pose with the most room, of those that are free and that the drives can hold.
+
+    The same description gives the same pose: draws are seeded and begin at the middle of the
+    ranges (0 where a joint has none).
+
+    Returns
+    -------
+    The pose (n,), and the share of moves from it that are free.
+
+    Raises
+    ------
+    TrajectoryError : no pose is free, or none can be held
+
+    """
+    scene = scene or CollisionScene(robot, settings.workspace)
+    limits = apply_margins(motion_limits(robot, settings), settings.margins)
+    middle, width = _ranges(robot, limits)
+    draws = np.random.default_rng(0).uniform(-1.0, 1.0, (DRAWS, robot.n))
+    draws *= np.linspace(0.0, 1.0, DRAWS)[:, None]
+    poses = np.round(middle + width * draws, DECIMALS)
+    held = _held(robot, limits, poses)
+    if not held.any():
+        raise TrajectoryError(_weakness(robot, limits, poses))
+    free = [k for k in np.flatnonzero(held) if scene.is_free(poses[k : k + 1])][:MEASURED]
+    if not free:
+        raise TrajectoryError(_collision_text(scene, poses[held][:MEASURED]))
+    costs = DISTANCE_COST * np.abs(draws[free]).mean(axis=1)
+    room = np.array([_room(robot, scene, limits, poses[k], width) for k in free])
+    best = int(np.argmax(room - costs))
+    return np.asarray(poses[free[best]]), float(room[best])
+
+
+def _gravity_share(robot: Robot, limits: Limits, poses: Array) -> Array:
+    """Return the efforts at rest over their limits, (N, n)."""
+    still = np.zeros_like(poses)
+    return np.abs(inverse_dynamics(robot, robot.prior, poses, still, still)) / limits.effort
+
+
+def _held(robot: Robot, limits: Limits, poses: Array) -> npt.NDArray[np.bool_]:
+    """Return which poses (N, n) are inside the limits, efforts included."""
+    inside = ((poses >= limits.lower) & (poses <= limits.upper)).all(axis=1)
+    return np.asarray(inside & (_gravity_share(robot, limits, poses) <= 1.0).all(axis=1))
+
+
+def _weakness(robot: Robot, limits: Limits, poses: Array) -> str:
+    weak = _gravity_share(robot, limits, poses) > 1.0
+    joint = robot.joints[int(np.argmax(weak.mean(axis=0)))]
+    return (
+        f'the effort limit of {joint} cannot hold the arm in any of {len(poses)} poses: correct '
+        'it, or the masses of the description'
+    )
+
+
+def _ranges(robot: Robot, limits: Limits) -> tuple[Array, Array]:
+    """Return the middle of each joint's range and how far poses are drawn from it, (n,)."""
+    limited = np.isfinite(robot.limits.lower) & np.isfinite(robot.limits.upper)
+    middle = np.where(limited, 0.5 * (limits.lower + limits.upper), 0.0)
+    width = WIDEST * 0.5 * (limits.upper - limits.lower)
+    return middle, np.where(robot.prismatic, width, np.minimum(width, WIDEST_ANGLE))
+
+
+def _room(robot: Robot, scene: CollisionScene, limits: Limits, pose: Array, width: Array) -> float:
+    """Return the share of moves of single joints that are free: the mean of average and worst."""
+    moved = pose + np.concatenate([np.diag(move * width) for move in MOVES])
+    held = _held(robot, limits, moved)
+    free = np.array([ok and scene.is_free(q[None]) for ok, q in zip(held, moved, strict=True)])
+    shares = free.reshape(len(MOVES), -1).mean(axis=0)
+    return float(0.5 * (shares.mean() + shares.min()))
+
+
+def _collision_text(scene: CollisionScene, poses: Array) -> str:
+    closest = np.array([scene.clearances(q[None])[0] for q in poses])
+    pair = scene.geometry.collisionPairs[int(np.argmax((closest < 0.0).mean(axis=0)))]
+    names = [str(scene.geometry.geometryObjects[k].name) for k in (pair.first, pair.second)]
+    return (
+        f'no pose is free of collisions: {" and ".join(names)} touch in most of them; correct the '
+        'collision geometry of the description'
+    )
+
+
+def ground_height(robot: Robot, workspace: Workspace) -> float:
+    """
+    Return the height of the ground under what does not move [m], 0 where nothing is below.
+
+    The root frame of an arm is where it is bolted down; that of a robot with a body of its own may
+    be far above its feet or its pedestal.
+    """
+    scene = CollisionScene(robot, dataclasses.replace(workspace, ground=None))
+    lowest = min(
+        (_lowest(body) for body in scene.geometry.geometryObjects if body.parentJoint == 0),
+        default=0.0,
+    )
+    return round(lowest, 3) if lowest < -BASE_DEPTH else 0.0
+
+
+def _lowest(body: pin.GeometryObject) -> float:
+    """Return the lowest height of a body that is fixed to the base, by its box."""
+    body.geometry.computeLocalAABB()
+    box = body.geometry.aabb_local
+    rotation, place = body.placement.rotation, body.placement.translation
+    centre, half = 0.5 * (box.min_ + box.max_), 0.5 * (box.max_ - box.min_)
+    return float(place[2] + rotation[2] @ centre - np.abs(rotation[2]) @ half)
+
+
+def place_robot(
+    robot: Robot, settings: ExcitationSettings
+) -> tuple[ExcitationSettings, tuple[str, ...]]:
+    """
+    Complete the workspace and the start: ground, distance between bodies, pose.
+
+    The distance is the largest of `DISTANCES` that leaves room to move: links of some arms pass
+    each other more closely than others keep from the table.
+
+    Returns
+    -------
+    The settings, and sentences about what a user should look at.
+
+    Raises
+    ------
+    TrajectoryError : no pose is free, or none can be held
+
+    """
+    ground, notes = _ground(robot, settings.workspace)
+    found, reason = [], TrajectoryError('')
+    for distance in DISTANCES:
+        workspace = dataclasses.replace(settings.workspace, ground=ground, distance=distance)
+        scene = CollisionScene(robot, workspace)
+        try:
+            start, room = find_start(robot, settings, scene)
+        except TrajectoryError as error:
+            reason = error
+            continue
+        found.append((room, start, workspace, scene.notes))
+        if room >= ENOUGH_ROOM:
+            break
+    if not found:
+        raise reason
+    room, start, workspace, more = max(found, key=lambda each: each[0])
+    settings = dataclasses.replace(settings, start=tuple(start.tolist()), workspace=workspace)
+    return settings, (*notes, *more)
+
+
+def _ground(robot: Robot, workspace: Workspace) -> tuple[float | None, tuple[str, ...]]:
+    """Return the height of the ground; None where links are below it in every pose."""
+    height = ground_height(robot, workspace)
+    try:
+        CollisionScene(robot, dataclasses.replace(workspace, ground=height))
+    except ConfigurationError as error:
+        return None, (f'no ground is set, the arm seems to hang ({error})',)
+    return height, ()

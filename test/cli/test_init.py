@@ -1,0 +1,103 @@
+"""`robotid init` writes a configuration that runs with no line edited."""
+
+from pathlib import Path
+import shutil
+
+import pytest
+
+from robotid_ros.core.excitation.constraints.collision_scene import CollisionScene
+from robotid_ros.core.model import build_robot
+from robotid_ros.files.configuration import load, read_urdf
+from robotid_ros.files.trajectory_file import read_design
+
+URDF = Path(__file__).resolve().parents[2] / 'urdf'
+BOX = """solid box
+facet normal 0 0 1 outer loop vertex 0 0 0 vertex 0.1 0 0 vertex 0 0.1 0 endloop endfacet
+facet normal 0 0 1 outer loop vertex 0 0 0 vertex 0 0.1 0 vertex 0 0 0.1 endloop endfacet
+facet normal 0 0 1 outer loop vertex 0 0 0 vertex 0 0 0.1 vertex 0.1 0 0 endloop endfacet
+facet normal 0 0 1 outer loop vertex 0.1 0 0 vertex 0 0.1 0 vertex 0 0 0.1 endloop endfacet
+endsolid box"""
+
+
+def test_a_design_follows_with_no_line_edited(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(URDF / 'arm3.urdf', tmp_path / 'mine.urdf')
+    code, out, err = run('init', 'mine.urdf')
+    assert (code, err) == (0, '')
+    assert '3 joints: joint_1, joint_2, joint_3; tool tool0' in out and 'written: mine.yaml' in out
+    assert 'The description has no acceleration limit: full speed in 0.5 s.' in out
+    assert load('mine.yaml').robot.urdf == str(tmp_path / 'mine.urdf')
+    assert run('design', 'mine.yaml', '--time-limit', 2)[0] == 0
+    assert read_design('trajectory.yaml').usage.distance > 0.0
+
+
+def test_meshes_above_the_description_are_found_by_all(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    package = tmp_path / 'ws' / 'arm_description'
+    (package / 'urdf').mkdir(parents=True)
+    (package / 'meshes').mkdir()
+    (package / 'meshes' / 'box.stl').write_text(BOX)
+    text = (URDF / 'arm3.urdf').read_text()
+    start = text.index('<cylinder', text.index('<collision>'))
+    end = text.index('/>', start) + 2
+    mesh = '<mesh filename="package://arm_description/meshes/box.stl"/>'
+    (package / 'urdf' / 'arm.urdf').write_text(text[:start] + mesh + text[end:])
+    assert run('init', package / 'urdf' / 'arm.urdf')[0] == 0
+    configuration = load('arm.yaml')
+    robot = build_robot(read_urdf(configuration) or '', configuration.robot)
+    scene = CollisionScene(robot, configuration.excitation.workspace)
+    assert '1 meshes are replaced by their convex hulls' in scene.notes
+
+
+def test_xacro_is_run_and_named_as_the_description(run, tmp_path, monkeypatch):
+    pytest.importorskip('xacro')
+    monkeypatch.chdir(tmp_path)
+    text = (URDF / 'scara.urdf').read_text()
+    inside = text.index('<robot'), text.index('>', text.index('<robot'))
+    head = text[inside[0] : inside[1]] + ' xmlns:xacro="http://www.ros.org/wiki/xacro">'
+    (tmp_path / 'arm.urdf.xacro').write_text(head + text[inside[1] + 1 :])
+    assert run('init', 'arm.urdf.xacro')[0] == 0
+    configuration = load('arm.yaml')
+    assert configuration.robot.urdf.endswith('arm.urdf.xacro')
+    assert '<robot' in (read_urdf(configuration) or '')
+
+
+def test_nothing_is_replaced_unasked(run, tmp_path):
+    path = tmp_path / 'arm.yaml'
+    path.write_text('precious')
+    code, out, err = run('init', URDF / 'arm3.urdf', '-o', path)
+    assert (code, out) == (1, '') and '--force' in err
+    assert path.read_text() == 'precious'
+    assert run('init', URDF / 'arm3.urdf', '-o', path, '--force')[0] == 0
+    assert load(path).robot.name == 'arm3'
+
+
+@pytest.mark.parametrize(
+    ('text', 'options', 'words'),
+    [
+        (None, (), 'no such file'),
+        ('', (), 'is empty'),
+        ('no xml', (), 'not valid XML'),
+        ('<robot name="a"><link name="b"/></robot>', (), 'no driven joint'),
+        ('scara', ('--tip', 'nowhere'), "unknown link 'nowhere'"),
+        ('scara', ('--joints', 'a,b'), "'a'"),
+        ('scara', ('--joints', 'joint_1', '--tip', 'tool0'), 'give one of them'),
+    ],
+)
+def test_bad_input_is_one_sentence(run, tmp_path, text, options, words):
+    urdf, path = tmp_path / 'robot.urdf', tmp_path / 'robot.yaml'
+    if text is not None:
+        urdf.write_text((URDF / 'scara.urdf').read_text() if text == 'scara' else text)
+    code, out, err = run('init', urdf, '-o', path, *options)
+    assert (code, out) == (1, '') and words in err and err.count('\n') == 1
+    assert 'a bug' not in err and not path.exists()
+
+
+def test_without_a_description_the_usage_is_said(run):
+    code, _, err = run('init')
+    assert code == 1 and "'robotid init my_robot.urdf'" in err
+
+
+def test_the_keys_are_explained(run):
+    code, out, _ = run('init', '--keys')
+    assert code == 0 and out.startswith('# Every key of a configuration') and 'time_limit:' in out

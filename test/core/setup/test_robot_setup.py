@@ -1,0 +1,152 @@
+"""What a robot is set up with can be designed for, held and controlled."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from robotid_ros.core.excitation.constraints.collision_scene import CollisionScene
+from robotid_ros.core.excitation.settings import Obstacle
+from robotid_ros.core.model.dynamics import inverse_dynamics, mass_matrix
+from robotid_ros.core.setup.missing_limits import complete_limits, EFFORT_RESERVE, SLOW
+from robotid_ros.core.setup.robot_setup import KnownFacts, set_up_robot
+from robotid_ros.core.setup.simulated_drives import BANDWIDTH, MAX_BANDWIDTH
+from robotid_ros.core.setup.start_pose import find_start
+from robotid_ros.exceptions import TrajectoryError
+
+from .descriptions import chain, description
+
+ROD = '<collision><origin xyz="0 0 0.15"/><geometry><cylinder radius="0.04" length="0.2"/>'
+ROD += '</geometry></collision>'
+ARM = chain('arm', 'base', 4)
+SHAPES = {f'arm_link_{k}': ROD for k in range(1, 5)}
+
+
+def pedestal(height):
+    return (
+        f'<collision><origin xyz="0.6 0 {-0.5 * height}"/><geometry>'
+        f'<box size="0.2 0.2 {height}"/></geometry></collision>'
+    )
+
+
+def scene(setup):
+    return CollisionScene(setup.robot, setup.excitation.workspace)
+
+
+def test_the_start_is_free_held_and_the_same_each_time():
+    setup = set_up_robot(description(ARM, shapes=SHAPES))
+    start = np.array(setup.excitation.start)
+    assert scene(setup).is_free(start[None])
+    still = np.zeros((1, 4))
+    held = np.abs(inverse_dynamics(setup.robot, setup.robot.prior, start[None], still, still))
+    assert (held <= (1.0 - setup.excitation.margins.effort) * setup.limits.effort).all()
+    assert set_up_robot(description(ARM, shapes=SHAPES)).excitation.start == tuple(start)
+
+
+def test_a_start_leaves_the_middle_where_that_is_not_free():
+    # Upright is the middle: a ceiling of the base link is there.
+    roof = '<collision><origin xyz="0 0 1.1"/><geometry><box size="0.5 0.5 0.1"/></geometry>'
+    shapes = {**SHAPES, 'base': f'{roof}</collision>'}
+    setup = set_up_robot(description(ARM, shapes=shapes))
+    assert not scene(setup).is_free(np.zeros((1, 4)))
+    assert scene(setup).is_free(np.array(setup.excitation.start)[None])
+
+
+def test_ground_and_self_collision_are_on_and_the_ground_is_below_the_feet():
+    flat = set_up_robot(description(ARM, shapes=SHAPES)).excitation.workspace
+    assert (flat.ground, flat.self_collision, flat.frame) == (0.0, True, 'arm_tool0')
+    standing = {**SHAPES, 'base': pedestal(0.8)}
+    high = set_up_robot(description(ARM, shapes=standing)).excitation.workspace
+    assert high.ground == pytest.approx(-0.8)
+    bolts = {**SHAPES, 'base': pedestal(0.03)}
+    assert set_up_robot(description(ARM, shapes=bolts)).excitation.workspace.ground == 0.0
+
+
+def test_links_that_always_pass_closely_lessen_the_distance():
+    # Two balls beside the second joint are 17.2 mm apart, 20.2 mm where it is at 0.
+    balls = {'arm_link_1': (0.2428, 0.01), 'arm_link_3': (-0.297, 0.03)}
+    shapes = {
+        link: f'<collision><origin xyz="0 0 {z}"/><geometry><sphere radius="{radius}"/>'
+        '</geometry></collision>'
+        for link, (z, radius) in balls.items()
+    }
+    setup = set_up_robot(description(ARM, shapes=shapes))
+    assert setup.excitation.workspace.distance == 0.01
+    assert scene(setup).pairs > 0
+    apart = {**shapes, 'arm_link_1': ''}
+    assert set_up_robot(description(ARM, shapes=apart)).excitation.workspace.distance == 0.02
+
+
+def test_an_arm_that_no_drive_can_hold_is_one_sentence():
+    weak = '<limit lower="0.5" upper="1" velocity="2" effort="0.01"/>'
+    with pytest.raises(TrajectoryError, match='the effort limit of arm_2 cannot hold the arm'):
+        set_up_robot(description(ARM, {'arm_2': weak}))
+
+
+def test_an_arm_that_is_never_free_is_one_sentence():
+    setup = set_up_robot(description(ARM, shapes=SHAPES))
+    around = {'cell': Obstacle(size=(9.0, 9.0, 9.0))}
+    workspace = dataclasses.replace(setup.excitation.workspace, obstacles=around)
+    settings = dataclasses.replace(setup.excitation, workspace=workspace)
+    with pytest.raises(TrajectoryError, match=r'no pose is free of collisions: .* and cell touch'):
+        find_start(setup.robot, settings)
+
+
+def test_limits_that_are_lacking_follow_the_rules_that_are_said():
+    inside = {
+        'arm_2': '<limit lower="-2" upper="2" velocity="0" effort="60"/>',
+        'arm_3': '<limit lower="-2" upper="2" velocity="1.5" effort="0"/>',
+        'arm_4': '<limit lower="-2" upper="2" velocity="3" effort="60"/>',
+    }
+    names = tuple(f'arm_{k}' for k in range(1, 5))
+    setup = set_up_robot(description(ARM, inside), joints=names)
+    assert setup.limits.velocity.tolist() == [2.0, 1.5, 1.5, 3.0]
+    assert setup.limits.acceleration.tolist() == [4.0, 3.0, 3.0, 6.0]
+    assert set(setup.rules) == {'velocity', 'acceleration', 'effort'}
+    assert 'limit of arm_2: that of the slowest' in setup.rules['velocity']
+    limits, _, load = complete_limits(setup.robot, setup.excitation)
+    assert limits.effort.tolist()[::3] == [60.0, 60.0]
+    assert limits.effort[2] == pytest.approx(EFFORT_RESERVE * load.effort[2])
+    bare = {name: '<limit lower="-2" upper="2" velocity="0" effort="0"/>' for name in names}
+    everything = set_up_robot(description(ARM, bare), joints=names)
+    assert everything.limits.velocity.tolist() == [SLOW] * 4
+
+
+def test_loops_of_the_simulated_robot_are_stiff_and_slow_enough():
+    setup = set_up_robot(description(ARM), facts=KnownFacts(update_rate=500.0))
+    drives, error = setup.drives, setup.tracking_error
+    _, _, load = complete_limits(setup.robot, setup.excitation)
+    total = load.inertia + drives.rotor_inertia
+    omega = drives.d / (2.0 * total)
+    np.testing.assert_allclose(drives.p, total * omega**2)
+    assert (omega >= 500.0 * BANDWIDTH * (1 - 1e-9)).all()
+    assert (omega <= 500.0 * MAX_BANDWIDTH * (1 + 1e-9)).all()
+    poses = np.random.default_rng(1).uniform(-2.0, 2.0, (50, 4))
+    still = np.zeros_like(poses)
+    gravity = np.abs(inverse_dynamics(setup.robot, setup.robot.prior, poses, still, still))
+    assert (gravity.max(axis=0) / drives.p < 0.1 * error).all()
+    assert (drives.coulomb / drives.p <= 0.01 * error * (1 + 1e-9)).all()
+    moved = [np.diag(mass_matrix(setup.robot, setup.robot.prior, q)) for q in poses]
+    assert (drives.rotor_inertia > 0.2 * np.max(moved, axis=0)).all()
+
+
+def test_an_effort_margin_leaves_room_for_what_the_model_lacks():
+    setup = set_up_robot(description(ARM))
+    drives, limits = setup.drives, setup.limits
+    lacking = drives.coulomb + drives.viscous * limits.velocity
+    lacking = lacking + drives.rotor_inertia * limits.acceleration
+    assert (lacking < setup.excitation.margins.effort * limits.effort).all()
+
+
+def test_known_facts_take_precedence_and_others_stand_where_they_can():
+    inside = {'lift': '<limit lower="0.2" upper="0.5" velocity="1" effort="900"/>'}
+    rows = [('lift', 'prismatic', 'base', 'column'), *chain('arm', 'column', 3)]
+    rows += chain('other', 'column', 3)
+    facts = KnownFacts(joints=('other_1', 'other_2'), effort_kind='without_gravity')
+    setup = set_up_robot(description(rows, inside), facts=facts)
+    assert setup.arm.joints == ('other_1', 'other_2')
+    assert setup.locked == {'lift': 0.2}
+    assert setup.facts.effort_kind == 'without_gravity'
+    lifted = set_up_robot(description(rows, inside), joints=('lift', 'arm_1', 'arm_2', 'arm_3'))
+    assert lifted.tracking_error.tolist() == [0.02, 0.1, 0.1, 0.1]
+    assert dataclasses.astuple(lifted.limits)[0][0] == 0.2
