@@ -1,0 +1,162 @@
+"""
+Other people's arms with no line written: `robotid init`, then `robotid demo`.
+
+    python benchmarks/arms.py [FOLDER] [--robots NAME …] [--output DIR] [--check]
+
+FOLDER holds the robots of example-robot-data; default: those of that pip package, where it is
+installed. Each arm is set up from its description and identified in a whole session on the
+simulated robot, over ROS 2 as `robotid demo` runs it, one after another: minutes each. Asked of
+each: exit code 0, 90 % of the true base parameters within 3 sigma, at most 3 % of the efforts of
+any moving joint left on the validation motion. No line of a configuration is edited.
+"""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+import subprocess
+import sys
+from tempfile import TemporaryDirectory
+import time
+
+from common import command_line, verdict
+
+from robotid_ros.exceptions import RobotIdError
+from robotid_ros.files.results import count_within_sigma
+from robotid_ros.files.results_file import read_results
+
+PACKAGE, ROBOTS = 'example-robot-data', 'cmeel.prefix/share/example-robot-data/robots'
+TIAGO = 'tiago_description/robots/tiago_no_hand.urdf'
+LIFTED = ','.join(['torso_lift_joint', *(f'arm_{k}_joint' for k in range(1, 8))])
+# Descriptions, and options of `robotid init` where another arm than the first is meant.
+ARMS: dict[str, tuple[str, ...]] = {
+    'panda': ('panda_description/urdf/panda.urdf',),
+    'ur5': ('ur_description/urdf/ur5_robot.urdf',),
+    'ur10': ('ur_description/urdf/ur10_robot.urdf',),
+    'kinova': ('kinova_description/robots/kinova.urdf',),
+    'xarm7': ('xarm_description/urdf/xarm7.urdf',),
+    'z1': ('z1_description/urdf/z1.urdf',),
+    'so101': ('so_arm_description/urdf/so101.urdf',),
+    'tiago': (TIAGO,),
+    'tiago_lift': (TIAGO, '--joints', LIFTED),
+    'talos': ('talos_data/robots/talos_left_arm.urdf',),
+    'romeo': ('romeo_description/urdf/romeo_small.urdf',),
+    'baxter': ('baxter_description/urdf/baxter.urdf', '--tip', 'left_gripper'),
+}
+MIN_SHARE, MAX_RESIDUAL = 0.9, 0.03
+# Longest command [s]: above the demo's own limit.
+PATIENCE = 900.0
+# Lines of each configuration that a user has to write: none is touched between the two commands.
+LINES = 0
+HEADER = f'{"arm":10s}  lines  exit    time  condition  within 3 sigma  residual'
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one arm came to; `exit` is that of the command that ended it."""
+
+    arm: str
+    exit: int
+    seconds: float
+    condition: float = float('nan')
+    inside: int = 0
+    known: int = 0
+    residual: float = float('nan')
+    said: str = ''
+
+    @property
+    def good(self) -> bool:
+        """Whether all that is asked for was reached."""
+        enough = bool(self.known) and self.inside >= MIN_SHARE * self.known
+        return not self.exit and enough and self.residual <= MAX_RESIDUAL
+
+    def __str__(self) -> str:
+        within = f'{self.inside} of {self.known}'
+        return (
+            f'{self.arm:10s}  {LINES:5d}  {self.exit:4d}  {self.seconds:4.0f} s  '
+            f'{self.condition:9.1f}  {within:>14s}  {100.0 * self.residual:6.2f} %  {self.said}'
+        )
+
+
+def robots_folder(given: Path | None) -> Path | None:
+    """Return the folder of the robots, None where there is none."""
+    if given is not None:
+        return given
+    try:
+        return Path(str(metadata.distribution(PACKAGE).locate_file(ROBOTS)))
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def run_arm(arm: str, folder: Path, output: Path) -> Row:
+    """Set one arm up and identify it."""
+    begin, (urdf, *options) = time.monotonic(), ARMS[arm]
+    configuration = output / f'{arm}.yaml'
+    commands = (
+        ['init', str(folder / urdf), '-o', str(configuration), '--force', *options],
+        ['demo', str(configuration), '-o', str(output / arm)],
+    )
+    for command in commands:
+        code, said = robotid(command, output / f'{arm}.log')
+        if code:
+            break
+    seconds = time.monotonic() - begin
+    results_files = output.glob(f'{arm}/**/parameters.yaml')
+    found = max(results_files, key=lambda path: path.stat().st_mtime, default=None)
+    if found is None or command is commands[0]:
+        return Row(arm, code, seconds, said=said)
+    try:
+        results = read_results(found.parent)
+    except RobotIdError as error:
+        return Row(arm, code or 1, seconds, said=str(error))
+    worst = max((row.moving for row in results.validation), default=float('nan'))
+    inside, known = count_within_sigma(results.base)
+    return Row(arm, code, seconds, results.condition_number, inside, known, worst, said)
+
+
+def robotid(command: Sequence[str], log: Path) -> tuple[int, str]:
+    """Run a command; returns its exit code and, where that is not 0, the last line it wrote."""
+    try:
+        done = subprocess.run(
+            [sys.executable, '-m', 'robotid_ros.cli', *command],
+            capture_output=True, text=True, timeout=PATIENCE,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return 1, f'no end within {PATIENCE:.0f} s'
+    with log.open('a') as stream:
+        stream.write(f'robotid {" ".join(command)}\n{done.stdout}{done.stderr}\n')
+    lines = (done.stderr or done.stdout).strip().splitlines()
+    return done.returncode, lines[-1] if done.returncode and lines else ''
+
+
+def options() -> argparse.Namespace:
+    """Read the command line."""
+    parser = command_line(__doc__)
+    parser.add_argument('folder', nargs='?', type=Path, help='of the robots')
+    parser.add_argument('--robots', nargs='+', choices=tuple(ARMS), default=tuple(ARMS))
+    parser.add_argument('--output', type=Path, help='keep configurations, recordings, logs here')
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Print the table of all arms."""
+    arguments = options()
+    folder = robots_folder(arguments.folder)
+    if folder is None:
+        print(f'no robots: name their folder, or pip install {PACKAGE}', file=sys.stderr)
+        return int(arguments.check)
+    with TemporaryDirectory() as temporary:
+        output = arguments.output or Path(temporary)
+        output.mkdir(parents=True, exist_ok=True)
+        print(HEADER)
+        missed = []
+        for arm in arguments.robots:
+            row = run_arm(arm, folder, output.absolute())
+            print(row, flush=True)
+            missed += [] if row.good else [f'{arm}: {row.said or "see its row"}']
+    return verdict(missed, arguments.check)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
