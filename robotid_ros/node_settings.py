@@ -14,6 +14,11 @@ class ExcitationNodeSettings(ExcitationSettings):
     controller: str = setting('arm_controller', 'joint trajectory controller that moves the robot')
     trajectory: str = setting('', 'trajectory.yaml to run; empty: design one')
     auto_start: bool = setting(False, 'start as soon as the robot is there')
+    accept_unchecked: tuple[str, ...] = setting(
+        (),
+        'what need not be checked before the robot moves',
+        choices=('ground', 'self_collision', 'collision_geometry'),
+    )
     require_recorder: bool = setting(True, 'move only while the recorder says that it writes')
     require_rehearsal: bool = setting(
         False, 'move only through motions that went well on a simulated twin, see ~/rehearse'

@@ -4,6 +4,8 @@ import argparse
 import dataclasses
 import math
 from pathlib import Path
+import sys
+import time
 from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError
@@ -13,12 +15,14 @@ if TYPE_CHECKING:
     from ..core.excitation import Design, ExcitationSettings, Progress
     from ..core.model import Robot
 
+# A design that is written, but poor.
+EXIT_POOR = 3
 PICTURE_SUFFIXES = ('.png', '.svg', '.pdf')
 HELP = 'design the trajectory that excites the parameters'
 DESCRIPTION = (
     'Design a trajectory that keeps all limits of a robot and excites its '
     'parameters as well as possible, and another one for validation. Ctrl-C keeps the '
-    'best so far.'
+    'best so far. The exit code is 3 for a poor design, which is written all the same.'
 )
 EXAMPLES = """\
 examples:
@@ -33,13 +37,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('-o', '--output', metavar='FILE', default='trajectory.yaml')
     parser.add_argument('--plot', metavar='PICTURE', help='draw it: .png, .svg or .pdf')
     parser.add_argument('--seed', type=int, metavar='N', help="default: the configuration's")
-    parser.add_argument('--time-limit', type=float, metavar='SECONDS', help='likewise')
+    parser.add_argument('--time-limit', type=float, metavar='SECONDS', help='of all, likewise')
     parser.add_argument('--solver', choices=('gradient', 'genetic', 'hybrid'), help='likewise')
     parser.add_argument('--force', action='store_true', help='replace an existing trajectory')
 
 
 def run(args: argparse.Namespace) -> int:
-    """Design, write, and print what was reached."""
+    """Design, write, and print what was reached; what is imported for it takes its time, too."""
+    begin = time.monotonic()
     from ..core.excitation import design
     from ..core.model import build_robot
     from ..exceptions import FileError
@@ -61,17 +66,21 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigurationError(f"'{args.config}' names no URDF: set robot.urdf")
     robot = build_robot(urdf, configuration.robot)
     settings = _apply_options(configuration.excitation, args)
+    remaining = max(0.0, settings.time_limit - (time.monotonic() - begin))
+    settings = dataclasses.replace(settings, time_limit=remaining)
     with ProgressBar(1) as bar:
         result = design(robot, settings, lambda progress: _show_progress(bar, progress))
     write_design(args.output, result, overwrite=args.force)
     print(_format_summary(result, robot))
     print(f'\nwritten: {args.output}')
+    if result.shortcomings:
+        print(f'the design is poor: {"; ".join(result.shortcomings)}', file=sys.stderr)
     if args.plot:
         from ..files.report.design_figure import write_design_figure
 
         write_design_figure(args.plot, result, robot, settings.workspace.frame)
         print(f'drawn: {args.plot}')
-    return 0
+    return EXIT_POOR if result.shortcomings else 0
 
 
 def _apply_options(
@@ -110,6 +119,7 @@ def _format_summary(design: 'Design', robot: 'Robot') -> str:
     if design.usage.distance is not None:
         lines.append(f'smallest distance between bodies: {design.usage.distance:.3f} m')
     notes = [f'note: {note}' for note in design.notes]
+    notes += [f'warning: {sentence}' for sentence in design.unchecked]
     return '\n'.join(
         [*lines, '', format_table(('share of limit', *names), rows, '<>>>>>'), '', *notes]
     )

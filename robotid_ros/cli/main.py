@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns
     -------
-    0 on success, 1 on an error, 2 on wrong usage, 130 after Ctrl-C.
+    0 on success, 1 on an error, 2 on wrong usage, 3 for a poor design, 130 after Ctrl-C.
 
     """
     for stream in (sys.stdout, sys.stderr):

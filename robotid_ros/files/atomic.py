@@ -4,6 +4,7 @@ from collections.abc import Iterator
 import contextlib
 import os
 from pathlib import Path
+import shutil
 import stat
 import tempfile
 from typing import BinaryIO
@@ -58,13 +59,18 @@ def write_bytes(path: str | Path, data: bytes, *, overwrite: bool = True) -> Pat
     return path
 
 
-def expect_writable(folder: str | Path) -> None:
+def expect_writable(folder: str | Path, size: int = 0) -> None:
     """
     Check before long work that files can be written to a folder, which may be missing yet.
 
+    Parameters
+    ----------
+    folder : where to
+    size : of what will be written [bytes]
+
     Raises
     ------
-    FileError : it is no folder, or may not be written to
+    FileError : it is no folder, may not be written to, or has too little space
 
     """
     folder = Path(folder).absolute()
@@ -73,7 +79,14 @@ def expect_writable(folder: str | Path) -> None:
     if not there.is_dir():
         raise FileError(f"'{there}' is a file, not a folder: name another one")
     if not os.access(there, os.W_OK | os.X_OK):
-        raise FileError(f"'{there}' may not be written to: name another folder with -o")
+        raise FileError(f"'{there}' may not be written to: name another folder")
+    with file_errors(there):
+        free = shutil.disk_usage(there).free
+    if free < size:
+        raise FileError(
+            f"'{there}' has {free >> 20} MB left of {size >> 20} MB that are needed: free some, "
+            'or name another folder'
+        )
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """`trajectory.yaml`: a design with its evidence, exact to the last bit."""
 
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,35 @@ def write_design(path: str | Path, design: Design, *, overwrite: bool = True) ->
 
     """
     return write_text(path, dump_design(design), overwrite=overwrite)
+
+
+def save_design(folder: str | Path, robot: str, design: Design) -> Path:
+    """
+    Write a design into a folder, under a name of its own: nothing is replaced.
+
+    Parameters
+    ----------
+    folder : made when missing
+    robot : its name, the first part of the file's
+    design : the file's name holds the trajectory's hash
+
+    Returns
+    -------
+    The file; that of before, where the same design was written there before.
+
+    Raises
+    ------
+    FileError : the file cannot be written
+
+    """
+    text, name = dump_design(design), f'{robot or "robot"}_trajectory_{design.trajectory.hash}'
+    for number in count(1):
+        path = Path(folder, f'{name}.yaml' if number == 1 else f'{name}_{number}.yaml')
+        if not path.exists():
+            return write_text(path, text, overwrite=False)
+        if read_text(path) == text:
+            break
+    return path
 
 
 def read_design(path: str | Path) -> Design:

@@ -16,11 +16,19 @@ def design(*arguments):
 
 def test_writes_trajectory_and_picture(tmp_path, capsys):
     file, picture = tmp_path / 'trajectory.yaml', tmp_path / 'picture.png'
-    assert design(CONFIG, '-o', file, '--plot', picture, '--time-limit', 2, '--seed', 4) == 0
+    assert design(CONFIG, '-o', file, '--plot', picture, '--seed', 4) == 0
     result = read_design(file)
     assert result.seed == 4
     assert result.trajectory.hash in capsys.readouterr().out
     assert picture.read_bytes().startswith(b'\x89PNG')
+
+
+def test_a_poor_design_is_written_and_has_an_exit_code_of_its_own(tmp_path, capsys):
+    """No time at all: what is imported for a design takes its time, too."""
+    file = tmp_path / 'trajectory.yaml'
+    assert design(CONFIG, '-o', file, '--time-limit', 1e-3) == 3
+    assert read_design(file).verdict == 'poor'
+    assert 'the design is poor: the search was stopped' in capsys.readouterr().err
 
 
 def test_never_replaces_a_trajectory_unasked(tmp_path, capsys):

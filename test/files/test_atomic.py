@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import pytest
 
 from robotid_ros.exceptions import ConfigurationError, FileError
-from robotid_ros.files.atomic import read_text, write_bytes, write_text
+from robotid_ros.files.atomic import expect_writable, read_text, write_bytes, write_text
 from robotid_ros.files.yaml import dump_yaml, parse_yaml
 
 
@@ -57,6 +57,12 @@ def test_a_full_disk_leaves_nothing_behind(tiny_disk):
         write_bytes(path, bytes(2 << 20))
     assert os.listdir(tiny_disk) == ['x']
     assert path.read_text() == 'old'
+
+
+def test_space_is_looked_for_before_long_work(tiny_disk):
+    expect_writable(tiny_disk / 'new', 1 << 10)
+    with pytest.raises(FileError, match='MB left of 64 MB that are needed'):
+        expect_writable(tiny_disk / 'new', 64 << 20)
 
 
 def test_what_cannot_be_read_is_one_sentence(tmp_path):

@@ -7,7 +7,13 @@ import pytest
 
 from robotid_ros.core.excitation import Design, Trajectory, Usage
 from robotid_ros.exceptions import FileError, TrajectoryError
-from robotid_ros.files.trajectory_file import dump_design, load_design, read_design, write_design
+from robotid_ros.files.trajectory_file import (
+    dump_design,
+    load_design,
+    read_design,
+    save_design,
+    write_design,
+)
 
 NUMBER = st.floats(-1e300, 1e300, allow_nan=False)
 
@@ -85,3 +91,15 @@ def test_other_files_are_refused(tmp_path, text):
 def test_missing_file_is_named(tmp_path):
     with pytest.raises(FileError, match='nowhere'):
         read_design(tmp_path / 'nowhere.yaml')
+
+
+def test_saved_designs_replace_nothing(tmp_path):
+    folder = tmp_path / 'new'
+    first = save_design(folder, 'arm', make())
+    assert first.name == f'arm_trajectory_{make().trajectory.hash}.yaml'
+    assert save_design(folder, 'arm', make()) == first
+    # The same motion with another evidence, and a file of somebody else's.
+    other = save_design(folder, 'arm', make(validation=False))
+    assert other != first and read_design(first) == make()
+    assert read_design(other) == make(validation=False)
+    assert len(list(folder.iterdir())) == 2

@@ -59,6 +59,8 @@ class Design:
     history : (evaluations, best feasible criterion) as the design went on
     seed, solver, evaluations : how it was found
     notes : sentences that a user should read
+    unchecked : what is not checked in the workspace, a sentence each
+    shortcomings : why the design is poor, a sentence each; such a motion is not run
     elapsed : how long it took [s]; not kept in files, which the seed alone decides
 
     """
@@ -77,14 +79,21 @@ class Design:
     solver: str
     evaluations: int
     notes: tuple[str, ...] = field(default=())
+    unchecked: tuple[str, ...] = field(default=())
+    shortcomings: tuple[str, ...] = field(default=())
     elapsed: float = field(default=0.0, compare=False)
+
+    @property
+    def verdict(self) -> str:
+        """'good', or 'poor' where there are shortcomings."""
+        return 'poor' if self.shortcomings else 'good'
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the design by plain values; `from_dict` gives exactly the same one back."""
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.compare}
         values['trajectory'] = self.trajectory.to_dict()
         values['validation'] = self.validation and self.validation.to_dict()
-        return {**values, 'usage': asdict(self.usage)}
+        return {**values, 'usage': asdict(self.usage), 'verdict': self.verdict}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> 'Design':

@@ -99,7 +99,12 @@ class ExcitationSettings:
     starts: int = setting(3, 'random starts of the solver', minimum=1)
     iterations: int = setting(150, 'iterations per start, or generations', minimum=1)
     time_limit: float = setting(
-        300.0, 'longest search; the best so far is kept', unit='s', minimum=0.0
+        300.0, 'longest design; the best so far is kept', unit='s', minimum=0.0
+    )
+    largest_condition: float = setting(
+        100.0,
+        'normalised condition number above which a design is poor, and is not run',
+        minimum=1.0,
     )
     seed: int = setting(0, 'seed of everything random', minimum=0)
     validation: ValidationSettings = setting(ValidationSettings, 'the validation trajectory')

@@ -74,7 +74,7 @@ class Demo:
         self._processes.start('recorder', folder)
         self._processes.start('identification', folder)
         # A busy machine may hold up the simulated robot; that is no reason to stop it.
-        self._processes.start('excitation', {'excitation.stale_after': 1.0})
+        self._processes.start('excitation', {'excitation.stale_after': 1.0, **folder})
         os.environ.update(ros_environment(self._domain))
         with SessionClient(self._domain) as client:
             end = time.monotonic() + time_limit

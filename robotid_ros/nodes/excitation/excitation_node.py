@@ -1,7 +1,9 @@
 """Node `excitation`: designs the motion, runs it on the robot, and stops the robot in need."""
 
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
+from pathlib import Path
 import threading
 from typing import Any
 
@@ -12,18 +14,19 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from ...core.excitation import Design, design, Progress, waypoints
-from ...core.model import build_robot, Robot, RobotSettings
+from ...core.excitation import Design, Progress, waypoints
+from ...core.model import build_robot
 from ...exceptions import ModelError, RobotIdError
+from ...files.atomic import expect_writable
 from ...files.configuration import read_urdf
-from ...files.trajectory_file import dump_design, read_design
+from ...files.trajectory_file import dump_design, read_design, save_design
 from ...node_settings import ExcitationNodeSettings
 from ..common import runtime
 from ..common.controller_client import ControllerClient
 from ..common.messages import format_seconds, State
 from ..common.runtime import LATCHED, one_line, wait_until
 from ..common.worker_node import WorkerNode
-from ..common.worker_process import run_in_process
+from .design_process import check_design, design_in_process
 from .preview import Preview
 from .rehearsal import Rehearsals
 from .session import ExcitationSession
@@ -31,9 +34,9 @@ from .trajectory_goal import trajectory_message, TrajectoryActionClient
 
 # How often a state in which the robot moves is repeated, waits included [s].
 HEARTBEAT_PERIOD = 0.1
-# How long a design may go on after its own time limit [s], for what comes after the search: the
-# validation trajectory and the last check. Later it is killed.
-DESIGN_GRACE = 60.0
+# What a recording needs at the most [bytes/s]: seven joints and their controller at 1 kHz; and how
+# long a session may last besides its excitation [s].
+RECORDING_RATE, OTHER_MOTIONS = 2e6, 60.0
 # Requests that may wait: more than these at once would go without an answer.
 SERVICE_QUEUE = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 Job = Callable[[], tuple[State, str]]
@@ -50,11 +53,10 @@ class Excitation(WorkerNode):
     """
 
     def __init__(self, **options: Any):
-        super().__init__('excitation', ('robot', 'excitation'), **options)
+        super().__init__('excitation', ('robot', 'excitation', 'recorder'), **options)
         self.settings: ExcitationNodeSettings = self.configuration.excitation
-        self._robot: Robot | None = None
         self._design: Design | None = None
-        self._description = ''
+        self._description = self._file = ''
         self.busy = False
         self._lock = threading.Lock()
         self._reference = self.create_publisher(JointTrajectory, '~/reference', LATCHED)
@@ -145,43 +147,46 @@ class Excitation(WorkerNode):
 
     def _run_design(self) -> tuple[State, str]:
         self._design = None
-        self._load_or_design()
-        return State.IDLE, 'designed: call ~/start'
+        plan = self._loaded() or self._compute_design(self._urdf())
+        return State.IDLE, f"a {plan.verdict} design is in '{self._file}': call ~/start"
 
     def _run_rehearsal(self) -> tuple[State, str]:
-        plan = self._load_or_design()
-        assert self._robot is not None
+        """Run the session on a twin of the robot."""
+        urdf = self._urdf()
+        robot = build_robot(urdf, self.configuration.robot)
+        plan = self._design or self._loaded() or self._compute_design(urdf)
+        check_design(plan)
 
         def show(share: float, text: str) -> None:
             values = {'progress': round(share, 4)}
             self._publish_session_state(State.REHEARSING, f'on the twin: {text}', values)
 
         show(0.0, 'reading the robot')
-        text = self._rehearsals.run(plan, self._robot, self._urdf(), show)
-        return State.IDLE, f'{text}: call ~/start'
+        return State.IDLE, f'{self._rehearsals.run(plan, robot, urdf, show)}: call ~/start'
 
     def _run_session(self) -> tuple[State, str]:
+        """Check what can be checked, design where there is no design yet, and move."""
         self._rehearsals.require(self._design)
-        plan = self._load_or_design()
-        assert self._robot is not None
-        publish = self._publish_session_state
-        clients = (self._controller, self._action)
-        ExcitationSession(self, self._robot, self.settings, publish, self._stop, *clients).run(
-            plan
-        )
+        self._publish_session_state(State.DESIGNING, 'checking the robot', {})
+        urdf, settings = self._urdf(), self.settings
+        robot = build_robot(urdf, self.configuration.robot)
+        publish, clients = self._publish_session_state, (self._controller, self._action)
+        plan = self._design or self._loaded()
+        session = ExcitationSession(self, robot, settings, publish, self._stop, *clients)
+        with closing(session):
+            session.prepare()
+            if plan is None:
+                plan = self._compute_design(urdf)
+            check_design(plan)
+            session.run(plan)
         return State.DONE, 'the robot has moved through its trajectories'
 
-    def _load_or_design(self) -> Design:
-        """Design once, or load; then publish what will be run."""
-        if self._design is None:
-            self._publish_session_state(State.DESIGNING, 'designing the trajectory', {})
-            urdf = self._urdf()
-            self._robot = build_robot(urdf, self.configuration.robot)
-            if self.settings.trajectory:
-                self._design = read_design(self.settings.trajectory)
-            else:
-                self._design = self._compute_design(urdf)
-        self._publish_design(self._design)
+    def _loaded(self) -> Design | None:
+        """Read the design that the settings name, if they do."""
+        if not self.settings.trajectory:
+            return None
+        self._file = self.settings.trajectory
+        self._publish_design(read_design(self._file))
         return self._design
 
     def _urdf(self) -> str:
@@ -197,16 +202,21 @@ class Excitation(WorkerNode):
         return self._description
 
     def _compute_design(self, urdf: str) -> Design:
-        arguments = (urdf, self.configuration.robot, self.settings)
-        plan = run_in_process(
-            design_trajectory,
-            *arguments,
-            progress=self._on_progress,
-            stop=self._stop,
-            time_limit=self.settings.time_limit + DESIGN_GRACE,
-        )
-        numbers = plan.condition_numbers.values()
-        self.get_logger().info(f'designed a trajectory, condition number {min(numbers):.3g}')
+        """Design; the result is published and saved whatever becomes of the session."""
+        self._publish_session_state(State.DESIGNING, 'designing the trajectory', {})
+        folder = Path(self.configuration.recorder.folder).expanduser().absolute()
+        robot, settings = self.configuration.robot, self.settings
+        seconds = settings.periods * settings.period + OTHER_MOTIONS
+        expect_writable(folder, round(seconds * RECORDING_RATE))
+        plan = design_in_process(urdf, robot, settings, self._on_progress, self._stop)
+        self._publish_design(plan)
+        self._file = str(save_design(folder, robot.name, plan))
+        condition, log = plan.condition_numbers['raw'], self.get_logger()
+        log.info(f"condition number {condition:.3g}, {plan.verdict}: saved as '{self._file}'")
+        for sentence in plan.notes:
+            log.info(sentence)
+        for sentence in (*plan.unchecked, *plan.shortcomings):
+            log.warning(sentence)
         return plan
 
     def _on_progress(self, progress: Progress) -> None:
@@ -218,7 +228,8 @@ class Excitation(WorkerNode):
         )
 
     def _publish_design(self, plan: Design) -> None:
-        settings = self.settings
+        """Keep and publish what will be run."""
+        self._design, settings = plan, self.settings
         motion = waypoints(plan.trajectory, settings.rate, settings.periods)
         self._reference.publish(trajectory_message(motion))
         self._trajectory.publish(String(data=dump_design(plan)))
@@ -228,7 +239,8 @@ class Excitation(WorkerNode):
         now = self.get_clock().now().nanoseconds
         stamp = values.pop('start', None) or now
         if self._design is not None:
-            values['trajectory'] = self._design.trajectory.hash
+            values |= {'trajectory': self._design.trajectory.hash, 'file': self._file}
+            values['verdict'] = self._design.verdict
             if self._design.validation is not None:
                 values['validation'] = self._design.validation.hash
         values = {'stamp': format_seconds(stamp), **values}
@@ -242,16 +254,6 @@ class Excitation(WorkerNode):
         with self._publish_lock:
             if self._moving is not None:
                 self.publish_state(*self._moving)
-
-
-def design_trajectory(
-    urdf: str,
-    robot: RobotSettings,
-    settings: ExcitationNodeSettings,
-    progress: Callable[[Progress], None],
-) -> Design:
-    """Design in a process of its own, see `run_in_process`."""
-    return design(build_robot(urdf, robot), settings, progress)
 
 
 def main(args: list[str] | None = None) -> int:

@@ -1,5 +1,7 @@
 """Who else could move the robot: other sessions, goals and commands of other clients."""
 
+from collections.abc import Iterable
+from typing import Any
 import uuid
 
 from action_msgs.msg import GoalStatus, GoalStatusArray
@@ -74,7 +76,10 @@ class OtherClients:
                 f"{self._publishers(self._commands.topic)} can command '{self._controller}' on "
                 f"'{self._commands.topic}': end it, only one may move the robot"
             )
-        self.check_messages()
+        # What others did meanwhile is past, what of it still runs is told by the newest message.
+        list(self._commands.take_serialized())
+        newest = self._goals.take_latest()
+        self._check_goals([] if newest is None else [newest])
 
     def check_messages(self) -> None:
         """
@@ -85,7 +90,14 @@ class OtherClients:
         ControllerError : somebody else commands the robot
 
         """
-        for message in self._goals.take_messages():
+        self._check_goals(self._goals.take_messages())
+        for _ in self._commands.take_serialized():
+            raise ControllerError(
+                f"somebody else commands the robot on '{self._commands.topic}': stop that first"
+            )
+
+    def _check_goals(self, messages: Iterable[Any]) -> None:
+        for message in messages:
             for status in message.status_list:
                 goal_id = bytes(status.goal_info.goal_id.uuid)
                 if status.status in RUNNING and goal_id not in self._own_goals:
@@ -93,10 +105,6 @@ class OtherClients:
                         f'goal {uuid.UUID(bytes=goal_id)} of another client runs on '
                         f"'{self._controller}/{ACTION}': end it first, only one may move the robot"
                     )
-        for _ in self._commands.take_serialized():
-            raise ControllerError(
-                f"somebody else commands the robot on '{self._commands.topic}': stop that first"
-            )
 
     def close(self) -> None:
         """Free the controller."""

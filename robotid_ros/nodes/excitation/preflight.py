@@ -1,6 +1,6 @@
 """What must be true before anything moves; each error says what is missing and the remedy."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 import time
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core.model.robot import Robot
-from ...exceptions import ControllerError, RobotStateError
+from ...exceptions import ConfigurationError, ControllerError, RobotStateError
 from ...node_settings import ExcitationNodeSettings
 from ..common.batched_subscription import BatchedSubscription
 from ..common.controller_client import ControllerDescription
@@ -46,6 +46,33 @@ def check_controller(controller: ControllerDescription, robot: Robot) -> None:
             raise ControllerError(
                 f'{who} has no proportional gain for {", ".join(idle)}: set gains.{idle[0]}.p'
             )
+
+
+def check_accepted(
+    unchecked: Mapping[str, str], settings: ExcitationNodeSettings, logger: Any
+) -> None:
+    """
+    Warn of what is not checked; check that the user has accepted it.
+
+    Parameters
+    ----------
+    unchecked : sentences, by the names of `accept_unchecked`
+    settings : what was accepted
+    logger : of the node
+
+    Raises
+    ------
+    ConfigurationError : what was not accepted, and how it is
+
+    """
+    for sentence in unchecked.values():
+        logger.warning(sentence)
+    missing = [name for name in unchecked if name not in settings.accept_unchecked]
+    if missing:
+        raise ConfigurationError(
+            f'{"; ".join(unchecked[name] for name in missing)}; or accept it by '
+            f'excitation.accept_unchecked: [{", ".join((*settings.accept_unchecked, *missing))}]'
+        )
 
 
 def check_states(

@@ -40,6 +40,11 @@ class RecorderWatch:
         self._process = '', ''
         self._silence = Silence(time.monotonic())
 
+    def forget(self) -> None:
+        """Forget the signs of life so far."""
+        self._read()
+        self._state = ''
+
     def wait_present(self, timeout: float, check: Callable[[], object]) -> None:
         """Wait for a sign of life; `check` as in `wait_recording`."""
         if not wait_until(lambda: bool(check() or self._read() or self._state), timeout):

@@ -94,7 +94,8 @@ class RobotMonitor:
             self._recorder.close()
 
     def check_ready(self) -> None:
-        """Check states and recorder before anything moves."""
+        """Check states and recorder before anything moves, as they are now."""
+        self.discard()
         reported = check_states(self._subscriptions, self._robot, self._settings)
         self._watchdog = Watchdog(
             self._robot, self._settings, time.monotonic(), effort_reported=reported
@@ -104,6 +105,7 @@ class RobotMonitor:
                 'the joint states report no effort: what the controller commands is taken for it'
             )
         if self._recorder is not None:
+            self._recorder.forget()
             self._recorder.wait_present(self._settings.timeout, self.raise_if_stopped)
 
     def wait_recording(self) -> None:

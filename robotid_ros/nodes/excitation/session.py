@@ -1,5 +1,5 @@
 """
-One session of the excitation: check, approach, excite, approach, validate.
+One session of the excitation: check, design, check again, approach, excite, approach, validate.
 
 It runs in a worker thread, as one straight line: each step returns when it is done and raises when
 the robot must stop. Whatever happens, `run` leaves with the robot's motion cancelled.
@@ -16,6 +16,7 @@ from rclpy.node import Node
 
 from ...core.arrays import Array
 from ...core.excitation import check_trajectory, Design, point_to_point, Waypoints, waypoints
+from ...core.excitation.constraints.collision_scene import CollisionScene
 from ...core.model.robot import Robot
 from ...exceptions import ControllerError, RobotStateError
 from ...node_settings import ExcitationNodeSettings
@@ -24,7 +25,7 @@ from ..common.messages import State
 from .guardian import Guardian
 from .motion_start import MotionClock
 from .other_clients import OtherClients
-from .preflight import check_controller
+from .preflight import check_accepted, check_controller
 from .robot_monitor import RobotMonitor
 from .trajectory_goal import TrajectoryActionClient, TrajectoryGoal
 from .watchdog import expand_per_joint
@@ -52,7 +53,7 @@ PublishState = Callable[[State, str, dict[str, Any]], None]
 
 class ExcitationSession:
     """
-    Runs a design on the robot.
+    Runs a design on the robot: `prepare`, then `run`, and `close` in any case.
 
     Parameters
     ----------
@@ -81,6 +82,26 @@ class ExcitationSession:
         self._monitor: RobotMonitor | None = None
         self._others: OtherClients | None = None
         self._latest_stamp = 0
+        self._scene = CollisionScene(robot, settings.workspace)
+
+    def prepare(self) -> None:
+        """
+        Check all that can be checked without a design, which takes long.
+
+        Raises
+        ------
+        RobotIdError : why the robot could not be moved
+
+        """
+        node, settings = self._node, self._settings
+        check_accepted(self._scene.unchecked, settings, node.get_logger())
+        self._others = OtherClients(node, settings.controller)
+        self._guardian = Guardian(self._action.cancel_service, node.context.get_domain_id())
+        self._monitor = RobotMonitor(
+            node, self._robot, settings, self._stop, self._guardian, self._others
+        )
+        self._check()
+        self._guardian.wait_ready(max(settings.timeout, GUARDIAN_START_TIMEOUT))
 
     def run(self, design: Design) -> None:
         """
@@ -97,13 +118,11 @@ class ExcitationSession:
             motions.append((State.VALIDATING, design.validation, 1))
         points = [waypoints(motion, settings.rate, periods) for _, motion, periods in motions]
         for motion in points:
-            check_trajectory(self._robot, motion, settings)
-        try:
-            self._prepare()
-            for motion, (state, _, periods) in zip(points, motions, strict=True):
-                self._run_phase(state, motion, periods)
-        finally:
-            self.close()
+            check_trajectory(self._robot, motion, settings, scene=self._scene)
+        # Again: a design takes minutes, and by now who began in the same instant is known, too.
+        self._check()
+        for motion, (state, _, periods) in zip(points, motions, strict=True):
+            self._run_phase(state, motion, periods)
 
     def close(self) -> None:
         """Let go of everything; a goal that still runs is cancelled by the guardian."""
@@ -112,21 +131,13 @@ class ExcitationSession:
                 part.close()
         self._guardian = self._monitor = self._others = None
 
-    def _prepare(self) -> None:
-        """Everything that must be right before anything moves."""
-        settings, node = self._settings, self._node
-        self._others = OtherClients(node, settings.controller)
+    def _check(self) -> None:
+        """Check robot, controller, recorder and other clients as they are now."""
+        assert self._others and self._monitor
         self._others.check_alone()
         check_controller(self._controller.describe(), self._robot)
         self._action.wait_for_server()
-        self._guardian = Guardian(self._action.cancel_service, node.context.get_domain_id())
-        self._monitor = RobotMonitor(
-            node, self._robot, settings, self._stop, self._guardian, self._others
-        )
         self._monitor.check_ready()
-        self._guardian.wait_ready(max(settings.timeout, GUARDIAN_START_TIMEOUT))
-        # Again: by now who began in the same instant is known, too.
-        self._others.check_alone()
 
     def _run_phase(self, state: State, motion: Waypoints, periods: int) -> None:
         """Approach the start of a motion, rest, run it."""
@@ -135,7 +146,7 @@ class ExcitationSession:
         self._publish_progress(State.APPROACHING, 'standing still', self._latest_stamp, 0.0, 1)
         self._monitor.wait_recording()
         approach = self._approach(start, motion)
-        check_trajectory(self._robot, approach, self._settings)
+        check_trajectory(self._robot, approach, self._settings, scene=self._scene)
         self._run_goal(State.APPROACHING, approach, 1, f'moving to the start of {state.value}')
         self._wait_at_rest()
         self._run_goal(state, motion, periods, state.value)

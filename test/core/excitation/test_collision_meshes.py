@@ -122,6 +122,6 @@ def test_designs_keep_meshes_apart(tmp_path):
 def test_meshes_that_are_not_found_are_said(tmp_path):
     text = meshes(tmp_path / 'arm_description', 'stl', 'package://arm_description')
     scene = CollisionScene(build_robot(text, RobotSettings()), Workspace())
-    (note,) = scene.notes
+    note = scene.unchecked['collision_geometry']
     assert 'self-collision is not checked; set excitation.workspace.mesh_folders' in note
     assert scene.empty

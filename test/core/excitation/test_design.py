@@ -1,9 +1,11 @@
 """Designs keep every limit, are reproducible, and their figures are those of the trajectory."""
 
 from dataclasses import replace
+import itertools
 import os
 import subprocess
 import sys
+import time
 
 from hypothesis import given, HealthCheck, settings
 from hypothesis import strategies as st
@@ -118,8 +120,56 @@ def test_best_so_far_is_kept(interrupt):
 
     excitation = quick(time_limit=0.0 if interrupt == 'time' else 60.0, validation=NONE)
     result = design(robot, excitation, progress)
-    assert len(calls) == (1 if interrupt == 'time' else 5)
+    assert len(calls) == (0 if interrupt == 'time' else 5)
     assert check_trajectory(robot, result.trajectory, excitation)
+
+
+@pytest.mark.parametrize('kind', ['seed', 'circle', 'none'])
+@pytest.mark.parametrize('solver', ['gradient', 'genetic', 'hybrid'])
+def test_the_time_limit_is_that_of_search_and_validation(kind, solver, monkeypatch):
+    """Each look at this clock takes a second: that many evaluations, whatever the machine."""
+    clock = itertools.count()
+    monkeypatch.setattr(time, 'monotonic', lambda: float(next(clock)))
+    excitation = quick(
+        starts=10**6, solver=solver, time_limit=500.0, validation=ValidationSettings(kind=kind)
+    )
+    result = design(robot_named('arm3'), excitation)
+    assert 100 < result.evaluations <= 450
+    assert result.elapsed <= 550.0
+    # A circle takes more looks at the clock than there are.
+    assert (result.validation is not None) == (kind == 'seed')
+    assert any('stopped before its end' in note for note in result.notes)
+
+
+def test_a_search_without_time_for_one_look_in_each_direction_is_poor():
+    result = design(robot_named('arm3'), quick(time_limit=0.0, validation=NONE))
+    assert (result.verdict, result.to_dict()['verdict']) == ('poor', 'poor')
+    assert 'stopped after 0 evaluations for 30 variables' in ' '.join(result.shortcomings)
+
+
+def test_a_badly_conditioned_design_is_poor_and_others_are_good():
+    robot, excitation = robot_named('scara'), quick(validation=NONE)
+    good = design(robot, excitation)
+    assert (good.verdict, good.shortcomings) == ('good', ())
+    bound = 0.9 * good.condition_numbers['normalised']
+    poor = design(robot, replace(excitation, largest_condition=bound))
+    assert poor.trajectory == good.trajectory
+    (sentence,) = poor.shortcomings
+    assert sentence.startswith('the normalised condition number is')
+
+
+def test_a_design_is_kept_when_nothing_validates():
+    """One joint draws no circle."""
+    circle = ValidationSettings(kind='circle')
+    result = design(robot_named('emps'), quick(start=(0.12,), validation=circle))
+    assert (result.validation, result.verdict) == (None, 'poor')
+    assert 'there is no trajectory that validates' in result.shortcomings[0]
+
+
+def test_what_is_not_checked_is_said():
+    result = design(robot_named('scara'), quick(validation=NONE, workspace=FREE))
+    ground, own = sorted(result.unchecked)
+    assert 'self-collision is not checked' in ground + own and 'excitation.workspace.ground' in own
 
 
 def test_circle_is_a_circle():

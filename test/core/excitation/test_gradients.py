@@ -13,6 +13,7 @@ from robotid_ros.core.excitation.design.observation_matrix import (
     ObservationModel,
 )
 from robotid_ros.core.excitation.design.optimisation_problem import Problem
+from robotid_ros.core.excitation.design.penalised_search import bound_excess
 from robotid_ros.core.excitation.settings import Obstacle, Workspace
 from robotid_ros.core.excitation.trajectories.trajectory import Motion
 from robotid_ros.core.model import regressor
@@ -152,6 +153,44 @@ def test_base_columns(name, count, rng):
     chosen = independent_columns(w)
     assert len(chosen) == count
     assert np.linalg.matrix_rank(w[:, chosen]) == np.linalg.matrix_rank(w, tol=1e-8) == count
+
+
+@pytest.mark.parametrize('start', [(), (0.3, -0.4, 0.5)])
+def test_rows_of_the_bounds_are_what_a_motion_uses(start, rng):
+    """A start off the middle of its range is part of what a joint uses."""
+    problem = Problem(robot_named('arm3'), quick(start=start), free_scene('arm3'))
+    x = random_point(problem, rng)
+    usage = problem.usage(x)
+    index = np.stack([rng.integers(0, size, 50) for size in usage.shape], axis=1)
+    rows, offset = problem.linear_rows(index)
+    np.testing.assert_allclose(rows @ x + offset, usage[tuple(index.T)], atol=1e-12)
+
+
+@pytest.mark.parametrize('start', [(), (0.3, -0.4, 0.5)])
+def test_gradient_of_what_exceeds_the_bounds(start, rng):
+    problem = Problem(robot_named('arm3'), quick(start=start), free_scene('arm3'))
+    x = 3.0 * random_point(problem, rng)
+    direction = rng.normal(size=x.shape)
+    numeric = directional(lambda y: bound_excess(problem, y)[0], x, direction, 1e-6)
+    value, slope = bound_excess(problem, x)
+    assert value > 0.0
+    assert slope @ direction == pytest.approx(numeric, rel=1e-6)
+
+
+@pytest.mark.parametrize('name', ['condition', 'normalised_condition'])
+def test_smoothed_conditions_are_above_and_come_near(name, rng):
+    w, step = rng.normal(size=(40, 6)), rng.normal(size=(6, 6))
+    s, step = w.T @ w, step + step.T
+    objective = CRITERIA[name].objective
+    values = [objective(s, sharpness)[0] for sharpness in (1.0, 4.0, 64.0, 1e6)]
+    assert values == sorted(values, reverse=True)
+    assert values[-2] > objective(s)[0] == pytest.approx(values[-1], abs=1e-5)
+    numeric = directional(lambda y: objective(y, 4.0)[0], s, step, 1e-6)
+    assert np.sum(objective(s, 4.0)[1] * step) == pytest.approx(numeric, rel=1e-6)
+
+
+def free_scene(name):
+    return CollisionScene(robot_named(name), Workspace(self_collision=False))
 
 
 @pytest.mark.parametrize('name', ['arm3', 'tx40', 'ur10'])

@@ -77,9 +77,37 @@ def test_check_sees_bodies_pass_between_its_steps():
     post = Obstacle('sphere', tool, size=(0.01,))
     scene = CollisionScene(robot, Workspace(obstacles={'post': post}))
     slacks = scene.clearances(q).min(axis=1)
+    assert not scene.is_free(q) and scene.is_free(q[:3])
     assert min(slacks[0], slacks[-1]) > 0.0 > slacks[10]
     with pytest.raises(CollisionError, match='post'):
         scene.check_path(q, np.linspace(0.0, 0.02, 21), step=20)
+
+
+@pytest.mark.parametrize('name', ['ur10', 'tx40', 'arm3'])
+def test_spheres_are_never_farther_apart_than_bodies(name, rng):
+    robot = robot_named(name)
+    ball = Obstacle('sphere', (0.4, 0.1, 0.3), size=(0.1,))
+    scene = CollisionScene(robot, Workspace(ground=0.1, obstacles={'ball': ball}))
+    q = rng.uniform(-2.0, 2.0, (200, robot.n))
+    exact = np.array([scene._distances(row) for row in scene._model_order(q)])
+    gaps = scene._spheres.gaps(scene._model_order(q))
+    assert (gaps <= np.maximum(exact, 0.0) + 1e-6).all()
+    # They are of use: most pairs need no other measurement.
+    assert np.mean(gaps > 0.05) > 0.3
+    assert scene.is_free(q) == bool((exact >= scene.settings.distance).all())
+
+
+def test_a_penalty_that_remembers_is_that_of_all_pairs(rng):
+    """Configurations move a little from call to call, then far, then in another number."""
+    robot = robot_named('ur10')
+    scene, start = CollisionScene(robot, Workspace(ground=0.1)), rng.uniform(-2.0, 2.0, (40, 6))
+    steps = [start + scale * rng.normal(size=start.shape) for scale in (0.0, 1e-3, 1e-2, 1.0)]
+    for q in (*steps, steps[0], steps[1][:7]):
+        fresh = CollisionScene(robot, Workspace(ground=0.1))
+        value, slopes = scene.penalty(q)
+        expected, expected_slopes = fresh.penalty(q)
+        assert value == pytest.approx(expected, rel=1e-6) and value > 0.0
+        np.testing.assert_allclose(slopes, expected_slopes, atol=1e-3 * np.abs(slopes).max())
 
 
 @pytest.mark.parametrize('name', ['ur10', 'tx40'])

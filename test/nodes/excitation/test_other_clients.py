@@ -3,6 +3,7 @@
 from collections.abc import Callable
 import uuid
 
+from action_msgs.msg import GoalStatus, GoalStatusArray
 from control_msgs.action import FollowJointTrajectory
 import pytest
 import rclpy
@@ -13,6 +14,7 @@ from unique_identifier_msgs.msg import UUID
 from waiting import PATIENCE, wait_until
 
 from robotid_ros.exceptions import ControllerError
+from robotid_ros.nodes.common.batched_subscription import BatchedSubscription
 from robotid_ros.nodes.common.runtime import result_of
 from robotid_ros.nodes.excitation.other_clients import OtherClients
 
@@ -81,6 +83,29 @@ def test_goals_of_others_are_found_and_own_ones_are_not(node: Node, controller: 
     assert 'of another client runs' in error_of(
         OtherClients(node, 'arm_controller').check_messages
     )
+
+
+def test_goals_that_ended_before_a_motion_are_past(node: Node, controller: Controller):
+    others = OtherClients(node, 'arm_controller')
+    witness = BatchedSubscription(
+        node,
+        GoalStatusArray,
+        'arm_controller/follow_joint_trajectory/_action/status',
+        latched=True,
+    )
+    client = ActionClient(node, FollowJointTrajectory, 'arm_controller/follow_joint_trajectory')
+    wait_until(client.server_is_ready, 'the action is served')
+    assert send(client, uuid.uuid4()).accepted
+    controller.end.set_result(None)
+
+    def ended() -> bool:
+        newest = witness.take_latest()
+        ends = [status.status for status in newest.status_list] if newest else []
+        return ends == [GoalStatus.STATUS_SUCCEEDED]
+
+    wait_until(ended, 'the goal has ended')
+    wait_until(lambda: not refused(others), 'its end has arrived')
+    others.close()
 
 
 def send(client: ActionClient, goal_id: uuid.UUID):

@@ -6,11 +6,21 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from robotid_ros.exceptions import ControllerError, RobotStateError
+from robotid_ros.exceptions import (
+    ConfigurationError,
+    ControllerError,
+    RobotStateError,
+    TrajectoryError,
+)
 from robotid_ros.node_settings import ExcitationNodeSettings
 from robotid_ros.nodes.common.controller_client import ControllerDescription
 from robotid_ros.nodes.common.joint_states import reference_positions
-from robotid_ros.nodes.excitation.preflight import check_controller, check_states
+from robotid_ros.nodes.excitation.design_process import check_design
+from robotid_ros.nodes.excitation.preflight import (
+    check_accepted,
+    check_controller,
+    check_states,
+)
 
 ROBOT = SimpleNamespace(joints=('a', 'b'))
 GOOD = ControllerDescription(
@@ -51,6 +61,25 @@ def test_controllers_that_can_run_a_session_pass(changes: dict):
 def test_others_are_told_what_they_lack(changes: dict, says: str):
     with pytest.raises(ControllerError, match=says):
         check_controller(dataclasses.replace(GOOD, **changes), ROBOT)
+
+
+def test_what_is_not_checked_is_a_warning_and_has_to_be_accepted():
+    unchecked = {'ground': 'no ground', 'collision_geometry': 'no mesh'}
+    warnings: list[str] = []
+    logger = SimpleNamespace(warning=warnings.append)
+    settings = ExcitationNodeSettings(accept_unchecked=('ground',))
+    with pytest.raises(ConfigurationError) as refusal:
+        check_accepted(unchecked, settings, logger)
+    remedy = 'accept it by excitation.accept_unchecked: [ground, collision_geometry]'
+    assert str(refusal.value) == f'no mesh; or {remedy}'
+    check_accepted(unchecked, ExcitationNodeSettings(accept_unchecked=tuple(unchecked)), logger)
+    assert warnings == 2 * ['no ground', 'no mesh']
+
+
+def test_a_poor_design_is_not_run():
+    with pytest.raises(TrajectoryError, match='the design is poor: slow; small'):
+        check_design(SimpleNamespace(shortcomings=('slow', 'small')))
+    check_design(SimpleNamespace(shortcomings=()))
 
 
 def state(names, positions):

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from diagnostic_msgs.msg import DiagnosticStatus
 import pytest
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -10,7 +11,9 @@ from std_srvs.srv import Trigger
 from waiting import PATIENCE, wait_until
 
 from robotid_ros.files.configuration import read_mapping
-from robotid_ros.nodes.common.runtime import parameter_overrides, result_of
+from robotid_ros.files.trajectory_file import read_design
+from robotid_ros.nodes.common.messages import values_of
+from robotid_ros.nodes.common.runtime import LATCHED, parameter_overrides, result_of
 from robotid_ros.nodes.excitation.excitation_node import Excitation
 
 pytestmark = pytest.mark.ros
@@ -26,9 +29,12 @@ def answers(node: Node, service: str, count: int) -> list[Trigger.Response]:
     return [result_of(future, PATIENCE, service) for future in futures]
 
 
-def start(executor: SingleThreadedExecutor, **settings: object) -> Excitation:
+def start(
+    executor: SingleThreadedExecutor, folder: Path = CONFIG.parent, **settings: object
+) -> Excitation:
     values = read_mapping(CONFIG)
     values['excitation'].update(settings)
+    values['recorder'] = {'folder': str(folder)}
     excitation = Excitation(
         context=executor.context, parameter_overrides=parameter_overrides(values)
     )
@@ -40,15 +46,41 @@ def test_parallel_requests_are_all_answered_and_one_start_succeeds(
     executor: SingleThreadedExecutor, node: Node
 ):
     # A search that only ~/stop can end.
-    excitation = start(executor, starts=1_000_000)
+    excitation = start(executor, starts=1_000_000, time_limit=1e6)
     stops = answers(node, 'excitation/stop', 100)
     assert [answer.message for answer in stops] == ['nothing was running'] * 100
-    starts = answers(node, 'excitation/start', 20)
+    starts = answers(node, 'excitation/design', 20)
     assert sum(answer.success for answer in starts) == 1
     refused = {answer.message for answer in starts if not answer.success}
     assert refused == {'busy: call ~/stop first'}
     assert answers(node, 'excitation/stop', 1)[0].message == 'stopping: see ~/state'
     wait_until(lambda: not excitation.busy, 'the design ends')
+    excitation.close()
+
+
+def test_what_needs_no_design_is_checked_before_it(executor: SingleThreadedExecutor, node: Node):
+    states: list[DiagnosticStatus] = []
+    node.create_subscription(DiagnosticStatus, 'excitation/state', states.append, LATCHED)
+    excitation = start(executor, starts=1_000_000, time_limit=1e6, timeout=0.1)
+    assert answers(node, 'excitation/start', 1)[0].success
+    wait_until(lambda: not excitation.busy, 'there is no controller')
+    wait_until(lambda: states and values_of(states[-1])['state'] == 'failed', 'it is said')
+    assert "there is no controller 'arm_controller'" in states[-1].message
+    assert not [state for state in states if 'designing' in state.message]
+    excitation.close()
+
+
+def test_a_design_is_saved_and_said(executor: SingleThreadedExecutor, node: Node, tmp_path: Path):
+    states: list[DiagnosticStatus] = []
+    node.create_subscription(DiagnosticStatus, 'excitation/state', states.append, LATCHED)
+    quick = {'starts': 1, 'iterations': 1, 'validation': {'kind': 'none'}}
+    excitation = start(executor, tmp_path, **quick)
+    assert answers(node, 'excitation/design', 1)[0].success
+    wait_until(lambda: not excitation.busy, 'the design ends')
+    (path,) = tmp_path.glob('scara_trajectory_*.yaml')
+    wait_until(lambda: str(path) in states[-1].message, 'its path is said')
+    assert values_of(states[-1])['file'] == str(path)
+    assert read_design(path).trajectory.hash == values_of(states[-1])['trajectory']
     excitation.close()
 
 

@@ -36,7 +36,9 @@ def tool_frame(model: Any, name: str) -> int:
     return body if body < len(model.frames) else int(model.getFrameId(name))
 
 
-def collision_model(robot: Robot, model: Any, settings: Workspace) -> tuple[Any, tuple[str, ...]]:
+def collision_model(
+    robot: Robot, model: Any, settings: Workspace
+) -> tuple[Any, tuple[str, ...], dict[str, str]]:
     """
     Build the geometry and the pairs to keep apart.
 
@@ -51,14 +53,22 @@ def collision_model(robot: Robot, model: Any, settings: Workspace) -> tuple[Any,
 
     Returns
     -------
-    Pinocchio's geometry model, and sentences for the user.
+    Pinocchio's geometry model, sentences for the user, and by name those about what is unchecked.
 
     Raises
     ------
     ConfigurationError : an obstacle of the wrong size, a pair that does not exist
 
     """
-    geometry, notes = _link_geometry(robot, model, settings)
+    geometry, notes, unchecked = _link_geometry(robot, model, settings)
+    if not settings.self_collision:
+        unchecked['self_collision'] = (
+            'self-collision is not checked: set excitation.workspace.self_collision'
+        )
+    if settings.ground is None:
+        unchecked['ground'] = (
+            'the ground is not checked: set excitation.workspace.ground to its height'
+        )
     own = list(range(len(geometry.geometryObjects)))
     moving = [k for k in own if _parent_joint(geometry, k) > 0]
     if settings.self_collision:
@@ -76,30 +86,32 @@ def collision_model(robot: Robot, model: Any, settings: Workspace) -> tuple[Any,
     notes += _remove_inseparable(robot, model, geometry, settings.distance)
     for name, obstacle in settings.obstacles.items():
         _add_surrounding(geometry, moving, _obstacle(name, obstacle))
-    return geometry, notes
+    return geometry, notes, unchecked
 
 
-def _link_geometry(robot: Robot, model: Any, settings: Workspace) -> tuple[Any, tuple[str, ...]]:
+def _link_geometry(
+    robot: Robot, model: Any, settings: Workspace
+) -> tuple[Any, tuple[str, ...], dict[str, str]]:
     if '<collision' not in robot.urdf:
-        notes = ('the description has no collision geometry: self-collision is not checked',)
-        return _balls_at_joints(model, settings), notes
+        missing = 'the description has no collision geometry: self-collision is not checked'
+        return _balls_at_joints(model, settings), (), {'collision_geometry': missing}
     try:
         geometry = pin.buildGeomFromUrdfString(
             model, robot.urdf, pin.GeometryType.COLLISION, package_dirs=list(settings.mesh_folders)
         )
     except (ValueError, RuntimeError) as error:
-        notes = (
+        unread = (
             f'the collision geometry cannot be read ({" ".join(str(error).split())}): '
-            'self-collision is not checked; set excitation.workspace.mesh_folders',
+            'self-collision is not checked; set excitation.workspace.mesh_folders'
         )
-        return _balls_at_joints(model, settings), notes
+        return _balls_at_joints(model, settings), (), {'collision_geometry': unread}
     hulls = 0
     for body in geometry.geometryObjects:
         if hasattr(body.geometry, 'buildConvexHull'):
             body.geometry.buildConvexHull(True, 'Qt')
             body.geometry = body.geometry.convex
             hulls += 1
-    return geometry, (f'{hulls} meshes are replaced by their convex hulls',) if hulls else ()
+    return geometry, (f'{hulls} meshes are replaced by their convex hulls',) if hulls else (), {}
 
 
 def _balls_at_joints(model: Any, settings: Workspace) -> Any:

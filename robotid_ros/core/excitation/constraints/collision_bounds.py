@@ -1,10 +1,11 @@
-"""Bounds on how much nearer the bodies of a pair come when joints move."""
+"""Bounds on distances of bodies: how near they are, and how much nearer they come."""
 
 from typing import Any
 
 import numpy as np
 
 from ...arrays import Array
+from ..batch_kinematics import KinematicTree
 
 
 def approach_bounds(model: Any, geometry: Any) -> Array:
@@ -32,8 +33,60 @@ def approach_bounds(model: Any, geometry: Any) -> Array:
     return result
 
 
+class BoundingSpheres:
+    """
+    Spheres around the bodies of a geometry: bounds on the distances of all pairs at once.
+
+    Parameters
+    ----------
+    model, geometry : Pinocchio's; half-spaces are the second bodies of their pairs
+
+    """
+
+    def __init__(self, model: Any, geometry: Any) -> None:
+        self._tree = KinematicTree(model)
+        bodies = geometry.geometryObjects
+        self._joints = np.array([body.parentJoint for body in bodies], dtype=int)
+        spheres = [_sphere(body) for body in bodies]
+        self._centres = np.array([centre for centre, _ in spheres]).reshape(-1, 3)
+        self._radii = np.array([radius for _, radius in spheres])
+        pairs = [(pair.first, pair.second) for pair in geometry.collisionPairs]
+        self._first, self._second = np.array(pairs, dtype=int).reshape(-1, 2).T
+        # Normal and offset of a half-space, not a number for other bodies.
+        self._planes = np.full((len(bodies), 4), np.nan)
+        for k, body in enumerate(bodies):
+            if _is_plane(body):
+                self._planes[k] = *np.ravel(body.geometry.n), body.geometry.d
+
+    def gaps(self, q: Array) -> Array:
+        """Return lower bounds on distances at q (N, n), in the model's order, (N, pairs) [m]."""
+        rotation, translation = self._tree.places(q)
+        count = len(q)
+        rotation = np.concatenate([np.broadcast_to(np.eye(3), (count, 1, 3, 3)), rotation], axis=1)
+        translation = np.concatenate([np.zeros((count, 1, 3)), translation], axis=1)
+        turned = (rotation[:, self._joints] @ self._centres[:, :, None])[..., 0]
+        centres = turned + translation[:, self._joints]
+        one, other = centres[:, self._first], centres[:, self._second]
+        apart: Array = np.linalg.norm(one - other, axis=2) - self._radii[self._second]
+        planes = self._planes[self._second]
+        above = np.sum(one * planes[:, :3], axis=2) - planes[:, 3]
+        return np.where(np.isnan(above), apart, above) - self._radii[self._first]
+
+
+def _is_plane(body: Any) -> bool:
+    return hasattr(body.geometry, 'n') and hasattr(body.geometry, 'd')
+
+
+def _sphere(body: Any) -> tuple[Array, float]:
+    """Return a sphere around a body: centre in its joint's frame, and radius [m]; 0 of planes."""
+    if _is_plane(body):
+        return np.zeros(3), 0.0
+    body.geometry.computeLocalAABB()
+    centre = np.asarray(body.placement.act(body.geometry.aabb_center))
+    return centre, float(body.geometry.aabb_radius)
+
+
 def _radius(body: Any) -> float:
     """Return the largest distance of a body's points from its joint's origin [m]."""
-    body.geometry.computeLocalAABB()
-    centre = body.placement.act(body.geometry.aabb_center)
-    return float(np.linalg.norm(centre) + body.geometry.aabb_radius)
+    centre, radius = _sphere(body)
+    return float(np.linalg.norm(centre)) + radius

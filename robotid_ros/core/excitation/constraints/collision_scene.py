@@ -4,11 +4,12 @@ Clearances of a robot: to itself, the ground, obstacles, and the walls of its to
 Meshes are replaced by their convex hulls, which is on the safe side and quick.
 """
 
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 import pinocchio as pin
 
 from ....exceptions import CollisionError, ConfigurationError
@@ -16,11 +17,12 @@ from ...arrays import Array
 from ...model.robot import Robot
 from ..settings import Workspace
 from .collision_bodies import collision_model, tool_frame
-from .collision_bounds import approach_bounds
+from .collision_bounds import approach_bounds, BoundingSpheres
 
-# Pairs with more clearance than this are not measured [m]: more than where the penalty begins; a
-# greater one costs time.
-BROAD_PHASE_DISTANCE = 0.05
+# Clearances above this need not be measured [m].
+LARGE_CLEARANCE = 0.05
+# Configurations that are looked at at once: a motion that is not free is often found out early.
+FREE_PART = 50
 # The penalty begins at this clearance, so that the search turns before bodies touch, and becomes
 # linear this much below it [m].
 PENALTY_CLEARANCE, PENALTY_UNIT = 0.004, 0.01
@@ -32,7 +34,8 @@ class CollisionScene:
     Clearances of configurations, with gradients: distances of bodies less the smallest allowed.
 
     They come in the order of the geometry's collision pairs; where the tool has a box, its
-    distances from the six walls follow.
+    distances from the six walls follow. `notes` are sentences for the user, `unchecked` those
+    about what is not checked at all, by the names of `accept_unchecked`.
 
     Parameters
     ----------
@@ -50,7 +53,7 @@ class CollisionScene:
         robot.check_no_mimic_joints('planning a motion')
         self.model: Any = robot.model.copy()
         self.data = self.model.createData()
-        self.geometry, self.notes = collision_model(robot, self.model, settings)
+        self.geometry, self.notes, self.unchecked = collision_model(robot, self.model, settings)
         self.geometry_data = self.geometry.createData()
         self.pairs = len(self.geometry.collisionPairs)
         self.tool = tool_frame(self.model, settings.frame)
@@ -61,8 +64,9 @@ class CollisionScene:
             )
         self.boxed = bool(settings.lower or settings.upper)
         self.approach_bounds = approach_bounds(self.model, self.geometry)
-        for request in self.geometry_data.collisionRequests:
-            request.security_margin = settings.distance + BROAD_PHASE_DISTANCE
+        self._spheres = BoundingSpheres(self.model, self.geometry)
+        # Of the last penalty: configurations, and what the clearances are at least.
+        self._seen, self._least = np.empty((0, 0)), np.empty((0, 0))
 
     def _corner(self, name: str, default: float) -> Array:
         values = getattr(self.settings, name)
@@ -91,31 +95,69 @@ class CollisionScene:
         pin.computeDistances(self.model, self.data, self.geometry, self.geometry_data, q)
         return np.array([r.min_distance for r in self.geometry_data.distanceResults])
 
-    def _clearances(self, q: Array) -> Array:
-        """Return the clearances of one configuration, infinity for pairs that are far apart."""
-        geometry, data = self.geometry, self.geometry_data
-        result = np.full(self.pairs, np.inf)
-        # Most pairs are far apart: a test of that takes a fraction of measuring how far.
-        if pin.computeCollisions(self.model, self.data, geometry, data, q, False):
-            for k, found in enumerate(data.collisionResults):
-                if found.isCollision():
-                    distance = pin.computeDistance(geometry, data, k).min_distance
-                    result[k] = distance - self.settings.distance
-        return np.concatenate([result, self._wall_distances()])
+    def _measure(self, rows: Array, near: NDArray[np.bool_], least: Array) -> Array:
+        """Replace the clearances of `near` pairs, bounded from below so far, by what they are."""
+        pin_places = partial(
+            pin.updateGeometryPlacements, self.model, self.data, self.geometry, self.geometry_data
+        )
+        measure = partial(pin.computeDistance, self.geometry, self.geometry_data)
+        for k in np.flatnonzero(near.any(axis=1)).tolist():
+            pin_places(rows[k])
+            pairs = np.flatnonzero(near[k])
+            found = [measure(pair).min_distance for pair in pairs.tolist()]
+            least[k, pairs] = np.array(found) - self.settings.distance
+        return least
+
+    def _bounded(self, rows: Array) -> Array:
+        """Return what clearances are at least, by spheres around the bodies, (N, pairs) [m]."""
+        return self._spheres.gaps(rows) - self.settings.distance
 
     def clearances(self, q: Array) -> Array:
         """Return the clearances of configurations (N, n) [m], infinity where they are large."""
         if self.empty:
             return np.empty((len(q), 0))
-        return np.array([self._clearances(row) for row in self._model_order(q)]).reshape(
-            len(q), -1
-        )
+        rows = self._model_order(q)
+        least = self._bounded(rows)
+        near = least < LARGE_CLEARANCE
+        return self._with_walls(rows, np.where(near, self._measure(rows, near, least), np.inf))
 
     def is_free(self, q: Array) -> bool:
         """Return whether all configurations (N, n) keep the smallest distance."""
-        return self.empty or all(
-            (self._clearances(row) >= 0.0).all() for row in self._model_order(q)
-        )
+        rows = self._model_order(q)
+        if self.empty:
+            return True
+        for part in np.array_split(rows, 1 + len(rows) // FREE_PART):
+            least = self._bounded(part)
+            least = self._with_walls(part, self._measure(part, least < 0.0, least))
+            if (least < 0.0).any():
+                return False
+        return True
+
+    def _near_clearances(self, q: Array) -> Array:
+        """
+        Return `clearances`, infinity for pairs that are known to be out of the penalty's reach.
+
+        From call to call a search moves little: bodies that were c apart are still at least
+        c − Σ `approach_bounds` |Δq| apart, and only those that may have come near are measured.
+        """
+        rows = self._model_order(q)
+        least = self._bounded(rows)
+        if self._seen.shape == rows.shape:
+            approach = np.abs(rows - self._seen) @ self.approach_bounds.T
+            least = np.maximum(least, self._least - approach)
+        near = least < PENALTY_CLEARANCE
+        self._seen, self._least = rows, self._measure(rows, near, least)
+        return self._with_walls(rows, np.where(near, self._least, np.inf))
+
+    def _with_walls(self, rows: Array, clearances: Array) -> Array:
+        """Append the distances of the tool inside its box, where it has one."""
+        if not self.boxed:
+            return clearances
+        found = []
+        for row in rows:
+            pin.framesForwardKinematics(self.model, self.data, row)
+            found.append(self._wall_distances())
+        return np.hstack([clearances, np.array(found).reshape(len(rows), 6)])
 
     def penalty(self, q: Array) -> tuple[float, Array]:
         """
@@ -129,23 +171,23 @@ class CollisionScene:
         The sum, and its derivatives in the clearances (N, pairs + walls).
 
         """
-        excess = np.maximum(0.0, (PENALTY_CLEARANCE - self.clearances(q)) / PENALTY_UNIT)
+        if self.empty:
+            return 0.0, np.zeros((len(q), 0))
+        near = self._near_clearances(q)
+        excess = np.maximum(0.0, (PENALTY_CLEARANCE - near) / PENALTY_UNIT)
         value = np.where(excess < 1.0, 0.5 * excess**2, excess - 0.5)
         return float(np.sum(value)), -np.minimum(excess, 1.0) / PENALTY_UNIT
 
     def gradient(self, q: Array, weights: Array) -> Array:
         """Differentiate `Σ weights ∘ clearances` in the configurations, (N, n)."""
         result = np.zeros_like(q)
-        for k, row in enumerate(self._model_order(q)):
-            numbers = np.flatnonzero(weights[k]).tolist()
-            if numbers:
-                pin.computeJointJacobians(self.model, self.data, row)
-                pin.updateGeometryPlacements(
-                    self.model, self.data, self.geometry, self.geometry_data
-                )
-                pin.updateFramePlacement(self.model, self.data, self.tool)
-                for number in numbers:
-                    result[k, self.order] += weights[k, number] * self._slope(number)
+        rows = self._model_order(q)
+        for k in np.flatnonzero(weights.any(axis=1)).tolist():
+            pin.computeJointJacobians(self.model, self.data, rows[k])
+            pin.updateGeometryPlacements(self.model, self.data, self.geometry, self.geometry_data)
+            pin.updateFramePlacement(self.model, self.data, self.tool)
+            for number in np.flatnonzero(weights[k]).tolist():
+                result[k, self.order] += weights[k, number] * self._slope(number)
         return result
 
     def _slope(self, number: int) -> Array:

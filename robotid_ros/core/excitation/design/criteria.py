@@ -15,7 +15,7 @@ from ....exceptions import ConfigurationError, UnknownNameError
 from ...arrays import Array
 
 # S (b, b) -> objective and ∂objective/∂S (b, b), symmetric.
-Objective = Callable[[Array], tuple[float, Array]]
+Objective = Callable[..., tuple[float, Array]]
 
 
 @dataclass(frozen=True)
@@ -27,31 +27,36 @@ class Criterion:
     ----------
     objective : the objective with its gradient
     report : turns the objective into the figure that people compare
+    smoothable : whether the objective takes a finite `sharpness`
 
     """
 
     objective: Objective
     report: Callable[[float], float]
+    smoothable: bool = False
 
 
-def condition(s: Array) -> tuple[float, Array]:
+def condition(s: Array, sharpness: float = math.inf) -> tuple[float, Array]:
     """
-    Return `ln cond(W) = ½ ln(λ_max/λ_min)`.
+    Return `ln cond(W) = ½ ln(λ_max/λ_min)`, or a smooth bound above it.
 
-    Its gradient is `½ (v₁v₁ᵀ/λ_max − v_p v_pᵀ/λ_min)`.
+    Of sharpness p it is `½ ln(‖λ‖_p ‖1/λ‖_p)`; the larger p, the nearer to the condition number.
+    Its gradient is `½ V diag((a − b)/λ) Vᵀ` with a, b the shares of λᵖ and λ⁻ᵖ in their sums.
     """
     values, vectors = np.linalg.eigh(s)
     values = np.maximum(values, 1e-30 * values[-1])
-    first, last = vectors[:, -1], vectors[:, 0]
-    gradient = np.outer(first, first / values[-1]) - np.outer(last, last / values[0])
-    return 0.5 * math.log(values[-1] / values[0]), 0.5 * gradient
+    high, low = (values / values[-1]) ** sharpness, (values[0] / values) ** sharpness
+    norms = math.log(high.sum()) + math.log(low.sum())
+    objective = 0.5 * (math.log(values[-1] / values[0]) + norms / sharpness)
+    weights = 0.5 * (high / high.sum() - low / low.sum()) / values
+    return objective, (vectors * weights) @ vectors.T
 
 
-def normalised_condition(s: Array) -> tuple[float, Array]:
+def normalised_condition(s: Array, sharpness: float = math.inf) -> tuple[float, Array]:
     """Return `ln cond(W D)`, where D scales each column of W to unit norm."""
     scale = 1.0 / np.sqrt(np.diag(s))
     scaled = s * np.outer(scale, scale)
-    value, gradient = condition(scaled)
+    value, gradient = condition(scaled, sharpness)
     diagonal = np.diag(np.sum(gradient * scaled, axis=1) * scale**2)
     return value, gradient * np.outer(scale, scale) - diagonal
 
@@ -79,8 +84,8 @@ def smallest(s: Array) -> tuple[float, Array]:
 
 
 CRITERIA: dict[str, Criterion] = {
-    'condition': Criterion(condition, math.exp),
-    'normalised_condition': Criterion(normalised_condition, math.exp),
+    'condition': Criterion(condition, math.exp, smoothable=True),
+    'normalised_condition': Criterion(normalised_condition, math.exp, smoothable=True),
     'frobenius': Criterion(frobenius, math.exp),
     'd_optimal': Criterion(d_optimal, float),
     'smallest': Criterion(smallest, float),

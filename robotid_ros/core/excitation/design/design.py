@@ -1,6 +1,7 @@
 """Design: from a robot and its limits to the trajectory that it will run."""
 
 from dataclasses import replace
+import time
 
 import numpy as np
 
@@ -14,12 +15,14 @@ from ..results import Design, ProgressCallback, Usage
 from ..settings import ExcitationSettings
 from ..trajectories.trajectory import Trajectory
 from .criteria import CRITERIA
-from .feasibility import keeps_bounds
+from .feasibility import keeps_bounds, random_point
 from .observation_matrix import ObservationModel
 from .optimisation_problem import Problem
-from .optimisers import Search, SearchStopped, SOLVERS
+from .optimisers import SOLVERS
+from .search import Search, SearchStopped
 from .settings_check import check_settings, check_start
 from .validation_circle import circle_trajectory
+from .verdict import shortcomings
 
 STOPPED_NOTE = 'the search was stopped before its end: the same seed may give another trajectory'
 # Least ratio of singular values: below, rounding hides the smallest from the search through WᵀW.
@@ -28,9 +31,15 @@ MIN_SINGULAR_RATIO = 1e-8
 FIGURE_SAMPLES = 1000
 # A motion whose coefficients are smaller, as shares of what each alone may reach, is none.
 MIN_COEFFICIENT = 1e-3
-# Shrinking by this factor costs a hundredth of the motion at the most; after so many times, less
-# than a seventh of it is left.
-SHRINK_FACTOR, MAX_SHRINKINGS = 0.99, 200
+# Shrinking by this factor costs a thousandth of the motion; it is tried so many times at once: a
+# seventh of the motion is left in the end.
+SHRINK_FACTOR, SHRINKINGS = 0.999, (0, *(2**k for k in range(11)), 1945)
+# Shares of the time limit at which the search ends, by what validates: designing another motion
+# takes about half as long, a circle less. The last check of the motions needs the rest.
+SEARCH_SHARE = {'seed': 0.6, 'circle': 0.75, 'none': 0.9}
+VALIDATION_SHARE = 0.9
+# The end of the validation's search leaves so many times what the end of the first one took.
+RESERVED_ENDS = 2.0
 NO_ROOM = (
     'the limits leave no room for any motion from the start: move excitation.start away from its '
     'limits, or loosen effort, workspace or margins'
@@ -44,7 +53,8 @@ def design(
     Design an excitation trajectory, and the one that validates.
 
     The best feasible trajectory is kept at all times: the time limit, a callback that returns
-    something true, and Ctrl-C end the search with it.
+    something true, and Ctrl-C end the search with it. The time limit is that of everything here;
+    only building the first feasible motion and checking the last one may take longer.
 
     Parameters
     ----------
@@ -59,15 +69,20 @@ def design(
     TrajectoryError : nothing feasible was found
 
     """
+    begin, kind = time.monotonic(), settings.validation.kind
     check_settings(robot, settings)
     scene = CollisionScene(robot, settings.workspace)
     problem = Problem(robot, settings, scene)
     if problem.start is not None:
         check_start(problem, problem.start)
-    search = _search(problem, settings, progress)
+    search = _search(problem, settings, progress, begin + SEARCH_SHARE[kind] * settings.time_limit)
+    searched = time.monotonic()
     trajectory, usage = _best_trajectory(problem, search)
     result = _result(problem, search, trajectory, usage)
-    return replace(result, validation=_validation(robot, settings, trajectory, scene, progress))
+    reserve = RESERVED_ENDS * (time.monotonic() - searched)
+    end = begin + min(VALIDATION_SHARE * settings.time_limit, settings.time_limit - reserve)
+    result = _validated(result, problem, progress, end)
+    return replace(result, elapsed=time.monotonic() - begin)
 
 
 def _result(problem: Problem, search: Search, trajectory: Trajectory, usage: Usage) -> Design:
@@ -91,8 +106,15 @@ def _result(problem: Problem, search: Search, trajectory: Trajectory, usage: Usa
         seed=problem.settings.seed,
         solver=problem.settings.solver,
         evaluations=search.evaluations,
-        elapsed=search.elapsed,
         notes=_notes(problem, search),
+        unchecked=tuple(problem.scene.unchecked.values()),
+        shortcomings=shortcomings(
+            problem.settings,
+            numbers['normalised'],
+            stopped=search.stopped,
+            evaluations=search.evaluations,
+            variables=problem.scale.size,
+        ),
     )
 
 
@@ -116,9 +138,13 @@ def _notes(problem: Problem, search: Search) -> tuple[str, ...]:
 
 
 def _search(
-    problem: Problem, settings: ExcitationSettings, progress: ProgressCallback | None
+    problem: Problem,
+    settings: ExcitationSettings,
+    progress: ProgressCallback | None,
+    end: float,
 ) -> Search:
-    search = Search(problem, progress, settings.time_limit)
+    """Search until `end`, on the clock of `time.monotonic`; one feasible point is found anyhow."""
+    search = Search(problem, progress, end)
     search.budget = settings.starts * settings.iterations
     seeds = np.random.SeedSequence(settings.seed).spawn(settings.starts)
     try:
@@ -129,6 +155,8 @@ def _search(
         search.stopped = True
         if search.latest is not None:
             search.keep_if_best(search.latest)
+        if search.best is None:
+            search.keep_if_best(random_point(problem, np.random.default_rng(seeds[0])))
     return search
 
 
@@ -147,8 +175,8 @@ def _shrink_until_allowed(
     problem: Problem, start: Array, coefficients: Array
 ) -> tuple[Trajectory, Usage]:
     """Shrink the motion until it passes the last check, which sees all times."""
-    for _ in range(MAX_SHRINKINGS):
-        trajectory = problem.trajectory(start, coefficients)
+    for power in SHRINKINGS:
+        trajectory = problem.trajectory(start, SHRINK_FACTOR**power * coefficients)
         if keeps_bounds(problem, trajectory):
             try:
                 usage = check_trajectory(
@@ -158,7 +186,6 @@ def _shrink_until_allowed(
                 pass  # Between the samples of `keeps_bounds`: shrink on.
             else:
                 return trajectory, usage
-        coefficients = SHRINK_FACTOR * coefficients
     raise TrajectoryError(NO_ROOM)
 
 
@@ -173,32 +200,47 @@ def _conditioning(problem: Problem, trajectory: Trajectory) -> tuple[Array, dict
         key: float(CRITERIA[name].report(CRITERIA[name].objective(s)[0]))
         for key, name in names.items()
     }
-    return np.linalg.svd(flat, compute_uv=False), numbers
+    return np.linalg.svd(np.linalg.qr(flat, mode='r'), compute_uv=False), numbers
 
 
-def _validation(
-    robot: Robot,
-    settings: ExcitationSettings,
-    excitation: Trajectory,
-    scene: CollisionScene,
-    progress: ProgressCallback | None,
-) -> Trajectory | None:
-    """Make the trajectory that validates: another seed from the same start, or a circle."""
-    wanted = settings.validation
-    if wanted.kind == 'none':
-        return None
-    if wanted.kind == 'circle':
-        trajectory = circle_trajectory(robot, settings, excitation.start, scene)
-        check_trajectory(robot, trajectory, settings, scene=scene)
-        return trajectory
+def _validated(
+    result: Design, problem: Problem, progress: ProgressCallback | None, end: float
+) -> Design:
+    """Add the trajectory that validates: another seed from the same start, or a circle."""
+    kind, start = problem.settings.validation.kind, result.trajectory.start
+    if kind == 'none':
+        return result
+    try:
+        if kind == 'circle':
+            return replace(result, validation=_circle(problem, start, end))
+        return _with_another_seed(result, problem, progress, end)
+    except (TrajectoryError, LimitError, CollisionError) as error:
+        reason = f'there is no trajectory that validates: {error}'
+        return replace(result, shortcomings=(*result.shortcomings, reason))
+
+
+def _circle(problem: Problem, start: Array, end: float) -> Trajectory:
+    robot, settings, scene = problem.robot, problem.settings, problem.scene
+    trajectory = circle_trajectory(robot, settings, start, scene, end)
+    check_trajectory(robot, trajectory, settings, scene=scene)
+    return trajectory
+
+
+def _with_another_seed(
+    result: Design, problem: Problem, progress: ProgressCallback | None, end: float
+) -> Design:
+    settings = problem.settings
     other = replace(
         settings,
         seed=settings.seed + 1,
         starts=1,
         solver='gradient',
         iterations=max(1, settings.iterations // 3),
-        period=wanted.period or settings.period,
-        start=tuple(excitation.start.tolist()),
+        period=settings.validation.period or settings.period,
+        start=tuple(result.trajectory.start.tolist()),
     )
-    problem = Problem(robot, other, scene)
-    return _best_trajectory(problem, _search(problem, other, progress))[0]
+    problem = Problem(problem.robot, other, problem.scene)
+    search = _search(problem, other, progress, end)
+    trajectory = _best_trajectory(problem, search)[0]
+    notes = (*result.notes, *((STOPPED_NOTE,) if search.stopped else ()))
+    return replace(result, validation=trajectory, notes=tuple(dict.fromkeys(notes)))

@@ -1,8 +1,11 @@
 """Feasible points: random ones, and others shrunk until they keep every bound."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ...arrays import Array
+from ...model.dynamics import inverse_dynamics
 from ..trajectories.trajectory import Trajectory
 from .optimisation_problem import Problem
 
@@ -11,10 +14,10 @@ def make_feasible(problem: Problem, x: Array) -> Array:
     """
     Shrink the motion about q0 until every bound holds.
 
-    The linear bounds are met exactly on the fine grid, joint by joint; effort and scene by
+    The linear bounds are met exactly on a dense grid, joint by joint; effort and scene by
     bisection on a common factor.
     """
-    start, c = problem.unpack(shrink_into_bounds(problem, x))
+    start, c = problem.unpack(shrink_into_bounds(problem, x, bases=problem.exact_bases))
     low, high = 0.0, 1.0
     if not _feasible(problem, start, c):
         for _ in range(12):
@@ -25,14 +28,18 @@ def make_feasible(problem: Problem, x: Array) -> Array:
     return problem.pack(start, c)
 
 
-def shrink_into_bounds(problem: Problem, x: Array, share: float = 1.0) -> Array:
-    """Shrink each joint's motion about q0 into its linear bounds."""
+def shrink_into_bounds(
+    problem: Problem, x: Array, share: float = 1.0, bases: Sequence[Array] = ()
+) -> Array:
+    """Shrink each joint's motion about q0 into its linear bounds, at the times of `bases`."""
     start, c = problem.unpack(x)
     middle, half = problem.middle, problem.half
     if problem.start is None:
         start = middle + np.clip(start - middle, -0.9 * half, 0.9 * half)
     factor = np.ones(len(start))
-    for k, (basis, bound) in enumerate(zip(problem.fine_bases, problem.bounds, strict=True)):
+    for k, (basis, bound) in enumerate(
+        zip(bases or problem.fine_bases, problem.bounds, strict=True)
+    ):
         y = basis @ c
         offset = start - middle if k == 0 else np.zeros_like(start)
         room = np.stack([bound - offset, bound + offset])
@@ -61,7 +68,7 @@ def keeps_bounds(problem: Problem, trajectory: Trajectory) -> bool:
     """Return whether a trajectory keeps limits and distances at the dense times."""
     times, relaxed_limits = problem.dense_times, problem.relaxed_limits
     motion = trajectory.sample(times)
-    tau = problem.observation.matrix(motion) @ problem.prior
+    tau = inverse_dynamics(problem.robot, problem.robot.prior, *motion)
     return bool(
         (motion.q >= relaxed_limits.lower).all()
         and (motion.q <= relaxed_limits.upper).all()

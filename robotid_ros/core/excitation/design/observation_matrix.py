@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from ...arrays import Array
 from ...model.parameters import INERTIAL, PINOCCHIO_ORDER
 from ...model.robot import Robot
-from ..trajectories.trajectory import Motion
-from .batch_kinematics import (
+from ..batch_kinematics import (
     body_regressor,
     body_regressor_gradient,
     cross,
@@ -20,6 +19,7 @@ from .batch_kinematics import (
     cross_adjoint_sum,
     KinematicTree,
 )
+from ..trajectories.trajectory import Motion
 from .drive_columns import drive_columns, DriveColumn
 
 PINOCCHIO_SYMBOLS = tuple(INERTIAL[i] for i in np.argsort(PINOCCHIO_ORDER))

@@ -20,6 +20,8 @@ from .observation_matrix import independent_columns, ObservationModel, ObservedM
 # Samples of a period that the criterion sees: so many a harmonic, so many at least, and so many
 # times more where friction has a shape of its own about standstill, which few samples would miss.
 HARMONIC_SAMPLES, MIN_SAMPLES, STRIBECK_FACTOR = 10, 100, 4
+# So many times more samples hold the peaks of a motion to a thousandth: the last check sees all.
+EXACT_FACTOR = 8
 # Relative slack below which the logarithm is continued by its parabola, so that it is finite.
 BARRIER_RELAXATION = 1e-2
 # Weight of the barrier of efforts against the objective: small, so that limits bend the optimum
@@ -77,6 +79,8 @@ class Problem:
         self.bases = [self.template.matrix(self.times, k) for k in range(3)]
         fine = _midpoints(settings.period, 2 * count)
         self.fine_bases = [self.template.matrix(fine, k) for k in range(4)]
+        exact = _midpoints(settings.period, EXACT_FACTOR * count)
+        self.exact_bases = [self.template.matrix(exact, k) for k in range(4)]
         self.dense_times = np.linspace(
             0.0, settings.period, int(np.ceil(CHECK_RATE * settings.period)) + 1
         )
@@ -136,8 +140,9 @@ class Problem:
             c if self.start is not None else np.concatenate([(start - self.middle) / self.half, c])
         )
 
-    def set_penalty_stage(self, stage: int) -> None:
-        """Choose the weight of the collision penalty, which grows from stage to stage."""
+    def set_penalty_stage(self, stage: int, sharpness: float = np.inf) -> None:
+        """Choose the weight of the collision penalty by the stage, and how sharp `value` is."""
+        self.sharpness = sharpness
         self.penalty_weight = PENALTY_WEIGHTS[min(stage, len(PENALTY_WEIGHTS) - 1)] / len(
             self.collision_basis
         )
@@ -148,7 +153,7 @@ class Problem:
         start, c = self.unpack(x)
         motion = self.motion(start, c)
         seen = self.observation.observe(motion)
-        objective, slope = self.information(seen.matrix)
+        objective, slope = self.information(seen.matrix, self.sharpness)
         effort, effort_slope = self._effort(seen.matrix)
         q = start + self.collision_basis @ c
         penalty, penalty_slope = self.scene.penalty(q)
@@ -190,10 +195,13 @@ class Problem:
         phi, dphi, ddphi = self.bases
         return Motion(start + phi @ c, dphi @ c, ddphi @ c)
 
-    def information(self, w: Array) -> tuple[float, Array]:
+    def information(self, w: Array, sharpness: float = np.inf) -> tuple[float, Array]:
         """Return the objective of W (N, n, columns) and its gradient in S = WᵀW/N, (b, b)."""
         flat = self._weighted_columns(w).reshape(-1, len(self.columns))
-        return self.criterion.objective(flat.T @ flat / len(w))
+        s = flat.T @ flat / len(w)
+        if self.criterion.smoothable:
+            return self.criterion.objective(s, sharpness)
+        return self.criterion.objective(s)
 
     def _effort(self, w: Array) -> tuple[float, Array]:
         limit = self.design_limits.effort
@@ -210,8 +218,15 @@ class Problem:
         shares[0] += (start - self.middle) / self.half
         return shares
 
-    def linear_rows(self, index: NDArray[np.intp]) -> Array:
-        """Return the maps from x to shares of `usage`, index (R, 3): quantity, time, joint."""
+    def linear_rows(self, index: NDArray[np.intp]) -> tuple[Array, Array]:
+        """
+        Return rows A (R, variables) and offsets b (R,): shares of `usage` are A x + b.
+
+        Parameters
+        ----------
+        index : (R, 3) quantity, time, joint
+
+        """
         size, n = self.scale.shape
         result = np.zeros((len(index), size, n))
         quantity, _, joint = index.T
@@ -219,10 +234,11 @@ class Problem:
         bound = np.stack(self.bounds)[quantity, joint]
         result[np.arange(len(index)), :, joint] = basis * self.scale.T[joint] / bound[:, None]
         flat = result.reshape(len(index), -1)
+        of_position = quantity == 0
         if self.start is not None:
-            return flat
-        start = np.eye(n)[joint] * (quantity == 0)[:, None]
-        return np.hstack([start, flat])
+            return flat, of_position * ((self.start - self.middle) / self.half)[joint]
+        start = np.eye(n)[joint] * of_position[:, None]
+        return np.hstack([start, flat]), np.zeros(len(index))
 
     def objective(self, x: Array) -> float:
         """Evaluate the criterion's objective alone."""

@@ -2,16 +2,16 @@
 
 from collections.abc import Callable
 from itertools import count
-import time
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.signal import argrelextrema
 
 from ...arrays import Array
-from ..results import Progress, ProgressCallback
-from .feasibility import make_feasible, random_point, shrink_into_bounds
-from .optimisation_problem import PENALTY_WEIGHTS, Problem
+from .feasibility import random_point, shrink_into_bounds
+from .optimisation_problem import PENALTY_WEIGHTS
+from .penalised_search import approach, STAGE_SHARE, STAGES
+from .search import Search
 
 # Share of a bound above which a peak of the motion joins the working set of constraints: at first,
 # when the motion is small, and later: lower ones cost time, higher ones rounds that break bounds.
@@ -22,76 +22,23 @@ MAX_COEFFICIENT = 1.0
 FIRST_ITERATIONS, MAX_ITERATIONS = 10, 40
 # Most rounds, each of the first one's length, that only close what is left above a bound.
 CLOSING_ROUNDS = 5
+# Sharpness of the criterion that is refined, see `condition`: an exact kink stops a line search.
+SHARPNESS = 64.0
 # A round counts as so many iterations at least, so that rounds without progress end.
 MIN_ROUND_COST = 5
+# Random points of which the best begins a start: each costs an evaluation.
+DRAWN_POINTS = 10
 # Individuals of the genetic algorithm: more see more of the space, each costs an evaluation.
 POPULATION = 40
 
 
-class SearchStopped(Exception):  # noqa: N818  (the best so far is a result, not an error)
-    """The time limit is over, or the callback asked to stop."""
-
-
-class Search:
-    """State of a running design: the best feasible point, its history, and when to stop."""
-
-    def __init__(self, problem: Problem, progress: ProgressCallback | None, limit: float) -> None:
-        self.problem, self.progress, self.limit = problem, progress, limit
-        self.best: Array | None = None
-        self.objective = np.inf
-        self.latest: Array | None = None
-        self.history: list[tuple[int, float]] = []
-        self.evaluations = 0
-        self.phase = 'starting'
-        self.stopped = False
-        self.budget = 1
-        self._iterations = 0
-        self._start_time = time.monotonic()
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds since the design began."""
-        return time.monotonic() - self._start_time
-
-    def keep_if_best(self, x: Array) -> None:
-        """Make a point feasible and keep it if it is the best so far."""
-        repaired = make_feasible(self.problem, x)
-        objective = self.problem.objective(repaired)
-        self.latest = None
-        if objective < self.objective:
-            self.best, self.objective = repaired, objective
-            self.history.append((self.evaluations, self.problem.criterion.report(objective)))
-
-    def on_iteration(self, x: Array) -> None:
-        """
-        Keep the solver's point, report progress, and stop when asked to or at the time limit.
-
-        Raises
-        ------
-        Stopped : the time is over, or the callback returned something true
-
-        """
-        self.latest = np.array(x)
-        self._iterations += 1
-        if self.progress:
-            best = self.problem.criterion.report(self.objective) if self.best is not None else None
-            done = self._iterations / self.budget
-            done = min(1.0, max(done, self.elapsed / self.limit if self.limit else 1.0))
-            state = Progress(self.elapsed, self.evaluations, best, self.phase, done)
-            if self.progress(state):
-                raise SearchStopped
-        if self.elapsed > self.limit:
-            raise SearchStopped
-
-    def value(self, x: Array) -> float:
-        """Evaluate the problem and count it."""
-        self.evaluations += 1
-        return self.problem.value(x)
-
-
 def gradient(search: Search, rng: np.random.Generator, iterations: int) -> None:
-    """Sequential quadratic programming from one random start."""
-    refine(search, random_point(search.problem, rng), iterations)
+    """Approach a good point from a random one, then refine it by sequential programming."""
+    drawn = [random_point(search.problem, rng) for _ in range(DRAWN_POINTS)]
+    search.keep_if_best(drawn[0])
+    x = min(drawn, key=search.value)
+    x = approach(search, x, iterations)
+    refine(search, x, max(1, iterations - len(STAGES) * iterations // STAGE_SHARE))
 
 
 def refine(search: Search, x: Array, iterations: int) -> None:
@@ -107,7 +54,7 @@ def refine(search: Search, x: Array, iterations: int) -> None:
     search.keep_if_best(x)
     for stage in count():
         closing = left <= 0
-        problem.set_penalty_stage(len(PENALTY_WEIGHTS) if closing else stage)
+        problem.set_penalty_stage(len(PENALTY_WEIGHTS) if closing else stage, SHARPNESS)
         new = find_peaks(problem.usage(x), PEAK_SHARE if stage else FIRST_PEAK_SHARE) - working
         working |= new
         # When the iterations are used up, short rounds bring the last new peaks within bounds.
@@ -130,13 +77,14 @@ def _round(
 
     The nearest point within the bounds comes first: from there, no step leaves them.
     """
-    rows = search.problem.linear_rows(np.array(sorted(working)).reshape(-1, 3))
-    both = np.vstack([rows, -rows])
+    rows, offset = search.problem.linear_rows(np.array(sorted(working)).reshape(-1, 3))
+    both, room = np.vstack([rows, -rows]), 1.0 - np.concatenate([offset, -offset])
     bounded = {
         'method': 'SLSQP',
         'bounds': [(-MAX_COEFFICIENT, MAX_COEFFICIENT)] * len(x),
-        'constraints': {'type': 'ineq', 'fun': lambda x: 1.0 - both @ x, 'jac': lambda x: -both},
+        'constraints': {'type': 'ineq', 'fun': lambda x: room - both @ x, 'jac': lambda x: -both},
     }
+    search.check_time()
     nearest = minimize(lambda y: 0.5 * np.sum((y - x) ** 2), x, jac=lambda y: y - x, **bounded)
     result = minimize(
         search.value,

@@ -1,6 +1,7 @@
 """The circle that validates: 100 mm in diameter, through inverse kinematics (MFS, section 5)."""
 
 from collections.abc import Iterator
+import time
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,11 @@ RANDOM_STARTS = 20
 
 
 def circle_trajectory(
-    robot: Robot, settings: ExcitationSettings, start: Array, scene: CollisionScene
+    robot: Robot,
+    settings: ExcitationSettings,
+    start: Array,
+    scene: CollisionScene,
+    end: float = np.inf,
 ) -> Trajectory:
     """
     Draw a circle with the tool from rest to rest, horizontal if the robot can, else upright.
@@ -42,15 +47,16 @@ def circle_trajectory(
     settings : diameter, speed, turns, frame of the tool, margins
     start : (n,) configuration to try first
     scene : what not to touch
+    end : when the search for one ends, on the clock of `time.monotonic` [s]
 
     Raises
     ------
-    TrajectoryError : the tool cannot follow such a circle from there
+    TrajectoryError : the tool cannot follow such a circle from there, as far as there was time
 
     """
     limits = apply_margins(motion_limits(robot, settings), settings.margins)
     for first in _starts(robot, limits, start, settings.seed) if robot.n > 1 else ():
-        for path in _paths(robot, settings, first, limits):
+        for path in _paths(robot, settings, first, limits, end):
             trajectory = _timed(robot, settings, path, limits)
             if trajectory is not None and scene.is_free(path):
                 return trajectory
@@ -69,7 +75,7 @@ def _starts(robot: Robot, limits: Limits, start: Array, seed: int) -> Iterator[A
 
 
 def _paths(
-    robot: Robot, settings: ExcitationSettings, start: Array, limits: Limits
+    robot: Robot, settings: ExcitationSettings, start: Array, limits: Limits, end: float
 ) -> Iterator[Array]:
     """Try planes and directions in turn; yields the joint paths (points, n) of one turn."""
     wanted, axes = settings.validation, np.eye(3)
@@ -78,13 +84,18 @@ def _paths(
         for sign in (1.0, -1.0):
             turn = np.outer(1.0 - np.cos(angle), axes[one]) + np.outer(np.sin(angle), axes[two])
             offset = sign * (0.5 * wanted.diameter) * turn
-            path = _follow(robot, settings, start, offset, limits)
+            path = _follow(robot, settings, start, offset, limits, end)
             if path is not None:
                 yield path
 
 
 def _follow(
-    robot: Robot, settings: ExcitationSettings, start: Array, offset: Array, limits: Limits
+    robot: Robot,
+    settings: ExcitationSettings,
+    start: Array,
+    offset: Array,
+    limits: Limits,
+    end: float,
 ) -> Array | None:
     """Solve the inverse kinematics of one turn, point after point; None where it fails."""
     model, order = robot.model, robot.order
@@ -97,6 +108,8 @@ def _follow(
     first, path = place(start), [np.array(start)]
     upright = 0.1 if robot.n >= 6 else 0.0
     for shift in offset[1:]:
+        if time.monotonic() > end:
+            raise TrajectoryError('no circle was found in time: raise excitation.time_limit')
 
         def error(q: Array, shift: Array = shift) -> Array:
             now = place(q)

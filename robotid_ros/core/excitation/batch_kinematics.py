@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from ...arrays import Array
-from ..trajectories.trajectory import Motion
+from ..arrays import Array
+from .trajectories.trajectory import Motion
 
 
 def _body_tensors() -> tuple[Array, Array]:
@@ -107,7 +107,7 @@ class KinematicTree:
 
     def kinematics(self, motion: Motion) -> Kinematics:
         """Evaluate at N samples in the model's order."""
-        rotation, translation = self._places(motion.q)
+        rotation, translation = self.places(motion.q)
         to_link = np.zeros((*motion.q.shape, 6, 6))
         turn = np.swapaxes(rotation, 2, 3)
         to_link[:, :, :3, :3] = to_link[:, :, 3:, 3:] = turn
@@ -120,8 +120,8 @@ class KinematicTree:
         change = screws * motion.ddq[..., None] + cross(v, screws) * motion.dq[..., None]
         return Kinematics(screws, v, self.ancestors @ change - self.gravity, to_link)
 
-    def _places(self, q: Array) -> tuple[Array, Array]:
-        """Return rotations (N, n, 3, 3) and origins (N, n, 3) of the joints' frames."""
+    def places(self, q: Array) -> tuple[Array, Array]:
+        """Return rotations (N, n, 3, 3) and origins (N, n, 3) of the frames at q (N, n)."""
         sine, versine = np.sin(q)[..., None, None], (1.0 - np.cos(q))[..., None, None]
         turned = np.eye(3) + sine * self.skews + versine * (self.skews @ self.skews)
         rotation = self.rotations @ turned
