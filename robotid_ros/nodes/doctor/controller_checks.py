@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from ...core.model.robot import Robot
 from ...exceptions import ControllerError, shortened
 from ..common.controller_client import ControllerDescription
@@ -9,6 +11,8 @@ from ..excitation.preflight import check_controller
 from .findings import error, Finding, fine, note, split_remedy, warning
 from .graph_snapshot import GraphSnapshot
 
+# States that tell a rate, and the share of them that has to arrive: real publishers drop few.
+LEAST_STATES, MIN_STATE_SHARE = 20, 0.8
 _CONTROLLER, _HARDWARE = 'controller', 'hardware'
 _BROADCASTER = 'joint_state_broadcaster/JointStateBroadcaster'
 
@@ -39,6 +43,7 @@ def controller_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterato
             check_controller(controller, robot)
         except ControllerError as reason:
             yield error(_CONTROLLER, *split_remedy(str(reason)))
+    yield from _rate_findings(snapshot)
     yield from _tolerance_findings(controller)
     yield _didim_finding(controller)
 
@@ -82,6 +87,20 @@ def _silent(snapshot: GraphSnapshot) -> Finding:
         remedy = "its update loop stands still, see controller_manager's log"
     known = f", the controller is '{state}'" if state else ''
     return error(_CONTROLLER, f"'{topic}' is silent{known}", remedy)
+
+
+def _rate_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
+    """Compare how often the controller tells its state with how often it updates."""
+    states = snapshot.controller_states
+    if states is None or len(states.received) < LEAST_STATES or not snapshot.rate:
+        return
+    rate = 1e9 * (len(states.received) - 1) / max(float(np.ptp(states.received)), 1.0)
+    if rate < MIN_STATE_SHARE * snapshot.rate:
+        yield note(
+            'timing',
+            f'the controller updates at {snapshot.rate:g} Hz, its states arrive at {rate:.3g} Hz',
+            'record on the robot itself with less load, DIDIM replays the commands between them',
+        )
 
 
 def _tolerance_findings(controller: ControllerDescription) -> Iterator[Finding]:

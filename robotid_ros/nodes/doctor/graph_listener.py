@@ -57,12 +57,14 @@ class GraphListener:
         self._streams: dict[str, BatchedSubscription] = {}
         self._arrived: dict[str, list[SerializedMessage]] = {}
 
-    def wait_for_robot(self) -> None:
-        """Wait until states, description and a controller are discovered, or time is up."""
+    def wait_for_robot(self, controller: str) -> None:
+        """Wait until states, description and this or any controller are there, or time is up."""
 
         def is_there() -> bool:
             topics = ('joint_states', 'robot_description')
-            return bool(self.controllers()) and all(map(self._node.count_publishers, topics))
+            found = self.controllers()
+            served = controller in found if controller else bool(found)
+            return served and all(map(self._node.count_publishers, topics))
 
         wait_until(is_there, self._timeout, period=POLL_PERIOD)
 

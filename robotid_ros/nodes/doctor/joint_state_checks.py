@@ -9,6 +9,7 @@ from ...core.arrays import Array
 from ...core.model.robot import Robot
 from ...exceptions import shortened
 from ...files.bags.read.summary import Timing, timing_of
+from ..identification.rest_check import MAX_TRAVEL
 from .findings import error, Finding, fine, note, Severity, warning
 from .graph_snapshot import GraphSnapshot, StateStream
 
@@ -21,8 +22,6 @@ MAX_JITTER = 0.3
 # Stamps behind the clock when the quickest of the messages arrives, and ahead of it [s]: a network
 # takes milliseconds, clocks that are synchronised differ by less.
 MAX_AGE, MAX_AHEAD = 0.1, 0.02
-# Travel that is a motion [rad or m], more than an encoder of 12 bits shows at rest.
-MAX_TRAVEL = 5e-3
 _STATES, _TIMING, _CLOCK = 'joint states', 'timing', 'clock'
 
 

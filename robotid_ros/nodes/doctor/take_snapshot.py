@@ -99,23 +99,24 @@ def snapshot_of_graph(
     ConfigurationError : no controller can have that name
 
     """
+    default = configuration.excitation.controller
     try:
-        validate_topic_name(controller or configuration.excitation.controller)
+        validate_topic_name(controller or default)
     except InvalidTopicNameException as error:
         raise ConfigurationError(
-            f"'{controller}' cannot be a controller: give its name, of letters, digits and _"
+            f"'{controller or default}' cannot be a controller: give a name of letters and digits"
         ) from error
     urdf = read_urdf(configuration) or ''
     with listening_node(namespace, domain) as node:
         listener = GraphListener(node, timeout)
-        listener.wait_for_robot()
-        name = controller or listener.choose(configuration.excitation.controller)
+        listener.wait_for_robot(controller)
+        name = controller or listener.choose(default)
         listener.listen(name, duration)
         return GraphSnapshot(
             configuration=configuration,
             configured_description=urdf,
             controller_name=name,
-            name_was_given=bool(controller) or name == configuration.excitation.controller,
+            name_was_given=bool(controller) or name == default,
             controller=listener.describe_controller(name),
             disk=look_at_disk(configuration.recorder.folder),
             environment=environment(domain),

@@ -85,6 +85,10 @@ MANAGER = ManagerState(
             'ERROR', 'controller', 'does not say which joints',
         ),
         ({'name_was_given': False}, 'NOTE', 'controller', 'set excitation.controller to arm_c'),
+        (
+            {'controller_states': ControllerStates(EPOCH + 4_000_000 * np.arange(100), True)},
+            'NOTE', 'timing', 'updates at 500 Hz, its states arrive at 250 Hz',
+        ),
         ({'candidates': ()}, 'ERROR', 'controller', 'does not serve follow_joint_trajectory'),
         ({'controller_states': None}, 'ERROR', 'controller', "silent, the controller is 'active'"),
         (
