@@ -20,6 +20,8 @@ TYPES = {
     'joint_states': 'sensor_msgs/msg/JointState',
     'robot_description': 'std_msgs/msg/String',
 }
+# Topics on which a robot that is up is heard.
+HEARD = ('joint_states', 'controller_state', 'robot_description')
 _NETWORK = 'network'
 
 
@@ -64,7 +66,7 @@ def network_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
 def _transport_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
     """Nodes that are seen, and nothing of what they publish."""
     heard = snapshot.joint_states or snapshot.controller_states or snapshot.descriptions
-    silent = [topic for topic in snapshot.topics.values() if topic.publishers]
+    silent = [topic for topic in map(snapshot.topic, HEARD) if topic.publishers]
     if heard or len(silent) < 2:
         return
     names = ' and '.join(f"'{topic.name}'" for topic in silent)

@@ -69,7 +69,7 @@ MANAGER = ManagerState(
     ('changes', 'severity', 'subject', 'says'),
     [
         ({'nodes': ()}, 'ERROR', 'network', 'no other node is heard in ROS domain 0'),
-        (SILENT, 'ERROR', 'network', "'/joint_states' and '/robot_description' and"),
+        (SILENT, 'ERROR', 'network', "'/joint_states' and '/arm_con.* and '/robot_desc"),
         (
             {'environment': {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'HERE'}},
             'ERROR', 'network', "is 'HERE': set it to one of SUBNET",
@@ -355,6 +355,13 @@ def test_motors_behind_springs_are_asked_for(snapshot: Callable[..., GraphSnapsh
         snapshot(configuration=configuration),
         'ERROR', 'joint states', 'the joint states lack joint2_motor',
     )  # fmt: skip
+
+
+def test_one_silent_topic_is_no_fault_of_the_network(snapshot: Callable[..., GraphSnapshot]):
+    goals = Topic('goals', (Endpoint('/robot'),))
+    silent = {'goals': goals, 'joint_states': topics()['joint_states']}
+    found = diagnose(snapshot(**SILENT, topics=silent, controller=None, candidates=()))
+    assert not [f for f in found if f.subject == 'network' and f.severity == Severity.ERROR]
 
 
 def test_publishers_of_different_joints_are_no_rivals(
