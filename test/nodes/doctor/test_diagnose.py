@@ -75,6 +75,7 @@ MANAGER = ManagerState(
             'ERROR', 'network', "is 'HERE': set it to one of SUBNET",
         ),
         ({'environment': {}}, 'NOTE', 'network', 'anybody on the network may command'),
+        ({'environment': {'ROS_LOCALHOST_ONLY': '1'}}, 'NOTE', 'network', 'overrules ROS_AUTO'),
         (
             {'controller': None, 'candidates': ('left', '/arm2/right')},
             'ERROR', 'controller', "no controller 'arm_controller', but left, /arm2/right",
