@@ -38,10 +38,8 @@ def configured(config: Path, folder: Path, **simulation: object) -> Path:
     return path
 
 
-def run(
-    session: Session, trajectory: Path, speed: float = 1.0, **identification: object
-) -> Recording:
-    """Run a session at a share of the speed to its end; return what was recorded."""
+def start(session: Session, trajectory: Path, **identification: object) -> None:
+    """Start all nodes."""
     folder = {'recorder.folder': str(session.folder)}
     session.start(
         *NODES,
@@ -51,14 +49,20 @@ def run(
     )
     session.robot.wait()
     session.ready('excitation', 'recorder', 'identification')
-    if speed != 1.0:
-        scaling = Parameter('simulation.speed_scaling', value=speed).to_parameter_msg()
-        request = SetParametersAtomically.Request(parameters=[scaling])
-        assert session.client.call(SetParametersAtomically, SLIDER, request).result.successful
-    session.client.call_trigger('excitation/start')
+
+
+def finish(session: Session) -> Recording:
+    """Wait for the end of a session; return what was recorded."""
     session.until('excitation', 'done')
     session.until('identification', 'done')
     return read_recording(session.client.latest['recorder/bag'].data)
+
+
+def set_speed(session: Session, share: float) -> None:
+    """Move the robot's speed slider."""
+    scaling = Parameter('simulation.speed_scaling', value=share).to_parameter_msg()
+    request = SetParametersAtomically.Request(parameters=[scaling])
+    assert session.client.call(SetParametersAtomically, SLIDER, request).result.successful
 
 
 def check_truth(session: Session, config: Path) -> None:
@@ -86,7 +90,9 @@ def test_velocities_by_a_controller_slower_than_its_robot(
         config, tmp_path, command_interface='velocity', controller_rate=125.0, gains=gains
     )
     with Session(path, tmp_path) as session:
-        recording = run(session, trajectory)
+        start(session, trajectory)
+        session.client.call_trigger('excitation/start')
+        recording = finish(session)
         assert recording.controller.command_interfaces == ('velocity',)
         assert recording.controller.rate == 125.0
         # What was commanded are velocities, of a controller that updates at its own rate.
@@ -100,22 +106,37 @@ def test_velocities_by_a_controller_slower_than_its_robot(
             session.client.call_trigger('identification/update_controller')
 
 
-def test_positions_at_a_share_of_the_speed(config: Path, trajectory: Path, tmp_path: Path):
+def test_positions_at_shares_of_the_speed(config: Path, trajectory: Path, tmp_path: Path):
     path = configured(config, tmp_path, command_interface='position')
     averaging = {'identification.signals.averaging': True, 'identification.method': 'both'}
     with Session(path, tmp_path) as session:
-        recording = run(session, trajectory, speed=0.8, **averaging)
+        start(session, trajectory, **averaging)
+        set_speed(session, 0.8)
+        session.client.call_trigger('excitation/start')
+        session.until('excitation', 'exciting')
+        session.until('excitation', 'approaching')
+        # So slow that it is certain to become faster on the way.
+        set_speed(session, 0.3)
+        session.until('excitation', 'validating')
+        set_speed(session, 1.0)
+        recording = finish(session)
         assert recording.controller.command_interfaces == ('position',)
-        (exciting,) = (phase for phase in recording.phases if phase.name == 'exciting')
-        assert exciting.speed == (0.8, 0.8, 0.8)
+        exciting, validating = (
+            next(phase for phase in recording.phases if phase.name == name)
+            for name in ('exciting', 'validating')
+        )
         # Two periods of 4 s at 0.8 of the speed.
+        assert exciting.speed == (0.8, 0.8, 0.8)
         assert exciting.stop - exciting.start == pytest.approx(10.0, abs=1e-6)
         assert recording.trajectories['exciting'].period == 5.0
+        assert validating.speed[1:] == (0.3, 1.0)
+        assert set(recording.trajectories) == {'exciting'}
         check_truth(session, path)
         results = read_results(Path(session.client.value('identification', 'folder')))
         told = ' '.join(results.warnings)
         assert 'the periods of 5 s were averaged' in told
         assert 'exciting ran at 80% of the planned speed' in told
+        assert 'validating ran at 30% to 100% of the planned speed' in told
         # DIDIM lacks the law of the drives; the rest stands.
         assert results.compared is None
         assert 'arm_controller commands position, not efforts' in told
