@@ -113,14 +113,14 @@ def streams(effort=(), output='effort', speed=1.0):
         joint_names=names, output=SimpleNamespace(**fields), speed_scaling_factor=speed
     )
     return (
-        SimpleNamespace(topic='joint_states', take_messages=lambda: [states]),
+        SimpleNamespace(topic='joint_states', wait_for_latest=lambda *_: states),
         SimpleNamespace(topic='controller_state', wait_for_latest=lambda *_: controller),
     )
 
 
 def check(**given):
     limits = SimpleNamespace(lower=-np.ones(2), upper=np.ones(2), effort=np.full(2, 10.0))
-    robot = SimpleNamespace(joints=ROBOT.joints, limits=limits, drive_gain=np.ones(2))
+    robot = SimpleNamespace(joints=ROBOT.joints, limits=limits, drive_gain=np.ones(2), locked={})
     return check_states(streams(**given), robot, ExcitationNodeSettings())
 
 

@@ -7,7 +7,7 @@ from unittest.mock import MagicMock
 import pytest
 from rclpy.task import Future
 
-from robotid_ros.nodes.excitation.deactivation import HardwareClient
+from robotid_ros.nodes.common.hardware_client import HardwareClient
 
 
 @pytest.fixture

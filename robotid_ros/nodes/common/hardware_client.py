@@ -5,7 +5,7 @@ import importlib
 from rclpy.node import Node
 
 from ...exceptions import ControllerError
-from ..common.runtime import result_of
+from .runtime import result_of
 
 SERVICE = 'controller_manager/list_hardware_components'
 # How long the answer may take [s]: 'failed' is not published before.
