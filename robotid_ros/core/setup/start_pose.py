@@ -15,8 +15,8 @@ from ..model.dynamics import inverse_dynamics
 from ..model.robot import Limits, Robot
 
 # Poses that are looked at, from the middle of the ranges outwards, and those of them whose room is
-# measured: enough for seven joints over a table, a second or so.
-DRAWS, MEASURED = 1000, 40
+# measured: enough for seven joints beside a torso, a second or so.
+DRAWS, MEASURED = 1000, 100
 # Farthest from the middle of a range: its share, and the angle for wide ones [rad].
 WIDEST, WIDEST_ANGLE = 0.8, np.pi / 2
 # Moves of single joints whose freedom is the room of a pose, as shares of that width.
@@ -26,7 +26,7 @@ DECIMALS = 3
 # What the distance from the middle costs, in shares of free moves.
 DISTANCE_COST = 0.1
 # Distances between bodies that are tried [m], and the room that is enough: every joint can move.
-DISTANCES, ENOUGH_ROOM = (0.02, 0.01, 0.005), 0.5
+DISTANCES, ENOUGH_ROOM = (0.02, 0.01, 0.005), 0.6
 # A base this much below the root frame still stands on its ground: feet and bolts of a plate [m].
 BASE_DEPTH = 0.05
 
@@ -58,9 +58,12 @@ def find_start(
     held = _held(robot, limits, poses)
     if not held.any():
         raise TrajectoryError(_weakness(robot, limits, poses))
-    free = [k for k in np.flatnonzero(held) if scene.is_free(poses[k : k + 1])][:MEASURED]
-    if not free:
+    free = np.array(
+        [k for k in np.flatnonzero(held) if scene.is_free(poses[k : k + 1])], dtype=int
+    )
+    if not free.size:
         raise TrajectoryError(_collision_text(scene, poses[held][:MEASURED]))
+    free = free[:: -(-len(free) // MEASURED)]
     costs = DISTANCE_COST * np.abs(draws[free]).mean(axis=1)
     room = np.array([_room(robot, scene, limits, poses[k], width) for k in free])
     best = int(np.argmax(room - costs))

@@ -87,7 +87,11 @@ def _robot(setup: RobotSetup, urdf: str) -> Iterable[Entry]:
 
 def _excitation(setup: RobotSetup) -> Iterable[Entry]:
     settings = setup.excitation
-    yield Entry('controller', setup.facts.controller, 'The joint trajectory controller.')
+    yield Entry(
+        'controller',
+        setup.facts.controller,
+        "The robot's joint trajectory controller, by its name.",
+    )
     for name in ('period', 'order', 'periods'):
         yield Entry(name, getattr(settings, name))
     yield Entry(
