@@ -5,8 +5,9 @@ import dataclasses
 import numpy as np
 
 from ..arrays import Array
+from ..excitation.settings import ExcitationSettings
 from ..model.robot import Limits, Robot
-from .missing_limits import Load
+from .missing_limits import complete_limits, Load
 
 # Natural frequencies of the loops, shares of the update rate [rad/s over Hz]: several times the
 # motion's, far below what a discrete loop and a cascade of joints bear. The first is wanted, the
@@ -96,3 +97,31 @@ def simulated_drives(
         noise=NOISE * coulomb,
         effort_margin=float(np.max(unknown / limits.effort)) + RESERVE,
     )
+
+
+def drives_for_gains(
+    robot: Robot,
+    settings: ExcitationSettings,
+    gains: tuple[Array, Array],
+    update_rate: float,
+    tracking_error: Array,
+) -> SimulatedDrives:
+    """
+    Guess the drives of a robot whose controller is known.
+
+    Gains are taken to damp the joint critically, `J = d² / (4 ζ² p)`: what the link lacks of J is
+    the rotor's.
+
+    Parameters
+    ----------
+    robot, update_rate, tracking_error : see `simulated_drives`
+    settings : of its motions
+    gains : p and d [N·m/rad, N·m·s/rad], (n,) each, 0 where there is none
+
+    """
+    limits, _, load = complete_limits(robot, settings)
+    drives = simulated_drives(robot, limits, load, update_rate, tracking_error)
+    p, d = gains
+    total = d**2 / (4.0 * DAMPING**2 * np.where(p > 0.0, p, np.inf))
+    rotor = np.maximum(drives.rotor_inertia, total - load.inertia)
+    return dataclasses.replace(drives, p=p, d=d, rotor_inertia=rotor)

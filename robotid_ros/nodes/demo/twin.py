@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.excitation import Design
+from ...core.setup.simulated_drives import SimulatedDrives
 from ...files.atomic import write_text
 from ...files.trajectory_file import write_design
 from ...files.yaml import dump_yaml
@@ -23,6 +24,8 @@ from ..common.controller_client import ControllerDescription
 INERTIAL_ERROR = 0.1
 # Of several that a controller commands, the one that its drives follow.
 COMMANDED = ('position', 'velocity', 'effort')
+# What is guessed of the drives.
+GUESSED = ('rotor_inertia', 'viscous', 'coulomb', 'offset')
 CONFIGURATION, DESCRIPTION, TRAJECTORY = 'twin.yaml', 'robot.urdf', 'trajectory.yaml'
 
 
@@ -33,6 +36,7 @@ def write_twin(
     design: Design,
     controller: ControllerDescription,
     positions: Mapping[str, float],
+    drives: SimulatedDrives | None = None,
 ) -> Path:
     """
     Write the configuration of a session that a twin of the present robot runs.
@@ -46,6 +50,7 @@ def write_twin(
     design : what will be run
     controller : the real one, whose gains, tolerances and rate the twin has
     positions : where the joints are now [rad or m], by name in the robot's order
+    drives : a guess, in the same order, where the group `simulation` says nothing of them
 
     Returns
     -------
@@ -66,7 +71,10 @@ def write_twin(
         'require_rehearsal': False,
     }
     groups['recorder'] = {'folder': str(folder)}
-    groups['simulation'] = _simulation(groups.get('simulation', {}), controller, positions)
+    given = groups.get('simulation', {})
+    if drives is not None and given.keys().isdisjoint(('joints', *GUESSED)):
+        given = {**{key: getattr(drives, key).tolist() for key in GUESSED}, **given}
+    groups['simulation'] = _simulation(given, controller, positions)
     content = {'/**': {'ros__parameters': _without_empty(groups)}}
     return write_text(folder / CONFIGURATION, dump_yaml(content))
 

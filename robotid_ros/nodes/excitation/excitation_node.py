@@ -15,7 +15,7 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from ...core.excitation import Design, Progress, waypoints
-from ...core.model import build_robot
+from ...core.model import build_robot, Robot
 from ...exceptions import ModelError, RobotIdError
 from ...files.atomic import expect_writable
 from ...files.configuration import read_urdf
@@ -27,6 +27,7 @@ from ..common.messages import format_seconds, State
 from ..common.runtime import LATCHED, one_line, wait_until
 from ..common.worker_node import WorkerNode
 from .design_process import check_design, design_in_process
+from .preflight import place_locked_joints, read_positions
 from .preview import Preview
 from .rehearsal import Rehearsals
 from .session import ExcitationSession
@@ -56,6 +57,8 @@ class Excitation(WorkerNode):
         super().__init__('excitation', ('robot', 'excitation', 'recorder'), **options)
         self.settings: ExcitationNodeSettings = self.configuration.excitation
         self._design: Design | None = None
+        # The robot's settings, with other joints where they stood as the design was made.
+        self._placed = self.configuration.robot
         self._description = self._file = ''
         self.busy = False
         self._lock = threading.Lock()
@@ -147,13 +150,15 @@ class Excitation(WorkerNode):
 
     def _run_design(self) -> tuple[State, str]:
         self._design = None
-        plan = self._loaded() or self._compute_design(self._urdf())
+        urdf = self._urdf()
+        self._build(urdf)
+        plan = self._loaded() or self._compute_design(urdf)
         return State.IDLE, f"a {plan.verdict} design is in '{self._file}': call ~/start"
 
     def _run_rehearsal(self) -> tuple[State, str]:
         """Run the session on a twin of the robot."""
         urdf = self._urdf()
-        robot = build_robot(urdf, self.configuration.robot)
+        robot = self._build(urdf)
         plan = self._design or self._loaded() or self._compute_design(urdf)
         check_design(plan)
 
@@ -169,7 +174,7 @@ class Excitation(WorkerNode):
         self._rehearsals.require(self._design)
         self._publish_session_state(State.DESIGNING, 'checking the robot', {})
         urdf, settings = self._urdf(), self.settings
-        robot = build_robot(urdf, self.configuration.robot)
+        robot = self._build(urdf)
         publish, clients = self._publish_session_state, (self._controller, self._action)
         plan = self._design or self._loaded()
         session = ExcitationSession(self, robot, settings, publish, self._stop, *clients)
@@ -180,6 +185,15 @@ class Excitation(WorkerNode):
             check_design(plan)
             session.run(plan)
         return State.DONE, 'the robot has moved through its trajectories'
+
+    def _build(self, urdf: str) -> Robot:
+        """Build the robot; joints that it does not move stand as they did for the design."""
+        if self._design is None:
+            self._placed = self.configuration.robot
+            if self._placed.joints and self.count_publishers('joint_states'):
+                positions = read_positions(self, self._placed.joints, self.settings.timeout)
+                self._placed = place_locked_joints(urdf, self._placed, positions)
+        return build_robot(urdf, self._placed)
 
     def _loaded(self) -> Design | None:
         """Read the design that the settings name, if they do."""
@@ -205,7 +219,7 @@ class Excitation(WorkerNode):
         """Design; the result is published and saved whatever becomes of the session."""
         self._publish_session_state(State.DESIGNING, 'designing the trajectory', {})
         folder = Path(self.configuration.recorder.folder).expanduser().absolute()
-        robot, settings = self.configuration.robot, self.settings
+        robot, settings = self._placed, self.settings
         seconds = settings.periods * settings.period + OTHER_MOTIONS
         expect_writable(folder, round(seconds * RECORDING_RATE))
         plan = design_in_process(urdf, robot, settings, self._on_progress, self._stop)

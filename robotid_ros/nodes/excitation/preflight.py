@@ -1,20 +1,29 @@
 """What must be true before anything moves; each error says what is missing and the remedy."""
 
 from collections.abc import Mapping, Sequence
+import dataclasses
 from functools import partial
 import time
 from typing import Any
 
 import numpy as np
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
 
 from ...core.model.robot import Robot
+from ...core.model.settings import RobotSettings
+from ...core.model.urdf_parsing import movable_joints
 from ...exceptions import ConfigurationError, ControllerError, RobotStateError
 from ...node_settings import ExcitationNodeSettings
 from ..common.batched_subscription import BatchedSubscription
 from ..common.controller_client import ControllerDescription
 from ..common.joint_states import is_well_formed, stack_joint_states
+from ..common.runtime import wait_until
 from .speed_scaling import SpeedScaling
 from .watchdog import Watchdog
+
+# How long other publishers of joint states, such as a gripper's, are listened to [s].
+LISTENING = 0.3
 
 
 def check_controller(controller: ControllerDescription, robot: Robot) -> None:
@@ -73,6 +82,60 @@ def check_accepted(
             f'{"; ".join(unchecked[name] for name in missing)}; or accept it by '
             f'excitation.accept_unchecked: [{", ".join((*settings.accept_unchecked, *missing))}]'
         )
+
+
+def read_positions(
+    node: Node, joints: Sequence[str], timeout: float, listening: float = LISTENING
+) -> dict[str, float]:
+    """
+    Listen to the joint states, also those of several publishers.
+
+    Parameters
+    ----------
+    node : that subscribes
+    joints : that must be heard
+    timeout : longest wait for them [s]
+    listening : how long others may take [s]
+
+    Returns
+    -------
+    Finite positions by joint, of all that were heard.
+
+    Raises
+    ------
+    ControllerError : one of the joints was not heard
+
+    """
+    states = BatchedSubscription(node, JointState, 'joint_states')
+    positions: dict[str, float] = {}
+    end = time.monotonic() + listening
+
+    def heard() -> bool:
+        for message in filter(is_well_formed, states.take_messages()):
+            pairs = zip(message.name, message.position, strict=False)
+            positions.update({name: q for name, q in pairs if np.isfinite(q)})
+        return set(joints) <= positions.keys() and time.monotonic() > end
+
+    try:
+        wait_until(
+            heard,
+            timeout + listening,
+            what=f"no joint states of every joint on '{states.topic}': start the "
+            'joint_state_broadcaster',
+        )
+    finally:
+        states.close()
+    return positions
+
+
+def place_locked_joints(
+    urdf: str, settings: RobotSettings, positions: Mapping[str, float]
+) -> RobotSettings:
+    """Lock joints that are neither identified nor locked by the configuration where they stand."""
+    names, followers = movable_joints(urdf)
+    others = set(names) - followers - set(settings.joints)
+    standing = {name: positions[name] for name in names if name in others and name in positions}
+    return dataclasses.replace(settings, locked={**standing, **settings.locked})
 
 
 def check_states(

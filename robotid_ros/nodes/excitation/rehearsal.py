@@ -1,7 +1,6 @@
 """The session on a simulated twin, in a ROS domain of its own, before the robot itself moves."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 import tempfile
 import threading
@@ -10,22 +9,22 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 from rclpy.node import Node
-from sensor_msgs.msg import JointState
 
 from ...core.excitation import Design
 from ...core.model.robot import Robot
+from ...core.setup.simulated_drives import drives_for_gains, SimulatedDrives
 from ...exceptions import ControllerError, RobotIdError
 from ...node_settings import ExcitationNodeSettings
-from ..common.batched_subscription import BatchedSubscription
-from ..common.controller_client import ControllerClient
-from ..common.joint_states import is_well_formed, stack_joint_states
+from ...simulation_settings import SimulationSettings
+from ..common.controller_client import ControllerClient, ControllerDescription
 from ..common.messages import one_line, status
 from ..common.runtime import LATCHED
 from ..common.worker_process import run_in_process
 from ..demo.demo import Demo
 from ..demo.twin import write_twin
 from ..demo.verdict import Verdict, verdict_of
-from .preflight import check_controller
+from .preflight import check_controller, read_positions
+from .watchdog import expand_per_joint
 
 # What a rehearsal may take beside the motions themselves [s]: start, approaches and identification
 # on a machine with other work.
@@ -114,13 +113,18 @@ class Rehearsals:
     ) -> Verdict:
         controller = self._controller.describe()
         check_controller(controller, robot)
-        positions = self._positions(robot)
+        positions = read_positions(self._node, robot.joints, self._settings.timeout)
+        positions = {joint: positions[joint] for joint in robot.joints}
         motion = design.trajectory.period * self._settings.periods
         if design.validation is not None:
             motion += design.validation.period
         with tempfile.TemporaryDirectory(prefix='robotid_rehearsal_') as name:
             folder = Path(name)
-            config = write_twin(folder, self._values, urdf, design, controller, positions)
+            config = write_twin(
+                folder,
+                {**self._values, 'robot': {**self._values.get('robot', {}), **_locked(robot)}},
+                *(urdf, design, controller, positions, self._guess_drives(robot, controller)),
+            )
             verdict: Verdict = run_in_process(
                 rehearse,
                 *(config, folder, motion + GRACE),
@@ -130,36 +134,26 @@ class Rehearsals:
             )
         return verdict
 
-    def _positions(self, robot: Robot) -> dict[str, float]:
-        """Where the robot is now, by joint."""
-        states = BatchedSubscription(self._node, JointState, 'joint_states')
-        try:
-            message = states.wait_for_latest(
-                self._settings.timeout,
-                f"no joint states of every joint on '{states.topic}': start the "
-                'joint_state_broadcaster',
-                partial(_is_complete, robot),
-            )
-        finally:
-            states.close()
-        positions = stack_joint_states([message], robot.joints).position[0]
-        return dict(zip(robot.joints, positions.tolist(), strict=True))
+    def _guess_drives(self, robot: Robot, controller: ControllerDescription) -> SimulatedDrives:
+        """Guess rotors and friction from the robot's size and its controller's gains."""
+        rows = [controller.gains.get(joint, {}) for joint in robot.joints]
+        p, d = (np.array([row.get(name, 0.0) for row in rows]) for name in 'pd')
+        error = expand_per_joint(self._settings.tracking_error, robot.joints, 'tracking_error')
+        rate = controller.rate or SimulationSettings.update_rate
+        return drives_for_gains(robot, self._settings, (p, d), rate, error)
 
     def _publish(self, text: str, values: Mapping[str, Any], level: bytes) -> None:
         message = status('rehearsal', text, values, level=level)
         self._publisher.publish(message)
 
 
+def _locked(robot: Robot) -> dict[str, Any]:
+    return {'locked': dict(robot.locked)} if robot.locked else {}
+
+
 def _motions(design: Design) -> tuple[str, ...]:
     plans = (design.trajectory, design.validation)
     return tuple(plan.hash for plan in plans if plan is not None)
-
-
-def _is_complete(robot: Robot, message: Any) -> bool:
-    """Whether joint states say where every joint is."""
-    if not is_well_formed(message) or not set(robot.joints) <= set(message.name):
-        return False
-    return bool(np.isfinite(stack_joint_states([message], robot.joints).position).all())
 
 
 def rehearse(

@@ -10,7 +10,7 @@ from robotid_ros.core.excitation.settings import Obstacle
 from robotid_ros.core.model.dynamics import inverse_dynamics, mass_matrix
 from robotid_ros.core.setup.missing_limits import complete_limits, EFFORT_RESERVE, SLOW
 from robotid_ros.core.setup.robot_setup import KnownFacts, set_up_robot
-from robotid_ros.core.setup.simulated_drives import BANDWIDTH, MAX_BANDWIDTH
+from robotid_ros.core.setup.simulated_drives import BANDWIDTH, drives_for_gains, MAX_BANDWIDTH
 from robotid_ros.core.setup.start_pose import find_start
 from robotid_ros.exceptions import TrajectoryError
 
@@ -150,3 +150,17 @@ def test_known_facts_take_precedence_and_others_stand_where_they_can():
     lifted = set_up_robot(description(rows, inside), joints=('lift', 'arm_1', 'arm_2', 'arm_3'))
     assert lifted.tracking_error.tolist() == [0.02, 0.1, 0.1, 0.1]
     assert dataclasses.astuple(lifted.limits)[0][0] == 0.2
+
+
+def test_rotors_are_guessed_from_gains_that_damp_critically():
+    setup = set_up_robot(description(ARM, shapes=SHAPES))
+    robot, settings = setup.robot, setup.excitation
+    p = np.array([9000.0, 6000.0, 0.0, 10.0])
+    d = np.array([1200.0, 900.0, 0.0, 0.1])
+    drives = drives_for_gains(robot, settings, (p, d), 500.0, setup.tracking_error)
+    _, _, load = complete_limits(robot, settings)
+    total = drives.rotor_inertia + load.inertia
+    # ζ = d / (2 sqrt(p J)), where the gains tell of more than the link.
+    np.testing.assert_allclose(d[:2] / (2.0 * np.sqrt(p[:2] * total[:2])), 1.0, rtol=1e-12)
+    assert (drives.rotor_inertia > 0.0).all()
+    assert (drives.p == p).all() and (drives.d == d).all()

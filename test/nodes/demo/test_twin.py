@@ -3,10 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from robotid_ros.core.excitation import Design, design
 from robotid_ros.core.model import build_robot
+from robotid_ros.core.setup.simulated_drives import SimulatedDrives
 from robotid_ros.files.configuration import load, read_mapping, read_urdf
 from robotid_ros.files.trajectory_file import read_design
 from robotid_ros.nodes.common.controller_client import ControllerDescription
@@ -90,3 +92,19 @@ def test_the_drives_of_a_twin_follow_what_the_robots_do(
     for commands in (('position',), ('velocity',), ('position', 'velocity')):
         path = write_twin(tmp_path, values, urdf, plan, controller(*commands), place)
         assert load(path).simulation.command_interface == commands[0]
+
+
+def test_drives_are_guessed_where_the_configuration_says_nothing(
+    values: dict[str, Any], plan: Design, tmp_path: Path
+):
+    urdf, place = read_urdf(load(CONFIG)) or '', {'joint_1': 0.0, 'joint_2': 0.0}
+    a = np.array([0.5, 0.25])
+    guess = SimulatedDrives(a, a, a, 2 * a, 3 * a, 4 * a, 5 * a, 0.1)
+    given = (urdf, plan, controller('effort'), place, guess)
+    configured = load(write_twin(tmp_path, values, *given)).simulation
+    assert configured.viscous == (1.5, 2.5)
+    bare = {key: value for key, value in values.items() if key != 'simulation'}
+    twin = load(write_twin(tmp_path, bare, *given)).simulation
+    assert twin.joints == ('joint_1', 'joint_2')
+    assert (twin.rotor_inertia, twin.viscous) == ((0.5, 0.25), (1.0, 0.5))
+    assert (twin.coulomb, twin.offset) == ((1.5, 0.75), (2.0, 1.0))
