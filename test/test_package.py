@@ -26,11 +26,12 @@ LAYERS = (
     *('core.arrays', 'core.model'),
     *('core.excitation.settings', 'core.excitation.trajectories', 'core.excitation.results'),
     *('core.excitation.batch_kinematics', 'core.excitation.constraints'),
-    *('core.excitation.design', 'core.setup'),
+    'core.excitation.design',
     *('core.signals', 'core.regression', 'core.timing', 'core.diagnostics', 'core.parameters'),
     'core.elastic_joints',
     *('core.replay.settings', 'core.replay.laws', 'core.replay.simulation', 'core.replay'),
     *('core.identification_settings', 'core.selection', 'core.pipeline', 'core.payload'),
+    'core.setup',
     *('simulation_settings', 'plant.physics', 'plant.controller', 'node_settings'),
     *(
         'files.atomic',

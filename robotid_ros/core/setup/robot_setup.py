@@ -14,7 +14,7 @@ from .arm_choice import ArmChoice, choose_arm
 from .kinematic_tree import KinematicTree
 from .missing_limits import complete_limits
 from .simulated_drives import simulated_drives, SimulatedDrives
-from .start_pose import place_robot
+from .workspace import place_robot
 
 # Search for a motion [s]: enough for the condition number of most arms, short for a first session.
 DESIGN_TIME = 60.0

@@ -1,16 +1,13 @@
 """Where a session starts: a pose that is free, can be held, and leaves room to move."""
 
-import dataclasses
-
 import numpy as np
 import numpy.typing as npt
-import pinocchio as pin
 
-from ...exceptions import ConfigurationError, TrajectoryError
+from ...exceptions import TrajectoryError
 from ..arrays import Array
 from ..excitation.constraints.collision_scene import CollisionScene
 from ..excitation.constraints.motion_limits import apply_margins, motion_limits
-from ..excitation.settings import ExcitationSettings, Workspace
+from ..excitation.settings import ExcitationSettings
 from ..model.dynamics import inverse_dynamics
 from ..model.robot import Limits, Robot
 
@@ -25,10 +22,6 @@ MOVES = (-0.6, -0.3, 0.3, 0.6)
 DECIMALS = 3
 # What the distance from the middle costs, in shares of free moves.
 DISTANCE_COST = 0.1
-# Distances between bodies that are tried [m], and the room that is enough: every joint can move.
-DISTANCES, ENOUGH_ROOM = (0.02, 0.01, 0.005), 0.6
-# A base this much below the root frame still stands on its ground: feet and bolts of a plate [m].
-BASE_DEPTH = 0.05
 
 
 def find_start(
@@ -116,75 +109,3 @@ def _collision_text(scene: CollisionScene, poses: Array) -> str:
         f'no pose is free of collisions: {" and ".join(names)} touch in most of them; correct the '
         'collision geometry of the description'
     )
-
-
-def ground_height(robot: Robot, workspace: Workspace) -> float:
-    """
-    Return the height of the ground under what does not move [m], 0 where nothing is below.
-
-    The root frame of an arm is where it is bolted down; that of a robot with a body of its own may
-    be far above its feet or its pedestal.
-    """
-    scene = CollisionScene(robot, dataclasses.replace(workspace, ground=None))
-    lowest = min(
-        (_lowest(body) for body in scene.geometry.geometryObjects if body.parentJoint == 0),
-        default=0.0,
-    )
-    return round(lowest, 3) if lowest < -BASE_DEPTH else 0.0
-
-
-def _lowest(body: pin.GeometryObject) -> float:
-    """Return the lowest height of a body that is fixed to the base, by its box."""
-    body.geometry.computeLocalAABB()
-    box = body.geometry.aabb_local
-    rotation, place = body.placement.rotation, body.placement.translation
-    centre, half = 0.5 * (box.min_ + box.max_), 0.5 * (box.max_ - box.min_)
-    return float(place[2] + rotation[2] @ centre - np.abs(rotation[2]) @ half)
-
-
-def place_robot(
-    robot: Robot, settings: ExcitationSettings
-) -> tuple[ExcitationSettings, tuple[str, ...]]:
-    """
-    Complete the workspace and the start: ground, distance between bodies, pose.
-
-    The distance is the largest of `DISTANCES` that leaves room to move: links of some arms pass
-    each other more closely than others keep from the table.
-
-    Returns
-    -------
-    The settings, and sentences about what a user should look at.
-
-    Raises
-    ------
-    TrajectoryError : no pose is free, or none can be held
-
-    """
-    ground, notes = _ground(robot, settings.workspace)
-    found, reason = [], TrajectoryError('')
-    for distance in DISTANCES:
-        workspace = dataclasses.replace(settings.workspace, ground=ground, distance=distance)
-        scene = CollisionScene(robot, workspace)
-        try:
-            start, room = find_start(robot, settings, scene)
-        except TrajectoryError as error:
-            reason = error
-            continue
-        found.append((room, start, workspace, scene.notes))
-        if room >= ENOUGH_ROOM:
-            break
-    if not found:
-        raise reason
-    room, start, workspace, more = max(found, key=lambda each: each[0])
-    settings = dataclasses.replace(settings, start=tuple(start.tolist()), workspace=workspace)
-    return settings, (*notes, *more)
-
-
-def _ground(robot: Robot, workspace: Workspace) -> tuple[float | None, tuple[str, ...]]:
-    """Return the height of the ground; None where links are below it in every pose."""
-    height = ground_height(robot, workspace)
-    try:
-        CollisionScene(robot, dataclasses.replace(workspace, ground=height))
-    except ConfigurationError as error:
-        return None, (f'no ground is set, the arm seems to hang ({error})',)
-    return height, ()

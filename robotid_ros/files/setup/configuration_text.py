@@ -129,6 +129,9 @@ def _workspace(setup: RobotSetup) -> Iterable[Entry]:
     yield Entry('ground', settings.ground, 'Height of the table or the floor in the root frame.')
     yield Entry('self_collision', settings.self_collision)
     yield Entry('distance', settings.distance, 'Smallest distance between bodies.')
+    if settings.ignored_pairs:
+        text = 'Shapes that overlap in many poses: see that these links cannot touch.'
+        yield Entry('ignored_pairs', list(settings.ignored_pairs), text)
 
 
 def _simulation(setup: RobotSetup) -> Iterable[Entry]:
