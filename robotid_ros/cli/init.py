@@ -1,28 +1,47 @@
-"""`robotid init URDF`: a configuration that runs, from a robot description."""
+"""`robotid init [URDF]`: a configuration that runs, from a description or a live robot."""
 
 import argparse
 from pathlib import Path
 import sys
+from typing import TYPE_CHECKING
 
+from .demo import expect_ros
 from .shared_options import parse_names
 
-HELP = 'write a configuration for a robot description'
+if TYPE_CHECKING:
+    from ..core.setup.robot_setup import KnownFacts
+
+# How long a robot that is up is listened to [s]: DDS announces participants every 3 s.
+LISTENING = 3.0
+
+HELP = 'write a configuration for a robot description, or for a robot that is up'
 DESCRIPTION = (
     'Write a commented configuration for the arm of a URDF or xacro: joints, limits, start pose, '
-    'workspace, and a simulated robot to try them on.'
+    'workspace, and a simulated robot to try them on. Without a description it asks the robot '
+    'that is up: description, controller, rate, gains, and what its efforts are.'
 )
 EXAMPLES = """\
 examples:
   robotid init my_robot.urdf            # writes my_robot.yaml
   robotid demo my_robot.yaml            # a whole session on the simulated robot
   robotid init two_arms.urdf.xacro -o left.yaml --tip left_tool0
+  robotid init --controller arm_controller   # the robot that is up, into its name.yaml and .urdf
   robotid init --keys                   # every key of a configuration
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
-    parser.add_argument('urdf', nargs='?', metavar='URDF', help='URDF, or xacro')
+    parser.add_argument(
+        'urdf', nargs='?', metavar='URDF', help='URDF, or xacro; default: ask the graph'
+    )
+    parser.add_argument(
+        '--controller',
+        metavar='NAME',
+        default='',
+        help='of the robot that is up; default: its one',
+    )
+    parser.add_argument('--namespace', metavar='NS', default='/', help='likewise, as /arm1')
     parser.add_argument(
         '-o', '--output', metavar='FILE', help="default: the robot's name with .yaml, here"
     )
@@ -40,38 +59,66 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the configuration, and say what was chosen."""
-    from ..exceptions import FileError
-
     if args.keys:
         from ..files.setup.settings_reference import settings_reference
 
         sys.stdout.write(settings_reference())
         return 0
-    if args.urdf is None:
-        raise FileError("no robot description is given: 'robotid init my_robot.urdf'")
+    from ..core.model.urdf_parsing import parse_urdf
     from ..core.setup.arm_choice import left_out_sentences
     from ..core.setup.robot_setup import set_up_robot
-    from ..files.atomic import expect_writable, write_text
+    from ..files.atomic import write_text
     from ..files.configuration import load, mesh_folders
     from ..files.robot_description import read_description
     from ..files.setup.configuration_text import configuration_text, urdf_setting
 
-    source = Path(args.urdf)
-    output = Path(args.output or f'{source.name.split(".")[0]}.yaml')
-    if output.exists() and not args.force:
-        raise FileError(f"'{output}' exists already: name another file or add --force")
-    expect_writable(output.parent)
-    setup = set_up_robot(
-        read_description(source),
-        args.joints,
-        args.tip or '',
-        mesh_folders=mesh_folders(source.absolute()),
-    )
+    facts: KnownFacts | None = None
+    if args.urdf is None:
+        description, facts = _ask_robot(args.controller, args.namespace)
+        name = parse_urdf(description).get('name') or 'robot'
+        output = Path(args.output or f'{name}.yaml')
+        source = output.with_suffix('.urdf')
+    else:
+        source = Path(args.urdf)
+        description = read_description(source)
+        output = Path(args.output or f'{source.name.split(".")[0]}.yaml')
+    written = (output,) if facts is None else (output, source)
+    _expect_free(written, args.force)
+    folders = mesh_folders(source.absolute())
+    tip = args.tip or ''
+    setup = set_up_robot(description, args.joints, tip, mesh_folders=folders, facts=facts)
+    if facts is not None:
+        write_text(source, description, overwrite=args.force)
     text = configuration_text(setup, urdf_setting(source, output))
     write_text(output, text, overwrite=args.force)
     load(output)
     print(f'{len(setup.arm.joints)} joints: {", ".join(setup.arm.joints)}; tool {setup.arm.tip}')
     for sentence in (*left_out_sentences(setup.arm), *setup.rules.values(), *setup.notes):
         print(sentence)
-    print(f'\nwritten: {output}')
+    print(f'\nwritten: {", ".join(map(str, written))}')
     return 0
+
+
+def _expect_free(paths: tuple[Path, ...], force: bool) -> None:
+    """Check that files can be written, and replace nothing that somebody may miss."""
+    from ..exceptions import FileError
+    from ..files.atomic import expect_writable
+
+    for path in paths:
+        if path.exists() and not force:
+            raise FileError(f"'{path}' exists already: name another file or add --force")
+        expect_writable(path.parent)
+
+
+def _ask_robot(controller: str, namespace: str) -> 'tuple[str, KnownFacts]':
+    """Read what a robot that is up says of itself."""
+    expect_ros('a configuration for the robot that is up')
+    from ..files.configuration import Configuration
+    from ..nodes.doctor.known_facts import known_facts
+    from ..nodes.doctor.take_snapshot import snapshot_of_graph
+
+    place = f'/{namespace.strip("/")}'
+    snapshot = snapshot_of_graph(
+        Configuration(), controller=controller, namespace=place, duration=LISTENING
+    )
+    return known_facts(snapshot)

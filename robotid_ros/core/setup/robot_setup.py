@@ -13,7 +13,7 @@ from ..model.settings import RobotSettings
 from .arm_choice import ArmChoice, choose_arm
 from .kinematic_tree import KinematicTree
 from .missing_limits import complete_limits
-from .simulated_drives import simulated_drives, SimulatedDrives
+from .simulated_drives import drives_for_gains, simulated_drives, SimulatedDrives
 from .workspace import place_robot
 
 # Search for a motion [s]: enough for the condition number of most arms, short for a first session.
@@ -34,6 +34,7 @@ class KnownFacts:
     joints : the controller's; empty: chosen from the description
     controller : its name
     update_rate : of its commands [Hz]
+    command_interface : what it commands
     gains : of its joints, by the names of `simulation.gains`; joints without: guessed
     effort_kind : as `robot.effort_kind`
 
@@ -42,6 +43,7 @@ class KnownFacts:
     joints: tuple[str, ...] = ()
     controller: str = 'arm_controller'
     update_rate: float = 1000.0
+    command_interface: str = 'effort'
     gains: Mapping[str, Mapping[str, float]] = dataclasses.field(default_factory=dict)
     effort_kind: str = 'auto'
 
@@ -110,9 +112,9 @@ def set_up_robot(
     robot.check_no_mimic_joints('robotid init')
     workspace = Workspace(frame=arm.tip, mesh_folders=mesh_folders)
     excitation = ExcitationSettings(workspace=workspace, time_limit=DESIGN_TIME)
-    limits, rules, load = complete_limits(robot, excitation)
+    limits, rules, _ = complete_limits(robot, excitation)
     error = np.where(robot.prismatic, TRACKING_ERROR_PRISMATIC, TRACKING_ERROR)
-    drives = simulated_drives(robot, limits, load, facts.update_rate, error)
+    drives = _drives(robot, excitation, facts, error)
     margin = min(max(drives.effort_margin, excitation.margins.effort), MAX_EFFORT_MARGIN)
     margins = Margins(effort=round(float(margin), 2))
     limited = dataclasses.replace(robot, limits=limits)
@@ -129,6 +131,18 @@ def set_up_robot(
         facts,
         (*robot.warnings, *notes),
     )
+
+
+def _drives(
+    robot: Robot, excitation: ExcitationSettings, facts: KnownFacts, error: Array
+) -> SimulatedDrives:
+    """Guess drives that fit the gains, where these are known, else the size of the robot."""
+    rows = [facts.gains.get(joint, {}) for joint in robot.joints]
+    p, d = (np.array([row.get(name, 0.0) for row in rows]) for name in 'pd')
+    if facts.command_interface == 'effort' and (p > 0.0).all():
+        return drives_for_gains(robot, excitation, (p, d), facts.update_rate, error)
+    limits, _, load = complete_limits(robot, excitation)
+    return simulated_drives(robot, limits, load, facts.update_rate, error)
 
 
 def _locked(tree: KinematicTree, chosen: tuple[str, ...]) -> dict[str, float]:

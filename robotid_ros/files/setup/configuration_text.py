@@ -137,6 +137,8 @@ def _workspace(setup: RobotSetup) -> Iterable[Entry]:
 def _simulation(setup: RobotSetup) -> Iterable[Entry]:
     drives, facts = setup.drives, setup.facts
     yield Entry('controller', facts.controller)
+    if facts.command_interface != SimulationSettings.command_interface:
+        yield Entry('command_interface', facts.command_interface)
     yield Entry('update_rate', facts.update_rate)
     if facts.update_rate < SimulationSettings.state_rate:
         yield Entry('state_rate', facts.update_rate)
@@ -148,7 +150,8 @@ def _simulation(setup: RobotSetup) -> Iterable[Entry]:
         )
     }
     gains = {joint: dict(facts.gains.get(joint, own)) for joint, own in guessed.items()}
-    yield Entry('gains', tuple(Entry(*item) for item in gains.items()))
+    if facts.command_interface == 'effort' or facts.gains:
+        yield Entry('gains', tuple(Entry(*item) for item in gains.items()))
     yield Entry('inertial_error', INERTIAL_ERROR, "How far its links are from the description's.")
     for name in ('rotor_inertia', 'viscous', 'coulomb', 'offset'):
         yield Entry(name, _rounded(getattr(drives, name)))
