@@ -27,6 +27,8 @@ BLOCKS = 8
 # A reported effort is the command of at most so many updates before when both differ by no more
 # than this share of its size, wherever both were recorded, which is so often at least.
 MOST_UPDATES_HELD, LARGEST_MISMATCH, LEAST_MATCHES = 3, 0.1, 100
+# Ratio of two rates that differ by more than their clocks.
+MORE_OFTEN = 1.5
 
 
 def prepare_without_delay(
@@ -170,6 +172,7 @@ def hold_delay(recording: Recording) -> float | None:
 
     A controller's command is held for a period T. Hardware that reports what it applied shows at a
     stamp the command of k updates before, which acted on average (k − ½) T before that stamp.
+    Where states are reported more often than the controller updates, T is their own period.
 
     Returns
     -------
@@ -183,8 +186,11 @@ def hold_delay(recording: Recording) -> float | None:
         return None
     if controller.command_interfaces and 'effort' not in controller.command_interfaces:
         return None
-    period = 1.0 / controller.rate
-    inside = (recording.time > reference.time[0] + (MOST_UPDATES_HELD + 1) * period) & (
+    update = 1.0 / controller.rate
+    # Rates are not exact: states as often as updates have the period of these.
+    often = recording.rate > MORE_OFTEN * controller.rate
+    period = 1.0 / recording.rate if often else update
+    inside = (recording.time > reference.time[0] + (MOST_UPDATES_HELD + 1) * update) & (
         recording.time <= reference.time[-1]
     )
     time, effort = recording.time[inside], recording.effort[inside]
@@ -194,7 +200,8 @@ def hold_delay(recording: Recording) -> float | None:
     for k in range(MOST_UPDATES_HELD + 1):
         # The stamps of the two messages of one update differ by some ten microseconds.
         row = np.searchsorted(reference.time, time - (k - 0.3) * period, side='right') - 1
-        fresh = np.abs(time - k * period - reference.time[row]) < 0.5 * period
+        age = time - k * period - reference.time[row]
+        fresh = (age > -0.5 * period) & (age < update - 0.5 * period)
         # Commands that were not recorded do not match.
         known = np.sum(fresh) >= LEAST_MATCHES
         squares = (effort[fresh] - reference.command[row[fresh]]) ** 2

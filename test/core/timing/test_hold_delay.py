@@ -42,6 +42,26 @@ def test_a_held_command_acts_half_a_period_after_it_was_given(lag, noise, droppe
     assert hold_delay(recording(lag, noise, dropped)) == pytest.approx((lag - 0.5) * PERIOD)
 
 
+@pytest.mark.parametrize('lag', [0, 1, 2])
+@pytest.mark.parametrize('updates', [2, 8])
+def test_a_controller_slower_than_its_hardware_holds_no_longer(updates, lag):
+    """The states show the command of so many of their own periods before."""
+    stamps = PERIOD * np.arange(4000)
+    command = 10.0 * np.sin(2 * np.pi * 1.5 * stamps)[::updates]
+    rows = np.arange(10, 4000)
+    slow = Recording(
+        ('a',),
+        stamps[rows] + np.random.default_rng(0).uniform(20e-6, 40e-6, rows.size),
+        np.zeros((rows.size, 1)),
+        command[(rows - lag) // updates, None],
+        reference=Reference(
+            stamps[::updates], *np.zeros((3, command.size, 1)), command=command[:, None]
+        ),
+        controller=Controller('arm', 'jtc', 1.0 / (updates * PERIOD), ('a',), ('effort',)),
+    )
+    assert hold_delay(slow) == pytest.approx((lag - 0.5) * PERIOD, rel=1e-3)
+
+
 def test_measured_torque_that_is_no_command_is_left_alone():
     assert hold_delay(recording(1, noise=5.0)) is None
 

@@ -131,6 +131,22 @@ def test_commands_stand_in_for_efforts_that_nobody_reports(tmp_path, early):
     assert read_recording(writer.path).joints == ('a', 'b')
 
 
+def test_commands_of_a_slow_controller_stand_in_a_cycle_of_the_states_later(tmp_path):
+    n, held = 40, 4
+    q, dq, tau = motion(n, 2)
+    with BagWriter(tmp_path, 'slow') as writer:
+        writer.add_topic('/joint_states', 'sensor_msgs/msg/JointState')
+        writer.add_topic('/arm/controller_state', CONTROLLER_STATE)
+        for k in range(n):
+            stamp = EPOCH + k * STEP
+            writer.write('/joint_states', joint_state(stamp, JOINTS, q[k]), stamp)
+            if k % held == 0:
+                data = controller_state(stamp, JOINTS, q[k], dq[k], tau[k], tau[k])
+                writer.write('/arm/controller_state', data, stamp)
+    shown = np.maximum(np.arange(n) - 1, 0) // held * held
+    np.testing.assert_array_equal(read_recording(writer.path).effort[1:], tau[shown][1:])
+
+
 def test_states_without_stamps_take_the_time_of_reception(tmp_path):
     messages = [joint_state(0, JOINTS, [k, k], (), [1, 2]) for k in range(5)]
     recording = read_recording(write_mcap(tmp_path, messages))

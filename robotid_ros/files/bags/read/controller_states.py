@@ -1,6 +1,7 @@
 """What trajectory controllers publish of themselves: what they follow and what they command."""
 
 from collections.abc import Sequence
+import math
 
 import numpy as np
 
@@ -71,7 +72,7 @@ def commanded_effort(
     bag: Bag, joints: Sequence[str], stamp: np.ndarray, received: np.ndarray
 ) -> np.ndarray:
     """
-    Return what controllers commanded one update before each of these times.
+    Return what controllers commanded one cycle of the hardware before each of these times.
 
     That is what hardware reports that has no sensor: the command which it applied last.
 
@@ -87,6 +88,9 @@ def commanded_effort(
 
     """
     effort = np.full((len(stamp), len(joints)), np.nan)
+    # A controller may update less often than its hardware applies and reports what it commands.
+    steps = np.diff(np.unique(stamp))
+    spacing = float(np.median(steps)) if len(steps) else math.inf
     window = int(received.min()) - MARGIN, int(received.max()) + MARGIN
     for topic in controller_state_topics(bag):
         found = read_fields(bag, topic, joints, [('output.effort',)], window)
@@ -94,7 +98,8 @@ def commanded_effort(
             continue
         at, first = np.unique(found[0], return_index=True)
         period = float(np.median(np.diff(at)))
-        row = np.searchsorted(at, stamp - period / 2, side='right') - 1
+        cycle = min(period, spacing)
+        row = np.searchsorted(at, stamp - cycle / 2, side='right') - 1
         recent = (row >= 0) & (stamp - at[row] <= MAX_COMMAND_AGE * period)
         held = np.where(recent[:, None], found[1][0][first][row], np.nan)
         effort = np.where(np.isnan(effort), held, effort)
