@@ -84,8 +84,9 @@ class MotionClock:
         low, high = self._lowest, self._highest
         if low == high == 1.0:
             return {}
-        mean = low if low == high else self._duration / (self.end - self.known_start)
-        return {'speed': mean, 'speed_min': low, 'speed_max': high}
+        # Stamps are rounded: no mean is beyond what it is the mean of.
+        mean = self._duration / max(self.end - self.known_start, 1)
+        return {'speed': min(max(mean, low), high), 'speed_min': low, 'speed_max': high}
 
     def update(self, messages: Sequence[Any]) -> None:
         """
@@ -106,9 +107,14 @@ class MotionClock:
             self._find_start()
         since = (self._latest - self.known_start) * 1e-9
         over = self.elapsed > self._longest or since > self._longest / MIN_SPEED
-        if self._in_time.update(time.monotonic(), heard=not over) >= self._patience and over:
-            verb = 'begin' if self.start is None else 'end'
-            raise RobotStateError(f'the controller does not {verb} its motion: it was cancelled')
+        if self._in_time.update(time.monotonic(), heard=not over) < self._patience or not over:
+            return
+        if self.start is None:
+            raise RobotStateError(
+                "the controller does not begin its motion: let the robot's program run, and raise "
+                'its speed where a slider is at 0'
+            )
+        raise RobotStateError('the controller does not end its motion: it was cancelled')
 
     def _advance(self, stamp: int, factor: float) -> None:
         self._first = self._first or stamp
