@@ -93,11 +93,6 @@ def test_bad_input_is_one_sentence(run, tmp_path, text, options, words):
     assert 'a bug' not in err and not path.exists()
 
 
-def test_without_a_description_the_usage_is_said(run):
-    code, _, err = run('init')
-    assert code == 1 and "'robotid init my_robot.urdf'" in err
-
-
 def test_the_keys_are_explained(run):
     code, out, _ = run('init', '--keys')
     assert code == 0 and out.startswith('# Every key of a configuration') and 'time_limit:' in out

@@ -55,7 +55,8 @@ def _gains(controller: ControllerDescription, joint: str) -> dict[str, Any]:
     """Gains of a joint that differ from the defaults."""
     found = {}
     for field in dataclasses.fields(GainSettings):
-        value = controller.values.get(f'gains.{joint}.{field.name}')
+        name = f'gains.{joint}.{field.name}'
+        value = controller.gains[joint].get(field.name, controller.values.get(name))
         if value is not None and (value != field.default or field.name in ('p', 'd')):
             found[field.name] = value
     return found

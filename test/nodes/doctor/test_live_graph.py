@@ -23,7 +23,7 @@ from waiting import PATIENCE, wait_until
 
 from robotid_ros.cli import doctor
 from robotid_ros.cli.main import main
-from robotid_ros.files.configuration import Configuration
+from robotid_ros.files.configuration import Configuration, load
 from robotid_ros.nodes.common.messages import status
 from robotid_ros.nodes.common.runtime import LATCHED, parameter_overrides, spin
 from robotid_ros.nodes.demo.domains import claim_domain, release_domain
@@ -261,6 +261,23 @@ def test_a_wrong_name_is_told_with_the_right_one(robot, monkeypatch, capsys):
     wait_until(is_told, 'the right one is seen', lambda: told)
     assert set(told[0]) == {'severity', 'subject', 'sentence', 'remedy'}
     assert told[0]['severity'] == 'error'
+
+
+def test_a_configuration_is_written_for_the_robot_that_is_up(robot, monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(robot.domain))
+    monkeypatch.chdir(tmp_path)
+    assert main(['init', '--namespace', '/arm1']) == 0, capsys.readouterr().err
+    assert 'written: three.yaml, three.urdf' in capsys.readouterr().out
+    assert (tmp_path / 'three.urdf').read_text() == URDF
+    configuration = load('three.yaml')
+    assert configuration.robot.joints == JOINTS
+    assert configuration.excitation.controller == 'arm_controller'
+    simulation = configuration.simulation
+    assert simulation.update_rate == RATE
+    assert {(gains.p, gains.d) for gains in simulation.gains.values()} == {(600.0, 60.0)}
+    assert len(simulation.gains) == 3
+    assert main(['init', '--namespace', '/arm1']) == 1
+    assert "'three.yaml' exists already" in capsys.readouterr().err
 
 
 def test_the_only_controller_is_taken(robot: SimulatedRobot, visitor: Node):
