@@ -16,13 +16,14 @@ ROOT = Path(__file__).resolve().parent.parent
 DATASETS = ROOT.parent / 'shared' / 'datasets'
 
 
-def configured(name: str) -> 'tuple[Configuration, Robot]':
-    """Return a robot of `config/` and its configuration."""
+def configured(name: str | Path) -> 'tuple[Configuration, Robot]':
+    """Return a robot of `config/`, or of any file, and its configuration."""
     # Who measures other processes must stay light itself.
     from robotid_ros.core.model import build_robot
     from robotid_ros.files.configuration import load, read_urdf
 
-    configuration = load(ROOT / 'config' / f'{name}.yaml')
+    path = name if isinstance(name, Path) else ROOT / 'config' / f'{name}.yaml'
+    configuration = load(path)
     return configuration, build_robot(read_urdf(configuration) or '', configuration.robot)
 
 

@@ -1,15 +1,17 @@
 """
 Excitation: criterion against CPU time on one thread, solvers and families compared.
 
-    python benchmarks/excitation.py [ur10] [arm7] [gradient] [solvers] [feasible] [collision]
-        [meshes] [tx40] [--check]
+    python benchmarks/excitation.py [ur10] [seconds] [arm7] [gradient] [solvers] [feasible]
+        [collision] [meshes] [tx40] [arms] [limit] [--robots FOLDER] [--check]
 
 Without names, all of them; with --check, what is slower or worse than its bound is an error.
+`arms` and `limit` need the arms of example-robot-data: the folder that holds it is --robots.
 """
 
 from dataclasses import replace
 import os
 from pathlib import Path
+import subprocess
 import sys
 import tempfile
 import time
@@ -18,8 +20,9 @@ import time
 os.environ |= dict.fromkeys(('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS'), '1')
 
 from common import command_line, configured, ROOT, verdict
-from excitation_robots import arm7, ur10, with_meshes
+from excitation_robots import arm7, ARMS, configuration_of, ur10, with_meshes
 import numpy as np
+import pinocchio as pin
 
 from robotid_ros.core.excitation import (
     check_trajectory,
@@ -47,8 +50,15 @@ BOUNDS = {
 LARGEST_SHARE, LARGEST_STEP = 1.0 + 1e-9, 7.0  # of any limit; of value and gradient [ms]
 # CPU times of the solvers' table [s]; starts and iterations that fill them.
 MARKS = (1, 2, 5, 10, 30)
+# Largest condition number, median over seeds, after so many seconds of this many regressor calls.
+SECOND, SECONDS = 200_000, {1.0: 8.0, 10.0: 7.2}
+# Share of these seconds for the search (its end needs the rest), its starts and iterations.
+SEARCHES = {1.0: (0.75, 1, 210), 10.0: (0.95, 3, 600)}
+# Largest CPU time of a whole design [s]; wall time of a limited one as a share of its limit [s].
+ARM_TIME, LIMIT, LIMIT_SHARE = 15.0, 20.0, 1.1
 BUDGETS = {'gradient': (8, 200), 'genetic': (1, 200), 'hybrid': (2, 120)}
 missed: list[str] = []
+robots: Path
 FREE = Workspace(self_collision=False)
 PLAIN = {
     'margins': Margins(0.0, 0.0, 0.0, 0.0, 0.0),
@@ -92,6 +102,71 @@ def bench_ur10() -> None:
     line('UR10 Fv Fc Ia off, raw', *timed(ur10(), base))
     normalised = replace(base, criterion='normalised_condition', starts=1, iterations=200)
     line('UR10 Fv Fc Ia off, normalised', *timed(ur10(), normalised))
+
+
+def second() -> float:
+    """CPU time of `SECOND` calls of Pinocchio's joint torque regressor, here and now [s]."""
+    model = ur10().model
+    data, q, count = model.createData(), np.full(model.nq, 0.1), SECOND // 10
+    begin = time.process_time()
+    for _ in range(count):
+        pin.computeJointTorqueRegressor(model, data, q, q, q)
+    return (time.process_time() - begin) * SECOND / count
+
+
+def bench_seconds() -> None:
+    """Condition number of the UR10 after so many seconds, counted in calls of the regressor."""
+    robot = ur10(False)
+    for seconds, largest in SECONDS.items():
+        share, starts, iterations = SEARCHES[seconds]
+        values, costs = [], []
+        for seed in range(5):
+            unit = second()
+            settings = ExcitationSettings(
+                period=24.0, order=10, starts=starts, iterations=iterations, seed=seed, **PLAIN
+            )
+            begin = time.process_time()
+            end = begin + share * seconds * unit
+            result = design(robot, settings, lambda _, end=end: time.process_time() > end)
+            costs.append((time.process_time() - begin) / unit)
+            values.append(result.condition_numbers['raw'])
+        cells = ' '.join(f'{v:.2f} ({c:.2f} s)' for v, c in zip(values, costs, strict=True))
+        print(f'UR10 rigid, 36 columns, {seconds:g} s of {SECOND} calls ({unit:.2f} s): {cells}')
+        bound(f'UR10 rigid, median after {seconds:g} s', float(np.median(values)), largest)
+        bound(f'UR10 rigid, {seconds:g} s', float(np.median(costs)), 1.05 * seconds)
+
+
+def bench_arms() -> None:
+    """Whole designs of real arms: meshes, self-collision, ground, validation motion."""
+    for name in ARMS:
+        with tempfile.TemporaryDirectory() as folder:
+            configuration, robot = configured(configuration_of(name, robots, Path(folder)))
+            result, seconds = timed(robot, replace(configuration.excitation, time_limit=1e6))
+        line(name, result, seconds)
+        bound(f'{name}, CPU time', seconds, ARM_TIME)
+        bound(f'{name}, shortcomings', len(result.shortcomings), 0)
+
+
+def bench_limit() -> None:
+    """Wall time of `robotid design --time-limit`, beside two busy loops."""
+    loops = [subprocess.Popen([sys.executable, '-c', 'while True: pass']) for _ in range(2)]
+    try:
+        for name in ARMS:
+            with tempfile.TemporaryDirectory() as folder:
+                path = configuration_of(name, robots, Path(folder))
+                command = [sys.executable, '-m', 'robotid_ros.cli', 'design', str(path)]
+                options = ['--time-limit', f'{LIMIT:g}', '-o', f'{folder}/trajectory.yaml']
+                begin = time.monotonic()
+                code = subprocess.run([*command, *options], capture_output=True).returncode
+                seconds = time.monotonic() - begin
+            print(
+                f'{name}: {seconds:.1f} s of {LIMIT:g} s beside two busy loops, exit code {code}'
+            )
+            bound(f'{name}, limited', seconds, LIMIT_SHARE * LIMIT)
+            bound(f'{name}, limited, exit code', code, 0)
+    finally:
+        for loop in loops:
+            loop.kill()
 
 
 def bench_collision() -> None:
@@ -217,6 +292,7 @@ def bench_feasible() -> None:
 
 BENCHES = {
     'ur10': bench_ur10,
+    'seconds': bench_seconds,
     'arm7': bench_arm7,
     'gradient': bench_gradient,
     'solvers': bench_solvers,
@@ -224,6 +300,8 @@ BENCHES = {
     'collision': bench_collision,
     'meshes': bench_meshes,
     'tx40': bench_tx40,
+    'arms': bench_arms,
+    'limit': bench_limit,
 }
 
 
@@ -231,8 +309,11 @@ def main() -> int:
     """Run what is named."""
     parser = command_line(__doc__)
     parser.add_argument('names', nargs='*', metavar='NAME', help=', '.join(BENCHES))
+    parser.add_argument('--robots', type=Path, metavar='FOLDER', help='of example-robot-data')
     options = parser.parse_args()
-    names = options.names or list(BENCHES)
+    names = options.names or [n for n in BENCHES if options.robots or n not in ('arms', 'limit')]
+    global robots
+    robots = options.robots
     print('columns: the first independent ones in Pinocchio order, then rotors and friction')
     for name in names:
         BENCHES[name]()

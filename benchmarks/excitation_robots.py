@@ -7,6 +7,7 @@ import struct
 
 from common import ROOT
 import numpy as np
+import yaml
 
 from robotid_ros.core.model import build_robot, Robot, RobotSettings
 
@@ -82,3 +83,33 @@ def cylinder(radius: float, length: float, sides: int = 64) -> bytes:
         faces += [(a, b, d), (a, d, c), (low[0], b, a), (high[0], c, d)]
     rows = (struct.pack('<12fH', 0, 0, 0, *np.concatenate(f), 0) for f in faces)
     return bytes(80) + struct.pack('<I', len(faces)) + b''.join(rows)
+
+
+# Arms of example-robot-data: description, joints by the start of their names, start, ground [m].
+ARMS = {
+    'panda': (
+        'panda_description/urdf/panda.urdf',
+        'panda_joint',
+        (0, -0.5, 0, -2, 0, 1.6, 0.8),
+        0,
+    ),
+    'ur5': ('ur_description/urdf/ur5_robot.urdf', '', (0, -1.2, 1.2, -1.5, -1.5, 0), -0.1),
+    'ur10': ('ur_description/urdf/ur10_robot.urdf', '', (0, -1.2, 1.2, -1.5, -1.5, 0), -0.1),
+}
+
+
+def configuration_of(name: str, folder: Path, output: Path) -> Path:
+    """Write the configuration of one of `ARMS`: meshes, ground and self-collision, in 1 cm."""
+    description, prefix, start, ground = ARMS[name]
+    share = folder.parent
+    path = folder / 'robots' / description
+    found = re.findall(r'<joint\s+name="([^"]+)"\s+type="revolute"', path.read_text())
+    joints = [joint for joint in found if joint.startswith(prefix) and 'finger' not in joint]
+    workspace = {'ground': float(ground), 'distance': 0.01, 'mesh_folders': [str(share)]}
+    groups = {
+        'robot': {'name': name, 'urdf': str(path), 'joints': joints},
+        'excitation': {'start': [float(q) for q in start], 'workspace': workspace},
+    }
+    file = output / f'{name}.yaml'
+    file.write_text(yaml.safe_dump({'/**': {'ros__parameters': groups}}))
+    return file

@@ -37,7 +37,7 @@ SHRINK_FACTOR, SHRINKINGS = 0.999, (0, *(2**k for k in range(11)), 1945)
 # Shares of the time limit at which the search ends, by what validates: designing another motion
 # takes about half as long, a circle less. The last check of the motions needs the rest.
 SEARCH_SHARE = {'seed': 0.6, 'circle': 0.75, 'none': 0.9}
-VALIDATION_SHARE = 0.9
+VALIDATION_SHARE = 0.85
 # The end of the validation's search leaves so many times what the end of the first one took.
 RESERVED_ENDS = 2.0
 NO_ROOM = (

@@ -19,7 +19,7 @@ from .observation_matrix import independent_columns, ObservationModel, ObservedM
 
 # Samples of a period that the criterion sees: so many a harmonic, so many at least, and so many
 # times more where friction has a shape of its own about standstill, which few samples would miss.
-HARMONIC_SAMPLES, MIN_SAMPLES, STRIBECK_FACTOR = 10, 100, 4
+HARMONIC_SAMPLES, MIN_SAMPLES, STRIBECK_FACTOR = 8, 80, 4
 # So many times more samples hold the peaks of a motion to a thousandth: the last check sees all.
 EXACT_FACTOR = 8
 # Relative slack below which the logarithm is continued by its parabola, so that it is finite.
