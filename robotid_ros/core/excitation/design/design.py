@@ -38,7 +38,10 @@ SHRINK_FACTOR, SHRINKINGS = 0.999, (0, *(2**k for k in range(11)), 1945)
 # takes about half as long, a circle less. The last check of the motions needs the rest.
 SEARCH_SHARE = {'seed': 0.6, 'circle': 0.75, 'none': 0.9}
 VALIDATION_SHARE = 0.85
-# The end of the validation's search leaves so many times what the end of the first one took.
+# On a machine without much time for this process that rest is more. What follows the search takes
+# about so many times as long as what precedes it; what follows the validation's search takes about
+# as long as what followed the first one, and twice that is left, to be safe.
+FOLLOWING = {'seed': 8.0, 'circle': 6.0, 'none': 4.0}
 RESERVED_ENDS = 2.0
 NO_ROOM = (
     'the limits leave no room for any motion from the start: move excitation.start away from its '
@@ -75,12 +78,14 @@ def design(
     problem = Problem(robot, settings, scene)
     if problem.start is not None:
         check_start(problem, problem.start)
-    search = _search(problem, settings, progress, begin + SEARCH_SHARE[kind] * settings.time_limit)
+    limit, preparation = settings.time_limit, time.monotonic() - begin
+    longest = min(SEARCH_SHARE[kind] * limit, limit - FOLLOWING[kind] * preparation)
+    search = _search(problem, settings, progress, begin + longest)
     searched = time.monotonic()
     trajectory, usage = _best_trajectory(problem, search)
     result = _result(problem, search, trajectory, usage)
     reserve = RESERVED_ENDS * (time.monotonic() - searched)
-    end = begin + min(VALIDATION_SHARE * settings.time_limit, settings.time_limit - reserve)
+    end = begin + min(VALIDATION_SHARE * limit, limit - reserve)
     result = _validated(result, problem, progress, end)
     return replace(result, elapsed=time.monotonic() - begin)
 

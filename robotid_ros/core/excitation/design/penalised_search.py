@@ -10,7 +10,7 @@ from .search import Search
 # Sharpness of the criterion and weight of what exceeds a bound, stage after stage. A condition
 # number has a kink where singular values meet, and they meet at its optimum: smoothed at first, it
 # is followed in few steps. Each stage gets a third of the iterations.
-STAGES = ((4.0, 30.0), (16.0, 300.0))
+STAGES = ((6.0, 50.0), (16.0, 300.0))
 STAGE_SHARE = 3
 # Share of a bound from which it is penalised, so that shrinking into the bounds costs little.
 BOUND_SHARE = 0.97
