@@ -13,11 +13,11 @@ from ..model.robot import Limits, Robot
 
 # Poses that are looked at, from the middle of the ranges outwards, and those of them whose room is
 # measured: enough for seven joints beside a torso, a second or so.
-DRAWS, MEASURED = 1000, 100
+DRAWS, MEASURED = 2000, 100
 # Farthest from the middle of a range: its share, and the angle for wide ones [rad].
 WIDEST, WIDEST_ANGLE = 0.8, np.pi / 2
-# Moves of single joints whose freedom is the room of a pose, as shares of that width.
-MOVES = (-0.6, -0.3, 0.3, 0.6)
+# Moves whose freedom is the room of a pose, and how far they reach, as shares of that width.
+MOVES, REACHES = 30, (0.3, 0.6)
 # Of a pose, which stands in a file.
 DECIMALS = 3
 # What the distance from the middle costs, in shares of free moves.
@@ -35,7 +35,7 @@ def find_start(
 
     Returns
     -------
-    The pose (n,), and the share of moves from it that are free.
+    The pose (n,), and its room: the share of moves from there that are free.
 
     Raises
     ------
@@ -93,12 +93,12 @@ def _ranges(robot: Robot, limits: Limits) -> tuple[Array, Array]:
 
 
 def _room(robot: Robot, scene: CollisionScene, limits: Limits, pose: Array, width: Array) -> float:
-    """Return the share of moves of single joints that are free: the mean of average and worst."""
-    moved = pose + np.concatenate([np.diag(move * width) for move in MOVES])
-    held = _held(robot, limits, moved)
-    free = np.array([ok and scene.is_free(q[None]) for ok, q in zip(held, moved, strict=True)])
-    shares = free.reshape(len(MOVES), -1).mean(axis=0)
-    return float(0.5 * (shares.mean() + shares.min()))
+    """Return the share of random moves of all joints that end where the robot may be."""
+    moves = np.random.default_rng(1).uniform(-1.0, 1.0, (MOVES, robot.n)) * width
+    ends = pose + np.concatenate([reach * moves for reach in REACHES])
+    held = _held(robot, limits, ends)
+    free = (ok and scene.is_free(q[None]) for ok, q in zip(held, ends, strict=True))
+    return sum(free) / len(ends)
 
 
 def _collision_text(scene: CollisionScene, poses: Array) -> str:

@@ -11,7 +11,7 @@ from ..excitation.settings import ExcitationSettings, Workspace
 from ..model.robot import Robot
 from .start_pose import find_start
 
-# Distances between bodies that are tried [m], and the room that is enough: every joint can move.
+# Distances between bodies that are tried [m], and the room of a start that is enough.
 DISTANCES, ENOUGH_ROOM = (0.02, 0.01, 0.005), 0.6
 # A base this much below the root frame still stands on its ground: feet and bolts of a plate [m].
 BASE_DEPTH = 0.05

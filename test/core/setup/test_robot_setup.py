@@ -63,8 +63,8 @@ def test_ground_and_self_collision_are_on_and_the_ground_is_below_the_feet():
 
 
 def test_links_that_always_pass_closely_lessen_the_distance():
-    # Two balls beside the second joint are 17.2 mm apart, 20.2 mm where it is at 0.
-    balls = {'arm_link_1': (0.2428, 0.01), 'arm_link_3': (-0.297, 0.03)}
+    # Two balls beside the second joint are 17.1 mm apart, 20.1 mm where it is at 0.
+    balls = {'arm_link_1': (0.24294, 0.01), 'arm_link_3': (-0.297, 0.03)}
     shapes = {
         link: f'<collision><origin xyz="0 0 {z}"/><geometry><sphere radius="{radius}"/>'
         '</geometry></collision>'
