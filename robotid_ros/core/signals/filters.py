@@ -1,8 +1,6 @@
 """Zero-phase low-pass filters and central differences."""
 
 import numpy as np
-from scipy.optimize import nnls
-from scipy.signal import butter, sosfiltfilt
 
 from ..arrays import Array
 
@@ -29,6 +27,8 @@ def lowpass(x: Array, cutoff: float, rate: float, order: int = 4) -> Array:
     """
     if cutoff >= 0.5 * rate:
         return np.asarray(x)
+    from scipy.signal import butter, sosfiltfilt
+
     sections = butter(order, cutoff, fs=rate, output='sos')
     pad = min(len(x) - 1, round(3 * rate / cutoff))
     return np.asarray(sosfiltfilt(sections, x, axis=0, padlen=pad))
@@ -69,5 +69,7 @@ def _noise_floor(power: Array, share: Array) -> Array:
     level = np.array([np.median(power[band]) for band in bands])
     if not bands or not level.all():
         return np.zeros_like(power)
+    from scipy.optimize import nnls
+
     shape = np.array([shapes[band].mean(axis=0) for band in bands]) / level[:, None]
     return np.asarray(shapes @ nnls(shape, np.ones(len(bands)))[0] / np.log(2.0))

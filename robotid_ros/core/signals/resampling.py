@@ -4,7 +4,6 @@ import dataclasses
 
 import numpy as np
 import numpy.typing as npt
-from scipy.interpolate import Akima1DInterpolator
 
 from ...exceptions import RecordingError
 from ..arrays import Array
@@ -61,6 +60,8 @@ def resample_uniformly(
     short = _shorten_gaps(time, max(MAX_GRID_GAP, longest))
     grid = time[0] + step * np.arange(int(np.floor((short[-1] - short[0]) / step + 0.5)) + 1)
     if grid.size != time.size or np.abs(grid - short).max() >= GRID_TOLERANCE * step:
+        from scipy.interpolate import Akima1DInterpolator
+
         # Smooth for the position, which is differentiated; without overshoot for the effort.
         position = Akima1DInterpolator(short, position)(np.clip(grid, short[0], short[-1]))
         effort = np.column_stack([np.interp(grid, short, column) for column in effort.T])

@@ -1,7 +1,6 @@
 """Recordings of which messages are missing all over: how long a gap a motion can be bridged."""
 
 import numpy as np
-from scipy.interpolate import Akima1DInterpolator
 
 from ..arrays import Array
 from .filters import motion_bandwidth
@@ -36,6 +35,8 @@ def longest_bridged_gap(
     steps = np.diff(time)
     if not _missing_all_over(steps, longest, MAX_BRIDGED):
         return longest, []
+    from scipy.interpolate import Akima1DInterpolator
+
     squeezed = np.concatenate([[0.0], np.cumsum(np.minimum(steps, MAX_BRIDGED))])
     grid = np.arange(0.0, squeezed[-1], usual)
     motion = Akima1DInterpolator(squeezed, position)(grid)

@@ -20,7 +20,6 @@ from ..common.controller_client import ControllerClient, ControllerDescription
 from ..common.messages import one_line, status
 from ..common.runtime import LATCHED
 from ..common.worker_process import run_in_process
-from ..demo.demo import Demo
 from ..demo.twin import write_twin
 from ..demo.verdict import Verdict, verdict_of
 from .preflight import check_controller, read_positions
@@ -175,6 +174,8 @@ def rehearse(
 
     """
     # Only the worker imports what it needs, the node starts without.
+
+    from ..demo.demo import Demo
 
     with Demo(config, folder) as session:
         results = session.run(lambda share, text: progress((share, text)), time_limit)

@@ -47,7 +47,6 @@ class StateVariableFilter:
         if key not in self._steps:
             if len(self._steps) > MAX_KEPT_STEPS:
                 self._steps.clear()
-            # SciPy is imported with the first prediction, not with the node.
             from scipy.linalg import expm
 
             self._steps[key] = expm(self._system * key * STEP_RESOLUTION)[:3]

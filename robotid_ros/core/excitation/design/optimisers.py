@@ -4,8 +4,6 @@ from collections.abc import Callable
 from itertools import count
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.signal import argrelextrema
 
 from ...arrays import Array
 from .feasibility import random_point, shrink_into_bounds
@@ -77,6 +75,8 @@ def _round(
 
     The nearest point within the bounds comes first: from there, no step leaves them.
     """
+    from scipy.optimize import minimize
+
     rows, offset = search.problem.linear_rows(np.array(sorted(working)).reshape(-1, 3))
     both, room = np.vstack([rows, -rows]), 1.0 - np.concatenate([offset, -offset])
     bounded = {
@@ -99,6 +99,8 @@ def _round(
 
 def find_peaks(usage: Array, share: float) -> set[tuple[int, ...]]:
     """Find the local maxima in time of |usage| (quantities, M, n) above a share of the bounds."""
+    from scipy.signal import argrelextrema
+
     size = np.abs(usage)
     peaks = zip(*argrelextrema(size, np.greater_equal, axis=1), strict=True)
     return {tuple(map(int, index)) for index in peaks if size[index] > share}

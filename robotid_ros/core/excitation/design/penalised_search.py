@@ -1,7 +1,6 @@
 """From a random point to a good one: quasi-Newton steps, with bounds as penalties."""
 
 import numpy as np
-from scipy.optimize import minimize
 
 from ...arrays import Array
 from .optimisation_problem import Problem
@@ -33,6 +32,8 @@ def approach(search: Search, x: Array, iterations: int) -> Array:
     A point that may exceed its bounds by a little.
 
     """
+    from scipy.optimize import minimize
+
     problem = search.problem
     for stage, (sharpness, weight) in enumerate(STAGES):
         problem.set_penalty_stage(stage, sharpness)

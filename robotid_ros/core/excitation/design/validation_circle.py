@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 import pinocchio as pin
-from scipy.interpolate import make_interp_spline
-from scipy.optimize import least_squares
 
 from ....exceptions import TrajectoryError
 from ...arrays import Array
@@ -98,6 +96,8 @@ def _follow(
     end: float,
 ) -> Array | None:
     """Solve the inverse kinematics of one turn, point after point; None where it fails."""
+    from scipy.optimize import least_squares
+
     model, order = robot.model, robot.order
     data, frame = model.createData(), tool_frame(model, settings.workspace.frame)
 
@@ -160,6 +160,8 @@ def _timed(
 
     None where that is slower than `MIN_SPEED_SHARE`: the path comes too close to a singularity.
     """
+    from scipy.interpolate import make_interp_spline
+
     wanted = settings.validation
     curve = make_interp_spline(np.linspace(0.0, 1.0, len(path)), path, k=5, bc_type='periodic')
     # The quintic's largest speed is 15/8 of the mean one.

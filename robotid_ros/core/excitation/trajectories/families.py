@@ -93,7 +93,6 @@ class FifthOrderBSpline:
         inner = np.linspace(0.0, period, order + 2)
         knots = np.concatenate([np.zeros(5), inner, np.full(5, period)])
         free = np.eye(order + 6)[:, 3:-3]
-        # Nodes that run other families start without SciPy.
         from scipy.interpolate import BSpline
 
         return BSpline(knots, free, 5)(t, nu=derivative)
