@@ -6,6 +6,7 @@ import dataclasses
 import numpy as np
 
 from ..arrays import Array
+from ..excitation.constraints.collision_scene import CollisionScene
 from ..excitation.settings import ExcitationSettings, Margins, Workspace
 from ..model.robot import Limits, Robot
 from ..model.robot_builder import build_robot
@@ -63,6 +64,7 @@ class RobotSetup:
     tracking_error : (n,) what stops a session [rad, m]
     drives : of the simulated robot
     facts : what was known
+    unchecked : what cannot be checked before the robot moves, by the names of `accept_unchecked`
     notes : what a user should look at
 
     """
@@ -76,6 +78,7 @@ class RobotSetup:
     tracking_error: Array
     drives: SimulatedDrives
     facts: KnownFacts
+    unchecked: dict[str, str]
     notes: tuple[str, ...]
 
 
@@ -129,6 +132,7 @@ def set_up_robot(
         error,
         drives,
         facts,
+        CollisionScene(robot, excitation.workspace).unchecked,
         (*robot.warnings, *notes),
     )
 

@@ -64,6 +64,13 @@ def test_prismatic_and_continuous_joints_have_tolerances_and_ranges_of_their_own
     assert configuration.simulation.noise.position == (2e-6, 2e-5)
 
 
+def test_what_cannot_be_checked_is_accepted_in_sight(tmp_path, arm):
+    path = write(tmp_path, set_up_robot(SLIDER), 'gantry.urdf')
+    assert load(path).excitation.accept_unchecked == ('collision_geometry',)
+    assert 'has no collision geometry' in ' '.join(path.read_text().split())
+    assert load(write(tmp_path, arm, 'arm3.urdf')).excitation.accept_unchecked == ()
+
+
 def test_what_is_known_of_a_live_robot_is_taken_over(tmp_path):
     gains = {'joint_2': {'p': 7.0, 'd': 3.0}}
     facts = KnownFacts(
