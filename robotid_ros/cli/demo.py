@@ -41,7 +41,8 @@ def run(args: argparse.Namespace) -> int:
     from ..nodes.demo.demo import Demo
     from .terminal import ProgressBar
 
-    with ProgressBar(1) as progress, Demo(config, Path(args.output), verbose=args.verbose) as demo:
+    log_level = 'info' if args.verbose else 'warn'
+    with ProgressBar(1) as progress, Demo(config, Path(args.output), log_level) as demo:
         results = demo.run(progress.show, TIME_LIMIT)
     return report(results, demo.folder)
 

@@ -44,15 +44,15 @@ class Demo:
     ----------
     config : the robot's configuration file
     output : folder of recording and results
-    verbose : let the nodes log more than warnings
+    log_level : severity from which the nodes log
 
     """
 
-    def __init__(self, config: Path, output: Path, *, verbose: bool = False):
+    def __init__(self, config: Path, output: Path, log_level: str = 'warn'):
         self._config, self._output = config, output
         self.folder = output
         self._domain = claim_domain()
-        self._processes = NodeProcesses(config, self._domain, 'info' if verbose else 'warn')
+        self._processes = NodeProcesses(config, self._domain, log_level)
 
     def run(self, show: ProgressCallback, time_limit: float) -> Results:
         """

@@ -177,7 +177,8 @@ def rehearse(
 
     from ..demo.demo import Demo
 
-    with Demo(config, folder) as session:
+    # What its nodes warn of is not about the robot, in whose log it would stand.
+    with Demo(config, folder, 'error') as session:
         results = session.run(lambda share, text: progress((share, text)), time_limit)
     verdict = verdict_of(results)
     if not verdict.passed:
