@@ -1,5 +1,6 @@
 """Where a robot may go: ground, distance between bodies, pairs that overlap; its start there."""
 
+from collections.abc import Iterator
 import dataclasses
 
 import numpy as np
@@ -28,7 +29,7 @@ def place_robot(
 
     The distance is the largest of `DISTANCES` that leaves room to move: links of some arms pass
     each other more closely than others keep from the table. Where no pose is free, shapes of
-    links with one between them that overlap in many poses are not checked.
+    links with one between them that overlap in many poses are not checked, or the ground is not.
 
     Returns
     -------
@@ -41,17 +42,29 @@ def place_robot(
     """
     ground, notes = _ground(robot, settings.workspace)
     standing = dataclasses.replace(settings.workspace, ground=ground)
-    settings = dataclasses.replace(settings, workspace=standing)
-    try:
-        placed, more = _roomiest(robot, settings)
-    except TrajectoryError:
-        pairs = overlapping_pairs(robot, standing)
-        if not pairs:
-            raise
-        loose = dataclasses.replace(standing, ignored_pairs=pairs)
-        placed, more = _roomiest(robot, dataclasses.replace(settings, workspace=loose))
-        more += (f'overlap in many poses by their shapes, not checked: {", ".join(pairs)}',)
-    return placed, (*notes, *more)
+    reason = None
+    for workspace, loosened in _ever_looser(robot, standing):
+        try:
+            placed, more = _roomiest(robot, dataclasses.replace(settings, workspace=workspace))
+        except TrajectoryError as error:
+            reason = reason or error
+            continue
+        return placed, (*notes, *more, *loosened)
+    assert reason is not None
+    raise reason
+
+
+def _ever_looser(
+    robot: Robot, workspace: Workspace
+) -> Iterator[tuple[Workspace, tuple[str, ...]]]:
+    """Give the workspace, then one without what may be wrong about it, with a sentence on that."""
+    yield workspace, ()
+    if pairs := overlapping_pairs(robot, workspace):
+        text = f'overlap in many poses by their shapes, not checked: {", ".join(pairs)}'
+        yield dataclasses.replace(workspace, ignored_pairs=pairs), (text,)
+    if workspace.ground is not None:
+        text = f'no ground is set: no pose is free above {workspace.ground:g} m, the arm may hang'
+        yield dataclasses.replace(workspace, ground=None), (text,)
 
 
 def _roomiest(

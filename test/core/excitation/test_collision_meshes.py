@@ -96,6 +96,27 @@ def test_hulls_are_as_far_apart_as_the_boxes_they_enclose(kind, scheme, tmp_path
         assert ((other > 0.0) == (one > 0.0))[np.abs(one) > 1e-4].all()
 
 
+def test_a_hull_that_is_too_fine_is_as_far_away_as_its_box(tmp_path, rng):
+    """A cone whose tip has 400 neighbours, more than Coal can count."""
+    turn = np.linspace(0.0, 2.0 * np.pi, 400, endpoint=False)
+    half = 500.0 * np.array(SIZES[3])
+    rim = np.column_stack([half[0] * np.cos(turn), half[1] * np.sin(turn), 0.0 * turn - half[2]])
+    points = np.vstack([rim, [0.0, 0.0, half[2]], [0.0, 0.0, -half[2]]])
+    faces = [(k, (k + 1) % 400, tip) for k in range(400) for tip in (400, 401)]
+    write_stl(tmp_path / 'cone.stl', points, faces)
+    x, y, z = SIZES[3]
+    cone = f'<mesh filename="file://{tmp_path}/cone.stl" scale="0.001 0.001 0.001"/>'
+    text = boxes().replace(f'<box size="{x} {y} {z}"/>', cone)
+    assert cone in text
+    workspace = Workspace(ground=0.0)
+    plain, meshed = (
+        CollisionScene(build_robot(urdf, RobotSettings()), workspace) for urdf in (boxes(), text)
+    )
+    assert meshed.notes[0].startswith('the hulls of link_3') and 'boxes' in meshed.notes[0]
+    for q in rng.uniform(-2.5, 2.5, (50, 3)):
+        np.testing.assert_allclose(meshed._distances(q), plain._distances(q), atol=1e-5)
+
+
 def test_designs_keep_meshes_apart(tmp_path):
     text = meshes(tmp_path / 'meshes', 'stl', f'file://{tmp_path}/meshes')
     robot = build_robot(text, RobotSettings())

@@ -62,6 +62,18 @@ def test_ground_and_self_collision_are_on_and_the_ground_is_below_the_feet():
     assert set_up_robot(description(ARM, shapes=bolts)).excitation.workspace.ground == 0.0
 
 
+@pytest.mark.parametrize('depth', [0.3, 0.9])
+def test_an_arm_that_hangs_has_no_ground(depth):
+    """Deep below its root frame in every pose, or in all but those that are not free."""
+    feet = '<origin xyz="0 0 0.0"/>'
+    text = description(chain('arm', 'base', 5), shapes=SHAPES)
+    assert feet in text
+    turned = f'<origin xyz="0 0 {-depth}" rpy="{np.pi} 0 0"/>'
+    setup = set_up_robot(text.replace(feet, turned, 1))
+    assert setup.excitation.workspace.ground is None and 'ground' in setup.unchecked
+    assert any('hang' in note for note in setup.notes)
+
+
 def test_links_that_always_pass_closely_lessen_the_distance():
     # Two balls beside the second joint are 17.1 mm apart, 20.1 mm where it is at 0.
     balls = {'arm_link_1': (0.24294, 0.01), 'arm_link_3': (-0.297, 0.03)}

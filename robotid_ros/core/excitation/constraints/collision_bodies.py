@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from ....exceptions import ConfigurationError, UnknownNameError
+from ....exceptions import ConfigurationError, shortened, UnknownNameError
 from ...model.robot import Robot
 from ..settings import Obstacle, Workspace
 
@@ -105,13 +105,29 @@ def _link_geometry(
             'self-collision is not checked; set excitation.workspace.mesh_folders'
         )
         return _balls_at_joints(model, settings), (), {'collision_geometry': unread}
-    hulls = 0
-    for body in geometry.geometryObjects:
-        if hasattr(body.geometry, 'buildConvexHull'):
-            body.geometry.buildConvexHull(True, 'Qt')
-            body.geometry = body.geometry.convex
-            hulls += 1
-    return geometry, (f'{hulls} meshes are replaced by their convex hulls',) if hulls else (), {}
+    meshes = [b for b in geometry.geometryObjects if hasattr(b.geometry, 'buildConvexHull')]
+    boxes = [body.name for body in meshes if not _replace_by_hull(body)]
+    hulls = len(meshes) - len(boxes)
+    notes = [f'{hulls} meshes are replaced by their convex hulls'] if hulls else []
+    if boxes:
+        notes.append(f'the hulls of {shortened(boxes)} are too fine: replaced by boxes')
+    return geometry, tuple(notes), {}
+
+
+def _replace_by_hull(body: Any) -> bool:
+    """Replace a mesh by its convex hull; by its box, and False, where Coal cannot hold that."""
+    try:
+        body.geometry.buildConvexHull(True, 'Qt')
+    except RuntimeError:
+        # More than 255 neighbours of a vertex, as in the fans of finely meshed discs.
+        body.geometry.computeLocalAABB()
+        box = body.geometry.aabb_local
+        centre = 0.5 * (box.min_ + box.max_)
+        body.placement = body.placement * pin.SE3(np.eye(3), centre)
+        body.geometry = shapes.Box(*(box.max_ - box.min_))
+        return False
+    body.geometry = body.geometry.convex
+    return True
 
 
 def _balls_at_joints(model: Any, settings: Workspace) -> Any:
