@@ -8,7 +8,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import Parameter
 
-from robotid_ros.nodes.common.launch_actions import package_node
+from robotid_ros.nodes.common.launch_actions import package_node, rviz_nodes
 
 BOOLEANS = ['true', 'false']
 ARGUMENTS = [
@@ -35,6 +35,12 @@ ARGUMENTS = [
         description='move the robot at once; false: wait for excitation/start',
     ),
     DeclareLaunchArgument(
+        'rviz',
+        default_value='false',
+        choices=BOOLEANS,
+        description='show the robot and, after excitation/show, the designed motion in RViz',
+    ),
+    DeclareLaunchArgument(
         'use_sim_time', default_value='false', choices=BOOLEANS, description='time from /clock'
     ),
     DeclareLaunchArgument(
@@ -59,10 +65,11 @@ def session(context: LaunchContext) -> list[Node]:
         'use_sim_time': given['use_sim_time'] == 'true',
     }
     parameters = [Parameter(key, value) for key, value in overrides.items() if value != '']
-    return [
+    nodes = [
         package_node(name, [str(config), *parameters], given['log_level'])
         for name in ('identification', 'recorder', 'excitation')
     ]
+    return [*nodes, *(rviz_nodes(config, given['namespace']) if given['rviz'] == 'true' else ())]
 
 
 def generate_launch_description() -> LaunchDescription:

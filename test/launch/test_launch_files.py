@@ -22,8 +22,12 @@ import rclpy  # noqa: E402
 from rclpy.context import Context  # noqa: E402
 from rclpy.node import Node  # noqa: E402
 from waiting import PATIENCE, wait_until  # noqa: E402
+import yaml  # noqa: E402
+
+from robotid_ros.nodes.common.launch_actions import rviz_nodes  # noqa: E402
 
 FOLDER = Path(__file__).resolve().parents[2] / 'launch'
+CONFIG = FOLDER.parent / 'config'
 SESSION = ('identification', 'recorder', 'excitation')
 
 
@@ -49,10 +53,52 @@ def test_arguments_explain_themselves(name: str) -> None:
 def test_defaults_are_safe() -> None:
     assert arguments('identify.launch.py')['auto_start'] == 'false'
     assert arguments('identify.launch.py')['use_sim_time'] == 'false'
+    assert arguments('identify.launch.py')['rviz'] == 'false'
     assert arguments('identify.launch.py')['namespace'] == ''
     assert arguments('simulation.launch.py')['namespace'] == ''
     assert arguments('simulation.launch.py')['auto_start'] == 'true'
     assert arguments('simulation.launch.py')['real_time_factor'] == '1.0'
+
+
+def stand_in(prefix: Path, package: str, executable: str) -> None:
+    """Let launch find an executable of a package that need not be installed here."""
+    index = prefix / 'share' / 'ament_index' / 'resource_index' / 'packages' / package
+    program = prefix / 'lib' / package / executable
+    for path in (index, program):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(0o755)
+
+
+def test_rviz_shows_the_robot_and_the_one_of_the_preview(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for package, executable in (
+        ('robot_state_publisher', 'robot_state_publisher'),
+        ('tf2_ros', 'static_transform_publisher'),
+        ('rviz2', 'rviz2'),
+    ):
+        stand_in(tmp_path, package, executable)
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path), prepend=os.pathsep)
+    nodes = {n.node_executable: n for n in rviz_nodes(CONFIG / 'ur10.yaml', '/arm1')}
+    context = LaunchContext()
+    for node in nodes.values():
+        node._perform_substitutions(context)
+    publisher, rviz = nodes['robot_state_publisher'], nodes['rviz2']
+    assert publisher.expanded_node_namespace == '/arm1/preview'
+    assert ('joint_states', '/arm1/excitation/preview') in publisher.expanded_remapping_rules
+    assert ('/robot_description', '/arm1/robot_description') in rviz.expanded_remapping_rules
+    words = [perform_substitutions(context, word) for word in rviz.cmd]
+    view, frame = words[words.index('-d') + 1], words[words.index('-f') + 1]
+    shown = yaml.safe_load(Path(view).read_text())['Visualization Manager']['Displays']
+    prefixes = {each['Name']: each.get('TF Prefix', '') for each in shown}
+    assert (frame, prefixes['Robot'], prefixes['Preview']) == ('base_link', '', 'preview')
+    assert f'preview/{frame}' in [
+        perform_substitutions(context, word) for word in nodes['static_transform_publisher'].cmd
+    ]
+    bare = tmp_path / 'bare.yaml'
+    bare.write_text('/**: {ros__parameters: {robot: {name: bare}}}')
+    with pytest.raises(RuntimeError, match='needs a description'):
+        rviz_nodes(bare, '')
 
 
 @pytest.mark.parametrize(
