@@ -32,6 +32,7 @@ from ...exceptions import ControllerError, RobotIdError
 from .launcher import launcher_is_gone
 from .message_guard import MessageGuard
 from .messages import one_line as one_line
+from .process_exit import cancel_exit, exit_after
 from .ros_parameters import configuration_from_overrides, declare_settings
 
 LATCHED = QoSProfile(
@@ -139,9 +140,7 @@ def _serve(node: Node, stop: threading.Event) -> int:
         if launcher_is_gone():
             node.get_logger().error('the program that started this node is gone: it ends as well')
             break
-    last_resort = threading.Timer(CLOSE_TIMEOUT, os._exit, (1,))
-    last_resort.daemon = True
-    last_resort.start()
+    exit_after(CLOSE_TIMEOUT)
     if hasattr(node, 'close'):
         node.close()
     _await_delivery(node)
@@ -151,7 +150,7 @@ def _serve(node: Node, stop: threading.Event) -> int:
         node.get_logger().fatal(one_line(failure))
     node.destroy_node()
     rclpy.try_shutdown(context=node.context)
-    last_resort.cancel()
+    cancel_exit()
     return 1 if failures else 0
 
 

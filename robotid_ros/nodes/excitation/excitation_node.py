@@ -1,7 +1,7 @@
 """Node `excitation`: designs the motion, runs it on the robot, and stops the robot in need."""
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 import threading
@@ -16,7 +16,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from ...core.excitation import Design, Progress, waypoints
 from ...core.model import build_robot, Robot
-from ...exceptions import ModelError, RobotIdError
+from ...exceptions import ControllerError, ModelError, RobotIdError
 from ...files.atomic import expect_writable
 from ...files.configuration import read_urdf
 from ...files.trajectory_file import dump_design, read_design, save_design
@@ -190,9 +190,11 @@ class Excitation(WorkerNode):
         """Build the robot; joints that it does not move stand as they did for the design."""
         if self._design is None:
             self._placed = self.configuration.robot
+            # Who is silent does not keep a design from being made; a session asks again.
             if self._placed.joints and self.count_publishers('joint_states'):
-                positions = read_positions(self, self._placed.joints, self.settings.timeout)
-                self._placed = place_locked_joints(urdf, self._placed, positions)
+                with suppress(ControllerError):
+                    positions = read_positions(self, self._placed.joints, self.settings.timeout)
+                    self._placed = place_locked_joints(urdf, self._placed, positions)
         return build_robot(urdf, self._placed)
 
     def _loaded(self) -> Design | None:

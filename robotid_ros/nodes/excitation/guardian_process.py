@@ -18,6 +18,7 @@ import rclpy
 from rclpy.client import Client
 from rclpy.node import Node
 
+from ..common.process_exit import exit_after
 from .silence import Silence
 
 # What it tells the excitation: that it could cancel a goal; why it has cancelled one.
@@ -35,11 +36,13 @@ LONGEST_SILENCE = 1.0
 # may still be on its way to the controller. How long each answer and the next try may take [s].
 CANCEL_RETRY_TIME = 5.0
 ANSWER_TIMEOUT, RETRY_PERIOD = 0.2, 0.02
+# How long it may take to leave the graph [s]: whoever ends without that is missed for 20 s.
+LEAVE_TIMEOUT = 1.0
 # More than waits in a pipe: lines are read whole [B].
 PIPE_BUFFER = 1 << 20
 
 
-def main() -> int:
+def main() -> None:
     """Watch until the pipe closes or nobody watches the robot; then cancel the goal that runs."""
     # SIGPIPE, SIGINT and SIGTERM go to whole groups; the guardian ends with its pipe only.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -51,6 +54,16 @@ def main() -> int:
         enable_rosout=False,
         start_parameter_services=False,
     )
+    code = _guard(node)
+    sys.stderr.flush()
+    exit_after(LEAVE_TIMEOUT)
+    node.destroy_node()
+    # Nothing is left to do; the rest of the middleware's teardown can only delay the end.
+    os._exit(code)
+
+
+def _guard(node: Node) -> int:
+    """Watch, and cancel in need; return the exit code."""
     client = node.create_client(CancelGoal, sys.argv[1])
     end = time.monotonic() + SERVICE_TIMEOUT
     while not client.wait_for_service(timeout_sec=LOOK_PERIOD):
@@ -137,7 +150,4 @@ def process_state(pid: int) -> str:
 
 
 if __name__ == '__main__':
-    code = main()
-    sys.stderr.flush()
-    # Nothing is left to do; the middleware's own teardown can only delay the end.
-    os._exit(code)
+    main()

@@ -94,5 +94,6 @@ def test_sessions_leave_nothing_behind(executor: SingleThreadedExecutor, node: N
     before = entities()
     assert answers(node, 'excitation/start', 1)[0].success
     wait_until(lambda: not excitation.busy, 'there is no controller')
-    assert entities() == before
+    # The executor destroys them, soon.
+    wait_until(lambda: entities() == before, 'all is gone', lambda: (entities(), before))
     excitation.close()
