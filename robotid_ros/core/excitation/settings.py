@@ -101,8 +101,10 @@ class ExcitationSettings:
     time_limit: float = setting(
         300.0, 'longest design; the best so far is kept', unit='s', minimum=0.0
     )
+    # A simulated Baxter, whose arm has fat shapes, was found again with 305 (69 of 69 parameters
+    # within ±3σ); most arms come to 7 to 60.
     largest_condition: float = setting(
-        100.0,
+        1000.0,
         'normalised condition number above which a design is poor, and is not run',
         minimum=1.0,
     )
