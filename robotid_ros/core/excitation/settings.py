@@ -101,7 +101,7 @@ class ExcitationSettings:
     time_limit: float = setting(
         300.0, 'longest design; the best so far is kept', unit='s', minimum=0.0
     )
-    # A simulated Baxter, whose arm has fat shapes, was found again with 305 (69 of 69 parameters
+    # A simulated Baxter, whose arm has fat shapes, was found again with 224 (69 of 69 parameters
     # within ±3σ); most arms come to 7 to 60.
     largest_condition: float = setting(
         1000.0,
