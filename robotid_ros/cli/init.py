@@ -2,6 +2,7 @@
 
 import argparse
 from pathlib import Path
+import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -33,13 +34,13 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument(
-        'urdf', nargs='?', metavar='URDF', help='URDF, or xacro; default: ask the graph'
+        'urdf', nargs='?', metavar='URDF', help='URDF, or xacro; default: the robot that is up'
     )
     parser.add_argument(
         '--controller',
         metavar='NAME',
         default='',
-        help='of the robot that is up; default: its one',
+        help='of the robot that is up; default: its only one',
     )
     parser.add_argument('--namespace', metavar='NS', default='/', help='likewise, as /arm1')
     parser.add_argument(
@@ -75,7 +76,8 @@ def run(args: argparse.Namespace) -> int:
     facts: KnownFacts | None = None
     if args.urdf is None:
         description, facts = _ask_robot(args.controller, args.namespace)
-        name = parse_urdf(description).get('name') or 'robot'
+        # Whoever publishes the description chooses its name, but no folder.
+        name = re.sub(r'[^\w-]', '_', parse_urdf(description).get('name') or 'robot')
         output = Path(args.output or f'{name}.yaml')
         source = output.with_suffix('.urdf')
     else:

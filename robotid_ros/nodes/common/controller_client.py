@@ -38,6 +38,12 @@ class ControllerDescription:
     gains: Mapping[str, Mapping[str, float]]
     values: Mapping[str, Any]
 
+    @property
+    def followed_interface(self) -> str:
+        """Of the interfaces that it commands, the one that the drives follow."""
+        order = ('position', 'velocity', 'effort')
+        return next((name for name in order if name in self.command_interfaces), 'effort')
+
     def to_dict(self) -> dict[str, Any]:
         """Describe the controller by plain values, as a recording keeps it."""
         return {

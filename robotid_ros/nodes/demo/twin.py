@@ -22,8 +22,6 @@ from ..common.controller_client import ControllerDescription
 # How far the twin's bodies are from the URDF's, where the configuration does not say: an
 # identification has to find them.
 INERTIAL_ERROR = 0.1
-# Of several that a controller commands, the one that its drives follow.
-COMMANDED = ('position', 'velocity', 'effort')
 # What is guessed of the drives.
 GUESSED = ('rotor_inertia', 'viscous', 'coulomb', 'offset')
 CONFIGURATION, DESCRIPTION, TRAJECTORY = 'twin.yaml', 'robot.urdf', 'trajectory.yaml'
@@ -89,7 +87,7 @@ def _simulation(
     taken: dict[str, Any] = {
         'controller': controller.name,
         'joints': joints,
-        'command_interface': next(k for k in COMMANDED if k in controller.command_interfaces),
+        'command_interface': controller.followed_interface,
         'initial_positions': [positions[joint] for joint in joints],
         'gains': {
             joint: _named(GainSettings, values, f'gains.{joint}.')

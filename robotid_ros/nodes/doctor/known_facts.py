@@ -5,13 +5,10 @@ from typing import Any
 
 from ...core.setup.robot_setup import KnownFacts
 from ...exceptions import ControllerError, ModelError
-from ...simulation_settings import GainSettings, SimulationSettings
+from ...simulation_settings import GainSettings
 from ..common.controller_client import ControllerDescription
 from .graph_snapshot import GraphSnapshot
 from .weight_checks import effort_kind
-
-# Of several interfaces that a controller commands, the one that the drives follow.
-COMMANDED = ('position', 'velocity', 'effort')
 
 
 def known_facts(snapshot: GraphSnapshot) -> tuple[str, KnownFacts]:
@@ -39,12 +36,11 @@ def known_facts(snapshot: GraphSnapshot) -> tuple[str, KnownFacts]:
             f'there are {count} robot descriptions on the graph, one is needed: start '
             'robot_state_publisher once, or name the URDF'
         )
-    commanded = [name for name in COMMANDED if name in controller.command_interfaces]
     facts = KnownFacts(
         joints=controller.joints,
         controller=snapshot.controller_name,
         update_rate=snapshot.rate or KnownFacts.update_rate,
-        command_interface=commanded[0] if commanded else SimulationSettings.command_interface,
+        command_interface=controller.followed_interface,
         gains={joint: _gains(controller, joint) for joint in controller.gains},
         effort_kind=effort_kind(snapshot),
     )
