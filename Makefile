@@ -6,6 +6,9 @@ ARGS ?=
 OLDEST := .venv-oldest
 # Writes the hashes of the pinned packages.
 UV := 0.13.9
+# Tests in so many processes at once: most of them wait for nodes. One thread of BLAS in each.
+WORKERS ?= 2
+PYTEST := -m pytest -n $(WORKERS) --dist worksteal
 
 export PYTHON
 export PYTHONNOUSERSITE := 1
@@ -39,7 +42,7 @@ lint: venv
 	$(VENV)/bin/mypy
 
 unit: venv
-	$(VENV)/bin/python -m pytest $(ARGS)
+	OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python $(PYTEST) $(ARGS)
 
 DESIGNED := $(basename $(notdir $(wildcard config/trajectories/*.yaml)))
 trajectories: venv
@@ -48,7 +51,7 @@ trajectories: venv
 
 oldest:
 	@bash .ci/environment.sh $(OLDEST) oldest
-	$(OLDEST)/bin/python -m pytest $(ARGS)
+	OPENBLAS_NUM_THREADS=1 $(OLDEST)/bin/python $(PYTEST) $(ARGS)
 
 LOCKS := $(wildcard .ci/requirements*.in)
 lock: venv

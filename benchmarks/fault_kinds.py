@@ -46,8 +46,9 @@ SAYS_OF: dict[str, str | None] = {
     'guardian': '',
     'simulated_robot': r'joint states|controller|answer|hardware',
 }
-# What the robot does then cannot be seen, or no client can stop it.
-UNSEEN = ('hardware_error', 'deactivate', 'frozen_joint', 'frozen_states')
+# What the robot does then cannot be seen, or no client can stop it: a joint without a velocity has
+# no effort from its controller, whatever it is told, and coasts until friction stops it.
+UNSEEN = ('hardware_error', 'deactivate', 'frozen_joint', 'frozen_states', 'nan_velocity')
 SAYS_OF_HARDWARE = {
     'stale_joint_states': r'joint states stopped',
     'nan_joint_state': r'joint_1 is not a number',
@@ -239,7 +240,8 @@ def faults() -> list[Fault]:
             _publish('arm_controller/joint_trajectory', _still()),
             r'somebody else',
         ),
-        Fault('gains changed', _weak_gains, None),
+        # Who keeps them, until the robot is started anew.
+        Fault('gains changed', _weak_gains, None, ('simulated_robot',)),
         Fault('recording removed', _remove_recording, r'removed', is_recorded=False),
         Fault('disk full', _fill_disk, r'too large|full', ('recorder',)),
         Fault(

@@ -225,15 +225,18 @@ class Trial:
         return rest, said
 
     def _await_end(self, begun: float, timeout: float) -> tuple[float, str]:
-        """Wait until somebody says that the session is over: how long after the fault, and why."""
+        """Wait until somebody says that the session is cut: how long after the fault, and why."""
         while time.monotonic() < begun + timeout:
             for arrival, topic, message in list(self.client.arrivals):
-                if topic in ('excitation/state', 'recorder/state'):
-                    state = values_of(message).get('state')
-                    if state == 'failed' or (
-                        topic == 'recorder/state' and state in ('closing', 'closed')
-                    ):
-                        return arrival - begun, message.message
+                if topic not in ('excitation/state', 'recorder/state'):
+                    continue
+                state = values_of(message).get('state')
+                if topic == 'excitation/state' and state == 'done':
+                    return float('nan'), ''
+                if state == 'failed' or (
+                    topic == 'recorder/state' and state in ('closing', 'closed')
+                ):
+                    return arrival - begun, message.message
             time.sleep(0.01)
         return float('nan'), ''
 
@@ -243,7 +246,8 @@ class Trial:
         if followed:
             with contextlib.suppress(ControllerError):
                 self._await(lambda: self._state('identification') in ENDS, '', PATIENCE)
-            if self._state('identification') == 'done':
+            cut = self._state('excitation') != 'done'
+            if cut and self._state('identification') == 'done':
                 complaints.append('identified from a session that was cut')
         try:
             recording = read_recording(self._bag)

@@ -61,7 +61,8 @@ class Excitation:
         session.client.wait_for(
             lambda: self._publisher.get_subscription_count() > 1, what='the recorder listens'
         )
-        threading.Thread(target=self._publish, daemon=True).start()
+        self._thread = threading.Thread(target=self._publish, daemon=True)
+        self._thread.start()
 
     def be(self, state: str) -> None:
         """Change the state; return when it was said three times more."""
@@ -71,6 +72,7 @@ class Excitation:
 
     def die(self) -> None:
         self._silent.set()
+        self._thread.join()
 
     def _publish(self) -> None:
         while not self._silent.wait(0.1):

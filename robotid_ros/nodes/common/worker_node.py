@@ -8,6 +8,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 
 from .diagnostics import Diagnostics
 from .messages import status, values_of
+from .process_state import own_process
 from .runtime import ConfiguredNode, LATCHED
 
 # Less than `runtime.CLOSE_TIMEOUT`: what cannot end is a daemon thread, and ends with the process.
@@ -51,7 +52,7 @@ class WorkerNode(ConfiguredNode):
     ) -> None:
         """Publish a state, a sentence and values; the state 'failed' has the level ERROR."""
         level = DiagnosticStatus.ERROR if state == 'failed' else DiagnosticStatus.OK
-        values = {'state': state, **(values or {})}
+        values = {'state': state, **own_process(), **(values or {})}
         self._last = self._make_status(message, values, level)
         self._state.publish(self._last)
 

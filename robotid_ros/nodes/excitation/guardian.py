@@ -16,9 +16,10 @@ import time
 import uuid
 
 from ...exceptions import ControllerError
+from ..common.process_state import is_suspended
 from ..common.runtime import child_environment
 from . import guardian_process
-from .guardian_process import is_suspended, READY, SILENT, SUSPENDED
+from .guardian_process import READY, SILENT, SUSPENDED
 
 _REASONS = {
     SUSPENDED: 'this process was suspended for {:.1f} s: the guardian cancelled the motion',

@@ -6,7 +6,6 @@ It lives in a session of its own and takes no signal meant for the terminal's pr
 
 import contextlib
 import os
-from pathlib import Path
 import select
 import signal
 import sys
@@ -19,6 +18,7 @@ from rclpy.client import Client
 from rclpy.node import Node
 
 from ..common.process_exit import exit_after
+from ..common.process_state import is_suspended
 from .silence import Silence
 
 # What it tells the excitation: that it could cancel a goal; why it has cancelled one.
@@ -128,25 +128,6 @@ def _read_lines(timeout: float) -> list[str] | None:
         return []
     data = os.read(sys.stdin.fileno(), PIPE_BUFFER)
     return data.decode().splitlines() if data else None
-
-
-def is_suspended(pid: int) -> bool:
-    """Whether a process is stopped by a signal or a debugger, rather than short of processor."""
-    return process_state(pid) in ('T', 't')
-
-
-def is_active(pid: int) -> bool:
-    """Whether a process runs or waits: it is neither suspended nor dead."""
-    return process_state(pid) in ('R', 'S', 'D')
-
-
-def process_state(pid: int) -> str:
-    """State of a process as proc(5) names it, '' when there is none."""
-    try:
-        stat = Path(f'/proc/{pid}/stat').read_text()
-    except OSError:
-        return ''
-    return stat.rpartition(')')[2].split()[0]
 
 
 if __name__ == '__main__':

@@ -1,7 +1,6 @@
 """Whether the recorder writes: a motion that nobody records is worth nothing."""
 
-from collections.abc import Callable
-import socket
+from collections.abc import Callable, Mapping
 import time
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -10,8 +9,8 @@ from rclpy.node import Node
 from ...exceptions import RecordingError
 from ..common.batched_subscription import BatchedSubscription
 from ..common.messages import values_of
+from ..common.process_state import is_active, is_here
 from ..common.runtime import wait_until
-from .guardian_process import is_active
 from .silence import Silence
 
 TOPIC = 'recorder/heartbeat'
@@ -37,7 +36,7 @@ class RecorderWatch:
     def __init__(self, node: Node):
         self._heartbeats = BatchedSubscription(node, DiagnosticStatus, TOPIC, depth=100)
         self._state = self._message = ''
-        self._process = '', ''
+        self._values: Mapping[str, str] = {}
         self._silence = Silence(time.monotonic())
 
     def forget(self) -> None:
@@ -84,15 +83,13 @@ class RecorderWatch:
         """Take what has arrived; whether anything has."""
         latest = self._heartbeats.take_latest()
         if latest is not None:
-            values = values_of(latest)
-            self._state, self._message = values.get('state', ''), latest.message
-            self._process = values.get('host', ''), values.get('pid', '')
+            self._values = values_of(latest)
+            self._state, self._message = self._values.get('state', ''), latest.message
         return latest is not None
 
     def _is_alive(self) -> bool:
         """Whether the recorder is known to run: on another machine it is not."""
-        host, pid = self._process
-        return host == socket.gethostname() and pid.isdecimal() and is_active(int(pid))
+        return is_here(self._values) and is_active(int(self._values['pid']))
 
     def _why(self) -> str:
         return f"the recorder is '{self._state}': {self._message}"

@@ -1,12 +1,11 @@
 """What the recorder says of itself all the time, so that nothing moves unrecorded."""
 
-import os
-import socket
 import time
 
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from ..common.messages import format_seconds, status
+from ..common.process_state import own_process
 from ..common.runtime import ConfiguredNode
 
 # From one to the next [s].
@@ -54,8 +53,7 @@ class Heartbeat:
         self._published = time.monotonic()
         values = {
             'state': self._state,
-            'host': socket.gethostname(),
-            'pid': os.getpid(),
+            **own_process(),
             'path': self._path,
             'messages': self.messages,
             'skipped': self._node.guard.total,

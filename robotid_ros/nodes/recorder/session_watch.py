@@ -6,10 +6,12 @@ from typing import NamedTuple
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from ..common.messages import format_seconds, State, status, values_of
+from ..common.process_state import is_active, is_here
 
-# Silence of an excitation that moves the robot, after which it is dead [s]: it publishes its state
-# at least every 0.2 s, and the robot has to rest within a second.
-SILENCE_TIME = 0.8
+# Silence of an excitation that moves the robot, after which it is taken for dead [s]: it publishes
+# its state at least every 0.2 s, and the robot has to rest within a second. Of one on this machine
+# that is seen to be dead or suspended, less is enough.
+SILENCE_TIME, DEAD_SILENCE_TIME = 0.8, 0.5
 STATES = {state.value for state in State}
 MOVING = {state.value for state in State if state.moving}
 ENDED = {state.value for state in State if state.ended}
@@ -55,7 +57,11 @@ class SessionWatch:
     @property
     def lost(self) -> bool:
         """Whether the excitation died while it moved the robot."""
-        return self.moving and self.silence > SILENCE_TIME
+        if not self.moving or self.silence <= DEAD_SILENCE_TIME:
+            return False
+        values = values_of(self._last)
+        is_dead = is_here(values) and not is_active(int(values['pid']))
+        return is_dead or self.silence > SILENCE_TIME
 
     def hear(self, message: DiagnosticStatus) -> None:
         """Take in a state, unless it is none."""

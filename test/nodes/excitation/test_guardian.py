@@ -12,9 +12,10 @@ import pytest
 from waiting import wait_until
 
 from robotid_ros.exceptions import ControllerError
+from robotid_ros.nodes.common.process_state import is_suspended
 from robotid_ros.nodes.excitation import guardian as guardian_module
 from robotid_ros.nodes.excitation.guardian import Guardian
-from robotid_ros.nodes.excitation.guardian_process import is_suspended, LONGEST_SILENCE
+from robotid_ros.nodes.excitation.guardian_process import LONGEST_SILENCE
 
 from .conftest import Controller
 
