@@ -47,7 +47,15 @@ setup(
         ],
         # Logs and robot descriptions of others: MATLAB 7.3 and HDF5, Parquet, xacro.
         'formats': ['h5py>=3.10', 'pyarrow>=14', 'xacro'],
-        'test': ['h5py', 'hypothesis', 'pyarrow', 'pytest', 'pytest-timeout', 'xacro'],
+        'test': [
+            'h5py',
+            'hypothesis',
+            'pyarrow',
+            'pytest',
+            'pytest-timeout',
+            'pytest-xdist',
+            'xacro',
+        ],
     },
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),

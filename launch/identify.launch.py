@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from launch import LaunchContext, LaunchDescription
+from launch import Action, LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
-from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import Parameter
 
-from robotid_ros.nodes.common.launch_actions import package_node, rviz_nodes
+from robotid_ros.nodes.common.launch_actions import package_node
+from robotid_ros.nodes.common.launch_views import view_actions, VIEWS
 
 BOOLEANS = ['true', 'false']
 ARGUMENTS = [
@@ -41,6 +41,18 @@ ARGUMENTS = [
         description='show the robot and, after excitation/show, the designed motion in RViz',
     ),
     DeclareLaunchArgument(
+        'plotjuggler',
+        default_value='false',
+        choices=BOOLEANS,
+        description='plot motion and efforts, measured and predicted, in PlotJuggler',
+    ),
+    DeclareLaunchArgument(
+        'foxglove',
+        default_value='false',
+        choices=BOOLEANS,
+        description='bridge the topics to Foxglove, and write a layout for it',
+    ),
+    DeclareLaunchArgument(
         'use_sim_time', default_value='false', choices=BOOLEANS, description='time from /clock'
     ),
     DeclareLaunchArgument(
@@ -52,7 +64,7 @@ ARGUMENTS = [
 ]
 
 
-def session(context: LaunchContext) -> list[Node]:
+def session(context: LaunchContext) -> list[Action]:
     """Start the nodes of a session; when one of them ends, the others do."""
     given = {a.name: LaunchConfiguration(a.name).perform(context) for a in ARGUMENTS}
     config = Path(given['config']).expanduser().absolute()
@@ -65,11 +77,14 @@ def session(context: LaunchContext) -> list[Node]:
         'use_sim_time': given['use_sim_time'] == 'true',
     }
     parameters = [Parameter(key, value) for key, value in overrides.items() if value != '']
-    nodes = [
+    nodes: list[Action] = [
         package_node(name, [str(config), *parameters], given['log_level'])
         for name in ('identification', 'recorder', 'excitation')
     ]
-    return [*nodes, *(rviz_nodes(config, given['namespace']) if given['rviz'] == 'true' else ())]
+    for kind in VIEWS:
+        if given[kind] == 'true':
+            nodes += view_actions(kind, config, given['namespace'], given['controller'])
+    return nodes
 
 
 def generate_launch_description() -> LaunchDescription:

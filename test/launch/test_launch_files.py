@@ -24,7 +24,7 @@ from rclpy.node import Node  # noqa: E402
 from waiting import PATIENCE, wait_until  # noqa: E402
 import yaml  # noqa: E402
 
-from robotid_ros.nodes.common.launch_actions import rviz_nodes  # noqa: E402
+from robotid_ros.nodes.common.launch_views import view_actions  # noqa: E402
 
 FOLDER = Path(__file__).resolve().parents[2] / 'launch'
 CONFIG = FOLDER.parent / 'config'
@@ -53,7 +53,8 @@ def test_arguments_explain_themselves(name: str) -> None:
 def test_defaults_are_safe() -> None:
     assert arguments('identify.launch.py')['auto_start'] == 'false'
     assert arguments('identify.launch.py')['use_sim_time'] == 'false'
-    assert arguments('identify.launch.py')['rviz'] == 'false'
+    for view in ('rviz', 'plotjuggler', 'foxglove'):
+        assert arguments('identify.launch.py')[view] == 'false'
     assert arguments('identify.launch.py')['namespace'] == ''
     assert arguments('simulation.launch.py')['namespace'] == ''
     assert arguments('simulation.launch.py')['auto_start'] == 'true'
@@ -79,7 +80,8 @@ def test_rviz_shows_the_robot_and_the_one_of_the_preview(
     ):
         stand_in(tmp_path, package, executable)
     monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path), prepend=os.pathsep)
-    nodes = {n.node_executable: n for n in rviz_nodes(CONFIG / 'ur10.yaml', '/arm1')}
+    actions = view_actions('rviz', CONFIG / 'ur10.yaml', '/arm1')
+    nodes = {n.node_executable: n for n in actions}
     context = LaunchContext()
     for node in nodes.values():
         node._perform_substitutions(context)
@@ -98,7 +100,25 @@ def test_rviz_shows_the_robot_and_the_one_of_the_preview(
     bare = tmp_path / 'bare.yaml'
     bare.write_text('/**: {ros__parameters: {robot: {name: bare}}}')
     with pytest.raises(RuntimeError, match='needs a description'):
-        rviz_nodes(bare, '')
+        view_actions('rviz', bare)
+
+
+def test_plotting_programs_get_a_layout_with_the_joints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(tmp_path, 'plotjuggler', 'plotjuggler')
+    stand_in(tmp_path, 'foxglove_bridge', 'foxglove_bridge')
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setenv('ROS_HOME', str(tmp_path / 'home'))
+    (plotjuggler,) = view_actions('plotjuggler', CONFIG / 'scara.yaml', 'arm1')
+    words = [perform_substitutions(LaunchContext(), word) for word in plotjuggler.cmd]
+    layout = Path(words[words.index('--layout') + 1])
+    assert '"/arm1/joint_states/joint_2/effort"' in layout.read_text()
+    bridge, told = view_actions('foxglove', CONFIG / 'scara.yaml', controller='my_controller')
+    assert bridge.node_package == 'foxglove_bridge'
+    sentence = perform_substitutions(LaunchContext(), told.msg)
+    layout = Path(sentence.split("'")[1])
+    assert '"/my_controller/controller_state.error.positions[1]"' in layout.read_text()
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,7 @@ from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, Shut
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
-from launch_ros.parameter_descriptions import ParameterValue
 
-from ...core.model.urdf_parsing import parse_urdf
-from ...exceptions import RobotIdError
-from ...files.configuration import load, read_urdf, resolve
-
-VIEW = 'package://robotid_ros/config/views/session.rviz'
 # Whose keys a process has, where security is enabled: see docs/security.md.
 ENCLAVE = 'ROS_SECURITY_ENCLAVE_OVERRIDE'
 
@@ -41,56 +35,6 @@ def include_session(folder: Path) -> IncludeLaunchDescription:
         PythonLaunchDescriptionSource(str(folder / 'identify.launch.py')),
         launch_arguments={'config': LaunchConfiguration('config')}.items(),
     )
-
-
-def rviz_nodes(config: Path, namespace: str) -> list[Node]:
-    """
-    Start RViz with the robot, and beside it the one that `excitation/show` moves.
-
-    Parameters
-    ----------
-    config : the robot's configuration file, which names its URDF
-    namespace : of the robot, such as '/arm1', or none
-
-    """
-    try:
-        urdf = read_urdf(load(config))
-    except RobotIdError as error:
-        raise RuntimeError(str(error)) from None
-    if urdf is None:
-        raise RuntimeError(f"rviz:=true needs a description: set robot.urdf in '{config}'")
-    place = f'/{namespace.strip("/")}' if namespace.strip('/') else ''
-    tree = parse_urdf(urdf)
-    children = {child.get('link') for child in tree.findall('joint/child')}
-    root = next(k for link in tree.findall('link') if (k := link.get('name')) not in children)
-    return [
-        Node(
-            package='robot_state_publisher',
-            executable='robot_state_publisher',
-            namespace=f'{place}/preview',
-            parameters=[
-                {
-                    'robot_description': ParameterValue(urdf, value_type=str),
-                    'frame_prefix': 'preview/',
-                }
-            ],
-            remappings=[('joint_states', f'{place}/excitation/preview')],
-        ),
-        Node(
-            package='tf2_ros',
-            executable='static_transform_publisher',
-            arguments=['--frame-id', root, '--child-frame-id', f'preview/{root}'],
-        ),
-        Node(
-            package='rviz2',
-            executable='rviz2',
-            arguments=['-d', str(resolve(VIEW)), '-f', root],
-            remappings=[
-                (name, f'{place}{name}')
-                for name in ('/robot_description', '/preview/robot_description')
-            ],
-        ),
-    ]
 
 
 def package_node(name: str, parameters: Sequence[Any], log_level: Any) -> Node:

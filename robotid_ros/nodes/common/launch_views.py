@@ -1,0 +1,123 @@
+"""What the launch files open to look at a session: RViz, PlotJuggler, Foxglove."""
+
+from collections.abc import Callable, Mapping
+import dataclasses
+import os
+from pathlib import Path
+
+from launch import Action
+from launch.actions import LogInfo
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+
+from ...core.model import build_robot
+from ...core.model.urdf_parsing import parse_urdf
+from ...exceptions import RobotIdError
+from ...files.atomic import write_text
+from ...files.configuration import Configuration, load, read_urdf, resolve
+from ...files.setup.view_layouts import foxglove_layout, plotjuggler_layout
+
+RVIZ_VIEW = 'package://robotid_ros/config/views/session.rviz'
+# Where the bridge to Foxglove listens unless it is told otherwise.
+FOXGLOVE_URL = 'ws://localhost:8765'
+
+
+def view_actions(
+    kind: str, config: Path, namespace: str = '', controller: str = ''
+) -> list[Action]:
+    """
+    Open a view of a session.
+
+    Parameters
+    ----------
+    kind : one of `VIEWS`
+    config : the robot's configuration file, which names its URDF
+    namespace : of the robot, such as '/arm1', or none
+    controller : that moves it, where it is not the configuration's
+
+    Raises
+    ------
+    RuntimeError : the configuration cannot be read, or names no URDF
+
+    """
+    try:
+        configuration = _with_controller(load(config), controller)
+        urdf = read_urdf(configuration)
+        if urdf is None:
+            raise RobotIdError(f"{kind}:=true needs a description: set robot.urdf in '{config}'")
+        place = f'/{namespace.strip("/")}' if namespace.strip('/') else ''
+        return VIEWS[kind](configuration, urdf, place)
+    except RobotIdError as error:
+        raise RuntimeError(str(error)) from None
+
+
+def _with_controller(configuration: Configuration, name: str) -> Configuration:
+    controller = name or configuration.excitation.controller
+    excitation = dataclasses.replace(configuration.excitation, controller=controller)
+    return dataclasses.replace(configuration, excitation=excitation)
+
+
+def _rviz(configuration: Configuration, urdf: str, place: str) -> list[Action]:
+    """Show the robot, and beside it the one that `excitation/show` moves."""
+    tree = parse_urdf(urdf)
+    children = {child.get('link') for child in tree.findall('joint/child')}
+    root = next(k for link in tree.findall('link') if (k := link.get('name')) not in children)
+    return [
+        Node(
+            package='robot_state_publisher',
+            executable='robot_state_publisher',
+            namespace=f'{place}/preview',
+            parameters=[
+                {
+                    'robot_description': ParameterValue(urdf, value_type=str),
+                    'frame_prefix': 'preview/',
+                }
+            ],
+            remappings=[('joint_states', f'{place}/excitation/preview')],
+        ),
+        Node(
+            package='tf2_ros',
+            executable='static_transform_publisher',
+            arguments=['--frame-id', root, '--child-frame-id', f'preview/{root}'],
+        ),
+        Node(
+            package='rviz2',
+            executable='rviz2',
+            arguments=['-d', str(resolve(RVIZ_VIEW)), '-f', root],
+            remappings=[
+                (name, f'{place}{name}')
+                for name in ('/robot_description', '/preview/robot_description')
+            ],
+        ),
+    ]
+
+
+def _plotjuggler(configuration: Configuration, urdf: str, place: str) -> list[Action]:
+    """Plot motion and efforts, measured and predicted, while they are published."""
+    robot = build_robot(urdf, configuration.robot)
+    layout = _write(configuration, 'plotjuggler.xml', plotjuggler_layout(robot.joints, place))
+    arguments = ['--layout', str(layout)]
+    return [Node(package='plotjuggler', executable='plotjuggler', arguments=arguments)]
+
+
+def _foxglove(configuration: Configuration, urdf: str, place: str) -> list[Action]:
+    """Bridge the topics to Foxglove, and say which layout it can import."""
+    robot = build_robot(urdf, configuration.robot)
+    text = foxglove_layout(robot.joints, configuration.excitation.controller, place)
+    layout = _write(configuration, 'foxglove.json', text)
+    sentence = f"Foxglove: open {FOXGLOVE_URL}, and import the layout '{layout}'"
+    return [Node(package='foxglove_bridge', executable='foxglove_bridge'), LogInfo(msg=sentence)]
+
+
+def _write(configuration: Configuration, name: str, text: str) -> Path:
+    """Write a layout where ROS keeps what it writes by itself; an earlier one is renewed."""
+    home = Path(os.environ.get('ROS_HOME') or '~/.ros').expanduser() / 'robotid_ros'
+    home.mkdir(parents=True, exist_ok=True)
+    return write_text(home / f'{configuration.robot.name}_{name}', text)
+
+
+VIEWS: Mapping[str, Callable[[Configuration, str, str], list[Action]]] = {
+    'rviz': _rviz,
+    'plotjuggler': _plotjuggler,
+    'foxglove': _foxglove,
+}
