@@ -58,6 +58,21 @@ def movable_names(root: ElementTree.Element) -> tuple[str, ...]:
     return tuple(names)
 
 
+def root_link(urdf: str) -> str:
+    """
+    Return the link that is no joint's child, whose frame is the base frame.
+
+    Raises
+    ------
+    ModelError : malformed
+
+    """
+    root = parse_urdf(urdf)
+    children = {_link(joint, 'child') for joint in root.findall('joint')}
+    names = (link.get('name', '') for link in root.findall('link'))
+    return next((name for name in names if name not in children), '')
+
+
 def _link(joint: ElementTree.Element, end: str) -> str:
     element = joint.find(end)
     return '' if element is None else element.get('link', '')

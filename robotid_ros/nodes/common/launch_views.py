@@ -11,7 +11,7 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 from ...core.model import build_robot
-from ...core.model.urdf_parsing import parse_urdf
+from ...core.model.urdf_parsing import root_link
 from ...exceptions import RobotIdError
 from ...files.atomic import write_text
 from ...files.configuration import Configuration, load, read_urdf, resolve
@@ -59,9 +59,7 @@ def _with_controller(configuration: Configuration, name: str) -> Configuration:
 
 def _rviz(configuration: Configuration, urdf: str, place: str) -> list[Action]:
     """Show the robot, and beside it the one that `excitation/show` moves."""
-    tree = parse_urdf(urdf)
-    children = {child.get('link') for child in tree.findall('joint/child')}
-    root = next(k for link in tree.findall('link') if (k := link.get('name')) not in children)
+    root = root_link(urdf)
     return [
         Node(
             package='robot_state_publisher',
@@ -86,7 +84,11 @@ def _rviz(configuration: Configuration, urdf: str, place: str) -> list[Action]:
             arguments=['-d', str(resolve(RVIZ_VIEW)), '-f', root],
             remappings=[
                 (name, f'{place}{name}')
-                for name in ('/robot_description', '/preview/robot_description')
+                for name in (
+                    '/robot_description',
+                    '/preview/robot_description',
+                    '/excitation/workspace',
+                )
             ],
         ),
     ]

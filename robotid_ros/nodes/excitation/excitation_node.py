@@ -16,6 +16,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from ...core.excitation import Design, Progress, waypoints
 from ...core.model import build_robot, Robot
+from ...core.model.urdf_parsing import root_link
 from ...exceptions import ControllerError, ModelError, RobotIdError
 from ...files.atomic import expect_writable
 from ...files.configuration import read_urdf
@@ -32,6 +33,7 @@ from .preview import Preview
 from .rehearsal import Rehearsals
 from .session import ExcitationSession
 from .trajectory_goal import trajectory_message, TrajectoryActionClient
+from .workspace_markers import WorkspaceMarkers
 
 # How often a state in which the robot moves is repeated, waits included [s].
 HEARTBEAT_PERIOD = 0.1
@@ -64,6 +66,7 @@ class Excitation(WorkerNode):
         self._lock = threading.Lock()
         self._reference = self.create_publisher(JointTrajectory, '~/reference', LATCHED)
         self._trajectory = self.create_publisher(String, '~/trajectory', LATCHED)
+        self._workspace = WorkspaceMarkers(self, self.settings.workspace)
         self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
         name, timeout = self.settings.controller, self.settings.timeout
         self._controller = ControllerClient(self, name, timeout)
@@ -88,11 +91,22 @@ class Excitation(WorkerNode):
         self._publish_lock = threading.Lock()
         self.create_timer(HEARTBEAT_PERIOD, self._on_timer, group, clock=steady)
         self._publish_session_state(State.IDLE, 'call ~/start', {})
+        self._show_workspace()
         if self.settings.auto_start:
             self._start_job(self._run_session)
 
     def _on_description(self, message: String) -> None:
         self._description = message.data
+        self._show_workspace()
+
+    def _show_workspace(self) -> None:
+        """Show where the robot may go, as soon as its base is known."""
+        try:
+            urdf = read_urdf(self.configuration) or self._description
+            if urdf:
+                self._workspace.publish(root_link(urdf))
+        except RobotIdError as error:
+            self.get_logger().warning(f'~/workspace is not shown: {one_line(error)}')
 
     def _on_job(
         self, job: Job, what: str, _: Trigger.Request, response: Trigger.Response

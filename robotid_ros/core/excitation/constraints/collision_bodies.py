@@ -12,6 +12,8 @@ from ..settings import Obstacle, Workspace
 # Pinocchio 3 has the shapes under their library's former name.
 shapes = getattr(pin, 'coal', None) or pin.hppfcl
 GROUND = 'ground'
+# How many numbers the size of an obstacle has.
+SIZES = {'box': 3, 'sphere': 1, 'cylinder': 2}
 # Random configurations: pairs that are too near in each of them are taken to be always so.
 DRAWS = 64
 # Radius of the balls at the joints of a robot without collision geometry [m].
@@ -159,14 +161,16 @@ def _add_surrounding(geometry: Any, bodies: list[int], other: Any) -> None:
         geometry.addCollisionPair(pin.CollisionPair(body, number))
 
 
-def _obstacle(name: str, obstacle: Obstacle) -> Any:
-    makers = {
-        'box': (3, shapes.Box),
-        'sphere': (1, shapes.Sphere),
-        'cylinder': (2, shapes.Cylinder),
-    }
-    count, make = makers[obstacle.shape]
-    sizes = {'size': count, 'position': 3, 'rpy': 3}
+def check_obstacle(name: str, obstacle: Obstacle) -> None:
+    """
+    Check the numbers of an obstacle.
+
+    Raises
+    ------
+    ConfigurationError : too many or few of them, not finite, or a size that is not above zero
+
+    """
+    sizes = {'size': SIZES[obstacle.shape], 'position': 3, 'rpy': 3}
     for field, length in sizes.items():
         values = getattr(obstacle, field)
         if len(values) != length or not np.isfinite(values).all():
@@ -177,8 +181,13 @@ def _obstacle(name: str, obstacle: Obstacle) -> Any:
         raise ConfigurationError(
             f"'excitation.workspace.obstacles.{name}.size' must be above zero"
         )
+
+
+def _obstacle(name: str, obstacle: Obstacle) -> Any:
+    check_obstacle(name, obstacle)
+    make = {'box': shapes.Box, 'sphere': shapes.Sphere, 'cylinder': shapes.Cylinder}
     place = pin.SE3(pin.rpy.rpyToMatrix(np.array(obstacle.rpy)), np.array(obstacle.position))
-    return pin.GeometryObject(name, 0, place, make(*obstacle.size))
+    return pin.GeometryObject(name, 0, place, make[obstacle.shape](*obstacle.size))
 
 
 def _link_name(body: Any) -> str:
