@@ -53,7 +53,8 @@ LAYERS = (
     ),
     *('files.results_file', 'files.report', 'files.export', 'files.setup'),
     *('files.collect_results', 'files.save_results'),
-    *('entry', 'nodes.common', 'nodes.demo', 'nodes.recorder', 'nodes.excitation'),
+    *('entry', 'nodes.common', 'nodes.demo', 'nodes.recorder'),
+    *('nodes.excitation.supervision', 'nodes.excitation'),
     *('nodes.identification', 'nodes.simulated_robot', 'nodes.doctor', 'nodes.__main__', 'cli'),
 )
 

@@ -1,6 +1,5 @@
 """What the launch files open to look at a session: RViz, PlotJuggler, Foxglove."""
 
-from collections.abc import Callable, Mapping
 import dataclasses
 import os
 from pathlib import Path
@@ -118,7 +117,7 @@ def _write(configuration: Configuration, name: str, text: str) -> Path:
     return write_text(home / f'{configuration.robot.name}_{name}', text)
 
 
-VIEWS: Mapping[str, Callable[[Configuration, str, str], list[Action]]] = {
+VIEWS = {
     'rviz': _rviz,
     'plotjuggler': _plotjuggler,
     'foxglove': _foxglove,

@@ -12,8 +12,8 @@ from ...core.arrays import Array
 from ...core.excitation import Waypoints
 from ...exceptions import RobotStateError
 from ..common.joint_states import reference_positions, stamps_to_nanoseconds
-from .silence import Silence
-from .speed_scaling import MIN_SPEED, SpeedScaling
+from .supervision.silence import Silence
+from .supervision.speed_scaling import MIN_SPEED, SpeedScaling
 
 # The reference moves at all: above rounding errors of the controller's interpolation [rad or m].
 MOVED = 1e-9

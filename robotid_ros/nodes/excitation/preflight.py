@@ -19,8 +19,8 @@ from ..common.batched_subscription import BatchedSubscription
 from ..common.controller_client import ControllerDescription
 from ..common.joint_states import is_well_formed, stack_joint_states
 from ..common.runtime import wait_until
-from .speed_scaling import SpeedScaling
-from .watchdog import Watchdog
+from .supervision.speed_scaling import SpeedScaling
+from .supervision.watchdog import Watchdog
 
 # How long other publishers of joint states, such as a gripper's, are listened to [s].
 LISTENING = 0.3

@@ -23,7 +23,7 @@ from ..common.worker_process import run_in_process
 from ..demo.twin import write_twin
 from ..demo.verdict import Verdict, verdict_of
 from .preflight import check_controller, read_positions
-from .watchdog import expand_per_joint
+from .supervision.watchdog import expand_per_joint
 
 # What a rehearsal may take beside the motions themselves [s]: start, approaches and identification
 # on a machine with other work.

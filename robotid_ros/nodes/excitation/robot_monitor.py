@@ -24,12 +24,12 @@ from ..common.joint_states import (
 )
 from ..common.messages import to_nanoseconds
 from ..common.runtime import wait_until
-from .guardian import Guardian
 from .motion_start import MOVED
 from .other_clients import OtherClients
 from .preflight import check_states
-from .recorder_watch import RecorderWatch
-from .watchdog import Watchdog
+from .supervision.guardian import Guardian
+from .supervision.recorder_watch import RecorderWatch
+from .supervision.watchdog import Watchdog
 
 # States that may wait in the queue: 5 s of a controller at 1 kHz, should Python be late.
 CONTROLLER_STATE_DEPTH = 5000

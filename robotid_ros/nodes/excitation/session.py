@@ -22,13 +22,13 @@ from ...exceptions import ControllerError, RobotStateError
 from ...node_settings import ExcitationNodeSettings
 from ..common.controller_client import ControllerClient
 from ..common.messages import State
-from .guardian import Guardian
 from .motion_start import MotionClock
 from .other_clients import OtherClients
 from .preflight import check_accepted, check_controller
 from .robot_monitor import RobotMonitor
+from .supervision.guardian import Guardian
+from .supervision.watchdog import expand_per_joint
 from .trajectory_goal import TrajectoryActionClient, TrajectoryGoal
-from .watchdog import expand_per_joint
 
 # How often the states of a moving robot are checked [s]: well below `stale_after`.
 POLL_PERIOD = 0.01

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.arrays import Array
-from ...core.model.missing_joints import MAX_LOCKED_TRAVEL
-from ...core.model.robot import Robot
-from ...exceptions import ConfigurationError, RobotStateError
-from ...node_settings import ExcitationNodeSettings
-from ..common.joint_states import JointStateArrays, stamps_to_nanoseconds
+from ....core.arrays import Array
+from ....core.model.missing_joints import MAX_LOCKED_TRAVEL
+from ....core.model.robot import Robot
+from ....exceptions import ConfigurationError, RobotStateError
+from ....node_settings import ExcitationNodeSettings
+from ...common.joint_states import JointStateArrays, stamps_to_nanoseconds
 from .silence import Silence
 from .speed_scaling import SpeedScaling
 

@@ -17,8 +17,8 @@ import rclpy
 from rclpy.client import Client
 from rclpy.node import Node
 
-from ..common.process_exit import exit_after
-from ..common.process_state import is_suspended
+from ...common.process_exit import exit_after
+from ...common.process_state import is_suspended
 from .silence import Silence
 
 # What it tells the excitation: that it could cancel a goal; why it has cancelled one.

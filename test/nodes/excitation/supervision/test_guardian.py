@@ -13,11 +13,11 @@ from waiting import wait_until
 
 from robotid_ros.exceptions import ControllerError
 from robotid_ros.nodes.common.process_state import is_suspended
-from robotid_ros.nodes.excitation import guardian as guardian_module
-from robotid_ros.nodes.excitation.guardian import Guardian
-from robotid_ros.nodes.excitation.guardian_process import LONGEST_SILENCE
+from robotid_ros.nodes.excitation.supervision import guardian as guardian_module
+from robotid_ros.nodes.excitation.supervision.guardian import Guardian
+from robotid_ros.nodes.excitation.supervision.guardian_process import LONGEST_SILENCE
 
-from .conftest import Controller
+from ..conftest import Controller
 
 CANCEL = '/arm_controller/follow_joint_trajectory/_action/cancel_goal'
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ...exceptions import RobotStateError
+from ....exceptions import RobotStateError
 from .silence import Silence
 
 # A slower session says little: accelerations go with the square of the speed. Waits for the end of

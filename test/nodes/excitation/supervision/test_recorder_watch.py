@@ -7,9 +7,9 @@ from waiting import PATIENCE, wait_until
 
 from robotid_ros.exceptions import ControllerError, RecordingError
 from robotid_ros.nodes.common.messages import status
-from robotid_ros.nodes.excitation import recorder_watch
-from robotid_ros.nodes.excitation.recorder_watch import RecorderWatch
-from robotid_ros.nodes.excitation.silence import Silence
+from robotid_ros.nodes.excitation.supervision import recorder_watch
+from robotid_ros.nodes.excitation.supervision.recorder_watch import RecorderWatch
+from robotid_ros.nodes.excitation.supervision.silence import Silence
 
 
 @pytest.fixture

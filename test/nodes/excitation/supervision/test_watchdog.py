@@ -8,8 +8,8 @@ import pytest
 from robotid_ros.exceptions import ConfigurationError, RobotStateError
 from robotid_ros.node_settings import ExcitationNodeSettings
 from robotid_ros.nodes.common.joint_states import is_well_formed, stack_joint_states
-from robotid_ros.nodes.excitation.speed_scaling import MAX_PAUSE
-from robotid_ros.nodes.excitation.watchdog import expand_per_joint, Watchdog
+from robotid_ros.nodes.excitation.supervision.speed_scaling import MAX_PAUSE
+from robotid_ros.nodes.excitation.supervision.watchdog import expand_per_joint, Watchdog
 
 JOINTS = ('a', 'b')
 SETTINGS = ExcitationNodeSettings(effort_time=0.02, effort_share=0.9, stale_after=0.25)

@@ -15,9 +15,9 @@ import threading
 import time
 import uuid
 
-from ...exceptions import ControllerError
-from ..common.process_state import is_suspended
-from ..common.runtime import child_environment
+from ....exceptions import ControllerError
+from ...common.process_state import is_suspended
+from ...common.runtime import child_environment
 from . import guardian_process
 from .guardian_process import READY, SILENT, SUSPENDED
 

@@ -1,0 +1,1 @@
+"""What watches a motion: robot, recorder, guardian; each ends it, none begins one."""
