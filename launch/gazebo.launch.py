@@ -1,22 +1,25 @@
 """
 A session on a robot in Gazebo: gz_ros2_control in effort mode, then identify.launch.py.
 
-Releases of gz_ros2_control that do not read the effort back leave it NaN in /joint_states: a
-session then takes for it what the controller commands.
+Its joint states hold no efforts (NaN): a session takes for them what the controller commands, and
+Gazebo applies.
 """
 
 from pathlib import Path
 import tempfile
 
-from launch import LaunchContext, LaunchDescription
+from launch import Action, LaunchContext, LaunchDescription
 from launch.actions import (
+    AppendEnvironmentVariable,
     DeclareLaunchArgument,
     IncludeLaunchDescription,
     OpaqueFunction,
     RegisterEventHandler,
     SetLaunchConfiguration,
+    Shutdown,
 )
 from launch.event_handlers import OnProcessExit
+from launch.events.process import ProcessExited
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
@@ -24,17 +27,25 @@ from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
 from robotid_ros.exceptions import RobotIdError
-from robotid_ros.files.configuration import load
+from robotid_ros.files.configuration import Configuration, load
 from robotid_ros.files.export.gazebo import BROADCASTER, prepare_gazebo
 from robotid_ros.nodes.common.launch_actions import include_session, robot_arguments
 
 HERE = Path(__file__).parent
 
 
+def configured(context: LaunchContext) -> Configuration:
+    """Read the configuration that the launch was given."""
+    try:
+        return load(LaunchConfiguration('config').perform(context))
+    except RobotIdError as error:
+        raise RuntimeError(str(error)) from None
+
+
 def robot(context: LaunchContext) -> list:
     """Spawn the robot, its controllers, and the session once they are active."""
+    configuration = configured(context)
     try:
-        configuration = load(LaunchConfiguration('config').perform(context))
         parameters = Path(tempfile.mkdtemp(prefix='robotid_')) / 'controllers.yaml'
         description = prepare_gazebo(configuration, parameters)
     except RobotIdError as error:
@@ -63,11 +74,24 @@ def robot(context: LaunchContext) -> list:
             ],
         ),
         create,
-        RegisterEventHandler(OnProcessExit(target_action=create, on_exit=[spawner])),
-        RegisterEventHandler(
-            OnProcessExit(target_action=spawner, on_exit=[include_session(HERE)])
-        ),
+        after(create, spawner, 'the robot was not spawned: see what Gazebo says'),
+        after(spawner, include_session(HERE), 'the controllers are not active: see what they say'),
     ]
+
+
+def after(process: Node, action: Action, failure: str) -> RegisterEventHandler:
+    """Begin an action when a process has done its work, and end the launch when it has failed."""
+
+    def ended(event: ProcessExited, _: LaunchContext) -> list[Action]:
+        return [action] if event.returncode == 0 else [Shutdown(reason=failure)]
+
+    return RegisterEventHandler(OnProcessExit(target_action=process, on_exit=ended))
+
+
+def meshes(context: LaunchContext) -> list[Action]:
+    """Let Gazebo find the packages of the meshes, which it looks for in a variable of its own."""
+    folders = configured(context).excitation.workspace.mesh_folders
+    return [AppendEnvironmentVariable('GZ_SIM_RESOURCE_PATH', folder) for folder in folders]
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -83,9 +107,13 @@ def generate_launch_description() -> LaunchDescription:
     return LaunchDescription(
         [
             *arguments,
+            OpaqueFunction(function=meshes),
             IncludeLaunchDescription(
                 PythonLaunchDescriptionSource(gazebo),
-                launch_arguments={'gz_args': LaunchConfiguration('gz_args')}.items(),
+                launch_arguments={
+                    'gz_args': LaunchConfiguration('gz_args'),
+                    'on_exit_shutdown': 'true',
+                }.items(),
             ),
             Node(
                 package='ros_gz_bridge',

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 import os
 from pathlib import Path
+import runpy
 import shutil
 import signal
 import subprocess
@@ -13,7 +14,8 @@ launch_ros = pytest.importorskip('launch_ros', reason='launch is not on PyPI: te
 
 from ament_index_python.packages import get_package_prefix, PackageNotFoundError  # noqa: E402
 from launch import LaunchContext, LaunchDescription  # noqa: E402
-from launch.actions import OpaqueFunction  # noqa: E402
+from launch.actions import ExecuteProcess, OpaqueFunction, Shutdown  # noqa: E402
+from launch.events.process import ProcessExited  # noqa: E402
 from launch.launch_description_sources import (  # noqa: E402
     get_launch_description_from_python_launch_file,
 )
@@ -119,6 +121,30 @@ def test_plotting_programs_get_a_layout_with_the_joints(
     sentence = perform_substitutions(LaunchContext(), told.msg)
     layout = Path(sentence.split("'")[1])
     assert '"/my_controller/controller_state.error.positions[1]"' in layout.read_text()
+
+
+def test_gazebo_goes_on_when_a_step_has_succeeded_and_ends_when_it_has_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('GZ_SIM_RESOURCE_PATH', 'before')
+    module = runpy.run_path(str(FOLDER / 'gazebo.launch.py'))
+    context = LaunchContext()
+    config = yaml.safe_load((CONFIG / 'arm3.yaml').read_text())
+    parameters = config['/**']['ros__parameters']
+    parameters['excitation'].setdefault('workspace', {})['mesh_folders'] = [str(tmp_path)]
+    parameters['robot']['urdf'] = str(FOLDER.parent / 'urdf' / 'arm3.urdf')
+    (tmp_path / 'arm.yaml').write_text(yaml.safe_dump(config))
+    context.launch_configurations['config'] = str(tmp_path / 'arm.yaml')
+    for action in module['meshes'](context):
+        action.execute(context)
+    assert str(tmp_path) in os.environ['GZ_SIM_RESOURCE_PATH'].split(os.pathsep)
+    process, following = ExecuteProcess(cmd=['true']), OpaqueFunction(function=lambda _: None)
+    handler = module['after'](process, following, 'it failed').event_handler
+    details = {'name': 'x', 'cmd': ['x'], 'cwd': None, 'env': None, 'pid': 1}
+    ends = [ProcessExited(action=process, returncode=code, **details) for code in (0, 1)]
+    (good,), (bad,) = (handler.handle(event, context) or () for event in ends)
+    assert good is following
+    assert isinstance(bad, Shutdown)
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,20 @@
 """
 What Gazebo needs to stand in for the robot: a description with gz_ros2_control, and controllers.
 
-It uses the same `simulation` settings as the simulated robot, as far as Gazebo knows them.
+It uses the same `simulation` settings as the simulated robot, as far as Gazebo knows them. Written
+by the sources of gz_ros2_control and ros_gz for Jazzy; what they do that is not obvious is said
+where it matters.
 """
 
 from collections.abc import Sequence
+from math import ceil
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import yaml
 
-from ...core.model.urdf_parsing import movable_joints
+from ...core.model.urdf_parsing import movable_joints, root_link
 from ...exceptions import ConfigurationError
 from ...simulation_settings import SimulationSettings
 from ..configuration import Configuration, read_urdf
@@ -21,6 +24,8 @@ GAINS = ('p', 'i', 'd', 'ff_velocity_scale')
 LIBRARY = 'gz_ros2_control-system'
 PLUGIN = 'gz_ros2_control::GazeboSimROS2ControlPlugin'
 SYSTEM = 'gz_ros2_control/GazeboSimSystem'
+# Steps of Gazebo's physics in a second, as of its worlds that come with it [Hz].
+STEP_RATE = 1000
 
 
 def prepare_gazebo(configuration: Configuration, parameters: Path) -> str:
@@ -53,7 +58,7 @@ def controller_parameters(settings: SimulationSettings, joints: Sequence[str]) -
 
     """
     manager = {
-        'update_rate': int(settings.update_rate),
+        'update_rate': _update_rate(settings.update_rate),
         BROADCASTER: {'type': 'joint_state_broadcaster/JointStateBroadcaster'},
         settings.controller: {'type': 'joint_trajectory_controller/JointTrajectoryController'},
     }
@@ -70,11 +75,21 @@ def controller_parameters(settings: SimulationSettings, joints: Sequence[str]) -
     }
 
 
+def _update_rate(rate: float) -> int:
+    """Take the rate at which the plugin would run: it updates after whole steps alone [Hz]."""
+    return STEP_RATE // ceil(STEP_RATE / min(rate, STEP_RATE))
+
+
 def gazebo_description(
     urdf: str, joints: Sequence[str], positions: Sequence[float], parameters: str
 ) -> str:
     """
     Add to a URDF what Gazebo asks for: a fixed root, effort interfaces, the plugin.
+
+    Hardware that the URDF names already is left out: the plugin cannot load that of a real robot.
+    No effort is a state: gz_ros2_control leaves it at 0, in later releases it is the torque behind
+    the joint's friction. Without one the broadcaster says NaN, and a session takes what the
+    controller commands, which is what Gazebo applies.
 
     Parameters
     ----------
@@ -84,14 +99,13 @@ def gazebo_description(
     parameters : path of the parameter file for the plugin's controller manager
 
     """
-    robot = ElementTree.fromstring(urdf)
-    children = {child.get('link') for child in robot.findall('joint/child')}
-    roots = [name for link in robot.findall('link') if (name := link.get('name')) not in children]
-    if roots and roots[0] and roots[0] != 'world':
+    robot, root = ElementTree.fromstring(urdf), root_link(urdf)
+    _remove_hardware(robot)
+    if root != 'world':
         ElementTree.SubElement(robot, 'link', name='world')
         fixed = ElementTree.SubElement(robot, 'joint', name='world_joint', type='fixed')
         ElementTree.SubElement(fixed, 'parent', link='world')
-        ElementTree.SubElement(fixed, 'child', link=roots[0])
+        ElementTree.SubElement(fixed, 'child', link=root)
     system = ElementTree.SubElement(robot, 'ros2_control', name='gazebo', type='system')
     hardware = ElementTree.SubElement(system, 'hardware')
     ElementTree.SubElement(hardware, 'plugin').text = SYSTEM
@@ -100,9 +114,18 @@ def gazebo_description(
         ElementTree.SubElement(joint, 'command_interface', name='effort')
         state = ElementTree.SubElement(joint, 'state_interface', name='position')
         ElementTree.SubElement(state, 'param', name='initial_value').text = f'{position!r}'
-        for other in ('velocity', 'effort'):
-            ElementTree.SubElement(joint, 'state_interface', name=other)
+        ElementTree.SubElement(joint, 'state_interface', name='velocity')
     gazebo = ElementTree.SubElement(robot, 'gazebo')
     plugin = ElementTree.SubElement(gazebo, 'plugin', filename=LIBRARY, name=PLUGIN)
     ElementTree.SubElement(plugin, 'parameters').text = parameters
     return ElementTree.tostring(robot, encoding='unicode')
+
+
+def _remove_hardware(robot: ElementTree.Element) -> None:
+    """Remove systems of ros2_control, and the plugins of Gazebo that would run them."""
+    for system in robot.findall('ros2_control'):
+        robot.remove(system)
+    for gazebo in robot.findall('gazebo'):
+        for plugin in gazebo.findall('plugin'):
+            if 'ros2_control' in f'{plugin.get("filename")} {plugin.get("name")}'.lower():
+                gazebo.remove(plugin)

@@ -15,6 +15,7 @@ from robotid_ros.files.export.gazebo import (
     controller_parameters,
     gazebo_description,
     prepare_gazebo,
+    SYSTEM,
 )
 from robotid_ros.simulation_settings import GainSettings, SimulationSettings
 
@@ -40,6 +41,39 @@ def test_robot_keeps_its_dynamics(name: str) -> None:
     assert masses[1] == pytest.approx(masses[0], abs=1e-12)
 
 
+def test_hardware_of_a_real_robot_is_left_out() -> None:
+    """The plugin loads every system that the description names, and fails at foreign ones."""
+    urdf = (URDF / 'arm3.urdf').read_text()
+    real = (
+        '<ros2_control name="arm" type="system"><hardware><plugin>maker/RealHardware</plugin>'
+        '</hardware></ros2_control><gazebo><plugin filename="libgz_ros2_control-system.so" '
+        'name="gz_ros2_control::GazeboSimROS2ControlPlugin"><parameters>theirs.yaml</parameters>'
+        '</plugin></gazebo><gazebo reference="link_1"><plugin filename="gz-sim-contact-system" '
+        'name="contact"/></gazebo></robot>'
+    )
+    text = gazebo_description(urdf.replace('</robot>', real), driven_joints(urdf), [], 'p.yaml')
+    robot = ElementTree.fromstring(text)
+    assert [s.findtext('hardware/plugin') for s in robot.findall('ros2_control')] == [SYSTEM]
+    assert [p.text for p in robot.iter('parameters')] == ['p.yaml']
+    assert robot.find("gazebo/plugin[@name='contact']") is not None
+
+
+@pytest.mark.parametrize(
+    ('wanted', 'rate'), [(2000.0, 1000), (1000.0, 1000), (800.0, 500), (500.0, 500), (300.0, 250)]
+)
+def test_the_rate_is_one_at_which_gazebo_updates(wanted: float, rate: int) -> None:
+    """The plugin updates at the first step that is not sooner than a period of the controller."""
+    content = controller_parameters(
+        SimulationSettings(update_rate=wanted, state_rate=100.0), ['a']
+    )
+    assert content['controller_manager']['ros__parameters']['update_rate'] == rate
+    step, period, last, updates = 1_000_000, round(1e9 / wanted), 0, 0
+    for now in range(step, 10**9 + 1, step):
+        if now - last >= period:
+            last, updates = now, updates + 1
+    assert updates == rate
+
+
 def test_every_joint_has_effort_and_starts_where_told() -> None:
     urdf = (URDF / 'arm3.urdf').read_text()
     joints = driven_joints(urdf)
@@ -49,6 +83,8 @@ def test_every_joint_has_effort_and_starts_where_told() -> None:
     assert [j.get('name') for j in found] == joints
     assert all(j.find("command_interface[@name='effort']") is not None for j in found)
     assert [float(j.find('.//param').text) for j in found] == positions
+    states = [[s.get('name') for s in j.findall('state_interface')] for j in found]
+    assert states == [['position', 'velocity']] * len(joints)
     assert robot.find('gazebo/plugin/parameters').text == 'p.yaml'
 
 
