@@ -10,6 +10,7 @@ import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
+from ...core.arrays import Array
 from ...core.model.robot import Robot
 from ...core.model.settings import RobotSettings
 from ...core.model.urdf_parsing import movable_joints
@@ -153,8 +154,8 @@ def check_states(
 
     Returns
     -------
-    Whether the joint states report efforts; where they do not, as in Gazebo, the controller
-    publishes those that it commands.
+    Whether the joint states report efforts. Where they do not, or say exactly 0 for all joints
+    while the controller commands others, as with gz_ros2_control, those that it commands count.
 
     Raises
     ------
@@ -163,16 +164,16 @@ def check_states(
     """
     states, controller_states = streams
     no_states = f"no joint states on '{states.topic}': start the joint_state_broadcaster"
-    message = states.wait_for_latest(settings.timeout, no_states, partial(_is_about, robot))
-    _check_complete(message, robot)
-    measured = stack_joint_states([message], robot.joints)
-    reported = not np.isnan(measured.effort).all()
+    state = states.wait_for_latest(settings.timeout, no_states, partial(_is_about, robot))
+    _check_complete(state, robot)
+    measured = stack_joint_states([state], robot.joints)
+    inactive = f"nothing on '{controller_states.topic}': activate the controller"
+    message = controller_states.wait_for_latest(settings.timeout, inactive)
+    reported = _are_efforts_reported(measured.effort, message.output.effort)
     now = time.monotonic()
     watchdog = Watchdog(robot, settings, now, effort_reported=reported)
     watchdog.check_joint_states(measured, now)
-    watchdog.check_locked([message])
-    inactive = f"nothing on '{controller_states.topic}': activate the controller"
-    message = controller_states.wait_for_latest(settings.timeout, inactive)
+    watchdog.check_locked([state])
     SpeedScaling().check(message, now, max_pause=0.0)
     if not reported and len(message.output.effort) != len(message.joint_names):
         raise RobotStateError(
@@ -180,6 +181,13 @@ def check_states(
             'the torques: give the joint_state_broadcaster the effort interfaces'
         )
     return reported
+
+
+def _are_efforts_reported(measured: Array, commanded: Sequence[float]) -> bool:
+    """Whether efforts (1, n) are those of sensors; a driver that has none may publish zeros."""
+    if np.nan_to_num(measured).any():
+        return True
+    return not np.isnan(measured).all() and not np.nan_to_num(np.array(commanded, float)).any()
 
 
 def _is_about(robot: Robot, message: Any) -> bool:

@@ -102,7 +102,8 @@ class RobotMonitor:
         )
         if not reported:
             self._node.get_logger().warning(
-                'the joint states report no effort: what the controller commands is taken for it'
+                'the joint states report no effort, or 0 alone: what the controller commands is '
+                'taken for it'
             )
         if self._recorder is not None:
             self._recorder.forget()

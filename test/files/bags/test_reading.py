@@ -106,8 +106,9 @@ def test_missing_efforts_are_named(tmp_path):
     assert read_recording(tmp_path / 'half', ['a']).joints == ('a',)
 
 
+@pytest.mark.parametrize(('reported', 'says'), [(np.nan, 'no effort'), (0.0, 'exactly 0')])
 @pytest.mark.parametrize('early', [-30_000, 30_000])
-def test_commands_stand_in_for_efforts_that_nobody_reports(tmp_path, early):
+def test_commands_stand_in_for_efforts_that_nobody_reports(tmp_path, early, reported, says):
     """Each state gets the command of the update before, whoever of the two publishes first."""
     n = 40
     q, dq, tau = motion(n, 2)
@@ -116,14 +117,14 @@ def test_commands_stand_in_for_efforts_that_nobody_reports(tmp_path, early):
         writer.add_topic('/arm/controller_state', CONTROLLER_STATE)
         for k in range(n):
             stamp = EPOCH + k * STEP
-            state = joint_state(stamp, ('a', 'b', 'grip'), [*q[k], 0.0], [], [np.nan] * 3)
+            state = joint_state(stamp, ('a', 'b', 'grip'), [*q[k], 0.0], [], [reported] * 3)
             writer.write('/joint_states', state, stamp)
             # The controller falls silent for a while: one command is late, then none is known.
             if not 20 <= k < 30:
                 data = controller_state(stamp + early, ['b', 'a'], q[k], dq[k], tau[k], tau[k])
                 writer.write('/arm/controller_state', data, stamp)
     recording = read_recording(writer.path, ('a', 'b'))
-    assert any('the joint states report no effort' in note for note in recording.notes)
+    assert any(f'{says}: the controller' in note for note in recording.notes)
     expected = np.vstack([np.full((1, 2), np.nan), tau[:-1, ::-1]])
     expected[21:31] = np.nan
     expected[21:24] = tau[19, ::-1]

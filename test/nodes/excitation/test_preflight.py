@@ -101,14 +101,14 @@ def test_no_motion_starts_from_an_unknown_reference(message: SimpleNamespace):
         reference_positions(message, ROBOT.joints)
 
 
-def streams(effort=(), output='effort', speed=1.0):
+def streams(effort=(), output='effort', speed=1.0, command=(0.0, 0.0)):
     """Give topics on which joint states and a controller's states arrive."""
     header = SimpleNamespace(stamp=SimpleNamespace(sec=1, nanosec=0))
     names, zeros = list(ROBOT.joints), [0.0, 0.0]
     states = SimpleNamespace(
         header=header, name=names, position=zeros, velocity=zeros, effort=list(effort)
     )
-    fields = {'positions': [], 'velocities': [], 'effort': [], output: zeros}
+    fields = {'positions': [], 'velocities': [], 'effort': [], output: list(command)}
     controller = SimpleNamespace(
         joint_names=names, output=SimpleNamespace(**fields), speed_scaling_factor=speed
     )
@@ -133,6 +133,21 @@ def test_torques_are_reported_or_commanded_or_nothing_moves(output, effort):
     else:
         with pytest.raises(RobotStateError, match='nothing tells the torques'):
             check(effort=effort, output=output)
+
+
+@pytest.mark.parametrize(
+    ('effort', 'output', 'command', 'reported'),
+    [
+        ((0.0, 0.0), 'effort', (0.0, 3.0), False),
+        ((0.0, 1e-9), 'effort', (0.0, 3.0), True),
+        ((0.0, np.nan), 'effort', (0.0, 3.0), False),
+        # At rest without weight: nothing tells yet.
+        ((0.0, 0.0), 'effort', (0.0, 0.0), True),
+        ((0.0, 0.0), 'positions', (0.0, 3.0), True),
+    ],
+)
+def test_zeros_beside_commands_are_no_efforts(effort, output, command, reported):
+    assert check(effort=effort, output=output, command=command) == reported
 
 
 # A controller that leaves its factor at 0 may know none.

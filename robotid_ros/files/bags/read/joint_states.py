@@ -155,18 +155,21 @@ def _with_effort(bag: Bag, tables: list[JointStates]) -> list[JointStates]:
     """Take efforts of another topic where asked to, or where the joint states have none."""
     if bag.options.effort_topic:
         return [_with_topic(bag, table, bag.options.effort_topic) for table in tables]
-    if any(table.has_effort for table in tables):
+    if any(np.nan_to_num(table.effort).any() for table in tables):
         return tables
     for topic in dynamic_state_topics(bag):
         filled = [_with_topic(bag, table, topic) for table in tables]
         if any(table.has_effort for table in filled):
             return filled
-    note = "the joint states report no effort: the controller's commands are taken for it"
+    # Drivers without sensors, gz_ros2_control among them, may publish zeros.
+    what = 'an effort of exactly 0' if any(table.has_effort for table in tables) else 'no effort'
+    note = f"the joint states report {what}: the controller's commands are taken for it"
     filled = []
     for table in tables:
         effort = commanded_effort(bag, table.joints, table.stamp, table.received)
-        notes = table.notes if np.isnan(effort).all() else (*table.notes, note)
-        filled.append(dataclasses.replace(table, effort=effort, notes=notes))
+        found = not np.isnan(effort).all()
+        new = dataclasses.replace(table, effort=effort, notes=(*table.notes, note))
+        filled.append(new if found else table)
     return filled
 
 
