@@ -14,7 +14,7 @@ import time
 
 from control_msgs.action import FollowJointTrajectory
 from diagnostic_msgs.msg import DiagnosticStatus
-from fault_trial import Fault, Trial
+from fault_trial import DEADLINE, Fault, Trial
 from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.action import ActionClient
 from rclpy.parameter import Parameter
@@ -26,7 +26,7 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robotid_ros.exceptions import RobotIdError
-from robotid_ros.nodes.common.runtime import child_environment, LATCHED
+from robotid_ros.nodes.common.runtime import answer_of, child_environment, LATCHED
 from robotid_ros.simulation_settings import FAULTS
 
 JOINTS = ('joint_1', 'joint_2')
@@ -104,7 +104,8 @@ def _many_starts(trial: Trial) -> None:
     clients = [trial.client.node.create_client(Trigger, 'excitation/start') for _ in range(20)]
     for client in clients:
         client.wait_for_service(5.0)
-    time.sleep(0.5)  # the server may know a client later than the client knows it
+        # The server may know a client later than the client knows it, and cannot answer before.
+        answer_of(lambda c=client: c.call_async(Trigger.Request()), DEADLINE, 'start', 0.2)
     futures = [client.call_async(Trigger.Request()) for client in clients]
     end = time.monotonic() + 5.0
     while time.monotonic() < end and not all(future.done() for future in futures):

@@ -1,6 +1,6 @@
 """A joint_trajectory_controller as a client sees it: its parameters, read and set."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.parameter_client import AsyncParameterClient
 
 from ...exceptions import ControllerError
-from .runtime import result_of, wait_until
+from .runtime import answer_of, wait_until
 
 JTC = 'joint_trajectory_controller/JointTrajectoryController'
 
@@ -89,7 +89,7 @@ class ControllerClient:
             what=f"there is no controller '{self.name}': start it, or set excitation.controller "
             "to one of those that 'ros2 control list_controllers' shows",
         )
-        listed = result_of(self._parameters.list_parameters([], 0), self.timeout, self._who)
+        listed = self._answer(lambda: self._parameters.list_parameters([], 0))
         values = self.get(sorted(listed.result.names))
         if not values.get('joints') or 'command_interfaces' not in values:
             raise ControllerError(
@@ -108,7 +108,7 @@ class ControllerClient:
         ControllerError : no answer, or one of the names is unknown
 
         """
-        answer = result_of(self._parameters.get_parameters(names), self.timeout, self._who)
+        answer = self._answer(lambda: self._parameters.get_parameters(names))
         if len(answer.values) != len(names):
             # One unknown name empties the whole answer.
             raise ControllerError(f"'{self.name}' lacks one of the parameters {', '.join(names)}")
@@ -126,8 +126,7 @@ class ControllerClient:
         parameters = [
             Parameter(name, Parameter.Type.DOUBLE, float(value)) for name, value in values.items()
         ]
-        future = self._parameters.set_parameters_atomically(parameters)
-        answer = result_of(future, self.timeout, self._who)
+        answer = self._answer(lambda: self._parameters.set_parameters_atomically(parameters))
         if not answer.result.successful:
             raise ControllerError(
                 f"'{self.name}' refused the new parameters: {answer.result.reason or 'no reason'}"
@@ -138,6 +137,9 @@ class ControllerClient:
                 raise ControllerError(
                     f"'{self.name}' says {name} is {found[name]} after it was set to {value}"
                 )
+
+    def _answer(self, ask: Callable[[], Any]) -> Any:
+        return answer_of(ask, self.timeout, self._who)
 
 
 def _description(name: str, values: Mapping[str, Any]) -> ControllerDescription:

@@ -49,6 +49,8 @@ CLOSE_TIMEOUT = 4.5
 DELIVERY_TIMEOUT = 1.0
 # How long an executor and its thread may take to end [s].
 SPIN_END_TIMEOUT = 0.5
+# How long an answer is waited for before it is asked for again [s]: most take far less.
+REPEAT_PERIOD = 1.0
 # How often a node looks whether its launch is still there [s].
 LAUNCHER_PERIOD = 0.1
 
@@ -248,12 +250,43 @@ def result_of(future: Future, timeout: float, what: str) -> Any:
     ControllerError : no answer in time; `what` says from whom
 
     """
-    done = threading.Event()
-    future.add_done_callback(lambda _: done.set())
-    if not done.wait(timeout):
-        future.cancel()
+    return answer_of(lambda: future, timeout, what, period=timeout)
+
+
+def answer_of(
+    ask: Callable[[], Future], timeout: float, what: str, period: float = REPEAT_PERIOD
+) -> Any:
+    """
+    Wait in a worker thread for the answer to a request that does no harm when it is repeated.
+
+    A service may know a client later than the client knows it, and its first answers are lost: it
+    is asked again.
+
+    Parameters
+    ----------
+    ask : sends the request
+    timeout : longest wait in all [s]
+    what : who is asked
+    period : from one request to the next [s]
+
+    Raises
+    ------
+    ControllerError : no answer in time
+
+    """
+    done, end = threading.Event(), time.monotonic() + timeout
+    futures: list[Future] = []
+    while not done.is_set() and (not futures or time.monotonic() < end):
+        futures.append(ask())
+        futures[-1].add_done_callback(lambda _: done.set())
+        done.wait(max(0.0, min(period, end - time.monotonic())))
+    answered = next((future for future in futures if future.done()), None)
+    for future in futures:
+        if future is not answered:
+            future.cancel()
+    if answered is None:
         raise ControllerError(f'no answer from {what} within {timeout:g} s: is it still running?')
-    return future.result()
+    return answered.result()
 
 
 def parameter_overrides(values: dict[str, Any], prefix: str = '') -> list[Parameter]:

@@ -10,7 +10,7 @@ from rclpy.node import Node
 from ...exceptions import ControllerError
 from ..common.controller_client import ControllerClient
 from ..common.messages import values_of
-from ..common.runtime import result_of
+from ..common.runtime import answer_of
 from .graph_snapshot import ManagerState
 
 MANAGER = 'controller_manager'
@@ -102,4 +102,4 @@ def _call(node: Node, kind: Any, name: str, timeout: float) -> Any:
     client = node.create_client(kind, f'{MANAGER}/{name}')
     if not client.wait_for_service(timeout):
         raise ControllerError(f"nobody serves '{client.srv_name}'")
-    return result_of(client.call_async(kind.Request()), timeout, client.srv_name)
+    return answer_of(lambda: client.call_async(kind.Request()), timeout, client.srv_name)
