@@ -6,6 +6,8 @@ from pathlib import Path
 
 from live_session import Session
 import pytest
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
+from rcl_interfaces.srv import SetParametersAtomically
 from waiting import PATIENCE, wait_until
 import yaml
 
@@ -40,6 +42,14 @@ def read_when(path: Path, condition: Callable[[Recording], bool], what: str) -> 
     )
     assert found is not None
     return found
+
+
+def set_gain(session: Session, name: str, value: float) -> None:
+    number = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=value)
+    request = SetParametersAtomically.Request(parameters=[Parameter(name=name, value=number)])
+    service = '/arm_controller/set_parameters_atomically'
+    answer = session.client.call(SetParametersAtomically, service, request)
+    assert answer.result.successful, answer.result.reason
 
 
 @pytest.fixture(scope='session')

@@ -3,22 +3,12 @@
 from pathlib import Path
 
 import pytest
-from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
-from rcl_interfaces.srv import SetParametersAtomically
 
 from robotid_ros.files.bags import read_recording
 
-from .conftest import read_when, Session
+from .conftest import read_when, Session, set_gain
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
-
-
-def set_gain(session: Session, name: str, value: float) -> None:
-    number = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=value)
-    request = SetParametersAtomically.Request(parameters=[Parameter(name=name, value=number)])
-    service = '/arm_controller/set_parameters_atomically'
-    answer = session.client.call(SetParametersAtomically, service, request)
-    assert answer.result.successful, answer.result.reason
 
 
 def test_gains_that_change_while_recording_are_told(session: Session):

@@ -13,7 +13,7 @@ from robotid_ros.nodes.common.messages import values_of
 from robotid_ros.nodes.common.runtime import LATCHED
 from robotid_ros.nodes.excitation.rehearsal import rehearse
 
-from .conftest import Session
+from .conftest import Session, set_gain
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -50,6 +50,13 @@ def test_a_motion_that_was_rehearsed_may_run(session: Session, trajectory: Path)
     assert float(values['validation_residual']) < 0.03
     client.call_trigger('excitation/start')
     session.until('excitation', 'approaching')
+    client.call_trigger('excitation/stop')
+    session.until('excitation', 'failed')
+    set_gain(session, 'gains.joint_1.p', 1.0)
+    client.latest.pop('excitation/state')
+    client.call_trigger('excitation/start')
+    said = session.until('excitation', 'failed')
+    assert "before gains.joint_1.p of 'arm_controller' changed: call ~/rehearse again" in said
 
 
 def test_a_session_that_fails_on_the_twin_says_why(config: Path, trajectory: Path, tmp_path: Path):

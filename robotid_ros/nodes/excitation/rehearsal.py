@@ -13,7 +13,7 @@ from rclpy.node import Node
 from ...core.excitation import Design
 from ...core.model.robot import Robot
 from ...core.setup.simulated_drives import drives_for_gains, SimulatedDrives
-from ...exceptions import ControllerError, RobotIdError
+from ...exceptions import ControllerError, RobotIdError, shortened
 from ...node_settings import ExcitationNodeSettings
 from ...simulation_settings import SimulationSettings
 from ..common.controller_client import ControllerClient, ControllerDescription
@@ -54,23 +54,37 @@ class Rehearsals:
     ):
         self._node, self._settings, self._values = node, settings, values
         self._controller, self._stop = controller, stop
-        self._passed: set[tuple[str, ...]] = set()
+        # The controller's parameters with which each motion went well, by the motions' hashes.
+        self._passed: dict[tuple[str, ...], Mapping[str, Any]] = {}
         self._publisher = node.create_publisher(DiagnosticStatus, '~/rehearsal', LATCHED)
 
     def require(self, design: Design | None) -> None:
         """
         Refuse to go on where a rehearsal is required and this design had none that went well.
 
+        A controller whose parameters were changed since is another one.
+
         Raises
         ------
         ControllerError : says what to call
 
         """
-        rehearsed = design is not None and _motions(design) in self._passed
-        if self._settings.require_rehearsal and not rehearsed:
+        if not self._settings.require_rehearsal:
+            return
+        before = self._passed.get(_motions(design)) if design is not None else None
+        if before is None:
             raise ControllerError(
                 'this motion was not rehearsed: call ~/rehearse first, or set '
                 'excitation.require_rehearsal to false'
+            )
+        now = self._controller.describe().values
+        names = sorted({*before, *now})
+        # As texts: an array equals none, and NaN not even itself.
+        changed = [name for name in names if repr(before.get(name)) != repr(now.get(name))]
+        if changed:
+            raise ControllerError(
+                f'the motion was rehearsed before {shortened(changed)} of '
+                f"'{self._controller.name}' changed: call ~/rehearse again"
             )
 
     def run(
@@ -90,14 +104,15 @@ class Rehearsals:
 
         """
         motions = _motions(design)
-        self._passed.discard(motions)
+        self._passed.pop(motions, None)
         values = {'trajectory': motions[0], 'passed': False}
         try:
-            verdict = self._rehearse(design, robot, urdf, progress)
+            controller = self._controller.describe()
+            verdict = self._rehearse(design, robot, urdf, controller, progress)
         except RobotIdError as error:
             self._publish(one_line(error), values, DiagnosticStatus.ERROR)
             raise
-        self._passed.add(motions)
+        self._passed[motions] = controller.values
         values |= {
             'passed': True,
             'inside_3_sigma': verdict.inside,
@@ -108,9 +123,13 @@ class Rehearsals:
         return f'rehearsed: {verdict}'
 
     def _rehearse(
-        self, design: Design, robot: Robot, urdf: str, progress: Callable[[float, str], None]
+        self,
+        design: Design,
+        robot: Robot,
+        urdf: str,
+        controller: ControllerDescription,
+        progress: Callable[[float, str], None],
     ) -> Verdict:
-        controller = self._controller.describe()
         check_controller(controller, robot)
         positions = read_positions(self._node, robot.joints, self._settings.timeout)
         positions = {joint: positions[joint] for joint in robot.joints}
@@ -174,7 +193,6 @@ def rehearse(
 
     """
     # Only the worker imports what it needs, the node starts without.
-
     from ..demo.demo import Demo
 
     # What its nodes warn of is not about the robot, in whose log it would stand.
