@@ -65,5 +65,6 @@ def test_a_session_that_fails_on_the_twin_says_why(config: Path, trajectory: Pat
     groups['excitation'] |= {'trajectory': str(trajectory), 'tracking_error': [1e-5]}
     twin = tmp_path / 'twin.yaml'
     twin.write_text(yaml.safe_dump(content))
-    with pytest.raises(RobotIdError, match='from its reference'):
+    # The controller may see it before anybody has heard of the joint.
+    with pytest.raises(RobotIdError, match='from its reference|left its path tolerance'):
         rehearse(twin, tmp_path, 600.0, lambda _: None)
