@@ -105,7 +105,9 @@ def _many_starts(trial: Trial) -> None:
     for client in clients:
         client.wait_for_service(5.0)
         # The server may know a client later than the client knows it, and cannot answer before.
-        answer_of(lambda c=client: c.call_async(Trigger.Request()), DEADLINE, 'start', 0.2)
+        first = answer_of(lambda c=client: c.call_async(Trigger.Request()), DEADLINE, 'start', 0.2)
+        if first.success:
+            raise RobotIdError('a second start was accepted')
     futures = [client.call_async(Trigger.Request()) for client in clients]
     end = time.monotonic() + 5.0
     while time.monotonic() < end and not all(future.done() for future in futures):

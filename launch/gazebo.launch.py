@@ -5,6 +5,7 @@ Its joint states hold no efforts (NaN): a session takes for them what the contro
 Gazebo applies.
 """
 
+import os
 from pathlib import Path
 import tempfile
 
@@ -30,6 +31,7 @@ from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.configuration import Configuration, load
 from robotid_ros.files.export.gazebo import BROADCASTER, prepare_gazebo
 from robotid_ros.nodes.common.launch_actions import include_session, robot_arguments
+from robotid_ros.nodes.common.launch_views import check_installed, VIEWS
 
 HERE = Path(__file__).parent
 
@@ -88,9 +90,20 @@ def after(process: Node, action: Action, failure: str) -> RegisterEventHandler:
     return RegisterEventHandler(OnProcessExit(target_action=process, on_exit=ended))
 
 
+def check_views(context: LaunchContext) -> None:
+    """Check that what is to be opened with the session is installed, before anything starts."""
+    for kind in VIEWS:
+        if context.launch_configurations.get(kind) == 'true':
+            check_installed(kind)
+
+
 def meshes(context: LaunchContext) -> list[Action]:
     """Let Gazebo find the packages of the meshes, which it looks for in a variable of its own."""
-    folders = configured(context).excitation.workspace.mesh_folders
+    folders = list(configured(context).excitation.workspace.mesh_folders)
+    variables = {'AMENT_PREFIX_PATH': 'share', 'ROS_PACKAGE_PATH': ''}
+    for name, below in variables.items():
+        prefixes = os.environ.get(name, '').split(os.pathsep)
+        folders += [os.path.join(prefix, below) for prefix in prefixes if prefix]
     return [AppendEnvironmentVariable('GZ_SIM_RESOURCE_PATH', folder) for folder in folders]
 
 
@@ -107,6 +120,7 @@ def generate_launch_description() -> LaunchDescription:
     return LaunchDescription(
         [
             *arguments,
+            OpaqueFunction(function=check_views),
             OpaqueFunction(function=meshes),
             IncludeLaunchDescription(
                 PythonLaunchDescriptionSource(gazebo),

@@ -77,14 +77,15 @@ def session(context: LaunchContext) -> list[Action]:
         'use_sim_time': given['use_sim_time'] == 'true',
     }
     parameters = [Parameter(key, value) for key, value in overrides.items() if value != '']
-    nodes: list[Action] = [
+    nodes = [
         package_node(name, [str(config), *parameters], given['log_level'])
         for name in ('identification', 'recorder', 'excitation')
     ]
+    views: list[Action] = []
     for kind in VIEWS:
         if given[kind] == 'true':
-            nodes += view_actions(kind, config, given['namespace'], given['controller'])
-    return nodes
+            views += view_actions(kind, config, given['namespace'], given['controller'])
+    return [*nodes, *views]
 
 
 def generate_launch_description() -> LaunchDescription:

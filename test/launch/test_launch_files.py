@@ -20,13 +20,14 @@ from launch.launch_description_sources import (  # noqa: E402
     get_launch_description_from_python_launch_file,
 )
 from launch.utilities import perform_substitutions  # noqa: E402
+from launch_ros.utilities import evaluate_parameters  # noqa: E402
 import rclpy  # noqa: E402
 from rclpy.context import Context  # noqa: E402
 from rclpy.node import Node  # noqa: E402
 from waiting import PATIENCE, wait_until  # noqa: E402
 import yaml  # noqa: E402
 
-from robotid_ros.nodes.common.launch_views import view_actions  # noqa: E402
+from robotid_ros.nodes.common.launch_views import FOXGLOVE, view_actions  # noqa: E402
 
 FOLDER = Path(__file__).resolve().parents[2] / 'launch'
 CONFIG = FOLDER.parent / 'config'
@@ -118,6 +119,10 @@ def test_plotting_programs_get_a_layout_with_the_joints(
     assert '"/arm1/joint_states/joint_2/effort"' in layout.read_text()
     bridge, told = view_actions('foxglove', CONFIG / 'scara.yaml', controller='my_controller')
     assert bridge.node_package == 'foxglove_bridge'
+    # Whoever could reach it, and call services, would move the robot.
+    assert (FOXGLOVE['address'], FOXGLOVE['capabilities']) == ('127.0.0.1', ['connectionGraph'])
+    (given,) = evaluate_parameters(LaunchContext(), bridge._Node__parameters)
+    assert given == {**FOXGLOVE, 'capabilities': ('connectionGraph',)}
     sentence = perform_substitutions(LaunchContext(), told.msg)
     layout = Path(sentence.split("'")[1])
     assert '"/my_controller/controller_state.error.positions[1]"' in layout.read_text()
@@ -145,6 +150,11 @@ def test_gazebo_goes_on_when_a_step_has_succeeded_and_ends_when_it_has_failed(
     (good,), (bad,) = (handler.handle(event, context) or () for event in ends)
     assert good is following
     assert isinstance(bad, Shutdown)
+
+
+def test_a_view_that_is_not_installed_is_said_before_anything_starts() -> None:
+    with pytest.raises(RuntimeError, match=r'apt install ros-\w+-plotjuggler-ros'):
+        view_actions('plotjuggler', CONFIG / 'scara.yaml')
 
 
 @pytest.mark.parametrize(

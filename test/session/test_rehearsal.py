@@ -66,5 +66,5 @@ def test_a_session_that_fails_on_the_twin_says_why(config: Path, trajectory: Pat
     twin = tmp_path / 'twin.yaml'
     twin.write_text(yaml.safe_dump(content))
     # The controller may see it before anybody has heard of the joint.
-    with pytest.raises(RobotIdError, match='from its reference|left its path tolerance'):
+    with pytest.raises(RobotIdError, match=r'from its reference|left its path tolerance'):
         rehearse(twin, tmp_path, 600.0, lambda _: None)

@@ -77,7 +77,9 @@ def controller_parameters(settings: SimulationSettings, joints: Sequence[str]) -
 
 def _update_rate(rate: float) -> int:
     """Take the rate at which the plugin would run: it updates after whole steps alone [Hz]."""
-    return STEP_RATE // ceil(STEP_RATE / min(rate, STEP_RATE))
+    steps = ceil(STEP_RATE / min(rate, STEP_RATE))
+    # Rates are whole numbers: only of those that divide the steps the period is one of steps.
+    return STEP_RATE // next(k for k in range(steps, STEP_RATE + 1) if STEP_RATE % k == 0)
 
 
 def gazebo_description(

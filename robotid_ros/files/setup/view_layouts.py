@@ -28,7 +28,7 @@ def plotjuggler_layout(joints: Sequence[str], namespace: str = '') -> str:
 
     Returns
     -------
-    XML for `plotjuggler --layout`, which subscribes to the topics by itself.
+    XML for `plotjuggler --layout`, which then offers to subscribe to the topics.
 
     """
     place = _place(namespace)
@@ -138,12 +138,16 @@ def _plot(
         for kind, path in sources
     ]
     more = {'showLegend': True, 'legendDisplay': 'floating', 'xAxisVal': 'timestamp'}
-    return {**_panel(title, curves), **more, 'showXAxisLabels': True, 'showYAxisLabels': True}
+    # A validation is published at once, long after it was measured.
+    panel = _panel(title, curves, 'headerStamp')
+    return {**panel, **more, 'showXAxisLabels': True, 'showYAxisLabels': True}
 
 
-def _panel(title: str, curves: Iterable[tuple[str, str]]) -> dict[str, Any]:
+def _panel(
+    title: str, curves: Iterable[tuple[str, str]], time: str = 'receiveTime'
+) -> dict[str, Any]:
     paths = [
-        {'value': value, 'label': label, 'enabled': True, 'timestampMethod': 'receiveTime'}
+        {'value': value, 'label': label, 'enabled': True, 'timestampMethod': time}
         for label, value in curves
     ]
     for path, colour in zip(paths, cycle(COLOURS), strict=False):

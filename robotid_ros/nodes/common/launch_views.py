@@ -4,6 +4,7 @@ import dataclasses
 import os
 from pathlib import Path
 
+from ament_index_python.packages import get_package_prefix, PackageNotFoundError
 from launch import Action
 from launch.actions import LogInfo
 from launch_ros.actions import Node
@@ -17,8 +18,21 @@ from ...files.configuration import Configuration, load, read_urdf, resolve
 from ...files.setup.view_layouts import foxglove_layout, plotjuggler_layout
 
 RVIZ_VIEW = 'package://robotid_ros/config/views/session.rviz'
-# Where the bridge to Foxglove listens unless it is told otherwise.
-FOXGLOVE_URL = 'ws://localhost:8765'
+# The bridge to Foxglove listens to this machine alone, and nobody publishes, sets parameters or
+# calls a service through it. It keeps a whole validation, which is published at once.
+FOXGLOVE_ADDRESS, FOXGLOVE_PORT = '127.0.0.1', 8765
+FOXGLOVE = {
+    'address': FOXGLOVE_ADDRESS,
+    'port': FOXGLOVE_PORT,
+    'capabilities': ['connectionGraph'],
+    'max_qos_depth': 20000,
+}
+# Programs of each view, by package, and what Debian packages of ROS 2 they come in.
+PROGRAMS = {
+    'rviz': ('rviz2', 'rviz2'),
+    'plotjuggler': ('plotjuggler', 'plotjuggler-ros'),
+    'foxglove': ('foxglove_bridge', 'foxglove-bridge'),
+}
 
 
 def view_actions(
@@ -36,9 +50,10 @@ def view_actions(
 
     Raises
     ------
-    RuntimeError : the configuration cannot be read, or names no URDF
+    RuntimeError : the program is not installed, the configuration cannot be read or names no URDF
 
     """
+    check_installed(kind)
     try:
         configuration = _with_controller(load(config), controller)
         urdf = read_urdf(configuration)
@@ -48,6 +63,25 @@ def view_actions(
         return VIEWS[kind](configuration, urdf, place)
     except RobotIdError as error:
         raise RuntimeError(str(error)) from None
+
+
+def check_installed(kind: str) -> None:
+    """
+    Check that a view can be opened, before anything else is started.
+
+    Raises
+    ------
+    RuntimeError : what to install
+
+    """
+    package, debian = PROGRAMS[kind]
+    try:
+        get_package_prefix(package)
+    except PackageNotFoundError:
+        name = f'ros-{os.environ.get("ROS_DISTRO", "jazzy")}-{debian}'
+        raise RuntimeError(
+            f'{kind}:=true needs the package {package}: apt install {name}'
+        ) from None
 
 
 def _with_controller(configuration: Configuration, name: str) -> Configuration:
@@ -96,25 +130,28 @@ def _rviz(configuration: Configuration, urdf: str, place: str) -> list[Action]:
 def _plotjuggler(configuration: Configuration, urdf: str, place: str) -> list[Action]:
     """Plot motion and efforts, measured and predicted, while they are published."""
     robot = build_robot(urdf, configuration.robot)
-    layout = _write(configuration, 'plotjuggler.xml', plotjuggler_layout(robot.joints, place))
-    arguments = ['--layout', str(layout)]
+    text = plotjuggler_layout(robot.joints, place)
+    arguments = ['--layout', str(_write(text, 'plotjuggler.xml', robot.name, place))]
     return [Node(package='plotjuggler', executable='plotjuggler', arguments=arguments)]
 
 
 def _foxglove(configuration: Configuration, urdf: str, place: str) -> list[Action]:
     """Bridge the topics to Foxglove, and say which layout it can import."""
     robot = build_robot(urdf, configuration.robot)
-    text = foxglove_layout(robot.joints, configuration.excitation.controller, place)
-    layout = _write(configuration, 'foxglove.json', text)
-    sentence = f"Foxglove: open {FOXGLOVE_URL}, and import the layout '{layout}'"
-    return [Node(package='foxglove_bridge', executable='foxglove_bridge'), LogInfo(msg=sentence)]
+    controller = configuration.excitation.controller
+    text = foxglove_layout(robot.joints, controller, place)
+    layout = _write(text, 'foxglove.json', robot.name, place, controller)
+    sentence = f"Foxglove: open ws://localhost:{FOXGLOVE_PORT}, and import the layout '{layout}'"
+    bridge = Node(package='foxglove_bridge', executable='foxglove_bridge', parameters=[FOXGLOVE])
+    return [bridge, LogInfo(msg=sentence)]
 
 
-def _write(configuration: Configuration, name: str, text: str) -> Path:
+def _write(text: str, name: str, *of: str) -> Path:
     """Write a layout where ROS keeps what it writes by itself; an earlier one is renewed."""
     home = Path(os.environ.get('ROS_HOME') or '~/.ros').expanduser() / 'robotid_ros'
     home.mkdir(parents=True, exist_ok=True)
-    return write_text(home / f'{configuration.robot.name}_{name}', text)
+    words = [word for part in of for word in part.split('/') if word]
+    return write_text(home / '_'.join([*words, name]), text)
 
 
 VIEWS = {

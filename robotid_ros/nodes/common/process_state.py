@@ -1,19 +1,30 @@
 """Whether a process runs, is suspended or dead; no ROS here, for the guardian starts quickly."""
 
 from collections.abc import Mapping
+import functools
 import os
 from pathlib import Path
-import socket
 
 
 def own_process() -> dict[str, str | int]:
     """Values by which others on this machine find this process: `is_here`."""
-    return {'host': socket.gethostname(), 'pid': os.getpid()}
+    return {'processes': _process_space(), 'pid': os.getpid()}
 
 
 def is_here(values: Mapping[str, str]) -> bool:
     """Whether the values of a message name a process of this machine, dead or alive."""
-    return values.get('host') == socket.gethostname() and values.get('pid', '').isdecimal()
+    known = values.get('pid', '').isdecimal() and values.get('processes')
+    return bool(known) and known == _process_space()
+
+
+@functools.cache
+def _process_space() -> str:
+    """Name what numbers processes: containers share a machine's name, but not its processes."""
+    try:
+        boot = Path('/proc/sys/kernel/random/boot_id').read_text().strip()
+        return f'{boot} {os.readlink("/proc/self/ns/pid")}'
+    except OSError:
+        return ''
 
 
 def is_suspended(pid: int) -> bool:
@@ -22,8 +33,17 @@ def is_suspended(pid: int) -> bool:
 
 
 def is_active(pid: int) -> bool:
-    """Whether a process runs or waits: it is neither suspended nor dead."""
-    return process_state(pid) in ('R', 'S', 'D')
+    """Whether a process runs or waits: it is neither suspended nor dead, as far as is known."""
+    state = process_state(pid)
+    if state:
+        return state in ('R', 'S', 'D')
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # another user's, which /proc may hide
+    return True
 
 
 def process_state(pid: int) -> str:

@@ -97,12 +97,13 @@ class Excitation(WorkerNode):
 
     def _on_description(self, message: String) -> None:
         self._description = message.data
-        self._show_workspace()
+        if not self.configuration.robot.urdf:
+            self._show_workspace(message.data)
 
-    def _show_workspace(self) -> None:
+    def _show_workspace(self, urdf: str | None = None) -> None:
         """Show where the robot may go, as soon as its base is known."""
         try:
-            urdf = read_urdf(self.configuration) or self._description
+            urdf = urdf or read_urdf(self.configuration)
             if urdf:
                 self._workspace.publish(root_link(urdf))
         except RobotIdError as error:

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 from itertools import product
-from math import isfinite
 
 from geometry_msgs.msg import Point, Pose, Quaternion, Vector3
+import numpy as np
 import pinocchio as pin
 from rclpy.node import Node
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-from ...core.excitation.constraints.collision_bodies import check_obstacle
+from ...core.excitation.constraints.collision_bodies import check_obstacle, tool_box
 from ...core.excitation.settings import Obstacle, Workspace
 from ..common.runtime import LATCHED
 
@@ -50,7 +50,7 @@ def workspace_markers(settings: Workspace, frame: str) -> MarkerArray:
 
     Raises
     ------
-    ConfigurationError : an obstacle of the wrong size
+    ConfigurationError : an obstacle of the wrong size, a box that is none
 
     """
     markers = [Marker(action=Marker.DELETEALL), *_shapes(settings)]
@@ -70,9 +70,11 @@ def _shapes(settings: Workspace) -> Iterator[Marker]:
         )
     for name, obstacle in settings.obstacles.items():
         yield _obstacle(name, obstacle)
-    box = (settings.lower, settings.upper)
-    if all(len(corner) == 3 and all(map(isfinite, corner)) for corner in box):
-        corners = list(product(*zip(*box, strict=True)))
+    if settings.lower or settings.upper:
+        # Where it has no wall, as far as the ground is drawn.
+        far = 0.5 * GROUND_SIDE
+        walls = np.where(np.isinf(box := np.stack(tool_box(settings))), np.sign(box) * far, box)
+        corners = list(product(*walls.T.tolist()))
         edges = [
             corner
             for number, one in enumerate(corners)

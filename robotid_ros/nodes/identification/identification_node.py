@@ -145,12 +145,12 @@ class Identification(WorkerNode):
         self._summary.publish(summary_message(results, now))
         series = results.torques.get('validation')
         if series is not None:
-            for publisher, values in (
-                (self._measured, series.measured),
-                (self._predicted, series.predicted),
-            ):
-                for message in effort_messages(series, values, outcome.origin):
-                    publisher.publish(message)
+            # In turns: who keeps a few samples alone has the same ones of both.
+            both = (series.measured, series.predicted)
+            pairs = (effort_messages(series, values, outcome.origin) for values in both)
+            for measured, predicted in zip(*pairs, strict=True):
+                self._measured.publish(measured)
+                self._predicted.publish(predicted)
         if outcome.gains:
             old, new = self._gain_update.propose(self._robot, outcome.inertia, outcome.gains)
             self._gains.publish(gains_message(old, new, now))

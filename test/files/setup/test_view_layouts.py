@@ -63,6 +63,7 @@ def test_foxglove_names_every_joint_at_its_index():
         for path in plot['paths']:
             index = int(re.fullmatch(r'/arm1/[a-z_/.]+\[(\d)\]', path['value']).group(1))
             assert path['label'].startswith(JOINTS[index])
+            assert path['timestampMethod'] == 'headerStamp'
         assert len({path['color'] for path in plot['paths']}) == len(plot['paths'])
 
 

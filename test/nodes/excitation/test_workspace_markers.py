@@ -71,9 +71,22 @@ def test_ground_and_box_of_the_tool():
     assert len({m.id for m in (clear, ground, box)}) == 3
 
 
+def test_a_box_without_a_wall_ends_where_the_ground_does():
+    settings = Workspace(lower=(-1.0, float('-inf'), 0.1))
+    _, box = workspace_markers(settings, 'base').markers
+    corners = np.array([(p.x, p.y, p.z) for p in box.points])
+    assert corners.min(axis=0).tolist() == [-1.0, -2.0, 0.1]
+    assert corners.max(axis=0).tolist() == [2.0, 2.0, 2.0]
+
+
 def test_nothing_is_shown_of_what_is_not_checked():
-    settings = Workspace(lower=(-1.0, -1.0, float('-inf')), upper=(1.0, 1.0, 1.0))
-    assert len(workspace_markers(settings, 'base').markers) == 1
+    assert len(workspace_markers(Workspace(), 'base').markers) == 1
+
+
+@pytest.mark.parametrize('lower', [(0.0, 0.0), (0.0, 0.0, 1.0)])
+def test_a_box_that_is_none_is_named(lower: tuple[float, ...]):
+    with pytest.raises(ConfigurationError, match=r'excitation\.workspace\.lower'):
+        workspace_markers(Workspace(lower=lower, upper=(1.0, 1.0, 1.0)), 'base')
 
 
 def test_an_obstacle_of_the_wrong_size_is_named():

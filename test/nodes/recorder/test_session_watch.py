@@ -40,7 +40,9 @@ def test_who_is_alive_may_be_short_of_processor():
     assert lost_after(heard()) == pytest.approx(SILENCE_TIME, abs=0.002)
 
 
-@pytest.mark.parametrize('values', [{'host': 'elsewhere'}, {'pid': ''}, {'pid': '-1'}])
+@pytest.mark.parametrize(
+    'values', [{'processes': 'elsewhere'}, {'processes': ''}, {'pid': ''}, {'pid': '-1'}]
+)
 def test_who_cannot_be_seen_is_missed_by_silence_alone(values: dict[str, str], dead: int):
     watch = heard(**{'pid': dead, **values})
     assert lost_after(watch) == pytest.approx(SILENCE_TIME, abs=0.002)

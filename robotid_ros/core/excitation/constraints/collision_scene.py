@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 import pinocchio as pin
 
-from ....exceptions import CollisionError, ConfigurationError
+from ....exceptions import CollisionError
 from ...arrays import Array
 from ...model.robot import Robot
 from ..settings import Workspace
-from .collision_bodies import collision_model, tool_frame
+from .collision_bodies import collision_model, tool_box, tool_frame
 from .collision_bounds import approach_bounds, BoundingSpheres
 
 # Clearances above this need not be measured [m].
@@ -57,22 +57,12 @@ class CollisionScene:
         self.geometry_data = self.geometry.createData()
         self.pairs = len(self.geometry.collisionPairs)
         self.tool = tool_frame(self.model, settings.frame)
-        self.box = [self._corner('lower', -np.inf), self._corner('upper', np.inf)]
-        if (self.box[0] >= self.box[1]).any():
-            raise ConfigurationError(
-                'excitation.workspace.lower must be below excitation.workspace.upper in x, y and z'
-            )
+        self.box = tool_box(settings)
         self.boxed = bool(settings.lower or settings.upper)
         self.approach_bounds = approach_bounds(self.model, self.geometry)
         self._spheres = BoundingSpheres(self.model, self.geometry)
         # Of the last penalty: configurations, and what the clearances are at least.
         self._seen, self._least = np.empty((0, 0)), np.empty((0, 0))
-
-    def _corner(self, name: str, default: float) -> Array:
-        values = getattr(self.settings, name)
-        if len(values) not in (0, 3) or np.isnan(values).any():
-            raise ConfigurationError(f"'excitation.workspace.{name}' needs three numbers: x, y, z")
-        return np.array(values, dtype=float) if values else np.full(3, default)
 
     @property
     def empty(self) -> bool:
