@@ -158,7 +158,8 @@ def estimate_start(points: Waypoints, stamp: NDArray[np.int64], reference: Array
     The start [ns], None while the samples do not show it yet.
 
     """
-    moved = np.abs(reference - points.q[0]).max(axis=1) > MOVED
+    # What was held need not be where the motion begins: controllers may hold what they measured.
+    moved = np.abs(reference - reference[0]).max(axis=1) > MOVED
     scale = np.abs(points.q - points.q[0]).max()
     if np.abs(reference - points.q[0]).max(initial=0.0) < MIN_TRAVEL * scale or not moved.any():
         return None

@@ -18,11 +18,9 @@ from .trajectory_goal import ACTION
 # how long a publisher may be silent before it is one of a dead process, which the middleware
 # forgets after 20 s only [s].
 RESERVATION, PERIOD, DEAD_TIME = 'excitation_session', 0.1, 1.0
-RUNNING = (
-    GoalStatus.STATUS_ACCEPTED,
-    GoalStatus.STATUS_EXECUTING,
-    GoalStatus.STATUS_CANCELING,
-)
+# One that is being cancelled moves nothing any more; and the controller leaves a goal so for ever
+# whose cancel arrived when it had just ended.
+RUNNING = (GoalStatus.STATUS_ACCEPTED, GoalStatus.STATUS_EXECUTING)
 
 
 class OtherClients:

@@ -21,7 +21,7 @@ from ..common.controller_client import ControllerDescription
 from ..common.joint_states import is_well_formed, stack_joint_states
 from ..common.runtime import wait_until
 from .supervision.speed_scaling import SpeedScaling
-from .supervision.watchdog import Watchdog
+from .supervision.watchdog import NO_COMMANDS, Watchdog
 
 # How long other publishers of joint states, such as a gripper's, are listened to [s].
 LISTENING = 0.3
@@ -177,8 +177,9 @@ def check_states(
     SpeedScaling().check(message, now, max_pause=0.0)
     if not reported and len(message.output.effort) != len(message.joint_names):
         raise RobotStateError(
-            'the joint states hold no effort and the controller commands none, so nothing tells '
-            'the torques: give the joint_state_broadcaster the effort interfaces'
+            'the joint states hold no effort and the controller publishes no commanded ones, so '
+            'nothing tells the torques: give the joint_state_broadcaster the effort interfaces; '
+            f'where the controller commands efforts, {NO_COMMANDS}'
         )
     return reported
 

@@ -44,6 +44,8 @@ NEWEST, DECODING_TIME = 500, 0.02
 OPENING_TIME = 15.0
 # How much later than its end the reason of a motion's end may arrive [s].
 REASON_TIMEOUT, REASON_POLL_PERIOD = 0.1, 0.01
+# States of the controller after which a cancelled motion is one that is held.
+HOLDING_STATES = 3
 
 
 class RobotMonitor:
@@ -193,6 +195,24 @@ class RobotMonitor:
         self._watchdog.check_controller_state(states[-1] if states else None, now)
         self._tell_malformed(malformed + malformed_too)
         return states
+
+    def find_unheld_joint(self) -> str:
+        """
+        Return a joint whose position the controller does not hold after a cancel, '' if it does.
+
+        It takes what it measures for its reference, also what is not a number, and keeps that when
+        the sensor has recovered.
+        """
+        end, states = time.monotonic() + REASON_TIMEOUT, list[Any]()
+        while len(states) < HOLDING_STATES and time.monotonic() < end:
+            states += self._controller_states.take_messages()
+            time.sleep(REASON_POLL_PERIOD / 2)
+        known = [s for s in states if is_well_formed_state(s, self._robot.joints)]
+        for joint in self._robot.joints if known else ():
+            index = known[-1].joint_names.index(joint)
+            if not np.isfinite(known[-1].reference.positions[index : index + 1]).all():
+                return joint
+        return ''
 
     def describe_error(self, tolerance: Sequence[float]) -> str:
         """Say which joint came closest to its tolerance (n,), or beyond it."""

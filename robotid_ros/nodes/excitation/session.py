@@ -25,6 +25,7 @@ from ..common.messages import State
 from .motion_start import MotionClock
 from .other_clients import OtherClients
 from .preflight import check_accepted, check_controller
+from .reference_watch import ReferenceWatch
 from .robot_monitor import RobotMonitor
 from .supervision.guardian import Guardian
 from .supervision.watchdog import expand_per_joint
@@ -47,6 +48,9 @@ GOAL_END_GRACE = 1.0
 GUARDIAN_START_TIMEOUT = 45.0
 # Speed that an approach takes for the limit of joints that have none, or a higher one [rad/s].
 MAX_APPROACH_VELOCITY = 10.0
+# What may lie between the position that is held and the first one of a motion [rad or m]: the
+# torque steps by so much times the gain.
+MAX_STEP = 1e-4
 
 PublishState = Callable[[State, str, dict[str, Any]], None]
 
@@ -82,6 +86,7 @@ class ExcitationSession:
         self._monitor: RobotMonitor | None = None
         self._others: OtherClients | None = None
         self._latest_stamp = 0
+        self._tracking = expand_per_joint(settings.tracking_error, robot.joints, 'tracking_error')
         self._scene = CollisionScene(robot, settings.workspace)
 
     def prepare(self) -> None:
@@ -147,11 +152,30 @@ class ExcitationSession:
         self._monitor.wait_recording()
         approach = self._approach(start, motion)
         check_trajectory(self._robot, approach, self._settings, scene=self._scene)
-        self._run_goal(State.APPROACHING, approach, 1, f'moving to the start of {state.value}')
+        what = f'moving to the start of {state.value}'
+        self._run_goal(State.APPROACHING, approach, 1, what)
         self._wait_at_rest()
+        self._return_to_start(motion, what)
         self._run_goal(state, motion, periods, state.value)
         # What follows is not part of the phase any more, though the robot still settles.
         self._publish_progress(State.APPROACHING, 'standing still', self._latest_stamp, 1.0, 1)
+        self._wait_at_rest()
+
+    def _return_to_start(self, motion: Waypoints, what: str) -> None:
+        """Approach again where another position is held: from there it would begin with a step."""
+        assert self._monitor is not None
+        _, held = self._monitor.wait_for_reference()
+        away = np.abs(held - motion.q[0])
+        if away.max() <= MAX_STEP:
+            return
+        joint = motion.joints[int(np.argmax(away))]
+        self._node.get_logger().warning(
+            f'the controller holds {joint} {away.max():.4g} away from where the motion begins, as '
+            'if it had been restarted: moving there again'
+        )
+        approach = self._approach(held, motion)
+        check_trajectory(self._robot, approach, self._settings, scene=self._scene)
+        self._run_goal(State.APPROACHING, approach, 1, what)
         self._wait_at_rest()
 
     def _approach(self, start: Array, motion: Waypoints) -> Waypoints:
@@ -171,8 +195,13 @@ class ExcitationSession:
         try:
             goal = self._send(goal_id, points, self._monitor)
             self._monitor_goal(goal, self._monitor, state, points, periods, what)
-        except BaseException:
+        except BaseException as error:
             self._cancel(goal_id)
+            if isinstance(error, RobotStateError) and (joint := self._monitor.find_unheld_joint()):
+                raise RobotStateError(
+                    f'{error}; the controller holds no position of {joint} now and gives it no '
+                    'torque: deactivate and activate it'
+                ) from None
             raise
         self._guardian.clear_goal()
 
@@ -180,7 +209,7 @@ class ExcitationSession:
         self, goal_id: uuid.UUID, points: Waypoints, monitor: RobotMonitor
     ) -> TrajectoryGoal:
         settings = self._settings
-        path = expand_per_joint(settings.tracking_error, points.joints, 'tracking_error').tolist()
+        path = self._tracking.tolist()
         end = expand_per_joint(settings.goal_tolerance, points.joints, 'goal_tolerance').tolist()
         goal = self._action.send(goal_id, points, path, end, settings.goal_time)
         deadline = time.monotonic() + ACCEPT_TIMEOUT
@@ -205,10 +234,13 @@ class ExcitationSession:
     ) -> None:
         """Watch until the goal has ended; publish the phase once its start is known."""
         clock = MotionClock(points, self._settings.goal_time, GOAL_END_GRACE)
+        followed = ReferenceWatch(points, self._tracking)
         monitor.begin()
         published = 0.0
         while not self._has_finished(goal, monitor):
-            clock.update(monitor.check(every_state=clock.start is None))
+            states = monitor.check(every_state=clock.start is None)
+            clock.update(states)
+            followed.check(states, clock)
             now = time.monotonic()
             if clock.start is not None and now - published > PROGRESS_PERIOD:
                 published = now

@@ -23,6 +23,10 @@ CONSTANT_EFFORT_TRAVEL = 0.02
 # Among so many states of the controller the largest error is looked for once it has stopped a
 # motion, half a second: after that it holds what it measures, and the error is gone.
 RECENT_ERRORS = 50
+# joint_trajectory_controller leaves its commands out for good once one of them was not a number.
+NO_COMMANDS = (
+    'after one that was not a number it does not before it is cleaned up, configured and activated'
+)
 # Fields of trajectory_msgs/JointTrajectoryPoint that mirror interfaces; accelerations are none.
 _QUANTITIES = {'positions': 'position', 'velocities': 'velocity', 'effort': 'effort'}
 
@@ -67,6 +71,8 @@ class Watchdog:
     ):
         self._settings, self.joints = settings, robot.joints
         self._effort_reported = effort_reported
+        # Whether an effort other than 0 was ever measured, and is commanded now.
+        self._sensed = self._commands_effort = False
         beyond = expand_per_joint(settings.position_tolerance, robot.joints, 'position_tolerance')
         self._lower, self._upper = robot.limits.lower - beyond, robot.limits.upper + beyond
         self._effort = settings.effort_share * robot.limits.effort / np.abs(robot.drive_gain)
@@ -110,6 +116,10 @@ class Watchdog:
             self._check_finite('position', states.position)
             self._check_position(states.position)
             self._check_still_finite('velocity', states.velocity)
+            self._sensed = self._sensed or bool(np.nan_to_num(states.effort).any())
+            if self._commands_effort and not self._sensed:
+                # A driver without sensors: at rest both may have been 0.
+                self._effort_reported = False
             if self._effort_reported:
                 self._check_finite('effort', states.effort)
                 self._check_effort(states.stamp, states.effort)
@@ -164,12 +174,21 @@ class Watchdog:
             self._check_tracking(error[0])
             self._speed.check(message, now)
             self._check_interfaces(message, index)
-            if not self._effort_reported:
-                effort = np.asarray(message.output.effort, dtype=float)[index][None]
-                self._check_finite('commanded effort', effort)
-                self._check_effort(stamps_to_nanoseconds([message]), effort)
+            self._check_commanded_effort(message, index)
         silence = self._controller_silence.update(now, heard=message is not None)
         self._check_silence("the controller's state", silence, 'is the controller active?')
+
+    def _check_commanded_effort(self, message: Any, index: list[int]) -> None:
+        effort = np.asarray(message.output.effort, dtype=float)
+        if len(effort) != len(message.joint_names):
+            if self._effort_reported:
+                return
+            raise RobotStateError(f'the controller publishes no commands any more: {NO_COMMANDS}')
+        effort = effort[index][None]
+        self._commands_effort = bool(effort.any())
+        if not self._effort_reported:
+            self._check_finite('commanded effort', effort)
+            self._check_effort(stamps_to_nanoseconds([message]), effort)
 
     def describe_error(self, tolerance: Sequence[float]) -> str:
         """Say which joint was furthest from its reference of late, by its tolerance (n,)."""

@@ -272,3 +272,31 @@ def test_joints_that_do_not_take_part_must_stand_where_the_model_has_them():
     dog.check_locked([joint_state(position=(np.nan, np.inf), **beside)])
     with pytest.raises(RobotStateError, match=r'torso stands at 0\.300, .* at 0\.200: .*locked'):
         dog.check_locked([joint_state(position=(0.3, 0.0), **beside), joint_state()])
+
+
+def test_zeros_of_a_driver_without_sensors_are_no_dead_sensor():
+    """At rest measured and commanded may both be 0: the commands tell once the joint moves."""
+    dog = watchdog()
+    for k in range(60):
+        dog.check_controller_state(controller_state(effort=(0.0, 3.0)), 0.01 * k)
+        look(dog, joint_state(0.01 * k, (0.0, 0.01 * k)), now=0.01 * k)
+    # From then on the commands are watched.
+    with pytest.raises(RobotStateError, match='effort of b is 30'):
+        for stamp in (0.60, 0.61, 0.62, 0.63):
+            dog.check_controller_state(controller_state(stamp=stamp, effort=(0.0, 30.0)), stamp)
+
+
+def test_a_sensor_that_has_worked_is_dead_when_it_says_zero():
+    dog = watchdog()
+    look(dog, joint_state(0.0, effort=(0.0, 1.0)))
+    with pytest.raises(RobotStateError, match='effort of b stays the same'):
+        for k in range(1, 60):
+            dog.check_controller_state(controller_state(effort=(0.0, 3.0)), 0.01 * k)
+            look(dog, joint_state(0.01 * k, (0.0, 0.01 * k)), now=0.01 * k)
+
+
+def test_commands_that_are_left_out_are_told_with_the_remedy():
+    dog = watchdog(reported=False)
+    dog.check_controller_state(controller_state(effort=(1.0, 1.0)), 0.0)
+    with pytest.raises(RobotStateError, match=r'no commands any more: .* cleaned up, configured'):
+        dog.check_controller_state(controller_state(effort=()), 0.1)
