@@ -5,10 +5,12 @@ So everything that reads bags reads tables: in chunks, repaired, inspected, conv
 """
 
 from collections.abc import Collection, Iterator
+import dataclasses
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from rosbags.interfaces import (
     Connection,
     ConnectionExtRosbag2,
@@ -16,8 +18,10 @@ from rosbags.interfaces import (
     MessageDefinitionFormat,
 )
 
+from ....core.signals.clock_correction import MAX_STEP_BACK, MIN_PART_SAMPLES
 from ...formats.joint_table import QUANTITIES
 from ...formats.open_table import open_table
+from ...formats.parquet_table import EPISODE_GAP
 from ...formats.read_options import ReadOptions
 from ..schema.message_definitions import JOINT_STATE
 from ..schema.session_header import JOINT_STATES_TOPIC
@@ -34,8 +38,14 @@ class TableReader:
 
     def open(self) -> None:
         """Read the table."""
-        self._table = open_table(self.path, self.options)
-        self.notes = self._table.notes
+        table = open_table(self.path, self.options)
+        stamp, self.notes = join_trials(table.stamp), table.notes
+        if stamp is not table.stamp:
+            self.notes += (
+                f"the times of '{self.path}' start again within it: taken for trials one after "
+                f'another, {EPISODE_GAP:g} s apart',
+            )
+        self._table = dataclasses.replace(table, stamp=stamp)
         definition = MessageDefinition(MessageDefinitionFormat.NONE, '')
         kind = ConnectionExtRosbag2('cdr', [])
         count = len(self._table.stamp)
@@ -58,3 +68,32 @@ class TableReader:
         data = serialize_joint_states(table.joints, table.stamp[first:last], fields)
         for time, message in zip(received[first:last].tolist(), data, strict=True):
             yield self.connections[0], time, message
+
+
+def join_trials(stamp: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """
+    Let the times of trials that are appended to one another go on after a pause.
+
+    No times of reception say how long passed between them. Steps ahead nearby that make up for a
+    step back are those of stamps that are far off: they stay.
+
+    Parameters
+    ----------
+    stamp : (N,) [ns], which start again with each trial
+
+    Returns
+    -------
+    (N,) [ns]; the same array where none starts again
+
+    """
+    step = np.diff(stamp)
+    back = step < -MAX_STEP_BACK * 1e9
+    if not back.any():
+        return stamp
+    from scipy.ndimage import maximum_filter1d
+
+    restart = back & (2 * maximum_filter1d(step, 2 * MIN_PART_SAMPLES + 1) < -step)
+    if not restart.any():
+        return stamp
+    shift = np.where(restart, round(EPISODE_GAP * 1e9) - step, 0)
+    return stamp + np.concatenate([[0], np.cumsum(shift)])

@@ -1,0 +1,64 @@
+"""Tables of several trials, whose times start again with each."""
+
+import numpy as np
+import pytest
+
+from robotid_ros.core.signals.resampling import resample_uniformly
+from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.files.bags import open_recording, read_recording
+from robotid_ros.files.bags.foreign.table_reader import join_trials
+from robotid_ros.files.convert import convert
+
+DURATION = 6.0  # of a trial [s]
+SPEED = np.array([1.0, 1.9])  # angular frequencies [rad/s]
+FASTEST = float(np.max(SPEED**2))  # acceleration [rad/s²]
+
+
+def trials(folder, rate, count=2):
+    """Write trials of one motion behind each other; none ends where the next one starts."""
+    time = np.tile(np.arange(round(DURATION * rate)) / rate, count)
+    q = np.sin(np.outer(time, SPEED))
+    rows = np.column_stack([time, q, np.cos(np.outer(time, SPEED))])
+    path = folder / 'log.csv'
+    np.savetxt(path, rows, delimiter=',', header='t,q1,q2,tau1,tau2', comments='', fmt='%.12g')
+    return path
+
+
+@pytest.mark.parametrize('rate', [40.0, 100.0, 125.0, 500.0])
+def test_nothing_is_measured_between_two_trials(tmp_path, rate):
+    recording = read_recording(trials(tmp_path, rate))
+    even, rate, measured, notes = resample_uniformly(recording, SignalSettings())
+    ddq = np.diff(even.position, 2, axis=0) * rate**2
+    whole = measured[:-2] & measured[1:-1] & measured[2:]
+    assert np.abs(ddq[whole]).max() < 1.01 * FASTEST
+    # All of both trials counts, on the clock of the first, and nothing between them.
+    assert abs(measured.sum() - 2 * DURATION * rate) < 1.5
+    end = 2 * DURATION + 2.0 - 2.0 / rate
+    np.testing.assert_allclose(even.time[measured][-1], end, atol=1.1 / rate)
+    (note,) = [note for note in notes if 'start again' in note]
+    assert '2 s apart' in note
+    assert not any('clock' in note or 'simulated' in note for note in notes)
+
+
+def test_trials_of_a_long_table_and_of_a_converted_one_are_the_same(tmp_path):
+    path = trials(tmp_path, 100.0, count=4)
+    whole = read_recording(path)
+    pieces = open_recording(path, max_samples=500)
+    np.testing.assert_allclose(pieces.load().time, whole.time, atol=1e-9)
+    convert(path, tmp_path / 'bag')
+    converted = read_recording(tmp_path / 'bag')
+    np.testing.assert_array_equal(converted.time, whole.time)
+    assert not any('clock' in note for note in converted.notes)
+
+
+def test_stamps_that_are_far_off_start_no_trial():
+    stamp = np.arange(1000) * 10_000_000
+    late = np.arange(1000) // 2 * 20_000_000
+    assert join_trials(stamp) is stamp and join_trials(late) is late
+    for rows in (slice(500, 501), slice(500, 540)):
+        for value in (0, 10**15):
+            odd = stamp.copy()
+            odd[rows] = value
+            assert join_trials(odd) is odd
+    swapped = stamp.reshape(-1, 2, 20)[:, ::-1].ravel()
+    assert join_trials(swapped) is swapped
