@@ -13,7 +13,8 @@ import numpy as np
 from .atomic import file_errors
 from .bags.foreign.joint_state_messages import serialize_joint_states
 from .bags.read.controller_states import controller_state_topics
-from .bags.read.joint_states import FIELDS, find_topic, JointStates, read_joint_states
+from .bags.read.joint_states import FIELDS, JointStates, read_joint_states
+from .bags.read.publishers import find_topic
 from .bags.read.storage import Bag, open_bag
 from .bags.schema.message_definitions import JOINT_STATE, STATUS, STRING
 from .bags.schema.session_header import (

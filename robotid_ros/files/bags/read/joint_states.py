@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ....exceptions import RecordingError, shortened
+from ....exceptions import RecordingError
 from ..schema.message_definitions import JOINT_STATE
-from ..schema.session_header import JOINT_STATES_TOPIC
 from .controller_states import commanded_effort
 from .effort_topic import dynamic_state_topics, read_effort
 from .message_decoding import batches, Decoder, Layout, stamps
@@ -74,27 +73,6 @@ class _JointSet:
         return states
 
 
-def find_topic(bag: Bag) -> str:
-    """
-    Topic of the joint states: `/joint_states`, else the only or fullest one of its type.
-
-    Raises
-    ------
-    RecordingError : there is none
-
-    """
-    topics = bag.topics(JOINT_STATE)
-    topics = {topic: count for topic, count in topics.items() if count}
-    if not topics:
-        others = shortened(sorted({c.topic for c in bag.connections}))
-        raise RecordingError(
-            f"'{bag.path}' holds no joint states (its topics: {others}): record /joint_states"
-        )
-    named = [t for t in topics if t == JOINT_STATES_TOPIC]
-    named = named or [t for t in topics if t.endswith(JOINT_STATES_TOPIC)]
-    return max(named or topics, key=lambda topic: topics[topic])
-
-
 def concatenate(*tables: JointStates) -> JointStates:
     """Put the messages of tables with the same columns behind each other."""
     columns = (np.concatenate([getattr(table, f) for table in tables]) for f in COLUMNS)
@@ -123,7 +101,7 @@ def read_joint_states(
     One table per set of joints.
 
     """
-    decoder = Decoder(bag.typestore, JOINT_STATE, _fault)
+    decoder = Decoder(bag.typestore, JOINT_STATE, fault_of)
     joint_sets: dict[frozenset[str], _JointSet] = {}
     count, began, found = 0, None, False
     for batch in batches(bag.messages(topic, start=start, stop=stop)):
@@ -179,7 +157,7 @@ def _with_topic(bag: Bag, table: JointStates, name: str) -> JointStates:
     return dataclasses.replace(table, effort=effort, notes=notes)
 
 
-def _fault(layout: Layout) -> str:
+def fault_of(layout: Layout) -> str:
     """Say why a message is no joint state, '' where it is one."""
     joints = layout.texts.get('name', ())
     if not joints:

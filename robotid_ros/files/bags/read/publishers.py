@@ -1,16 +1,109 @@
-"""Joint states of several publishers as one table, in the order of joints asked for."""
+"""Several publishers of joint states: which topic counts, one table of the joints asked for."""
 
 from collections.abc import Callable, Sequence
+import contextlib
+import itertools
+import re
 
 import numpy as np
 
-from ....exceptions import RecordingError, UnknownNameError
-from .joint_states import FIELDS, JointStates
+from ....core.model.urdf_parsing import movable_joints
+from ....exceptions import RecordingError, RobotIdError, shortened, UnknownNameError
+from ...formats.column_names import OTHER, REFERENCE
+from ..schema.message_definitions import JOINT_STATE
+from ..schema.session_header import JOINT_STATES_TOPIC
+from .joint_states import fault_of, FIELDS, JointStates
+from .message_decoding import Decoder
+from .session_context import read_urdf
+from .storage import Bag
+
+# Messages of each topic that are looked at where there are several: a second at 100 Hz.
+FIRST_MESSAGES = 100
 
 # Publishers of some joints each are interpolated together when this share of their stamps has
 # neighbours in all of them, at most so many usual intervals apart: a tenth may be lost at the ends
 # and in gaps, publishers that ran one after the other are refused.
 MIN_SHARED, MAX_SPACING = 0.9, 4.0
+
+
+def find_topic(bag: Bag, joints: Sequence[str] | None = None) -> str:
+    """
+    Topic of the measured joint states of the robot.
+
+    Of several it is one with joints of the robot, of no commanded or predicted ones by its name,
+    with efforts, called `/joint_states`, of most joints, the fullest: the first of these that
+    tells them apart decides.
+
+    Parameters
+    ----------
+    bag : an open recording
+    joints : that are asked for, None for those of the options or of the robot description
+
+    Raises
+    ------
+    RecordingError : there is none
+
+    """
+    counts = {topic: count for topic, count in bag.topics(JOINT_STATE).items() if count}
+    if not counts:
+        recorded = shortened(sorted({c.topic for c in bag.connections}))
+        raise RecordingError(
+            f"'{bag.path}' holds no joint states (its topics: {recorded}): record /joint_states"
+        )
+    if len(counts) == 1:
+        return next(iter(counts))
+    first = {topic: _first_joints(bag, topic) for topic in counts}
+    published = set().union(*(names for names, _ in first.values()))
+    wanted = published & set(joints or _joints_of_robot(bag)) or published
+
+    def rank(topic: str) -> tuple[bool | int, ...]:
+        names, with_effort = first[topic]
+        return (
+            not wanted.isdisjoint(names),
+            not _is_reference(topic),
+            not wanted.isdisjoint(with_effort) or bool(bag.options.effort_topic),
+            topic == JOINT_STATES_TOPIC,
+            topic.endswith(JOINT_STATES_TOPIC),
+            len(wanted & names),
+            counts[topic],
+        )
+
+    best, *others = sorted(counts, key=rank, reverse=True)
+    bag.add_note(
+        f'the joint states of {best} count, not those of {shortened(others)}: name joints of '
+        'another topic by --joints where these are the wrong ones'
+    )
+    return best
+
+
+def _first_joints(bag: Bag, topic: str) -> tuple[set[str], set[str]]:
+    """Return the joints that the first messages name, and those that have efforts other than 0."""
+    messages = [data for _, _, data in itertools.islice(bag.messages(topic), FIRST_MESSAGES)]
+    decoder = Decoder(bag.typestore, JOINT_STATE, fault_of)
+    joints, with_effort = set[str](), set[str]()
+    for number, payloads, _ in decoder.groups(messages):
+        layout = decoder.layouts[number]
+        names = layout.texts['name']
+        live = np.nan_to_num(layout.column(payloads, 'effort')).any(axis=0)
+        joints.update(names)
+        with_effort.update(itertools.compress(names, live))
+    return joints, with_effort
+
+
+def _joints_of_robot(bag: Bag) -> tuple[str, ...]:
+    """Joints of the options, else of the robot description, as far as they are known."""
+    if bag.options.joints:
+        return bag.options.joints
+    with contextlib.suppress(RobotIdError):
+        return movable_joints(bag.options.urdf or read_urdf(bag) or '')[0]
+    return ()
+
+
+def _is_reference(topic: str) -> bool:
+    """Whether a topic is of commanded, predicted or other than measured states by its name."""
+    words = {word.lower() for word in re.findall('[A-Z]?[a-z]+|[A-Z]+', topic) if len(word) > 1}
+    words |= {word.removesuffix('s') for word in words}
+    return bool(words & (REFERENCE | OTHER))
 
 
 def select_joints(tables: Sequence[JointStates], joints: Sequence[str] | None) -> JointStates:

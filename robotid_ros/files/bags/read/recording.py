@@ -11,8 +11,8 @@ from .chunked_recording import ChunkedRecording, ProgressCallback
 from .clock_alignment import Clock, correct_clock
 from .clock_drift import drift_notes
 from .joint_state_checks import data_available, ranges_of_others, to_recording, usable_joints
-from .joint_states import find_topic, read_joint_states
-from .publishers import select_joints
+from .joint_states import read_joint_states
+from .publishers import find_topic, select_joints
 from .storage import Bag, open_bag
 
 
@@ -39,7 +39,7 @@ def open_recording(
 
     """
     with open_bag(path, options) as bag:
-        topic = find_topic(bag)
+        topic = find_topic(bag, joints)
         if bag.count(topic) <= max_samples:
             return _read(bag, topic, joints)
         return ChunkedRecording.open(bag, topic, joints, progress or (lambda _: None), max_samples)
@@ -64,7 +64,7 @@ def read_recording(
 
     """
     with open_bag(path, options) as bag:
-        return _read(bag, find_topic(bag), joints)
+        return _read(bag, find_topic(bag, joints), joints)
 
 
 def _read(bag: Bag, topic: str, joints: Sequence[str] | None) -> Recording:

@@ -57,11 +57,12 @@ class Bag:
         self.connections = [c for reader in readers for c in _connections(reader)]
         self.typestore = typestore_of(self.connections)
         self._left_out: dict[tuple[str, str], int] = {}
+        self._added: dict[str, None] = {}
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What was unusual, as far as it was read, in words."""
-        found = [*self._notes]
+        found = [*self._notes, *self._added]
         for reader in self._readers:
             found += reader.notes
         found += [
@@ -69,6 +70,10 @@ class Bag:
             for (topic, reason), count in self._left_out.items()
         ]
         return tuple(dict.fromkeys(found))
+
+    def add_note(self, note: str) -> None:
+        """Note what was unusual while it was read."""
+        self._added[note] = None
 
     def add_left_out(self, topic: str, counts: Mapping[str, int]) -> None:
         """Note messages of a topic that were left out, by reason; it may be read again."""

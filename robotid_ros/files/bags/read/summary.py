@@ -18,7 +18,8 @@ from .channel_statistics import Channel, ChannelStatistics
 from .chunked_recording import CHUNK_DURATION
 from .clock_alignment import correct_clock_chunks
 from .joint_state_checks import MIN_TRAVEL
-from .joint_states import find_topic, read_joint_states
+from .joint_states import read_joint_states
+from .publishers import find_topic
 from .storage import Bag, open_bag
 
 # Intervals of so many usual ones are gaps: one lost message makes it 2, jitter stays below.
