@@ -1,6 +1,6 @@
 """What trajectory controllers publish of themselves: what they follow and what they command."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 import math
 
 import numpy as np
@@ -68,8 +68,23 @@ def read_fields(
     return stamp, columns
 
 
+def controllers_of(bag: Bag, joints: Collection[str], among: Collection[str]) -> list[str]:
+    """Topics of the controllers whose joints, as far as they are of `joints`, are `among` some."""
+    found = []
+    for topic in controller_state_topics(bag):
+        first = next((message for _, message in bag.decoded(topic)), None)
+        own = set(joints) & set(getattr(first, 'joint_names', ()))
+        if own and own <= set(among):
+            found.append(topic)
+    return found
+
+
 def commanded_effort(
-    bag: Bag, joints: Sequence[str], stamp: np.ndarray, received: np.ndarray
+    bag: Bag,
+    topics: Sequence[str],
+    joints: Sequence[str],
+    stamp: np.ndarray,
+    received: np.ndarray,
 ) -> np.ndarray:
     """
     Return what controllers commanded one cycle of the hardware before each of these times.
@@ -79,6 +94,7 @@ def commanded_effort(
     Parameters
     ----------
     bag : where from
+    topics : of the controllers, the first one that knows a joint counts
     joints : names of the columns
     stamp, received : (N,) of joint states [ns]
 
@@ -92,7 +108,7 @@ def commanded_effort(
     steps = np.diff(np.unique(stamp))
     spacing = float(np.median(steps)) if len(steps) else math.inf
     window = int(received.min()) - MARGIN, int(received.max()) + MARGIN
-    for topic in controller_state_topics(bag):
+    for topic in topics:
         found = read_fields(bag, topic, joints, [('output.effort',)], window)
         if found is None or len(found[0]) < 2:
             continue

@@ -1,14 +1,14 @@
 """Joint states of a topic as tables, one for each set of joints."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 import dataclasses
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from ....exceptions import RecordingError
+from ....exceptions import RecordingError, shortened
 from ..schema.message_definitions import JOINT_STATE
-from .controller_states import commanded_effort
+from .controller_states import commanded_effort, controllers_of
 from .effort_topic import dynamic_state_topics, read_effort
 from .message_decoding import batches, Decoder, Layout, stamps
 from .storage import Bag
@@ -133,22 +133,46 @@ def _with_effort(bag: Bag, tables: list[JointStates]) -> list[JointStates]:
     """Take efforts of another topic where asked to, or where the joint states have none."""
     if bag.options.effort_topic:
         return [_with_topic(bag, table, bag.options.effort_topic) for table in tables]
-    if any(np.nan_to_num(table.effort).any() for table in tables):
-        return tables
-    for topic in dynamic_state_topics(bag):
-        filled = [_with_topic(bag, table, topic) for table in tables]
-        if any(table.has_effort for table in filled):
-            return filled
-    # Drivers without sensors, gz_ros2_control among them, may publish zeros.
-    what = 'an effort of exactly 0' if any(table.has_effort for table in tables) else 'no effort'
-    note = f"the joint states report {what}: the controller's commands are taken for it"
-    filled = []
-    for table in tables:
-        effort = commanded_effort(bag, table.joints, table.stamp, table.received)
-        found = not np.isnan(effort).all()
-        new = dataclasses.replace(table, effort=effort, notes=(*table.notes, note))
-        filled.append(new if found else table)
-    return filled
+    if not _joints_with_effort(tables):
+        for topic in dynamic_state_topics(bag):
+            filled = [_with_topic(bag, table, topic) for table in tables]
+            if _joints_with_effort(filled):
+                return filled
+    joints = {joint for table in tables for joint in table.joints}
+    silent = joints - _joints_with_effort(tables)
+    controllers = controllers_of(bag, joints, silent) if silent else []
+    return [_with_commands(bag, table, controllers) for table in tables] if controllers else tables
+
+
+def _joints_with_effort(tables: Iterable[JointStates]) -> set[str]:
+    """Return the joints that report efforts; drivers without sensors may publish zeros."""
+    return {
+        joint
+        for table in tables
+        for joint, live in zip(table.joints, _has_values(table.effort), strict=True)
+        if live
+    }
+
+
+def _has_values(effort: np.ndarray) -> np.ndarray:
+    """Return which columns of (N, n) hold anything but 0 and NaN."""
+    return np.asarray(np.nan_to_num(effort).any(axis=0))
+
+
+def _with_commands(bag: Bag, table: JointStates, controllers: Sequence[str]) -> JointStates:
+    """Take what controllers command for the efforts of their joints, unless that is 0 as well."""
+    command = commanded_effort(bag, controllers, table.joints, table.stamp, table.received)
+    zero = np.isfinite(table.effort).any(axis=0)
+    taken = np.where(zero, _has_values(command), np.isfinite(command).any(axis=0))
+    if not taken.any():
+        return table
+    live = _has_values(table.effort)
+    what = 'an effort of exactly 0' if zero[taken].any() else 'no effort'
+    names = shortened([j for j, new in zip(table.joints, taken, strict=True) if new])
+    whose = f' of {names}' if live.any() else ''
+    note = f"the joint states report {what}{whose}: the controller's commands are taken for it"
+    effort = np.where(live, table.effort, command)
+    return dataclasses.replace(table, effort=effort, notes=(*table.notes, note))
 
 
 def _with_topic(bag: Bag, table: JointStates, name: str) -> JointStates:
