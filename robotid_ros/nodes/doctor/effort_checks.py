@@ -21,8 +21,10 @@ def effort_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterator[Fi
     joints = [j for j in snapshot.joints or stream.joints if j in stream.joints]
     effort = stream.effort[:, [stream.joints.index(joint) for joint in joints]]
     finite = np.isfinite(effort)
-    if not finite.any():
-        yield _absent(snapshot)
+    states = snapshot.controller_states
+    commanded = states is not None and states.commands_effort
+    if not finite.any() or (commanded and not np.nan_to_num(effort).any()):
+        yield _silent('an effort of exactly 0' if finite.any() else 'no effort', commanded)
         return
     known_throughout = np.all(finite, axis=0).tolist()
     if bad := [joint for joint, ok in zip(joints, known_throughout, strict=True) if not ok]:
@@ -60,18 +62,18 @@ def effort_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterator[Fi
         yield from weight_findings(stream, known, dead)
 
 
-def _absent(snapshot: GraphSnapshot) -> Finding:
-    states = snapshot.controller_states
-    if states is not None and states.commands_effort:
+def _silent(what: str, commanded: bool) -> Finding:
+    """Say what an identification makes of drives that report nothing."""
+    if commanded:
         return warning(
             _EFFORTS,
-            'the joint states report no effort',
+            f'the joint states report {what}',
             'what the controller commands is taken for it; give the joint_state_broadcaster the '
             'effort interfaces, if the drives have any',
         )
     return error(
         _EFFORTS,
-        'the joint states report no effort, and none is commanded',
+        f'the joint states report {what}, and none is commanded',
         'give the joint_state_broadcaster the effort interfaces, or see docs/efforts.md for '
         'another topic of the driver',
     )

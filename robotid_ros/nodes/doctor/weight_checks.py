@@ -100,6 +100,8 @@ def effort_kind(snapshot: GraphSnapshot) -> str:
     compared = compare_weights(stream, robot)
     if moving_joints(stream, robot.joints) or not np.isfinite(compared.measured).all():
         return 'auto'
+    if not compared.measured.any():  # of drives without sensors
+        return 'auto'
     ratio = compared.ratio(compared.heavy)
     if not ratio.size:
         return 'auto'

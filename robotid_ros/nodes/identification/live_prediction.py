@@ -77,17 +77,19 @@ class LivePrediction:
         """
         Take in joint states: stamps [ns], positions and efforts as published, (N, n).
 
-        Efforts are NaN where they are not reported; other samples with NaN are skipped.
+        Drivers without sensors report NaN or 0: efforts count once one was another number, until
+        the filter starts anew. Samples with NaN in what counts are skipped.
         """
         efforts = effort * self._robot.drive_gain
         for time, q, tau in zip(stamp.tolist(), position, efforts, strict=True):
             sample = np.concatenate([q, tau])
             dt = (time - self._stamp) * 1e-9
-            reported = not np.isnan(tau).all()
+            anew = self._filter is None or abs(dt) > MAX_GAP
+            reported = bool(np.nan_to_num(tau).any()) or (self._effort_reported and not anew)
             known = np.isfinite(sample if reported else q).all()
-            if not known or (self._filter is not None and -MAX_GAP < dt <= 0.0):
+            if not known or (dt <= 0.0 and not anew):
                 continue
-            if self._filter is None or abs(dt) > MAX_GAP or reported != self._effort_reported:
+            if self._filter is None or anew or reported != self._effort_reported:
                 self._effort_reported = reported
                 self._filter = StateVariableFilter(self._cutoff, sample)
             else:

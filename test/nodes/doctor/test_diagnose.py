@@ -1,6 +1,7 @@
 """What is wrong with a graph is found in a snapshot of it, and nothing else is."""
 
 from collections.abc import Callable
+import dataclasses
 from pathlib import Path
 import re
 from types import SimpleNamespace
@@ -209,7 +210,8 @@ GAPS = STAMP + PERIOD * (np.arange(N) // 4)
         ),
         ({'effort': NAN}, 'WARNING', 'efforts', 'what the controller commands is taken for it'),
         ({'effort': at(2, np.nan)}, 'ERROR', 'efforts', 'effort of joint3 is not a number'),
-        ({'effort': STILL}, 'ERROR', 'efforts', 'exactly zero though the arm bears its weight'),
+        ({'effort': STILL}, 'WARNING', 'efforts', '0: what the controller commands is taken for'),
+        ({'effort': 0.0 * at(2, np.nan)}, 'WARNING', 'efforts', 'an effort of exactly 0: what'),
         ({'effort': at(1, 0.0)}, 'WARNING', 'efforts', 'effort of joint2 is exactly zero'),
         (
             {'effort': at(1, 10.0)},
@@ -292,6 +294,8 @@ def test_without_any_effort_nothing_can_be_identified(
         joint_states=(stream(effort=NAN),), controller_states=ControllerStates(np.array([EPOCH]))
     )
     told(found, 'ERROR', 'efforts', 'report no effort, and none is commanded')
+    found = dataclasses.replace(found, joint_states=(stream(effort=STILL),))
+    told(found, 'ERROR', 'efforts', 'exactly zero though the arm bears its weight: nothing can')
 
 
 def test_a_drive_gain_of_the_configuration_counts(
@@ -312,6 +316,7 @@ def test_a_drive_gain_of_the_configuration_counts(
         (at(0, 0.0) - WEIGHT, 'without_gravity'),
         (-at(0, 0.0), 'auto'),
         (NAN, 'auto'),
+        (STILL, 'auto'),
     ],
 )
 def test_the_kind_of_effort_shows_at_rest(

@@ -99,3 +99,23 @@ def test_efforts_that_nobody_reports_leave_the_prediction():
     # One that reports from now on has its residual at once.
     silent.update(stamps[-1:] + 2_000_000, position[-1:], np.ones((1, 1)))
     assert np.isfinite(silent.predict()[2]).all()
+
+
+@pytest.mark.parametrize('silence', [np.nan, 0.0])
+def test_a_driver_without_sensors_has_no_residual(silence):
+    robot = build_robot(PENDULUM, RobotSettings())
+    live = LivePrediction(robot, robot.prior, 10.0)
+
+    def residual(first, count, effort):
+        stamps = np.arange(first, first + count, dtype=np.int64) * 2_000_000
+        live.update(stamps, np.sin(stamps * 3e-9)[:, None], np.full((count, 1), effort))
+        stamp, _, found = live.predict()
+        return found if stamp == stamps[-1] else 'skipped'
+
+    assert residual(1, 100, silence) is None
+    assert np.isfinite(residual(101, 100, 1.0)).all()
+    # One that reports may pass through 0, and misses a message with NaN.
+    assert np.isfinite(residual(201, 1, 0.0)).all()
+    assert residual(202, 1, np.nan) == 'skipped'
+    # After a gap it is another robot, perhaps one without sensors.
+    assert residual(1000, 100, silence) is None
