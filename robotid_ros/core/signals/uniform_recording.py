@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ...exceptions import RecordingError
+from ...exceptions import RecordingError, StandstillError
 from ..arrays import Array
 from ..model.robot import ElasticRobot, Robot
 from .invalid_samples import clipped_samples, quantization_steps
@@ -100,7 +100,12 @@ def _trajectory_of_joints(recording: Recording) -> Trajectory | None:
 def _check_efforts(recording: Recording, robot: Robot) -> None:
     """Raise an error where an effort never changes although its joint moves."""
     dead = np.ptp(recording.effort, axis=0) == 0.0
+    still = np.ptp(recording.position, axis=0) <= MIN_TRAVEL
     where = recording.source or 'the recording'
+    if dead.all() and still.all():
+        raise StandstillError(
+            f'neither positions nor efforts of {where} change, as with brakes on: record a motion'
+        )
     if dead.all():
         raise RecordingError(
             f'{where} has no effort that changes: give the joint_state_broadcaster the effort '
@@ -108,7 +113,7 @@ def _check_efforts(recording: Recording, robot: Robot) -> None:
         )
     for j in np.flatnonzero(dead):
         unactuated = isinstance(robot, ElasticRobot) and robot.unactuated[j]
-        if not unactuated and np.ptp(recording.position[:, j]) > MIN_TRAVEL:
+        if not unactuated and not still[j]:
             raise RecordingError(
                 f'the effort of {robot.joints[j]} never changes while it moves, its channel is '
                 'dead: repair it and record again, or record with this joint at rest and name it '

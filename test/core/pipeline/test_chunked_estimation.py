@@ -10,7 +10,7 @@ import pytest
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.block_sampling import BlockSampler
-from robotid_ros.exceptions import RecordingError
+from robotid_ros.exceptions import RecordingError, StandstillError
 
 # What is chosen of the first chunk alone may differ.
 SETTINGS = IdentificationSettings(essential=False, selection=False)
@@ -46,6 +46,28 @@ def test_residuals_and_validation_of_pieces_are_those_of_the_whole(pieces, recor
         np.testing.assert_allclose(two.relative_residual, one.relative_residual, rtol=0.1)
         np.testing.assert_allclose(two.r2, one.r2, atol=1e-3)
     assert any('3 stretches spread over it' in text for text in again.warnings)
+
+
+def braked(piece, row, start):
+    """Return 20 s in which the joints stand where they are in a row, from a time on."""
+    count = np.arange(4000)
+    position = piece.position[row] + 1e-5 * np.sin(count)[:, None]
+    effort = np.tile(piece.effort[row], (len(count), 1))
+    time = start + count / piece.rate
+    return dataclasses.replace(piece, time=time, position=position, effort=effort)
+
+
+def test_pieces_with_brakes_on_are_passed_over(pieces, robot):
+    _, parts = pieces
+    still = braked(parts[0], 0, -22.0), braked(parts[-1], -1, 62.0), braked(parts[-1], -1, 82.0)
+    plain, found = (
+        identify(p, robot, SETTINGS, p) for p in (parts, [still[0], *parts, *still[1:]])
+    )
+    sigma = np.sqrt(np.diag(plain.estimate.covariance))
+    assert np.abs((found.estimate.value - plain.estimate.value) / sigma).max() < 1.0
+    assert found.fitted.time[0] > 0.0 and found.fitted.time[-1] < 60.0
+    with pytest.raises(StandstillError, match='no joint moves in any chunk'):
+        identify([*still], robot, SETTINGS, parts)
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,7 @@ def test_some_missing_numbers_are_told():
     [
         ({'effort': np.zeros((10000, 2))}, 'no effort'),
         ({'position': np.zeros((10000, 2))}, 'record a motion'),
+        ({'position': np.ones((10000, 2)), 'effort': np.ones((10000, 2))}, 'brakes on: record a'),
         ({'position': np.full((10000, 2), np.nan)}, 'one, two are not numbers'),
         ({'time': np.arange(10000)[::-1] / 500.0}, 'jump back'),
     ],
