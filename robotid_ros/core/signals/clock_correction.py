@@ -26,6 +26,8 @@ JUMP_FACTOR = 5.0
 # Jitter below this share of a sample costs nothing. Above, even stamps must make the positions
 # this much smoother: of two stamps that are alike, those that were recorded win.
 MIN_JITTER, MAX_ROUGHNESS_RATIO = 0.01, 0.7
+# What is left of a longer gap on a grid [s]: the whole of it would only fill memory.
+MAX_GRID_GAP = 1.0
 
 
 def undo_clock_jumps(
@@ -170,6 +172,7 @@ def remove_jitter(time: Array, position: Array, step: float) -> tuple[Array, str
 
 def _roughness(time: Array, position: Array, step: float) -> float:
     """Return the RMS third difference of positions over these times, as share of their range."""
+    time = shorten_gaps(time, max(MAX_GRID_GAP, 2.0 * step))
     grid = np.arange(time[0], time[-1], step)
     total = 0.0
     for column in position.T:
@@ -177,3 +180,8 @@ def _roughness(time: Array, position: Array, step: float) -> float:
         if size > 0.0:
             total += float(np.mean((np.diff(np.interp(grid, time, column), 3) / size) ** 2))
     return float(np.sqrt(total))
+
+
+def shorten_gaps(time: Array, longest: float) -> Array:
+    """Return times (N,) whose steps are no longer than this [s]."""
+    return np.concatenate([[0.0], np.cumsum(np.minimum(np.diff(time), longest))]) + time[0]

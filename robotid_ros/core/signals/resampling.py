@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from ...exceptions import RecordingError
 from ..arrays import Array
-from .clock_correction import remove_jitter, spread_equal_stamps
+from .clock_correction import MAX_GRID_GAP, remove_jitter, shorten_gaps, spread_equal_stamps
 from .invalid_samples import find_usable_samples, unwrap_angles
 from .recording import Recording
 from .samples import SignalSettings
@@ -17,8 +17,6 @@ from .sparse_recordings import longest_bridged_gap
 MIN_SAMPLES = 100
 # Stamps that lie closer to a uniform grid than this share of a sample need no interpolation.
 GRID_TOLERANCE = 1e-3
-# What is left of a longer gap on the grid [s]: the whole of it would only fill memory.
-MAX_GRID_GAP = 1.0
 # More gaps are summed up in one note.
 MAX_LISTED_GAPS = 3
 # So many gaps that take so large a share of the time are losses and no interruptions.
@@ -57,7 +55,7 @@ def resample_uniformly(
     longest = max(settings.max_gap, 1.5 * max(step, usual))
     longest, sparse = longest_bridged_gap(time, position, usual, longest)
     notes += [*jumps, *([jitter] if jitter else []), *sparse, *_gap_notes(time, longest, usual)]
-    short = _shorten_gaps(time, max(MAX_GRID_GAP, longest))
+    short = shorten_gaps(time, max(MAX_GRID_GAP, longest))
     grid = time[0] + step * np.arange(int(np.floor((short[-1] - short[0]) / step + 0.5)) + 1)
     if grid.size != time.size or np.abs(grid - short).max() >= GRID_TOLERANCE * step:
         from scipy.interpolate import Akima1DInterpolator
@@ -76,11 +74,6 @@ def _with_distinct_stamps(recording: Recording) -> tuple[Recording, list[str]]:
     values = np.column_stack([recording.position, recording.effort])
     time, note = spread_equal_stamps(recording.time, values)
     return (dataclasses.replace(recording, time=time), [note]) if note else (recording, [])
-
-
-def _shorten_gaps(time: Array, longest: float) -> Array:
-    """Return times (N,) whose steps are no longer than this [s]."""
-    return np.concatenate([[0.0], np.cumsum(np.minimum(np.diff(time), longest))]) + time[0]
 
 
 def _covered(grid: Array, time: Array, gaps: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
