@@ -17,8 +17,16 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
+from robotid_ros.core.timing.delay_compensation import hold_delay
 from robotid_ros.exceptions import RecordingError, UnknownNameError
-from robotid_ros.files.bags import BagWriter, dump_session, read_recording, Session
+from robotid_ros.files.bags import (
+    BagWriter,
+    ChunkedRecording,
+    dump_session,
+    open_recording,
+    read_recording,
+    Session,
+)
 from robotid_ros.files.bags.read.message_decoding import Decoder
 from robotid_ros.files.bags.read.summary import summarise
 
@@ -146,6 +154,28 @@ def test_commands_of_a_slow_controller_stand_in_a_cycle_of_the_states_later(tmp_
                 writer.write('/arm/controller_state', data, stamp)
     shown = np.maximum(np.arange(n) - 1, 0) // held * held
     np.testing.assert_array_equal(read_recording(writer.path).effort[1:], tau[shown][1:])
+
+
+@pytest.mark.parametrize('max_samples', [1000, 100])
+def test_the_rate_of_a_controller_is_that_of_its_states(tmp_path, max_samples):
+    """Commands at 500 Hz that act for a period from the next state on, whatever update_rate."""
+    n, controller = 400, {'name': 'arm', 'rate': 1000.0, 'joints': JOINTS}
+    q, dq, tau = motion(n, 2)
+    with BagWriter(tmp_path, 'fast') as writer:
+        writer.add_topic('/joint_states', 'sensor_msgs/msg/JointState')
+        writer.add_topic('/arm/controller_state', CONTROLLER_STATE)
+        writer.write_text('/recorder/session', dump_session(Session(controller=controller)), EPOCH)
+        for k in range(n):
+            stamp = EPOCH + k * STEP
+            shown = joint_state(stamp + 30_000, JOINTS, q[k], dq[k], tau[max(k - 1, 0)])
+            writer.write('/joint_states', shown, stamp)
+            data = controller_state(stamp, JOINTS, q[k], dq[k], tau[k], tau[k])
+            writer.write('/arm/controller_state', data, stamp)
+    recording = open_recording(writer.path, max_samples=max_samples)
+    recording = recording.load() if isinstance(recording, ChunkedRecording) else recording
+    assert recording.controller.rate == pytest.approx(500.0)
+    assert sum('update_rate is 1000 Hz' in note for note in recording.notes) == 1
+    assert hold_delay(recording) == pytest.approx(1e-3)
 
 
 def test_states_without_stamps_take_the_time_of_reception(tmp_path):

@@ -16,7 +16,7 @@ from . import session_context
 from .clock_alignment import Clock, correct_clock_chunks
 from .clock_drift import drift_notes
 from .clock_index import ClockIndex
-from .controller_states import MARGIN, UNBOUNDED, Window
+from .controller_states import add_reference, MARGIN, UNBOUNDED, Window
 from .joint_state_checks import to_recording, usable_joints
 from .joint_states import JointStates, read_joint_states
 from .publishers import select_joints
@@ -232,9 +232,7 @@ class ChunkedRecording:
         if self.clock.jumped:
             return chunk
         window = self._window(float(chunk.time.min()), float(chunk.time.max()))
-        return dataclasses.replace(
-            chunk, reference=session_context.read_reference(bag, chunk, window)
-        )
+        return add_reference(bag, chunk, window)
 
     def _window(self, start: float, stop: float) -> Window:
         """Return times of reception [ns] that hold all of a part."""

@@ -1,14 +1,24 @@
 """What trajectory controllers publish of themselves: what they follow and what they command."""
 
 from collections.abc import Collection, Sequence
+import dataclasses
 import math
 
 import numpy as np
 
+from ....core.signals.recording import Recording, Reference
+from ....core.timing.update_rate import observed_update_rate
 from ..schema.message_definitions import CONTROLLER_STATE
 from .message_decoding import batches, Decoder, Layout, stamps
 from .storage import Bag
 
+# Of a controller's state, in the order of a `Reference`; 'desired' until ROS 2 Humble.
+REFERENCE_FIELDS = (
+    ('reference.positions', 'desired.positions'),
+    ('reference.velocities', 'desired.velocities'),
+    ('reference.accelerations', 'desired.accelerations'),
+    ('output.effort', 'output.velocities', 'output.positions'),
+)
 Window = tuple[int | None, int | None]
 UNBOUNDED: Window = (None, None)
 # Messages with one stamp are received at most so far apart, whatever their topics [ns]. Reading a
@@ -77,6 +87,47 @@ def controllers_of(bag: Bag, joints: Collection[str], among: Collection[str]) ->
         if own and own <= set(among):
             found.append(topic)
     return found
+
+
+def add_reference(bag: Bag, recording: Recording, window: Window = UNBOUNDED) -> Recording:
+    """
+    Add what the controller followed and commanded, and the rate at which it did.
+
+    Parameters
+    ----------
+    bag : where from
+    recording : its joints, origin and the controller to prefer when several were recorded
+    window : times of reception between which it is read [ns]
+
+    """
+    reference, controller = read_reference(bag, recording, window), recording.controller
+    recording = dataclasses.replace(recording, reference=reference)
+    if reference is None or controller is None:
+        return recording
+    rate = observed_update_rate(controller.rate, reference.time, recording.rate)
+    if rate == controller.rate:
+        return recording
+    stated = f'{controller.rate:g} Hz' if controller.rate else 'unknown'
+    note = (
+        f"the states of '{controller.name}' come at {rate:.4g} Hz, its parameter update_rate is "
+        f'{stated}: its updates are taken to be as frequent as its states'
+    )
+    controller = dataclasses.replace(controller, rate=rate)
+    return dataclasses.replace(recording, controller=controller, notes=(*recording.notes, note))
+
+
+def read_reference(bag: Bag, recording: Recording, window: Window = UNBOUNDED) -> Reference | None:
+    """Read what the controller followed and commanded, see `add_reference`."""
+    name = recording.controller.name if recording.controller else ''
+    for topic in controller_state_topics(bag, name):
+        found = read_fields(bag, topic, recording.joints, REFERENCE_FIELDS, window)
+        if found is None or np.isnan(found[1][0]).all(axis=0).any():
+            continue
+        stamp, (q, dq, ddq, command) = found
+        known = bool(np.isfinite(command).any())
+        time = (stamp - recording.origin) * 1e-9
+        return Reference(time, q, dq, ddq, command if known else None)
+    return None
 
 
 def commanded_effort(

@@ -10,6 +10,7 @@ from . import session_context
 from .chunked_recording import ChunkedRecording, ProgressCallback
 from .clock_alignment import Clock, correct_clock
 from .clock_drift import drift_notes
+from .controller_states import add_reference
 from .joint_state_checks import data_available, ranges_of_others, to_recording, usable_joints
 from .joint_states import read_joint_states
 from .publishers import find_topic, select_joints
@@ -80,7 +81,7 @@ def _read(bag: Bag, topic: str, joints: Sequence[str] | None) -> Recording:
     clock = Clock(states.received, states.stamp, jumped)
     recording = session_context.add_context(bag, recording, clock, float(recording.time[-1]))
     # The stamps of the reference jump as well, and nothing says where.
-    reference = None if jumped else session_context.read_reference(bag, recording)
+    recording = recording if jumped else add_reference(bag, recording)
     notes = (*bag.notes, *recording.notes)
     left_out = {k: v for t in tables for k, v in ranges_of_others(t, recording.joints).items()}
-    return dataclasses.replace(recording, reference=reference, notes=notes, left_out=left_out)
+    return dataclasses.replace(recording, notes=notes, left_out=left_out)

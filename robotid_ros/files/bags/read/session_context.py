@@ -8,7 +8,7 @@ from typing import Any, TYPE_CHECKING
 
 import numpy as np
 
-from ....core.signals.recording import Controller, Phase, Recording, Reference
+from ....core.signals.recording import Controller, Phase, Recording
 from ....exceptions import RecordingError
 from ..schema.message_definitions import STATUS, STRING
 from ..schema.session_header import (
@@ -26,19 +26,11 @@ from ..schema.session_phases import (
     StateChange,
 )
 from .clock_alignment import Clock
-from .controller_states import controller_state_topics, read_fields, UNBOUNDED, Window
 from .storage import Bag
 
 if TYPE_CHECKING:
     from ....core.excitation.trajectories.trajectory import Trajectory
 
-# Of a controller's state, in the order of a `Reference`; 'desired' until ROS 2 Humble.
-REFERENCE_FIELDS = (
-    ('reference.positions', 'desired.positions'),
-    ('reference.velocities', 'desired.velocities'),
-    ('reference.accelerations', 'desired.accelerations'),
-    ('output.effort', 'output.velocities', 'output.positions'),
-)
 MAX_SECONDS = 9e9  # of a stamp: 64 bits of nanoseconds
 MAX_DIGITS = 9  # of a number of cycles
 StampConversion = Callable[[np.ndarray], np.ndarray]
@@ -217,26 +209,3 @@ def changed_gain_notes(session: Session) -> tuple[str, ...]:
         f'the gains of {", ".join(joints)} were changed during the recording: DIDIM takes those '
         'from before it, record again with gains that stay',
     )
-
-
-def read_reference(bag: Bag, recording: Recording, window: Window = UNBOUNDED) -> Reference | None:
-    """
-    Read what the controller followed and commanded, columns in the order of the joints.
-
-    Parameters
-    ----------
-    bag : where from
-    recording : its joints, origin and the controller to prefer when several were recorded
-    window : times of reception between which it is read [ns]
-
-    """
-    name = recording.controller.name if recording.controller else ''
-    for topic in controller_state_topics(bag, name):
-        found = read_fields(bag, topic, recording.joints, REFERENCE_FIELDS, window)
-        if found is None or np.isnan(found[1][0]).all(axis=0).any():
-            continue
-        stamp, (q, dq, ddq, command) = found
-        known = bool(np.isfinite(command).any())
-        time = (stamp - recording.origin) * 1e-9
-        return Reference(time, q, dq, ddq, command if known else None)
-    return None
