@@ -23,6 +23,9 @@ MIN_TRAVEL = 1e-3
 # Gauss-Newton: bounded steps, as the motion is far from linear in its start; the last one is as
 # small as the rounding of stamps.
 MAX_ITERATIONS, MAX_STEP, STEP_TOLERANCE = 20, 0.05, 1e-9  # steps in s
+# Longest time from one state to the next [s]: watchdogs stop the robot in a longer silence. Stamps
+# that step further, or back, are of a clock that was set; the controller's own is a steady one.
+MAX_STATE_STEP = 1.0
 # First guess before the first sample, where none at rest precedes it: a cycle at 1 kHz [s].
 FIRST_GUESS = 1e-3
 
@@ -32,7 +35,8 @@ class MotionClock:
     Time within a motion, by the stamps of the controller's states and its speed scaling.
 
     A controller's own time runs with the speed scaling s of its state, `dt' = s dt`: a motion of
-    duration T lasts T of that time.
+    duration T lasts T of that time. Where the clock of the stamps is set, the times given here
+    stay on the clock of the first state.
 
     Parameters
     ----------
@@ -55,7 +59,7 @@ class MotionClock:
         self._stamps: list[int] = []
         self._times: list[int] = []
         self._references: list[Array] = []
-        self._first = self._latest = 0
+        self._first = self._latest = self._stamp = 0
         # Own time of the controller since the first state, now and at the start [ns].
         self._time = self._begin = 0
         self._factor = self._lowest = self._highest = 1.0
@@ -100,7 +104,7 @@ class MotionClock:
         for stamp, message in zip(stamps_to_nanoseconds(messages).tolist(), messages, strict=True):
             self._advance(stamp, self._scaling.read(message))
             if self.start is None:
-                self._stamps.append(stamp)
+                self._stamps.append(self._latest)
                 self._times.append(self._time)
                 self._references.append(reference_positions(message, self._points.joints))
         if messages and self.start is None:
@@ -117,9 +121,12 @@ class MotionClock:
         raise RobotStateError('the controller does not end its motion: it was cancelled')
 
     def _advance(self, stamp: int, factor: float) -> None:
-        self._first = self._first or stamp
-        self._time += round(factor * (stamp - (self._latest or stamp)))
-        self._latest, self._factor = stamp, factor
+        self._first, self._latest = self._first or stamp, self._latest or stamp
+        step = stamp - (self._stamp or stamp)
+        step = step if 0 <= step <= MAX_STATE_STEP * 1e9 else 0
+        self._time += round(factor * step)
+        self._latest += step
+        self._stamp, self._factor = stamp, factor
         if self.start is None or self._end is not None:
             return
         self._lowest, self._highest = min(self._lowest, factor), max(self._highest, factor)

@@ -146,6 +146,22 @@ def test_no_motion_lasts_for_ever(factors: list[float], says: str):
         run_clock(clock, points, factors)
 
 
+@pytest.mark.parametrize('after', [10, 40, 1000])
+@pytest.mark.parametrize('jump', [-7200 * 10**9, 7200 * 10**9])
+def test_a_clock_that_is_set_changes_no_motion(jump: int, after: int):
+    """Set at rest, before the start shows, in motion; the controller's time is steady."""
+    points = motion()
+    clock = MotionClock(points, 0.1)
+    for k in range(2029):
+        stamp = ORIGIN + k * 10**6 + (jump if k >= after else 0)
+        clock.update([state(points, stamp, 1e-3 * max(0, k - 30), 1.0)])
+    # A step itself takes no time.
+    assert clock.start is not None and abs(clock.start - ORIGIN - 30 * 10**6) < 1.1e6
+    assert clock.elapsed == pytest.approx(1.998, abs=1.1e-3)
+    assert clock.end - clock.start == pytest.approx(2.0e9, abs=1.0)
+    assert clock.speed == {}
+
+
 def test_a_result_has_time_to_arrive_whatever_the_speed_of_the_controllers_time():
     points = motion()
     clock = MotionClock(points, 0.1, patience=0.2)
