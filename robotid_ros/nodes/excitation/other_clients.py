@@ -5,6 +5,7 @@ from typing import Any
 import uuid
 
 from action_msgs.msg import GoalStatus, GoalStatusArray
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
@@ -43,7 +44,9 @@ class OtherClients:
         topic, self._name = f'{controller}/{RESERVATION}', uuid.uuid4().hex
         self._reservation = node.create_publisher(String, topic, 1)
         self._signs = BatchedSubscription(node, String, topic, depth=100)
-        self._timer = node.create_timer(PERIOD, self._give_sign)
+        # The node's own clock stands still where it is set back.
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = node.create_timer(PERIOD, self._give_sign, clock=steady)
         self._goals = BatchedSubscription(
             node, GoalStatusArray, f'{controller}/{ACTION}/_action/status', depth=100, latched=True
         )

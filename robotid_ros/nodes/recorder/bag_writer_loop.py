@@ -1,7 +1,6 @@
 """One recording: from the middleware's queues straight into the bag."""
 
 from collections.abc import Callable, Mapping
-import importlib
 from pathlib import Path
 from queue import SimpleQueue
 import threading
@@ -9,22 +8,19 @@ import time
 from typing import Any
 
 from action_msgs.srv import CancelGoal
-from control_msgs.msg import JointTrajectoryControllerState
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.serialization import serialize_message
-from sensor_msgs.msg import JointState
-from std_msgs.msg import String
-from trajectory_msgs.msg import JointTrajectory
 
-from ...exceptions import RobotIdError, UnknownNameError
+from ...exceptions import RobotIdError
 from ...files.bags import BagWriter
 from ...files.bags.schema.session_header import SESSION_TOPIC
-from ..common.batched_subscription import BatchedSubscription
 from ..common.controller_client import ControllerClient
 from ..common.runtime import ConfiguredNode, run_in_executor
 from .bag_check import check_bag
 from .session_snapshot import SessionSnapshot
 from .session_watch import ReceivedState, SessionWatch
+from .subscriptions import subscribe
+from .system_clock import SystemClock
 
 # How often the middleware's queues are emptied [s]: `recorder.depth` holds many times what a
 # period brings.
@@ -74,8 +70,9 @@ class BagWriterLoop:
         self._end = threading.Event()
         self._immediately, self._reason, self.reason = False, '', ''
         self._snapshot = SessionSnapshot(node, controller, design)
+        self._clock = SystemClock()
         self._watch = SessionWatch(lambda: node.get_clock().now().nanoseconds)
-        self._subscriptions = self._subscribe(controller.name)
+        self._subscriptions = subscribe(node, controller.name)
         cancel = f'{controller.name}/follow_joint_trajectory/_action/cancel_goal'
         self._cancel = node.create_client(CancelGoal, cancel)
         try:
@@ -144,6 +141,9 @@ class BagWriterLoop:
         try:
             before = time.monotonic()
             while not self._end.is_set():
+                if self._clock.was_set():
+                    self._end_at_step()
+                    break
                 self._write()
                 now = time.monotonic()
                 self._watch.silence += min(now - before, MAX_SILENCE_PER_TURN)
@@ -156,48 +156,36 @@ class BagWriterLoop:
             self._close()
         check_bag(self.path, self.counts)
 
-    def _subscribe(self, controller: str) -> list[BatchedSubscription]:
-        node, depth = self._node, self._node.configuration.recorder.depth
-        state = f'{controller}/controller_state'
-        subscriptions = [
-            BatchedSubscription(node, JointState, 'joint_states', depth=depth),
-            BatchedSubscription(node, JointTrajectoryControllerState, state, depth=depth),
-            BatchedSubscription(node, String, 'robot_description', depth=1, latched=True),
-            BatchedSubscription(
-                node, JointTrajectory, 'excitation/reference', depth=10, latched=True
-            ),
-        ]
-        known = dict(node.get_topic_names_and_types())
-        for topic in node.settings.topics:
-            name = node.resolve_topic_name(topic)
-            if name not in known:
-                raise UnknownNameError('topic', name, tuple(sorted(known)))
-            subscriptions.append(
-                BatchedSubscription(node, _message_class(known[name][0]), topic, depth=depth)
-            )
-        return subscriptions
-
     def _put_state(self, message: DiagnosticStatus, received: int, published: int) -> None:
         self._watch.hear(message)
         self._writer.write(self._state_topic, serialize_message(message), received, published)
         self.counts[self._state_topic] += 1
 
     def _write_states(self) -> None:
-        while not self._states.empty():
+        while not self._clock.step and not self._states.empty():
             self._put_state(*self._states.get())
 
     def _write(self) -> None:
-        """Write what has arrived since the last call."""
+        """Write what has arrived since the last call, unless the clock of its stamps was set."""
         self._write_states()
-        for subscription in self._subscriptions:
+        for subscription in self._subscriptions if not self._clock.step else ():
             topic, count = subscription.topic, 0
             for sample in subscription.take_serialized():
                 self._writer.write(topic, sample.data, sample.received, sample.published)
                 count += 1
             self.counts[topic] += count
         if (snapshot := self._snapshot.take()) is not None:
-            self._writer.write_text(SESSION_TOPIC, snapshot, time.time_ns())
+            self._writer.write_text(SESSION_TOPIC, snapshot, self._clock.now())
         self._beat()
+
+    def _end_at_step(self) -> None:
+        """End the recording where the system clock was set: stamps tell no time any more."""
+        self.reason = (
+            f'the system clock was set by {self._clock.step * 1e-9:+.2f} s: let time '
+            'synchronisation only slew it during a session, and record again'
+        )
+        self._node.get_logger().error(self.reason)
+        self.stop(self.reason, immediately=True)
 
     def _end_dead_session(self) -> None:
         """Stop the robot as well: whoever guarded the excitation may have died with it."""
@@ -214,7 +202,7 @@ class BagWriterLoop:
 
     def _cut_session(self, sentence: str) -> None:
         """Write where the session ends, as nobody else says so."""
-        self.reason, now = sentence, time.time_ns()
+        self.reason, now = sentence, self._clock.now()
         self._put_state(self._watch.cut(sentence), now, now)
         self._writer.flush()
 
@@ -242,12 +230,6 @@ class BagWriterLoop:
         for subscription in self._subscriptions:
             subscription.close()
         run_in_executor(self._node, lambda: self._node.destroy_client(self._cancel))
-
-
-def _message_class(name: str) -> type:
-    """Class of 'sensor_msgs/msg/JointState'."""
-    package, kind, message = name.split('/')
-    return getattr(importlib.import_module(f'{package}.{kind}'), message)
 
 
 def _type_name(message_class: type) -> str:

@@ -3,6 +3,7 @@
 import time
 
 from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.clock import Clock, ClockType
 
 from ..common.messages import format_seconds, status
 from ..common.process_state import own_process
@@ -31,7 +32,8 @@ class Heartbeat:
         self._publisher = node.create_publisher(DiagnosticStatus, '~/heartbeat', 10)
         self.messages = 0
         self.change('idle', 'waiting for a session')
-        node.create_timer(PERIOD, self._on_timer)
+        # The node's own clock stands still where it is set back.
+        node.create_timer(PERIOD, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     @property
     def state(self) -> str:

@@ -124,7 +124,8 @@ class Recorder(WorkerNode):
         state = 'closing' if loop.ending else 'recording' if loop.receiving else 'opening'
         path = str(loop.path.absolute())
         if self._heartbeat.state != state:
-            self._heartbeat.change(state, f"{state} '{path}'", path)
+            why = f': {loop.reason}' if loop.reason else ''
+            self._heartbeat.change(state, f"{state} '{path}'{why}", path)
             if loop.reason:
                 self.publish_state(state, loop.reason, {'path': path})
         self._heartbeat.beat()

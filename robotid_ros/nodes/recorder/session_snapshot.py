@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 import threading
 from typing import Any
 
+from rclpy._rclpy_pybind11 import RCLError
 from rclpy.exceptions import InvalidHandle
 
 from ...exceptions import ControllerError
@@ -52,7 +53,7 @@ class SessionSnapshot:
         except ControllerError as error:
             self._node.get_logger().warn(f'recording without controller parameters: {error}')
             found = {}
-        except InvalidHandle:
+        except (InvalidHandle, RCLError):
             return  # the node ends
         self._before = self._before or found
         if found and found['gains'] != self._before['gains']:

@@ -9,6 +9,8 @@ import pytest
 import rclpy
 from rclpy.action import ActionClient
 from rclpy.node import Node
+from rclpy.parameter import Parameter
+from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 from unique_identifier_msgs.msg import UUID
 from waiting import PATIENCE, wait_until
@@ -58,6 +60,18 @@ def test_a_session_that_died_leaves_the_controller_to_the_next(node: Node):
     topic = 'arm_controller/excitation_session'
     wait_until(lambda: node.count_publishers(topic) == 2, 'it is in the graph')
     alone.check_alone()
+
+
+def test_signs_of_life_do_not_follow_the_clock_of_the_node(node: Node):
+    """Simulated time that stands still, as that of the system does where it is set back."""
+    overrides = [Parameter('use_sim_time', value=True)]
+    still = rclpy.create_node('still', context=node.context, parameter_overrides=overrides)
+    node.executor.add_node(still)
+    signs: list[String] = []
+    node.create_subscription(String, 'arm_controller/excitation_session', signs.append, 10)
+    clients = OtherClients(still, 'arm_controller')
+    wait_until(lambda: len(signs) > 2, 'it gives signs of life')
+    clients.close()
 
 
 def refused(clients: OtherClients) -> bool:
