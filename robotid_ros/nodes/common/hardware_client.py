@@ -1,13 +1,15 @@
 """Why a controller was deactivated in the middle of a motion, if controller_manager knows."""
 
+from collections.abc import Collection
 import importlib
+from typing import Any
 
 from rclpy.node import Node
 
 from ...exceptions import ControllerError
 from .runtime import result_of
 
-SERVICE = 'controller_manager/list_hardware_components'
+_SERVICE = 'controller_manager/list_hardware_components'
 # How long the answer may take [s]: 'failed' is not published before.
 ANSWER_TIMEOUT = 0.1
 _UNKNOWN = (
@@ -23,28 +25,40 @@ class HardwareClient:
     Parameters
     ----------
     node : whose executor spins
+    controller : its name; controller_manager is in the same namespace
 
     """
 
-    def __init__(self, node: Node):
+    def __init__(self, node: Node, controller: str):
         self._client = None
         try:
             services = importlib.import_module('controller_manager_msgs.srv')
         except ImportError:
             return
         self._type = services.ListHardwareComponents
-        self._client = node.create_client(self._type, SERVICE)
+        namespace = ''.join(controller.rpartition('/')[:2])
+        self._client = node.create_client(self._type, f'{namespace}{_SERVICE}')
 
-    def explain_deactivation(self) -> str:
-        """Say which hardware has failed; where nobody answers, who knows."""
+    def explain_deactivation(self, joints: Collection[str]) -> str:
+        """Say which hardware of these joints has failed; where nobody answers, who knows."""
         if self._client is None or not self._client.service_is_ready():
             return _UNKNOWN
         try:
             future = self._client.call_async(self._type.Request())
-            components = result_of(future, ANSWER_TIMEOUT, SERVICE).component
+            components = result_of(future, ANSWER_TIMEOUT, _SERVICE).component
         except ControllerError:
             return _UNKNOWN
-        failed = [f'{c.name} is {c.state.label}' for c in components if c.state.label != 'active']
+        # Others may be inactive all along: a gripper that nobody needs.
+        states = {c.name: c.state.label for c in components if _joints(c).intersection(joints)}
+        if not states:
+            return _UNKNOWN
+        failed = [f'{name} is {state}' for name, state in states.items() if state != 'active']
         if not failed:
             return 'somebody deactivated it, its hardware is active'
         return f'it was deactivated because its hardware failed: {", ".join(failed)}'
+
+
+def _joints(component: Any) -> set[str]:
+    """Return the joints and sensors of a component, whose interfaces are 'joint_1/effort'."""
+    interfaces = (*component.command_interfaces, *component.state_interfaces)
+    return {interface.name.rpartition('/')[0] for interface in interfaces}

@@ -84,7 +84,7 @@ class TrajectoryActionClient:
         self._node = node
         self.name, self.timeout = f'{controller}/{ACTION}', timeout
         self._client = ActionClient(node, FollowJointTrajectory, self.name)
-        self.hardware = HardwareClient(node)
+        self.hardware = HardwareClient(node, controller)
         self._cancel = node.create_client(CancelGoal, f'{self.name}/_action/cancel_goal')
 
     @property
@@ -139,6 +139,7 @@ class TrajectoryActionClient:
         message = UUID(uuid=list(goal_id.bytes))
         return TrajectoryGoal(
             self,
+            points.joints,
             lambda: self._client.send_goal_async(goal, goal_uuid=message),
             {
                 FollowJointTrajectory.Result.PATH_TOLERANCE_VIOLATED: path,
@@ -176,6 +177,7 @@ class TrajectoryGoal:
     Parameters
     ----------
     action : its action
+    joints : that it moves
     send : sends it and returns the future of its handle
     tolerances : (n,) by the error code of their violation
 
@@ -188,10 +190,11 @@ class TrajectoryGoal:
     def __init__(
         self,
         action: TrajectoryActionClient,
+        joints: Sequence[str],
         send: Callable[[], Any],
         tolerances: Mapping[int, Sequence[float]],
     ):
-        self._action, self._tolerances = action, tolerances
+        self._action, self._joints, self._tolerances = action, joints, tolerances
         self.violated: Sequence[float] | None = None
         self._handle = action.call_in_executor(send)
         self._result: Any = None
@@ -231,7 +234,9 @@ class TrajectoryGoal:
         if answer.status == GoalStatus.STATUS_SUCCEEDED:
             return True
         code, text = answer.result.error_code, answer.result.error_string
-        why = self._action.hardware.explain_deactivation() if _DEACTIVATED in text else ''
+        why = ''
+        if _DEACTIVATED in text:
+            why = self._action.hardware.explain_deactivation(self._joints)
         if answer.status == GoalStatus.STATUS_ABORTED:
             why = _ERROR_TEXTS.get(code, why)
             self.violated = self._tolerances.get(code)

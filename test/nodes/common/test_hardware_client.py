@@ -5,6 +5,7 @@ from types import ModuleType, SimpleNamespace
 from unittest.mock import MagicMock
 
 import pytest
+from rclpy.expand_topic_name import expand_topic_name
 from rclpy.task import Future
 
 from robotid_ros.nodes.common.hardware_client import HardwareClient
@@ -20,22 +21,64 @@ def client(monkeypatch: pytest.MonkeyPatch) -> MagicMock:
     return MagicMock()
 
 
+JOINTS = {'arm': 'joint_1', 'gripper': 'finger', 'encoders': 'joint_2'}
+
+
+def component(name: str, label: str) -> SimpleNamespace:
+    position = SimpleNamespace(name=f'{JOINTS[name]}/position')
+    commands = [] if name == 'encoders' else [position]
+    return SimpleNamespace(
+        name=name,
+        state=SimpleNamespace(label=label),
+        command_interfaces=commands,
+        state_interfaces=[position],
+    )
+
+
 def explanation(client: MagicMock, **labels: str) -> str:
     future = Future()
-    components = [
-        SimpleNamespace(name=name, state=SimpleNamespace(label=label))
-        for name, label in labels.items()
-    ]
-    if components:
+    if labels:
+        components = [component(*item) for item in labels.items()]
         future.set_result(SimpleNamespace(component=components))
     client.call_async.return_value = future
     node = SimpleNamespace(create_client=lambda *_: client)
-    return HardwareClient(node).explain_deactivation()
+    return HardwareClient(node, 'arm_controller').explain_deactivation(['joint_1', 'joint_2'])
 
 
 def test_failed_hardware_is_named(client: MagicMock):
     found = explanation(client, arm='unconfigured', gripper='active')
     assert found == 'it was deactivated because its hardware failed: arm is unconfigured'
+
+
+def test_hardware_of_other_joints_was_not_the_reason(client: MagicMock):
+    found = explanation(client, arm='active', gripper='inactive')
+    assert found.startswith('somebody deactivated it')
+    found = explanation(client, arm='active', gripper='inactive', encoders='inactive')
+    assert found == 'it was deactivated because its hardware failed: encoders is inactive'
+    # Where no hardware tells its joints, no reason is known.
+    assert 'list_hardware_components' in explanation(client, gripper='inactive')
+
+
+@pytest.mark.parametrize(
+    'controller, asked',
+    [
+        ('arm_controller', '/cell/controller_manager'),
+        ('arm1/arm_controller', '/cell/arm1/controller_manager'),
+        ('/arm1/arm_controller', '/arm1/controller_manager'),
+        ('/arm_controller', '/controller_manager'),
+    ],
+)
+def test_controller_manager_is_looked_for_beside_the_controller(
+    client: MagicMock, controller: str, asked: str
+):
+    resolved: list[str] = []
+    node = SimpleNamespace(
+        create_client=lambda _, name: resolved.append(
+            expand_topic_name(name, 'excitation', '/cell')
+        )
+    )
+    HardwareClient(node, controller)
+    assert resolved == [f'{asked}/list_hardware_components']
 
 
 def test_sound_hardware_was_not_the_reason(client: MagicMock):
@@ -50,4 +93,6 @@ def test_without_an_answer_the_sentence_says_who_knows(client: MagicMock):
 
 def test_without_its_interfaces_likewise(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, 'controller_manager_msgs.srv', None)
-    assert 'list_hardware_components' in HardwareClient(SimpleNamespace()).explain_deactivation()
+    assert 'list_hardware_components' in HardwareClient(
+        SimpleNamespace(), 'arm'
+    ).explain_deactivation([])
