@@ -116,7 +116,12 @@ def rename(pairs: Sequence[tuple[str, str]]) -> str:
 
 
 def matching_names(names: Sequence[str], recorded: Sequence[str]) -> list[tuple[str, str]]:
-    """Return names of a description and of a recording that differ by one prefix or suffix."""
+    """
+    Return names of a description and of a recording that are the same but for one affix.
+
+    The affix is a prefix or a suffix, the same for all pairs; that names differ in case does not
+    count.
+    """
     found: dict[tuple[str, str, bool], list[tuple[str, str]]] = {}
     for name in names:
         for other in recorded:
@@ -129,12 +134,14 @@ def _affixes(name: str, other: str) -> list[tuple[str, str, bool]]:
     """Return by what a name is longer than another one, where, and which is the longer one."""
     long, short = (name, other) if len(name) > len(other) else (other, name)
     rest, found = len(long) - len(short), list[tuple[str, str, bool]]()
+    if rest == 0:
+        return [('prefix', '', False)] if long.lower() == short.lower() else []
     # joint12 is neither joint1 nor 2.
     if long.lower().endswith(short.lower()) and not long[rest - 1 : rest + 1].isdigit():
         found.append(('prefix', long[:rest], long is name))
     if long.lower().startswith(short.lower()) and not long[-rest - 1 :][:2].isdigit():
         found.append(('suffix', long[-rest:], long is name))
-    return found if rest else []
+    return found
 
 
 def _is_connected(

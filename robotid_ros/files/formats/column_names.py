@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 import re
 
+from .joint_matching import match_names
 from .units import FACTORS, unit_in_name
 
 Key = int | str | None
@@ -143,14 +144,15 @@ def group(names: Iterable[str], joints: Sequence[str]) -> list[Group]:
     joints : that may be named
 
     """
-    found = {name: _candidates(name, joints) for name in names}
+    likely = {name: _candidates(name, joints) for name in names}
+    every = {name: dict.fromkeys([*likely[name], *_remainders(name)]) for name in likely}
+    named = _named((option for options in every.values() for option in options), joints)
+    found = {name: [o for o in every[name] if o in named] or likely[name] for name in likely}
     counts = Counter(pattern for options in found.values() for pattern, _ in options)
     groups: dict[str, list[tuple[Key, str]]] = defaultdict(list)
     for name, options in found.items():
         if options:
-            most = max(counts[pattern] for pattern, _ in options)
-            by_name = [o for o in options if '{joint}' in o[0] and o[1] in joints]
-            pattern, key = (by_name or [o for o in options if counts[o[0]] == most])[0]
+            pattern, key = max(options, key=lambda option: counts[option[0]])
             groups[pattern].append((key, name))
     result = []
     for pattern, members in groups.items():
@@ -158,6 +160,15 @@ def group(names: Iterable[str], joints: Sequence[str]) -> list[Group]:
         if meaning is not None:
             result.append(Group(pattern, meaning, tuple(sorted(members, key=_order))))
     return result
+
+
+def _named(options: Iterable[tuple[str, Key]], joints: Sequence[str]) -> set[tuple[str, Key]]:
+    """Return those options whose names are joints', in another spelling or with an affix."""
+    names: dict[str, list[str]] = defaultdict(list)
+    for pattern, key in options:
+        if isinstance(key, str) and (key in joints or not key.isdecimal()):
+            names[pattern].append(key)
+    return {(pattern, key) for pattern in names for key in match_names(names[pattern], joints)}
 
 
 def _order(member: tuple[Key, str]) -> tuple[int, str]:
@@ -176,10 +187,11 @@ def _candidates(name: str, joints: Sequence[str]) -> list[tuple[str, Key]]:
     for match in reversed(numbers):
         pattern = f'{name[: match.start()]}{{i}}{name[match.end() :]}'
         found.append((pattern, int(match.group())))
-    found += [] if numbers else [(name, None), *_remainders(name)]
+    found += [] if numbers else [(name, None)]
     if path := _PATH.match(name):
         pattern = f'{name[: path.start("joint")]}{{joint}}{name[path.end("joint") :]}'
         found.append((pattern, path['joint']))
+    found += [] if numbers else _remainders(name)
     return [option for option in dict.fromkeys(found) if understand(option[0])]
 
 
@@ -188,7 +200,7 @@ def _remainders(name: str) -> list[tuple[str, Key]]:
     found: list[tuple[str, Key]] = []
     for match in (
         re.match(r'(?P<quantity>[A-Za-z]+)[_./ :-]+(?P<joint>.+)$', name),
-        re.match(r'(?P<joint>.+)[_./ :-]+(?P<quantity>[A-Za-z]+)$', name),
+        re.match(r'\W*(?P<joint>\w.*)[_./ :-]+(?P<quantity>[A-Za-z]+)$', name),
     ):
         if match is None or match.group('quantity').lower() in REFERENCE | MEASURED:
             continue
@@ -199,4 +211,4 @@ def _remainders(name: str) -> list[tuple[str, Key]]:
             words & WORDS[q] for q in ('position', 'velocity', 'effort', 'time')
         ):
             found.append((pattern, match.group('joint')))
-    return found
+    return [option for option in found if understand(option[0])]

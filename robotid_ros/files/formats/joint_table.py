@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .column_joints import describe, Described, joints_of, places_of
+from .column_joints import columns_of_joints, describe, Described, places_of
 from .column_selection import Column, find, missing, select, Selection
 from .headerless import guess_columns
 from .read_options import ReadOptions
@@ -60,7 +60,7 @@ def read_joint_table(table: Table, options: ReadOptions) -> JointTable:
     named = dict(options.columns)
     notes = list(table.notes)
     if table.has_header:
-        found = find(table, robot.names or options.joints)
+        found = find(table, (*robot.names, *robot.followers) or options.joints)
     else:
         found = {} if {'position', 'effort'} <= set(named) else guess_columns(table, robot.names)
     automatic = {k: s for k, s in found.items() if k not in named}
@@ -70,12 +70,8 @@ def read_joint_table(table: Table, options: ReadOptions) -> JointTable:
     for quantity in ('position', 'effort'):
         if quantity not in found:
             raise missing(table, quantity, found)
-    joints = joints_of(table, found['position'], robot, options)
-    places = {
-        quantity: places_of(table, quantity, found[quantity], joints, robot, options)
-        for quantity in QUANTITIES
-        if quantity in found
-    }
+    places, mapped = _places(table, found, robot, options)
+    joints = tuple(places['position'])
     names = [c.name for members in places.values() for c in members.values()]
     names += [column.name for _, column in found['time'].members] if 'time' in found else []
     columns = table.read(list(dict.fromkeys(names)))
@@ -87,9 +83,23 @@ def read_joint_table(table: Table, options: ReadOptions) -> JointTable:
     )
     stamp, values, aligned = _on_rows_of_positions(stamp, {q: v[kept] for q, v in values.items()})
     notes += [_found_note(table, automatic)] if automatic else []
+    notes += mapped
     notes += told + aligned + _apply_units(values, stamp, joints, found, robot, options)
     position, velocity, effort = (values[quantity] for quantity in QUANTITIES)
     return JointTable(joints, stamp, position, velocity, effort, tuple(notes))
+
+
+def _places(
+    table: Table, found: Mapping[str, Selection], robot: Described, options: ReadOptions
+) -> tuple[dict[str, dict[str, Column]], list[str]]:
+    """Return the column of each joint for each quantity, and notes."""
+    positions, notes = columns_of_joints(table, found['position'], robot, options)
+    places = {'position': positions}
+    for quantity in QUANTITIES[1:]:
+        if quantity in found:
+            places[quantity], more = places_of(table, quantity, found, positions, robot, options)
+            notes += more
+    return places, list(dict.fromkeys(notes))
 
 
 def _matrix(columns: Columns, places: Mapping[str, Column], joints: Sequence[str]) -> np.ndarray:

@@ -161,6 +161,7 @@ def test_joints_without_effort_stand_where_they_stood():
         (('joint1', 'joint2'), ('panda/joint1', 'panda/joint2'), [(0, 0), (1, 1)]),
         (('a_1', 'b_1', 'b_2'), ('1', '2'), [(1, 0), (2, 1)]),
         (('elbow_joint', 'base_joint'), ('Elbow', 'Base'), [(0, 0), (1, 1)]),
+        (('Joint1', 'Joint2'), ('joint1', 'joint2'), [(0, 0), (1, 1)]),
         (('joint1', 'joint12'), ('joint2', 'joint11'), []),
         (('a', 'b'), ('x', 'y'), []),
     ],

@@ -1,0 +1,90 @@
+"""Which joints of a robot the names in a file stand for."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+import re
+
+from ...core.model.missing_joints import matching_names
+
+_DIGITS = '0123456789'
+
+
+def match_names(found: Sequence[str], known: Sequence[str]) -> dict[str, str]:
+    """
+    Return which joint each name in a file is, {} where that is not certain.
+
+    The same names, but for case, signs and the word joint; else names that differ by one prefix or
+    suffix, at last without the words that all names of the file begin with: `ur10e_elbow` is
+    `ur5_elbow`. Names that are no joint are left out.
+
+    Parameters
+    ----------
+    found : in the file
+    known : joints of the robot
+
+    """
+    begin = re.match(r'.*[^A-Za-z0-9]|', _beginning(found))
+    start = begin.end() if begin is not None and len(found) > 1 else 0
+    shorter = {name[start:]: name for name in found}
+    matched = _same(found, known)
+    for names in ({name: name for name in found}, shorter):
+        for shape in (str, _simplified):
+            matched = matched or _by_affix({shape(n): names[n] for n in names}, known, shape)
+    return {} if _counts_otherwise(found, matched, known) else matched
+
+
+def numbers_in(names: Sequence[str]) -> list[int]:
+    """Return the numbers of names that differ in one number only, [] for others."""
+    if len(set(names)) < 2:
+        return []
+    start = len(_beginning(names).rstrip(_DIGITS))
+    stop = len(_beginning([name[:start:-1] for name in names]).rstrip(_DIGITS))
+    middles = [name[start : len(name) - stop] for name in names]
+    return [int(text) for text in middles] if all(map(str.isdecimal, middles)) else []
+
+
+def _beginning(names: Sequence[str]) -> str:
+    """Return what all names begin with, which is what the first and the last sorted one do."""
+    first, last = min(names, default=''), max(names, default='')
+    same = (a == b for a, b in zip(first, last, strict=False))
+    return first[: next((k for k, equal in enumerate(same) if not equal), len(first))]
+
+
+def _simplified(name: str) -> str:
+    return re.sub(r'[^a-z0-9]|joint', '', name.lower())
+
+
+def _same(found: Sequence[str], known: Sequence[str]) -> dict[str, str]:
+    """Match names that are equal, then those of the others that are spelt otherwise."""
+    same = {name: name for name in found if name in known}
+    free = {joint: _simplified(joint) for joint in known if joint not in same}
+    left = {name: _simplified(name) for name in found if name not in same}
+    for name, text in left.items():
+        alike = [joint for joint, other in free.items() if other == text]
+        if len(alike) == 1 and list(left.values()).count(text) == 1:
+            same[name] = alike[0]
+    return same
+
+
+def _by_affix(
+    found: dict[str, str], known: Sequence[str], shape: Callable[[str], str]
+) -> dict[str, str]:
+    """Match most of the names, {in a shape: name}, by one affix, where no other does as well."""
+    shapes = [shape(joint) for joint in known]
+    joints = {text: joint for text, joint in zip(shapes, known, strict=True) if text}
+    if '' in found or max(Counter(shapes).values(), default=0) > 1:
+        return {}
+    pairs = matching_names(list(joints), list(found))
+    others = [text for text in joints if text not in dict(pairs)]
+    as_well = matching_names(others, [text for _, text in pairs])
+    if not pairs or 2 * len(pairs) < len(found) or len(as_well) == len(pairs):
+        return {}
+    return {found[text]: joints[joint] for joint, text in pairs}
+
+
+def _counts_otherwise(found: Sequence[str], matched: dict[str, str], known: Sequence[str]) -> bool:
+    """Whether names are counted from another number: `joint_0` is `joint_1`."""
+    if len(matched) == len(found) or not numbers_in(found):
+        return False
+    left = [joint for joint in known if joint not in matched.values()]
+    return any(numbers_in([*matched.values(), joint]) for joint in left)
