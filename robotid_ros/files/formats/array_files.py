@@ -60,15 +60,17 @@ def read_hdf5(path: Path) -> Table:
 
     def visit(name: str, item: Any) -> None:
         nonlocal size
-        kind = getattr(getattr(item, 'dtype', None), 'kind', '')
-        if kind in ('f', 'i', 'u') and not name.startswith('#'):
+        dtype = getattr(item, 'dtype', None)
+        if dtype is None or name.startswith('#'):
+            return
+        if dtype.kind in 'fiuV' or h5py.check_string_dtype(dtype):
             size += item.nbytes
             check_unpacked(path, size)
             arrays[name.replace('/', '.')] = np.asarray(item[()])
 
     with h5py.File(path) as file:
         file.visititems(visit)
-    return from_arrays(str(path), {name: value.T for name, value in arrays.items()})
+    return from_arrays(str(path), {name: value.T for name, value in _numeric(arrays)})
 
 
 def _check_mat(path: Path) -> None:
@@ -86,12 +88,14 @@ def _check_mat(path: Path) -> None:
 
 
 def _flat(content: Any, name: str = '') -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the arrays of nested structures."""
+    """Yield the arrays of nested structures, of numbers or of words."""
     if isinstance(content, Mapping):
         for key, value in content.items():
             yield from _flat(value, f'{name}.{key}' if name else str(key))
-    elif isinstance(content, np.ndarray) and content.dtype.kind in 'fiub':
+    elif isinstance(content, np.ndarray) and content.dtype.kind in 'fiubU':
         yield name, content
+    elif len(words := _words(content)) > 1:
+        yield name, np.array(words)
     elif isinstance(content, list) or (
         isinstance(content, np.ndarray) and content.dtype == object and content.ndim == 1
     ):
@@ -99,10 +103,16 @@ def _flat(content: Any, name: str = '') -> Iterator[tuple[str, np.ndarray]]:
             yield from _flat(value, f'{name}[{k}]')
 
 
+def _words(content: Any) -> list[str]:
+    """Return a cell array of text, [] for anything else."""
+    words = list(content) if isinstance(content, list | np.ndarray) else []
+    return words if all(isinstance(word, str) for word in words) else []
+
+
 def _numeric(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:
     """Yield plain arrays, and the fields of record arrays."""
     for name, value in arrays.items():
         if value.dtype.names:
-            yield from ((f'{name}.{field}', value[field]) for field in value.dtype.names)
+            yield from _numeric({f'{name}.{field}': value[field] for field in value.dtype.names})
         else:
             yield name, value

@@ -6,6 +6,8 @@ import re
 
 from ...core.model.missing_joints import matching_names
 
+# Names that have to differ by the same affix: one alone may end like another by chance.
+MIN_PAIRS = 2
 _DIGITS = '0123456789'
 
 
@@ -77,7 +79,8 @@ def _by_affix(
     pairs = matching_names(list(joints), list(found))
     others = [text for text in joints if text not in dict(pairs)]
     as_well = matching_names(others, [text for _, text in pairs])
-    if not pairs or 2 * len(pairs) < len(found) or len(as_well) == len(pairs):
+    few = len(pairs) < min(MIN_PAIRS, len(known)) or 2 * len(pairs) < len(found)
+    if few or len(as_well) == len(pairs):
         return {}
     return {found[text]: joints[joint] for joint, text in pairs}
 

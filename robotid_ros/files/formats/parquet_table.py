@@ -12,7 +12,7 @@ import numpy as np
 from ...exceptions import RecordingError
 from ..atomic import read_text
 from ..bounded import check_unpacked
-from .table import Columns, optional_package, Table
+from .table import Columns, labels_of, optional_package, Table
 
 INFO = 'meta/info.json'
 EPISODE = 'episode_index'
@@ -54,6 +54,7 @@ def read_parquet(path: Path) -> Table:
     }
     found_widths = ((field.name, _width(parquet, files[0], field)) for field in schema)
     widths = {name: width for name, width in found_widths if width is not None}
+    labels = labels_of(widths, _lists(parquet, files[0], schema)) | labels
     episodes = EPISODE in widths
     return Table(
         str(path),
@@ -94,6 +95,19 @@ def _labels(feature: Any) -> list[str] | None:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return None
     return names
+
+
+def _lists(parquet: Any, path: Path, schema: Any) -> dict[str, list[str]]:
+    """Return the first row of the columns that hold lists of words."""
+    types = optional_package('pyarrow', str(path)).types
+    names = [
+        field.name
+        for field in schema
+        if hasattr(field.type, 'value_type') and types.is_string(field.type.value_type)
+    ]
+    batch = next(parquet.ParquetFile(path).iter_batches(1, columns=names), None) if names else None
+    rows = batch.to_pydict() if batch is not None else {}
+    return {name: values[0] for name, values in rows.items() if values and values[0]}
 
 
 def _width(parquet: Any, path: Path, field: Any) -> int | None:

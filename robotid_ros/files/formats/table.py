@@ -1,8 +1,10 @@
 """A table of a file: columns by name, read when they are asked for."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 import importlib
+import re
 from typing import Any
 
 import numpy as np
@@ -51,7 +53,8 @@ def from_arrays(source: str, arrays: Mapping[str, np.ndarray]) -> Table:
     """
     Make a table of arrays that are in memory already, (N,), (N, n) or (n, N).
 
-    Arrays of text, of one value, of more than two axes or of another length are passed over.
+    N is the length that most values share. Lists of words (n,) may name the columns of the others;
+    arrays of one value, of more than two axes or of another length are passed over.
 
     Raises
     ------
@@ -59,14 +62,16 @@ def from_arrays(source: str, arrays: Mapping[str, np.ndarray]) -> Table:
 
     """
     flat = {name: np.squeeze(value) for name, value in arrays.items() if value.size > 1}
+    lists = {k: _words(v) for k, v in flat.items() if v.dtype.kind in 'USO' and v.ndim == 1}
     flat = {k: v for k, v in flat.items() if v.dtype.kind in 'fiubM' and v.ndim in (1, 2)}
     if not flat:
         raise RecordingError(f"'{source}' holds no arrays of numbers: give another file")
+    values = Counter[int]()
     for name, value in flat.items():
+        values[max(value.shape)] += value.size
         if value.dtype.kind == 'M':
             flat[name] = value.astype('datetime64[ns]').astype(np.int64)
-    lengths = [max(value.shape) for value in flat.values()]
-    count = max(set(lengths), key=lambda length: (lengths.count(length), length))
+    count = max(values, key=lambda length: (values[length], length))
     columns = {}
     for name, value in flat.items():
         if value.shape[0] == count:
@@ -74,7 +79,39 @@ def from_arrays(source: str, arrays: Mapping[str, np.ndarray]) -> Table:
         elif value.ndim == 2 and value.shape[1] == count:
             columns[name] = value.T
     widths = {name: value.shape[1] if value.ndim == 2 else 0 for name, value in columns.items()}
-    return Table(source, widths, lambda names: {name: columns[name] for name in names})
+    return Table(
+        source,
+        widths,
+        lambda names: {name: columns[name] for name in names},
+        labels=labels_of(widths, lists),
+    )
+
+
+def labels_of(
+    widths: Mapping[str, int], lists: Mapping[str, Sequence[str]]
+) -> dict[str, tuple[str, ...]]:
+    """
+    Return {array: names of its columns}: a list of so many names or joints beside it.
+
+    Parameters
+    ----------
+    widths : {name: columns of an array}
+    lists : {name: words}, of which `joint_names` comes before `names`
+
+    """
+    names = [name for name in lists if re.search('joint|name', name, re.IGNORECASE)]
+    names.sort(key=lambda name: 'joint' in name.lower())
+    labels = {len(lists[name]): tuple(lists[name]) for name in names if _differ(lists[name])}
+    return {name: labels[width] for name, width in widths.items() if width in labels}
+
+
+def _words(array: np.ndarray) -> list[str]:
+    """Return an array of text as words, without the blanks that make them equally long."""
+    return [x.decode(errors='replace') if isinstance(x, bytes) else str(x).strip() for x in array]
+
+
+def _differ(words: Sequence[str]) -> bool:
+    return len(set(words)) == len(words)
 
 
 def optional_package(name: str, source: str) -> Any:

@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from scipy.io import savemat
 
 from robotid_ros.exceptions import FileError, RecordingError
 from robotid_ros.files.bags import read_recording
@@ -151,3 +152,63 @@ def test_objects_in_an_archive_are_passed_over(tmp_path):
     found = open_table(path, OPTIONS)
     np.testing.assert_array_equal(found.position, Q)
     np.testing.assert_array_equal(np.diff(found.stamp), np.diff(date).astype(int))
+
+
+def npz_with_names(folder, names, **arrays):
+    np.savez(
+        folder / 'log.npz', joint_names=np.array(names), robots=np.array(['x', 'y']), **arrays
+    )
+    return folder / 'log.npz'
+
+
+def mat_with_names(folder, names, **arrays):
+    info = {'joints': np.array(names, object)}
+    savemat(folder / 'log.mat', {'data': {**arrays, 'info': info}})
+    return folder / 'log.mat'
+
+
+def hdf5_with_names(folder, names, **arrays):
+    h5py = pytest.importorskip('h5py')
+    with h5py.File(folder / 'log.h5', 'w') as file:
+        for name, values in {**arrays, 'Joint Names': [n.encode() for n in names]}.items():
+            file[name] = values
+    return folder / 'log.h5'
+
+
+def parquet_with_names(folder, names, **arrays):
+    pyarrow, writer = (pytest.importorskip(f'pyarrow{part}') for part in ('', '.parquet'))
+    columns = {name: list(values) for name, values in arrays.items()}
+    columns |= {'name': [list(names)] * len(TIME)}
+    writer.write_table(pyarrow.table(columns), folder / 'log.parquet')
+    return folder / 'log.parquet'
+
+
+@pytest.mark.parametrize('names', [('b', 'a'), ('arm_b', 'arm_a')])
+@pytest.mark.parametrize(
+    'write',
+    [npz_with_names, mat_with_names, hdf5_with_names, parquet_with_names],
+    ids=lambda f: f.__name__,
+)
+def test_names_of_joints_beside_arrays_count(tmp_path, write, names):
+    found = open_table(write(tmp_path, names, t=TIME, q=Q, tau=TAU), OPTIONS)
+    assert found.joints == ('b', 'a')
+    np.testing.assert_array_equal(found.position, Q)
+    np.testing.assert_array_equal(found.effort, TAU)
+
+
+def test_parameters_beside_a_motion_are_passed_over(tmp_path):
+    few = {name: np.ones(6) for name in ('Kp', 'Kd', 'gear', 'Kt', 'lower', 'upper')}
+    motion = {'t': TIME, 'q': Q, 'qd': DQ, 'tau': TAU}
+    savemat(tmp_path / 'log.mat', {'data': motion, 'parameters': few})
+    found = open_table(tmp_path / 'log.mat', OPTIONS)
+    np.testing.assert_array_equal(found.position, Q)
+
+
+def test_records_in_groups_are_read(tmp_path):
+    h5py = pytest.importorskip('h5py')
+    names = 'time q1 q2 tau1 tau2'.split()
+    with h5py.File(tmp_path / 'log.h5', 'w') as file:
+        file['run/log'] = np.rec.fromarrays([TIME, *Q.T, *TAU.T], names=names)
+    found = open_table(tmp_path / 'log.h5', OPTIONS)
+    np.testing.assert_array_equal(found.position, Q)
+    np.testing.assert_array_equal(found.effort, TAU)

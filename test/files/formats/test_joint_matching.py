@@ -37,6 +37,8 @@ def test_a_spelling_is_no_difference(robot, file):
         (('joint_0', 'joint_1'), ('joint_1', 'joint_2'), ()),  # counted from 0
         (('joint1', 'joint2'), ('left_joint1', 'left_joint2', 'right_joint1', 'right_joint2'), ()),
         (('x', 'y', 'b'), ('arm_b', 'arm_a'), ()),
+        (('data',), ('a', 'b'), ()),
+        (('arm_a',), ('a',), ('a',)),
         (('a', 'b'), (), ()),
     ],
 )
