@@ -1,5 +1,6 @@
 """Tables as text: CSV of any delimiter, with a header or without."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 import contextlib
 import csv
@@ -10,6 +11,7 @@ import io
 import itertools
 import math
 from pathlib import Path
+import re
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,10 @@ from .units import is_unit
 DELIMITERS = (',', ';', '\t', '|')
 # Lines in which header and first numbers are looked for; rows that are converted together.
 HEAD, ROWS = 200, 20_000
+# Without the offset from Greenwich, which is the same all over a log.
+_DATE = re.compile(
+    r'\s*(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d*)?)?)\s*(?:Z|[+-]\d\d:?\d\d)?\s*$'
+)
 _GZIP = b'\x1f\x8b'
 _MISSING = ('', 'na', 'n/a', 'null', 'none', '-', 'nan')
 
@@ -50,13 +56,11 @@ def read_text_table(path: Path) -> Table:
     with _open(path, encoding) as stream:
         lines = list(itertools.islice(stream, HEAD))
     form, header, cells = _analyse(path, lines, encoding)
-    names = header or [f'column{k + 1}' for k in range(len(cells))]
-    names = _unique(names)
-    numeric = [_is_value(cell, form.decimal_comma) for cell in cells]
+    names = _unique(header or [f'column{k + 1}' for k in range(len(cells))])
     texts = {
-        n: c.strip()
-        for n, c, is_number in zip(names, cells, numeric, strict=True)
-        if not is_number
+        name: cell.strip()
+        for name, cell in zip(names, cells, strict=True)
+        if cell.strip() and not _is_value(cell, form.decimal_comma)
     }
     widths = {name: 0 for name in names if name not in texts}
     read = functools.partial(_read, path, form, names)
@@ -78,37 +82,56 @@ def _open(path: Path, encoding: str) -> io.TextIOBase:
 
 
 def _analyse(path: Path, lines: list[str], encoding: str) -> tuple[_Form, list[str], list[str]]:
-    """Find delimiter, header and first row of numbers."""
+    """Find the delimiter that leaves most numbers, the header, and a first cell of each column."""
+    found: dict[_Form, list[list[str]]] = {}
+    shares: dict[_Form, float] = {}
     for delimiter in (*DELIMITERS, ''):
         comma = delimiter in (';', '\t', '') and _has_decimal_commas(lines, delimiter)
-        rows = [_cells(line, delimiter) for line in lines]
+        rows = _rows(lines, delimiter)
         first = _first_row(rows, comma)
         if first is not None:
             form = _Form(encoding, delimiter, comma, first)
-            return form, _header(rows[:first], len(rows[first])), rows[first]
-    raise RecordingError(
-        f"'{path}' holds no table of numbers in its first {HEAD} lines: give a recording, or a "
-        'CSV file with one row per sample'
-    )
+            found[form] = rows
+            shares[form] = _share(itertools.chain(*rows[first:]), comma)
+    if not found:
+        raise RecordingError(
+            f"'{path}' holds no table of numbers in its first {HEAD} lines: give a recording, or "
+            'a CSV file with one row per sample'
+        )
+    form = max(shares, key=lambda form: shares[form])
+    above, rows = found[form][: form.first], found[form][form.first :]
+    width = len(rows[0])
+    cells = [next((r[k] for r in rows if k < len(r) and r[k].strip()), '') for k in range(width)]
+    return form, _header(above, width, form.decimal_comma), cells
+
+
+def _share(cells: Iterable[str], comma: bool) -> float:
+    """Return the share of the cells that hold values, among those that hold anything."""
+    filled = [cell for cell in cells if cell.strip()]
+    return sum(_is_value(cell, comma) for cell in filled) / max(1, len(filled))
 
 
 def _first_row(rows: Sequence[list[str]], comma: bool) -> int | None:
     """Return the first of the rows that stay a table of numbers, two in a row where there are."""
     for k, row in enumerate(rows):
-        values = [_is_value(cell, comma) for cell in row]
-        if len(row) < 2 or row[0][:1] in '#%' or sum(values) < 2 or 2 * sum(values) < len(row):
+        if sum(_is_value(cell, comma) for cell in row) < 2 or row[0].startswith(('#', '%')):
             continue
-        return k if all(len(x) == len(row) for x in rows[k + 1 : k + 3]) else None
+        following = [other for other in rows[k + 1 :] if other][:2]
+        if _share(row, comma) >= 0.5 and all(len(other) == len(row) for other in following):
+            return k
     return None
 
 
-def _header(rows: Sequence[list[str]], width: int) -> list[str]:
-    """Return the names: the last row above the numbers of this width, units joined to them."""
-    fitting = [
-        row if len(row) == width else row[1:]
-        for row in rows
-        if len(row) == width or (len(row) == width + 1 and row[0] in ('#', '%'))
-    ]
+def _header(rows: Sequence[list[str]], width: int, comma: bool) -> list[str]:
+    """Return the names: the last row of words above the numbers, units joined to them."""
+    fitting = []
+    for row in rows:
+        if len(row) == width + 1 and row[0] in ('#', '%'):
+            row = row[1:]
+        elif len(row) == width + 1 and not row[-1].strip():
+            row = row[:-1]
+        if len(row) == width and any(row) and _share(row, comma) < 0.5:
+            fitting.append(row)
     if not fitting:
         return []
     names = fitting[-1]
@@ -129,22 +152,24 @@ def _unique(names: Sequence[str]) -> list[str]:
     return result
 
 
+def _rows(lines: Iterable[str], delimiter: str) -> list[list[str]]:
+    """Split lines, without a last cell that all rows of the table leave empty."""
+    rows = [_cells(line, delimiter) for line in lines]
+    counts = Counter(len(row) for row in rows if row)
+    width = max(counts, key=lambda width: counts[width], default=0)
+    if width > 2 and not any(row[-1].strip() for row in rows if len(row) == width):
+        rows = [row[:-1] if len(row) == width else row for row in rows]
+    return rows
+
+
 def _cells(line: str, delimiter: str) -> list[str]:
-    if not delimiter:
-        return line.split()
-    row = next(csv.reader([line], delimiter=delimiter), [])
-    return (
-        row[:-1]
-        if len(row) > 2 and not row[-1].strip() and line.rstrip('\r\n')[-1:] == delimiter
-        else row
-    )
+    return next(csv.reader([line], delimiter=delimiter), []) if delimiter else line.split()
 
 
 def _has_decimal_commas(lines: Iterable[str], delimiter: str) -> bool:
-    cells = [cell for line in lines for cell in _cells(line, delimiter)]
-    return not any('.' in c for c in cells if _is_value(c, True)) and any(
-        ',' in c for c in cells if _is_value(c, True)
-    )
+    cells = itertools.chain.from_iterable(_cells(line, delimiter) for line in lines)
+    numbers = [cell for cell in cells if not math.isnan(_number(cell, True))]
+    return not any('.' in cell for cell in numbers) and any(',' in cell for cell in numbers)
 
 
 def _is_value(cell: str, decimal_comma: bool) -> bool:
@@ -156,10 +181,7 @@ def _is_value(cell: str, decimal_comma: bool) -> bool:
 
 
 def _is_date(cell: str) -> bool:
-    try:
-        return cell.count(':') >= 1 and not np.isnat(np.datetime64(cell.strip().rstrip('Z')))
-    except ValueError:
-        return False
+    return _DATE.match(cell) is not None
 
 
 def _number(cell: str, decimal_comma: bool = False) -> float:
@@ -198,17 +220,16 @@ def _numbers(lines: Sequence[str], form: _Form, index: Sequence[int]) -> np.ndar
 
 
 def _convert(cells: Sequence[str], decimal_comma: bool) -> np.ndarray:
-    """Turn cells into numbers, dates into seconds since 1970; NaN where there is none."""
+    """Turn cells into numbers, dates into seconds since 1970; NaN for anything else."""
     try:
-        return np.fromiter(map(float, cells), float, len(cells))
+        return np.fromiter((float(cell or 'nan') for cell in cells), float, len(cells))
     except ValueError:
         pass
-    if any(map(_is_date, cells[:3])):
+    if any(map(_is_date, itertools.islice(filter(str.strip, cells), 3))):
+        found = map(_DATE.match, cells)
         try:
-            dates = np.array(
-                [cell.strip().rstrip('Z') or 'NaT' for cell in cells], 'datetime64[ns]'
-            )
-        except ValueError:
+            dates = np.array([date[1] if date else 'NaT' for date in found], 'datetime64[ns]')
+        except ValueError:  # the 30th of February
             return np.full(len(cells), math.nan)
         return np.where(np.isnat(dates), math.nan, dates.astype(np.int64) * 1e-9)
     return np.fromiter((_number(cell, decimal_comma) for cell in cells), float, len(cells))

@@ -94,6 +94,70 @@ def test_missing_values_are_nan_and_texts_no_columns(tmp_path):
     np.testing.assert_array_equal(values, [[0, 1, 2], [1, nan, 3], [2, nan, nan], [3, 4, nan]])
 
 
+EMPTY_CELLS = {
+    'in the first row': [(0, 2)],
+    'in the last column': [(1, 2), (2, 2)],
+    'at the start': [(0, 0)],
+    'in every other row': [(0, 1), (1, 2), (2, 1), (3, 2)],
+}
+
+
+@pytest.mark.parametrize('delimiter', [',', ';', '\t'])
+@pytest.mark.parametrize('empty', EMPTY_CELLS.values(), ids=list(EMPTY_CELLS))
+def test_empty_cells_are_neutral(tmp_path, delimiter, empty):
+    path = tmp_path / 'a.csv'
+    values = np.tile(ROWS, (2, 1))
+    body = [[repr(float(x)) for x in row] for row in values]
+    for row, column in empty:
+        body[row][column], values[row, column] = '', np.nan
+    path.write_text('\n'.join([delimiter.join(row) for row in [NAMES, *body]]))
+    table, found = read(path)
+    assert list(table.widths) == NAMES
+    np.testing.assert_array_equal(found, values)
+
+
+def test_a_column_that_stays_empty_keeps_its_name(tmp_path):
+    path = tmp_path / 'a.csv'
+    path.write_text('\n'.join([','.join([*NAMES, 'comment']), *(f'{x},' for x in lines(',')[1:])]))
+    table, values = read(path)
+    assert list(table.widths) == [*NAMES, 'comment']
+    np.testing.assert_array_equal(values[:, :3], ROWS)
+    assert np.isnan(values[:, 3]).all()
+
+
+def test_columns_of_different_rates_stand_side_by_side(tmp_path):
+    path = tmp_path / 'a.csv'
+    rows = [f'{k},{k},{-k},,' if k % 4 == 1 else f'{k},,,1.5,{k}' for k in range(400)]
+    path.write_text('\n'.join(['__time,q1,tau1,imu_x,imu_y', *rows]))
+    table, values = read(path)
+    assert list(table.widths) == ['__time', 'q1', 'tau1', 'imu_x', 'imu_y']
+    np.testing.assert_array_equal(values[1::4, 2], -np.arange(400)[1::4])
+    assert np.isnan(values[::4, 1:3]).all()
+
+
+@pytest.mark.parametrize('delimiter', [';', '\t'])
+@pytest.mark.parametrize('columns', [2, 3])
+def test_decimal_commas_are_no_delimiters(tmp_path, delimiter, columns):
+    path = tmp_path / 'a.csv'
+    values = [f'{k},{k}' for k in range(9)]
+    head = delimiter.join(NAMES[:columns])
+    path.write_text('\n'.join([head, *(delimiter.join([v] * columns) for v in values)]))
+    table, found = read(path)
+    assert list(table.widths) == NAMES[:columns]
+    expected = [float(value.replace(',', '.')) for value in values]
+    np.testing.assert_array_equal(found.T, [expected] * columns)
+
+
+def test_a_header_between_dates_spoils_its_own_row_only(tmp_path):
+    path = tmp_path / 'a.csv'
+    stamps = [f'2024-01-31 12:00:0{k}+01:00' for k in range(6)]
+    rows = [f'{s},1,2' for s in stamps]
+    path.write_text('\n'.join(['time,q1,tau1', *rows[:3], 'time,q1,tau1', *rows[3:]]))
+    time = read(path)[1][:, 0]
+    assert np.isnan(time[3]) and len(time) == 7
+    np.testing.assert_allclose(np.diff(time[[0, 1, 2, 4, 5, 6]]), 1.0)
+
+
 def test_dates_are_seconds(tmp_path):
     path = tmp_path / 'a.csv'
     stamps = ['2024-01-31 12:00:00.25', '2024-01-31T12:00:01', '2024-01-31 12:00:02Z']
