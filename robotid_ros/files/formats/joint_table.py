@@ -9,14 +9,13 @@ import numpy as np
 from .column_joints import columns_of_joints, describe, Described, places_of
 from .column_selection import Column, find, missing, select, Selection
 from .headerless import guess_columns
+from .joint_rows import align_rows
 from .read_options import ReadOptions
 from .stamps import make_stamps
 from .table import Columns, Table
 from .units import CURRENTS, factors, looks_like_degrees, velocity_unit
 
 QUANTITIES = ('position', 'velocity', 'effort')
-# Rows with efforts and without positions, as a share of those with positions, that are only lost.
-MAX_LONELY = 0.1
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ def read_joint_table(table: Table, options: ReadOptions) -> JointTable:
     stamp, kept, told = make_stamps(
         table, found.get('time'), columns, options, len(values['position'])
     )
-    stamp, values, aligned = _on_rows_of_positions(stamp, {q: v[kept] for q, v in values.items()})
+    stamp, values, aligned = align_rows(stamp, {q: v[kept] for q, v in values.items()})
     notes += [_found_note(table, automatic)] if automatic else []
     notes += mapped
     notes += told + aligned + _apply_units(values, stamp, joints, found, robot, options)
@@ -111,29 +110,6 @@ def _matrix(columns: Columns, places: Mapping[str, Column], joints: Sequence[str
             index = places[joint].index
             values[:, k] = column if index is None else column[:, index]
     return values
-
-
-def _on_rows_of_positions(
-    stamp: np.ndarray, values: dict[str, np.ndarray]
-) -> tuple[np.ndarray, dict[str, np.ndarray], list[str]]:
-    """Bring what was logged in rows of its own onto the rows that hold positions."""
-    own = np.isfinite(values['position']).any(axis=1)
-    lonely = np.isfinite(values['effort']).any(axis=1) & ~own
-    if lonely.sum() <= MAX_LONELY * own.sum() or (np.diff(stamp) < 0).any():
-        return stamp, values, []
-    result = {'position': values['position'][own]}
-    for quantity in ('velocity', 'effort'):
-        columns = []
-        for column in values[quantity].T:
-            known = np.isfinite(column)
-            at = (stamp[own] - stamp[0]).astype(float)
-            found = np.full(at.size, math.nan)
-            if known.any():
-                times = (stamp[known] - stamp[0]).astype(float)
-                found = np.interp(at, times, column[known], math.nan, math.nan)
-            columns.append(found)
-        result[quantity] = np.column_stack(columns)
-    return stamp[own], result, ['positions and efforts are in different rows: interpolated']
 
 
 def _found_note(table: Table, found: Mapping[str, Selection]) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...exceptions import ConfigurationError, RecordingError
 from .column_selection import Column, missing, Selection
+from .joint_rows import is_disordered
 from .read_options import ReadOptions
 from .table import Columns, Table
 from .units import canonical, FACTORS, time_unit
@@ -85,7 +86,7 @@ def _unit(time: np.ndarray, selection: Selection, options: ReadOptions) -> tuple
         return canonical(given), []
     if selection.meaning is not None and selection.meaning.unit:
         return selection.meaning.unit, []
-    steps = np.abs(np.diff(time))
+    steps = np.abs(np.diff(np.sort(time) if is_disordered(time) else time))
     unit = time_unit(float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 0.0)
     if unit == 's':
         return unit, []
