@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import re
 
 from ...exceptions import RecordingError
-from .column_names import group, Key, Meaning, understand
+from .column_groups import group
+from .column_names import Key, Meaning, understand
 from .table import Table
 
 EXAMPLES = {

@@ -71,6 +71,7 @@ def read_joint_table(table: Table, options: ReadOptions) -> JointTable:
             raise missing(table, quantity, found)
     places, mapped = _places(table, found, robot, options)
     joints = tuple(places['position'])
+    units = {quantity: _unit(found[quantity], places[quantity], joints) for quantity in places}
     names = [c.name for members in places.values() for c in members.values()]
     names += [column.name for _, column in found['time'].members] if 'time' in found else []
     columns = table.read(list(dict.fromkeys(names)))
@@ -83,7 +84,7 @@ def read_joint_table(table: Table, options: ReadOptions) -> JointTable:
     stamp, values, aligned = align_rows(stamp, {q: v[kept] for q, v in values.items()})
     notes += [_found_note(table, automatic)] if automatic else []
     notes += mapped
-    notes += told + aligned + _apply_units(values, stamp, joints, found, robot, options)
+    notes += told + aligned + _apply_units(values, stamp, joints, units, found, robot, options)
     position, velocity, effort = (values[quantity] for quantity in QUANTITIES)
     return JointTable(joints, stamp, position, velocity, effort, tuple(notes))
 
@@ -99,6 +100,17 @@ def _places(
             places[quantity], more = places_of(table, quantity, found, positions, robot, options)
             notes += more
     return places, list(dict.fromkeys(notes))
+
+
+def _unit(selection: Selection, places: Mapping[str, Column], joints: Sequence[str]) -> str:
+    """Return the unit that names say, or one for each joint between commas."""
+    unit = selection.meaning.unit if selection.meaning else ''
+    if ',' not in unit:
+        return unit
+    columns = (column for _, column in selection.members)
+    units = dict(zip(columns, unit.split(','), strict=True))
+    some = next(iter(units.values()))  # of joints without a column
+    return ','.join(units[places[joint]] if joint in places else some for joint in joints)
 
 
 def _matrix(columns: Columns, places: Mapping[str, Column], joints: Sequence[str]) -> np.ndarray:
@@ -129,6 +141,7 @@ def _apply_units(
     values: dict[str, np.ndarray],
     stamp: np.ndarray,
     joints: tuple[str, ...],
+    units: Mapping[str, str],
     found: Mapping[str, Selection],
     robot: Described,
     options: ReadOptions,
@@ -142,8 +155,8 @@ def _apply_units(
             continue
         meaning = found[quantity].meaning
         unit, reason = given.get(quantity, ''), ''
-        if not unit and meaning is not None and meaning.unit:
-            unit = meaning.unit
+        if not unit and units[quantity]:
+            unit = units[quantity]
         elif not unit and quantity == 'position' and looks_like_degrees(values[quantity], limits):
             unit, reason = 'deg', 'they exceed the limits of the robot description in rad'
         elif not unit and quantity == 'velocity':

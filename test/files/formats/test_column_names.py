@@ -2,7 +2,8 @@
 
 import pytest
 
-from robotid_ros.files.formats.column_names import group, understand
+from robotid_ros.files.formats.column_groups import group
+from robotid_ros.files.formats.column_names import understand
 
 SPELLINGS = [
     *('q1 q_1 q[0] q(1) position_0 joint1_pos positions.joint_1 actual_q_0 pos1 theta_1'.split()),
@@ -124,3 +125,29 @@ def test_names_of_joints_may_hold_numbers():
 
 def test_a_name_says_one_quantity_only():
     assert understand('torque_velocity_1') is None
+
+
+def test_numbers_may_be_part_of_some_names_only():
+    joints = ('ur5_shoulder_pan_joint', 'ur5_wrist_1_joint', 'ur5_wrist_2_joint')
+    names = ['shoulder_pan_position', 'wrist_1_position', 'wrist_2_position', 'gripper_1_position']
+    found = {g.pattern: [key for key, _ in g.members] for g in group(names, joints)}
+    assert found['{joint}_position'] == ['shoulder_pan', 'wrist_1', 'wrist_2']
+
+
+@pytest.mark.parametrize('repeated', ['position ({})', 'position.{}'])
+def test_repeated_names_are_numbered_joints(repeated):
+    start = 2 if '(' in repeated else 1
+    names = ['position', *(repeated.format(start + k) for k in range(3))]
+    (found,) = group(names, ())
+    assert [name for _, name in found.members] == names
+    assert [key for key, _ in found.members] == list(range(start - 1, start + 3))
+
+
+def test_a_repeated_time_remains_alone():
+    assert {g.pattern for g in group(['time', 'time (2)'], ())} == {'time', 'time ({i})'}
+
+
+def test_each_column_may_have_a_unit_of_its_own():
+    (found,) = group(['q1 [deg]', 'q3 [mm]', 'q2 [deg]'], ())
+    assert (found.pattern, found.meaning.unit) == ('q{i}', 'deg,deg,mm')
+    assert len(group(['q1 [deg]', 'q2'], ())) == len(group(['q1 [deg]', 'q1 [rad]'], ())) == 2

@@ -115,6 +115,17 @@ def test_unknown_units_are_refused(unit):
         read({'units': (('effort', unit),)})
 
 
+@pytest.mark.parametrize('order', [1, -1])
+def test_each_column_may_name_its_unit(order):
+    names = ['position b [mm]', 'position a [deg]'][::order]
+    values = dict(zip(['position b [mm]', 'position a [deg]'], Q.T * [[1e3], [57.0]], strict=True))
+    found = read(q_=None, **{name: values[name] for name in names})
+    assert found.joints == ('b', 'a')[::order]
+    expected = {'a': Q[:, 1] * np.radians(57.0), 'b': Q[:, 0]}
+    for joint, position in zip(found.joints, found.position.T, strict=True):
+        np.testing.assert_allclose(position, expected[joint], rtol=1e-12)
+
+
 def test_degrees_beyond_the_limits_are_found_and_told():
     found = read(q_=np.degrees(Q))
     np.testing.assert_allclose(found.position, Q, rtol=1e-12)
