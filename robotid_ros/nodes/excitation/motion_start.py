@@ -47,6 +47,7 @@ class MotionClock:
     Attributes
     ----------
     start : when it began [ns], None while the reference does not show it
+    exact : whether the stamps have told the time without a step
 
     """
 
@@ -65,6 +66,7 @@ class MotionClock:
         self._factor = self._lowest = self._highest = 1.0
         self._end: int | None = None
         self.start: int | None = None
+        self.exact = True
 
     @property
     def elapsed(self) -> float:
@@ -123,7 +125,8 @@ class MotionClock:
     def _advance(self, stamp: int, factor: float) -> None:
         self._first, self._latest = self._first or stamp, self._latest or stamp
         step = stamp - (self._stamp or stamp)
-        step = step if 0 <= step <= MAX_STATE_STEP * 1e9 else 0
+        if not 0 <= step <= MAX_STATE_STEP * 1e9:
+            step, self.exact = 0, False
         self._time += round(factor * step)
         self._latest += step
         self._stamp, self._factor = stamp, factor

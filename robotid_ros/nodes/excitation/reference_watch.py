@@ -55,7 +55,8 @@ class ReferenceWatch:
         """
         now = time.monotonic() if now is None else now
         # At another speed than the planned one the time within the motion is not exact.
-        if not states or clock.start is None or clock.speed or now < self._compared + PERIOD:
+        known = clock.start is not None and clock.exact and not clock.speed
+        if not states or not known or now < self._compared + PERIOD:
             return
         self._compared = now
         reference = reference_positions(states[-1], self._points.joints)

@@ -160,6 +160,7 @@ def test_a_clock_that_is_set_changes_no_motion(jump: int, after: int):
     assert clock.elapsed == pytest.approx(1.998, abs=1.1e-3)
     assert clock.end - clock.start == pytest.approx(2.0e9, abs=1.0)
     assert clock.speed == {}
+    assert not clock.exact
 
 
 def test_a_result_has_time_to_arrive_whatever_the_speed_of_the_controllers_time():

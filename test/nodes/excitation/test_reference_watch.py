@@ -16,7 +16,7 @@ POINTS = point_to_point(
 TOLERANCE = np.array([0.1, 0.1])
 
 
-def run(reference, until=None, speed=None, start=0, period=0.01):
+def run(reference, until=None, speed=None, start=0, exact=True, period=0.01):
     """Look at the references of a motion, as the monitor does; return when it was stopped."""
     watch = ReferenceWatch(POINTS, TOLERANCE)
     for now in np.arange(0.0, until or POINTS.duration + 0.5, period):
@@ -24,7 +24,7 @@ def run(reference, until=None, speed=None, start=0, period=0.01):
         state = SimpleNamespace(
             joint_names=['b', 'a'], reference=SimpleNamespace(positions=positions[::-1])
         )
-        clock = SimpleNamespace(start=start, speed=speed or {}, elapsed=now)
+        clock = SimpleNamespace(start=start, speed=speed or {}, exact=exact, elapsed=now)
         try:
             watch.check([state], clock, now)
         except RobotStateError as error:
@@ -60,6 +60,6 @@ def test_a_short_disagreement_is_none():
     assert run(lambda now: [x + jump(now) for x in sent(now)]) is None
 
 
-@pytest.mark.parametrize('given', [{'speed': {'speed': 0.5}}, {'start': None}])
+@pytest.mark.parametrize('given', [{'speed': {'speed': 0.5}}, {'start': None}, {'exact': False}])
 def test_where_the_time_is_not_known_nothing_is_compared(given):
     assert run(lambda now: [9.0, 9.0], **given) is None
