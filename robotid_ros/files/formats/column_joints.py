@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+import re
 from xml.etree import ElementTree
 
 from ...core.model.urdf_parsing import movable_joints
-from ...exceptions import RecordingError, shortened
+from ...core.setup.arm_choice import choose_arm
+from ...core.setup.kinematic_tree import KinematicTree
+from ...exceptions import ModelError, RecordingError, shortened
 from .column_selection import Column, joint_names, Selection
 from .joint_matching import match_names, numbers_in
 from .read_options import ReadOptions
@@ -75,7 +78,13 @@ def columns_of_joints(
         words = list(texts)
     names, notes = _by_name(words, robot, options)
     if not names:
-        names, notes = _by_number(table, selection, robot, options)
+        known, urdf = robot.names or options.joints, options.urdf
+        if len(options.joints) == len(keys) != len(robot.names):
+            known, urdf = options.joints, ''
+        if isinstance(keys[0], str):
+            names, notes = _by_order(table, selection, words, known)
+        else:
+            names, notes = _by_number(table, selection, known, urdf)
     columns = (column for _, column in selection.members)
     places = {name: column for name, column in zip(names, columns, strict=True) if name}
     return places, notes
@@ -100,45 +109,95 @@ def _by_name(
     return ['' if name in robot.followers else name for name in names], notes
 
 
-def _by_number(
-    table: Table, selection: Selection, robot: Described, options: ReadOptions
+def _by_order(
+    table: Table, selection: Selection, words: Sequence[str], known: Sequence[str]
 ) -> tuple[list[str], list[str]]:
     """
-    Return the joints by the numbers or the order of columns, and notes.
+    Return the joints of columns of which no name is known, in their order, and notes.
 
     Raises
     ------
-    RecordingError : the robot has no such joint
+    RecordingError : the robot has another number of joints
 
     """
-    keys = [key for key, _ in selection.members]
-    known = robot.names or options.joints
-    if len(options.joints) == len(keys) != len(robot.names):
-        known = options.joints
-    words = [key for key in keys if isinstance(key, str)]
-    numbers = [key if isinstance(key, int) else 0 for key in keys]
-    if words and len(words) != len(known):
+    if len(words) != len(known):
         raise RecordingError(
             f"'{table.source}' has {selection.pattern} of '{words[0]}', which is no joint of the "
             f"robot ({', '.join(known)}): name the columns in the robot's order, as in --columns "
             "'position=first,second'"
         )
-    if words:
-        order = numbers_in(words) or range(len(words))
-        numbers = [sorted(order).index(number) for number in order]
+    order = numbers_in(words) or range(len(words))
+    names = [known[sorted(order).index(number)] for number in order]
+    pairs = ', '.join(f'{word} is {name}' for word, name in zip(words, names, strict=True))
+    return names, [f'no name of a joint is known to the robot, their order counts: {pairs}']
+
+
+def _by_number(
+    table: Table, selection: Selection, known: Sequence[str], urdf: str
+) -> tuple[list[str], list[str]]:
+    """
+    Return the joints of numbered columns, and notes where the robot has more joints.
+
+    Raises
+    ------
+    RecordingError : the robot has fewer joints
+
+    """
+    numbers = [key if isinstance(key, int) else 0 for key, _ in selection.members]
     places = [number - (0 if 0 in numbers else 1) for number in numbers]
     if not known:
         return [f'joint_{place + 1}' for place in places], []
     if max(places) >= len(known):
         raise RecordingError(
-            f"'{table.source}' has {len(keys)} columns {selection.pattern}, the robot "
+            f"'{table.source}' has {len(numbers)} columns {selection.pattern}, the robot "
             f'{len(known)} joints ({", ".join(known)}): name those that count, as in --columns '
             f"'position=first..last effort=first..last'"
         )
-    names = [known[place] for place in places]
-    pairs = ', '.join(f'{word} is {name}' for word, name in zip(words, names, strict=False))
-    note = f'no name of a joint is known to the robot, their order counts: {pairs}'
-    return names, [note] if words else []
+    if max(places) + 1 == len(known):
+        return [known[place] for place in places], []
+    names = _of_more(numbers, places, known, urdf)
+    note = f'{selection.pattern} counted as {", ".join(names)} of {len(known)} joints'
+    return names, [f'{note} (--joints: others)']
+
+
+def _of_more(
+    numbers: Sequence[int], places: Sequence[int], known: Sequence[str], urdf: str
+) -> list[str]:
+    """
+    Choose joints of a robot that has more of them than numbers.
+
+    Those of the arm, where it has as many; else those of the one set of names with these numbers,
+    if it is no small part of the arm, as three wrists are; else the first ones from the arm on,
+    without the wheels that come before it.
+    """
+    arm = _arm(known, urdf)
+    named = _with_numbers(numbers, known, len(arm) // 2 + 1)
+    if named and max(places) + 1 != len(arm):
+        return named
+    behind = known[known.index(arm[0]) :] if arm else known
+    joints = next(j for j in (arm, behind, known) if max(places) < len(j))
+    return [joints[place] for place in places]
+
+
+def _arm(known: Sequence[str], urdf: str) -> tuple[str, ...]:
+    """Return the arm of a description, () where it has none."""
+    try:
+        arm = choose_arm(KinematicTree(urdf)).joints
+    except ModelError:
+        return ()
+    return arm if set(arm) <= set(known) else ()
+
+
+def _with_numbers(numbers: Sequence[int], known: Sequence[str], least: int) -> list[str]:
+    """Return the joints whose names hold these numbers, [] unless there is one such set."""
+    sets: dict[str, dict[int, str]] = {}
+    for name in known:
+        for match in re.finditer(r'\d+', name):
+            pattern = f'{name[: match.start()]}#{name[match.end() :]}'
+            sets.setdefault(pattern, {})[int(match.group())] = name
+    large = (found for found in sets.values() if len(found) >= least)
+    fitting = [found for found in large if found.keys() >= set(numbers)]
+    return [fitting[0][number] for number in numbers] if len(fitting) == 1 else []
 
 
 def places_of(

@@ -91,3 +91,45 @@ def test_joints_that_the_robot_lacks_are_left_out_and_told():
     assert found.joints == ('elbow', 'wrist')
     assert (found.position == Q[:, ::-1]).all() and (found.effort == TAU[:, ::-1]).all()
     assert sum('hand left out' in note for note in found.notes) == 1
+
+
+def tree(*branches):
+    """Join series of joints to one base; those of wheels are continuous."""
+    parts = ['<robot name="r"><link name="base"/>']
+    for branch in branches:
+        parent = 'base'
+        for name in branch:
+            kind = 'continuous' if name.startswith('wheel') else 'revolute'
+            parts.append(
+                f'<link name="{name}_link"/><joint name="{name}" type="{kind}"><parent '
+                f'link="{parent}"/><child link="{name}_link"/><axis xyz="0 0 1"/>'
+                '<limit lower="-3" upper="3" effort="9" velocity="9"/></joint>'
+            )
+            parent = f'{name}_link'
+    return ''.join([*parts, '</robot>'])
+
+
+WHEELS = [('wheel_left',), ('wheel_right',)]
+ARM = ('pan', 'lift', 'elbow', 'wrist')
+
+
+@pytest.mark.parametrize(
+    ('branches', 'joints'),
+    [
+        ([*WHEELS, ARM[:2]], ARM[:2]),
+        ([*WHEELS, ARM], ARM[:2]),
+        ([ARM, *WHEELS], ARM[:2]),
+        ([ARM, ('arm_1', 'arm_2', 'arm_3')], ('arm_1', 'arm_2')),
+        ([('pan', 'lift', 'wrist_1', 'wrist_2')], ('pan', 'lift')),
+        ([('x', 'y', *(f'arm_{k}_joint' for k in (1, 2, 3)))], ('arm_1_joint', 'arm_2_joint')),
+        ([('x', 'y', 'l_1', 'l_2', 'r_1', 'r_2')], ('x', 'y')),
+    ],
+)
+def test_numbers_stand_for_joints_of_the_arm_and_that_is_told(branches, joints):
+    found = read({'urdf': tree(*branches)})
+    assert found.joints == joints
+    assert f'q_{{i}} counted as {", ".join(joints)} of ' in found.notes[1]
+
+
+def test_as_many_numbers_as_joints_need_no_note():
+    assert len(read({'urdf': tree(*WHEELS)}).notes) == 1
