@@ -37,14 +37,14 @@ class Selection:
     pattern : how to describe them
     members : number or name of a joint (None: neither) and column
     meaning : what their names say, None where they say nothing
-    others : patterns that would do as well
+    others : selections that would do as well, the likeliest first
 
     """
 
     pattern: str
     members: tuple[tuple[Key, Column], ...]
     meaning: Meaning | None = None
-    others: tuple[str, ...] = ()
+    others: tuple['Selection', ...] = ()
 
 
 def select(table: Table, quantity: str, pattern: str) -> Selection:
@@ -146,8 +146,7 @@ def find(table: Table, joints: Sequence[str]) -> dict[str, Selection]:
         if fitting:
             fitting.sort(key=_rank)
             best = _with_nanoseconds(fitting) if quantity == 'time' else fitting[0]
-            others = tuple(s.pattern for s in fitting[1:])
-            found[quantity] = dataclasses.replace(best, others=others)
+            found[quantity] = dataclasses.replace(best, others=tuple(fitting[1:]))
     return found
 
 

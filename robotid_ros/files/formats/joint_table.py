@@ -1,11 +1,14 @@
 """From the columns of a table to joint states: joints by name, SI, stamps in ns."""
 
 from collections.abc import Mapping, Sequence
+import contextlib
+import dataclasses
 from dataclasses import dataclass
 import math
 
 import numpy as np
 
+from ...exceptions import RecordingError
 from .column_joints import columns_of_joints, describe, Described, places_of
 from .column_selection import Column, find, missing, select, Selection
 from .headerless import guess_columns
@@ -69,37 +72,68 @@ def read_joint_table(table: Table, options: ReadOptions) -> JointTable:
     for quantity in ('position', 'effort'):
         if quantity not in found:
             raise missing(table, quantity, found)
-    places, mapped = _places(table, found, robot, options)
-    joints = tuple(places['position'])
-    units = {quantity: _unit(found[quantity], places[quantity], joints) for quantity in places}
-    names = [c.name for members in places.values() for c in members.values()]
-    names += [column.name for _, column in found['time'].members] if 'time' in found else []
-    columns = table.read(list(dict.fromkeys(names)))
-    values = {
-        quantity: _matrix(columns, places.get(quantity, {}), joints) for quantity in QUANTITIES
-    }
-    stamp, kept, told = make_stamps(
-        table, found.get('time'), columns, options, len(values['position'])
-    )
+    content = _read(table, found, robot, options)
+    if 'effort' in automatic:
+        found['effort'], content = _with_live_efforts(content, table, found, robot, options)
+        automatic['effort'] = found['effort']
+    joints, values = tuple(content.places['position']), content.values
+    units = {q: _unit(found[q], places, joints) for q, places in content.places.items()}
+    stamp, kept, told = make_stamps(table, found.get('time'), content.columns, options, values)
     stamp, values, aligned = align_rows(stamp, {q: v[kept] for q, v in values.items()})
     notes += [_found_note(table, automatic)] if automatic else []
-    notes += mapped
-    notes += told + aligned + _apply_units(values, stamp, joints, units, found, robot, options)
+    notes += [*content.notes, *told, *aligned]
+    notes += _apply_units(values, stamp, joints, units, found, robot, options)
     position, velocity, effort = (values[quantity] for quantity in QUANTITIES)
     return JointTable(joints, stamp, position, velocity, effort, tuple(notes))
 
 
-def _places(
+@dataclass(frozen=True)
+class _Content:
+    """What was read: columns of the joints, all columns, (N, n) by quantity, and notes."""
+
+    places: Mapping[str, Mapping[str, Column]]
+    columns: Columns
+    values: dict[str, np.ndarray]
+    notes: tuple[str, ...]
+
+    @property
+    def has_efforts(self) -> bool:
+        """Whether one effort is not 0."""
+        return bool(np.nan_to_num(self.values['effort']).any())
+
+
+def _read(
     table: Table, found: Mapping[str, Selection], robot: Described, options: ReadOptions
-) -> tuple[dict[str, dict[str, Column]], list[str]]:
-    """Return the column of each joint for each quantity, and notes."""
+) -> _Content:
     positions, notes = columns_of_joints(table, found['position'], robot, options)
     places = {'position': positions}
     for quantity in QUANTITIES[1:]:
         if quantity in found:
             places[quantity], more = places_of(table, quantity, found, positions, robot, options)
             notes += more
-    return places, list(dict.fromkeys(notes))
+    names = [c.name for members in places.values() for c in members.values()]
+    names += [column.name for _, column in found['time'].members] if 'time' in found else []
+    columns = table.read(list(dict.fromkeys(names)))
+    values = {q: _matrix(columns, places.get(q, {}), tuple(positions)) for q in QUANTITIES}
+    return _Content(places, columns, values, tuple(dict.fromkeys(notes)))
+
+
+def _with_live_efforts(
+    content: _Content,
+    table: Table,
+    found: Mapping[str, Selection],
+    robot: Described,
+    options: ReadOptions,
+) -> tuple[Selection, _Content]:
+    """Return the first efforts that are not 0 throughout, with a note where others look better."""
+    chosen = found['effort']
+    for other in () if content.has_efforts else chosen.others:
+        with contextlib.suppress(RecordingError):  # of other joints
+            instead = _read(table, {**found, 'effort': other}, robot, options)
+            if instead.has_efforts:
+                note = f'{chosen.pattern} is 0 throughout: the efforts are {other.pattern}'
+                return other, dataclasses.replace(instead, notes=(*instead.notes, note))
+    return chosen, content
 
 
 def _unit(selection: Selection, places: Mapping[str, Column], joints: Sequence[str]) -> str:
@@ -131,7 +165,7 @@ def _found_note(table: Table, found: Mapping[str, Selection]) -> str:
         + (f' [{s.meaning.unit}]' if s.meaning and s.meaning.unit else '')
         for quantity, s in found.items()
     )
-    others = [o for k, s in found.items() if k in ('position', 'effort') for o in s.others]
+    others = [o.pattern for k, s in found.items() if k in ('position', 'effort') for o in s.others]
     also = f'; {", ".join(others[:4])} look alike' if others else ''
     how = 'by their names' if table.has_header else 'by their order and values'
     return f"columns of '{table.source}' found {how}: {taken}{also} (--columns: others)"

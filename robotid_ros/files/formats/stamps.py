@@ -9,7 +9,7 @@ from .column_selection import Column, missing, Selection
 from .joint_rows import is_disordered
 from .read_options import ReadOptions
 from .table import Columns, Table
-from .units import canonical, FACTORS, time_unit
+from .units import canonical, FACTORS, proven_time_unit, time_unit
 
 # Seconds since 1970 that a ROS time can hold.
 LATEST = 2.0**31
@@ -20,7 +20,7 @@ def make_stamps(
     selection: Selection | None,
     columns: Columns,
     options: ReadOptions,
-    count: int,
+    motion: Mapping[str, np.ndarray],
 ) -> tuple[np.ndarray, np.ndarray | slice, list[str]]:
     """
     Make stamps from a column, or from a rate.
@@ -30,7 +30,7 @@ def make_stamps(
     table, columns : the table and what was read of it
     selection : column of the times, None for none
     options : unit and rate, where the user gave them
-    count : rows
+    motion : position and velocity (N, n) as logged
 
     Returns
     -------
@@ -43,7 +43,7 @@ def make_stamps(
 
     """
     if selection is None:
-        stamp, notes = _from_rate(table, options, count)
+        stamp, notes = _from_rate(table, options, len(motion['position']))
         return stamp, slice(None), notes
     parts = [_column(columns, column) for _, column in selection.members]
     kept = np.asarray(np.isfinite(parts).all(axis=0))
@@ -58,7 +58,8 @@ def make_stamps(
             np.int64
         )
         return stamp, kept, notes
-    unit, told = _unit(parts[0][kept], selection, options)
+    moved = (motion['position'][kept], motion['velocity'][kept])
+    unit, told = _unit(parts[0][kept], selection, options, *moved)
     return _nanoseconds(parts[0][kept], unit, selection.pattern), kept, [*told, *notes]
 
 
@@ -78,7 +79,13 @@ def _column(columns: Columns, column: Column) -> np.ndarray:
     return values if column.index is None else np.asarray(values[:, column.index])
 
 
-def _unit(time: np.ndarray, selection: Selection, options: ReadOptions) -> tuple[str, list[str]]:
+def _unit(
+    time: np.ndarray,
+    selection: Selection,
+    options: ReadOptions,
+    position: np.ndarray,
+    velocity: np.ndarray,
+) -> tuple[str, list[str]]:
     given = dict(options.units).get('time', '')
     if given:
         if canonical(given) not in FACTORS['time']:
@@ -88,11 +95,13 @@ def _unit(time: np.ndarray, selection: Selection, options: ReadOptions) -> tuple
         return selection.meaning.unit, []
     steps = np.abs(np.diff(np.sort(time) if is_disordered(time) else time))
     unit = time_unit(float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 0.0)
-    if unit == 's':
+    reason = 'by their steps'
+    proven = proven_time_unit(time, position, velocity)
+    if proven not in (unit, ''):
+        unit, reason = proven, 'for so the velocities are the derivatives of the positions'
+    elif unit == 's':
         return unit, []
-    return unit, [
-        f'the stamps {selection.pattern} count as {unit}, by their steps (--units: others)'
-    ]
+    return unit, [f'the stamps {selection.pattern} count as {unit}, {reason} (--units: others)']
 
 
 def _nanoseconds(time: np.ndarray, unit: str, name: str) -> np.ndarray:

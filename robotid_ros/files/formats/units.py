@@ -116,6 +116,29 @@ def time_unit(step: float) -> str:
     return next(unit for unit, longest in STEPS if step <= longest)
 
 
+def proven_time_unit(time: np.ndarray, position: np.ndarray, velocity: np.ndarray) -> str:
+    """
+    Return the unit of times in which velocities are the derivatives of positions, '' for none.
+
+    Positions may be in rad or degrees, velocities in rad/s, degrees/s or rpm.
+
+    Parameters
+    ----------
+    time : (N,) as logged
+    position, velocity : (N, n) as logged
+
+    """
+    ratios = derivative_ratios(time, position, velocity)
+    if np.isnan(ratios).all():
+        return ''
+    ratio = float(np.nanmedian(ratios))
+    for unit, scale in FACTORS['time'].items():
+        for factor in (1.0, DEGREE, RPM, 1.0 / DEGREE, RPM / DEGREE):
+            if abs(ratio * scale * factor - 1.0) < FACTOR_TOLERANCE:
+                return unit
+    return ''
+
+
 def looks_like_degrees(position: np.ndarray, limits: np.ndarray) -> bool:
     """
     Return whether positions (N, n) prove to be degrees.

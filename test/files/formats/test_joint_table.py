@@ -63,6 +63,16 @@ def test_a_current_is_taken_where_nothing_better_is_and_told():
     assert 'per ampere' in found.notes[-1]
 
 
+def test_efforts_that_are_0_throughout_are_none():
+    found = read(tau_=0.0 * TAU, current_=TAU)
+    np.testing.assert_array_equal(found.effort, TAU)
+    assert any('tau_{i} is 0 throughout: the efforts are current_{i}' in n for n in found.notes)
+    assert 'per ampere' in found.notes[-1]
+    partly = read(tau_=TAU * [0.0, 1.0], current_=TAU)
+    np.testing.assert_array_equal(partly.effort, TAU * [0.0, 1.0])
+    assert (read(tau_=0.0 * TAU, current_=0.0 * TAU).effort == 0.0).all()
+
+
 @pytest.mark.parametrize(
     ('columns', 'lacking'),
     [({'q_': None}, 'position'), ({'tau_': None}, 'effort'), ({'t': None}, 'time')],
@@ -160,6 +170,20 @@ def test_stamps_are_told_by_their_size(time, told):
     found = read(t=time)
     np.testing.assert_allclose((found.stamp - found.stamp[0]) * 1e-9, TIME, atol=5e-7)
     assert any(f'count as {told}' in note for note in found.notes) == bool(told)
+
+
+@pytest.mark.parametrize('scale', [1e3, 1.0])
+@pytest.mark.parametrize('rate', [2000.0, 5000.0, 2.5, 100.0])
+@pytest.mark.parametrize('factors', [(1.0, 1.0), (180 / np.pi, 1.0), (1.0, 30 / np.pi)])
+def test_velocities_prove_the_unit_of_stamps(rate, scale, factors):
+    """Steps of 0.2 to 0.5 are those of 2 Hz in s and of 2 kHz in ms."""
+    time = np.arange(600) / rate
+    phase = time * rate / 100.0
+    q = np.column_stack([np.sin(2.0 * phase), 0.5 * np.cos(3.0 * phase)]) * factors[0]
+    dq = np.column_stack([2.0 * np.cos(2.0 * phase), -1.5 * np.sin(3.0 * phase)]) * rate / 100.0
+    found = read({'urdf': ''}, t=time * scale, q_=q, dq_=dq * factors[1])
+    np.testing.assert_allclose(found.stamp * 1e-9, time, atol=1e-9)
+    assert any('count as ms' in note for note in found.notes) == (scale == 1e3)
 
 
 def test_integer_stamps_are_exact():
