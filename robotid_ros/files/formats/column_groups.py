@@ -1,7 +1,7 @@
 """Columns of one quantity: names that differ in the number or the name of a joint."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 import dataclasses
 import re
 
@@ -16,8 +16,11 @@ from .column_names import (
     WORD,
     WORDS,
 )
-from .joint_matching import match_names
+from .joint_matching import match_names, simplified
 
+# What says more of a column than which joint it is of.
+_QUANTITIES = ('position', 'velocity', 'effort', 'time')
+_SAY_MORE = (REFERENCE | MEASURED | OTHER).union(*(WORDS[q] for q in _QUANTITIES))
 _NUMBER = re.compile(r'\d+')
 _PATH = re.compile(r'(.*[/.])?(?P<joint>[^/.\[\]]+)[/.][A-Za-z_]+$')
 # What is put behind a name that was there before, here and by pandas, and its first number.
@@ -44,8 +47,9 @@ def group(names: Iterable[str], joints: Sequence[str]) -> list[Group]:
     joints : that may be named
 
     """
+    spelt = {simplified(joint) for joint in joints}
     likely = {name: _candidates(name, joints) for name in names}
-    every = {name: dict.fromkeys([*likely[name], *_remainders(name)]) for name in likely}
+    every = {name: dict.fromkeys([*likely[name], *_remainders(name, spelt)]) for name in likely}
     named = _named((option for options in every.values() for option in options), joints)
     found = {name: [o for o in every[name] if o in named] or likely[name] for name in likely}
     counts = Counter(pattern for options in found.values() for pattern, _ in options)
@@ -131,8 +135,12 @@ def _candidates(name: str, joints: Sequence[str]) -> list[tuple[str, Key]]:
     return [option for option in dict.fromkeys(found) if understand(option[0])]
 
 
-def _remainders(name: str) -> list[tuple[str, Key]]:
-    """Split off the quantity at one end of a name: `shoulder_pan.position`."""
+def _remainders(name: str, spelt: Set[str] = frozenset()) -> list[tuple[str, Key]]:
+    """
+    Split off the quantity at one end of a name: `shoulder_pan.position`.
+
+    What remains says nothing else, such as `target_shoulder`, or is a joint that is known.
+    """
     found: list[tuple[str, Key]] = []
     for match in (
         re.match(r'(?P<quantity>[A-Za-z]+)[_./ :-]+(?P<joint>.+)$', name),
@@ -143,8 +151,6 @@ def _remainders(name: str) -> list[tuple[str, Key]]:
         start, stop = match.span('joint')
         pattern = f'{name[:start]}{{joint}}{name[stop:]}'
         words = {word.lower() for word in WORD.findall(match.group('joint'))}
-        if not words & (REFERENCE | MEASURED | OTHER) and not any(
-            words & WORDS[q] for q in ('position', 'velocity', 'effort', 'time')
-        ):
+        if simplified(match.group('joint')) in spelt or not words & _SAY_MORE:
             found.append((pattern, match.group('joint')))
     return [option for option in found if understand(option[0])]

@@ -11,7 +11,7 @@ Key = int | str | None
 WORDS: Mapping[str, frozenset[str]] = {
     'time': frozenset(
         't time timestamp timestamps stamp clock secs sec seconds timems timeus timens nsec nsecs '
-        'nanosec nanosecs nanoseconds'.split()
+        'nanosec nanosecs nanoseconds zeit'.split()
     ),
     'position': frozenset(
         'q pos position positions angle angles theta th qpos jpos jointpos jointposition '

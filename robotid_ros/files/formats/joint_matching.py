@@ -30,7 +30,7 @@ def match_names(found: Sequence[str], known: Sequence[str]) -> dict[str, str]:
     shorter = {name[start:]: name for name in found}
     matched = _same(found, known)
     for names in ({name: name for name in found}, shorter):
-        for shape in (str, _simplified):
+        for shape in (str, simplified):
             matched = matched or _by_affix({shape(n): names[n] for n in names}, known, shape)
     return {} if _counts_otherwise(found, matched, known) else matched
 
@@ -52,15 +52,16 @@ def _beginning(names: Sequence[str]) -> str:
     return first[: next((k for k, equal in enumerate(same) if not equal), len(first))]
 
 
-def _simplified(name: str) -> str:
+def simplified(name: str) -> str:
+    """Return a name without case, signs and the word joint."""
     return re.sub(r'[^a-z0-9]|joint', '', name.lower())
 
 
 def _same(found: Sequence[str], known: Sequence[str]) -> dict[str, str]:
     """Match names that are equal, then those of the others that are spelt otherwise."""
     same = {name: name for name in found if name in known}
-    free = {joint: _simplified(joint) for joint in known if joint not in same}
-    left = {name: _simplified(name) for name in found if name not in same}
+    free = {joint: simplified(joint) for joint in known if joint not in same}
+    left = {name: simplified(name) for name in found if name not in same}
     for name, text in left.items():
         alike = [joint for joint, other in free.items() if other == text]
         if len(alike) == 1 and list(left.values()).count(text) == 1:

@@ -53,8 +53,9 @@ def read_text_table(path: Path) -> Table:
 
     """
     encoding = _encoding(path)
-    with _open(path, encoding) as stream:
-        lines = list(itertools.islice(stream, HEAD))
+    lines = _head(path, encoding)
+    if any('\ufffd' in line for line in lines):  # not UTF-8
+        lines = _head(path, encoding := 'cp1252')
     form, header, cells = _analyse(path, lines, encoding)
     names = _unique(header or [f'column{k + 1}' for k in range(len(cells))])
     texts = {
@@ -71,6 +72,11 @@ def _encoding(path: Path) -> str:
     with open_regular(path) as stream, file_errors(path):
         start = stream.read(4)
     return 'utf-16' if start[:2] in (b'\xff\xfe', b'\xfe\xff') else 'utf-8-sig'
+
+
+def _head(path: Path, encoding: str) -> list[str]:
+    with _open(path, encoding) as stream:
+        return list(itertools.islice(stream, HEAD))
 
 
 def _open(path: Path, encoding: str) -> io.TextIOBase:

@@ -67,7 +67,9 @@ def test_other_columns_mean_nothing(name):
     assert group([name], ()) == []
 
 
-@pytest.mark.parametrize('name', ['t', 'time', 'Time [s]', 'timestamp', '__time', 'header.stamp'])
+@pytest.mark.parametrize(
+    'name', ['t', 'time', 'Time [s]', 'timestamp', '__time', 'Zeit', 'header.stamp']
+)
 def test_a_time_is_recognised(name):
     assert one(name).meaning.quantity == 'time'
 
@@ -132,6 +134,13 @@ def test_numbers_may_be_part_of_some_names_only():
     names = ['shoulder_pan_position', 'wrist_1_position', 'wrist_2_position', 'gripper_1_position']
     found = {g.pattern: [key for key, _ in g.members] for g in group(names, joints)}
     assert found['{joint}_position'] == ['shoulder_pan', 'wrist_1', 'wrist_2']
+
+
+def test_joints_may_have_the_words_of_quantities_in_their_names():
+    joints = ('head_joint', 'left_ring_q1_joint', 'base_pan_joint')
+    names = [f'{joint.removesuffix("_joint")}_position' for joint in joints]
+    found = {g.pattern: [key for key, _ in g.members] for g in group(names, joints)}
+    assert found == {'{joint}_position': ['head', 'left_ring_q1', 'base_pan']}
 
 
 @pytest.mark.parametrize('repeated', ['position ({})', 'position.{}'])
