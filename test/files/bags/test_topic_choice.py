@@ -25,7 +25,7 @@ def bag(folder, topics, description=''):
             writer.add_topic(topic, 'sensor_msgs/msg/JointState')
             for k in range(count):
                 efforts = [effort * (k + 1)] * len(joints) if effort != NONE else ()
-                position = [number + 1e-3 * k] * len(joints)
+                position = () if 'torque' in topic else [number + 1e-3 * k] * len(joints)
                 stamp = EPOCH + k * STEP
                 writer.write(topic, joint_state(stamp, joints, position, (), efforts), stamp)
     return writer.path
@@ -38,14 +38,14 @@ CHOICES = [
     (
         {
             '/franka/desired_joint_states': (ARM, LIVE, 50),
-            '/franka/external_joint_torques': (ARM, LIVE, 50),
+            '/franka/external_joint_loads': (ARM, LIVE, 50),
             '/franka/measured_joint_states': (ARM, LIVE, 50),
         },
         '',
         2,
     ),
     (
-        {'/external_torque/joint_states': (ARM, LIVE, 9), '/lbr/joint_states': (ARM, LIVE, 5)},
+        {'/external_wrench/joint_states': (ARM, LIVE, 9), '/lbr/joint_states': (ARM, LIVE, 5)},
         '',
         1,
     ),
@@ -60,6 +60,8 @@ CHOICES = [
     # A publisher without sensors does not hide one with them.
     ({'/joint_states': (ALL, NONE, 100), '/iiwa/joint_states': (ARM, LIVE, 20)}, urdf(*ALL), 1),
     ({'/joint_states': (ALL, ZERO, 100), '/iiwa/joint_states': (ARM, LIVE, 20)}, '', 1),
+    # Efforts alone are no joint states.
+    ({'/torque/joint_states': (ARM, LIVE, 100), '/x': (ARM, LIVE, 20)}, '', 1),
     # All else equal, the usual name, then the fuller one; joints of nobody say nothing.
     ({'/x': (ARM, LIVE, 100), '/joint_states': (ARM, LIVE, 20)}, urdf('other'), 1),
     ({'/x': (ARM, LIVE, 100), '/y/joint_states': (ARM, LIVE, 20)}, '', 1),
@@ -99,9 +101,9 @@ def test_the_choice_is_told_by_everything_that_reads(tmp_path):
 
 
 def test_efforts_on_a_topic_of_their_own_do_not_choose_the_positions(tmp_path):
-    topics = {'/joint_states': (ARM, NONE, 20), '/torques': (ARM, LIVE, 20)}
+    topics = {'/joint_states': (ARM, NONE, 20), '/drives': (ARM, LIVE, 20)}
     path = bag(tmp_path, topics)
     assert read_recording(path).position[0, 0] == 1
-    recording = read_recording(path, options=ReadOptions(effort_topic='/torques'))
+    recording = read_recording(path, options=ReadOptions(effort_topic='/drives'))
     assert recording.position[0, 0] == 0
     assert recording.effort[0, 0] == LIVE

@@ -30,7 +30,7 @@ def find_topic(bag: Bag, joints: Sequence[str] | None = None) -> str:
     """
     Topic of the measured joint states of the robot.
 
-    Of several it is one with joints of the robot, of no commanded or predicted ones by its name,
+    Of several it is one with positions of the robot, by its name not of commands or predictions,
     with efforts, called `/joint_states`, of most joints, the fullest: the first of these that
     tells them apart decides.
 
@@ -77,15 +77,16 @@ def find_topic(bag: Bag, joints: Sequence[str] | None = None) -> str:
 
 
 def _first_joints(bag: Bag, topic: str) -> tuple[set[str], set[str]]:
-    """Return the joints that the first messages name, and those that have efforts other than 0."""
+    """Return the joints with positions in the first messages, and those with efforts but 0."""
     messages = [data for _, _, data in itertools.islice(bag.messages(topic), FIRST_MESSAGES)]
     decoder = Decoder(bag.typestore, JOINT_STATE, fault_of)
     joints, with_effort = set[str](), set[str]()
     for number, payloads, _ in decoder.groups(messages):
         layout = decoder.layouts[number]
         names = layout.texts['name']
+        known = np.isfinite(layout.column(payloads, 'position')).any(axis=0)
         live = np.nan_to_num(layout.column(payloads, 'effort')).any(axis=0)
-        joints.update(names)
+        joints.update(itertools.compress(names, known))
         with_effort.update(itertools.compress(names, live))
     return joints, with_effort
 
