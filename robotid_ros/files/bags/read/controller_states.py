@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 import dataclasses
+import itertools
 import math
 
 import numpy as np
@@ -82,8 +83,10 @@ def controllers_of(bag: Bag, joints: Collection[str], among: Collection[str]) ->
     """Topics of the controllers whose joints, as far as they are of `joints`, are `among` some."""
     found = []
     for topic in controller_state_topics(bag):
-        first = next((message for _, message in bag.decoded(topic)), None)
-        own = set(joints) & set(getattr(first, 'joint_names', ()))
+        decoder = Decoder(bag.typestore, CONTROLLER_STATE)
+        first = [data for _, _, data in itertools.islice(bag.messages(topic), 1)]
+        named = [decoder.layouts[number].texts for number, _, _ in decoder.groups(first)]
+        own = set(joints) & {joint for texts in named for joint in texts.get('joint_names', ())}
         if own and own <= set(among):
             found.append(topic)
     return found
