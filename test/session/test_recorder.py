@@ -1,6 +1,7 @@
 """The recorder: nothing is lost or overwritten, and what cannot be recorded is said at once."""
 
 from collections.abc import Iterator
+import contextlib
 from pathlib import Path
 import resource
 import shutil
@@ -87,12 +88,20 @@ class Excitation:
         self._trajectory.publish(String(data=text))
 
 
+@contextlib.contextmanager
+def excitation_of(session: Session) -> Iterator[Excitation]:
+    excitation = Excitation(session)
+    try:
+        yield excitation
+    finally:
+        excitation.die()
+
+
 @pytest.fixture
 def excitation(session: Session) -> Iterator[Excitation]:
     start(session)
-    excitation = Excitation(session)
-    yield excitation
-    excitation.die()
+    with excitation_of(session) as excitation:
+        yield excitation
 
 
 def start(session: Session, **settings: str) -> None:
@@ -204,15 +213,16 @@ def test_a_session_whose_bag_cannot_be_opened_is_tried_once(session: Session, tm
     blocked = tmp_path / 'blocked'
     blocked.write_text('a file where a folder should be')
     start(session, folder=str(blocked))
-    heartbeats, excitation = Heartbeats(session), Excitation(session)
-    excitation.be('approaching')
-    assert str(blocked) in heartbeats.wait('failed')['path']
-    assert str(blocked) in session.until('recorder', 'failed')
-    excitation.be('exciting')
-    heartbeats.wait('failed')
-    assert session.client.states('recorder').count('failed') == 1
-    excitation.be('done')
-    heartbeats.wait('idle')
+    heartbeats = Heartbeats(session)
+    with excitation_of(session) as excitation:
+        excitation.be('approaching')
+        assert str(blocked) in heartbeats.wait('failed')['path']
+        assert str(blocked) in session.until('recorder', 'failed')
+        excitation.be('exciting')
+        heartbeats.wait('failed')
+        assert session.client.states('recorder').count('failed') == 1
+        excitation.be('done')
+        heartbeats.wait('idle')
 
 
 def test_a_full_disk_leaves_one_bag(session: Session, excitation: Excitation):
