@@ -22,7 +22,7 @@ from waiting import PATIENCE, wait_until
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.bags import read_recording
 from robotid_ros.nodes.common.messages import format_seconds, status, values_of
-from robotid_ros.nodes.common.runtime import LATCHED
+from robotid_ros.nodes.common.runtime import LATCHED, result_of
 
 from .conftest import read_when, Session
 
@@ -334,6 +334,8 @@ def move(session: Session, duration: float) -> None:
     goal = (robot.positions[-1] + 3.0).tolist()
     point = JointTrajectoryPoint(positions=goal, time_from_start=Duration(sec=int(duration)))
     trajectory = JointTrajectory(joint_names=['joint_1', 'joint_2'], points=[point])
-    sent = client.send_goal_async(FollowJointTrajectory.Goal(trajectory=trajectory))
-    session.client.wait_for(sent.done, what='the controller answers')
-    assert sent.result().accepted
+    request = FollowJointTrajectory.Goal(trajectory=trajectory)
+    # In the executor's thread: the client knows its request only after it has sent it.
+    task = node.executor.create_task(lambda: client.send_goal_async(request))
+    answer = result_of(result_of(task, PATIENCE, 'executor'), PATIENCE, 'controller')
+    assert answer.accepted
