@@ -31,7 +31,7 @@ def plotjuggler_layout(joints: Sequence[str], namespace: str = '') -> str:
     XML for `plotjuggler --layout`, which then offers to subscribe to the topics.
 
     """
-    place = _place(namespace)
+    place = normal_namespace(namespace)
     root = ET.Element('root')
     tabs = ET.SubElement(root, 'tabbed_widget', {'name': 'Main Window', 'parent': 'main_window'})
 
@@ -100,7 +100,7 @@ def foxglove_layout(joints: Sequence[str], controller: str, namespace: str = '')
     JSON for 'Import from file' of its menu of layouts.
 
     """
-    place = _place(namespace)
+    place = normal_namespace(namespace)
     state = f'{controller}/controller_state'
     followed = [(kind, f'{state}.{kind}.positions') for kind in ('reference', 'feedback')]
     panels = {
@@ -169,6 +169,6 @@ def _column(names: Sequence[str]) -> Any:
     }
 
 
-def _place(namespace: str) -> str:
+def normal_namespace(namespace: str) -> str:
     """Return a namespace with a leading slash and none at its end, '' for the root."""
     return f'/{namespace.strip("/")}' if namespace.strip('/') else ''

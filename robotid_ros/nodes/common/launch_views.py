@@ -15,7 +15,7 @@ from ...core.model.urdf_parsing import root_link
 from ...exceptions import RobotIdError
 from ...files.atomic import write_text
 from ...files.configuration import Configuration, load, read_urdf, resolve
-from ...files.setup.view_layouts import foxglove_layout, plotjuggler_layout
+from ...files.setup.view_layouts import foxglove_layout, normal_namespace, plotjuggler_layout
 
 RVIZ_VIEW = 'package://robotid_ros/config/views/session.rviz'
 # The bridge to Foxglove listens to this machine alone, and nobody publishes, sets parameters or
@@ -59,8 +59,7 @@ def view_actions(
         urdf = read_urdf(configuration)
         if urdf is None:
             raise RobotIdError(f"{kind}:=true needs a description: set robot.urdf in '{config}'")
-        place = f'/{namespace.strip("/")}' if namespace.strip('/') else ''
-        return VIEWS[kind](configuration, urdf, place)
+        return VIEWS[kind](configuration, urdf, normal_namespace(namespace))
     except RobotIdError as error:
         raise RuntimeError(str(error)) from None
 

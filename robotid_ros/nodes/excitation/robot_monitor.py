@@ -133,6 +133,7 @@ class RobotMonitor:
         states: list[Any] = []
 
         def seen_long_enough() -> bool:
+            self.raise_if_stopped()
             states.extend(self._controller_states.take_messages())
             stamps = stamps_to_nanoseconds([states[0], states[-1]]) if states else [0]
             return bool(stamps[-1] - stamps[0] >= REST_TIME * 1e9)

@@ -56,8 +56,11 @@ def test_another_motion_is_told_by_the_joint(begin: float):
 
 
 def test_a_short_disagreement_is_none():
-    jump = lambda now: 5.0 if 1.0 < now < 1.0 + 0.8 * PERSISTENCE else 0.0  # noqa: E731
-    assert run(lambda now: [x + jump(now) for x in sent(now)]) is None
+    def reference(now):
+        jump = 5.0 if 1.0 < now < 1.0 + 0.8 * PERSISTENCE else 0.0
+        return [x + jump for x in sent(now)]
+
+    assert run(reference) is None
 
 
 @pytest.mark.parametrize('given', [{'speed': {'speed': 0.5}}, {'start': None}, {'exact': False}])
