@@ -13,8 +13,7 @@ that time.
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
-import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -24,6 +23,7 @@ from tempfile import TemporaryDirectory
 import time
 
 from common import command_line, verdict
+from measure import busy
 
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.results import count_within_sigma
@@ -143,21 +143,6 @@ def design_arm(arm: str, folder: Path, output: Path, limit: float) -> Row:
     if not trajectory.exists():
         return Row(arm, code or 1, seconds, said=said)
     return Row(arm, code, seconds, read_design(trajectory).condition_numbers['raw'], said=said)
-
-
-@contextlib.contextmanager
-def busy(loops: int) -> Iterator[None]:
-    """Keep the machine busy, each loop in a session of its own as that of another user."""
-    running = [
-        subprocess.Popen([sys.executable, '-c', 'while True: pass'], start_new_session=True)
-        for _ in range(loops)
-    ]
-    try:
-        yield
-    finally:
-        for process in running:
-            process.kill()
-            process.wait()
 
 
 def within_time(arms: Sequence[str], folder: Path, output: Path, limit: float) -> list[str]:

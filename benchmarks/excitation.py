@@ -21,6 +21,7 @@ os.environ |= dict.fromkeys(('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS'), '1')
 
 from common import command_line, configured, ROOT, verdict
 from excitation_robots import arm7, ARMS, configuration_of, ur10, with_meshes
+from measure import busy
 import numpy as np
 import pinocchio as pin
 
@@ -149,8 +150,7 @@ def bench_arms() -> None:
 
 def bench_limit() -> None:
     """Wall time of `robotid design --time-limit`, beside two busy loops."""
-    loops = [subprocess.Popen([sys.executable, '-c', 'while True: pass']) for _ in range(2)]
-    try:
+    with busy(2):
         for name in ARMS:
             with tempfile.TemporaryDirectory() as folder:
                 path = configuration_of(name, robots, Path(folder))
@@ -164,9 +164,6 @@ def bench_limit() -> None:
             )
             bound(f'{name}, limited', seconds, LIMIT_SHARE * LIMIT)
             bound(f'{name}, limited, exit code', code, 0)
-    finally:
-        for loop in loops:
-            loop.kill()
 
 
 def bench_collision() -> None:

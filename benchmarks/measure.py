@@ -1,6 +1,7 @@
 """What a piece of work costs: in a process of its own, on one thread."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+import contextlib
 from dataclasses import dataclass
 import os
 from pathlib import Path
@@ -42,3 +43,18 @@ def measure(arguments: Sequence[str | Path]) -> Cost:
     if process.returncode:
         raise RuntimeError(f'{" ".join(command)} failed: {output}')
     return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024.0, output)
+
+
+@contextlib.contextmanager
+def busy(loops: int) -> Iterator[None]:
+    """Keep the machine busy, each loop in a session of its own as that of another user."""
+    running = [
+        subprocess.Popen([sys.executable, '-c', 'while True: pass'], start_new_session=True)
+        for _ in range(loops)
+    ]
+    try:
+        yield
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()

@@ -6,11 +6,9 @@ joint states that the recording lacks. Usage: `python benchmarks/soak.py [--sess
 [--minutes 60] [--load 0] [--check]`; with a load so many busy loops run beside it.
 """
 
-from collections.abc import Iterator, Sequence
-import contextlib
+from collections.abc import Sequence
 import os
 from pathlib import Path
-import subprocess
 import sys
 import tempfile
 import time
@@ -18,6 +16,7 @@ import time
 from common import command_line, verdict
 from fault_trial import NODES, Trial
 from faults import prepare
+from measure import busy
 import numpy as np
 
 from robotid_ros.files.bags import open_recording
@@ -67,18 +66,6 @@ def table(what: str, rows: np.ndarray, missed: list[str]) -> None:
             )
             if slope > (HANDLES if k else MEGABYTES):
                 missed.append(f'{node}: {figure} grows by {slope:.3f} per {what}')
-
-
-@contextlib.contextmanager
-def busy(count: int) -> Iterator[None]:
-    """Let busy loops run meanwhile."""
-    loops = [subprocess.Popen([sys.executable, '-c', 'while True: pass']) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for loop in loops:
-            loop.kill()
-            loop.wait()
 
 
 def measured(trial: Trial) -> list[tuple[float, float, float]]:
