@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-import threading
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 import pytest
@@ -15,7 +14,7 @@ from waiting import PATIENCE, wait_until
 
 from robotid_ros.files.configuration import read_mapping
 from robotid_ros.nodes.common.messages import values_of
-from robotid_ros.nodes.common.runtime import LATCHED, parameter_overrides, result_of, spin
+from robotid_ros.nodes.common.runtime import LATCHED, parameter_overrides, result_of, SpinThread
 from robotid_ros.nodes.excitation.excitation_node import Excitation
 from robotid_ros.nodes.identification.identification_node import Identification
 from robotid_ros.nodes.recorder.recorder_node import Recorder
@@ -38,13 +37,11 @@ def nodes(tmp_path: Path, domain: int) -> Iterator[dict[str, rclpy.node.Node]]:
     executor = SingleThreadedExecutor(context=context)
     for node in made.values():
         executor.add_node(node)
-    thread = threading.Thread(target=spin, args=(executor, threading.Event(), []), daemon=True)
-    thread.start()
+    spinning = SpinThread(executor)
     yield made
     for name in ('Excitation', 'Recorder', 'Identification'):
         made[name].close()
-    executor.shutdown(timeout_sec=1.0)
-    thread.join(timeout=2.0)
+    spinning.end()
     rclpy.try_shutdown(context=context)
 
 

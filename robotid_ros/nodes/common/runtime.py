@@ -135,9 +135,7 @@ def run(make: Callable[[], Node], args: Sequence[str] | None = None) -> int:
 def _serve(node: Node, stop: threading.Event) -> int:
     executor = SingleThreadedExecutor(context=node.context)
     executor.add_node(node)
-    failures: list[BaseException] = []
-    thread = threading.Thread(target=spin, args=(executor, stop, failures), daemon=True)
-    thread.start()
+    spinning = SpinThread(executor, stop)
     while not stop.wait(LAUNCHER_PERIOD):
         if launcher_is_gone():
             node.get_logger().error('the program that started this node is gone: it ends as well')
@@ -146,14 +144,13 @@ def _serve(node: Node, stop: threading.Event) -> int:
     if hasattr(node, 'close'):
         node.close()
     _await_delivery(node)
-    executor.shutdown(timeout_sec=SPIN_END_TIMEOUT)
-    thread.join(SPIN_END_TIMEOUT)
-    for failure in failures:
+    spinning.end()
+    for failure in spinning.failures:
         node.get_logger().fatal(one_line(failure))
     node.destroy_node()
     rclpy.try_shutdown(context=node.context)
     cancel_exit()
-    return 1 if failures else 0
+    return 1 if spinning.failures else 0
 
 
 def _await_delivery(node: Node) -> None:
@@ -165,27 +162,54 @@ def _await_delivery(node: Node) -> None:
             publisher.wait_for_all_acked(Duration(seconds=max(0.0, end - time.monotonic())))
 
 
-def spin(executor: Executor, stop: threading.Event, failures: list[BaseException]) -> None:
-    """Spin until shutdown; a callback that fails stops the node and is reported once."""
-    try:
-        executor.spin()
-    except ExternalShutdownException:
-        pass
-    except Exception as error:
-        if stop.is_set() and _is_of_shutdown(error):
-            return
-        failures.append(error)
-        if not isinstance(error, RobotIdError):
-            sys.excepthook(type(error), error, error.__traceback__)
-    finally:
-        stop.set()
+class SpinThread:
+    """
+    An executor that spins in a thread of its own.
+
+    Parameters
+    ----------
+    executor : with its nodes
+    stop : set when it ends, by itself or by `end`; default: one of its own
+
+    Attributes
+    ----------
+    failures : what a callback raised, which ends the spinning
+
+    """
+
+    def __init__(self, executor: Executor, stop: threading.Event | None = None) -> None:
+        self.executor, self.stop = executor, stop or threading.Event()
+        self.failures: list[BaseException] = []
+        self._thread = threading.Thread(target=self._spin, daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Stop spinning; what rclpy lacks from here on is due to that."""
+        self.stop.set()
+        self.executor.shutdown(timeout_sec=SPIN_END_TIMEOUT)
+        self._thread.join(SPIN_END_TIMEOUT)
+
+    def _spin(self) -> None:
+        try:
+            self.executor.spin()
+        except ExternalShutdownException:
+            pass
+        except Exception as error:
+            if self.stop.is_set() and _is_of_shutdown(error):
+                return
+            self.failures.append(error)
+            if not isinstance(error, RobotIdError):
+                sys.excepthook(type(error), error, error.__traceback__)
+        finally:
+            self.stop.set()
 
 
 def _is_of_shutdown(error: Exception) -> bool:
     """Whether rclpy lacks what its own shutdown took away: that waits for no long callback."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     inside = frame.f_globals.get('__name__', '').startswith('rclpy.')
-    return isinstance(error, InvalidHandle) or (inside and isinstance(error, AttributeError))
+    lacks = isinstance(error, AttributeError | TypeError)
+    return isinstance(error, InvalidHandle) or (inside and lacks)
 
 
 def params_file_folder(argv: Sequence[str]) -> Path | None:

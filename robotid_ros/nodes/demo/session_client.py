@@ -1,21 +1,20 @@
 """A client that drives a session as a user would: over services and topics only."""
 
 from collections.abc import Callable, Mapping
-import threading
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 import rclpy
 from rclpy.client import Client
 from rclpy.context import Context
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
 from ...exceptions import RobotIdError
 from ..common.messages import values_of
-from ..common.runtime import LATCHED_HISTORY, result_of, wait_until
+from ..common.runtime import LATCHED_HISTORY, result_of, SpinThread, wait_until
 
 LATCHED_TOPICS: dict[str, type] = {
     'excitation/state': DiagnosticStatus,
@@ -80,10 +79,9 @@ class SessionClient:
             self.node.create_subscription(
                 message_type, topic, self._make_callback(topic), LATCHED_HISTORY
             )
-        self._executor = SingleThreadedExecutor(context=self.context)
-        self._executor.add_node(self.node)
-        self._thread = threading.Thread(target=self._spin, daemon=True)
-        self._thread.start()
+        executor = SingleThreadedExecutor(context=self.context)
+        executor.add_node(self.node)
+        self._spinning = SpinThread(executor)
 
     def state(self, node: str) -> str:
         """Last state of a node, '' before the first one."""
@@ -145,8 +143,7 @@ class SessionClient:
 
     def close(self) -> None:
         """Leave the graph."""
-        self._executor.shutdown(timeout_sec=0.5)
-        self._thread.join(timeout=1.0)
+        self._spinning.end()
         self.node.destroy_node()
         rclpy.try_shutdown(context=self.context)
 
@@ -167,12 +164,6 @@ class SessionClient:
             self.history[topic].append(message)
 
         return keep
-
-    def _spin(self) -> None:
-        try:
-            self._executor.spin()
-        except ExternalShutdownException:
-            pass
 
     def __enter__(self) -> 'SessionClient':
         return self

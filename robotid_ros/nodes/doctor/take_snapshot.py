@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 import contextlib
 import os
-import threading
 
 import rclpy
 from rclpy.context import Context
@@ -15,7 +14,7 @@ from rclpy.validate_topic_name import validate_topic_name
 
 from ...exceptions import ConfigurationError, RobotIdError
 from ...files.configuration import Configuration, read_urdf
-from ..common.runtime import one_line, spin, SPIN_END_TIMEOUT
+from ..common.runtime import one_line, SpinThread
 from .graph_listener import GraphListener
 from .graph_snapshot import (
     GraphSnapshot,
@@ -36,7 +35,7 @@ def listening_node(namespace: str, domain: int | None) -> Iterator[Node]:
     RobotIdError : ROS does not start with this environment, or it is no namespace
 
     """
-    context, ended = Context(), threading.Event()
+    context = Context()
     with contextlib.ExitStack() as ends:
         ends.callback(rclpy.try_shutdown, context=context)
         try:
@@ -62,11 +61,7 @@ def listening_node(namespace: str, domain: int | None) -> Iterator[Node]:
         ends.callback(node.destroy_node)
         executor = SingleThreadedExecutor(context=context)
         executor.add_node(node)
-        thread = threading.Thread(target=spin, args=(executor, ended, []), daemon=True)
-        thread.start()
-        ends.callback(thread.join, SPIN_END_TIMEOUT)
-        ends.callback(executor.shutdown, timeout_sec=SPIN_END_TIMEOUT)
-        ends.callback(ended.set)
+        ends.callback(SpinThread(executor).end)
         yield node
 
 

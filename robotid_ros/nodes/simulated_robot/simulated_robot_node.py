@@ -3,7 +3,6 @@
 from dataclasses import replace
 import gc
 import sys
-import threading
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -23,7 +22,7 @@ from ...plant.physics.sensors import Sensors
 from ...plant.physics.true_parameters import TrueParameters
 from ..common.diagnostics import Diagnostics
 from ..common.messages import status
-from ..common.runtime import ConfiguredNode, LATCHED, run, spin, SPIN_END_TIMEOUT
+from ..common.runtime import ConfiguredNode, LATCHED, run, SpinThread
 from .control_loop import ControlLoop, Outputs
 from .controller import SimulatedController
 from .message_templates import JointStateTemplate, MessageTemplate
@@ -73,9 +72,7 @@ class SimulatedRobot(ConfiguredNode):
     def close(self) -> None:
         """Stop the control loop and the controller's node."""
         self.loop.stop()
-        self._closing.set()
-        self._executor_of_controller.shutdown(timeout_sec=SPIN_END_TIMEOUT)
-        self._spinner.join(SPIN_END_TIMEOUT)
+        self._spinning.end()
         self.controller_node.destroy_node()
 
     def _build(self) -> None:
@@ -132,16 +129,9 @@ class SimulatedRobot(ConfiguredNode):
         )
 
     def _spin_controller(self) -> None:
-        self._executor_of_controller = SingleThreadedExecutor(context=self.context)
-        self._executor_of_controller.add_node(self.controller_node)
-        self.failures: list[BaseException] = []
-        self._closing = threading.Event()
-        self._spinner = threading.Thread(
-            target=spin,
-            args=(self._executor_of_controller, self._closing, self.failures),
-            daemon=True,
-        )
-        self._spinner.start()
+        executor = SingleThreadedExecutor(context=self.context)
+        executor.add_node(self.controller_node)
+        self._spinning = SpinThread(executor)
 
     def _description(self) -> str:
         given = self._parameter_overrides.get('robot_description')
@@ -183,7 +173,7 @@ class SimulatedRobot(ConfiguredNode):
         return response
 
     def _report(self) -> None:
-        for failure in filter(None, (self.loop.failure, *self.failures)):
+        for failure in filter(None, (self.loop.failure, *self._spinning.failures)):
             raise failure
         seen = self.loop.statistics
         if seen.late > self._late:

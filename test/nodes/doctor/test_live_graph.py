@@ -25,7 +25,7 @@ from robotid_ros.cli import doctor
 from robotid_ros.cli.main import main
 from robotid_ros.files.configuration import Configuration, load
 from robotid_ros.nodes.common.messages import status
-from robotid_ros.nodes.common.runtime import LATCHED, parameter_overrides, spin
+from robotid_ros.nodes.common.runtime import LATCHED, parameter_overrides, SpinThread
 from robotid_ros.nodes.demo.domains import claim_domain, release_domain
 from robotid_ros.nodes.doctor.diagnose import diagnose
 from robotid_ros.nodes.doctor.findings import Finding, Severity
@@ -76,11 +76,9 @@ def robot() -> Iterator[SimulatedRobot]:
 def spinning(node: Node) -> Iterator[Node]:
     executor = SingleThreadedExecutor(context=node.context)
     executor.add_node(node)
-    thread = threading.Thread(target=spin, args=(executor, threading.Event(), []), daemon=True)
-    thread.start()
+    spin_thread = SpinThread(executor)
     yield node
-    executor.shutdown(timeout_sec=1.0)
-    thread.join(1.0)
+    spin_thread.end()
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """A node that spins, and a controller as its clients see it."""
 
 from collections.abc import Iterator
-import threading
 
 from control_msgs.action import FollowJointTrajectory
 import pytest
@@ -12,7 +11,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.task import Future
 
-from robotid_ros.nodes.common.runtime import spin
+from robotid_ros.nodes.common.runtime import SpinThread
 
 
 class Controller(Node):
@@ -36,11 +35,9 @@ def executor(domain: int) -> Iterator[SingleThreadedExecutor]:
     context = Context()
     rclpy.init(context=context, domain_id=domain)
     executor = SingleThreadedExecutor(context=context)
-    thread = threading.Thread(target=spin, args=(executor, threading.Event(), []), daemon=True)
-    thread.start()
+    spinning = SpinThread(executor)
     yield executor
-    executor.shutdown(timeout_sec=1.0)
-    thread.join(timeout=2.0)
+    spinning.end()
     rclpy.try_shutdown(context=context)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-import threading
 import time
 
 import numpy as np
@@ -19,7 +18,7 @@ from waiting import PATIENCE, wait_until
 
 from robotid_ros.files.configuration import read_mapping
 from robotid_ros.files.trajectory_file import read_design
-from robotid_ros.nodes.common.runtime import parameter_overrides, result_of, spin
+from robotid_ros.nodes.common.runtime import parameter_overrides, result_of, SpinThread
 from robotid_ros.nodes.excitation.excitation_node import Excitation
 
 pytestmark = pytest.mark.ros
@@ -48,14 +47,12 @@ def start(domain: int) -> Iterator[Callable[..., Pair]]:
             executor.add_node(one)
         return node, client
 
-    thread = threading.Thread(target=spin, args=(executor, threading.Event(), []), daemon=True)
-    thread.start()
+    spinning = SpinThread(executor)
     yield make
     for node in made:
         if isinstance(node, Excitation):
             node.close()
-    executor.shutdown(timeout_sec=1.0)
-    thread.join(timeout=2.0)
+    spinning.end()
     rclpy.try_shutdown(context=context)
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 import os
 from pathlib import Path
-import threading
 
 from control_msgs.msg import JointTrajectoryControllerState
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -21,7 +20,7 @@ from robotid_ros.core.model import build_robot
 from robotid_ros.exceptions import ControllerError
 from robotid_ros.files.configuration import read_mapping
 from robotid_ros.nodes.common.messages import status
-from robotid_ros.nodes.common.runtime import LATCHED, parameter_overrides, result_of, spin
+from robotid_ros.nodes.common.runtime import LATCHED, parameter_overrides, result_of, SpinThread
 from robotid_ros.nodes.identification.identification_node import Identification
 from robotid_ros.nodes.identification.live_prediction import LivePrediction
 from robotid_ros.nodes.identification.rest_check import check_at_rest
@@ -43,16 +42,12 @@ def nodes(tmp_path: Path, domain: int) -> Iterator[tuple[Identification, rclpy.n
     executor = SingleThreadedExecutor(context=context)
     for each in (node, client):
         executor.add_node(each)
-    failures: list[BaseException] = []
-    arguments = executor, threading.Event(), failures
-    thread = threading.Thread(target=spin, args=arguments, daemon=True)
-    thread.start()
+    spinning = SpinThread(executor)
     yield node, client
     node.close()
-    executor.shutdown(timeout_sec=1.0)
-    thread.join(timeout=2.0)
+    spinning.end()
     rclpy.try_shutdown(context=context)
-    assert not failures
+    assert not spinning.failures
 
 
 def ask(client: rclpy.node.Node, name: str) -> Trigger.Response:

@@ -22,7 +22,7 @@ from waiting import wait_until
 from robotid_ros.files.bags import read_recording
 from robotid_ros.files.configuration import read_mapping
 from robotid_ros.nodes.common.messages import format_seconds, status, values_of
-from robotid_ros.nodes.common.runtime import LATCHED, parameter_overrides, spin
+from robotid_ros.nodes.common.runtime import LATCHED, parameter_overrides, SpinThread
 from robotid_ros.nodes.recorder import system_clock
 from robotid_ros.nodes.recorder.recorder_node import Recorder
 from robotid_ros.nodes.recorder.system_clock import SystemClock
@@ -46,14 +46,12 @@ def recorder(folder: Path, domain: int, **parameters: bool) -> Iterator[Node]:
     executor = SingleThreadedExecutor(context=context)
     executor.add_node(node)
     executor.add_node(client)
-    thread = threading.Thread(target=spin, args=(executor, threading.Event(), []), daemon=True)
-    thread.start()
+    spinning = SpinThread(executor)
     try:
         yield client
     finally:
         node.close()
-        executor.shutdown(timeout_sec=1.0)
-        thread.join(timeout=2.0)
+        spinning.end()
         rclpy.try_shutdown(context=context)
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 from action_msgs.msg import GoalStatus
@@ -31,7 +30,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from waiting import PATIENCE, wait_until
 import yaml
 
-from robotid_ros.nodes.common.runtime import LATCHED, parameter_overrides, spin
+from robotid_ros.nodes.common.runtime import LATCHED, parameter_overrides, SpinThread
 from robotid_ros.nodes.demo.domains import claim_domain, release_domain
 from robotid_ros.nodes.simulated_robot.control_loop import MAX_LAG
 from robotid_ros.nodes.simulated_robot.simulated_robot_node import SimulatedRobot
@@ -86,10 +85,9 @@ class Client:
         self.context = rclpy.Context()
         rclpy.init(context=self.context, domain_id=domain)
         self.node = rclpy.create_node('client', context=self.context)
-        self.executor = SingleThreadedExecutor(context=self.context)
-        self.executor.add_node(self.node)
-        self.thread = threading.Thread(target=self.executor.spin, daemon=True)
-        self.thread.start()
+        executor = SingleThreadedExecutor(context=self.context)
+        executor.add_node(self.node)
+        self.spinning = SpinThread(executor)
         self.action = ActionClient(
             self.node, FollowJointTrajectory, '/arm_controller/follow_joint_trajectory'
         )
@@ -100,8 +98,7 @@ class Client:
         self.first(JointState, STATES, TRANSIENT)
 
     def close(self):
-        self.executor.shutdown(timeout_sec=1.0)
-        self.thread.join(1.0)
+        self.spinning.end()
         self.node.destroy_node()
         rclpy.shutdown(context=self.context)
 
@@ -124,7 +121,7 @@ class Client:
         seen = []
         subscription = self.node.create_subscription(kind, topic, seen.append, qos)
         yield seen
-        self.done(self.executor.create_task(self.node.destroy_subscription, subscription))
+        self.done(self.spinning.executor.create_task(self.node.destroy_subscription, subscription))
 
     def collect(self, kind, topic, count, qos=TRANSIENT):
         with self.listen(kind, topic, qos) as seen:
@@ -163,7 +160,7 @@ class Client:
     def ask(self, request, *arguments):
         # An action client registers a request after it has sent it: an answer that the executor's
         # thread takes in between is lost, so that it is this thread that has to send.
-        return self.done(self.done(self.executor.create_task(request, *arguments)))
+        return self.done(self.done(self.spinning.executor.create_task(request, *arguments)))
 
 
 def point(seconds, *positions, **fields):
@@ -196,10 +193,7 @@ def running(**simulation):
         ends.callback(robot.destroy_node)
         executor = SingleThreadedExecutor(context=context)
         executor.add_node(robot)
-        thread = threading.Thread(target=spin, args=(executor, threading.Event(), []), daemon=True)
-        thread.start()
-        ends.callback(thread.join, 1.0)
-        ends.callback(executor.shutdown, timeout_sec=1.0)
+        ends.callback(SpinThread(executor).end)
         ends.callback(robot.close)
         client = Client(domain)
         ends.callback(client.close)

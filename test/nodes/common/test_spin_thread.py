@@ -1,0 +1,47 @@
+"""A thread that spins ends without an error of its own, and tells those of callbacks."""
+
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from waiting import wait_until
+
+from robotid_ros.nodes.common.runtime import SpinThread
+
+# An executor that is shut down while it prepares to wait lacks what it waits for: rarely, so that
+# a few dozen ends of a busy one are needed to see it.
+ENDS = 60
+
+
+def node_of(context: Context, domain: int) -> Node:
+    rclpy.init(context=context, domain_id=domain)
+    return rclpy.create_node('spun', context=context)
+
+
+def test_the_end_of_a_busy_executor_is_no_failure(domain):
+    context = Context()
+    node = node_of(context, domain)
+    node.create_timer(1e-4, lambda: None)
+    for _ in range(ENDS):
+        executor = SingleThreadedExecutor(context=context)
+        executor.add_node(node)
+        spinning = SpinThread(executor)
+        spinning.end()
+        assert not spinning.failures
+    node.destroy_node()
+    rclpy.try_shutdown(context=context)
+
+
+def test_a_callback_that_fails_ends_it(domain, capsys):
+    context = Context()
+    node = node_of(context, domain)
+    node.create_timer(1e-4, lambda: [][0])
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    spinning = SpinThread(executor)
+    wait_until(spinning.stop.is_set, 'the failure ends it', lambda: spinning.failures)
+    spinning.end()
+    assert [type(failure) for failure in spinning.failures] == [IndexError]
+    assert 'IndexError' in capsys.readouterr().err
+    node.destroy_node()
+    rclpy.try_shutdown(context=context)
