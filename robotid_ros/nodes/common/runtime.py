@@ -208,8 +208,7 @@ def _is_of_shutdown(error: Exception) -> bool:
     """Whether rclpy lacks what its own shutdown took away: that waits for no long callback."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     inside = frame.f_globals.get('__name__', '').startswith('rclpy.')
-    lacks = isinstance(error, AttributeError | TypeError)
-    return isinstance(error, InvalidHandle) or (inside and lacks)
+    return isinstance(error, InvalidHandle) or inside
 
 
 def params_file_folder(argv: Sequence[str]) -> Path | None:
