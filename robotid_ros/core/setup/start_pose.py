@@ -16,6 +16,9 @@ from ..model.robot import Limits, Robot
 DRAWS, MEASURED = 2000, 100
 # Farthest from the middle of a range: its share, and the angle for wide ones [rad].
 WIDEST, WIDEST_ANGLE = 0.8, np.pi / 2
+# Share of the efforts' limits that gravity may take there, if such a pose is free: a motion turns
+# round about its start, and one that is held with the last of a drive can only be left one way.
+HELD_SHARE = 0.75
 # Moves whose freedom is the room of a pose, and how far they reach, as shares of that width.
 MOVES, REACHES = 30, (0.3, 0.6)
 # Of a pose, which stands in a file.
@@ -51,9 +54,10 @@ def find_start(
     held = _held(robot, limits, poses)
     if not held.any():
         raise TrajectoryError(_weakness(robot, limits, poses))
-    free = np.array(
-        [k for k in np.flatnonzero(held) if scene.is_free(poses[k : k + 1])], dtype=int
-    )
+    easily = held & (_gravity_share(robot, limits, poses) <= HELD_SHARE).all(axis=1)
+    free = _free(scene, poses, easily)
+    if not free.size:
+        free = _free(scene, poses, held)
     if not free.size:
         raise TrajectoryError(_collision_text(scene, poses[held][:MEASURED]))
     free = free[:: -(-len(free) // MEASURED)]
@@ -73,6 +77,12 @@ def _held(robot: Robot, limits: Limits, poses: Array) -> npt.NDArray[np.bool_]:
     """Return which poses (N, n) are inside the limits, efforts included."""
     inside = ((poses >= limits.lower) & (poses <= limits.upper)).all(axis=1)
     return np.asarray(inside & (_gravity_share(robot, limits, poses) <= 1.0).all(axis=1))
+
+
+def _free(scene: CollisionScene, poses: Array, among: npt.NDArray[np.bool_]) -> Array:
+    """Return the numbers of the poses (N, n) that are free, of those `among` which are asked."""
+    asked = np.flatnonzero(among)
+    return np.array([k for k in asked if scene.is_free(poses[k : k + 1])], dtype=int)
 
 
 def _weakness(robot: Robot, limits: Limits, poses: Array) -> str:

@@ -14,6 +14,7 @@ import pytest
 
 from robotid_ros.core.excitation import check_trajectory, Design, design
 from robotid_ros.core.excitation.settings import Margins, ValidationSettings
+from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.files.trajectory_file import read_design
 
 from .robots import CONFIG, FREE, NONE, quick, robot_named, worst
@@ -105,6 +106,24 @@ def test_start_and_columns_of_choice():
     result = design(robot, excitation)
     np.testing.assert_array_equal(result.trajectory.start, [0.4, -0.3])
     assert result.columns == ('ZZ2', 'Fv1', 'Fc2')
+
+
+def test_a_start_that_takes_nearly_all_of_a_drive_leaves_a_good_motion():
+    """Shrinking about such a start mends nothing: the search itself has to keep the efforts."""
+    robot, start = robot_named('ur10'), (0.0, -0.6, 0.6, -1.2, 0.5, 0.3)
+    still = np.zeros((1, robot.n))
+    held = np.abs(inverse_dynamics(robot, robot.prior, np.array([start]), still, still))[0]
+    margin = 1.0 - (held / robot.limits.effort).max() / 0.97
+    excitation = quick(
+        start=start,
+        iterations=80,
+        margins=Margins(effort=margin),
+        validation=NONE,
+        workspace=FREE,
+    )
+    result = design(robot, excitation)
+    assert not result.shortcomings
+    assert max(result.usage.velocity) > 0.3
 
 
 @pytest.mark.parametrize('interrupt', ['stop', 'ctrl-c', 'time'])

@@ -30,9 +30,15 @@ BARRIER_WEIGHT = 1e-4
 # Times at which a motion is checked [Hz]; the search measures distances at each third of them,
 # which saves time, and the check sees the rest.
 CHECK_RATE, COLLISION_STRIDE = 50.0, 3
-# Weights of the mean collision penalty, from round to round: small ones let a start in collision
-# find its way out, large ones leave no contact.
+# Weights of the mean penalties of collisions and of efforts above their limits, from round to
+# round: small ones let a start in collision find its way out, large ones leave no contact.
 PENALTY_WEIGHTS = (10.0, 100.0, 1000.0)
+# Share of an effort limit from which the penalty counts: a motion that keeps a little off needs
+# no shrinking, which does not mend an effort that gravity needs along all of it.
+EFFORT_SHARE = 0.97
+# Weight of that penalty beside the scene's, which counts bodies in centimetres: with less, motions
+# of arms that can hardly hold themselves were still a few percent above in the end.
+EFFORT_WEIGHT = 5.0
 # The optimiser sees sign(dq) as tanh(SIGN_STEEPNESS dq / velocity limit): steeper is nearer to the
 # robot's friction and harder to follow by gradients.
 SIGN_STEEPNESS = 20.0
@@ -143,13 +149,11 @@ class Problem:
     def set_penalty_stage(self, stage: int, sharpness: float = np.inf) -> None:
         """Choose the weight of the collision penalty by the stage, and how sharp `value` is."""
         self.sharpness = sharpness
-        self.penalty_weight = PENALTY_WEIGHTS[min(stage, len(PENALTY_WEIGHTS) - 1)] / len(
-            self.collision_basis
-        )
+        self.penalty = PENALTY_WEIGHTS[min(stage, len(PENALTY_WEIGHTS) - 1)]
         self._last: tuple[Any, ...] = (np.empty(0),)
 
     def value(self, x: Array) -> float:
-        """Evaluate the objective, the barrier of effort and the penalty of the scene."""
+        """Evaluate the objective, barrier and penalty of efforts, and the scene's penalty."""
         start, c = self.unpack(x)
         motion = self.motion(start, c)
         seen = self.observation.observe(motion)
@@ -158,7 +162,7 @@ class Problem:
         q = start + self.collision_basis @ c
         penalty, penalty_slope = self.scene.penalty(q)
         self._last = (x.copy(), seen, slope, effort_slope, q, penalty_slope)
-        value = objective + BARRIER_WEIGHT * effort + self.penalty_weight * penalty
+        value = objective + effort + self.penalty / len(q) * penalty
         return value if np.isfinite(value) else 1e30
 
     def gradient(self, x: Array) -> Array:
@@ -166,8 +170,8 @@ class Problem:
         if not np.array_equal(self._last[0], x):
             self.value(x)
         _, seen, slope, effort_slope, q, penalty_slope = self._last
-        pulled = self._gradient_through_matrix(seen, slope, BARRIER_WEIGHT * effort_slope)
-        pushed = self.penalty_weight * self.scene.gradient(q, penalty_slope)
+        pulled = self._gradient_through_matrix(seen, slope, effort_slope)
+        pushed = self.penalty / len(q) * self.scene.gradient(q, penalty_slope)
         c = sum(b.T @ y for b, y in zip(self.bases, pulled, strict=True))
         c = ((c + self.collision_basis.T @ pushed) * self.scale).ravel()
         if self.start is not None:
@@ -178,7 +182,7 @@ class Problem:
     def _gradient_through_matrix(
         self, seen: ObservedMotion, slope: Array, effort_slope: Array
     ) -> Motion:
-        """Differentiate objective and barrier of effort through W."""
+        """Differentiate objective, barrier and penalty of effort through W."""
         w = seen.matrix
         padded = np.zeros((len(slope), w.shape[2]))
         padded[:, self.columns] = 2.0 / len(w) * slope
@@ -204,10 +208,15 @@ class Problem:
         return self.criterion.objective(s)
 
     def _effort(self, w: Array) -> tuple[float, Array]:
+        """Return barrier and penalty of the efforts that W (N, n, columns) predicts, and slope."""
         limit = self.design_limits.effort
         u = w @ self.prior / limit
         upper, lower = barrier(1.0 - u), barrier(1.0 + u)
-        return upper[0] + lower[0], (lower[1] - upper[1]) / limit
+        excess = np.sign(u) * np.maximum(0.0, np.abs(u) - EFFORT_SHARE)
+        weight = EFFORT_WEIGHT * self.penalty / len(u)
+        value = BARRIER_WEIGHT * (upper[0] + lower[0]) + weight * float(np.sum(excess**2))
+        slope = BARRIER_WEIGHT * (lower[1] - upper[1]) + 2.0 * weight * excess
+        return value, slope / limit
 
     def usage(self, x: Array) -> Array:
         """Return share of position, velocity, acceleration and jerk bounds, (4, M, n), signed."""
