@@ -25,7 +25,7 @@ setup(
     maintainer_email=manifest.find('maintainer').get('email'),
     license=manifest.findtext('license'),
     packages=find_packages(include=[NAME, f'{NAME}.*']),
-    package_data={NAME: ['files/report/*.css']},
+    package_data={NAME: ['py.typed', 'files/report/*.css']},
     python_requires='>=3.10',
     install_requires=[
         'setuptools',

@@ -26,7 +26,7 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robotid_ros.exceptions import RobotIdError
-from robotid_ros.nodes.common.runtime import answer_of, child_environment, LATCHED
+from robotid_ros.nodes.common.runtime import answer_of, child_environment, LATCHED, result_of
 from robotid_ros.simulation_settings import FAULTS
 
 JOINTS = ('joint_1', 'joint_2')
@@ -101,7 +101,10 @@ def _stop_recording(trial: Trial) -> None:
 
 
 def _many_starts(trial: Trial) -> None:
-    clients = [trial.client.node.create_client(Trigger, 'excitation/start') for _ in range(20)]
+    # Each hears the answers to all, until it sorts them.
+    queue = QoSProfile(depth=100)
+    make = trial.client.node.create_client
+    clients = [make(Trigger, 'excitation/start', qos_profile=queue) for _ in range(20)]
     for client in clients:
         client.wait_for_service(5.0)
         # The server may know a client later than the client knows it, and cannot answer before.
@@ -141,9 +144,15 @@ def _foreign_goal(trial: Trial) -> None:
     client = ActionClient(
         trial.client.node, FollowJointTrajectory, 'arm_controller/follow_joint_trajectory'
     )
-    trial.cleanups.append(client.destroy)
     client.wait_for_server(5.0)
-    client.send_goal_async(FollowJointTrajectory.Goal(trajectory=_still()))
+    goal = client.send_goal_async(FollowJointTrajectory.Goal(trajectory=_still()))
+
+    def end() -> None:
+        if goal.done() and goal.result().accepted:
+            result_of(goal.result().get_result_async(), DEADLINE, "the other client's goal")
+        client.destroy()
+
+    trial.cleanups.append(end)
     time.sleep(0.05)
 
 
@@ -169,7 +178,13 @@ def _second_excitation(trial: Trial) -> None:
         env=child_environment(**trial.environment),
     )
     trial.cleanups += [process.kill, process.wait]
-    trial.client.call(Trigger, 'excitation2/start', Trigger.Request(), 20.0)
+    client = trial.client.node.create_client(Trigger, 'excitation2/start')
+    trial.cleanups.append(lambda: trial.client.node.destroy_client(client))
+    client.wait_for_service(DEADLINE)
+    # Refused, however often, and the first answer may be lost.
+    answer = answer_of(lambda: client.call_async(Trigger.Request()), DEADLINE, 'a second start')
+    if answer.success:
+        raise RobotIdError('a second excitation was accepted')
     time.sleep(1.0)
 
 
@@ -242,6 +257,7 @@ def faults() -> list[Fault]:
             'trajectory of another client',
             _publish('arm_controller/joint_trajectory', _still()),
             r'somebody else',
+            is_seen=False,
         ),
         # Who keeps them, until the robot is started anew.
         Fault('gains changed', _weak_gains, None, ('simulated_robot',)),

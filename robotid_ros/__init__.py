@@ -1,0 +1,75 @@
+"""
+Dynamic parameters of robots: from a log of positions and efforts to a model that can be used.
+
+    import robotid_ros as rid
+
+    robot = rid.load_robot('arm.urdf')
+    result = rid.identify('log.csv', robot)
+
+The names below are the library; they are imported when they are first used, so that this import
+costs next to nothing. Their meaning changes with a new major version only.
+"""
+
+from importlib import import_module
+from typing import Any, TYPE_CHECKING
+
+__version__ = '0.1.0'
+
+# Names of the library, by the module that has them.
+_NAMES = {
+    'library': (
+        *('load_robot', 'load', 'from_arrays', 'identify', 'validate', 'design', 'save', 'plot'),
+    ),
+    'core.model.robot': ('Robot',),
+    'core.signals.recording': ('Recording',),
+    'core.pipeline.results': ('Identification',),
+    'core.regression.goodness_of_fit': ('Validation',),
+    'core.excitation.results': ('Design',),
+    'exceptions': ('RobotIdError',),
+}
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
+__all__ = ['__version__', *_MODULES]
+
+if TYPE_CHECKING:
+    from .core.excitation.results import Design as Design
+    from .core.model.robot import Robot as Robot
+    from .core.pipeline.results import Identification as Identification
+    from .core.regression.goodness_of_fit import Validation as Validation
+    from .core.signals.recording import Recording as Recording
+    from .exceptions import RobotIdError as RobotIdError
+    from .library import (
+        design as design,
+    )
+    from .library import (
+        from_arrays as from_arrays,
+    )
+    from .library import (
+        identify as identify,
+    )
+    from .library import (
+        load as load,
+    )
+    from .library import (
+        load_robot as load_robot,
+    )
+    from .library import (
+        plot as plot,
+    )
+    from .library import (
+        save as save,
+    )
+    from .library import (
+        validate as validate,
+    )
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    value = getattr(import_module(f'.{_MODULES[name]}', __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -23,7 +23,7 @@ ROS = re.compile(
 # From the bottom to the top: a module imports from its own layer and from those below it.
 LAYERS = (
     *('exceptions', 'threads', 'settings'),
-    *('core.arrays', 'core.model'),
+    *('core.arrays', 'core.table', 'core.model'),
     *('core.excitation.settings', 'core.excitation.trajectories', 'core.excitation.results'),
     *('core.excitation.batch_kinematics', 'core.excitation.constraints'),
     'core.excitation.design',
@@ -53,6 +53,7 @@ LAYERS = (
     ),
     *('files.results_file', 'files.report', 'files.export', 'files.setup'),
     *('files.collect_results', 'files.save_results'),
+    'library',
     *('entry', 'nodes.common', 'nodes.demo', 'nodes.recorder'),
     *('nodes.excitation.supervision', 'nodes.excitation'),
     *('nodes.identification', 'nodes.simulated_robot', 'nodes.doctor', 'nodes.__main__', 'cli'),

@@ -102,10 +102,10 @@ def open_session(
     options = _complete(options, config, given, urdf, joints)
     bags = (bag, *more)
     recordings = [open_recording(b, options=options, progress=progress) for b in bags]
-    values, configuration = _configuration(recordings[0], config, settings)
+    values, configuration = session_configuration(recordings[0], config, settings)
     if given is None and read_urdf(configuration) is None:
         check_descriptions(recordings)
-    urdf = given or _description(configuration, recordings[0], config, urdf)
+    urdf = given or session_description(configuration, recordings[0], config, urdf)
     wanted = configuration.robot
     wanted = replace(wanted, joints=joints) if joints else wanted
     robot, _ = select_robot(urdf, wanted, recordings)
@@ -197,9 +197,17 @@ def split_session(
     return LogSet(tuple(chosen for chosen, _ in pairs)), LogSet(others) if others else None
 
 
-def _configuration(
-    recording: AnyRecording, config: str | None, given: Mapping[str, Any] | None
+def session_configuration(
+    recording: AnyRecording, config: str | None = None, given: Mapping[str, Any] | None = None
 ) -> tuple[dict[str, Any], Configuration]:
+    """
+    Return the configuration of a file, else a given one, else that of the recording, checked.
+
+    Raises
+    ------
+    ConfigurationError : it does not fit this version
+
+    """
     if config is not None:
         return read_mapping(config), load(config)
     settings = dict(given or recording.configuration or {})
@@ -216,9 +224,20 @@ def _configuration(
         ) from error
 
 
-def _description(
-    configuration: Configuration, recording: AnyRecording, config: str | None, urdf: str | None
+def session_description(
+    configuration: Configuration,
+    recording: AnyRecording,
+    config: str | None = None,
+    urdf: str | None = None,
 ) -> str:
+    """
+    Return the text of the description: of a given configuration, the recording, or what is left.
+
+    Raises
+    ------
+    ConfigurationError : there is none
+
+    """
     named = read_urdf(configuration)
     ranked = (named, recording.urdf) if config is not None else (recording.urdf, named)
     for text in (*ranked, urdf):

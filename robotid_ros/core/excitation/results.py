@@ -83,6 +83,13 @@ class Design:
     shortcomings: tuple[str, ...] = field(default=())
     elapsed: float = field(default=0.0, compare=False)
 
+    def __repr__(self) -> str:
+        t = self.trajectory
+        return (
+            f'<{t.family} of {t.period:g} s for {", ".join(t.joints)}: {self.criterion} '
+            f'{self.value:.4g}, {self.verdict}>'
+        )
+
     @property
     def verdict(self) -> str:
         """'good', or 'poor' where there are shortcomings."""

@@ -105,6 +105,9 @@ class Robot:
     locked: Mapping[str, float] = dataclasses.field(default_factory=dict)
     load_parameters: Array | None = None
 
+    def __repr__(self) -> str:
+        return f'<{self.name}: {", ".join(self.joints)}; {self.p} standard parameters>'
+
     @property
     def load_dependent(self) -> bool:
         """Whether friction of a joint grows with its load."""

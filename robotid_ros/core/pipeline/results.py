@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from html import escape
+from typing import Any
 
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
@@ -48,3 +50,21 @@ class Identification:
     history: History | None = None
     compared: Identification | None = None
     selection: Selection | None = None
+
+    def __repr__(self) -> str:
+        residual = f'{100.0 * self.fitted.total_residual():.2f} % left of the fit'
+        if self.validation is not None:
+            residual += f', {100.0 * self.validation.total_residual():.2f} % of the validation'
+        warned = f', {len(self.warnings)} warnings' if self.warnings else ''
+        return (
+            f'<{self.robot.name} by {self.estimate.method}: {len(self.estimate.names)} base '
+            f'parameters, {residual}{warned}>'
+        )
+
+    def to_pandas(self) -> Any:
+        """Return the base parameters as a `pandas.DataFrame`: value, sigma, percent, unit."""
+        return self.estimate.table().to_pandas()
+
+    def _repr_html_(self) -> str:
+        warnings = ''.join(f'<li>{escape(text)}</li>' for text in self.warnings)
+        return f'<p>{escape(repr(self))}</p>{self.estimate.table().to_html()}<ul>{warnings}</ul>'

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 import dataclasses
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array, freeze_fields
+from ..table import Table
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,3 +68,19 @@ class Estimate:
         """%σ = 100 σ/|χ| (b,); inf for a parameter that is zero."""
         with np.errstate(divide='ignore', invalid='ignore'):
             return np.where(self.value == 0.0, np.inf, 100.0 * self.sigma / np.abs(self.value))
+
+    def __repr__(self) -> str:
+        return (
+            f'<{len(self.names)} parameters by {self.method}, '
+            f'{100.0 * self.total_residual:.2f} % of the torque left>'
+        )
+
+    def table(self) -> Table:
+        """Lay the parameters out, a row each."""
+        columns: dict[str, Iterable[Any]] = {
+            'value': self.value,
+            'sigma': self.sigma,
+            'percent': self.relative_sigma,
+            'unit': self.units,
+        }
+        return Table('parameter', self.names, columns)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import dataclasses
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array, freeze_fields
+from ..table import Table
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,6 +71,29 @@ class Validation:
         rows = self.valid if moving else np.ones_like(self.valid)
         error = np.linalg.norm((self.measured - self.predicted)[rows])
         return float(error / max(float(np.linalg.norm(self.measured[rows])), 1e-300))
+
+    def __repr__(self) -> str:
+        return (
+            f'<{100.0 * self.total_residual():.2f} % of the efforts of {len(self.joints)} joints '
+            f'left over {np.ptp(self.time):.4g} s>'
+        )
+
+    def table(self) -> Table:
+        """Lay out how well each joint is predicted: shares of its effort, and N·m or N."""
+        columns = {
+            'residual': self.relative_residual,
+            'moving': self.moving_residual,
+            'r2': self.r2,
+            'rms': self.rms,
+        }
+        return Table('joint', self.joints, columns)
+
+    def to_pandas(self) -> Any:
+        """Return `table` as a `pandas.DataFrame`."""
+        return self.table().to_pandas()
+
+    def _repr_html_(self) -> str:
+        return self.table().to_html()
 
 
 def _ratio(error: Array, signal: Array, rows: npt.NDArray[np.bool_]) -> Array:

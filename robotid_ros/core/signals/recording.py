@@ -147,6 +147,13 @@ class Recording:
                     f'not {shape}: record every joint at every stamp'
                 )
 
+    def __repr__(self) -> str:
+        phases = ', '.join(dict.fromkeys(phase.name for phase in self.phases))
+        return (
+            f'<{self.source or "recording"}: {", ".join(self.joints)} for {self.duration:.4g} s '
+            f'at {self.rate:.4g} Hz{phases and ": " + phases}>'
+        )
+
     @property
     def size(self) -> int:
         """Number of samples."""

@@ -10,6 +10,7 @@ import matplotlib
 from matplotlib.figure import Figure
 import numpy as np
 
+from ...core.regression.goodness_of_fit import Validation
 from ..results import Entry
 from ..torques_file import Torques
 
@@ -52,6 +53,12 @@ STYLE: Any = {
 
 def torques(data: Torques, units: Sequence[str]) -> str:
     """Draw measured and predicted torque over time, the residual below on the same scale."""
+    with matplotlib.rc_context(STYLE):
+        return _svg(draw_torques(data, units))
+
+
+def draw_torques(data: Torques | Validation, units: Sequence[str] = ()) -> Figure:
+    """Draw them as a figure of matplotlib; units are those of the joints' torques."""
     count = len(data.joints)
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(10.5, 2.1 * count + 0.5), layout='constrained')
@@ -66,11 +73,11 @@ def torques(data: Torques, units: Sequence[str]) -> str:
             for values, color, size, label in series:
                 axis.plot(*envelope(data.time, values), color=color, lw=size, label=label)
             axis.set_title(data.joints[index])
-            axis.set_ylabel(units[index])
+            axis.set_ylabel(units[index] if units else 'effort')
             axis.margins(x=0.0)
         axes[0].legend(ncols=3, loc='lower right', bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
         axes[-1].set_xlabel('time [s]')
-        return _svg(figure)
+        return figure
 
 
 def candidates(comparison: Mapping[str, Any]) -> str:

@@ -1,0 +1,59 @@
+"""Results as tables, for notebooks and pandas."""
+
+from collections.abc import Iterable, Mapping, Sequence
+import dataclasses
+from html import escape
+from importlib import import_module
+from typing import Any
+
+from ..exceptions import ConfigurationError
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """
+    Columns of equal length under names.
+
+    Attributes
+    ----------
+    index_name : what the rows are
+    index : name of each row
+    columns : values by name
+
+    """
+
+    index_name: str
+    index: Sequence[str]
+    columns: Mapping[str, Iterable[Any]]
+
+    def to_pandas(self) -> Any:
+        """
+        Return a `pandas.DataFrame`, its index the rows' names.
+
+        Raises
+        ------
+        ConfigurationError : pandas is not installed
+
+        """
+        try:
+            pandas = import_module('pandas')
+        except ImportError as error:
+            raise ConfigurationError('this table needs pandas: pip install pandas') from error
+        return pandas.DataFrame(
+            {name: list(values) for name, values in self.columns.items()},
+            index=pandas.Index(list(self.index), name=self.index_name),
+        )
+
+    def to_html(self) -> str:
+        """Return the table as HTML."""
+        head = ''.join(f'<th>{escape(name)}</th>' for name in (self.index_name, *self.columns))
+        rows = zip(self.index, *self.columns.values(), strict=True)
+        body = ''.join(
+            f'<tr><th>{escape(name)}</th>' + ''.join(f'<td>{_cell(v)}</td>' for v in values)
+            for name, *values in rows
+        )
+        return f'<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def _cell(value: Any) -> str:
+    return escape(value) if isinstance(value, str) else f'{value:.5g}'

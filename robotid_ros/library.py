@@ -1,0 +1,339 @@
+"""
+The library: what `import robotid_ros as rid` offers.
+
+From any log, or from arrays, and a robot description to validated parameters, files and figures.
+Everything here stands on `core/` and `files/`, whose functions take the same values and say more.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .core.excitation import Design
+from .core.excitation import design as design_trajectory
+from .core.identification_settings import IdentificationSettings
+from .core.model import build_robot, Robot
+from .core.model.robot import ElasticRobot
+from .core.parameters.standard import basic_solution
+from .core.pipeline import identification as pipeline
+from .core.pipeline.results import Identification
+from .core.pipeline.validation import validate as validate_parameters
+from .core.regression.goodness_of_fit import Validation
+from .core.signals.recording import Recording
+from .exceptions import ConfigurationError, RecordingError
+from .files.bags import ChunkedRecording, open_recording
+from .files.configuration import Configuration, from_mapping, read_mapping, read_urdf
+from .files.formats.read_options import ReadOptions
+from .files.identification_input import (
+    select_robot,
+    session_configuration,
+    session_description,
+    split,
+)
+from .files.results import Results
+from .files.robot_description import read_description
+from .files.save_results import save as save_results
+
+PathLike: TypeAlias = str | Path
+Log: TypeAlias = Recording | ChunkedRecording
+CONFIGURATION_SUFFIXES = ('.yaml', '.yml')
+
+
+def load_robot(source: PathLike, log: Log | None = None, **settings: Any) -> Robot:
+    """
+    Build a robot.
+
+    Parameters
+    ----------
+    source : file of a URDF, a xacro or a configuration, or the text of a URDF
+    log : what it will be identified from: joints that it lacks, or that rest in it, are locked
+    settings : keys of `robot` in the configuration, such as `joints`, `gravity`, `friction`
+
+    Raises
+    ------
+    ConfigurationError : an unknown key, or no description
+    RobotIdError : the description cannot be read, or does not fit the log
+
+    """
+    is_text = isinstance(source, str) and source.lstrip().startswith('<')
+    configuration = _configured('' if is_text else source, 'robot', settings)
+    text = read_urdf(configuration)
+    if text is None:
+        text = str(source) if is_text else read_description(source)
+    if log is None:
+        return build_robot(text, configuration.robot)
+    return select_robot(text, configuration.robot, [log])[0]
+
+
+def load(
+    path: PathLike,
+    joints: Sequence[str] = (),
+    *,
+    urdf: PathLike | None = None,
+    columns: dict[str, str] | None = None,
+    units: dict[str, str] | None = None,
+    rate: float = 0.0,
+    effort_topic: str = '',
+) -> Log:
+    """
+    Read a log: a bag of ROS 2 or ROS 1, CSV, npz, MAT, HDF5, Parquet.
+
+    Parameters
+    ----------
+    path : file or folder
+    joints : to read, in this order; empty: all that were measured
+    urdf : description whose joints a table's columns are of
+    columns : patterns of columns by quantity, `{'position': 'q_*', 'effort': 'tau_*'}`
+    units : by quantity, `{'position': 'deg', 'effort': 'A*0.12'}`
+    rate : of a table without stamps [Hz]
+    effort_topic : topic, or 'topic:field', of a bag that holds the efforts
+
+    Returns
+    -------
+    The recording; one in chunks where it is too long for memory. Both can be cut: `.between(start,
+    stop)` [s], `.phase('exciting')`.
+
+    Raises
+    ------
+    RecordingError : it cannot be read, or holds no positions and efforts of joints
+
+    """
+    options = ReadOptions(
+        urdf='' if urdf is None else read_description(urdf),
+        joints=tuple(joints),
+        columns=tuple((columns or {}).items()),
+        units=tuple((units or {}).items()),
+        rate=rate,
+        effort_topic=effort_topic,
+    )
+    return open_recording(path, tuple(joints) or None, options=options)
+
+
+def from_arrays(
+    time: ArrayLike,
+    position: ArrayLike,
+    effort: ArrayLike,
+    *,
+    joints: Sequence[str],
+    velocity: ArrayLike | None = None,
+    source: str = 'arrays',
+) -> Recording:
+    """
+    Make a recording of arrays.
+
+    Parameters
+    ----------
+    time : (N,) stamps [s], in any order of equal or different steps
+    position : (N, n) [rad or m]; of one joint (N,) will do
+    effort : (N, n) torques or forces [N·m or N]; NaN where a value is missing
+    joints : names of the columns, those of the description
+    velocity : (N, n) [rad/s or m/s], where it was measured
+    source : where they come from, for messages
+
+    Raises
+    ------
+    RecordingError : shapes that do not fit each other
+
+    """
+    stamps = np.array(time, dtype=float).ravel()
+
+    def columns(name: str, values: ArrayLike) -> np.ndarray:
+        array = np.array(values, dtype=float)
+        array = array[:, None] if array.ndim == 1 else array
+        if array.shape != (stamps.size, len(joints)):
+            raise RecordingError(
+                f'{name} has the shape {array.shape}: give a row for each of {stamps.size} '
+                f'stamps and a column for each of {len(joints)} joints'
+            )
+        return array
+
+    return Recording(
+        tuple(joints),
+        stamps,
+        columns('position', position),
+        columns('effort', effort),
+        None if velocity is None else columns('velocity', velocity),
+        source,
+    )
+
+
+def identify(
+    log: Log | PathLike,
+    robot: Robot | PathLike | None = None,
+    validation: Log | PathLike | None = None,
+    **settings: Any,
+) -> Identification:
+    """
+    Identify a robot.
+
+    Parameters
+    ----------
+    log : recording, or a file to `load`; of a session, its excitation counts and its validation
+        motion validates
+    robot : or its description; None: the description in the log
+    validation : another motion; None: that of the session, if it is one
+    settings : keys of `identification` in the configuration, such as `method='didim'` or
+        `signals={'cutoff': 20.0}`; what is left out is chosen by cross-validation
+
+    Raises
+    ------
+    RobotIdError : with the remedy
+
+    """
+    recording = _opened(log)
+    built = _robot_of(recording, robot)
+    fitted, other = split(_of_robot(recording, built))
+    if validation is not None:
+        other = _of_robot(_opened(validation), built)
+    found = pipeline.identify(fitted, built, _identification_settings(recording, settings), other)
+    return found
+
+
+def validate(
+    log: Log | PathLike, parameters: Identification | ArrayLike, robot: Robot | None = None
+) -> Validation:
+    """
+    Predict the efforts of a log.
+
+    Parameters
+    ----------
+    log : another motion than the one that identified; of a session, its validation counts
+    parameters : an identification, or (p,) standard parameters of `robot`
+    robot : where parameters are given; `robot.prior` are those of its description
+
+    Raises
+    ------
+    ConfigurationError : parameters without a robot, or as many as it does not have
+    RecordingError : the log cannot be used
+
+    """
+    if isinstance(parameters, Identification):
+        found = parameters
+        chi = basic_solution(found.base, found.estimate.value)
+        robot = found.robot
+    elif robot is None:
+        raise ConfigurationError('parameters are of a robot: give it, too')
+    else:
+        chi = np.asarray(parameters, dtype=float)
+        if chi.shape != (robot.p,):
+            raise ConfigurationError(
+                f'{chi.size} parameters for a robot of {robot.p}: give one for each of '
+                'robot.parameters'
+            )
+    fitted, other = split(_of_robot(_opened(log), robot))
+    return validate_parameters(other or fitted, robot, chi, IdentificationSettings())
+
+
+def design(robot: Robot | PathLike, **settings: Any) -> Design:
+    """
+    Design the motion that identifies a robot, and one that validates.
+
+    Parameters
+    ----------
+    robot : or its description
+    settings : keys of `excitation` in the configuration, such as `period`, `order`,
+        `workspace={'ground': 0.0}`, `time_limit`
+
+    Raises
+    ------
+    RobotIdError : limits that contradict each other, nothing feasible found
+
+    """
+    built, source = (robot, '') if isinstance(robot, Robot) else (load_robot(robot), robot)
+    return design_trajectory(built, _configured(source, 'excitation', settings).excitation)
+
+
+def save(result: Identification, log: Log, folder: PathLike) -> Results:
+    """
+    Write parameters.yaml, identified.urdf, torques.npz and report.html.
+
+    Parameters
+    ----------
+    result : what was found
+    log : where from
+    folder : made when missing; files of the same names are replaced
+
+    Raises
+    ------
+    FileError : the folder cannot be written
+
+    """
+    return save_results(result, log, folder)
+
+
+def plot(result: Identification | Validation, path: PathLike | None = None) -> Any:
+    """
+    Draw measured and predicted efforts, and what is left, joint by joint.
+
+    Parameters
+    ----------
+    result : of an identification its validation is drawn, else its fit
+    path : of a picture to write: png, svg or pdf
+
+    Returns
+    -------
+    matplotlib's `Figure`, which a notebook shows.
+
+    """
+    from .files.report.figures import draw_torques
+
+    validation = result
+    if isinstance(result, Identification):
+        validation = result.validation or result.fitted
+    assert isinstance(validation, Validation)
+    figure = draw_torques(validation)
+    if path is not None:
+        figure.savefig(path, dpi=150)
+    return figure
+
+
+def _configured(source: PathLike, group: str, settings: dict[str, Any]) -> Configuration:
+    """Return the configuration in a file, with settings of a group in place of its own."""
+    path, values = Path(source), {}
+    if path.suffix in CONFIGURATION_SUFFIXES:
+        values = read_mapping(path)
+    values[group] = _merged(values.get(group, {}), settings)
+    return from_mapping(values, path.parent if values else None)
+
+
+def _merged(own: Any, settings: dict[str, Any]) -> dict[str, Any]:
+    """Put settings in the place of others; those of a group one by one."""
+    own = dict(own or {})
+    groups = {k: {**own[k], **v} for k, v in settings.items() if isinstance(own.get(k), dict)}
+    return {**own, **settings, **groups}
+
+
+def _opened(log: Log | PathLike) -> Log:
+    return load(log) if isinstance(log, str | Path) else log
+
+
+def _robot_of(log: Log, robot: Robot | PathLike | None) -> Robot:
+    if isinstance(robot, Robot):
+        return robot
+    if robot is not None:
+        return load_robot(robot, log)
+    configuration = session_configuration(log)[1]
+    text = session_description(configuration, log)
+    return select_robot(text, configuration.robot, [log])[0]
+
+
+def _of_robot(log: Log, robot: Robot | ElasticRobot) -> Log:
+    """Return the log of a robot's joints, in its order."""
+    names = tuple(robot.recorded_joints)
+    if isinstance(log, Recording):
+        return log.select(names)
+    if log.joints != names:
+        raise RecordingError(
+            f"'{log.source}' is too long for memory and has other joints than the robot: load it "
+            f'with joints={list(names)}'
+        )
+    return log
+
+
+def _identification_settings(log: Log, settings: dict[str, Any]) -> IdentificationSettings:
+    """Return those of the log's own session, with what is given in their place."""
+    values = _merged((log.configuration or {}).get('identification'), settings)
+    return from_mapping({'identification': values}).identification
