@@ -19,6 +19,7 @@ __version__ = '0.1.0'
 _NAMES = {
     'library': (
         *('load_robot', 'load', 'from_arrays', 'identify', 'validate', 'design', 'save', 'plot'),
+        'InverseDynamics',
     ),
     'core.model.robot': ('Robot',),
     'core.signals.recording': ('Recording',),
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
     )
     from .library import (
         identify as identify,
+    )
+    from .library import (
+        InverseDynamics as InverseDynamics,
     )
     from .library import (
         load as load,

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from .core.excitation import Design
 from .core.excitation import design as design_trajectory
 from .core.identification_settings import IdentificationSettings
-from .core.model import build_robot, Robot
+from .core.model import build_robot, Robot, robot_dynamics
 from .core.model.robot import ElasticRobot
 from .core.parameters.standard import basic_solution
 from .core.pipeline import identification as pipeline
@@ -33,7 +33,8 @@ from .files.identification_input import (
     session_description,
     split,
 )
-from .files.results import Results
+from .files.results import Results, URDF
+from .files.results_file import read_results
 from .files.robot_description import read_description
 from .files.save_results import save as save_results
 
@@ -244,6 +245,34 @@ def design(robot: Robot | PathLike, **settings: Any) -> Design:
     """
     built, source = (robot, '') if isinstance(robot, Robot) else (load_robot(robot), robot)
     return design_trajectory(built, _configured(source, 'excitation', settings).excitation)
+
+
+class InverseDynamics(robot_dynamics.InverseDynamics):
+    """`core.model.robot_dynamics.InverseDynamics`, which says more, of an identification."""
+
+    @classmethod
+    def load(cls, path: PathLike) -> 'InverseDynamics':
+        """
+        Read what an identification has written.
+
+        Parameters
+        ----------
+        path : parameters.yaml with identified.urdf beside it, or their folder
+
+        Raises
+        ------
+        RobotIdError : a file is missing or cannot be read, or the robot has springs
+
+        """
+        results, folder = read_results(path), Path(path)
+        folder = folder if folder.is_dir() else folder.parent
+        values = {k: v for k, v in results.settings.get('robot', {}).items() if k != 'urdf'}
+        values['joints'] = list(results.joints)
+        robot = load_robot(read_description(folder / URDF), **values)
+        chi = np.zeros(robot.p)
+        for entry in results.standard:
+            chi[robot.column(entry.name)] = entry.value
+        return cls(robot, chi)
 
 
 def save(result: Identification, log: Log, folder: PathLike) -> Results:

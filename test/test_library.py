@@ -107,6 +107,19 @@ def test_a_result_predicts_another_log_better_than_its_description(recording, re
     assert found.total_residual() < 0.02 < 0.1 < prior.total_residual()
 
 
+def test_the_model_on_the_robot_is_that_of_the_files(folder, recording, result):
+    rid.save(result, recording, folder / 'saved')
+    model = rid.InverseDynamics.load(folder / 'saved' / 'parameters.yaml')
+    q, dq, ddq = np.random.default_rng(1).uniform(-1.0, 1.0, (3, 2))
+    expected = inverse_dynamics(
+        result.robot, result.standard.value, *np.array([q, dq, ddq])[:, None]
+    )
+    np.testing.assert_allclose(model.efforts(q, dq, ddq), expected[0], rtol=1e-6)
+    assert model.joints == JOINTS
+    with pytest.raises(rid.RobotIdError):
+        rid.InverseDynamics.load(folder / 'nothing')
+
+
 def test_values_show_themselves_in_a_line(recording, result):
     design = rid.design(result.robot, iterations=3, starts=1, workspace={'self_collision': False})
     for value in (recording, result, result.robot, result.estimate, result.validation, design):

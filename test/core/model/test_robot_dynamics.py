@@ -1,0 +1,88 @@
+"""One state at a time agrees with the model for many, whatever the robot's drives."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from robotid_ros.core.model import build_robot, mass_matrix
+from robotid_ros.core.model.dynamics import inverse_dynamics
+from robotid_ros.core.model.robot_dynamics import InverseDynamics
+from robotid_ros.exceptions import ConfigurationError
+from robotid_ros.files.configuration import load, read_urdf
+
+from .test_mimic_joints import SETTINGS as MIMIC_SETTINGS
+from .test_mimic_joints import TEXT as MIMIC_ARM
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def configured(name, **changes):
+    configuration = load(ROOT / 'config' / f'{name}.yaml')
+    return build_robot(read_urdf(configuration), replace(configuration.robot, **changes))
+
+
+ROBOTS = {
+    'plain': lambda: configured('ur10'),
+    'coupled motors': lambda: configured('tx40'),
+    'other order': lambda: configured('ur10', joints=tuple(reversed(configured('ur10').joints))),
+    'shaped friction': lambda: configured(
+        'arm3', friction={'default': ('viscous', 'stribeck', 'offset', 'spring')}
+    ),
+    'load': lambda: configured(
+        'ur10', friction={'default': ('viscous', 'coulomb', 'load_coulomb')}
+    ),
+}
+
+
+@pytest.mark.parametrize('kind', ROBOTS)
+def test_agrees_with_the_model_for_many_states(kind):
+    robot, rng = ROBOTS[kind](), np.random.default_rng(5)
+    chi = robot.prior.copy()
+    for k, parameter in enumerate(robot.parameters):
+        if parameter.symbol.startswith(('F', 'Ia', 'off', 'K')):
+            chi[k] = rng.uniform(0.05, 2.0)
+    model = InverseDynamics(robot, chi)
+    q, dq, ddq = rng.uniform(-2.0, 2.0, (3, 20, robot.n))
+    dq[0] = 0.0
+    still = np.zeros_like(q)
+    many = inverse_dynamics(robot, chi, q, dq, ddq)
+    bodies = robot.prior.copy()
+    bodies[:] = [
+        0.0 if p.symbol.startswith(('F', 'off', 'K')) else c
+        for p, c in zip(robot.parameters, chi, strict=True)
+    ]
+    weights = inverse_dynamics(robot, bodies, q, still, still)
+    for k in range(len(q)):
+        scale = 1.0 + np.abs(many[k]).max()
+        np.testing.assert_allclose(model.efforts(q[k], dq[k], ddq[k]), many[k], atol=1e-11 * scale)
+        np.testing.assert_allclose(model.gravity(q[k]), weights[k], atol=1e-11 * scale)
+        matrix = model.mass_matrix(q[k])
+        np.testing.assert_allclose(matrix, mass_matrix(robot, chi, q[k]), atol=1e-11)
+    # Calls do not change what others were given.
+    first = model.efforts(q[0], dq[0], ddq[0])
+    kept = first.copy()
+    model.efforts(q[1], dq[1], ddq[1])
+    np.testing.assert_array_equal(first, kept)
+
+
+def test_joints_that_mimic_others_bear_on_them():
+    robot, rng = build_robot(MIMIC_ARM, MIMIC_SETTINGS), np.random.default_rng(2)
+    assert robot.followers
+    model, states = InverseDynamics(robot, robot.prior), rng.uniform(-1.0, 1.0, (3, 5, robot.n))
+    many = inverse_dynamics(robot, robot.prior, *states)
+    for k in range(5):
+        one = model.efforts(*(x[k] for x in states))
+        np.testing.assert_allclose(one, many[k], atol=1e-12)
+        matrix = mass_matrix(robot, robot.prior, states[0][k])
+        np.testing.assert_allclose(model.mass_matrix(states[0][k]), matrix, atol=1e-12)
+
+
+def test_what_has_no_model_is_refused():
+    robot = configured('scara')
+    with pytest.raises(ConfigurationError, match='no mass'):
+        InverseDynamics(robot, np.zeros(robot.p))
+    elastic = configured('planar_2r_elastic').elastic
+    with pytest.raises(ConfigurationError, match='springs'):
+        InverseDynamics(elastic, elastic.prior)
