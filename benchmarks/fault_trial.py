@@ -137,11 +137,16 @@ class Trial:
         try:
             self._prepare({})
             self._begin('exciting')
-            self._await(lambda: self._state('identification') in ENDS, 'an identification', 180.0)
+            self._await(self._is_identified, 'an identification', 180.0)
         except RobotIdError as error:
             return str(error)
         done = self._state('identification') == 'done'
         return '' if done else self.client.message('identification')
+
+    def _is_identified(self) -> bool:
+        """Whether the newest bag was worked on: the one before may be late."""
+        bag = Path(self.client.value('identification', 'bag')).name
+        return self._state('identification') in ENDS and bag == self._bag.name
 
     def describe(self) -> str:
         """Return the last lines of the nodes' logs."""

@@ -121,7 +121,7 @@ class Identification(WorkerNode):
                 stop=self._stop,
                 time_limit=self.settings.time_limit,
             )
-            self._publish_outcome(outcome)
+            self._publish_outcome(outcome, bag)
         except Exception as error:
             if self.context.ok():
                 self.publish_state('failed', one_line(error), {'bag': bag})
@@ -133,7 +133,7 @@ class Identification(WorkerNode):
         self.publish_state('identifying', text)
         self.get_logger().info(text)
 
-    def _publish_outcome(self, outcome: IdentificationOutcome) -> None:
+    def _publish_outcome(self, outcome: IdentificationOutcome, bag: str) -> None:
         """Publish everything; the state comes last and says where the files are."""
         results, now = outcome.results, self.get_clock().now().to_msg()
         self._robot = build_robot(outcome.source_urdf, outcome.robot_settings)
@@ -161,7 +161,7 @@ class Identification(WorkerNode):
         self.publish_state(
             'done',
             f"identified {len(results.base)} base parameters, see '{outcome.folder}'",
-            {'folder': outcome.folder, 'bag': self._bag, 'validation_residual': worst},
+            {'folder': outcome.folder, 'bag': bag, 'validation_residual': worst},
         )
         self.get_logger().info(f"results are in '{outcome.folder}'")
 
