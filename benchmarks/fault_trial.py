@@ -107,6 +107,10 @@ class Trial:
         # What an injection leaves to be undone.
         self.cleanups: list[Callable[[], object]] = []
 
+    def start(self) -> None:
+        """Start robot and nodes, as every session does where they do not run."""
+        self._prepare({})
+
     def process(self, name: str) -> int:
         """Process id of a node, or of the guardian."""
         if name == 'guardian':

@@ -10,6 +10,8 @@ import sys
 
 from common import ROOT
 
+# Of a robot's control loop, far below what controller_manager takes.
+PRIORITY = 10
 THREADS = ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS')
 
 
@@ -58,3 +60,20 @@ def busy(loops: int) -> Iterator[None]:
         for process in running:
             process.kill()
             process.wait()
+
+
+def run_in_real_time(pid: int) -> bool:
+    """
+    Give all threads of a process a real-time priority, as controller_manager asks for.
+
+    Returns
+    -------
+    Whether this user may.
+
+    """
+    try:
+        for thread in os.listdir(f'/proc/{pid}/task'):
+            os.sched_setscheduler(int(thread), os.SCHED_FIFO, os.sched_param(PRIORITY))
+    except PermissionError:
+        return False
+    return True

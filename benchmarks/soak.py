@@ -2,7 +2,8 @@
 What a long run costs: many sessions in the same nodes, then one long recording beside live topics.
 
 Prints memory, descriptors and threads of each node with their slopes, the CPU that it uses and the
-joint states that the recording lacks. Usage: `python benchmarks/soak.py [--sessions 30]
+joint states that the recording lacks. The robot runs with real-time priority where that is allowed,
+as a controller_manager does: what is loaded are the session's nodes. Usage: `python benchmarks/soak.py [--sessions 30]
 [--minutes 60] [--load 0] [--check]`; with a load so many busy loops run beside it.
 """
 
@@ -16,7 +17,7 @@ import time
 from common import command_line, verdict
 from fault_trial import NODES, Trial
 from faults import prepare
-from measure import busy
+from measure import busy, run_in_real_time
 import numpy as np
 
 from robotid_ros.files.bags import open_recording
@@ -123,6 +124,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name, busy(args.load):
         trial = Trial(*prepare(Path(name), RATE), Path(name), seed=0)
         try:
+            trial.start()
+            if not run_in_real_time(trial.process('simulated_robot')):
+                print('the robot has no real-time priority: a load slows it down, too')
             sessions(trial, args.sessions, missed)
             if args.minutes:
                 recording(trial, args.minutes, missed)
