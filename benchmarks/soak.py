@@ -2,9 +2,10 @@
 What a long run costs: many sessions in the same nodes, then one long recording beside live topics.
 
 Prints memory, descriptors and threads of each node with their slopes, the CPU that it uses and the
-joint states that the recording lacks. The robot runs with real-time priority where that is allowed,
-as a controller_manager does: what is loaded are the session's nodes. Usage: `python benchmarks/soak.py [--sessions 30]
-[--minutes 60] [--load 0] [--check]`; with a load so many busy loops run beside it.
+joint states that the recording lacks. With a load so many busy loops run beside it. The robot runs
+with real-time priority where that is allowed, as a controller_manager does: the load is that of
+the session's nodes. Usage: `python benchmarks/soak.py [--sessions 30] [--minutes 60] [--load 0]
+[--check]`.
 """
 
 from collections.abc import Sequence
