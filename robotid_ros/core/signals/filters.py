@@ -4,9 +4,9 @@ import numpy as np
 
 from ..arrays import Array
 
-# Power over that of the noise from which a frequency belongs to the motion: the power of noise at
-# one frequency is exponentially distributed and exceeds ten times its mean once in 20,000.
-MIN_POWER_RATIO = 10.0
+# Frequencies of noise alone that may be taken for motion, on average in all spectra of a
+# recording: one far up would have nearly all of its noise pass the filter.
+FALSE_ALARMS = 0.01
 # Bands of the upper spectrum whose medians give the noise: few are steady, many follow its shape.
 NOISE_BANDS = 16
 # Share of the sampling rate above which a spectrum is taken for noise: half of Nyquist's.
@@ -44,13 +44,14 @@ def motion_bandwidth(q: Array, rate: float, share: float = 0.99) -> float:
     Return the frequency below which this share of the power of every speed lies [Hz].
 
     Frequencies that do not stand out of the noise, measured in the upper half of the spectrum, do
-    not count.
+    not count. The power of noise at one frequency is exponentially distributed: it exceeds r times
+    its mean with the probability exp(−r).
     """
     speed = np.diff(q, axis=0) * rate
     spectrum = np.abs(np.fft.rfft(speed * np.hanning(len(speed))[:, None], axis=0)) ** 2
     frequency = np.fft.rfftfreq(len(speed), 1.0 / rate).astype(float)
     floor = np.column_stack([_noise_floor(column, frequency / rate) for column in spectrum.T])
-    spectrum[spectrum < MIN_POWER_RATIO * floor] = 0.0
+    spectrum[spectrum < np.log(spectrum.size / FALSE_ALARMS) * floor] = 0.0
     total = np.cumsum(spectrum, axis=0)
     moving = (np.ptp(q, axis=0) > 1e-6) & (total[-1] > 0.0)
     index = [int(np.searchsorted(t, share * t[-1])) for t in total.T[moving]]

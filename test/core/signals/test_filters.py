@@ -38,3 +38,10 @@ def test_bandwidth_is_the_motions(record):
     q = record(np.random.default_rng(5))
     assert motion_bandwidth(q, RATE) == pytest.approx(FAST, rel=0.1)
     assert motion_bandwidth(q[:, 1:], RATE) == pytest.approx(0.2, abs=0.1)
+
+
+def test_no_noise_counts_as_motion_however_strong_it_is():
+    """Among 20,000 frequencies of noise alone some exceed ten times their mean."""
+    for seed in range(20):
+        noise = 0.05 * np.random.default_rng(seed).normal(size=(TIME.size, 2))
+        assert motion_bandwidth(motion(TIME) + noise, RATE) < 1.1 * FAST
