@@ -82,11 +82,17 @@ def reference(t: np.ndarray, motion: Motion) -> tuple[np.ndarray, np.ndarray, np
     return motion.size * q, motion.size * dq, motion.size * ddq
 
 
-def experiment(duration: float, seed: int, motion: Motion = SLOW) -> Data:
-    """Run the robot under its PD loops (eq. 53, ζ = 1) and measure it."""
+def experiment(
+    duration: float,
+    seed: int,
+    motion: Motion = SLOW,
+    loop: tuple[float, float] = (1.0, 1.0),
+) -> Data:
+    """Run the robot under its PD loops (eq. 53), at these shares of ω_n and ζ; measure it."""
     t = np.arange(round(duration * RATE)) / RATE
     wanted = reference(t, motion)
-    kp, kv = motion.omega / (2.0 * ZETA), 2.0 * ZETA * motion.omega * INERTIA
+    omega, zeta = loop[0] * motion.omega, loop[1] * ZETA
+    kp, kv = omega / (2.0 * zeta), 2.0 * zeta * omega * INERTIA
     state = np.concatenate([wanted[0][0], np.zeros(2)])
     states, tau = np.empty((t.size, 4)), np.empty((t.size, 2))
     for k, q in enumerate(wanted[0]):
