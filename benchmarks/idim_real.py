@@ -5,7 +5,7 @@ The TX-40 and the UR10 from their published logs, beside what is known of them.
 
 Printed: residuals of both parts (all rows, and rows where joints move), a split of 80 to 20,
 friction and rotor inertia of the literature, essential parameters, and tables II and III of
-Gautier and Venture for the TX-40.
+Gautier and Venture for the TX-40, as configured and as they identified it.
 """
 
 from dataclasses import dataclass, replace
@@ -156,8 +156,9 @@ def main() -> int:
             if case.name == 'tx40':
                 short += [] if found.base.rank == RANK else [f'rank {found.base.rank}']
                 start, _, end = case.split
-                whole = as_published(log, log.recording.between(start, end))
-                short += drive_parameters(whole) + essential_parameters(found) + tables(whole)
+                whole = log.recording.between(start, end)
+                both = identify(whole, log.robot, log.settings), as_published(log, whole)
+                short += drive_parameters(*both) + essential_parameters(found) + tables(*both)
     return verdict(short, arguments.check)
 
 
