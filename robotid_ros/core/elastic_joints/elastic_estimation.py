@@ -23,7 +23,7 @@ from ..signals.periodic import find_period, noise_between_periods, split_periods
 from ..signals.recording import Recording
 from ..signals.resampling import resample_uniformly
 from ..signals.samples import Samples, SignalSettings
-from .maximum_likelihood import maximum_likelihood
+from .maximum_likelihood import maximum_likelihood, MotionSolution
 
 # Most rounds of instruments, computations of the weights in each, and the change over σ that ends
 # them: a hundredth of the uncertainty matters to nobody.
@@ -121,7 +121,7 @@ def fit_with_motion(
     if start.residual[robot.elastic_joints].max() < NOISY:
         return start, []
     periods = average_periods(recording, robot)
-    found = None if periods is None else maximum_likelihood(periods, robot, base, start)
+    found = None if periods is None else _maximise(periods, robot, base, start)
     if found is None:
         return start, []
     estimate = dataclasses.replace(
@@ -135,6 +135,23 @@ def fit_with_motion(
     return estimate, [
         'encoders are noisy: motion and parameters were estimated together from averaged periods'
     ]
+
+
+def _maximise(
+    periods: AveragePeriod, robot: ElasticRobot, base: BaseParameters, start: Estimate
+) -> MotionSolution | None:
+    """
+    Estimate motion and parameters together from an estimate, or else from the description.
+
+    Rows of a link have no torque: where noise is all that they hold, instruments may end near the
+    trivial solution, parameters of a link and its spring that are next to zero.
+    """
+    found = maximum_likelihood(periods, robot, base, start)
+    prior = base.of(robot.prior)
+    springs = [base.names.index(f'K{j + 1}') for j in robot.elastic_joints]
+    if found is None and np.all(prior[springs] > 0.0):
+        found = maximum_likelihood(periods, robot, base, dataclasses.replace(start, value=prior))
+    return found
 
 
 def average_periods(recording: Recording, robot: ElasticRobot) -> AveragePeriod | None:

@@ -5,7 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from robotid_ros.core.elastic_joints.elastic_estimation import fit_with_instruments
+from robotid_ros.core.elastic_joints.elastic_estimation import (
+    fit_with_instruments,
+    fit_with_motion,
+)
 from robotid_ros.core.elastic_joints.maximum_likelihood import cramer_rao_bound, maximum_likelihood
 from robotid_ros.core.excitation import Trajectory
 from robotid_ros.core.model.base_parameters import base_parameters
@@ -129,6 +132,21 @@ def test_positions_that_no_parameters_explain_have_no_likelihood():
     better = replace(start, sigma_torque=np.zeros(robot.n))
     assert maximum_likelihood(periods, robot, base, start) is not None
     assert maximum_likelihood(periods, robot, base, better) is None
+
+
+def test_a_start_near_the_trivial_solution_does_not_keep_the_likelihood_from_its_maximum():
+    """Rows of links have no torque: a link and a spring of nothing explain them too."""
+    robot = build().elastic
+    base, chi = base_parameters(robot), truth(robot)
+    clean = motion(robot, chi)
+    start = started(clean, robot, base)
+    nothing = replace(start, value=1e-4 * start.value, residual=np.ones(robot.n))
+    assert maximum_likelihood(averages(clean, 1), robot, base, nothing) is None
+    system = observe(clean, robot, base)
+    found, _ = fit_with_motion(noisy(clean, 1), system, robot, base, nothing)
+    assert found.method == 'ml'
+    error = np.abs(found.value - base.of(chi))
+    assert np.all(error < 5.0 * found.sigma)
 
 
 def test_a_noisy_recording_is_identified_with_its_motion():
