@@ -4,6 +4,7 @@ import numpy as np
 
 from ...exceptions import StandstillError
 from ..arrays import Array
+from ..model.friction import FrictionTerm
 from ..model.robot import Robot
 from .analytic_derivatives import fit_and_differentiate
 from .filters import central_differences, lowpass, motion_bandwidth
@@ -103,10 +104,21 @@ def _differentiate(
 
 
 def _chosen_rows(usable: UsableRows, robot: Robot, settings: SignalSettings) -> Rows:
-    if settings.rows != 'all':
+    if settings.rows == 'moving':
         return usable.moving
     steps = np.array([any(term.has_step for term in terms) for terms in robot.friction])
-    return np.where(steps, usable.clear, usable.every)
+    every = np.where(steps, usable.clear, usable.every)
+    if settings.rows == 'all':
+        return every
+    # A friction's shape at low speed shows in the slow rows alone: without those beside standstill
+    # the variance of its parameters is some twenty to two hundred times as large (arm3).
+    shaped = np.array([any(_has_shape(term) for term in terms) for terms in robot.friction])
+    return np.where(shaped, every, usable.moving)
+
+
+def _has_shape(term: FrictionTerm) -> bool:
+    """Tell whether shape constants say how a term changes with the speed."""
+    return bool(term.constants) and not term.kind.of_position
 
 
 def _refuse(even: UniformRecording, band: float, settings: SignalSettings) -> None:

@@ -42,7 +42,8 @@ class SignalSettings:
         'auto',
         'moving: leave out rows at standstill, in the transients at the ends, and beside both; '
         'all: every measured row, at standstill too where friction is smooth; '
-        'auto: chosen with identification.selection, else moving',
+        'auto: chosen with identification.selection, else all for joints with stiction, stribeck, '
+        'makkar or smooth_coulomb friction, moving for others',
         choices=('auto', 'moving', 'all'),
     )
     max_gap: float = setting(

@@ -3,12 +3,16 @@
 import numpy as np
 import pytest
 
-from robotid_ros.core.model import build_robot, RobotSettings
+from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
+from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.model.friction import TERMS
+from robotid_ros.core.regression.estimators import fit
+from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
 
-from ..conftest import URDF
+from ..conftest import motion, URDF
 
 RATE, SPEED = 200.0, 0.8
 
@@ -74,3 +78,40 @@ def test_the_band_decides_the_decimation_and_not_the_positions():
     assert wide.cutoff == narrow.cutoff == 20.0
     np.testing.assert_array_equal(wide.ddq, narrow.ddq)
     assert samples(('viscous',), band=50.0).decimation == 4  # never above the cut-off
+
+
+def variances(term, rows):
+    """Return the variances of a joint's friction under white noise, by symbol, and the samples."""
+    robot = build_robot(URDF, RobotSettings(friction={'default': ('viscous', term, 'offset')}))
+    time = np.arange(0.0, 20.0, 1.0 / RATE)
+    q, dq, ddq = motion(time, seed=3)
+    rng = np.random.default_rng(4)
+    chi = np.where(robot.prior == 0.0, 0.5, robot.prior)
+    tau = inverse_dynamics(robot, chi, q, dq, ddq) + 0.05 * rng.normal(size=q.shape)
+    base = base_parameters(robot)
+    settings = SignalSettings(cutoff=10.0, rows=rows)
+    estimate = fit(
+        observe(prepare(Recording(robot.joints, time, q, tau), robot, settings), robot, base)
+    )
+    k = [estimate.names.index(f'{s}2') for s in TERMS[term].symbols]
+    error = (estimate.value - base.of(chi))[k]
+    return np.diag(estimate.classical)[k], error
+
+
+@pytest.mark.parametrize('term', ['stiction', 'makkar'])
+def test_rows_near_standstill_are_kept_for_friction_with_a_shape_there(term):
+    (default, error), (moving, _) = variances(term, 'auto'), variances(term, 'moving')
+    assert np.all(np.abs(error) < 4.0 * np.sqrt(default))
+    assert moving[0] > 20.0 * default[0]  # what leaving them out costs Fs, and Fstr
+
+
+def test_only_joints_with_such_friction_keep_them():
+    friction = {'default': ('viscous', 'coulomb'), 'j1': ('viscous', 'smooth_coulomb')}
+    robot = build_robot(URDF, RobotSettings(friction=friction))
+    auto, every, moving = (
+        prepare(moved(), robot, SignalSettings(cutoff=20.0, rows=rows)).valid
+        for rows in ('auto', 'all', 'moving')
+    )
+    np.testing.assert_array_equal(auto[:, 0], every[:, 0])
+    np.testing.assert_array_equal(auto[:, 1], moving[:, 1])
+    assert every[:, 0].sum() > moving[:, 0].sum()
