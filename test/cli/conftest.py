@@ -70,8 +70,8 @@ def bag(tmp_path_factory, scara):
 
 @pytest.fixture(scope='session')
 def body():
-    """Choose a payload of 2 kg at the frame of the last joint: ZZ MX MY M."""
-    return {'ZZ': 0.05, 'MX': 0.4, 'MY': -0.1, 'M': 2.0}
+    """Choose a body of 2 kg that can exist, at the frame of the last joint: ZZ MX MY M."""
+    return {'ZZ': 0.1, 'MX': 0.4, 'MY': -0.1, 'M': 2.0}
 
 
 @pytest.fixture(scope='session')

@@ -16,7 +16,7 @@ def test_a_payload_is_found_and_written(run, bag, loaded, body, tmp_path):
     assert content['mass'] == pytest.approx(2.0, rel=0.02)
     assert content['centre_of_mass'][:2] == pytest.approx([0.2, -0.05], abs=0.01)
     own = content['inertia_at_centre']['zz']
-    assert own == pytest.approx(0.05 - 2.0 * (0.2**2 + 0.05**2), abs=0.01)
+    assert own == pytest.approx(body['ZZ'] - 2.0 * (0.2**2 + 0.05**2), abs=0.01)
     # The arm is horizontal: nothing shows these.
     assert content['parameters']['XX']['sigma'] == float('inf')
     assert 'does not tell XX' in out and 'mass 2' in out and str(file) in out

@@ -10,9 +10,9 @@ from ..arrays import Array, freeze_fields
 from ..model.base_parameters import base_parameters
 from ..model.dynamics import regressor
 from ..model.robot import Robot
-from ..regression.covariance import newey_west
+from ..regression.estimators import fit
 from ..regression.least_squares import project_out
-from ..regression.observation_system import decimated_torque, observe
+from ..regression.observation_system import decimated_torque, observe, System
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
@@ -77,7 +77,10 @@ def identify_drive_gains(
         drives = block_diag(first[:, ~bodies], second[:, ~bodies])
         W = np.hstack([np.vstack([first, second])[:, bodies], drives])
         p = np.concatenate([np.zeros(len(v1)), torque[j][systems[1].valid[j]]])
-        inverse, sigma_inverse = _coefficient(W, np.concatenate([v1, v2]), p)
+        time = np.concatenate([each.time[each.valid[j]] for each in systems])
+        inverse, sigma_inverse = _coefficient(
+            W, np.concatenate([v1, v2]), p, time, systems[1].band
+        )
         if not inverse > SIGNIFICANT * sigma_inverse:
             raise RecordingError(
                 f'{joint} does not feel the payload well enough for its drive gain: '
@@ -95,12 +98,12 @@ def _payload_torque(robot: Robot, samples: Samples, payload: Array) -> Array:
     return decimated_torque(dataclasses.replace(samples, tau=tau.T))
 
 
-def _coefficient(W: Array, v: Array, p: Array) -> tuple[float, float]:
+def _coefficient(W: Array, v: Array, p: Array, time: Array, band: float) -> tuple[float, float]:
     """Return the coefficient of p in the least squares of v on [W p], and its σ."""
     own, target = map(project_out(W, RANK_TOLERANCE), (p, v))
-    square = float(own @ own)
-    if square <= 1e-12 * max(float(p @ p), 1e-300):
+    if float(own @ own) <= 1e-12 * max(float(p @ p), 1e-300):
         return 0.0, np.inf
-    coefficient = float(own @ target) / square
-    residual = target - coefficient * own
-    return coefficient, float(np.sqrt(newey_west((own * residual)[:, None])[0, 0])) / square
+    rows = np.ones((1, len(v)), dtype=bool)
+    row = System(('1/g',), ('1',), ('',), time, own[None, :, None], target[None], rows, band=band)
+    found = fit(row, 'ols')
+    return float(found.value[0]), float(found.sigma[0])

@@ -12,7 +12,11 @@ from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.parameters import INERTIAL, INERTIAL_UNITS
 from ..model.robot import Robot
-from ..parameters.physical_consistency import mass_properties, pseudo_inertia
+from ..parameters.physical_consistency import (
+    consistent_parameters,
+    mass_properties,
+    pseudo_inertia,
+)
 from ..parameters.standard import physically_consistent_links
 from ..pipeline.choices import choose_model
 from ..pipeline.chunked_estimation import RecordingOrChunks
@@ -22,7 +26,10 @@ from ..regression.estimate import Estimate
 # Smallest singular value over the largest, columns scaled, of what the data determine. Well above
 # rounding: base parameters are combinations known to 1e-7 or so.
 RANK_TOLERANCE = 1e-6
-SIGNIFICANT = 3.0  # a mass below so many σ is none
+SIGNIFICANT = 3.0  # a mass below so many σ is none, a body so many σ off contradicts the data
+# Relative standard deviation of the shape that a payload is pulled to where its best fit is none,
+# and the least share of it that a body may have: as good as no pull, and plates of a millimetre.
+PULL, MARGIN = 1.0, 1e-3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,9 +40,9 @@ class Payload:
     Attributes
     ----------
     names, units : `XX XY XZ YY YZ ZZ MX MY MZ M`
-    value, sigma : (10,); the minimum-norm solution where the data do not determine all, σ is then
-        infinite
-    consistent : whether a body can have these parameters
+    value : (10,) of the body that can exist and explains the data best
+    sigma : (10,) without that condition; infinite where the data do not determine a parameter
+    unconstrained : (10,) best fit, possible or not; of minimum norm where σ is infinite
 
     """
 
@@ -43,10 +50,21 @@ class Payload:
     units: tuple[str, ...]
     value: Array
     sigma: Array
-    consistent: bool
+    unconstrained: Array
 
     def __post_init__(self) -> None:
-        freeze_fields(self, 'value', 'sigma')
+        freeze_fields(self, 'value', 'sigma', 'unconstrained')
+
+    @property
+    def consistent(self) -> bool:
+        """Whether a body can have the parameters of the best fit."""
+        return bool(physically_consistent_links(self.unconstrained, [0])[0])
+
+    @property
+    def distance(self) -> float:
+        """Largest distance of a parameter from the best fit, over its σ."""
+        change = np.abs(self.value - self.unconstrained)
+        return float(np.max(change / np.maximum(self.sigma, 1e-300)))
 
     @property
     def mass(self) -> float:
@@ -130,8 +148,13 @@ def _payload_notes(payload: Payload, joint: str) -> list[str]:
         )
     elif not payload.consistent:
         notes.append(
-            'no body has exactly these parameters: small ones are within their σ, take mass and '
-            'centre of mass, or record longer'
+            'no body can have the parameters that fit best: these are of the nearest one that can '
+            f'exist, up to {payload.distance:.1f} σ away; '
+            + (
+                'record longer for more exact inertias'
+                if payload.distance < SIGNIFICANT
+                else 'check which recording is which, and the robot description'
+            )
         )
     return notes
 
@@ -143,7 +166,8 @@ def identify_payload(
     Find a payload from the base parameters without and with it.
 
     A payload adds its π to the standard parameters of the last link: χ_b' − χ_b = A_last π,
-    weighted as if residuals were white; σ count them as they are. Friction and offsets may change
+    weighted as if residuals were white; σ count them as they are. Of a π that no body can have the
+    nearest one that a body has is taken, by the same weights. Friction and offsets may change
     between the sessions: base parameters that hold nothing else are left out.
 
     Parameters
@@ -168,19 +192,26 @@ def identify_payload(
         for name in ('classical', 'covariance')
     )
     root = np.linalg.cholesky(white + 1e-12 * np.diag(np.diag(white)))
-    A = np.linalg.solve(root, base.matrix[rows, start : start + 10])
+    A = np.asarray(np.linalg.solve(root, base.matrix[rows, start : start + 10]))
+    target = np.asarray(np.linalg.solve(root, change))
     size = np.linalg.norm(A, axis=0)
     scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0.0)
     U, s, Vt = np.linalg.svd(A * scale, full_matrices=False)
     kept = s > RANK_TOLERANCE * s[0]
     inverse = scale[:, None] * (Vt[kept].T / s[kept]) @ np.linalg.solve(root.T, U[:, kept]).T
-    value = inverse @ change
+    free = inverse @ change
     sigma = np.sqrt(np.diag(inverse @ covariance @ inverse.T))
     unknown = np.linalg.norm(Vt[kept], axis=0) < 1.0 - 1e-6
     sigma[unknown] = np.inf
-    return Payload(
-        INERTIAL, INERTIAL_UNITS, value, sigma, bool(physically_consistent_links(value, [0])[0])
-    )
+    body = _nearest_body(A, target, free)
+    return Payload(INERTIAL, INERTIAL_UNITS, body, sigma, free)
+
+
+def _nearest_body(factor: Array, target: Array, free: Array) -> Array:
+    """Return the possible π (10,) of least ‖F π − g‖, whose least squares solution is `free`."""
+    if physically_consistent_links(free, [0])[0]:
+        return free
+    return consistent_parameters(factor, target, free, [0], link_sigma=PULL, margin=MARGIN).value
 
 
 def depends_on_links(robot: Robot, base: BaseParameters) -> npt.NDArray[np.bool_]:
