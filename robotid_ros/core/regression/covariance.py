@@ -112,17 +112,3 @@ def count_blocks(system: System, value: Array) -> int:
     step = float(np.median(np.diff(system.time))) if length > 1 else 0.0
     shortest = max(MEMORIES * rows, SECONDS / step if step > 0.0 else 1.0)
     return int(np.clip(round(length / shortest), min(FEWEST, length), length))
-
-
-def newey_west(scores: Array) -> Array:
-    """
-    Return the covariance of the sum of scores (N, b), neighbours being correlated.
-
-    Bartlett weights over 4 (N/100)^(2/9) rows (Newey and West 1987, 1994).
-    """
-    meat = scores.T @ scores
-    lags = int(np.ceil(4.0 * (len(scores) / 100.0) ** (2.0 / 9.0)))
-    for lag in range(1, min(lags, len(scores) - 1) + 1):
-        crossed = scores[lag:].T @ scores[:-lag]
-        meat += (1.0 - lag / (lags + 1.0)) * (crossed + crossed.T)
-    return np.asarray(meat)

@@ -11,7 +11,7 @@ from scipy.ndimage import minimum_filter1d
 from ...exceptions import RecordingError
 from ..arrays import Array
 from ..model.dynamics import regressor
-from ..regression.observation_system import antialias, System
+from ..regression.observation_system import antialias, NOISE_BAND, System
 from .reference_and_torque import interpolate_rows
 from .replay_problem import ReplayProblem
 from .simulation.closed_loop import Simulation
@@ -72,7 +72,8 @@ def observe_simulation(replay: ReplayProblem, simulation: Simulation) -> System:
     time = np.concatenate([block[2] for block in blocks]) / replay.law.rate
     base, joints = replay.base, replay.robot.joints
     valid = ~_sticking(replay, simulation)[np.rint(time * replay.law.rate).astype(int)].T
-    return System(base.names, base.units, joints, time, w, y, valid, prior=replay.prior)
+    band = NOISE_BAND if decimation > 1 else 1.0
+    return System(base.names, base.units, joints, time, w, y, valid, band=band, prior=replay.prior)
 
 
 def _observe_block(

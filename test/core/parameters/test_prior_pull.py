@@ -9,6 +9,7 @@ import pytest
 from robotid_ros.core.model import build_robot, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.settings import CouplingSettings
+from robotid_ros.core.parameters.essential import effective_sample_size
 from robotid_ros.core.parameters.physical_consistency import link_coordinates, UPPER
 from robotid_ros.core.parameters.prior_pull import choose_pull
 from robotid_ros.core.parameters.standard import standard_parameters
@@ -164,3 +165,24 @@ def test_without_rows_the_configured_prior_stands(robot, truth):
     base, _, estimate = measured(robot, truth)
     pull = choose_pull(robot, base, estimate, None, SPREAD, COST)
     assert pull.spread == SPREAD and math.isnan(pull.residual) and math.isnan(pull.base)
+
+
+@pytest.mark.parametrize('spread', [0.05, 0.5])
+def test_the_prior_weighs_what_its_spread_says(robot, truth, spread):
+    """Where no constraint is active the parameters are the mean of the posterior, by Bayes."""
+    base, _, estimate = measured(robot, truth, 0.05)
+    independent = effective_sample_size(estimate) / estimate.rows.sum()
+    data = base.matrix.T @ np.linalg.inv(estimate.classical) * independent
+    precision, right = data @ base.matrix, data @ estimate.value
+    for k, prior in enumerate(robot.prior):
+        own = max(abs(prior), 1.0) ** -2.0
+        if all(not first <= k < first + 10 for first in robot.first_columns):
+            precision[k, k] += own
+            right[k] += own * prior
+    for first in robot.first_columns:
+        link = slice(first, first + 10)
+        scaled = np.linalg.inv(link_coordinates(robot.prior[link]))  # svec of S, I for the prior
+        precision[link, link] += scaled.T @ scaled / spread**2
+        right[link] += scaled.T @ scaled @ robot.prior[link] / spread**2
+    found = choose_pull(robot, base, estimate, None, spread, COST).found.value
+    np.testing.assert_allclose(found, np.linalg.solve(precision, right), rtol=1e-5, atol=1e-6)

@@ -7,7 +7,7 @@ import pytest
 
 from robotid_ros.core.model import build_robot, inverse_dynamics, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
-from robotid_ros.core.model.friction import NONNEGATIVE, TERMS
+from robotid_ros.core.model.friction import TERMS
 from robotid_ros.core.parameters.essential import find_essential
 from robotid_ros.core.parameters.physical_consistency import link_coordinates
 from robotid_ros.core.parameters.standard import (
@@ -135,10 +135,15 @@ def test_a_definite_inertia_may_still_be_impossible():
     assert physically_consistent_links(np.array([1.0, 0, 0, 1.0, 0, 1.5, 0, 0, 0, 1.0]), [0])[0]
 
 
+# Rotors, dry and viscous friction, static friction, a share of the load, springs that pull back.
+POSITIVE = {'Ia', 'Fv', 'Fvp', 'Fvm', 'Fc', 'Fcp', 'Fcm', 'Fs', 'Fst', 'Fl', 'Kq'}
+
+
 @pytest.mark.parametrize('name', sorted(TERMS))
 def test_friction_that_physics_wants_positive_is_so(name):
     robot = build_robot(URDF, RobotSettings(friction={'default': (name,)}))
-    positive = [robot.column(f'{s}2') for s in TERMS[name].symbols if s in NONNEGATIVE]
+    symbols = ('Ia', *TERMS[name].symbols)
+    positive = [robot.column(f'{s}2') for s in symbols if s in POSITIVE]
     chi = np.array(robot.prior)
     chi[positive] = -0.3
     base, time = base_parameters(robot), np.arange(400) / 20.0

@@ -5,10 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.regression.covariance import newey_west
+from robotid_ros.core.regression.covariance import count_blocks
 from robotid_ros.core.regression.estimators import fit, WHITEN
 from robotid_ros.core.regression.least_squares import least_squares, total_least_squares
-from robotid_ros.core.regression.observation_system import System
+from robotid_ros.core.regression.observation_system import decimate, NOISE_BAND, System
 from robotid_ros.exceptions import RecordingError
 
 TRUTH = np.array([1.5, -0.7, 0.2, 3.0])
@@ -103,13 +103,39 @@ def test_what_a_method_needs_is_said(method, missing):
         fit(dataclasses.replace(system(), **{missing: None}), method)
 
 
-def test_correlated_scores_are_counted():
-    rng = np.random.default_rng(6)
-    totals, stated = [], []
-    for _ in range(300):
-        white = rng.normal(size=2002)
-        scores = np.convolve(white, [1.0, 1.0, 1.0], 'valid')[:, None]
-        totals.append(scores.sum())
-        stated.append(newey_west(scores)[0, 0])
-    assert 0.75 < np.mean(stated) / np.var(totals) < 1.15
-    assert np.mean(stated) > 2.0 * 3.0 * 2000
+def remembering(seed, share, rows=2000, memory=0.2):
+    """Return the joints' rows with noise that remembers [s], a share of it on all of them."""
+    rng = np.random.default_rng(seed)
+    clean = system(1, rows)
+    taps = np.exp(-np.arange(0.0, 5.0 * memory, 0.01) / memory)
+    white = rng.normal(size=(3, rows + len(taps) - 1))
+    noise = np.array([np.convolve(w, taps, 'valid') for w in white])
+    W = np.cumsum(clean.W, axis=1) / 10.0  # slow columns: white ones would average it out
+    both = np.sqrt(1.0 - share) * noise[:2] + np.sqrt(share) * noise[2]
+    return dataclasses.replace(clean, W=W, Y=W @ TRUTH + 0.1 * both)
+
+
+@pytest.mark.parametrize('share', [0.0, 0.9])
+def test_sigma_counts_noise_that_correlates_in_time_and_across_joints(share):
+    draws = [fit(remembering(seed, share), 'ols') for seed in range(60)]
+    observed = np.std([d.value for d in draws], axis=0, ddof=1)
+    stated, white = (
+        np.sqrt(np.mean([np.diag(getattr(d, which)) for d in draws], axis=0)) / observed
+        for which in ('covariance', 'classical')
+    )
+    assert np.all((stated > 0.7) & (stated < 1.5))
+    assert np.all(white < 0.5)
+
+
+@pytest.mark.parametrize('step', [0.01, 0.001])
+def test_blocks_are_counted_in_seconds(step):
+    """Twice as many rows a second are not twice as many blocks."""
+    one = system(2, round(60.0 / step), (0.3, 0.3))
+    time = step * np.arange(len(one.time))
+    assert 50 <= count_blocks(dataclasses.replace(one, time=time), TRUTH) <= 60
+
+
+@pytest.mark.parametrize('keep', [3, 5, 12])
+def test_the_decimation_leaves_a_known_share_of_white_noise(keep):
+    white = np.random.default_rng(3).normal(size=(1, 40_000 * keep, 1))
+    assert keep * np.var(decimate(white, keep)) == pytest.approx(NOISE_BAND, rel=0.03)
