@@ -8,7 +8,9 @@ from .signals.samples import SignalSettings
 
 # The covariance that counts what the model leaves out.
 MODEL_ERROR = 'model_error'
-METHODS = ('auto', 'ols', 'wls', 'mle', 'irls', 'tls', 'iv', 'didim', 'both')
+# Methods that fit along a simulated motion, see `core/replay`.
+SIMULATED = ('didim', 'clie', 'cloe', 'oe')
+METHODS = ('auto', 'ols', 'wls', 'mle', 'irls', 'tls', 'iv', *SIMULATED, 'both')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,14 +19,15 @@ class IdentificationSettings:
 
     method: str = setting(
         'auto',
-        'estimator; auto: ols or wls, chosen with identification.selection, else wls; both: wls, '
-        'with didim beside it',
+        'estimator; auto: ols or wls, chosen with identification.selection, else wls; oe, cloe, '
+        'clie: output error of positions in open loop, of positions, of torques in closed loop; '
+        'both: wls, with didim beside it',
         choices=METHODS,
     )
     selection: bool = setting(
         True,
         'choose by cross-validation what is open: cutoff 0, rows auto, method auto, friction '
-        'of joints that have none, effort_kind auto; not for mle, irls, tls, iv, didim and both',
+        'of joints that have none, effort_kind auto; for auto, ols and wls alone',
     )
     iterations: int = setting(
         1, 'of the weights (wls) or of the robust fit (irls)', minimum=1, maximum=100
@@ -63,4 +66,4 @@ class IdentificationSettings:
         False, 'search the Stribeck velocity of stiction and makkar friction, joint by joint'
     )
     signals: SignalSettings = setting(SignalSettings, 'from recording to samples')
-    replay: ReplaySettings = setting(ReplaySettings, 'closed-loop simulation, for didim')
+    replay: ReplaySettings = setting(ReplaySettings, 'simulation, for didim, clie, cloe, oe, iv')

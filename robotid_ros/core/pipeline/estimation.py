@@ -5,27 +5,26 @@ import dataclasses
 
 from ...exceptions import RecordingError
 from ..elastic_joints.elastic_estimation import account_for_springs, check_deflections
-from ..identification_settings import IdentificationSettings, MODEL_ERROR
+from ..identification_settings import IdentificationSettings, MODEL_ERROR, SIMULATED
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
 from ..regression.estimators import fit
 from ..regression.goodness_of_fit import Validation
-from ..regression.instrumental_variables import add_instruments
 from ..regression.model_error import count_model_error
 from ..regression.observation_system import System
 from ..replay.convergence_history import History
-from ..replay.didim_from_recording import describe_iteration, identify_closed_loop
 from ..signals.recording import MAX_SAMPLES, Recording
 from ..signals.samples import Samples
 from ..timing.delay_compensation import Delays, prepare_without_delay
 from .chunked_estimation import observe_chunks, RecordingOrChunks, split_into_chunks
+from .estimation_by_simulation import fit_by_instruments, fit_by_simulation, Fitted, Observed
 from .several_logs import LogSet, observe_logs
 from .validation import validate_system
 
 Progress = Callable[[str], None]
 # Methods that need all rows at once, not triangular factors of them.
-WHOLE = ('didim', 'iv', 'irls')
+WHOLE = (*SIMULATED, 'iv', 'irls')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,35 +128,31 @@ def _estimate_in_memory(
     )
     check_deflections(samples, robot)
     progress('estimating')
-    history = None
-    if settings.method == 'didim':
-        # The replay knows its delays: it takes the efforts as they were recorded.
-        result = identify_closed_loop(
-            recording,
-            robot,
-            base,
-            settings.replay,
-            samples,
-            lambda iteration: progress(describe_iteration(iteration)),
-        )
-        system, estimate, history = result.system, result.estimate, result.history
-        warnings = list(history.warnings)
-    else:
-        method = settings.method
-        if method == 'iv' and isinstance(robot, ElasticRobot):
-            method = 'wls'  # the instruments of springs follow from it
-        elif method == 'iv':
-            system = add_instruments(system, samples, recording, robot, base)
-        if settings.covariance == MODEL_ERROR and not isinstance(robot, ElasticRobot):
-            system = count_model_error(samples, system, robot, base)
-        estimate = fit(system, method, settings.iterations)
-        system, estimate, warnings = account_for_springs(
-            recording, samples, system, robot, base, estimate
-        )
+    estimate_rows = fit_by_simulation if settings.method in SIMULATED else _regressed
+    observed = Observed(recording, samples, system, robot, base)
+    system, estimate, warnings, history = estimate_rows(observed, settings, progress)
     signal_notes = (*samples.notes, *notes)
     return Estimation(
         samples, (system,), system, estimate, delays, signal_notes, tuple(warnings), history
     )
+
+
+def _regressed(observed: Observed, settings: IdentificationSettings, _: Progress) -> Fitted:
+    """Fit the rows of the measured motion."""
+    recording, samples, system, robot, base = observed
+    elastic, notes = isinstance(robot, ElasticRobot), list[str]()
+    if settings.covariance == MODEL_ERROR and not elastic:
+        system = count_model_error(samples, system, robot, base)
+    if settings.method == 'iv' and not elastic:
+        system, estimate, notes = fit_by_instruments(observed._replace(system=system), settings)
+    else:
+        # The instruments of springs follow from a weighted fit.
+        method = 'wls' if settings.method == 'iv' else settings.method
+        estimate = fit(system, method, settings.iterations)
+    system, estimate, warnings = account_for_springs(
+        recording, samples, system, robot, base, estimate
+    )
+    return system, estimate, [*notes, *warnings], None
 
 
 def _estimate_in_chunks(

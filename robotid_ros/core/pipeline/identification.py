@@ -12,7 +12,7 @@ from ...exceptions import (
 )
 from ..diagnostics.assumptions import data_warnings
 from ..diagnostics.identifiability import disagreement_warnings, identifiability_warnings
-from ..identification_settings import IdentificationSettings
+from ..identification_settings import IdentificationSettings, SIMULATED
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..parameters.essential import Essential, find_essential
@@ -67,11 +67,12 @@ def identify(
     ------
     RecordingError : the recording cannot be used
     RankDeficientError : the motion leaves parameters undetermined
-    ControllerError, DivergenceError : DIDIM lacks the control law, or does not converge
+    ControllerError, DivergenceError : a closed-loop method lacks the control law, or does not
+        converge
 
     """
     robot = robot.elastic or robot
-    if isinstance(robot, ElasticRobot) and settings.method in ('didim', 'both'):
+    if isinstance(robot, ElasticRobot) and settings.method in (*SIMULATED, 'both'):
         raise ConfigurationError(
             f"method '{settings.method}' replays rigid robots: use 'wls', or empty "
             'robot.elastic.joints'
@@ -166,7 +167,7 @@ def _fitted(
 ) -> Validation:
     # A replay has rows of the simulated motion, and rows of springs are combinations: what is
     # compared with other methods is the measured motion.
-    if settings.method == 'didim' or isinstance(robot, ElasticRobot):
+    if settings.method in SIMULATED or isinstance(robot, ElasticRobot):
         return validate_samples(estimation.samples, robot, chi)
     return estimation.fitted()
 

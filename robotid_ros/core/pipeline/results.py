@@ -24,7 +24,7 @@ class Identification:
     Attributes
     ----------
     robot : what was identified
-    method : 'ols', 'wls', 'mle', 'irls', 'tls', 'iv' or 'didim'
+    method : 'ols', 'wls', 'mle', 'irls', 'tls', 'iv', 'didim', 'clie', 'cloe' or 'oe'
     base : which parameters can be identified
     estimate : of the base parameters
     essential : of the essential ones, or None

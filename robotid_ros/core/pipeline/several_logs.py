@@ -10,7 +10,7 @@ import numpy as np
 
 from ...exceptions import ConfigurationError, RecordingError
 from ..arrays import Array
-from ..identification_settings import IdentificationSettings
+from ..identification_settings import IdentificationSettings, SIMULATED
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.model_error import count_model_error
@@ -22,7 +22,7 @@ from ..timing.delay_compensation import Delays, prepare_without_delay
 from .chunked_estimation import ChunkedSystem, observe_chunks, RecordingOrChunks, split_into_chunks
 
 # Methods that simulate or instrument one motion.
-OF_ONE_LOG = ('didim', 'both', 'iv')
+OF_ONE_LOG = (*SIMULATED, 'both', 'iv')
 # Between two logs on the common time axis [s]: figures show it as a gap.
 SPACING = 1.0
 # Axis of the rows in the fields of a system.

@@ -3,6 +3,8 @@ DIDIM: dynamic parameters from torque, reference and control law, without any me
 
 Each iteration simulates the closed loop with the newest parameters, builds the observation matrix
 along the simulated motion, and fits the measured torque (Gautier, Janot, Vandanjon, section IV).
+Output-error methods do the same with sensitivities in place of the observation matrix, see
+`output_error`.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from .reliability import (
     motion_warnings,
     prior_warnings,
     residual_warnings,
+    unexplained,
 )
 from .replay_problem import ReplayProblem
 from .settings import ReplaySettings
@@ -41,7 +44,7 @@ MAX_SIGMA_CHANGE = 1.0
 NOISE_FREE_RESIDUAL = 1e-9
 
 
-class DidimResult(NamedTuple):
+class ReplayResult(NamedTuple):
     """
     The result of the iteration.
 
@@ -58,9 +61,9 @@ class DidimResult(NamedTuple):
     history: History
 
 
-def didim(replay: ReplayProblem, chi: Array, progress: Progress | None = None) -> DidimResult:
+def didim(replay: ReplayProblem, chi: Array, progress: Progress | None = None) -> ReplayResult:
     """
-    Identify by closed-loop output error on the torque (DIDIM eq. 44-48).
+    Identify by closed-loop output error on the torque (DIDIM eq. 44-48), or by `replay.method`.
 
     Every fit has the prior of `prior_distribution`: what the motion does not excite stays there.
 
@@ -97,11 +100,11 @@ def didim(replay: ReplayProblem, chi: Array, progress: Progress | None = None) -
                 last = next_iterate(replay, iterates, system, strict=True)[0]
                 report(last.record)
                 history = _history(replay, [*iterates, last], system)
-                return DidimResult(iterate.estimate, system, history)
+                return ReplayResult(iterate.estimate, system, history)
         raise DivergenceError(
-            f'DIDIM has not converged after {len(iterates)} iterations, its torque error is '
-            f'{iterate.error:.3g}: use a slower motion or a stiffer control loop, check the '
-            'gains, or start from an IDIM solution',
+            f'{replay.method.upper()} has not converged after {len(iterates)} iterations, its '
+            f'relative error is {iterate.error:.3g}: use a slower motion or a stiffer control '
+            'loop, check the gains, or start from an IDIM solution',
             len(iterates),
             iterate.estimate,
         )
@@ -111,7 +114,7 @@ def didim(replay: ReplayProblem, chi: Array, progress: Progress | None = None) -
 
 def _without_convergence(
     replay: ReplayProblem, iterates: list[Iterate], system: System, error: DivergenceError
-) -> DidimResult:
+) -> ReplayResult:
     """
     Return the last parameters that were simulated, with a warning, where they explain the torque.
 
@@ -122,7 +125,8 @@ def _without_convergence(
     """
     first, last = iterates[0], iterates[-1]
     value = last.record.value
-    if last.error > first.error or system.total_residual(value) > MAX_RESIDUAL:
+    left = system.total_residual(value) if replay.method == 'didim' else last.error
+    if last.error > first.error or left > MAX_RESIDUAL:
         raise error
     moved = np.abs(last.estimate.value - value) > MAX_SIGMA_CHANGE * last.estimate.sigma
     names = [system.names[k] for k in np.flatnonzero(moved)]
@@ -133,10 +137,10 @@ def _without_convergence(
         total_residual=system.total_residual(value),
     )
     warning = (
-        'DIDIM has not converged, its result is that of the last simulation: do not trust '
-        f'{listed(names)} ({error})'
+        f'{replay.method.upper()} has not converged, its result is that of the last simulation: '
+        f'do not trust {listed(names)} ({error})'
     )
-    return DidimResult(estimate, system, _history(replay, iterates, system, warning))
+    return ReplayResult(estimate, system, _history(replay, iterates, system, warning))
 
 
 def _converged(before: Estimate, after: Estimate, settings: ReplaySettings) -> bool:
@@ -157,15 +161,19 @@ def _history(
     last = iterates[-1].record
     omega, zeta = replay.loop_dynamics(last.inertia / last.gain_scale)
     band = bandwidth(replay.desired.dq, replay.law.rate)
-    warnings = [
-        *notes,
-        *prior_warnings(iterates[-1].estimate),
-        *bandwidth_warnings(replay, omega, band),
-        *motion_warnings(replay, last),
-        *residual_warnings(system, iterates[-1].estimate.value),
-    ]
+    warnings = [*notes, *prior_warnings(iterates[-1].estimate)]
+    if replay.method == 'didim':
+        warnings += bandwidth_warnings(replay, omega, band)
+        warnings += residual_warnings(unexplained(system, iterates[-1].estimate.value))
+    elif not replay.restart:
+        warnings += residual_warnings(float(np.sqrt(np.mean(last.torque_error**2))))
+    if not replay.restart:
+        warnings += motion_warnings(replay, last)
     if any(0.0 < iterate.record.step_length < 1.0 for iterate in iterates):
-        warnings.append('some steps of DIDIM were shortened: check its convergence in the report')
+        warnings.append(
+            f'some steps of {replay.method.upper()} were shortened: check its convergence in the '
+            'report'
+        )
     return History(
         replay.base.names,
         replay.robot.joints,

@@ -1,192 +1,178 @@
 """
-Output error: the closed loop is simulated until its motion (or torque) is the measured one.
+Output error: what DIDIM simplifies (DIDIM section III; Janot, Gautier, Jubien, Vandanjon 2014).
 
-The baseline of DIDIM (eq. 27-34): the same simulation, but every step needs the sensitivities to
-all parameters, one simulation each, and it converges only from nearby initial parameters.
+`min ‖y − y_s(χ)‖²` by Gauss-Newton, with the sensitivities ∂y_s/∂χ of the simulation, which take
+one simulation a parameter:
+
+- 'clie', closed-loop input error: y is the torque, the input of the robot. DIDIM is the same with
+  the observation matrix W_δ in place of the sensitivities.
+- 'cloe', closed-loop output error: y is the position.
+- 'oe', open-loop output error: y is the position of a robot that the measured torque drives. It
+  needs no control law, but such a simulation is not stable: it starts anew every half second,
+  from a state that is estimated with the parameters.
+
+Linearised at the newest parameters, each is a system `Y = W χ + ρ` with W the sensitivities and
+`Y = y − y_s + W χ`, which the estimators, the covariances and the prior of all methods take.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
 from typing import NamedTuple
 
 import numpy as np
 
-from ...exceptions import DivergenceError, RecordingError
+from ...exceptions import RecordingError
 from ..arrays import Array
-from ..regression.estimate import Estimate
+from ..regression.observation_system import System
+from .laws.control_loop import Desired
 from .reference_and_torque import interpolate_rows
 from .replay_problem import ReplayProblem
+from .simulated_observation import low_passed, make_system, observe_simulation
+from .simulation.closed_loop import Simulation
 
-# Relative step of the finite differences, near the square root of the integrator's error.
-RELATIVE_STEP = 1e-5
-# Levenberg-Marquardt: damping relative to the scaled JᵀJ, its changes after a step that was
-# accepted and one that was refused, and where it gives up. A larger start costs steps near the
-# solution, a smaller one simulations far from it.
-INITIAL_DAMPING, DAMPING_DECREASE, DAMPING_INCREASE, MAX_DAMPING = 1e-3, 0.2, 5.0, 1e8
-
-
-class _Problem(NamedTuple):
-    """Simulated output of base parameters (b,), the measured one and its weight (n, 1)."""
-
-    simulated: Callable[[Array], Array]
-    target: Array
-    weight: Array
-
-    def relative_error(self, output: Array) -> float:
-        return float(np.linalg.norm(self.target - output) / np.linalg.norm(self.target))
-
-    def weighted_error(self, output: Array) -> Array:
-        return ((self.target - output) * self.weight).ravel()
-
-    def jacobian(self, value: Array, output: Array) -> Array:
-        """Return ∂y_s/∂χ, weighted, by forward differences, (n N, b) (eq. 30)."""
-        steps = RELATIVE_STEP * np.maximum(np.abs(value), 0.01 * np.abs(value).max())
-        columns = [
-            ((self.simulated(value + step * unit) - output) / step * self.weight).ravel()
-            for step, unit in zip(steps, np.eye(value.size), strict=True)
-        ]
-        return np.array(columns).T
+METHODS = ('didim', 'clie', 'cloe', 'oe')
+# Step of the finite differences, over the prior's standard deviation of the parameter: far above
+# the integrator's rounding, far below where an output bends.
+RELATIVE_STEP = 1e-4
+# Step of an initial state, over the joint's travel (a second of it, for a velocity).
+STATE_STEP = 1e-5
 
 
-def output_error(
-    replay: ReplayProblem, value: Array, solver: str = 'lm', output: str = 'position'
-) -> tuple[Estimate, list[float]]:
+class Linearised(NamedTuple):
     """
-    Fit base parameters to the simulated output by Gauss-Newton or Levenberg-Marquardt.
+    A simulation as a linear system.
 
-    `min ‖y − y_s(χ)‖²`, y the joints' positions (OE) or torques (the closed-loop output error that
-    DIDIM linearises), each joint's error over its own standard deviation.
+    Attributes
+    ----------
+    system : to solve for the next parameters
+    error : (n,) relative error of the simulated output, ‖y − y_s‖ over ‖y‖, or over the distance
+        of positions from their reference
+    torque_error : (n,) ‖τ − τ_s‖/‖τ‖; zero where the torque is the input
+
+    """
+
+    system: System
+    error: Array
+    torque_error: Array
+
+
+def linearise(
+    replay: ReplayProblem, simulation: Simulation, chi: Array, gain_scale: Array
+) -> Linearised:
+    """
+    Return the outputs of a simulation as a linear function of the base parameters.
 
     Parameters
     ----------
-    replay : with `measured` where positions are fitted
-    value : (b,) base parameters to start from: an IDIM or DIDIM solution, or CAD
-    solver : 'gn' or 'lm'
-    output : 'position' or 'torque'
-
-    Returns
-    -------
-    the estimate, and the relative error of the output at the start and after every step
+    replay : with its method and the prior
+    simulation : with standard parameters `chi` (p,) and gains times `gain_scale` (n,)
 
     Raises
     ------
-    RecordingError : positions are to be fitted but were not measured
-    DivergenceError : no step makes the error smaller; it holds the last good estimate
+    RecordingError : the method needs positions that were not measured
 
     """
-    simulated, target = _outputs(replay, output)
-    value = np.array(value, dtype=float)
-    current = simulated(value)
-    weight = 1.0 / np.maximum((target - current).std(axis=1, keepdims=True), 1e-300)
-    problem = _Problem(simulated, target, weight)
-    norms = [problem.relative_error(current)]
-    damping = INITIAL_DAMPING if solver == 'lm' else 0.0
-    for number in range(1, replay.settings.iterations + 1):
-        jacobian = problem.jacobian(value, current)
-        found = _find_descent_step(problem, value, current, jacobian, damping)
-        if found is None:
-            raise DivergenceError(
-                f'step {number} of the output error does not reduce it: start from an IDIM or '
-                'DIDIM solution',
-                number,
-                _estimate(replay, problem, value, current, jacobian, solver),
-            )
-        step, current, damping = found
-        value = value + step
-        norms.append(problem.relative_error(current))
-        if _converged(replay, norms, step, value):
-            break
-    return _estimate(replay, problem, value, current, jacobian, solver), norms
-
-
-def _find_descent_step(
-    problem: _Problem, value: Array, current: Array, jacobian: Array, damping: float
-) -> tuple[Array, Array, float] | None:
-    """
-    Find a step (b,) that reduces the weighted error; without damping only the first is tried.
-
-    Returns
-    -------
-    the step, the output there (n, N) and the next damping, or None
-
-    """
-    scale = np.maximum(np.linalg.norm(jacobian, axis=0), 1e-300)
-    error, undamped = problem.weighted_error(current), damping == 0.0
-    while damping <= MAX_DAMPING:
-        step = _step(jacobian / scale, error, damping) / scale
-        try:
-            output = problem.simulated(value + step)
-            reduced = np.linalg.norm(problem.weighted_error(output))
-            if reduced <= np.linalg.norm(error) * (1.0 + 1e-9):
-                return step, output, DAMPING_DECREASE * damping
-        except DivergenceError:
-            pass
-        if undamped:
-            return None
-        damping *= DAMPING_INCREASE
-    return None
-
-
-def _outputs(replay: ReplayProblem, output: str) -> tuple[Callable[[Array], Array], Array]:
-    """Return the simulated output as a function of base parameters, and the measured, (n, N)."""
-    torque = replay.torque
-    start = replay.transient * replay.law.rate
-    row = torque.row[torque.valid & (torque.row >= start)][:: replay.decimation]
-    if output == 'position' and replay.measured is None:
-        raise RecordingError('no position was measured: use DIDIM, or fit the torque')
-    target = (
-        interpolate_rows(replay.measured[0], row).T
-        if output == 'position' and replay.measured is not None
-        else torque.tau[np.isin(torque.row, row)].T
-    )
-
-    def simulated(value: Array) -> Array:
-        chi = replay.standard_parameters(value)
-        run = replay.simulate(chi, np.ones(replay.robot.n))
-        return interpolate_rows(run.q if output == 'position' else run.tau, row).T
-
-    return simulated, target
-
-
-def _step(jacobian: Array, error: Array, damping: float) -> Array:
-    b = jacobian.shape[1]
-    rows = np.vstack([jacobian, np.sqrt(damping) * np.eye(b)]) if damping else jacobian
-    right = np.concatenate([error, np.zeros(b)]) if damping else error
-    return np.asarray(np.linalg.lstsq(rows, right, rcond=None)[0], dtype=float)
-
-
-def _converged(replay: ReplayProblem, norms: list[float], step: Array, value: Array) -> bool:
-    settings = replay.settings
-    return bool(
-        abs(norms[-1] - norms[-2]) <= settings.residual_tolerance * norms[-2] + 1e-12
-        and np.all(np.abs(step) <= settings.parameter_tolerance * np.abs(value) + 1e-12)
+    if replay.method == 'didim':
+        system = observe_simulation(replay, simulation)
+        error = system.relative_residual(replay.base.of(chi))
+        return Linearised(system, error, error)
+    measured, size = _measured(replay)
+    output, row = _decimated(replay, _output(replay, simulation))
+    W = _sensitivities(replay, simulation, chi, gain_scale, output)
+    error = measured - output
+    Y = error + W @ replay.base.of(chi)
+    if replay.restart:
+        W, Y = _without_initial_states(replay, simulation, chi, output, row, W, Y)
+    valid = np.ones(Y.shape, dtype=bool)
+    relative = np.linalg.norm(error, axis=1) / size
+    return Linearised(
+        make_system(replay, row, W, Y, valid), relative, _torque_error(replay, simulation)
     )
 
 
-def _estimate(
+def _output(replay: ReplayProblem, simulation: Simulation) -> Array:
+    return simulation.tau if replay.method == 'clie' else simulation.q
+
+
+def _measured(replay: ReplayProblem) -> tuple[Array, Array]:
+    """Return the measured output, decimated (n, N), and what its errors are relative to (n,)."""
+    if replay.method == 'clie':
+        torque, _ = low_passed(replay, lambda rows: replay.torque.tau[rows].T)
+        return torque, np.maximum(np.linalg.norm(torque, axis=1), 1e-300)
+    if replay.measured is None:
+        raise RecordingError(
+            f"no position was measured, which method '{replay.method}' fits: use 'didim' or 'clie'"
+        )
+    q, _ = _decimated(replay, replay.measured[0])
+    rest = q.mean(axis=1, keepdims=True)
+    if not replay.restart:
+        rest = _decimated(replay, replay.desired.q)[0]
+    return q, np.maximum(np.linalg.norm(q - rest, axis=1), 1e-300)
+
+
+def _decimated(replay: ReplayProblem, values: Array) -> tuple[Array, Array]:
+    """Return values (K, n) of a simulation's rows, as the measured ones, (n, N), and the rows."""
+    row = replay.torque.row
+    return low_passed(replay, lambda rows: interpolate_rows(values, row[rows]).T)
+
+
+def _torque_error(replay: ReplayProblem, simulation: Simulation) -> Array:
+    if replay.restart:
+        return np.zeros(replay.robot.n)
+    measured, _ = low_passed(replay, lambda rows: replay.torque.tau[rows].T)
+    simulated, _ = _decimated(replay, simulation.tau)
+    size = np.maximum(np.linalg.norm(measured, axis=1), 1e-300)
+    return np.asarray(np.linalg.norm(measured - simulated, axis=1) / size)
+
+
+def _sensitivities(
+    replay: ReplayProblem, simulation: Simulation, chi: Array, gain_scale: Array, output: Array
+) -> Array:
+    """Return ∂y_s/∂χ by forward differences, (n, N, b) (DIDIM eq. 30)."""
+    assert replay.prior is not None
+    steps = RELATIVE_STEP * np.sqrt(np.diag(replay.prior.covariance))
+    columns = []
+    for column, step in zip(replay.base.columns, steps, strict=True):
+        moved = chi.copy()
+        moved[column] += step
+        run = replay.simulate(moved, gain_scale)
+        columns.append((_decimated(replay, _output(replay, run))[0] - output) / step)
+    return np.stack(columns, axis=2)
+
+
+def _without_initial_states(
     replay: ReplayProblem,
-    problem: _Problem,
-    value: Array,
-    current: Array,
-    jacobian: Array,
-    solver: str,
-) -> Estimate:
-    target, residual = problem.target, problem.target - current
-    error = problem.weighted_error(current)
-    variance = float(np.sum(error**2)) / max(error.size - value.size, 1)
-    covariance: Array = np.asarray(variance * np.linalg.pinv(jacobian.T @ jacobian), dtype=float)
-    scaled = jacobian / np.linalg.norm(jacobian, axis=0)
-    return Estimate(
-        names=replay.base.names,
-        units=replay.base.units,
-        value=value,
-        covariance=covariance,
-        classical=covariance,
-        residual=np.linalg.norm(residual, axis=1) / np.linalg.norm(target, axis=1),
-        total_residual=problem.relative_error(current),
-        sigma_torque=residual.std(axis=1),
-        rows=np.full(target.shape[0], target.shape[1]),
-        condition_number=float(np.linalg.cond(scaled)),
-        method=f'oe-{solver}',
-    )
+    simulation: Simulation,
+    chi: Array,
+    output: Array,
+    row: Array,
+    W: Array,
+    Y: Array,
+) -> tuple[Array, Array]:
+    """
+    Project rows off the sensitivities to the state at each start, so that it is estimated too.
+
+    Rows of a start depend on its state alone: the least squares of all parameters and states is
+    that of the parameters on what the states cannot explain (Golub and Pereyra 1973).
+    """
+    desired, n = replay.desired, replay.robot.n
+    travel = np.maximum(np.ptp(desired.q, axis=0), 1e-9)
+    columns = []
+    for j in range(2 * n):
+        step = STATE_STEP * travel[j % n]
+        moved = [np.array(x) for x in desired[:2]]
+        moved[j // n][:, j % n] += step
+        changed = dataclasses.replace(
+            replay, desired=Desired(moved[0], moved[1], desired.ddq, desired.effort)
+        )
+        run = changed.simulate(chi, np.ones(n))
+        columns.append((_decimated(replay, run.q)[0] - output) / step)
+    X, both = np.stack(columns, axis=2), np.concatenate([W, Y[:, :, None]], axis=2)
+    segments = row.astype(int) // replay.restart
+    for segment in np.unique(segments):
+        own = segments == segment
+        Q = np.linalg.qr(X[:, own].reshape(-1, 2 * n) / travel.max())[0]
+        rows = both[:, own].reshape(len(Q), -1)
+        both[:, own] = (rows - Q @ (Q.T @ rows)).reshape(n, -1, both.shape[2])
+    return both[:, :, :-1], both[:, :, -1]

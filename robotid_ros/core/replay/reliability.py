@@ -58,15 +58,19 @@ def motion_warnings(replay: ReplayProblem, record: Iteration) -> list[str]:
     ]
 
 
-def residual_warnings(system: System, value: Array) -> list[str]:
+def unexplained(system: System, value: Array) -> float:
     """
-    Warn of a relative residual that the right control law would not leave.
+    Return the relative residual of base parameters (b,) in all rows of a system.
 
-    Of all rows: those in which dry friction holds a simulated joint are not fitted, but a wrong
-    law holds it where the robot's moves it.
+    Those in which dry friction holds a simulated joint are not fitted, but a wrong law holds it
+    where the robot's moves it.
     """
     everywhere = dataclasses.replace(system, valid=np.ones_like(system.valid))
-    residual = everywhere.total_residual(value)
+    return everywhere.total_residual(value)
+
+
+def residual_warnings(residual: float) -> list[str]:
+    """Warn of a relative torque error that the right control law would not leave."""
     if residual <= MAX_RESIDUAL:
         return []
     return [

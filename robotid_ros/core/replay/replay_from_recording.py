@@ -15,9 +15,15 @@ from ..signals.recording import Controller, Recording
 from ..signals.samples import Samples
 from ..timing.delay_compensation import hold_delay
 from .laws.control_laws import make_control_law
-from .reference_and_torque import reference_on_grid, torque_on_grid
+from .laws.control_loop import Desired
+from .laws.recorded_torque import RecordedTorque
+from .reference_and_torque import reference_on_grid, Torque, torque_on_grid
 from .replay_problem import Motion, ReplayProblem
 from .settings import ReplaySettings
+
+# Of an open-loop simulation: time between two starts [s], long enough for torques to move the
+# robot by more than encoders are noisy, short enough for it to stay near; rows kept of each.
+START_INTERVAL, ROWS_PER_START = 0.5, 25
 
 
 def make_replay_problem(
@@ -56,7 +62,40 @@ def make_replay_problem(
     )
     time = start + np.arange(desired.q.shape[0]) / law.rate
     measured = None if samples is None else _motion_at(samples, time)
-    return ReplayProblem(robot, base, law, desired, torque, settings, measured)
+    return ReplayProblem(robot, base, law, desired, torque, settings, measured, start=start)
+
+
+def make_open_loop_problem(
+    samples: Samples, robot: Robot, base: BaseParameters, settings: ReplaySettings
+) -> ReplayProblem:
+    """
+    Collect what an open-loop simulation needs: the torque drives it, the motion starts it.
+
+    The torque of an update is the mean until the next one. A stretch between two starts in which
+    samples were made up is left out.
+    """
+    rate = 1.0 / float(np.median(np.diff(samples.time)))
+    restart = max(2, round(START_INTERVAL * rate))
+    tau = samples.tau
+    held = 0.5 * (tau + np.vstack([tau[1:], tau[-1:]]))
+    measured = np.ones(len(tau), bool) if samples.measured is None else samples.measured
+    stretch = np.arange(len(tau)) // restart
+    valid = (np.bincount(stretch, ~measured) == 0)[stretch]
+    motion = samples.q, samples.dq, samples.ddq
+    if not settings.decimation:
+        settings = dataclasses.replace(settings, decimation=max(1, restart // ROWS_PER_START))
+    return ReplayProblem(
+        robot,
+        base,
+        RecordedTorque(rate, held),
+        Desired(*motion, np.zeros_like(tau)),
+        Torque(np.arange(len(tau), dtype=float), tau, valid, rate),
+        settings,
+        motion,
+        method='oe',
+        restart=restart,
+        start=float(samples.time[0]),
+    )
 
 
 def _motion_at(samples: Samples, time: Array) -> Motion:

@@ -53,6 +53,9 @@ class ReplayProblem:
     external : (K, n) known torque that acted besides the motors', or None
     a_priori_inertia : (n,) joint inertias J_ap that the law was tuned for, None: unknown
     prior : of the base parameters, or None
+    method : what is fitted, and along which sensitivities: 'didim', 'clie', 'cloe' or 'oe'
+    restart : updates after which a simulation starts anew from `desired`; 0: never
+    start : time of the first update [s, the recording's clock]
 
     """
 
@@ -66,6 +69,14 @@ class ReplayProblem:
     external: Array | None = None
     a_priori_inertia: Array | None = None
     prior: GaussianPrior | None = None
+    method: str = 'didim'
+    restart: int = 0
+    start: float = 0.0
+
+    @property
+    def time(self) -> Array:
+        """Times of the updates (K,) [s]."""
+        return self.start + np.arange(self.desired.q.shape[0]) / self.law.rate
 
     @property
     def decimation(self) -> int:
@@ -78,13 +89,18 @@ class ReplayProblem:
         return int(max(1, min(MAX_DECIMATION, 0.4 * self.torque.rate / cutoff)))
 
     @property
+    def filtered(self) -> bool:
+        """Whether rows are low-passed before decimation: not where a simulation starts anew."""
+        return self.decimation > 1 and not self.restart
+
+    @property
     def transient(self) -> float:
         """
         Time after which the initial state of the loops has decayed [s].
 
         `5/ω_n`, and as many time constants of an integral as fit into a part of the recording.
         """
-        if self.a_priori_inertia is None:
+        if self.a_priori_inertia is None or self.restart:
             return 0.0
         loop = 1.0 / float(self.loop_dynamics(self.a_priori_inertia)[0].min())
         longest = MAX_TRANSIENT_SHARE * self.desired.q.shape[0] / self.law.rate
@@ -138,6 +154,7 @@ class ReplayProblem:
             external=self.external,
             integrator=self.settings.integrator,
             step=self.settings.step,
+            restart=self.restart,
         )
 
     def loop_dynamics(self, inertia: Array) -> tuple[Array, Array]:

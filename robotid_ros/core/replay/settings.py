@@ -7,13 +7,21 @@ from ...settings import setting
 
 @dataclasses.dataclass(frozen=True)
 class ReplaySettings:
-    """Settings of DIDIM and of the output-error method."""
+    """Settings of DIDIM and of the output-error methods."""
 
     start: str = setting(
-        'regular',
+        'auto',
         'first parameters: regular (every Ia is 1, or every ZZ with regular_zz, the rest 0), '
-        'prior (URDF and configuration), or idim (the solution from measured positions)',
-        choices=('regular', 'regular_zz', 'prior', 'idim'),
+        'prior (URDF and configuration), idim (the solution from measured positions), or auto: '
+        'regular for didim, idim for clie, cloe and oe, which need to start near',
+        choices=('auto', 'regular', 'regular_zz', 'prior', 'idim'),
+    )
+    gain_update: str = setting(
+        'initial',
+        'when the simulated gains are scaled by J/J_ap, so that ω_n and ζ stay those of the '
+        'a-priori inertias: initial (at the initial parameters and shortened steps; else the '
+        "robot's own gains), every_iteration (as DIDIM's eq. 59), or never",
+        choices=('initial', 'every_iteration', 'never'),
     )
     iterations: int = setting(25, 'give up after so many', minimum=1, maximum=200)
     residual_tolerance: float = setting(
@@ -21,8 +29,7 @@ class ReplaySettings:
     )
     parameter_tolerance: float = setting(
         0.02,
-        'converged when no parameter changes by more than this share of it, or of its '
-        'confidence interval (two standard deviations)',
+        'converged when no parameter changes by more than this share of it, or by its σ',
         minimum=0.0,
     )
     transient: float = setting(

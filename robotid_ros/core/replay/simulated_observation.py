@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -53,40 +53,67 @@ def observe_simulation(replay: ReplayProblem, simulation: Simulation) -> System:
     0.8 of the Nyquist frequency of the rows that are kept. The transient of the initial state and
     rows without a measured torque are left out.
     """
+    torque = replay.torque
+
+    def values(rows: Rows) -> Array:
+        W = observation_matrix(replay, simulation, torque.row[rows])
+        return np.concatenate([W, torque.tau[rows].T[:, :, None]], axis=2)
+
+    both, row = low_passed(replay, values)
+    held = _sticking(replay, simulation)[np.rint(row).astype(int)]
+    return make_system(replay, row, both[:, :, :-1], both[:, :, -1], ~held.T)
+
+
+def make_system(
+    replay: ReplayProblem, row: Array, W: Array, Y: Array, valid: npt.NDArray[np.bool_]
+) -> System:
+    """Return the system of decimated rows (N,), (n, N, b), (n, N), with the prior."""
+    base, band = replay.base, NOISE_BAND if replay.filtered else 1.0
+    time = row / replay.law.rate
+    return System(
+        base.names,
+        base.units,
+        replay.robot.joints,
+        time,
+        W,
+        Y,
+        valid,
+        prior=replay.prior,
+        band=band,
+    )
+
+
+def low_passed(replay: ReplayProblem, values: Callable[[Rows], Array]) -> tuple[Array, Array]:
+    """
+    Return values at the rows that are fitted, low-passed and decimated.
+
+    Parameters
+    ----------
+    replay : which rows count, and their decimation
+    values : of rows of the measured torque, (n, N, …)
+
+    Returns
+    -------
+    the values (n, N', …) and their rows of the simulation (N',)
+
+    """
     torque, decimation = replay.torque, replay.decimation
     rows = np.flatnonzero(torque.valid & (torque.row >= replay.transient * replay.law.rate))
     # A filter must not cross rows that are missing.
     runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
-    blocks = [
-        _observe_block(replay, simulation, block, decimation)
-        for run in runs
-        for block in _overlapping_blocks(run, decimation)
-    ]
-    if not blocks:
+    parts, kept_rows = list[Array](), list[Array]()
+    for run in runs:
+        for block, skip, count in _overlapping_blocks(run, decimation):
+            kept = slice(skip, skip + count, decimation)
+            x = values(block)
+            parts.append((antialias(x, decimation) if replay.filtered else x)[:, kept].copy())
+            kept_rows.append(torque.row[block][kept])
+    if not parts:
         raise RecordingError(
             'no measured torque is left after the transient and the edges of the filter: record '
             'longer'
         )
-    w = np.concatenate([block[0] for block in blocks], axis=1)
-    y = np.concatenate([block[1] for block in blocks], axis=1)
-    time = np.concatenate([block[2] for block in blocks]) / replay.law.rate
-    base, joints = replay.base, replay.robot.joints
-    valid = ~_sticking(replay, simulation)[np.rint(time * replay.law.rate).astype(int)].T
-    band = NOISE_BAND if decimation > 1 else 1.0
-    return System(base.names, base.units, joints, time, w, y, valid, band=band, prior=replay.prior)
-
-
-def _observe_block(
-    replay: ReplayProblem, simulation: Simulation, block: Block, decimation: int
-) -> tuple[Array, Array, Array]:
-    """Return W (n, N, b), Y (n, N) and the rows (N,) of the torque that a block keeps."""
-    rows, skip, count = block
-    row = replay.torque.row[rows]
-    w, y = observation_matrix(replay, simulation, row), replay.torque.tau[rows].T
-    if decimation > 1:
-        w, y = antialias(w, decimation), antialias(y, decimation)
-    kept = slice(skip, skip + count, decimation)
-    return w[:, kept].copy(), y[:, kept].copy(), row[kept]
+    return np.concatenate(parts, axis=1), np.concatenate(kept_rows)
 
 
 def _overlapping_blocks(rows: Rows, decimation: int) -> Iterator[Block]:

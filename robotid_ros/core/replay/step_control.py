@@ -14,9 +14,9 @@ from ..regression.estimators import Estimate, fit
 from ..regression.observation_system import System
 from .anderson_mixing import ANDERSON_DEPTH, anderson_mixing
 from .convergence_history import Iteration, relative_motion_error
+from .output_error import linearise
 from .prior_distribution import consistent_fit
 from .replay_problem import ReplayProblem
-from .simulated_observation import observe_simulation
 
 # A step whose torque error grows by more than this is refused: a smaller bound shortens steps that
 # noise makes slightly worse, a larger one lets a diverging iteration run on.
@@ -46,10 +46,15 @@ def first_iterate(replay: ReplayProblem, chi: Array) -> tuple[Iterate, System]:
     DivergenceError : they cannot be simulated
 
     """
-    try:
-        return _simulate_and_fit(replay, chi, 0, 1.0, replay.a_priori_inertia)
-    except DivergenceError as error:
-        raise DivergenceError(f'DIDIM cannot start: {error}', 0) from error
+    failure: DivergenceError | None = None
+    # A priori inertias that are far off may scale the gains beyond what a sampled loop can bear.
+    # Sensitivities are those of the robot's loop only with its own gains.
+    for own_gains in (False, True) if replay.method == 'didim' else (True, False):
+        try:
+            return _simulate_and_fit(replay, chi, 0, 1.0, own_gains)
+        except DivergenceError as error:
+            failure = failure or error
+    raise DivergenceError(f'{replay.method.upper()} cannot start: {failure}', 0) from failure
 
 
 def next_iterate(
@@ -61,10 +66,8 @@ def next_iterate(
     """
     Step to the newest fit; where its M(q) is not positive definite or its error larger, shorten.
 
-    The inertia of the newest fit is the best a priori one, so that it is simulated with the gains
-    of the robot itself. Where that fails, in the first iterations above all, the nearest bodies
-    that can exist and shorter steps to them are tried; the loops of these keep the ω_n and ζ of
-    the a priori inertias.
+    Where the newest fit cannot be simulated, in the first iterations above all, the nearest bodies
+    that can exist and shorter steps to them are tried.
 
     Parameters
     ----------
@@ -82,14 +85,12 @@ def next_iterate(
     failure: DivergenceError | None = None
     for step_length, chi in _step_candidates(replay, iterates, system, strict):
         try:
-            tuned_inertia = None if step_length == 1.0 else replay.a_priori_inertia
-            candidate, observed = _simulate_and_fit(
-                replay, chi, number, step_length, tuned_inertia
-            )
+            own_gains = step_length == 1.0 or replay.method != 'didim'
+            candidate, observed = _simulate_and_fit(replay, chi, number, step_length, own_gains)
             if candidate.error <= MAX_ERROR_GROWTH * iterate.error:
                 return candidate, observed
             error = DivergenceError(
-                f'the torque error grows from {iterate.error:.3g} to {candidate.error:.3g}: the '
+                f'the error grows from {iterate.error:.3g} to {candidate.error:.3g}: the '
                 "control law or its gains may not be the robot's, or its natural frequency is too "
                 'low for this motion',
                 number,
@@ -98,7 +99,7 @@ def next_iterate(
             error = caught
         failure = failure or error
     raise DivergenceError(
-        f'iteration {number} of DIDIM: {failure}', number, iterate.estimate
+        f'iteration {number} of {replay.method.upper()}: {failure}', number, iterate.estimate
     ) from failure
 
 
@@ -107,20 +108,22 @@ def _step_candidates(
 ) -> Iterator[tuple[float, Array]]:
     """Yield what to try in turn: length of the step (0: full, scaled gains), parameters (p,)."""
     chi = iterates[-1].chi
-    ahead = None if strict else _extrapolated(iterates)
+    # Sensitivities converge quadratically by themselves.
+    ahead = None if strict or replay.method != 'didim' else _extrapolated(iterates)
     if ahead is not None:
         yield 1.0, replay.standard_parameters(ahead)
     newest = replay.standard_parameters(iterates[-1].estimate.value)
     yield 1.0, newest
     if strict:
         return
-    try:
-        newest = consistent_fit(replay, system, iterates[-1].estimate)
-    except SolverError:
-        pass
-    else:
-        yield 1.0, newest
-        yield 0.0, newest
+    if replay.method == 'didim':
+        try:
+            newest = consistent_fit(replay, system, iterates[-1].estimate)
+        except SolverError:
+            pass
+        else:
+            yield 1.0, newest
+            yield 0.0, newest
     for halvings in range(1, MAX_HALVINGS + 1):
         step_length = 0.5**halvings
         yield step_length, chi + step_length * (newest - chi)
@@ -136,32 +139,50 @@ def _extrapolated(iterates: list[Iterate]) -> Array | None:
     return anderson_mixing(values, fits, recent[-1].estimate.sigma)
 
 
+def gain_scale_of(replay: ReplayProblem, inertia: Array, own_gains: bool) -> Array:
+    """
+    Return the scale (n,) of the simulated gains: `Ĵ/J_ap` (DIDIM eq. 59), or 1, the robot's own.
+
+    With eq. 59 the simulated loop has the actual ω_n times √(J_a/J_ap), whatever the parameters
+    are (eq. 60); with the robot's gains it has √(J_a/Ĵ) times it, which tends to 1. So the first
+    is for parameters that are far off, the second for a fit: no error of J_ap biases it.
+
+    Parameters
+    ----------
+    replay : with the a priori inertias J_ap
+    inertia : (n,) Ĵ of the parameters to simulate
+    own_gains : whether the robot's gains may serve: for a fit, not for initial parameters or part
+        of a step
+
+    """
+    update, tuned = replay.settings.gain_update, replay.a_priori_inertia
+    if tuned is None or update == 'never' or (update == 'initial' and own_gains):
+        return np.ones_like(inertia)
+    return inertia / tuned
+
+
 def _simulate_and_fit(
-    replay: ReplayProblem,
-    chi: Array,
-    number: int,
-    step_length: float,
-    tuned_inertia: Array | None = None,
+    replay: ReplayProblem, chi: Array, number: int, step_length: float, own_gains: bool
 ) -> tuple[Iterate, System]:
-    """Simulate and fit; the gains were tuned for `tuned_inertia` (n,), None: that of `chi`."""
+    """Simulate standard parameters (p,) and fit along their motion."""
     inertia = replay.inertia(chi)
-    gain_scale = np.ones_like(inertia) if tuned_inertia is None else inertia / tuned_inertia
+    gain_scale = gain_scale_of(replay, inertia, own_gains)
     simulation = replay.simulate(chi, gain_scale)
     value = replay.base.of(chi)
-    system = _with_friction_that_holds(replay, observe_simulation(replay, simulation), value)
-    errors = system.relative_residual(value)
+    linear = linearise(replay, simulation, chi, gain_scale)
+    system = _with_friction_that_holds(replay, linear.system, value)
     motion = simulation.q, simulation.dq, simulation.ddq
     record = Iteration(
         number,
         value,
-        errors,
+        linear.torque_error,
         relative_motion_error(motion, replay.desired[:3]),
         None if replay.measured is None else relative_motion_error(motion, replay.measured),
         inertia,
         gain_scale,
         step_length,
     )
-    error = float(np.sqrt(np.mean(errors**2)))
+    error = float(np.sqrt(np.mean(linear.error**2)))
     return Iterate(chi, record, fit(system, 'wls'), error), system
 
 

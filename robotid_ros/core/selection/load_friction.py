@@ -7,7 +7,7 @@ import numpy as np
 
 from ...exceptions import ConfigurationError
 from ..arrays import Array
-from ..identification_settings import IdentificationSettings
+from ..identification_settings import IdentificationSettings, SIMULATED
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.parameters import INERTIAL
 from ..model.robot import ElasticRobot, Robot
@@ -45,7 +45,7 @@ def iterate_friction_load(
     """
     if not robot.load_dependent:
         return robot, []
-    if isinstance(robot, ElasticRobot) or settings.method in ('didim', 'both'):
+    if isinstance(robot, ElasticRobot) or settings.method in (*SIMULATED, 'both'):
         raise ConfigurationError(
             "friction 'load_coulomb' needs rigid joints and a method that simulates nothing: take "
             "it out of robot.friction, or use method 'wls'"

@@ -18,7 +18,6 @@ from robotid_ros.core.replay.initial_parameters import initial_parameters
 from robotid_ros.core.replay.laws.cascaded_loops import tuned_pd
 from robotid_ros.core.replay.laws.control_loop import Desired
 from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
-from robotid_ros.core.replay.output_error import output_error
 from robotid_ros.core.replay.reference_and_torque import Torque
 from robotid_ros.core.replay.replay_problem import ReplayProblem
 from robotid_ros.core.replay.settings import ReplaySettings
@@ -143,22 +142,6 @@ def test_inertia_that_is_none_is_refused():
     chi[replay.robot.column('Ia2')] -= 2.0
     with pytest.raises(DivergenceError, match=r'not positive definite.*joint_2'):
         didim(replay, chi)
-
-
-@pytest.mark.parametrize('output', ['position', 'torque'])
-def test_output_error_finds_the_truth_from_near(output):
-    settings = dataclasses.replace(TIGHT, parameter_tolerance=1e-7, residual_tolerance=1e-3)
-    replay, true = case_of(settings, duration=4.0)
-    near = true * (1.0 + 0.05 * np.cos(np.arange(true.size)))
-    estimate, norms = output_error(replay, near, 'lm', output)
-    assert norms[-1] < 1e-3 * norms[0]
-    np.testing.assert_allclose(estimate.value, true, atol=2e-3)
-
-
-def test_output_error_needs_the_position():
-    replay, true = case_of(duration=1.0)
-    with pytest.raises(RecordingError, match='no position'):
-        output_error(dataclasses.replace(replay, measured=None), true)
 
 
 def recording_of(replay, law):

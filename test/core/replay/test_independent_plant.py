@@ -1,43 +1,69 @@
-"""The SCARA of the benchmarks, written out by hand and integrated by SciPy: it is found again."""
+"""Closed-loop methods on a robot that the package did not simulate: MuJoCo and its controller."""
 
-from pathlib import Path
-import sys
+import dataclasses
 
 import numpy as np
 import pytest
 
-from robotid_ros.core.replay.didim import didim
-from robotid_ros.core.replay.initial_parameters import initial_parameters
+from robotid_ros.core.identification_settings import IdentificationSettings
+from robotid_ros.core.pipeline.identification import identify
+from robotid_ros.core.replay.didim_from_recording import identify_closed_loop
+from robotid_ros.core.replay.settings import ReplaySettings
+from robotid_ros.core.signals.samples import SignalSettings
 
-BENCHMARKS = str(Path(__file__).resolve().parents[3] / 'benchmarks')
-SECONDS, SEED, DECIMATION = 16.0, 3, 4
+from .plant_arm import session
+
+
+def within(estimate, true, sigmas=3.0):
+    """Tell which base parameters are within so many standard deviations of the truth."""
+    return np.abs(estimate.value - true) <= sigmas * estimate.sigma
+
+
+def test_didim_finds_the_plants_parameters_from_torque_alone():
+    recording, robot, base, true = session()
+    # What a recording says of the positions does not matter: here it says nothing.
+    blind = dataclasses.replace(
+        recording, position=0.0 * recording.position, velocity=0.0 * recording.position
+    )
+    found = identify_closed_loop(blind, robot, base, ReplaySettings())
+    assert within(found.estimate, true).all()
+    assert found.history.steps <= 5
+    # Friction and inertias are known to some per cent, so that three of their σ mean something.
+    known = found.estimate.relative_sigma < 3.0
+    assert known.sum() >= 10
+    gap = np.abs(found.estimate.value - true)[known] / np.abs(true[known])
+    assert gap.max() < 0.05
 
 
 @pytest.fixture(scope='module')
-def study():
-    """Run the quick motion: what tells of the study, its data, and their replay."""
-    sys.path.insert(0, BENCHMARKS)
-    try:
-        import scara
-        import scara_plant
-        import scara_tables
-    finally:
-        sys.path.remove(BENCHMARKS)
-    data = scara_plant.experiment(SECONDS, SEED, scara_plant.QUICK)
-    case = scara.problem(data, DECIMATION)
-    estimates = {
-        'didim': didim(case, initial_parameters(case, 'regular')).estimate,
-        'idim': scara.idim(case, data, 20.0),
-    }
-    return scara_tables, estimates
+def noisy():
+    """Return the session with noise on what it says of the positions, and the truth."""
+    recording, robot, _, true = session()
+    noise = 2e-3 * np.random.default_rng(6).normal(size=recording.position.shape)
+    position = recording.position + noise
+    return dataclasses.replace(recording, position=position, velocity=None), robot, true
 
 
-@pytest.mark.parametrize('method', ['didim', 'idim'])
-def test_the_parameters_of_an_independent_plant_are_found(study, method):
-    """At 8 % of noise: inertias and friction that matter within 5 %, as the paper has them."""
-    tables, estimates = study
-    found = estimates[method]
-    error = found.value - tables.NOMINAL / tables.PER_PAPER
-    assert np.all(np.abs(error) < 4.0 * found.sigma)
-    assert np.all(np.abs(tables.deviation(found)[tables.MATTER]) < 0.05)
-    assert np.all(np.abs(tables.deviation(found)[[0, 3, 4]]) < 0.01)
+@pytest.mark.parametrize('method', ['ols', 'wls', 'iv'])
+def test_noise_of_positions_biases_least_squares_and_not_simulated_instruments(noisy, method):
+    recording, robot, true = noisy
+    settings = IdentificationSettings(
+        method=method,
+        selection=False,
+        essential=False,
+        covariance='residuals',
+        signals=SignalSettings(cutoff=40.0, decimation=10, rows='all'),
+    )
+    found = identify(recording, robot, settings)
+    right = within(found.estimate, true)
+    assert right.all() if method == 'iv' else right.mean() < 0.8
+    assert not any('reference' in text for text in found.warnings)
+
+
+def test_instruments_are_those_of_the_reference_where_no_loop_can_be_simulated(noisy):
+    recording, robot, _ = noisy
+    alone = dataclasses.replace(recording, controller=None)
+    settings = IdentificationSettings(method='iv', selection=False, essential=False)
+    found = identify(alone, robot, settings)
+    (said,) = (text for text in found.warnings if 'instruments' in text)
+    assert 'those of the reference' in said and 'does not hold the controller' in said

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.regression.observation_system import System
-from robotid_ros.core.replay.reliability import residual_warnings
+from robotid_ros.core.replay.reliability import residual_warnings, unexplained
 
 
 @pytest.mark.parametrize(('held', 'expected'), [(1.0, False), (0.5, True)])
@@ -17,4 +17,5 @@ def test_rows_of_held_joints_tell_of_a_wrong_law_too(held, expected):
     system = System(('Fc1',), ('N·m',), ('joint_1',), np.arange(100.0), W, Y, valid)
     value = np.ones(1)
     assert system.total_residual(value) == 0.0
-    assert [text[:4] for text in residual_warnings(system, value)] == ['25 %'] * expected
+    said = residual_warnings(unexplained(system, value))
+    assert [text[:4] for text in said] == ['25 %'] * expected

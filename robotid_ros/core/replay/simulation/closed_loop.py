@@ -53,6 +53,7 @@ def simulate(
     external: Array | None = None,
     integrator: str = 'rk4',
     step: float = 1e-3,
+    restart: int = 0,
 ) -> Simulation:
     """
     Integrate the closed loop from the reference's start, at rest relative to it (DIDIM IV).
@@ -65,6 +66,7 @@ def simulate(
     external : (K, n) known torque or force that acts besides the controller's, or None
     integrator : key of `INTEGRATORS`: 'rk4', or 'adaptive' for reference
     step : longest integration step [s]
+    restart : updates after which the state is that of the reference again; 0: never
 
     Raises
     ------
@@ -84,6 +86,8 @@ def simulate(
     )
     position, velocity = desired.q[0].copy(), desired.dq[0].copy()
     for k in range(count):
+        if restart and k % restart == 0:
+            position, velocity = desired.q[k].copy(), desired.dq[k].copy()
         q[k], dq[k] = position, velocity
         effort = control(k, position, velocity)
         tau[k] = effort
