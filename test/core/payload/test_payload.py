@@ -135,3 +135,15 @@ def test_exchanged_recordings_are_no_payload(recordings):
     (base, empty), (_, loaded) = map(estimate, recordings)
     found = identify_payload(ROBOT, base, loaded, empty)
     assert found.distance > 3.0 and 0.0 < found.mass < found.sigma[9]
+
+
+def test_what_is_known_badly_counts_less():
+    """One base parameter of the loaded arm is wrong, and its variance says so."""
+    (base, empty), (_, loaded) = map(estimate, (session(), session(BODY)))
+    k = int(np.argmax(np.abs(loaded.value - empty.value)))
+    wrong, variance = np.array(loaded.value), np.array(loaded.classical)
+    wrong[k] += 10.0
+    variance[k, k] += 1e4
+    spoiled = dataclasses.replace(loaded, value=wrong, classical=variance, covariance=variance)
+    found = identify_payload(ROBOT, base, empty, spoiled)
+    np.testing.assert_allclose(found.value, at_the_joint(), atol=1e-2)

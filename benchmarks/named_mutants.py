@@ -1,0 +1,138 @@
+"""Mistakes that matter to an identification, by module: what is wrong, the text, and what by."""
+
+NAMED = {
+    'model/drive_torques': (
+        ('motors of couplings drive one joint alone',
+         'out[driven, :, k] = coupling.ratios[driven] * values', 'out[driven, :, k] = values'),
+    ),
+    'model/dynamics': (
+        ('mimicked joints do not load their driver', 'ratios[driver] * source', 'source'),
+    ),
+    'model/friction': (
+        ('load-dependent friction may be negative',
+         'lambda dq, _: (np.sign(dq),), positive=(True,), load_dependent=True',
+         'lambda dq, _: (np.sign(dq),), positive=(False,), load_dependent=True'),
+        ('load of friction without its size',
+         'size = 0.0 if load is None else np.abs(load)', 'size = 0.0 if load is None else load'),
+        ('Stribeck effect without a sign',
+         "['stribeck_velocity']) ** 2)) * np.sign(dq)", "['stribeck_velocity']) ** 2)) * 1.0"),
+    ),
+    'parameters/essential': (
+        ('F-test with correlated rows as independent',
+         'return float(estimate.rows.sum() / max(ratio, 1.0))',
+         'return float(estimate.rows.sum())'),
+    ),
+    'parameters/physical_consistency': (
+        ('impossible bodies',
+         'clarabel.PSDTriangleConeT(4)] * matrices', 'clarabel.PSDTriangleConeT(4)] * 0'),
+    ),
+    'parameters/prior_pull': (
+        ('prior pulls a thousand times less',
+         'looser * self.spread,', '1e3 * looser * self.spread,'),
+        ('negative friction and rotor inertia allowed',
+         'if p.symbol in NONNEGATIVE]', 'if False]'),
+    ),
+    'payload/payload': (
+        ('payload that no body can be',
+         'return consistent_parameters(', 'return free if True else consistent_parameters('),
+        ('payload without the weights of the data',
+         'root = np.linalg.cholesky(white + 1e-12 * np.diag(np.diag(white)))',
+         'root = np.eye(len(white))'),
+    ),
+    'regression/block_bootstrap': (
+        ('bootstrap of K blocks for that of the population',
+         'correction = len(grams) / (len(grams) - 1)', 'correction = 0.5'),
+    ),
+    'regression/covariance': (
+        ('no white floor of σ',
+         'scale = np.sqrt(np.maximum(1.0, variance', 'scale = np.sqrt(np.minimum(1.0, variance'),
+        ('residuals correlate in no time',
+         'return int(np.clip(round(length / shortest), min(FEWEST, length), length))',
+         'return length'),
+        ('blocks by rows instead of seconds', 'SECONDS / step if step > 0.0 else 1.0', '100.0'),
+        ('scores of the last joint alone',
+         'scores[block] += projected', 'scores[block] = projected'),
+        ('leverage of blocks left out', 'TAKEN * B @ (normals', '0.0 * B @ (normals'),
+    ),
+    'regression/estimators': (
+        ('what the model leaves out not in σ',
+         'return covariance + model_error, classical, model_error',
+         'return covariance, classical, model_error'),
+        ('prior adds no variance', 'covariance + known, classical', 'covariance, classical'),
+        ('all joints weighed alike',
+         'np.full(len(y), 1.0 / s) for s,', 'np.full(len(y), 1.0) for s,'),
+        ('outliers count in full',
+         'np.sqrt(HUBER / np.maximum(size, HUBER))', 'np.sqrt(HUBER / HUBER + 0.0 * size)'),
+        ('instruments are the measured columns', 'np.vstack(Z))', 'W)'),
+    ),
+    'regression/least_squares': (
+        ('total least squares without its correction', 's**2 - smallest**2', 's**2'),
+    ),
+    'regression/model_error': (
+        ('noise correlates, but model errors count as if it did not',
+         'information / correlation, score / correlation', 'information, score'),
+        ('discrepancy without its mean', 'np.outer(mean, mean) + posterior', 'posterior'),
+    ),
+    'regression/observation_system': (
+        ('noise that the decimation leaves taken for all of it',
+         'band=NOISE_BAND if keep > 1 else 1.0', 'band=1.0'),
+        ('torque decimated without its filter',
+         'both = antialias(both[None], keep)[0] if keep > 1 else both', 'both = both'),
+        ('W and torque filtered apart',
+         'both[own, :-1].T, both[own, -1]', 'both[own, :-1].T, samples.tau[rows, j][own]'),
+    ),
+    'replay/anderson_mixing': (
+        ('mixing of steps with the wrong sign', 'fits[-1] - mixing', 'fits[-1] + mixing'),
+    ),
+    'replay/output_error': (
+        ('variance of the weighted residual dropped in output error',
+         'variance * np.linalg.pinv', '1.0 * np.linalg.pinv'),
+    ),
+    'replay/replay_problem': (
+        ('5/ω_n transient kept',
+         'return max(self.settings.transient * loop, integral)', 'return 0.0'),
+    ),
+    'replay/simulated_observation': (
+        ('noise that the decimation leaves taken for all of it',
+         'NOISE_BAND if decimation > 1 else 1.0', '1.0'),
+        ('dry friction by the sign of the speed alone', 'full[:, :, column] = values.T', 'pass'),
+        ('held joints are fitted', 'valid = ~_sticking', 'valid = True | _sticking'),
+    ),
+    'replay/step_control': (
+        ('gains never scaled', 'inertia / tuned', 'inertia / inertia if True else tuned'),
+    ),
+    'signals/periodic': (
+        ('noise between periods over all of them',
+         '(len(periods) - 1) * periods.shape[1]',
+         'len(periods) * len(periods) * periods.shape[1]'),
+    ),
+    'signals/preparation': (
+        ('slow rows dropped for friction with a shape there',
+         'np.where(shaped, every, usable.moving)', 'usable.moving'),
+        ('standstill kept for friction that jumps',
+         'np.where(steps, usable.clear, usable.every)', 'usable.every'),
+    ),
+    'signals/usable_rows': (
+        ('transients at the ends kept',
+         'moving[:edge] = moving[len(moving) - edge :] = False', 'pass'),
+        ('motors that turn with several joints may stand',
+         'moving[:, coupling.ratios != 0.0] &= turning', 'pass'),
+    ),
+    'timing/delay_compensation': (
+        ('delays of 1 σ removed',
+         'SIGNIFICANT_SIGMAS, SIGNIFICANT_SHARE = 5.5',
+         'SIGNIFICANT_SIGMAS, SIGNIFICANT_SHARE = 1.0'),
+        ('delays that explain nothing removed',
+         'return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))', 'return True'),
+        ('hold of a whole period', 'return (best - 0.5) * period', 'return best * period'),
+    ),
+    'timing/delay_estimation': (
+        ('delay of the wrong sign',
+         'np.interp(time + d, time, column)', 'np.interp(time - d, time, column)'),
+        ('rows of reversals used for delays',
+         'moving[1:] &= samples.dq[1:] * samples.dq[:-1] > 0.0', 'pass'),
+    ),
+}  # fmt: skip
+
+# Drawn mutations that change no result, with the reason.
+EQUIVALENT: dict[str, str] = {}
