@@ -10,7 +10,7 @@ from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.plant.physics.mujoco_physics import Physics
-from robotid_ros.simulation_settings import SimulationSettings
+from robotid_ros.simulation_settings import NoiseSettings, SimulationSettings
 
 URDF = (Path(__file__).resolve().parents[2] / 'urdf' / 'arm3.urdf').read_text()
 JOINTS = ('joint_1', 'joint_2', 'joint_3')
@@ -35,11 +35,12 @@ class PlantRecording:
 
 
 @lru_cache
-def plant(gravity=(), still=(), springs=(0.0, 0.0, 0.0)):
+def plant(gravity=(), still=(), springs=(0.0, 0.0, 0.0), ripple=(0.0,), ripple_order=60.0):
     """Run the arm; joints in `still` hold their position; springs [N·m/rad] rest at `START`."""
+    noise = NoiseSettings(ripple=ripple, ripple_order=ripple_order)
     settings = SimulationSettings(
         initial_positions=START, inertial_error=0.1, viscous=(0.5, 0.277, 0.1),
-        coulomb=(1.7, 0.8, 0.7), limit_effort=False, gravity=gravity,
+        coulomb=(1.7, 0.8, 0.7), limit_effort=False, gravity=gravity, noise=noise,
     )  # fmt: skip
     physics = Physics(URDF, settings, JOINTS)
     for joint, stiffness, rest in zip(JOINTS, springs, START, strict=True):

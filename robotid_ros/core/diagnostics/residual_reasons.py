@@ -181,7 +181,7 @@ def _reasons(
                 f'like a motor that turns with both: name the coupling in robot.couplings, or '
                 f'check that {name} is not confused with it',
             )
-    if not any(term.kind.of_position for term in robot.friction[joint]):
+    if not any(term.name == 'spring' for term in robot.friction[joint]):
         yield _Reason(
             rows(own, own**2),
             'what goes with its own position',

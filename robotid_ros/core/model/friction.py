@@ -17,6 +17,10 @@ Columns = Callable[[Array, Mapping[str, float]], tuple[Array, ...]]
 # Units of a force-like and of a viscous parameter: {f} is N·m or N, {l} is rad or m.
 FORCE, VISCOUS, ROOT = '{f}', '{f}·s/{l}', '{f}·(s/{l})^⅓'
 STIFFNESS = '{f}/{l}'
+# A term for each order of ripple that a joint may have.
+RIPPLES = ('ripple', 'ripple_2', 'ripple_3')
+# Default of a shape constant that no two robots share: the configuration has to give it.
+UNKNOWN = 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,7 +32,7 @@ class TermKind:
     ----------
     symbols : of the parameters
     units : with {f} for N·m or N and {l} for rad or m
-    constants : shape constants and their defaults [s/rad, rad/s for velocities]
+    constants : shape constants and their defaults [s/rad, rad/s for velocities, 1/rad for orders]
     columns : function of dq (N,), or of q, and the constants, one (N,) column a parameter
     positive : per parameter, whether physics wants it at least zero
     load_dependent : whether the columns grow with the torque |τ| that the joint transmits to the
@@ -64,6 +68,20 @@ def _makkar(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
     """Stribeck bump tanh(γ2·dq) − tanh(γ3·dq) and Coulomb tanh(γ5·dq) (Makkar et al. 2005)."""
     bump = np.tanh(constants['makkar_gamma2'] * dq) - np.tanh(constants['makkar_gamma3'] * dq)
     return bump, np.tanh(constants['makkar_gamma5'] * dq)
+
+
+def _ripple(number: int) -> TermKind:
+    """Torque that comes back with the position, Rc cos(k q) + Rs sin(k q): cogging, gear teeth."""
+    name = RIPPLES[number]
+    symbols = (f'R{number + 1}c', f'R{number + 1}s') if number else ('Rc', 'Rs')
+    order = name.replace('ripple', 'ripple_order')
+
+    def columns(q: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+        return np.cos(constants[order] * q), np.sin(constants[order] * q)
+
+    return TermKind(
+        symbols, (FORCE, FORCE), columns, {order: UNKNOWN}, (False, False), of_position=True
+    )
 
 
 TERMS: Mapping[str, TermKind] = {
@@ -117,6 +135,7 @@ TERMS: Mapping[str, TermKind] = {
     'spring': TermKind(
         ('Kq',), (STIFFNESS,), lambda q, _: (q,), positive=(True,), of_position=True
     ),
+    **{name: _ripple(number) for number, name in enumerate(RIPPLES)},
 }
 # Symbols of torques that the position determines: no friction.
 OF_POSITION = frozenset(
@@ -152,7 +171,8 @@ class FrictionTerm:
     @property
     def has_step(self) -> bool:
         """Whether it jumps where the joint turns round: at standstill it has no value."""
-        return self.name in STEPS or max(self.constants.values(), default=0.0) > STEEP
+        steepest = max(self.constants.values(), default=0.0)
+        return self.name in STEPS or (steepest > STEEP and not self.kind.of_position)
 
     @property
     def kind(self) -> TermKind:
@@ -187,7 +207,7 @@ def make_terms(names: tuple[str, ...], constants: Mapping[str, float]) -> tuple[
     Raises
     ------
     UnknownNameError : a term that is not in the registry
-    ConfigurationError : two terms with a parameter of the same name
+    ConfigurationError : two terms with a parameter of the same name, or ripple without its order
 
     """
     for name in names:
@@ -200,10 +220,19 @@ def make_terms(names: tuple[str, ...], constants: Mapping[str, float]) -> tuple[
             f'friction terms {", ".join(names)} share the parameter '
             f'{", ".join(sorted(repeated))}: keep one of them'
         )
-    return tuple(
+    terms = tuple(
         FrictionTerm(name, {k: constants.get(k, v) for k, v in TERMS[name].constants.items()})
         for name in names
     )
+    for term in terms:
+        for constant, value in term.constants.items():
+            if value == UNKNOWN:
+                raise ConfigurationError(
+                    f"friction term '{term.name}' needs '{constant}': give it in "
+                    'robot.friction_constants, or leave the friction of the joint open, and it '
+                    'is looked for'
+                )
+    return terms
 
 
 def drive_symbols(

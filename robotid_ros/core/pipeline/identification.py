@@ -20,7 +20,7 @@ from ..parameters.standard import basic_solution, standard_parameters
 from ..regression.goodness_of_fit import Validation
 from ..selection.load_friction import iterate_friction_load
 from ..selection.selection import Selection
-from ..selection.stribeck_velocity import search_stribeck_velocities
+from ..selection.shape_constants import search_shape_constants
 from ..signals.periodic import find_period
 from ..signals.recording import Recording
 from ..timing.delay_compensation import Delays, remove_delay
@@ -138,12 +138,12 @@ def _search_friction_shapes(inputs: _Inputs, refined: bool) -> tuple[Robot, list
         # What was chosen among few shapes is made exact.
         if refined and isinstance(recording, Recording):
             signals = inputs.settings.signals
-            robot, _ = search_stribeck_velocities(recording, robot, signals, chosen=True)
+            robot, _ = search_shape_constants(recording, robot, signals, chosen=True)
         return robot, notes
     if not isinstance(recording, Recording):
         text = 'the Stribeck velocity was not searched: choose a part that fits into memory'
         return robot, [*notes, text]
-    robot, searched = search_stribeck_velocities(recording, robot, inputs.settings.signals)
+    robot, searched = search_shape_constants(recording, robot, inputs.settings.signals)
     return robot, notes + searched
 
 

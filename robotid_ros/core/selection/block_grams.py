@@ -1,5 +1,6 @@
 """Products WᵀW and WᵀY of successive blocks of a recording, for every column to choose from."""
 
+from collections.abc import Iterator
 import dataclasses
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..signals.samples import SignalSettings
 from ..signals.uniform_recording import UniformRecording
 from ..signals.usable_rows import Rows, usable_rows
 from .candidates import PLAIN
+from .ripple_orders import JointRows
 
 # Rows that are to be decimated are computed at so many times the band, to save time; the samples
 # whose whole regressor is in memory at once.
@@ -140,25 +142,64 @@ def block_grams(
     edges : (K + 1,) limits of the blocks in time [s]
 
     """
-    rate = even.rate
-    q = lowpass(even.recording.position, cutoff, rate, signals.order)
-    dq = central_differences(q, rate)
-    ddq = central_differences(dq, rate)
+    motion, step = _motion(even, cutoff, signals), _first_step(even, band, signals)
     tau = even.recording.effort * columns.robot.drive_gain
-    # To save time, rows that are to be decimated are computed at `OVERSAMPLING` only; means over
-    # an odd number of samples are of the one in their middle.
-    decimation = signals.decimation or decimation_of(rate, band)
-    first = max(1, min(decimation, int(rate / (OVERSAMPLING * band))))
-    first -= (first + 1) % 2
-    second = decimation // first
-    rows = columns.rows(q, dq, ddq, tau, first)
+    rows = columns.rows(*motion, tau, step)
+    second = (signals.decimation or decimation_of(even.rate, band)) // step
     if second > 1:
         rows = [antialias(part[None], second)[0][::second] for part in rows]
-    keep = first * second
+    keep = step * second
     time = even.recording.time[::keep]
-    usable = usable_rows(even, columns.robot, dq, band, keep, signals)
+    usable = usable_rows(even, columns.robot, motion[1], band, keep, signals)
     grams, of_clear, of_moving = (_products(rows, mask[::keep], time, edges) for mask in usable)
     return {'all': dataclasses.replace(grams, clear=of_clear), 'moving': of_moving}
+
+
+def rows_of_joints(
+    even: UniformRecording,
+    columns: Columns,
+    signals: SignalSettings,
+    cutoff: float,
+    band: float,
+    values: Array,
+) -> Iterator[JointRows]:
+    """
+    Yield the rows of each joint before they are filtered to the band, and what a model leaves.
+
+    Parameters
+    ----------
+    even, columns, signals, cutoff, band : as of `block_grams`
+    values : (n, b + f) parameters of each joint's columns; those that are zero are left out
+
+    """
+    (q, dq, ddq), step = _motion(even, cutoff, signals), _first_step(even, band, signals)
+    tau = even.recording.effort * columns.robot.drive_gain
+    moving = usable_rows(even, columns.robot, dq, band, step, signals).moving
+    for j, own in enumerate(columns.rows(q, dq, ddq, tau, step)):
+        W, Y = own[:, :-1], own[:, -1]
+        motion, used = (q[::step, j], dq[::step, j]), np.flatnonzero(values[j])
+        residual = Y - W @ values[j]
+        yield JointRows(*motion, W[:, used], Y, residual, moving[::step, j], even.rate / step)
+
+
+def _motion(
+    even: UniformRecording, cutoff: float, signals: SignalSettings
+) -> tuple[Array, Array, Array]:
+    q = lowpass(even.recording.position, cutoff, even.rate, signals.order)
+    dq = central_differences(q, even.rate)
+    return q, dq, central_differences(dq, even.rate)
+
+
+def _first_step(even: UniformRecording, band: float, signals: SignalSettings) -> int:
+    """
+    Return one row in how many is computed of those that are to be decimated.
+
+    To save time, they are computed at `OVERSAMPLING` only; means over an odd number of samples are
+    of the one in their middle.
+    """
+    decimation = signals.decimation or decimation_of(even.rate, band)
+    step = max(1, min(decimation, int(even.rate / (OVERSAMPLING * band))))
+    return step - (step + 1) % 2
 
 
 def _means(column: Array, step: int) -> Array:

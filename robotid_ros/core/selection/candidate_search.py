@@ -1,39 +1,28 @@
 """The search among candidates: the simplest that predicts unseen blocks as well as the best."""
 
+import dataclasses
+
 import numpy as np
 
-from ..arrays import Array
 from ..identification_settings import IdentificationSettings
-from ..model.base_parameters import base_parameters
 from ..model.friction import FrictionTerm
 from ..model.robot import Robot
-from ..model.robot_builder import with_friction
-from ..signals.preparation import MAX_CUTOFF_SHARE
 from ..signals.uniform_recording import UniformRecording
-from .block_grams import block_edges, block_grams, BlockGrams, Columns
+from .candidate_grams import judging_band, observe_candidates
 from .candidates import (
-    BANDS,
     Candidate,
     COMMON,
-    CUTOFF_RATIO,
     describe_terms,
     ESTIMATORS,
     FRICTION,
     LOAD,
     PLAIN,
-    PLAIN_CUTOFF,
     SPRING,
     Terms,
 )
-from .cross_validation import cross_validate, fit_candidate, Score, simplest
+from .cross_validation import cross_validate, Score, simplest
 from .selection import Comparison, Selection
 
-# A band needs room below the Nyquist frequency, and rows enough for each parameter: a short
-# recording that is low-passed far tells little.
-LARGEST_BAND, FEWEST_ROWS = 0.2, 6.0
-# Cut-off of the positions over the band in which candidates are judged: what lies in that band is
-# to pass the filter of the positions whole.
-JUDGING = 2.0
 # Share of a joint's squared error that a spring has to save, as in `residual_reasons`, with a gain
 # for all joints together: over a short way its column is much like those of gravity, and on other
 # motion a wrong one is far off. On 23 real logs, those that save less change other motion by 2 %.
@@ -43,76 +32,32 @@ SPRING_GAIN = 0.35
 SPRING_TORQUE = 0.01
 
 
-def judging_band(even: UniformRecording) -> float:
-    """Return the band [Hz] in which candidates are compared."""
-    return min(PLAIN_CUTOFF, LARGEST_BAND * even.rate)
-
-
-def all_columns(robot: Robot, load: Array | None) -> Columns:
-    """Return the columns of every friction that a joint may get."""
-    bare = with_friction(robot, ((),) * robot.n)
-    options = [*FRICTION, *robot.friction, (LOAD, SPRING)]
-    terms = tuple(dict.fromkeys(term for terms in options for term in terms))
-    return Columns(bare, base_parameters(bare), terms, load)
-
-
 class CandidateSearch:
     """The comparisons, one after the other; each starts from the choice of the one before."""
 
     def __init__(self, even: UniformRecording, robot: Robot, settings: IdentificationSettings):
-        self._even, self._robot, self._settings = even, robot, settings
+        self._band, self._robot, self._settings = judging_band(even), robot, settings
         self._comparisons: dict[str, Comparison] = {}
         self._candidate: Candidate
         self._chosen: Score
-        self._edges = block_edges(even)
-        self._observe(None)
-
-    def _observe(self, load: Array | None) -> None:
-        self._columns, self._band = all_columns(self._robot, load), judging_band(self._even)
-        plain = self._band, self._band
-        filters = (
-            self._filters() if load is None else [(self._candidate.cutoff, self._candidate.band)]
-        )
-        parameters = self._columns.base.rank + len(PLAIN) * self._robot.n
-        self._judging = self._grams(JUDGING * self._band, self._band)['all']
-        self._training: dict[tuple[float, float, str], BlockGrams] = {}
-        for pair in dict.fromkeys((*filters, plain)):
-            for rows, products in self._grams(*pair).items():
-                enough = products.counts.sum() >= FEWEST_ROWS * parameters
-                if pair in filters and self._settings.signals.rows in ('auto', rows):
-                    if enough or load is not None:
-                        self._training[(*pair, rows)] = products
-                if (pair, rows) == (plain, 'all'):
-                    self._plain_training = products
-
-    def _filters(self) -> list[tuple[float, float]]:
-        """Return what is open: cut-offs of the positions with bands of W and the torques."""
-        signals, rate = self._settings.signals, self._even.rate
-        if signals.cutoff:
-            return [(signals.cutoff, min(signals.band or signals.cutoff, signals.cutoff))]
-        bands = [signals.band] if signals.band else [b for b in BANDS if b <= LARGEST_BAND * rate]
-        pairs = [(min(CUTOFF_RATIO * b, MAX_CUTOFF_SHARE * rate), b) for b in bands]
-        return pairs if signals.band else [*pairs, (self._band, self._band)]
-
-    def _grams(self, cutoff: float, band: float) -> dict[str, BlockGrams]:
-        signals = self._settings.signals
-        return block_grams(self._even, self._columns, signals, cutoff, band, self._edges)
+        self._grams = observe_candidates(even, robot, settings)
 
     @property
     def is_telling(self) -> bool:
         """Whether there are rows enough to tell candidates apart."""
-        return bool(self._training)
+        return bool(self._grams.training)
 
     def run(self, springs: bool = True) -> Selection:
         """Make all choices; `springs` tells whether joints may have some."""
         n = self._robot.n
         plain = Candidate(self._band, self._band, 'all', 'ols', (PLAIN,) * n)
-        plain_score = cross_validate(plain, self._columns, self._plain_training, self._judging)
+        grams = self._grams
+        plain_score = cross_validate(plain, grams.columns, grams.plain, grams.judging)
         self._choose_signals()
         self._choose_friction()
         if springs and self._choose_springs():
             self._choose_friction()  # which had stood in for the springs
-        self._choose_load()
+        self._choose_ripple_and_load()
         gain, error = plain_score.gain_over(self._chosen)
         clear = gain > max(error, self._chosen.least_gain())
         if clear and self._is_possible(plain):
@@ -131,13 +76,14 @@ class CandidateSearch:
         return [j for j, free in enumerate(self._robot.open_friction) if free]
 
     def _score(self, candidate: Candidate) -> Score:
-        training = self._training[candidate.signals]
-        return cross_validate(candidate, self._columns, training, self._judging)
+        grams = self._grams
+        training = grams.training[candidate.signals]
+        return cross_validate(candidate, grams.columns, training, grams.judging)
 
     def _is_possible(self, candidate: Candidate) -> bool:
         """Tell whether a candidate leaves all that is configured as it is."""
         return (
-            candidate.signals in self._training
+            candidate.signals in self._grams.training
             and candidate.estimator in self._estimators
             and candidate.friction == self._with_fixed(candidate.friction[0])
         )
@@ -152,7 +98,7 @@ class CandidateSearch:
         friction = [self._with_fixed(terms) for terms in COMMON]
         candidates = [
             Candidate(*signals, estimator, terms)
-            for signals in self._training
+            for signals in self._grams.training
             for estimator in self._estimators
             for terms in dict.fromkeys(friction)
         ]
@@ -176,12 +122,24 @@ class CandidateSearch:
         self._take(self._robot.joints[joint], {c: self._score(c) for c in options}, joint)
         return self._candidate != before
 
-    def _choose_load(self) -> None:
-        """Add friction that grows with the load where that predicts clearly better."""
-        training = self._training[self._candidate.signals]
-        load = fit_candidate(self._candidate, self._columns, training)
-        self._observe(load)
+    def _choose_ripple_and_load(self) -> None:
+        """Add ripple, then friction that grows with the load, where that predicts better."""
+        if not self._free_joints:
+            return
+        columns, values = self._grams.columns, self._grams.fit(self._candidate)
+        ripples = self._grams.ripples(self._candidate, values)
+        terms = dict.fromkeys(term for j in self._free_joints for term in ripples[j])
+        columns = dataclasses.replace(
+            columns, terms=(*columns.terms, *terms), load=values[0, : columns.base.rank]
+        )
+        self._grams = self._grams.with_columns(columns, self._candidate)
         self._chosen = self._score(self._candidate)
+        for joint in self._free_joints:
+            for term in ripples[joint]:
+                saved, other, score = self._with_term(joint, term)
+                if not saved:
+                    break
+                self._add(joint, term.name, other, score)
         for joint in self._free_joints:
             saved, other, score = self._with_term(joint, LOAD)
             if saved:

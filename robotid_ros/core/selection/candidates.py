@@ -1,8 +1,9 @@
 """What is chosen from: low-pass cut-offs, rows, estimators and friction terms of a joint."""
 
+from collections.abc import Sequence
 import dataclasses
 
-from ..model.friction import FrictionTerm, make_terms
+from ..model.friction import FrictionTerm, make_terms, RIPPLES, TERMS
 
 # A newcomer's choice, which is always among the candidates: 4th-order low-pass at a few hertz of
 # positions and torques, all rows, viscous and Coulomb friction, an offset, ordinary least squares.
@@ -46,6 +47,13 @@ FRICTION: tuple[Terms, ...] = (
 )
 # Those that all joints share in the first comparison: sharp, smooth at zero, and concave.
 COMMON: tuple[Terms, ...] = (PLAIN, FRICTION[2], FRICTION[7])
+
+
+def ripple_terms(orders: Sequence[float]) -> Terms:
+    """Return the terms of ripple of some orders."""
+    names = RIPPLES[: len(orders)]
+    constants = [constant for name in names for constant in TERMS[name].constants]
+    return make_terms(names, dict(zip(constants, orders, strict=True)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,10 +106,11 @@ class Candidate:
 
 
 def describe_terms(terms: Terms) -> str:
-    """Name friction terms with the steepness of those that are smooth at zero."""
-    units = {'tanh_steepness': 's/rad', 'stribeck_velocity': 'rad/s'}
+    """Name friction terms with the steepness of those that are smooth at zero, and orders."""
+    shapes = {'tanh_steepness': '{:g} s/rad', 'stribeck_velocity': '{:g} rad/s'}
+    shapes |= {constant: 'order {:.5g}' for name in RIPPLES for constant in TERMS[name].constants}
     shown = []
     for term in terms:
-        shape = [f' ({v:g} {units[k]})' for k, v in term.constants.items() if k in units]
+        shape = [f' ({shapes[k].format(v)})' for k, v in term.constants.items() if k in shapes]
         shown.append(''.join([term.name, *shape]))
     return ' + '.join(shown)

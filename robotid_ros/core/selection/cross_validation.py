@@ -115,8 +115,8 @@ def simplest(scores: dict[Candidate, Score], joint: int | None = None) -> Candid
 
 
 def fit_candidate(candidate: Candidate, columns: Columns, training: BlockGrams) -> Array:
-    """Return the base parameters (b,) that all blocks give."""
-    return _Problem(candidate, columns, training).solve()[: columns.base.rank]
+    """Return what all blocks give for each joint's columns [W F], (n, b + f), 0 where unused."""
+    return _Problem(candidate, columns, training).values_of_joints(training.products.shape[-1] - 1)
 
 
 class _Problem:
@@ -156,6 +156,13 @@ class _Problem:
     def solve(self) -> Array:
         """Solve the normal equations of all blocks (b,)."""
         return _solve(self._left.sum(axis=0)[None], self._right.sum(axis=0)[None])[0]
+
+    def values_of_joints(self, width: int) -> Array:
+        """Return the solution of all blocks in the columns of each joint, (n, width)."""
+        value, result = self.solve(), np.zeros((len(self._columns), width))
+        for own, columns, places in zip(result, self._columns, self._places, strict=True):
+            own[columns] = value[places]
+        return result
 
     def solve_without_each(self) -> Array:
         """Solve those of all blocks but one, which is each in turn (K, b)."""

@@ -15,8 +15,9 @@ from ..signals.recording import Recording
 from ..signals.samples import SignalSettings
 from ..signals.uniform_recording import MIN_TRAVEL, resample, UniformRecording
 from ..timing.delay_compensation import prepare_without_delay, remove_delay
-from .block_grams import block_edges, block_grams
-from .candidate_search import all_columns, CandidateSearch, JUDGING, judging_band
+from .block_grams import block_edges
+from .candidate_grams import all_columns, JUDGING, judging_band, judging_grams
+from .candidate_search import CandidateSearch
 from .candidates import Candidate, COMMON, ESTIMATORS, SPRING
 from .cross_validation import cross_validate
 from .selection import Selection
@@ -104,8 +105,8 @@ def _with_gravity_of_efforts(
     band, edges = judging_band(even), block_edges(even)
     scores = []
     for each in (robot, weightless):
-        columns = all_columns(each, None)
-        grams = block_grams(even, columns, signals, JUDGING * band, band, edges)['all']
+        columns = all_columns(each)
+        grams = judging_grams(even, columns, signals, edges)
         # Friction of another shape leaves enough to hide the difference.
         each_friction = [
             cross_validate(

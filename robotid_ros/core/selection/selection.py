@@ -5,6 +5,7 @@ import dataclasses
 from typing import Any
 
 from ..arrays import Array
+from ..model.friction import RIPPLES
 from ..model.robot import Robot
 from .candidates import Candidate, SPRING
 
@@ -52,10 +53,15 @@ class Selection:
     notes: tuple[str, ...] = ()
 
     def describe(self, joints: Sequence[str]) -> str:
-        """Say it in one line, with the springs that these joints of the robot have."""
-        terms = zip(joints, self.candidate.friction, strict=True)
+        """Say it in one line, with the springs and ripple that these joints of the robot have."""
+        model = self.candidate.describe()
+        terms = list(zip(joints, self.candidate.friction, strict=True))
         springs = ', '.join(joint for joint, own in terms if SPRING in own)
-        model = self.candidate.describe() + (f', a spring at {springs}' if springs else '')
+        ripple = ', '.join(
+            joint for joint, own in terms if any(term.name in RIPPLES for term in own)
+        )
+        for what, where in (('a spring', springs), ('ripple', ripple)):
+            model += f', {what} at {where}' if where else ''
         return (
             f'chosen by cross-validation: {model}; it predicts parts that it '
             f'was not fitted to within {100 * self.residual:.2f} %, plain least squares within '

@@ -15,7 +15,8 @@ URDF = Path(__file__).resolve().parents[3] / 'urdf'
 CONFIG = URDF.parent / 'config'
 NONE = ValidationSettings(kind='none')
 FREE = Workspace(self_collision=False)
-SPRINGS = {'default': ('viscous', 'coulomb', 'spring')}
+SPRINGS = {'default': ('viscous', 'coulomb', 'spring', 'ripple')}
+ORDERS = {'default': {'ripple_order': 7.0}}
 WRIST = {'wrist': CouplingSettings((0.0, 0.0, 0.0, 0.0, 1.0, 1.0))}
 
 
@@ -25,7 +26,9 @@ def robot_named(name: str) -> Robot:
     couplings = WRIST if name == 'tx40' else {}
     friction = SPRINGS if name == 'puma560' else {}
     text = (URDF / f'{name}.urdf').read_text()
-    return build_robot(text, RobotSettings(couplings=couplings, friction=friction))
+    return build_robot(
+        text, RobotSettings(couplings=couplings, friction=friction, friction_constants=ORDERS)
+    )
 
 
 def quick(**changes) -> ExcitationSettings:

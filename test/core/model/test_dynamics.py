@@ -17,11 +17,12 @@ from robotid_ros.core.model import (
     model_with,
     regressor,
 )
-from robotid_ros.core.model.friction import TERMS
+from robotid_ros.core.model.friction import RIPPLES, TERMS
 
 from .arms import arm, urdf
 
 COUPLED = {'wrist': CouplingSettings((0.0, 1.0, 0.0, -2.0))}
+ORDERS = {'ripple_order': 7.0, 'ripple_order_2': 21.0, 'ripple_order_3': 60.0}
 VARIANTS = [
     {},
     {'joints': ('turn', 'waist', 'slide', 'arm')},
@@ -31,6 +32,10 @@ VARIANTS = [
     {'gravity': (0.0, 6.0, -3.0), 'friction': {'default': ()}},
     {'friction': {'default': ('viscous', 'coulomb', 'load_coulomb'), 'slide': ('load_coulomb',)}},
     {'friction': {'default': ('viscous', 'spring'), 'arm': ('load_coulomb', 'spring')}},
+    {
+        'friction': {'default': ('ripple',), 'arm': ('ripple', 'ripple_2')},
+        'friction_constants': {'default': ORDERS},
+    },
 ]
 
 
@@ -115,7 +120,7 @@ def test_model_with_prior_is_the_description():
 
 @pytest.mark.parametrize('name', sorted(TERMS))
 def test_friction_opposes_motion_and_is_odd_where_symmetric(name):
-    robot = arm(friction={'default': (name,)})
+    robot = arm(friction={'default': (name,)}, friction_constants={'default': ORDERS})
     term = robot.friction[0][0]
     dq = np.array([-1.5, -0.2, 0.2, 1.5])
     columns = np.array(term.columns(dq, dq, np.array([2.0, -1.0, -1.0, 2.0])))
@@ -124,7 +129,7 @@ def test_friction_opposes_motion_and_is_odd_where_symmetric(name):
     for column, positive in zip(columns, term.kind.positive, strict=True):
         if positive:
             assert np.all(column * dq >= 0.0)
-    if name not in ('offset', 'asymmetric_coulomb', 'asymmetric_viscous'):
+    if name not in ('offset', 'asymmetric_coulomb', 'asymmetric_viscous', *RIPPLES):
         np.testing.assert_allclose(columns, -columns[:, ::-1])
 
 

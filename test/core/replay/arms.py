@@ -61,7 +61,7 @@ def parameters(robot, seed):
     rng = np.random.default_rng(seed)
     chi = robot.prior.copy()
     for k, parameter in enumerate(robot.parameters):
-        if parameter.symbol.startswith(('F', 'Kq')):
+        if parameter.symbol.startswith(('F', 'Kq', 'R')):
             chi[k] = rng.uniform(0.2, 0.9)
         elif parameter.symbol == 'off':
             chi[k] = rng.uniform(-0.3, 0.3)

@@ -56,7 +56,12 @@ def case_of(
     couplings = {'wrist': CouplingSettings((1.0, 1.0))} if coupled else {}
     robot = build_robot(
         planar_urdf(),
-        RobotSettings(couplings=couplings, gravity=(0.0, -9.81, 0.0), friction=friction or {}),
+        RobotSettings(
+            couplings=couplings,
+            gravity=(0.0, -9.81, 0.0),
+            friction=friction or {},
+            friction_constants={'default': {'ripple_order': 15.0}},
+        ),
     )
     base = base_parameters(robot)
     chi = parameters(robot, 4)
@@ -87,11 +92,11 @@ def test_truth_with_integral_feed_forward_and_coupling(coupled):
     np.testing.assert_allclose(found.estimate.value, true, atol=1e-6)
 
 
-def test_truth_with_springs():
-    terms = ('viscous', 'coulomb', 'offset', 'spring')
+def test_truth_with_springs_and_ripple():
+    terms = ('viscous', 'coulomb', 'offset', 'spring', 'ripple')
     replay, true = case_of(friction={'default': terms})
     found = didim(replay, initial_parameters(replay, 'regular'))
-    assert {'Kq1', 'Kq2'} <= set(found.estimate.names)
+    assert {'Kq1', 'Kq2', 'Rc1', 'Rs2'} <= set(found.estimate.names)
     np.testing.assert_allclose(found.estimate.value, true, atol=1e-6)
 
 

@@ -19,6 +19,7 @@ FRICTIONS = [
     ('viscous', 'stiction'),
     ('viscous', 'makkar', 'offset'),
     ('viscous', 'coulomb', 'spring'),
+    ('viscous', 'coulomb', 'ripple'),
 ]
 
 
@@ -26,6 +27,7 @@ def robot_of(friction=FRICTIONS[0], coupled=False, joints=()):
     couplings = {'wrist': CouplingSettings((1.0, 1.0))} if coupled else {}
     settings = RobotSettings(
         friction={'default': friction},
+        friction_constants={'default': {'ripple_order': 12.0}},
         couplings=couplings,
         joints=joints,
         gravity=(0.0, -9.81, 0.0),

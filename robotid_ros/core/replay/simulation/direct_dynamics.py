@@ -119,7 +119,8 @@ class DirectModel:
         slope = np.diag(self.viscous) if self.viscous.ndim == 1 else self.viscous
         if self.smooth_friction is not None:
             rest, tiny = np.zeros(n), np.full(n, 1e-7)
-            slope = slope + np.diag(self.smooth_friction(rest, tiny) / tiny)
+            braking = self.smooth_friction(rest, tiny) - self.smooth_friction(rest, rest)
+            slope = slope + np.diag(braking / tiny)
         mass = self.mass_matrix(self.model.createData(), q)
         return float(np.abs(np.linalg.eigvals(np.linalg.solve(mass, slope))).max(initial=0.0))
 

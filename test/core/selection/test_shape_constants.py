@@ -6,7 +6,7 @@ import pytest
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.selection.stribeck_velocity import search_stribeck_velocities
+from robotid_ros.core.selection.shape_constants import search_shape_constants
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
 
@@ -44,7 +44,7 @@ def record(robot, noise=0.0):
     ],
 )
 def test_the_true_constant_is_found(terms, true, told):
-    robot, notes = search_stribeck_velocities(
+    robot, notes = search_shape_constants(
         record(arm(true, terms), 0.02), arm(told, terms), SIGNALS
     )
     name = 'stribeck_slope' if 'stiction' in terms else 'makkar_gamma3'
@@ -73,4 +73,4 @@ def test_the_fit_gets_better_and_friction_right():
 
 def test_robots_without_such_friction_stay_as_they_are():
     robot = build_robot(URDF, RobotSettings())
-    assert search_stribeck_velocities(record(robot), robot, SIGNALS) == (robot, [])
+    assert search_shape_constants(record(robot), robot, SIGNALS) == (robot, [])

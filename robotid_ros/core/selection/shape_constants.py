@@ -1,4 +1,4 @@
-"""The Stribeck velocity: a shape constant of friction, searched around the linear fit."""
+"""Stribeck velocity and order of ripple: shape constants, searched around the linear fit."""
 
 import dataclasses
 
@@ -7,7 +7,7 @@ from scipy.optimize import minimize_scalar
 
 from ..arrays import Array
 from ..model.base_parameters import base_parameters
-from ..model.friction import FrictionTerm
+from ..model.friction import FrictionTerm, RIPPLES, TERMS
 from ..model.robot import ElasticRobot, Robot
 from ..regression.least_squares import project_out
 from ..regression.observation_system import decimate, observe
@@ -16,25 +16,26 @@ from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
 
 RANK_TOLERANCE = 1e-10  # smallest singular value over the largest
-# Constant of a term that is searched [s/rad, or rad/s], by which factor around the configured one,
-# and the points of the first grid: 8 to a decade, for the residual has several minima.
+# Constant of a term that is searched [s/rad, rad/s, 1/rad], by which factor around the configured
+# one, and the points of the first grid: 8 to a decade, for the residual has several minima.
 SHAPE_CONSTANTS = {
     'stiction': 'stribeck_slope',
     'makkar': 'makkar_gamma3',
     'stribeck': 'stribeck_velocity',
+    **{name: constant for name in RIPPLES for constant in TERMS[name].constants},
 }
 SEARCH_FACTOR, GRID_POINTS = 30.0, 25
 # Where a constant was chosen among a few: only of a term whose shape is physical, and between its
 # neighbours, where that saves so much of the squared error. Others follow what they were fitted
 # to, and predict worse (TX-40: 24 % instead of 17).
-CHOSEN, CHOSEN_FACTOR, CHOSEN_GAIN = ('stribeck',), 2.0, 0.1
+CHOSEN, CHOSEN_FACTOR, CHOSEN_GAIN = ('stribeck', *RIPPLES), 2.0, 0.1
 
 
-def search_stribeck_velocities(
+def search_shape_constants(
     recording: Recording, robot: Robot, settings: SignalSettings, chosen: bool = False
 ) -> tuple[Robot, list[str]]:
     """
-    Replace the Stribeck constant of each joint by the one that leaves the least residual.
+    Replace shape constants of each joint's friction by those that leave the least residual.
 
     Given the constant, friction is linear: a joint's rows are projected on all other columns once,
     and each value of the constant costs a least squares problem of the term's columns alone.
@@ -65,7 +66,7 @@ def search_stribeck_velocities(
             W, Y = system.rows(j)
             if len(Y) <= len(own):
                 continue
-            bounds = (CHOSEN_FACTOR, CHOSEN_GAIN) if chosen else (SEARCH_FACTOR, 0.0)
+            bounds = _bounds(term, samples.q[samples.valid[:, j], j], chosen)
             best = _search(term, samples, j, W[:, others], Y, *bounds)
             constant = SHAPE_CONSTANTS[term.name]
             found = FrictionTerm(term.name, {**term.constants, constant: best})
@@ -84,6 +85,13 @@ def _searched_terms(robot: Robot, chosen: bool) -> list[list[int]]:
         else []
         for free, terms in zip(robot.open_friction, robot.friction, strict=True)
     ]
+
+
+def _bounds(term: FrictionTerm, q: Array, chosen: bool) -> tuple[float, float]:
+    """Return the factor by which a constant may change, and the share of the error to save."""
+    if term.name in RIPPLES:  # half a period more or less over the joint's way
+        return 1.0 + np.pi / (np.ptp(q) * term.constants[SHAPE_CONSTANTS[term.name]]), 0.0
+    return (CHOSEN_FACTOR, CHOSEN_GAIN) if chosen else (SEARCH_FACTOR, 0.0)
 
 
 def _search(
