@@ -17,6 +17,9 @@ from fault_observer import Client, Observer
 import numpy as np
 
 sys.path.insert(0, str(ROOT / 'test' / 'tools'))
+# Before anything of ROS begins: Fast DDS on this machine alone, and without shared memory.
+os.environ['FASTRTPS_DEFAULT_PROFILES_FILE'] = str(ROOT / 'benchmarks' / 'loopback.xml')
+os.environ['ROBOTID_DISCOVERY_RANGE'] = 'SYSTEM_DEFAULT'
 from live_session import child_of
 from waiting import log_to, tails
 

@@ -16,6 +16,10 @@ from ..common.runtime import child_environment
 # From the one that moves the robot to the robot itself: ended in this order.
 SHUTDOWN_ORDER = ('excitation', 'recorder', 'identification', 'simulated_robot')
 # Above `runtime.CLOSE_TIMEOUT`, within which a node ends by itself [s].
+# Discovery range of the nodes, where a profile of Fast DDS keeps them on this machine by itself:
+# with LOCALHOST, rmw_fastrtps takes shared memory whatever it is told, whose ports are those of all
+# domains. With many sessions side by side some nodes are never found then.
+DISCOVERY_RANGE = 'ROBOTID_DISCOVERY_RANGE'
 STOP_TIMEOUT = 6.0
 
 
@@ -105,8 +109,5 @@ def ros_environment(domain: int) -> dict[str, str]:
     """Variables that keep nodes on this machine and on their own domain."""
     return {
         'ROS_DOMAIN_ID': str(domain),
-        'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
-        # Ports of Fast DDS in shared memory are those of all domains, and stay when a process is
-        # killed: who comes later may wait for its discovery for a minute.
-        'FASTDDS_BUILTIN_TRANSPORTS': 'UDPv4',
+        'ROS_AUTOMATIC_DISCOVERY_RANGE': os.environ.get(DISCOVERY_RANGE, 'LOCALHOST'),
     }

@@ -73,8 +73,9 @@ def _transport_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
     yield error(
         _NETWORK,
         f'{names} have publishers, and no message of any arrives',
-        'export FASTDDS_BUILTIN_TRANSPORTS=UDPv4 here and on the robot, and let the firewall pass '
-        'UDP (docs/interface.md, nodes that do not hear each other)',
+        'export FASTDDS_BUILTIN_TRANSPORTS=UDPv4 ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET here and on '
+        'the robot, and let the firewall pass UDP (docs/interface.md, nodes that do not hear each '
+        'other)',
     )
 
 
