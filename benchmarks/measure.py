@@ -48,10 +48,20 @@ def measure(arguments: Sequence[str | Path]) -> Cost:
 
 
 @contextlib.contextmanager
-def busy(loops: int) -> Iterator[None]:
-    """Keep the machine busy, each loop in a session of its own as that of another user."""
+def busy(loops: int, *, apart: bool = True) -> Iterator[None]:
+    """
+    Keep the machine busy.
+
+    Parameters
+    ----------
+    loops : how many processes that never wait
+    apart : each in a session of its own, as that of another user: the scheduler shares the
+        processors among sessions, so that with one loop all processes here get half; else each
+        loop counts as one process among them
+
+    """
     running = [
-        subprocess.Popen([sys.executable, '-c', 'while True: pass'], start_new_session=True)
+        subprocess.Popen([sys.executable, '-c', 'while True: pass'], start_new_session=apart)
         for _ in range(loops)
     ]
     try:

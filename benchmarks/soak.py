@@ -122,7 +122,7 @@ def main() -> int:
     parser.add_argument('--load', type=int, default=0, help='busy loops beside it')
     args = parser.parse_args()
     missed: list[str] = []
-    with tempfile.TemporaryDirectory() as name, busy(args.load):
+    with tempfile.TemporaryDirectory() as name, busy(args.load, apart=False):
         trial = Trial(*prepare(Path(name), RATE), Path(name), seed=0)
         try:
             trial.start()

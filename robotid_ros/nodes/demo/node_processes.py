@@ -15,11 +15,11 @@ from ..common.runtime import child_environment
 
 # From the one that moves the robot to the robot itself: ended in this order.
 SHUTDOWN_ORDER = ('excitation', 'recorder', 'identification', 'simulated_robot')
-# Above `runtime.CLOSE_TIMEOUT`, within which a node ends by itself [s].
 # Discovery range of the nodes, where a profile of Fast DDS keeps them on this machine by itself:
-# with LOCALHOST, rmw_fastrtps takes shared memory whatever it is told, whose ports are those of all
-# domains. With many sessions side by side some nodes are never found then.
+# with LOCALHOST, rmw_fastrtps takes shared memory whatever it is told, with ports that all
+# domains share. With many sessions side by side some nodes may never be found then.
 DISCOVERY_RANGE = 'ROBOTID_DISCOVERY_RANGE'
+# Above `runtime.CLOSE_TIMEOUT`, within which a node ends by itself [s].
 STOP_TIMEOUT = 6.0
 
 
