@@ -56,7 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--method',
         metavar='METHOD',
-        help="ols, wls, mle, didim, both, …; default: the configuration's",
+        help='ols, wls, mle, irls, tls, iv, didim, clie, cloe, oe or both; default: the '
+        "configuration's",
     )
     add_part_options(parser)
     parser.add_argument(

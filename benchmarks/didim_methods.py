@@ -1,0 +1,142 @@
+"""
+DIDIM beside the methods it is compared with: cost, dependence on the start, σ and truth.
+
+    python benchmarks/didim_methods.py [--check] [--draws N] [--duration SECONDS]
+
+IDIM by least squares and by instruments of the simulated motion; DIDIM, and the closed-loop input
+error (CLIE) that it simplifies; output error of the position in closed (CLOE) and open loop (OE).
+All of them through `identify`, from recordings of the SCARA of DIDIM's section V on fast loops
+(`scara_plant.py`, which shares nothing with the package), torque noise of 8 %. Once the recorded
+positions have the noise of good encoders, once that of bad ones.
+
+For each: steps and CPU time, deviation of the five parameters that matter (largest of their root
+mean squares over the draws), median of their σ over DIDIM's, root mean square of deviation over σ
+of all eight (1: σ are honest), and from which starts it arrives at the same.
+"""
+
+import sys
+import time
+
+from common import command_line, configured, verdict
+import numpy as np
+from scara_plant import Data, experiment, INERTIA, NOMINAL, QUICK, RATE, ZETA
+from scara_tables import MATTER, PER_PAPER
+
+from robotid_ros.core.identification_settings import IdentificationSettings
+from robotid_ros.core.pipeline.identification import identify
+from robotid_ros.core.pipeline.results import Identification
+from robotid_ros.core.replay.settings import ReplaySettings
+from robotid_ros.core.signals.recording import Controller, Recording, Reference
+from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.exceptions import RobotIdError
+
+METHODS = ('wls', 'iv', 'didim', 'clie', 'cloe', 'oe')
+STARTS = ('idim', 'prior', 'regular')
+SIMULATED = METHODS[2:]
+# Noise of the recorded positions [rad], and the filter of IDIM [Hz].
+ENCODERS = {'good encoders, 0.02 mrad': (0.0, 20.0), 'bad encoders, 1 mrad': (1e-3, 20.0)}
+# Bounds: honest σ, and how much nearer the start has to end, in σ.
+HONEST, SAME = (0.5, 1.6), 1.0
+
+
+def recording_of(data: Data, noise: float) -> Recording:
+    """Return an experiment as a recording, with more noise on its positions [rad]."""
+    joints = configured('scara')[1].joints
+    t = np.arange(len(data.q)) / RATE
+    kp, kv = data.motion.omega / (2.0 * ZETA), 2.0 * ZETA * data.motion.omega * INERTIA
+    gains = {j: {'kp': float(a), 'kv': float(b)} for j, a, b in zip(joints, kp, kv, strict=True)}
+    q = data.q + noise * np.random.default_rng(9).normal(size=data.q.shape)
+    controller = Controller('drives', 'cascade', RATE, joints, ('effort',), gains)
+    return Recording(
+        joints, t, q, data.tau, reference=Reference(t, *data.reference), controller=controller
+    )
+
+
+def run(
+    recording: Recording, method: str, start: str, cutoff: float
+) -> tuple[Identification | None, float]:
+    """Return an identification, None where it fails, and its CPU time [s]."""
+    settings = IdentificationSettings(
+        method=method,
+        essential=False,
+        selection=False,
+        covariance='residuals',
+        signals=SignalSettings(cutoff=cutoff, decimation=10),
+        replay=ReplaySettings(start=start, step=1.0 / RATE),
+    )
+    begin = time.process_time()
+    try:
+        found = identify(recording, configured('scara')[1], settings)
+    except RobotIdError as error:
+        print(f'    {method} from {start}: {str(error)[:120]}')
+        return None, time.process_time() - begin
+    return found, time.process_time() - begin
+
+
+def steps_of(found: Identification | None) -> str:
+    """Return the steps of an iteration, '-' without any."""
+    if found is None:
+        return 'fails'
+    return '-' if found.history is None else str(found.history.steps)
+
+
+def starts_of(recording: Recording, method: str, cutoff: float, best: Identification) -> str:
+    """Say how many steps a method takes from each start, and whether it ends at the same."""
+    if method not in SIMULATED:
+        return ''
+    texts = []
+    for start in STARTS:
+        found, _ = run(recording, method, start, cutoff)
+        text = steps_of(found)
+        if found is not None:
+            gap = np.abs(found.estimate.value - best.estimate.value) / best.estimate.sigma
+            text += '' if gap.max() <= SAME else f' (off by {gap.max():.1f} σ)'
+        texts.append(f'{start} {text}')
+    return ', '.join(texts)
+
+
+def compare(title: str, draws: list[Data], noise: float, cutoff: float) -> list[str]:
+    """Print the table of one encoder; return what misses its bound."""
+    true, missed = NOMINAL / PER_PAPER, []
+    print(f'\n{title}\n  method steps   CPU  deviation  σ/DIDIM  dev./σ  steps from each start')
+    recordings = [recording_of(data, noise) for data in draws]
+    rows = {}
+    for method in METHODS:
+        found = [run(each, method, 'auto', cutoff) for each in recordings]
+        kept = [result for result, _ in found if result is not None]
+        values = np.array([result.estimate.value for result in kept])
+        sigma = np.array([result.estimate.sigma for result in kept])
+        rows[method] = found, values, sigma
+    reference = np.median(rows['didim'][2], axis=0)
+    for method, (found, values, sigma) in rows.items():
+        used = np.median([seconds for _, seconds in found])
+        off = np.sqrt(np.mean(((values - true) / true) ** 2, axis=0))[MATTER].max()
+        ratio = np.median((np.median(sigma, axis=0) / reference)[MATTER])
+        score = float(np.sqrt(np.mean(((values - true) / sigma) ** 2)))
+        first = found[0][0]
+        starts = '' if first is None else starts_of(recordings[0], method, cutoff, first)
+        print(
+            f'  {method:6s} {steps_of(first):>5s} {used:5.1f} {100 * off:8.2f} % {ratio:8.2f} '
+            f'{score:7.2f}  {starts}',
+            flush=True,
+        )
+        if method in ('didim', 'clie', 'iv') and not HONEST[0] <= score <= HONEST[1]:
+            missed.append(f'{title}: deviation over σ of {method} is {score:.2f}')
+    return missed
+
+
+def main() -> int:
+    """Draw the experiments and compare."""
+    parser = command_line(__doc__)
+    parser.add_argument('--draws', type=int, default=6, help='of the noise')
+    parser.add_argument('--duration', type=float, default=30.0, help='of the motion [s]')
+    arguments = parser.parse_args()
+    draws = [experiment(arguments.duration, seed + 1, QUICK) for seed in range(arguments.draws)]
+    missed: list[str] = []
+    for title, (noise, cutoff) in ENCODERS.items():
+        missed += compare(title, draws, noise, cutoff)
+    return verdict(missed, arguments.check)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
