@@ -18,16 +18,16 @@ from robotid_ros.files.trajectory_file import read_design
 from robotid_ros.plant.physics.mujoco_physics import Physics
 
 RATE, COUNT = 1000.0, 2.0 * np.pi / 1_250_000
-# Cut-off of the positions' filter for a noise level [Hz]: the noisier, the lower.
-CUTOFF = {20: 2.5, 70: 5.0, 80: 5.0}
-COULOMB, STICTION, MAKKAR = (
+COULOMB, STICTION, MAKKAR, STRIBECK = (
     ('viscous', 'coulomb'),
     ('viscous', 'stiction'),
     ('viscous', 'makkar'),
+    ('viscous', 'coulomb', 'stribeck'),
 )
 SHAPES = {
     'stiction_steepness': 1000.0,
     'stribeck_slope': 20.0,
+    'stribeck_velocity': 0.1,
     'makkar_gamma2': 1000.0,
     'makkar_gamma3': 10.0,
     'makkar_gamma5': 1000.0,
@@ -111,26 +111,44 @@ class Case:
 
     def identify(self, level=None, periods=1, friction=COULOMB, seed=0, together=True, **signals):
         """
-        Return base parameters, their values and the true ones, Coulomb's level among them.
+        Identify with the configuration's signals, whose cut-off is chosen from the recording.
 
-        `together`: motion and parameters at once where that is worth it; `signals`: settings.
+        Periods are averaged first. `together`: motion and parameters at once where that is worth
+        it; `signals`: other settings of these.
         """
-        signals = dataclasses.replace(
-            self.configuration.identification.signals,
-            **{'cutoff': CUTOFF.get(level, 20.0), 'standstill': 0.1 if level == 20 else 0.02}
-            | signals,
-        )
+        wanted = self.configuration.identification
         settings = dataclasses.replace(
-            self.configuration.identification, signals=signals, essential=False
+            wanted,
+            signals=dataclasses.replace(wanted.signals, **({'averaging': periods > 1} | signals)),
+            essential=False,
         )
         recording = self.noisy(level, periods, seed)
         least = elastic_estimation.NOISY if together else np.inf
         with patch.object(elastic_estimation, 'NOISY', least):
-            found = identify(recording, self.robot(friction), settings)
+            return identify(recording, self.robot(friction), settings)
+
+    def compare(self, found):
+        """Return the base parameters' values and the true ones, Coulomb's level among them."""
         values = dict(zip(found.base.names, found.estimate.value.tolist(), strict=True))
         names = [p.name for p in found.robot.parameters]
         true = found.base.of(np.array([self.truth.get(name, 0.0) for name in names]))
         return values, dict(zip(found.base.names, true.tolist(), strict=True))
+
+    def friction_error(self, found, least):
+        """Return the relative error of the friction of motors faster than `least` [rad/s]."""
+        n = found.robot.rigid.n
+        dq = central_differences(self.q, RATE)
+        W = regressor(found.robot, self.q, dq, np.zeros_like(dq))[n:, :, found.base.columns]
+        terms = [k for k, name in enumerate(found.base.names) if name.startswith('F')]
+        given = (W[:, :, terms] @ found.estimate.value[terms]).T
+        speed, names = dq[:, n:], ('Fv', 'Fc', 'Fst')
+        Fv, Fc, Fst = (
+            np.array([self.truth.get(f'{name}{j + 1}', 0.0) for j in range(n)]) for name in names
+        )
+        bump = Fst * np.exp(-((speed / SHAPES['stribeck_velocity']) ** 2))
+        true = Fv * speed + (Fc + bump) * np.sign(speed)
+        moving = np.abs(speed) > least
+        return float(np.linalg.norm((given - true)[moving]) / np.linalg.norm(true[moving]))
 
     def paper(self, level, seed=0):
         """Estimate as the paper does: its filter, its noise, least squares of unweighted rows."""
@@ -178,9 +196,9 @@ def joined(values):
     return result
 
 
-def normalised_error(values, true, truth):
+def normalised_error(values, true, truth, skipped=()):
     """Return mean |χ̂ − χ|/|χ| over the base parameters that are not zero."""
     values, true = joined(values), joined(true)
     true |= {name: truth[name] for name in values if name.startswith('Fc')}
-    known = [k for k in values if abs(true[k]) > 1e-9]
+    known = [k for k in values if abs(true[k]) > 1e-9 and not k.startswith(skipped)]
     return float(np.mean([abs(values[k] / true[k] - 1.0) for k in known]))
