@@ -47,23 +47,11 @@ MODULES = tuple(
     signals/preparation signals/usable_rows timing/delay_compensation timing/delay_estimation
     """.split()
 )
-COPIED = (
-    'robotid_ros',
-    'test',
-    'urdf',
-    'config',
-    'launch',
-    'benchmarks',
-    'pyproject.toml',
-    'package.xml',
-)
+COPIED = 'robotid_ros test urdf config launch benchmarks pyproject.toml package.xml'.split()
 # Processor time of the tests of one mutant [s]: several times what the slowest of them need.
 LIMIT = 400
 # Run last, for every module.
-END_TO_END = (
-    'test/core/pipeline/test_identification.py',
-    'test/core/pipeline/test_invariances.py',
-)
+END_TO_END = [f'test/core/pipeline/test_{name}.py' for name in ('identification', 'invariances')]
 ALLOWED = 0.05  # share that may survive
 SURVIVED, OUT_OF_TIME = 'SURVIVED', 'no end'
 # Processes that begin with what takes long to import, and nothing of the package.
@@ -116,15 +104,19 @@ def drawn(seed: int, count: int) -> list[Mutation]:
     return found[:count]
 
 
-def tests_of(module: str) -> list[str]:
-    """Return the test files that know a module, relative to the root: those that name it first."""
-    folder, stem = ROOT / 'test/core' / module.split('/')[0], module.split('/')[-1]
+def tests_of(module: str, tree: Path) -> list[str]:
+    """Return the test files in a tree that know a module: those that name it first."""
+    folder, stem = tree / 'test/core' / module.split('/')[0], module.split('/')[-1]
     word = re.compile(rf'\.{stem}\b|import .*\b{stem}\b')
-    files = [path for path in (ROOT / 'test/core').rglob('test_*.py')]
+    files = [path for path in (tree / 'test/core').rglob('test_*.py')]
     names = {path: bool(word.search(path.read_text())) for path in files}
     chosen = [path for path in files if names[path] or path.is_relative_to(folder)]
-    chosen.sort(key=lambda path: (not names[path], not path.is_relative_to(folder), path.name))
-    return list(dict.fromkeys([*(str(path.relative_to(ROOT)) for path in chosen), *END_TO_END]))
+    chosen.sort(
+        key=lambda path: (
+            stem not in path.stem, not names[path], not path.is_relative_to(folder), path.name
+        )
+    )  # fmt: skip
+    return list(dict.fromkeys([*(str(path.relative_to(tree)) for path in chosen), *END_TO_END]))
 
 
 def run_tests(tree: Path, files: list[str]) -> str:
@@ -177,7 +169,7 @@ def try_mutation(tree: Path, mutation: Mutation) -> str:
     cached = Path(importlib.util.cache_from_source(str(path)))
     cached.unlink(missing_ok=True)
     try:
-        return run_tests(tree, tests_of(mutation.module))
+        return run_tests(tree, tests_of(mutation.module, tree))
     finally:
         path.write_text(source)
         cached.unlink(missing_ok=True)
@@ -189,8 +181,8 @@ def try_all(chosen: list[Mutation], workers: int) -> Iterator[Result]:
         trees: queue.Queue[Path] = queue.Queue()
         for number in range(workers):
             trees.put(copy_of_tree(Path(folder) / str(number)))
-        files = sorted({name for each in chosen for name in tests_of(each.module)})
         tree = trees.get()
+        files = sorted({name for each in chosen for name in tests_of(each.module, tree)})
         if (failed := run_tests(tree, files)) != SURVIVED:
             raise SystemExit(f'without any mutation {failed} fails')
         trees.put(tree)

@@ -1,11 +1,14 @@
 """Which rows count: what was measured, away from standstill where friction needs that."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.friction import TERMS
+from robotid_ros.core.model.settings import CouplingSettings
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.core.signals.preparation import prepare
@@ -115,3 +118,14 @@ def test_only_joints_with_such_friction_keep_them():
     np.testing.assert_array_equal(auto[:, 0], every[:, 0])
     np.testing.assert_array_equal(auto[:, 1], moving[:, 1])
     assert every[:, 0].sum() > moving[:, 0].sum()
+
+
+def test_a_motor_of_two_joints_that_stands_has_no_sign_of_friction():
+    """They turn against each other, so that their common motor rests; the first is not its."""
+    couplings = {'pair': CouplingSettings((0.0, 1.0, 1.0))}
+    robot = build_robot(URDF, RobotSettings(couplings=couplings))
+    recording = moved()
+    position = recording.position[:, :1] * [1.0, 1.0, -1.0]
+    against = dataclasses.replace(recording, position=position)
+    valid = prepare(against, robot, SignalSettings(cutoff=20.0, rows='moving')).valid
+    assert valid[:, 0].any() and not valid[:, 1:].any()
