@@ -55,6 +55,8 @@ NAMED = {
         ('leverage of blocks left out', 'TAKEN * B @ (normals', '0.0 * B @ (normals'),
     ),
     'regression/estimators': (
+        ('variance of the weighted residual dropped, output error included',
+         'bread.T * squares / max(int(rows.sum()) - len(value), 1)', 'bread.T'),
         ('what the model leaves out not in σ',
          'return covariance + model_error, classical, model_error',
          'return covariance, classical, model_error'),
@@ -84,19 +86,15 @@ NAMED = {
     'replay/anderson_mixing': (
         ('mixing of steps with the wrong sign', 'fits[-1] - mixing', 'fits[-1] + mixing'),
     ),
-    'replay/output_error': (
-        ('variance of the weighted residual dropped in output error',
-         'variance * np.linalg.pinv', '1.0 * np.linalg.pinv'),
-    ),
     'replay/replay_problem': (
         ('5/ω_n transient kept',
          'return max(self.settings.transient * loop, integral)', 'return 0.0'),
     ),
     'replay/simulated_observation': (
         ('noise that the decimation leaves taken for all of it',
-         'NOISE_BAND if decimation > 1 else 1.0', '1.0'),
+         'NOISE_BAND if replay.filtered else 1.0', '1.0'),
         ('dry friction by the sign of the speed alone', 'full[:, :, column] = values.T', 'pass'),
-        ('held joints are fitted', 'valid = ~_sticking', 'valid = True | _sticking'),
+        ('held joints are fitted', '~held.T)', 'np.ones_like(held.T))'),
     ),
     'replay/step_control': (
         ('gains never scaled', 'inertia / tuned', 'inertia / inertia if True else tuned'),
