@@ -171,7 +171,7 @@ def predicted(found: Identification, signals: Signals, joints: Sequence[str]) ->
     """Return the torques (N, n) of identified base parameters on the baseline's signals."""
     order = [joints.index(joint) for joint in found.robot.joints]
     motion = (x[:, order] for x in (signals.q, signals.dq, signals.ddq))
-    W = regressor(found.robot, *motion)[:, :, found.base.columns]
+    W = regressor(found.robot, *motion, successive=True)[:, :, found.base.columns]
     return np.asarray((W @ found.estimate.value).T[:, np.argsort(order)])
 
 

@@ -29,6 +29,33 @@ def friction_columns(
         column += len(term.kind.symbols)
 
 
+def path_columns(robot: Robot, q: Array, dq: Array) -> Iterator[tuple[int, int, Array]]:
+    """
+    Yield joint, column and values (N,) of friction that remembers its path.
+
+    Parameters
+    ----------
+    robot : with rigid joints
+    q, dq : (N, n) successive samples of one motion
+
+    """
+    for j, column in enumerate(_drive_columns(robot)):
+        for term in robot.friction[j]:
+            if term.kind.of_path is not None:
+                for k, values in enumerate(term.columns(q[:, j], dq[:, j], successive=True)):
+                    yield j, column + k, values
+            column += len(term.kind.symbols)
+
+
+def path_friction(robot: Robot, chi: Array, q: Array, dq: Array) -> Array:
+    """Torques (N, n) of friction along its path, less those where no path is known."""
+    tau = np.zeros_like(dq)
+    for j, column, values in path_columns(robot, q, dq):
+        columns = dict(friction_columns(robot, j, _drive_columns(robot)[j], q[:, j], dq[:, j]))
+        tau[:, j] += chi[column] * (values - columns[column])
+    return tau
+
+
 def fill_drive_columns(
     robot: Robot, q: Array, dq: Array, ddq: Array, loads: Array | None, out: Array
 ) -> None:

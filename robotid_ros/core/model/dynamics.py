@@ -7,7 +7,7 @@ import numpy as np
 import pinocchio
 
 from ..arrays import Array
-from .drive_torques import fill_drive_columns, friction, rotor_inertia
+from .drive_torques import fill_drive_columns, friction, path_columns, path_friction, rotor_inertia
 from .elastic_robot import drive_columns
 from .parameters import PINOCCHIO_ORDER, to_pinocchio
 from .robot import ElasticRobot, Robot
@@ -23,7 +23,15 @@ MIN_MASS_PER_MOMENT = 1e-8
 MAX_LOAD_ITERATIONS = 100
 
 
-def regressor(robot: Robot, q: Array, dq: Array, ddq: Array, out: Array | None = None) -> Array:
+def regressor(
+    robot: Robot,
+    q: Array,
+    dq: Array,
+    ddq: Array,
+    out: Array | None = None,
+    *,
+    successive: bool = False,
+) -> Array:
     """
     Observation matrix of the standard parameters, τ_j = W[j] χ (DIDIM eq. 8-10).
 
@@ -34,6 +42,7 @@ def regressor(robot: Robot, q: Array, dq: Array, ddq: Array, out: Array | None =
     robot : the robot
     q, dq, ddq : (N, n) position, velocity, acceleration, in the order of `robot.joints`
     out : (n, N, p) zeroed array to fill, or None for a new one
+    successive : whether these are samples of one motion, whose path friction may remember
 
     Returns
     -------
@@ -48,6 +57,8 @@ def regressor(robot: Robot, q: Array, dq: Array, ddq: Array, out: Array | None =
             result[row, :, index] = values
         return robot.add_link_rows(result)
     fill_drive_columns(robot, q, dq, ddq, _load_torques(robot, result), result)
+    for j, column, values in path_columns(robot, q, dq) if successive else ():
+        result[j, :, column] = values
     return result
 
 
@@ -102,7 +113,9 @@ def _supporting_pairs(model: Any) -> list[tuple[int, int]]:
     ]
 
 
-def inverse_dynamics(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) -> Array:
+def inverse_dynamics(
+    robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array, *, successive: bool = False
+) -> Array:
     """
     Torques of the standard parameters: RNEA, rotor inertias, friction and couplings.
 
@@ -111,6 +124,7 @@ def inverse_dynamics(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) 
     robot : the robot
     chi : (p,) standard parameters
     q, dq, ddq : (N, n)
+    successive : whether these are samples of one motion, whose path friction may remember
 
     Returns
     -------
@@ -118,6 +132,9 @@ def inverse_dynamics(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) 
 
     """
     q, dq, ddq = (np.asarray(x, dtype=float) for x in (q, dq, ddq))
+    if successive and not isinstance(robot, ElasticRobot):
+        tau = inverse_dynamics(robot, chi, q, dq, ddq)
+        return np.asarray(tau + path_friction(robot, chi, q, dq))
     if np.any(np.asarray(chi)[robot.first_columns + 9] <= 0.0):
         return _by_regressor(robot, chi, q, dq, ddq)
     model, order = model_with(robot, chi, armature=False), robot.order

@@ -6,13 +6,16 @@ The same columns serve the identification and the closed-loop simulation.
 
 from collections.abc import Callable, Mapping
 import dataclasses
+from functools import partial
 
 import numpy as np
 
 from ...exceptions import ConfigurationError, UnknownNameError
 from ..arrays import Array
+from .friction_shapes import makkar, maxwell_slip, ripple, stiction, stribeck
 
 Columns = Callable[[Array, Mapping[str, float]], tuple[Array, ...]]
+PathColumns = Callable[[Array, Array, Mapping[str, float]], tuple[Array, ...]]
 
 # Units of a force-like and of a viscous parameter: {f} is N·m or N, {l} is rad or m.
 FORCE, VISCOUS, ROOT = '{f}', '{f}·s/{l}', '{f}·(s/{l})^⅓'
@@ -38,6 +41,8 @@ class TermKind:
     load_dependent : whether the columns grow with the torque |τ| that the joint transmits to the
         links
     of_position : whether the columns are functions of q instead of dq
+    of_path : function of q, dq (N,) of successive samples and the constants, like `columns`, of a
+        friction that remembers its path; `columns` are what it is where no path is known
 
     """
 
@@ -48,40 +53,15 @@ class TermKind:
     positive: tuple[bool, ...] = ()
     load_dependent: bool = False
     of_position: bool = False
-
-
-def _stiction(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
-    """Stiction and Stribeck effect, 2/π·atan(K_v·dq) and 2/π·atan(δ·dq) (STICTION eq. 7-9)."""
-    scale = 2.0 / np.pi
-    return (
-        scale * np.arctan(constants['stiction_steepness'] * dq),
-        scale * np.arctan(constants['stribeck_slope'] * dq),
-    )
-
-
-def _stribeck(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
-    """Return static friction above Coulomb's, exp(−(dq/vs)²)·sign(dq) (Armstrong et al. 1994)."""
-    return (np.exp(-((dq / constants['stribeck_velocity']) ** 2)) * np.sign(dq),)
-
-
-def _makkar(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
-    """Stribeck bump tanh(γ2·dq) − tanh(γ3·dq) and Coulomb tanh(γ5·dq) (Makkar et al. 2005)."""
-    bump = np.tanh(constants['makkar_gamma2'] * dq) - np.tanh(constants['makkar_gamma3'] * dq)
-    return bump, np.tanh(constants['makkar_gamma5'] * dq)
+    of_path: PathColumns | None = None
 
 
 def _ripple(number: int) -> TermKind:
-    """Torque that comes back with the position, Rc cos(k q) + Rs sin(k q): cogging, gear teeth."""
     name = RIPPLES[number]
     symbols = (f'R{number + 1}c', f'R{number + 1}s') if number else ('Rc', 'Rs')
     order = name.replace('ripple', 'ripple_order')
-
-    def columns(q: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
-        return np.cos(constants[order] * q), np.sin(constants[order] * q)
-
-    return TermKind(
-        symbols, (FORCE, FORCE), columns, {order: UNKNOWN}, (False, False), of_position=True
-    )
+    waves = partial(ripple, order)
+    return TermKind(symbols, (FORCE,) * 2, waves, {order: UNKNOWN}, (False,) * 2, of_position=True)
 
 
 TERMS: Mapping[str, TermKind] = {
@@ -103,12 +83,12 @@ TERMS: Mapping[str, TermKind] = {
     'stiction': TermKind(
         ('Fs', 'Fsc'),
         (FORCE, FORCE),
-        _stiction,
+        stiction,
         {'stiction_steepness': 1000.0, 'stribeck_slope': 20.0},
         (True, False),
     ),
     'stribeck': TermKind(
-        ('Fst',), (FORCE,), _stribeck, {'stribeck_velocity': 0.1}, positive=(True,)
+        ('Fst',), (FORCE,), stribeck, {'stribeck_velocity': 0.1}, positive=(True,)
     ),
     'smooth_coulomb': TermKind(
         ('Fc',),
@@ -116,6 +96,15 @@ TERMS: Mapping[str, TermKind] = {
         lambda dq, constants: (np.tanh(constants['tanh_steepness'] * dq),),
         {'tanh_steepness': 100.0},
         (True,),
+    ),
+    # Where no path is known, it is Coulomb friction.
+    'presliding': TermKind(
+        ('Fc',),
+        (FORCE,),
+        lambda dq, _: (np.sign(dq),),
+        {'presliding_distance': 0.01},
+        (True,),
+        of_path=maxwell_slip,
     ),
     # Friction of gears grows with the load: Fl |τ| sign(dq) (Hamon, Gautier and Garrec 2010).
     'load_coulomb': TermKind(
@@ -126,7 +115,7 @@ TERMS: Mapping[str, TermKind] = {
     'makkar': TermKind(
         ('Fstr', 'Fc'),
         (FORCE, FORCE),
-        _makkar,
+        makkar,
         {'makkar_gamma2': 100.0, 'makkar_gamma3': 10.0, 'makkar_gamma5': 100.0},
         (False, True),
     ),
@@ -179,7 +168,9 @@ class FrictionTerm:
         """The registry's entry."""
         return TERMS[self.name]
 
-    def columns(self, q: Array, dq: Array, load: Array | None = None) -> tuple[Array, ...]:
+    def columns(
+        self, q: Array, dq: Array, load: Array | None = None, successive: bool = False
+    ) -> tuple[Array, ...]:
         """
         Columns of the observation matrix.
 
@@ -187,12 +178,15 @@ class FrictionTerm:
         ----------
         q, dq : (N,) position and velocity of the joint [rad, rad/s or m, m/s]
         load : (N,) torque that the joint transmits to the links [N·m or N]; None: none
+        successive : whether the rows are samples of one motion, so that its path is known
 
         Returns
         -------
         one (N,) column for each of the term's parameters
 
         """
+        if successive and self.kind.of_path is not None:
+            return self.kind.of_path(q, dq, self.constants)
         values = self.kind.columns(q if self.kind.of_position else dq, self.constants)
         if not self.kind.load_dependent:
             return values

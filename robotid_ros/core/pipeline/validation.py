@@ -67,7 +67,7 @@ def validate_samples(samples: Samples, robot: Robot, chi: Array) -> Validation:
 
     At a link behind a spring the spring's torque, K (θ − q), counts as the measured one.
     """
-    tau = inverse_dynamics(robot, chi, samples.q, samples.dq, samples.ddq)
+    tau = inverse_dynamics(robot, chi, samples.q, samples.dq, samples.ddq, successive=True)
     keep = samples.decimation
     pair = np.stack([samples.tau, tau])
     if isinstance(robot, ElasticRobot):

@@ -9,8 +9,9 @@ from scipy.signal import butter, sosfiltfilt
 from ...exceptions import RecordingError
 from ..arrays import Array, freeze_fields
 from ..model.base_parameters import BaseParameters
+from ..model.drive_torques import path_columns
 from ..model.dynamics import regressor
-from ..model.robot import Robot
+from ..model.robot import ElasticRobot, Robot
 from ..signals.samples import Samples
 from .gaussian_prior import GaussianPrior
 
@@ -154,12 +155,14 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> System:
     Y = np.zeros((robot.n, count))
     overlap = DECAY_ROWS * keep if keep > 1 else 0
     length = max(BLOCK_SAMPLES, 4 * overlap) // keep * keep
+    rigid = not isinstance(robot, ElasticRobot)
+    path = list(path_columns(robot, samples.q, samples.dq)) if rigid else []
     for start in range(0, len(samples.time), length):
         stop = min(start + length, len(samples.time))
         low, high = max(0, start - overlap), min(len(samples.time), stop + overlap)
         rows, own = slice(low, high), slice(start - low, stop - low, keep)
         out = slice(start // keep, -(-stop // keep))
-        full = _columns(samples, robot, base, low, high)
+        full = _columns(samples, robot, base, path, low, high)
         for j in range(robot.n):
             w = full[j]
             # Most links do not hang on a joint: their columns are zero.
@@ -185,12 +188,21 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> System:
     )
 
 
-def _columns(samples: Samples, robot: Robot, base: BaseParameters, low: int, high: int) -> Array:
+def _columns(
+    samples: Samples,
+    robot: Robot,
+    base: BaseParameters,
+    path: list[tuple[int, int, Array]],
+    low: int,
+    high: int,
+) -> Array:
     """Return the base columns of the regressor of samples, (n, high - low, b)."""
     result = np.empty((robot.n, high - low, base.rank))
     for first in range(low, high, REGRESSOR_SAMPLES):
         rows = slice(first, min(first + REGRESSOR_SAMPLES, high))
         full = regressor(robot, samples.q[rows], samples.dq[rows], samples.ddq[rows])
+        for j, column, values in path:
+            full[j, :, column] = values[rows]
         result[:, first - low : rows.stop - low] = full[:, :, base.columns]
     return result
 

@@ -84,7 +84,7 @@ class Columns:
             if self.load is not None:
                 load = np.interp(samples, kept, own[:, :b] @ self.load)
             motion = q[:, j], dq[:, j]
-            friction = [f for term in self.terms for f in term.columns(*motion, load)]
+            friction = [f for term in self.terms for f in term.columns(*motion, load, True)]
             for place, column in enumerate([*friction, tau[:, j]], start=b):
                 own[:, place] = _means(column, step)[::step]
         return result

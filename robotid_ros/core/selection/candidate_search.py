@@ -55,8 +55,8 @@ class CandidateSearch:
         plain_score = cross_validate(plain, grams.columns, grams.plain, grams.judging)
         self._choose_signals()
         self._choose_friction()
-        if springs and self._choose_springs():
-            self._choose_friction()  # which had stood in for the springs
+        while springs and self._add_spring():
+            self._choose_friction()  # which had stood in for the spring
         self._choose_ripple_and_load()
         gain, error = plain_score.gain_over(self._chosen)
         clear = gain > max(error, self._chosen.least_gain())
@@ -145,30 +145,29 @@ class CandidateSearch:
             if saved:
                 self._add(joint, 'load', other, score)
 
-    def _choose_springs(self) -> bool:
+    def _add_spring(self) -> bool:
         """
-        Add springs where that predicts clearly better; tell whether there are any.
+        Add a spring where that predicts clearly better; tell whether one was added.
 
         The one that saves most goes first: without it, others seem to explain a part of it. Joints
         that turn endlessly have none.
         """
-        before, limits = self._candidate, self._robot.limits
+        limits = self._robot.limits
         limited = np.isfinite(limits.lower) & np.isfinite(limits.upper)
-        while True:
-            joints = [j for j in self._free_joints if SPRING not in self._candidate.friction[j]]
-            options = {j: self._with_term(j, SPRING) for j in joints if limited[j]}
-            residuals = self._chosen.joint_residuals
-            clear = [
-                j
-                for j, (saved, _, score) in options.items()
-                if saved > SPRING_GAIN
-                and saved * residuals[j] ** 2 > SPRING_TORQUE**2
-                and score.gain_over(self._chosen)[0] > 0.0
-            ]
-            if not clear:
-                return self._candidate != before
+        joints = [j for j in self._free_joints if SPRING not in self._candidate.friction[j]]
+        options = {j: self._with_term(j, SPRING) for j in joints if limited[j]}
+        residuals = self._chosen.joint_residuals
+        clear = [
+            j
+            for j, (saved, _, score) in options.items()
+            if saved > SPRING_GAIN
+            and saved * residuals[j] ** 2 > SPRING_TORQUE**2
+            and score.gain_over(self._chosen)[0] > 0.0
+        ]
+        if clear:
             best = max(clear, key=lambda joint: options[joint][0])
             self._add(best, 'spring', *options[best][1:])
+        return bool(clear)
 
     def _with_term(self, joint: int, term: FrictionTerm) -> tuple[float, Candidate, Score]:
         """Try a term more at a joint; return first which share of its error that clearly saves."""

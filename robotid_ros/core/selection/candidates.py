@@ -19,10 +19,17 @@ SHARP, SOFT, GRADUAL, SLOW = 150.0, 50.0, 15.0, 6.0
 # Speeds over which static friction gives way to Coulomb's: some hundredths to tenths of what arms
 # move at [rad/s].
 STRIBECK_VELOCITIES = (0.05, 0.1, 0.2)
+# Ways over which friction changes its sign after a joint has turned round: hysteresis of harmonic
+# drives and bearings, up to that of belts [rad].
+PRESLIDING_DISTANCES = (0.003, 0.01, 0.03)
 
 
 def _smooth(steepness: float) -> FrictionTerm:
     return make_terms(('smooth_coulomb',), {'tanh_steepness': steepness})[0]
+
+
+def _presliding(distance: float) -> FrictionTerm:
+    return make_terms(('presliding',), {'presliding_distance': distance})[0]
 
 
 def _static(velocity: float) -> FrictionTerm:
@@ -41,12 +48,13 @@ FRICTION: tuple[Terms, ...] = (
     (VISCOUS, _smooth(SOFT), OFFSET),
     (VISCOUS, _smooth(GRADUAL), OFFSET),
     (VISCOUS, _smooth(SLOW), OFFSET),
+    *((VISCOUS, _presliding(distance), OFFSET) for distance in PRESLIDING_DISTANCES),
     *((VISCOUS, COULOMB, _static(velocity), OFFSET) for velocity in STRIBECK_VELOCITIES),
     (VISCOUS, _smooth(SHARP), ROOT, OFFSET),
     (VISCOUS, _smooth(SOFT), ROOT, OFFSET),
 )
 # Those that all joints share in the first comparison: sharp, smooth at zero, and concave.
-COMMON: tuple[Terms, ...] = (PLAIN, FRICTION[2], FRICTION[7])
+COMMON: tuple[Terms, ...] = (PLAIN, FRICTION[2], FRICTION[-3])
 
 
 def ripple_terms(orders: Sequence[float]) -> Terms:
@@ -107,7 +115,11 @@ class Candidate:
 
 def describe_terms(terms: Terms) -> str:
     """Name friction terms with the steepness of those that are smooth at zero, and orders."""
-    shapes = {'tanh_steepness': '{:g} s/rad', 'stribeck_velocity': '{:g} rad/s'}
+    shapes = {
+        'tanh_steepness': '{:g} s/rad',
+        'stribeck_velocity': '{:g} rad/s',
+        'presliding_distance': '{:g} rad',
+    }
     shapes |= {constant: 'order {:.5g}' for name in RIPPLES for constant in TERMS[name].constants}
     shown = []
     for term in terms:

@@ -1,4 +1,4 @@
-"""Stribeck velocity and order of ripple: shape constants, searched around the linear fit."""
+"""Shape constants of friction, such as a Stribeck velocity, searched around the linear fit."""
 
 import dataclasses
 
@@ -16,19 +16,21 @@ from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
 
 RANK_TOLERANCE = 1e-10  # smallest singular value over the largest
-# Constant of a term that is searched [s/rad, rad/s, 1/rad], by which factor around the configured
-# one, and the points of the first grid: 8 to a decade, for the residual has several minima.
+# Constant of a term that is searched [s/rad, rad/s, rad, 1/rad], by which factor around the
+# configured one, and the points of the first grid: 8 to a decade, for the residual has several
+# minima.
 SHAPE_CONSTANTS = {
     'stiction': 'stribeck_slope',
     'makkar': 'makkar_gamma3',
     'stribeck': 'stribeck_velocity',
+    'presliding': 'presliding_distance',
     **{name: constant for name in RIPPLES for constant in TERMS[name].constants},
 }
 SEARCH_FACTOR, GRID_POINTS = 30.0, 25
 # Where a constant was chosen among a few: only of a term whose shape is physical, and between its
 # neighbours, where that saves so much of the squared error. Others follow what they were fitted
 # to, and predict worse (TX-40: 24 % instead of 17).
-CHOSEN, CHOSEN_FACTOR, CHOSEN_GAIN = ('stribeck', *RIPPLES), 2.0, 0.1
+CHOSEN, CHOSEN_FACTOR, CHOSEN_GAIN = ('stribeck', 'presliding', *RIPPLES), 2.0, 0.1
 
 
 def search_shape_constants(
@@ -111,7 +113,7 @@ def _search(
     def squares(logarithm: float) -> float:
         constants = {**term.constants, SHAPE_CONSTANTS[term.name]: float(np.exp(logarithm))}
         other = FrictionTerm(term.name, constants)
-        columns = other.columns(samples.q[:, joint], samples.dq[:, joint])
+        columns = other.columns(samples.q[:, joint], samples.dq[:, joint], successive=True)
         own = project(decimate(np.column_stack(columns)[None], keep)[0][valid])
         return float(
             np.sum((target - own @ np.linalg.lstsq(own, target, rcond=RANK_TOLERANCE)[0]) ** 2)

@@ -20,6 +20,7 @@ FRICTIONS = [
     ('viscous', 'makkar', 'offset'),
     ('viscous', 'coulomb', 'spring'),
     ('viscous', 'coulomb', 'ripple'),
+    ('viscous', 'presliding', 'offset'),
 ]
 
 

@@ -100,7 +100,7 @@ def drive_columns(robot: Robot, steepness: Array | None = None) -> tuple[DriveCo
 
 
 def _smoothed(term: FrictionTerm, steepness: Array | None, ratios: Array) -> FrictionTerm:
-    if term.name != 'coulomb' or steepness is None:
+    if term.name not in ('coulomb', 'presliding') or steepness is None:
         return term
     slope = float(np.abs(ratios) @ steepness / np.sum(np.abs(ratios)))
     return FrictionTerm('smooth_coulomb', {'tanh_steepness': slope})

@@ -18,7 +18,9 @@ from ...model.friction import FrictionTerm
 from ...model.robot import Robot
 from .direct_dynamics import DirectModel
 
-DRY_FRICTION = ('coulomb', 'asymmetric_coulomb')
+# Friction that remembers its path is simulated as Coulomb's.
+SYMMETRIC = ('coulomb', 'presliding')
+DRY_FRICTION = (*SYMMETRIC, 'asymmetric_coulomb')
 
 
 def direct_model(robot: Robot, chi: Array) -> DirectModel:
@@ -36,7 +38,7 @@ def direct_model(robot: Robot, chi: Array) -> DirectModel:
                 viscous[j] = values[0]
             elif term.name == 'offset':
                 offset[j] += values[0]
-            elif term.name == 'coulomb':
+            elif term.name in SYMMETRIC:
                 coulomb[j] = values[0]
             elif term.name == 'asymmetric_coulomb':
                 coulomb[j] += (values[0] + values[1]) / 2.0
@@ -103,7 +105,7 @@ def slip_columns(robot: Robot, slip: Array) -> list[tuple[int, Array]]:
                 continue
             sign = slip[:, [row]] * directions[row]
             column = robot.column(f'{term.kind.symbols[0]}{j + 1}')
-            if term.name == 'coulomb':
+            if term.name in SYMMETRIC:
                 result.append((column, sign))
             else:
                 result.append((column, (directions[row] + sign) / 2.0))
