@@ -93,14 +93,6 @@ def test_noise_stays_within_the_sigma(method):
     assert np.all(np.abs(estimate.value - true) <= 4.5 * estimate.sigma)
 
 
-@pytest.mark.parametrize(('decimation', 'band'), [(1, 1.0), (5, 0.8)])
-def test_rows_of_a_replay_know_what_the_filter_left_of_their_band(decimation, band):
-    # White noise has 1/band of the variance per row that as many independent rows would have.
-    replay, true = problem('didim', settings=dataclasses.replace(LOOSE, decimation=decimation))
-    chi, ones = replay.standard_parameters(true), np.ones(2)
-    assert linearise(replay, replay.simulate(chi, ones), chi, ones).system.band == band
-
-
 def test_sigma_counts_that_residuals_correlate():
     replay, _ = problem('clie', settings=LOOSE)
     white = np.random.default_rng(3).normal(size=replay.torque.tau.shape)
