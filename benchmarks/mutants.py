@@ -34,7 +34,8 @@ CORE = 'robotid_ros/core'
 # Where formulas are; searches, settings and texts are not.
 MODULES = tuple(
     """
-    model/base_parameters model/dynamics model/drive_torques model/friction model/mimic_joints
+    model/base_parameters model/dynamics model/drive_torques model/friction model/friction_shapes
+    model/mimic_joints
     parameters/essential parameters/physical_consistency parameters/prior_pull parameters/standard
     payload/drive_gains payload/payload
     regression/block_bootstrap regression/block_sampling regression/covariance

@@ -14,6 +14,8 @@ NAMED = {
          'lambda dq, _: (np.sign(dq),), positive=(False,), load_dependent=True'),
         ('load of friction without its size',
          'size = 0.0 if load is None else np.abs(load)', 'size = 0.0 if load is None else load'),
+    ),
+    'model/friction_shapes': (
         ('Stribeck effect without a sign',
          "['stribeck_velocity']) ** 2)) * np.sign(dq)", "['stribeck_velocity']) ** 2)) * 1.0"),
     ),
