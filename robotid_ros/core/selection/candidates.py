@@ -19,9 +19,10 @@ SHARP, SOFT, GRADUAL, SLOW = 150.0, 50.0, 15.0, 6.0
 # Speeds over which static friction gives way to Coulomb's: some hundredths to tenths of what arms
 # move at [rad/s].
 STRIBECK_VELOCITIES = (0.05, 0.1, 0.2)
-# Ways over which friction changes its sign after a joint has turned round: hysteresis of harmonic
-# drives and bearings, up to that of belts [rad].
-PRESLIDING_DISTANCES = (0.003, 0.01, 0.03)
+# Ways over which friction changes its sign after a joint has turned round: hysteresis of bearings
+# and harmonic drives [rad]. Longer ones are much like a spring: of 23 real logs, the two that took
+# 0.03 predicted other motion worse.
+PRESLIDING_DISTANCES = (0.001, 0.003, 0.01)
 
 
 def _smooth(steepness: float) -> FrictionTerm:

@@ -11,7 +11,7 @@ from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.recording import Recording
 
 RATE, SECONDS = 200.0, 30.0
-DISTANCE, LEVEL, DAMPING = 0.02, (2.0, 3.0, 1.5), (0.5, 0.8, 0.4)
+DISTANCE, LEVEL, DAMPING = 0.006, (2.0, 3.0, 1.5), (0.5, 0.8, 0.4)
 PLAIN = ('viscous', 'coulomb', 'offset')
 
 
