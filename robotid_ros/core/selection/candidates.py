@@ -22,7 +22,7 @@ STRIBECK_VELOCITIES = (0.05, 0.1, 0.2)
 # Ways over which friction changes its sign after a joint has turned round: hysteresis of bearings
 # and harmonic drives [rad]. Longer ones are much like a spring: of 23 real logs, the two that took
 # 0.03 predicted other motion worse.
-PRESLIDING_DISTANCES = (0.001, 0.003, 0.01)
+PRESLIDING_DISTANCES = (0.003, 0.01)
 
 
 def _smooth(steepness: float) -> FrictionTerm:
