@@ -29,6 +29,8 @@ MEGABYTES, HANDLES = 0.5, 0.1
 LOST = 1e-3
 # Of the recording.
 RATE = 1000.0
+# Longest wait for an answer of the recorder on a busy machine [s].
+PATIENCE = 60.0
 TICK = os.sysconf('SC_CLK_TCK')
 FIGURES = ('memory [MB]', 'descriptors', 'threads')
 
@@ -93,9 +95,9 @@ def recording(trial: Trial, minutes: float, missed: list[str]) -> None:
     for _ in range(max(3, round(minutes))):
         time.sleep(60.0 * minutes / max(3, round(minutes)))
         rows.append(measured(trial))
-    trial.client.call_set_bool('recorder/record', False)
-    trial.client.wait_for(lambda: trial.client.state('recorder') == 'closed', 60.0, 'a whole bag')
     table('minute', np.array(rows), missed)
+    trial.client.call_set_bool('recorder/record', False, PATIENCE)
+    trial.client.wait_for(lambda: trial.client.state('recorder') == 'closed', 60.0, 'a whole bag')
     for name, before in zip(NODES, used, strict=True):
         share = (seconds_of(trial.process(name)) - before) / (60.0 * minutes)
         print(f'{name:16} {100 * share:5.1f} % of a core')
