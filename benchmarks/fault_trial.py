@@ -17,9 +17,6 @@ from fault_observer import Client, Observer
 import numpy as np
 
 sys.path.insert(0, str(ROOT / 'test' / 'tools'))
-# Before anything of ROS begins: Fast DDS on this machine alone, and without shared memory.
-os.environ['FASTRTPS_DEFAULT_PROFILES_FILE'] = str(ROOT / 'benchmarks' / 'loopback.xml')
-os.environ['ROBOTID_DISCOVERY_RANGE'] = 'SYSTEM_DEFAULT'
 from live_session import child_of
 from waiting import log_to, tails
 
@@ -29,6 +26,13 @@ from robotid_ros.nodes.common.messages import values_of
 from robotid_ros.nodes.demo.domains import claim_domain, release_domain
 from robotid_ros.nodes.demo.node_processes import NodeProcesses, ros_environment
 
+# Fast DDS on this machine alone. With the range LOCALHOST, rmw_fastrtps takes shared memory,
+# whatever it is told, with ports that all domains share: with many sessions side by side some
+# nodes may never be found then.
+LOOPBACK = {
+    'FASTRTPS_DEFAULT_PROFILES_FILE': str(ROOT / 'benchmarks' / 'loopback.xml'),
+    'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SYSTEM_DEFAULT',
+}
 NODES = ('simulated_robot', 'recorder', 'identification', 'excitation')
 ENDS = ('done', 'failed')
 # Latest instant of a fault after the robot began to move in a phase, which lasts longer [s].
@@ -100,9 +104,9 @@ class Trial:
         self._domain = claim_domain()
         self._logs = folder / 'log'
         log_to(self._logs)
-        self.environment = ros_environment(self._domain)
+        self.environment = {**ros_environment(self._domain), **LOOPBACK}
         os.environ.update(self.environment)
-        self.processes = NodeProcesses(config, self._domain)
+        self.processes = NodeProcesses(config, self._domain, environment=self.environment)
         self.client = Client(self._domain)
         self.observer = Observer(self.client, limits)
         self._random = random.Random(seed)

@@ -23,10 +23,10 @@ from .core.pipeline.results import Identification
 from .core.pipeline.validation import validate as validate_parameters
 from .core.regression.goodness_of_fit import Validation
 from .core.signals.recording import Recording
-from .exceptions import ConfigurationError, RecordingError
+from .exceptions import ConfigurationError, RecordingError, UnknownNameError
 from .files.bags import ChunkedRecording, open_recording
 from .files.configuration import Configuration, from_mapping, read_mapping, read_urdf
-from .files.formats.read_options import ReadOptions
+from .files.formats.read_options import QUANTITIES, ReadOptions
 from .files.identification_input import (
     select_robot,
     session_configuration,
@@ -62,6 +62,8 @@ def load_robot(source: PathLike, log: Log | None = None, **settings: Any) -> Rob
     is_text = isinstance(source, str) and source.lstrip().startswith('<')
     configuration = _configured('' if is_text else source, 'robot', settings)
     text = read_urdf(configuration)
+    if text is None and Path(source).suffix in CONFIGURATION_SUFFIXES and not is_text:
+        raise ConfigurationError(f"'{source}' names no URDF: set robot.urdf")
     if text is None:
         text = str(source) if is_text else read_description(source)
     if log is None:
@@ -100,8 +102,12 @@ def load(
     Raises
     ------
     RecordingError : it cannot be read, or holds no positions and efforts of joints
+    UnknownNameError : a quantity that is none
 
     """
+    for quantity in (*(columns or {}), *(units or {})):
+        if quantity not in QUANTITIES:
+            raise UnknownNameError('quantity', quantity, QUANTITIES)
     options = ReadOptions(
         urdf='' if urdf is None else read_description(urdf),
         joints=tuple(joints),
@@ -127,7 +133,7 @@ def from_arrays(
 
     Parameters
     ----------
-    time : (N,) stamps [s], in any order of equal or different steps
+    time : (N,) stamps [s], ascending; steps may differ
     position : (N, n) [rad or m]; of one joint (N,) will do
     effort : (N, n) torques or forces [N·m or N]; NaN where a value is missing
     joints : names of the columns, those of the description
@@ -189,8 +195,7 @@ def identify(
     fitted, other = split(_of_robot(recording, built))
     if validation is not None:
         other = _of_robot(_opened(validation), built)
-    found = pipeline.identify(fitted, built, _identification_settings(recording, settings), other)
-    return found
+    return pipeline.identify(fitted, built, _identification_settings(recording, settings), other)
 
 
 def validate(
@@ -269,6 +274,7 @@ class InverseDynamics(robot_dynamics.InverseDynamics):
         values = {k: v for k, v in results.settings.get('robot', {}).items() if k != 'urdf'}
         values['joints'] = list(results.joints)
         robot = load_robot(read_description(folder / URDF), **values)
+        robot = robot.elastic or robot
         chi = np.zeros(robot.p)
         for entry in results.standard:
             chi[robot.column(entry.name)] = entry.value
@@ -306,26 +312,27 @@ def plot(result: Identification | Validation, path: PathLike | None = None) -> A
     -------
     matplotlib's `Figure`, which a notebook shows.
 
+    Raises
+    ------
+    FileError : the picture cannot be written, or its name says no format
+
     """
     from .files.report.figures import draw_torques
+    from .files.report.pictures import write_picture
 
-    validation = result
     if isinstance(result, Identification):
-        validation = result.validation or result.fitted
-    assert isinstance(validation, Validation)
-    figure = draw_torques(validation)
+        result = result.validation or result.fitted
+    figure = draw_torques(result)
     if path is not None:
-        figure.savefig(path, dpi=150)
+        write_picture(path, figure)
     return figure
 
 
 def _configured(source: PathLike, group: str, settings: dict[str, Any]) -> Configuration:
     """Return the configuration in a file, with settings of a group in place of its own."""
-    path, values = Path(source), {}
-    if path.suffix in CONFIGURATION_SUFFIXES:
-        values = read_mapping(path)
-    values[group] = _merged(values.get(group, {}), settings)
-    return from_mapping(values, path.parent if values else None)
+    path = Path(source)
+    values = read_mapping(path) if path.suffix in CONFIGURATION_SUFFIXES else {}
+    return from_mapping({**values, group: _merged(values.get(group), settings)}, path.parent)
 
 
 def _merged(own: Any, settings: dict[str, Any]) -> dict[str, Any]:

@@ -166,6 +166,13 @@ def test_arrays_that_do_not_fit_are_one_sentence(arrays, text):
         rid.from_arrays(*arrays, joints=JOINTS)
 
 
+def test_what_cannot_be_written_or_read_is_one_sentence(folder, result):
+    with pytest.raises(rid.RobotIdError, match='no picture'):
+        rid.plot(result, folder / 'efforts.gif2')
+    with pytest.raises(rid.RobotIdError, match="'torque'"):
+        rid.load(folder / 'log.npz', columns={'torque': 'tau'})
+
+
 def test_parameters_need_their_robot(recording, result):
     with pytest.raises(rid.RobotIdError, match='give it'):
         rid.validate(recording, result.robot.prior)
@@ -190,4 +197,4 @@ def test_every_name_is_there_and_documented():
         assert name in text, name
     assert set(rid.__all__) <= set(dir(rid))
     with pytest.raises(AttributeError, match='identfy'):
-        getattr(rid, 'identfy')  # noqa: B009
+        rid.__getattr__('identfy')

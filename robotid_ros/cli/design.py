@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 # A design that is written, but poor.
 EXIT_POOR = 3
-PICTURE_SUFFIXES = ('.png', '.svg', '.pdf')
 HELP = 'design the trajectory that excites the parameters'
 DESCRIPTION = (
     'Design a trajectory that keeps all limits of a robot and excites its '
@@ -50,16 +49,15 @@ def run(args: argparse.Namespace) -> int:
     from ..exceptions import FileError
     from ..files.atomic import expect_writable
     from ..files.configuration import load, read_urdf
+    from ..files.report.pictures import picture_format
     from ..files.trajectory_file import write_design
 
     if Path(args.output).exists() and not args.force:
         raise FileError(f"'{args.output}' exists already: name another file or add --force")
     for path in filter(None, (args.output, args.plot)):
         expect_writable(Path(path).parent)
-    if args.plot and Path(args.plot).suffix not in PICTURE_SUFFIXES:
-        raise FileError(
-            f"'{args.plot}' is no picture: let its name end in {', '.join(PICTURE_SUFFIXES)}"
-        )
+    if args.plot:
+        picture_format(args.plot)
     configuration = load(args.config)
     urdf = read_urdf(configuration)
     if urdf is None:

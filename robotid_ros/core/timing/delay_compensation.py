@@ -21,7 +21,7 @@ Delays = Mapping[str, float]
 
 # A delay is removed when it is this many times its σ, and this share of the time between samples.
 # What the model lacks, springs above all, looks like a delay too: hence more than the usual 3 σ.
-SIGNIFICANT_SIGMAS, SIGNIFICANT_SHARE = 5.5, 0.05
+SIGNIFICANT_SIGMAS, SIGNIFICANT_SHARE = 5.7, 0.05
 # Parts of the recording in which a delay has to show: an error of the model shows in some only.
 BLOCKS = 8
 # A reported effort is the command of at most so many updates before when both differ by no more

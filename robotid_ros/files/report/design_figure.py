@@ -1,6 +1,5 @@
 """Picture of a design: joint curves within their limits, search, singular values, tool path."""
 
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pinocchio as pin
 from ...core.excitation import Design, Trajectory
 from ...core.excitation.constraints.collision_bodies import tool_frame
 from ...core.model import inverse_dynamics, Robot
-from ..atomic import write_bytes
+from .pictures import write_picture
 
 BLUE, GREY, RED = '#1d4ed8', '#94a3b8', '#dc2626'
 POINTS = 1000  # of a curve
@@ -32,7 +31,7 @@ def write_design_figure(path: str | Path, design: Design, robot: Robot, frame: s
 
     Raises
     ------
-    FileError : the file cannot be written
+    FileError : the file cannot be written, or its name says no format
 
     """
     rows = robot.n + 1
@@ -50,10 +49,7 @@ def write_design_figure(path: str | Path, design: Design, robot: Robot, frame: s
         f'{robot.name}: {design.trajectory.family} {design.trajectory.hash}, '
         f'{len(design.columns)} columns, condition: {numbers}'
     )
-    suffix = Path(path).suffix.lstrip('.').lower() or 'png'
-    buffer = BytesIO()
-    figure.savefig(buffer, format=suffix, dpi=110)
-    return write_bytes(path, buffer.getvalue())
+    return write_picture(path, figure)
 
 
 def _joint(axes: list[Axes], design: Design, robot: Robot, j: int) -> None:

@@ -180,11 +180,13 @@ class SpinThread:
     def __init__(self, executor: Executor, stop: threading.Event | None = None) -> None:
         self.executor, self.stop = executor, stop or threading.Event()
         self.failures: list[BaseException] = []
+        self._ended = False
         self._thread = threading.Thread(target=self._spin, daemon=True)
         self._thread.start()
 
     def end(self) -> None:
         """Stop spinning; what rclpy lacks from here on is due to that."""
+        self._ended = True
         self.stop.set()
         self.executor.shutdown(timeout_sec=SPIN_END_TIMEOUT)
         self._thread.join(SPIN_END_TIMEOUT)
@@ -195,7 +197,7 @@ class SpinThread:
         except ExternalShutdownException:
             pass
         except Exception as error:
-            if self.stop.is_set() and _is_of_shutdown(error):
+            if self.stop.is_set() and _is_of_shutdown(error, self._ended):
                 return
             self.failures.append(error)
             if not isinstance(error, RobotIdError):
@@ -204,11 +206,16 @@ class SpinThread:
             self.stop.set()
 
 
-def _is_of_shutdown(error: Exception) -> bool:
-    """Whether rclpy lacks what its own shutdown took away: that waits for no long callback."""
+def _is_of_shutdown(error: Exception, ended: bool) -> bool:
+    """
+    Whether rclpy lacks what its own shutdown took away: that waits for no long callback.
+
+    Before the executor is `ended`, while a node still closes, a lacking handle alone is that.
+    """
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     inside = frame.f_globals.get('__name__', '').startswith('rclpy.')
-    return isinstance(error, InvalidHandle) or inside
+    lacks = ended or isinstance(error, AttributeError)
+    return isinstance(error, InvalidHandle) or (inside and lacks)
 
 
 def params_file_folder(argv: Sequence[str]) -> Path | None:

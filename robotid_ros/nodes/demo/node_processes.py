@@ -15,10 +15,6 @@ from ..common.runtime import child_environment
 
 # From the one that moves the robot to the robot itself: ended in this order.
 SHUTDOWN_ORDER = ('excitation', 'recorder', 'identification', 'simulated_robot')
-# Discovery range of the nodes, where a profile of Fast DDS keeps them on this machine by itself:
-# with LOCALHOST, rmw_fastrtps takes shared memory whatever it is told, with ports that all
-# domains share. With many sessions side by side some nodes may never be found then.
-DISCOVERY_RANGE = 'ROBOTID_DISCOVERY_RANGE'
 # Above `runtime.CLOSE_TIMEOUT`, within which a node ends by itself [s].
 STOP_TIMEOUT = 6.0
 
@@ -33,12 +29,20 @@ class NodeProcesses:
     domain : ROS domain id
     log_level : severity from which the nodes log
     namespace : of all of them, such as '/arm1', and of their clock
+    environment : variables of ROS; None: those of `ros_environment`
 
     """
 
-    def __init__(self, config: Path, domain: int, log_level: str = 'warn', namespace: str = '/'):
-        self._config, self._domain, self._log_level = config, domain, log_level
-        self._namespace = namespace
+    def __init__(
+        self,
+        config: Path,
+        domain: int,
+        log_level: str = 'warn',
+        namespace: str = '/',
+        environment: Mapping[str, str] | None = None,
+    ):
+        self._config, self._log_level, self._namespace = config, log_level, namespace
+        self._environment = environment or ros_environment(domain)
         self.running: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, name: str, parameters: Mapping[str, Any] | None = None) -> None:
@@ -53,9 +57,7 @@ class NodeProcesses:
                 *('-r', f'__ns:={self._namespace}', '-r', '/clock:=clock'),
                 *options,
             ],
-            env=child_environment(
-                **ros_environment(self._domain), **{ENDS_WITH: str(os.getpid())}
-            ),
+            env=child_environment(**self._environment, **{ENDS_WITH: str(os.getpid())}),
         )
 
     def check(self) -> None:
@@ -109,5 +111,5 @@ def ros_environment(domain: int) -> dict[str, str]:
     """Variables that keep nodes on this machine and on their own domain."""
     return {
         'ROS_DOMAIN_ID': str(domain),
-        'ROS_AUTOMATIC_DISCOVERY_RANGE': os.environ.get(DISCOVERY_RANGE, 'LOCALHOST'),
+        'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
     }

@@ -192,8 +192,8 @@ class BagWriterLoop:
         self._cancel.call_async(CancelGoal.Request())
         sentence = (
             f'the excitation was silent for {self._watch.silence:.1f} s while '
-            f'{self._watch.state}: it has died or was suspended, and all motions of the '
-            'controller were cancelled'
+            f'{self._watch.state}: it has died, was suspended or hangs, and all motions '
+            'of the controller were cancelled'
         )
         self._node.get_logger().error(sentence)
         self._cut_session(sentence)
