@@ -18,15 +18,16 @@ import sys
 import time
 
 from common import command_line, configured, verdict
+from methods_cases import recording_of
 import numpy as np
-from scara_plant import Data, experiment, INERTIA, NOMINAL, QUICK, RATE, ZETA
+from scara_plant import Data, experiment, NOMINAL, QUICK, RATE
 from scara_tables import MATTER, PER_PAPER
 
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.results import Identification
 from robotid_ros.core.replay.settings import ReplaySettings
-from robotid_ros.core.signals.recording import Controller, Recording, Reference
+from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.exceptions import RobotIdError
 
@@ -41,19 +42,6 @@ SAME = 1.0
 # Bounds: largest deviation with good encoders, of DIDIM and CLIE with any; how much nearer to the
 # truth than least squares instruments are with bad ones; CLIE's σ over DIDIM's.
 DEVIATION, NEARER, ALIKE = 0.03, 0.3, (0.8, 1.25)
-
-
-def recording_of(data: Data, noise: float) -> Recording:
-    """Return an experiment as a recording, with more noise on its positions [rad]."""
-    joints = configured('scara')[1].joints
-    t = np.arange(len(data.q)) / RATE
-    kp, kv = data.motion.omega / (2.0 * ZETA), 2.0 * ZETA * data.motion.omega * INERTIA
-    gains = {j: {'kp': float(a), 'kv': float(b)} for j, a, b in zip(joints, kp, kv, strict=True)}
-    q = data.q + noise * np.random.default_rng(9).normal(size=data.q.shape)
-    controller = Controller('drives', 'cascade', RATE, joints, ('effort',), gains)
-    return Recording(
-        joints, t, q, data.tau, reference=Reference(t, *data.reference), controller=controller
-    )
 
 
 def run(

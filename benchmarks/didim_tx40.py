@@ -46,9 +46,11 @@ REACH = np.array([1.5, 0.9, 0.9, 2.0, 1.6, 2.5])
 LARGEST = np.array([9.0, 7.0, 12.0, 22.0, 18.0, 28.0])
 
 
-def harmonics(t: np.ndarray, joints: int, period: float = 5.0) -> tuple[np.ndarray, ...]:
+def harmonics(
+    t: np.ndarray, joints: int, period: float = 5.0, seed: int = 11
+) -> tuple[np.ndarray, ...]:
     """Return five harmonics a joint from rest at 0, and their derivatives, (K, n) each."""
-    rng = np.random.default_rng(11)
+    rng = np.random.default_rng(seed)
     q, dq, ddq = (np.zeros((t.size, joints)) for _ in range(3))
     weights = rng.uniform(-1.0, 1.0, (5, joints))
     weights /= np.arange(1, 6)[:, None] ** 0.5

@@ -52,8 +52,8 @@ class Observer:
 
     def reset(self) -> None:
         """Forget everything."""
-        self.stamps: tuple[list[int], list[int]] = ([], [])
-        self.positions: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+        # Stamps and positions of each topic: one value, as another thread appends to it meanwhile.
+        self.samples: tuple[tuple[list[int], list[np.ndarray]], ...] = (([], []), ([], []))
         self.excess = 0.0
 
     def _watch(self) -> None:
@@ -72,13 +72,14 @@ class Observer:
             share = np.nanmax(np.abs(message.effort) / self._limits, initial=0.0)
             self.excess = max(self.excess, float(share))
         stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
-        if not self.stamps[k] or stamp > self.stamps[k][-1]:
-            self.positions[k].append(np.array(position))
-            self.stamps[k].append(stamp)
+        stamps, positions = self.samples[k]
+        if not stamps or stamp > stamps[-1]:
+            positions.append(np.array(position))
+            stamps.append(stamp)
 
     def speed(self, k: int, stamp: int) -> float:
         """Largest joint speed at a stamp on one topic, NaN without samples."""
-        stamps, positions = self.stamps[k], self.positions[k]
+        stamps, positions = self.samples[k]
         first, last = bisect_left(stamps, stamp - WINDOW), bisect_right(stamps, stamp) - 1
         if last <= first:
             return float('nan')
@@ -89,16 +90,14 @@ class Observer:
 
     def is_moving(self) -> bool:
         """Whether the robot moves now."""
-        return any(s and self.speed(k, s[-1]) > 0.1 for k, s in enumerate(self.stamps))
+        return any(s and self.speed(k, s[-1]) > 0.1 for k, (s, _) in enumerate(self.samples))
 
     def rest_after(self, stamp: int) -> float:
         """Time from a stamp until the robot rests for good [s], NaN if it was not seen."""
         ends = []
         for k in range(2):
-            seen = {
-                s: self.speed(k, s)
-                for s in self.stamps[k][bisect_left(self.stamps[k], stamp) :: 5]
-            }
+            stamps, _ = self.samples[k]
+            seen = {s: self.speed(k, s) for s in stamps[bisect_left(stamps, stamp) :: 5]}
             if sum(np.isfinite(v) for v in seen.values()) > 10:
                 moving = [s for s, speed in seen.items() if speed > REST]
                 ends.append((max(moving, default=stamp) - stamp) * 1e-9)

@@ -192,7 +192,7 @@ class Trial:
             self.client.latest.pop(f'{name}/state', None)
             self.processes.start(name, settings.get(name))
         self.observer.reset()
-        self._await(lambda: bool(self.observer.stamps[0]), 'a state of the robot')
+        self._await(lambda: bool(self.observer.samples[0][0]), 'a state of the robot')
         for name in set(new) - {'simulated_robot'}:
             self._await(lambda n=name: self._state(n) != '', f'a state of {name}')
 

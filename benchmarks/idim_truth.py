@@ -1,12 +1,11 @@
 """
 Identification against known truth: noise draws on the arm of STICTION and on a UR10.
 
-    python benchmarks/idim_truth.py [--draws 200] [--robots arm3 ur10] [--levels 1 5] [--check]
+    python benchmarks/idim_truth.py [--draws 500] [--robots arm3 ur10] [--levels 1 5] [--check]
 
 Per draw the torque gets white noise (a share of its RMS) and the encoders are quantised. Printed:
-bias over σ, observed over stated σ, variance of WLS over OLS, and the distance to the truth of
-the prior, 20 % off, and of the physically consistent standard parameters. Torques of the truth are
-Pinocchio's Newton-Euler plus friction written down here.
+bias over σ, observed over stated σ, variance of WLS over OLS. Torques of the truth are Pinocchio's
+Newton-Euler plus friction written down here.
 """
 
 from collections.abc import Iterator
@@ -23,8 +22,6 @@ from robotid_ros.core.model import Robot
 from robotid_ros.core.model.base_parameters import base_parameters, BaseParameters
 from robotid_ros.core.model.friction import make_terms
 from robotid_ros.core.model.robot_builder import with_friction
-from robotid_ros.core.parameters.physical_consistency import inertial_parameters, pseudo_inertia
-from robotid_ros.core.parameters.standard import standard_parameters
 from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe
@@ -35,11 +32,9 @@ from robotid_ros.files.trajectory_file import read_design
 
 RATE, DURATION = 500.0, 20.0
 COUNTS = 2**17  # of the encoders, per turn of the joint
-PRIOR = 0.2  # how far the prior is off
 # Largest bias over σ, and deviation of the stated σ; by how many of its own standard errors the
 # ratio of two variances may exceed one before it counts.
 BIAS, HONEST, CLEAR = 0.3, 0.2, 3.0
-CONSISTENT = 200  # draws whose standard parameters are found
 FRICTION = {
     'arm3': {'Fv': (0.5, 0.277, 0.03), 'Fs': (2.0, 1.0, 2.0), 'Fsc': (-0.3, -0.2, -0.3)},
     'ur10': {
@@ -53,7 +48,7 @@ FRICTION = {
 
 @dataclass(frozen=True)
 class Truth:
-    """A robot with a prior that is wrong, its true parameters, and a motion with its torque."""
+    """A robot, its true parameters, and a motion with its torque."""
 
     robot: Robot
     chi: np.ndarray
@@ -75,7 +70,7 @@ def truth(name: str) -> Truth:
     time = np.arange(round(DURATION * RATE)) / RATE
     q, dq, ddq = motion(name, robot, configuration.excitation, time)
     tau = rigid(robot, q, dq, ddq) + drives(name, dq, ddq)
-    return Truth(replace(robot, prior=wrong(robot, chi)), chi, time, q, tau)
+    return Truth(robot, chi, time, q, tau)
 
 
 def motion(
@@ -115,23 +110,6 @@ def drives(name: str, dq: np.ndarray, ddq: np.ndarray) -> np.ndarray:
     return known['Ia'] * ddq + known['Fv'] * dq + known['Fc'] * np.sign(dq) + known['off']
 
 
-def wrong(robot: Robot, chi: np.ndarray) -> np.ndarray:
-    """Return a prior that is 20 % off: masses, centres, inertias at the centre, and friction."""
-    rng = np.random.default_rng(7)
-    prior = chi * (1.0 + PRIOR * rng.choice([-1.0, 1.0], robot.p))
-    for start in robot.first_columns:
-        P = pseudo_inertia(chi[start : start + 10])
-        mass, centre = P[3, 3], P[:3, 3] / P[3, 3]
-        scatter = P[:3, :3] - mass * np.outer(centre, centre)
-        mass, scatter = (x * (1.0 + PRIOR * rng.choice([-1.0, 1.0])) for x in (mass, scatter))
-        centre = centre * (1.0 + PRIOR * rng.choice([-1.0, 1.0], 3))
-        P[:3, :3] = scatter + mass * np.outer(centre, centre)
-        P[:3, 3] = P[3, :3] = mass * centre
-        P[3, 3] = mass
-        prior[start : start + 10] = inertial_parameters(P)
-    return prior
-
-
 def draws(known: Truth, level: float, count: int) -> Iterator[Recording]:
     """Yield recordings with fresh torque noise, encoders quantised from a fresh zero."""
     rng = np.random.default_rng(round(1000 * level))
@@ -144,37 +122,22 @@ def draws(known: Truth, level: float, count: int) -> Iterator[Recording]:
         yield Recording(known.robot.joints, known.time, q, tau)
 
 
-def distance(robot: Robot, chi: np.ndarray, true: np.ndarray) -> float:
-    """Measure how far links are from the true ones: ‖S − I‖, S in units of the true link."""
-    squares = 0.0
-    for start in robot.first_columns:
-        P, Q = (pseudo_inertia(x[start : start + 10]) for x in (chi, true))
-        inverse = np.linalg.inv(np.linalg.cholesky(Q))
-        squares += float(np.sum((inverse @ P @ inverse.T - np.eye(4)) ** 2))
-    return float(np.sqrt(squares))
-
-
 def identified(
     known: Truth, base: BaseParameters, level: float, count: int
-) -> tuple[dict[str, list[Estimate]], list[np.ndarray]]:
-    """Return estimates of each draw by method, and physically consistent standard parameters."""
-    robot = known.robot
+) -> dict[str, list[Estimate]]:
+    """Return estimates of each draw by method."""
     estimates: dict[str, list[Estimate]] = {'ols': [], 'wls': []}
-    consistent = []
-    for number, recording in enumerate(draws(known, level, count)):
-        system = observe(prepare(recording, robot, SignalSettings()), robot, base)
+    for recording in draws(known, level, count):
+        system = observe(prepare(recording, known.robot, SignalSettings()), known.robot, base)
         for method, found in estimates.items():
             found.append(fit(system, method))
-        if number < CONSISTENT:
-            fitted = estimates['wls'][-1]
-            consistent.append(standard_parameters(robot, base, fitted, None).value)
-    return estimates, consistent
+    return estimates
 
 
 def report(known: Truth, level: float, count: int) -> list[str]:
     """Print one row for a robot at one level of noise; return what falls short."""
     base = base_parameters(known.robot)
-    estimates, consistent = identified(known, base, level, count)
+    estimates = identified(known, base, level, count)
     observed = {m: np.std([e.value for e in f], axis=0, ddof=1) for m, f in estimates.items()}
     values = np.array([e.value for e in estimates['wls']])
     stated = np.sqrt(np.mean([e.sigma**2 for e in estimates['wls']], axis=0))
@@ -193,7 +156,7 @@ def report(known: Truth, level: float, count: int) -> list[str]:
         end='',
     )
     print(f', at most {excess.max():.1f} standard errors above 1')
-    short = [
+    return [
         f'{label}: {text}'
         for text, failed in (
             (f'bias of {bias.max():.2f} σ', bias.max() >= BIAS),
@@ -202,7 +165,6 @@ def report(known: Truth, level: float, count: int) -> list[str]:
         )
         if failed
     ]
-    return short + closer(label, known, consistent)
 
 
 def ratio_error(one: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -213,25 +175,10 @@ def ratio_error(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return np.maximum(error, 1e-12)
 
 
-def closer(label: str, known: Truth, found: list[np.ndarray]) -> list[str]:
-    """Print how near the truth prior and consistent parameters are; return where not nearer."""
-    size = np.linalg.norm(known.chi)
-    short = []
-    for what, measure in (
-        ('‖χ − χ_true‖/‖χ_true‖', lambda x: float(np.linalg.norm(x - known.chi) / size)),
-        ('links, in their own units', lambda x: distance(known.robot, x, known.chi)),
-    ):
-        prior, ends = measure(known.robot.prior), [measure(x) for x in found]
-        print(f'  {what}: prior {prior:.4f}, found {min(ends):.4f} … {max(ends):.4f}')
-        if max(ends) >= prior:
-            short.append(f'{label}: {what} is further from the truth than the prior')
-    return short
-
-
 def main() -> int:
     """Draw, estimate, compare."""
     parser = command_line(__doc__)
-    parser.add_argument('--draws', type=int, default=200)
+    parser.add_argument('--draws', type=int, default=500)
     parser.add_argument('--robots', nargs='+', default=list(FRICTION), choices=list(FRICTION))
     parser.add_argument(
         '--levels', nargs='+', type=float, default=[1.0, 5.0], help='of noise [%%]'

@@ -52,8 +52,8 @@ def main() -> int:
     for name in ('ur10', 'tx40', 'arm3', 'scara'):
         joints, *times = costs(name)
         print(f'{name:8} {joints:6} ' + ' '.join(f'{time:8.2f}' for time in times))
-        if times[1] > MOST * times[0]:
-            missed.append(f'{name}: {times[1] / times[0]:.1f} times RNEA, at most {MOST:g}')
+        if max(times) > MOST * times[0]:
+            missed.append(f'{name}: {max(times) / times[0]:.1f} times RNEA, at most {MOST:g}')
     return verdict(missed, args.check)
 
 

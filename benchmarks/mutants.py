@@ -3,41 +3,39 @@ Do the tests see mistakes? Mutations of the core, and which test notices each.
 
     python benchmarks/mutants.py [--count 100] [--seed 0] [--workers 2] [--only TEXT] [--check]
 
-Each is applied in a copy of the package, never in the tree, and the tests that know the module run
-until the first fails: those that name it, those of its folder. To the scientific mistakes of
+Each is applied in a copy of the package, never in the tree, and tests run until the first fails:
+of those that name the module or are of its folder the files that call the function that is
+changed, first what is named after the module, then what takes least. To the scientific mistakes of
 `named_mutants.py` come as many as are wanted, drawn from all that `mutation_operators.py` makes of
 the modules below: so many of each, so that a long one counts no more than a short one.
 """
 
 import argparse
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 import importlib.util
-import multiprocessing
-import os
 from pathlib import Path
 import queue
 import random
 import re
-import resource
-import shutil
 import sys
 import tempfile
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from common import command_line, ROOT, verdict
 from mutation_operators import Mutation, mutations
+from mutation_tests import copy_of_tree, CORE, function_around, Run, run_tests, SURVIVED
 from named_mutants import EQUIVALENT, NAMED
 
-CORE = 'robotid_ros/core'
+T = TypeVar('T')
 # Where formulas are; searches, settings and texts are not.
 MODULES = tuple(
     """
     model/base_parameters model/dynamics model/drive_torques model/friction model/friction_shapes
     model/mimic_joints
     parameters/essential parameters/physical_consistency parameters/prior_pull parameters/standard
-    payload/drive_gains payload/payload
+    payload/drive_gains payload/payload payload/payload_identification
     regression/block_bootstrap regression/block_sampling regression/covariance
     regression/estimators regression/gaussian_prior regression/goodness_of_fit
     regression/least_squares regression/model_error regression/observation_system
@@ -48,19 +46,9 @@ MODULES = tuple(
     signals/preparation signals/usable_rows timing/delay_compensation timing/delay_estimation
     """.split()
 )
-COPIED = 'robotid_ros test urdf config launch benchmarks pyproject.toml package.xml'.split()
-# Processor time of the tests of one mutant [s]: several times what the slowest of them need.
-LIMIT = 400
-# Run last, for every module.
+# Run for every module.
 END_TO_END = [f'test/core/pipeline/test_{name}.py' for name in ('identification', 'invariances')]
 ALLOWED = 0.05  # share that may survive
-SURVIVED, OUT_OF_TIME = 'SURVIVED', 'no end'
-# Processes that begin with what takes long to import, and nothing of the package.
-WORKERS = multiprocessing.get_context('forkserver')
-WORKERS.set_forkserver_preload(
-    ['hypothesis', 'pinocchio', 'pytest', 'scipy.interpolate', 'scipy.optimize', 'scipy.signal',
-     'scipy.stats', 'yaml']
-)  # fmt: skip
 
 
 class Result(NamedTuple):
@@ -106,71 +94,33 @@ def drawn(seed: int, count: int) -> list[Mutation]:
 
 
 def tests_of(module: str, tree: Path) -> list[str]:
-    """Return the test files in a tree that know a module: those that name it first."""
+    """Return the test files in a tree that know a module."""
     folder, stem = tree / 'test/core' / module.split('/')[0], module.split('/')[-1]
     word = re.compile(rf'\.{stem}\b|import .*\b{stem}\b')
     files = [path for path in (tree / 'test/core').rglob('test_*.py')]
-    names = {path: bool(word.search(path.read_text())) for path in files}
-    chosen = [path for path in files if names[path] or path.is_relative_to(folder)]
-    chosen.sort(
-        key=lambda path: (
-            stem not in path.stem, not names[path], not path.is_relative_to(folder), path.name
-        )
-    )  # fmt: skip
-    return list(dict.fromkeys([*(str(path.relative_to(tree)) for path in chosen), *END_TO_END]))
+    chosen = (
+        path for path in files if path.is_relative_to(folder) or word.search(path.read_text())
+    )
+    return sorted({*(str(path.relative_to(tree)) for path in chosen), *END_TO_END})
 
 
-def run_tests(tree: Path, files: list[str]) -> str:
-    """Run tests in a tree until one fails; return which, or that none did."""
-    output = tree / 'output.txt'
-    process = WORKERS.Process(target=_run_pytest, args=(str(tree), files, str(output)))
-    process.start()
-    process.join()
-    if (process.exitcode or 0) < 0:
-        return OUT_OF_TIME
-    text = output.read_text()
-    failed = re.search(r'^(?:FAILED|ERROR) (\S+)', text, re.MULTILINE)
-    if process.exitcode and not failed:
-        raise SystemExit(f'the tests did not run:\n{text[-2000:]}')
-    return failed.group(1).removeprefix('test/core/') if failed else SURVIVED
-
-
-def _run_pytest(tree: str, files: list[str], output: str) -> None:
-    """Run in a process of its own, in which nothing of the package was imported yet."""
-    import pytest
-
-    resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT))
-    os.chdir(tree)
-    sys.path.insert(0, tree)
-    with open(output, 'w') as stream:
-        for descriptor in (1, 2):
-            os.dup2(stream.fileno(), descriptor)
-    sys.exit(pytest.main(['-x', '-q', '--tb=no', '-p', 'no:cacheprovider', *files]))
-
-
-def copy_of_tree(folder: Path) -> Path:
-    """Copy what the tests need."""
-    folder.mkdir()
-    for name in COPIED:
-        source = ROOT / name
-        if source.is_dir():
-            ignored = shutil.ignore_patterns('__pycache__', '.hypothesis')
-            shutil.copytree(source, folder / name, ignore=ignored)
-        else:
-            shutil.copy(source, folder / name)
-    return folder
-
-
-def try_mutation(tree: Path, mutation: Mutation) -> str:
-    """Apply one mutation in a tree, run the tests, and undo it."""
+def try_mutation(tree: Path, mutation: Mutation, clean: dict[str, Run]) -> str:
+    """Apply one mutation in a tree, run the tests that call its function, and undo it."""
     path = tree / CORE / f'{mutation.module}.py'
     source = path.read_text()
+    function = function_around(source, mutation.line)
+    files = [
+        name
+        for name in tests_of(mutation.module, tree)
+        if function in clean[name].called.get(mutation.module, ())
+    ]
+    files.sort(key=lambda name: (path.stem not in Path(name).stem, clean[name].seconds))
     path.write_text(mutation.apply(source))
     # A cached module is known by its second and size, which a mutation may share.
     cached = Path(importlib.util.cache_from_source(str(path)))
     cached.unlink(missing_ok=True)
     try:
-        return run_tests(tree, tests_of(mutation.module, tree))
+        return run_tests(tree, files).killer if files else SURVIVED
     finally:
         path.write_text(source)
         cached.unlink(missing_ok=True)
@@ -178,25 +128,30 @@ def try_mutation(tree: Path, mutation: Mutation) -> str:
 
 def try_all(chosen: list[Mutation], workers: int) -> Iterator[Result]:
     """Try mutations, in a tree of its own each worker; yield what is noticed, as they end."""
-    with tempfile.TemporaryDirectory(prefix='mutants-') as folder:
-        trees: queue.Queue[Path] = queue.Queue()
+    trees: queue.Queue[Path] = queue.Queue()
+
+    def in_tree(work: Callable[[Path], T]) -> T:
+        tree = trees.get()
+        try:
+            return work(tree)
+        finally:
+            trees.put(tree)
+
+    files = sorted({name for each in chosen for name in tests_of(each.module, ROOT)})
+    with (
+        tempfile.TemporaryDirectory(prefix='mutants-') as folder,
+        ThreadPoolExecutor(workers) as pool,
+    ):
         for number in range(workers):
             trees.put(copy_of_tree(Path(folder) / str(number)))
-        tree = trees.get()
-        files = sorted({name for each in chosen for name in tests_of(each.module, tree)})
-        if (failed := run_tests(tree, files)) != SURVIVED:
-            raise SystemExit(f'without any mutation {failed} fails')
-        trees.put(tree)
-
-        def attempt(mutation: Mutation) -> Result:
-            own = trees.get()
-            try:
-                return Result(mutation, try_mutation(own, mutation))
-            finally:
-                trees.put(own)
-
-        with ThreadPoolExecutor(workers) as pool:
-            yield from pool.map(attempt, chosen)
+        runs = pool.map(lambda name: in_tree(lambda t: run_tests(t, [name], traced=True)), files)
+        clean = dict(zip(files, runs, strict=True))
+        if failed := [run.killer for run in clean.values() if run.killer != SURVIVED]:
+            raise SystemExit(f'without any mutation {failed[0]} fails')
+        print(f'{sum(run.seconds for run in clean.values()):.0f} s of tests', flush=True)
+        yield from pool.map(
+            lambda each: Result(each, in_tree(lambda t: try_mutation(t, each, clean))), chosen
+        )
 
 
 def choose(arguments: argparse.Namespace) -> list[Mutation]:

@@ -35,6 +35,10 @@ NAMED = {
          'if p.symbol in NONNEGATIVE]', 'if False]'),
     ),
     'payload/payload': (
+        ('payload in a frame seen from the wrong side',
+         'back @ pseudo_inertia(e) @ back.T', 'placement @ pseudo_inertia(e) @ placement.T'),
+    ),
+    'payload/payload_identification': (
         ('payload that no body can be',
          'return consistent_parameters(', 'return free if True else consistent_parameters('),
         ('payload without the weights of the data',
@@ -120,8 +124,8 @@ NAMED = {
     ),
     'timing/delay_compensation': (
         ('delays of 1 σ removed',
-         'SIGNIFICANT_SIGMAS, SIGNIFICANT_SHARE = 5.5',
-         'SIGNIFICANT_SIGMAS, SIGNIFICANT_SHARE = 1.0'),
+         'SIGNIFICANT_SIGMAS, SIGNIFICANT_SHARE = ',
+         'SIGNIFICANT_SIGMAS, SIGNIFICANT_SHARE = 0.2 * '),
         ('delays that explain nothing removed',
          'return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))', 'return True'),
         ('hold of a whole period', 'return (best - 0.5) * period', 'return best * period'),

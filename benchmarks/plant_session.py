@@ -1,6 +1,7 @@
 """A motion on the simulated robot: MuJoCo, its trajectory controller and noisy sensors."""
 
 from collections.abc import Iterable
+import dataclasses
 
 import numpy as np
 
@@ -24,6 +25,7 @@ def follow(
     settings: SimulationSettings,
     samples: Iterable[tuple[np.ndarray, ...]],
     duration: float,
+    noise_seed: int | None = None,
 ) -> tuple[np.ndarray, ...]:
     """
     Hold the robot for `REST`, then send it a goal.
@@ -32,15 +34,20 @@ def follow(
     ----------
     robot : its description and joints
     settings : of the simulated robot
-    samples : time, q, dq, ddq of each point of the goal; the last velocity is replaced by zero
+    samples : time, q, dq, ddq, if any effort, of each point of the goal; the last velocity is
+        replaced by zero
     duration : of the motion [s]
+    noise_seed : of the sensors; None: the settings', which also draw the true robot
 
     Returns
     -------
-    measured q, dq and effort, desired q, dq and ddq of every update, rest included, (K, n) each
+    measured q, dq and effort, desired q, dq and ddq, and the effort that is commanded, of every
+    update, rest included, (K, n) each
 
     """
-    physics, sensors = Physics(robot.urdf, settings, robot.joints), Sensors(settings, robot.joints)
+    physics = Physics(robot.urdf, settings, robot.joints)
+    seed = settings.seed if noise_seed is None else noise_seed
+    sensors = Sensors(dataclasses.replace(settings, seed=seed), robot.joints)
     period = round(1e9 / settings.update_rate)
     controller = active_controller(robot, physics, settings, period)
     goal, rows = goal_of(robot.joints, samples), []
@@ -55,7 +62,8 @@ def follow(
         )
         effort = list(controller.update(k * period, physics.period, q, dq))
         desired = controller.state.desired
-        rows.append((q, dq, tau, desired.positions, desired.velocities, desired.accelerations))
+        wanted = desired.positions, desired.velocities, desired.accelerations
+        rows.append((q, dq, tau, *wanted, effort))
         physics.step(effort)
     return tuple(np.array(column) for column in zip(*rows, strict=True))
 
@@ -72,9 +80,7 @@ def active_controller(
 
 
 def goal_of(joints: tuple[str, ...], samples: Iterable[tuple[np.ndarray, ...]]) -> Goal:
-    """Turn times, positions, velocities and accelerations into a goal that ends at rest."""
-    points = [
-        Point(round(t * 1e9), q.tolist(), dq.tolist(), ddq.tolist()) for t, q, dq, ddq in samples
-    ]
+    """Make a goal of times, positions, velocities, accelerations and efforts; it ends at rest."""
+    points = [Point(round(t * 1e9), *(row.tolist() for row in rows)) for t, *rows in samples]
     points[-1].velocities = [0.0] * len(joints)
     return Goal(joints, 0, points)

@@ -90,7 +90,7 @@ def session(name: str, rate: float) -> Session:
 def recorded(run: Session, age: float) -> Recording:
     """Return what a recorder keeps of it where positions are `age` older than stamps [s]."""
     rng, rate, joints = np.random.default_rng(5), run.rate, run.robot.joints
-    q, dq, tau, *desired = run.columns
+    q, dq, tau, *desired, _ = run.columns
     updates = np.arange(len(q)) / rate - REST
     cycle = updates + np.abs(JITTER * rng.normal(size=len(q)))
     states, commands = rng.random((2, len(q))) >= RATES[rate]

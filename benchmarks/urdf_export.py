@@ -180,7 +180,7 @@ def main() -> int:
     paths = descriptions(arguments.folder, arguments.only)
     if not paths:
         print(f'nothing to try: name a folder of URDFs, or pip install {PACKAGE}')
-        return 0
+        return int(arguments.check)
     with TemporaryDirectory() as place:
         os.chdir(place)  # MuJoCo logs its warnings there
         bad = run(paths)

@@ -26,6 +26,7 @@ from .core.signals.recording import Recording
 from .exceptions import ConfigurationError, RecordingError, UnknownNameError
 from .files.bags import ChunkedRecording, open_recording
 from .files.configuration import Configuration, from_mapping, read_mapping, read_urdf
+from .files.export.identified_model import read_identified_model
 from .files.formats.read_options import QUANTITIES, ReadOptions
 from .files.identification_input import (
     select_robot,
@@ -33,8 +34,7 @@ from .files.identification_input import (
     session_description,
     split,
 )
-from .files.results import Results, URDF
-from .files.results_file import read_results
+from .files.results import Results
 from .files.robot_description import read_description
 from .files.save_results import save as save_results
 
@@ -269,16 +269,8 @@ class InverseDynamics(robot_dynamics.InverseDynamics):
         RobotIdError : a file is missing or cannot be read, or the robot has springs
 
         """
-        results, folder = read_results(path), Path(path)
-        folder = folder if folder.is_dir() else folder.parent
-        values = {k: v for k, v in results.settings.get('robot', {}).items() if k != 'urdf'}
-        values['joints'] = list(results.joints)
-        robot = load_robot(read_description(folder / URDF), **values)
-        robot = robot.elastic or robot
-        chi = np.zeros(robot.p)
-        for entry in results.standard:
-            chi[robot.column(entry.name)] = entry.value
-        return cls(robot, chi)
+        model = read_identified_model(path)
+        return cls(model.robot, model.chi)
 
 
 def save(result: Identification, log: Log, folder: PathLike) -> Results:

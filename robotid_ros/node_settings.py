@@ -4,7 +4,28 @@ from dataclasses import dataclass
 
 from .core.excitation.settings import ExcitationSettings
 from .core.identification_settings import IdentificationSettings
+from .core.monitoring.contact_settings import ContactSettings
+from .core.monitoring.drift.settings import DriftSettings
 from .settings import setting
+
+
+@dataclass(frozen=True)
+class VerificationSettings:
+    """What was identified, on the robot: see ~/verify, ~/verify_gains, ~/verify_static."""
+
+    results: str = setting('', 'folder of the results; empty: what was identified last')
+    # Of simulated and real arms 1 to 15 % are not predicted; from 100 % on efforts do harm.
+    largest_residual: float = setting(
+        0.5,
+        'share of the effort of a joint that may be left unpredicted for feed-forward to be tried',
+        minimum=0.0,
+        maximum=1.0,
+    )
+    postures: int = setting(6, 'in which the robot rests', minimum=1, maximum=1000)
+    # Longer than the presliding of gears (0.01 rad), short beside what changes gravity.
+    distance: float = setting(
+        0.05, 'from which the joints come to a posture', unit='rad', minimum=0.001, maximum=0.5
+    )
 
 
 @dataclass(frozen=True)
@@ -55,6 +76,9 @@ class ExcitationNodeSettings(ExcitationSettings):
         unit='rad',
         minimum=0.0,
     )
+    verification: VerificationSettings = setting(
+        VerificationSettings, 'what was identified, on the robot'
+    )
 
 
 @dataclass(frozen=True)
@@ -83,6 +107,19 @@ class GainSettings:
 
 
 @dataclass(frozen=True)
+class PayloadIdentificationSettings:
+    """What a recording with a payload is compared with, and where the result is told."""
+
+    empty: str = setting(
+        '',
+        'recording of the arm without it, or results of one; empty: the first one of this node',
+    )
+    frame: str = setting(
+        '', "frame of the result; empty: excitation.workspace.frame, else tool0, else a joint's"
+    )
+
+
+@dataclass(frozen=True)
 class IdentificationNodeSettings(IdentificationSettings):
     """The estimation, where its files go, and what follows from it."""
 
@@ -98,3 +135,8 @@ class IdentificationNodeSettings(IdentificationSettings):
         10.0, 'corner of the causal filter of live prediction', unit='Hz', minimum=0.1
     )
     controller_gains: GainSettings = setting(GainSettings, 'proposed gains')
+    drift: DriftSettings = setting(DriftSettings, 'changes of friction, offsets and payload')
+    contact: ContactSettings = setting(ContactSettings, 'external effort, wrench and contact')
+    payload: PayloadIdentificationSettings = setting(
+        PayloadIdentificationSettings, 'what ~/identify_payload does'
+    )

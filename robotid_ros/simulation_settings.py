@@ -199,6 +199,9 @@ class SimulationSettings:
     )
     coulomb: tuple[float, ...] = setting((), "empty: the URDF's friction", unit='N·m', minimum=0.0)
     stribeck: StribeckSettings = setting(StribeckSettings, 'static friction')
+    friction_factor: tuple[float, ...] = setting(
+        (1.0,), 'of all of these, for wear and temperature', minimum=0.0, dynamic=True
+    )
     offset: tuple[float, ...] = setting((0.0,), 'constant torque of the drive', unit='N·m')
     coupling: CouplingSettings = setting(CouplingSettings, 'motors between joints')
     elastic: ElasticDriveSettings = setting(ElasticDriveSettings, 'springs in the joints')

@@ -31,7 +31,7 @@ LAYERS = (
     'core.elastic_joints',
     *('core.replay.settings', 'core.replay.laws', 'core.replay.simulation', 'core.replay'),
     *('core.identification_settings', 'core.selection', 'core.pipeline', 'core.payload'),
-    'core.setup',
+    *('core.verification', 'core.monitoring', 'core.setup'),
     *('simulation_settings', 'plant.physics', 'plant.controller', 'node_settings'),
     *(
         'files.atomic',
@@ -39,6 +39,7 @@ LAYERS = (
         'files.yaml',
         'files.provenance',
         'files.torques_file',
+        'files.verification',
         'files.results',
     ),
     *('files.robot_description', 'files.formats'),
@@ -52,9 +53,10 @@ LAYERS = (
         'files.convert',
     ),
     *('files.results_file', 'files.report', 'files.export', 'files.setup'),
-    *('files.collect_results', 'files.save_results'),
+    *('files.collect_results', 'files.save_results', 'files.payload_input'),
     'library',
     *('entry', 'nodes.common', 'nodes.demo', 'nodes.recorder'),
+    'nodes.identification.gain_proposal',
     *('nodes.excitation.supervision', 'nodes.excitation'),
     *('nodes.identification', 'nodes.simulated_robot', 'nodes.doctor', 'nodes.__main__', 'cli'),
 )

@@ -26,6 +26,7 @@ DESCRIPTION = (
 EXAMPLES = """\
 examples:
   robotid design config/tx40.yaml -o trajectory.yaml
+  robotid design arm.yaml -o payload_motion.yaml --payload 5
   robotid design arm.yaml -o trajectory.yaml --plot trajectory.png --seed 3 --time-limit 120
 """
 
@@ -38,6 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--seed', type=int, metavar='N', help="default: the configuration's")
     parser.add_argument('--time-limit', type=float, metavar='SECONDS', help='of all, likewise')
     parser.add_argument('--solver', choices=('gradient', 'genetic', 'hybrid'), help='likewise')
+    parser.add_argument(
+        '--payload',
+        type=float,
+        metavar='KG',
+        help='a short motion instead, which tells payloads up to this mass',
+    )
     parser.add_argument('--force', action='store_true', help='replace an existing trajectory')
 
 
@@ -85,6 +92,11 @@ def _apply_options(
     settings: 'ExcitationSettings', args: argparse.Namespace
 ) -> 'ExcitationSettings':
     given = {'seed': args.seed, 'time_limit': args.time_limit, 'solver': args.solver}
+    if args.payload is not None:
+        if not 0.0 < args.payload < math.inf:
+            raise ConfigurationError('--payload must be a mass above zero')
+        heaviest = dataclasses.replace(settings.payload, mass=args.payload)
+        settings = dataclasses.replace(settings, payload=heaviest)
     if args.seed is not None and args.seed < 0:
         raise ConfigurationError('--seed must be zero or more')
     if args.time_limit is not None and not 0.0 < args.time_limit < math.inf:

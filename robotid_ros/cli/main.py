@@ -16,7 +16,7 @@ from .terminal import HelpFormatter, printable, PrintableStream
 
 VERBS = (
     *('demo', 'design', 'identify', 'validate', 'payload', 'report', 'inspect'),
-    *('convert', 'doctor', 'init'),
+    *('convert', 'doctor', 'init', 'export'),
 )
 EXIT_INTERRUPTED = 130
 

@@ -2,34 +2,45 @@
 
 import argparse
 import dataclasses
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .shared_options import add_log_options, add_robot_options, default_output, open_logs
+from .shared_options import add_log_options, add_robot_options, default_output, read_options
 from .terminal import format_number, format_table, ProgressBar
 
 if TYPE_CHECKING:
-    from ..core.payload.payload import Payload
+    from ..core.payload import Payload
 
 # Reading and identifying each recording, writing.
 STEPS = 5
 HELP = 'identify a payload from two recordings, without and with it'
 DESCRIPTION = (
-    'Identify the mass, centre of mass and inertia of a body at the last link, '
-    'from what it changes between two recordings of the same robot; write them to a file. '
-    'Friction may have changed meanwhile.'
+    'Identify the mass, centre of mass and inertia of a body that the arm carries, from what it '
+    'changes between two recordings of the same robot, or between an identification and a '
+    "recording; write them to a file, with the lines that robots' controllers take. Friction may "
+    'have changed meanwhile.'
 )
 EXAMPLES = """\
 examples:
-  robotid payload recordings/empty recordings/with_gripper
+  robotid payload recordings/empty recordings/with_gripper --frame tool0
+  robotid payload recordings/arm_identified recordings/with_gripper
   robotid payload empty.mcap loaded.mcap -c config/arm.yaml -o gripper.yaml
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
-    parser.add_argument('empty', help='recording without the payload')
+    parser.add_argument(
+        'empty', help='recording without the payload, or the folder of what was identified'
+    )
     parser.add_argument('loaded', help='recording with it')
+    parser.add_argument(
+        '--frame',
+        default='',
+        help="frame of the result; default: the configuration's workspace.frame, else tool0, else "
+        "the last joint's",
+    )
     add_robot_options(parser, 'EMPTY')
     parser.add_argument('-o', '--output', metavar='FILE', help='default: <LOADED>_payload.yaml')
     add_log_options(parser)
@@ -38,50 +49,59 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Identify both, write the file, print the table."""
     with ProgressBar(STEPS) as progress:
-        progress.step('reading, empty')
-        from ..core.payload.payload import payload_from_recordings
+        progress.step('reading')
+        from ..core.payload import payload_from_recordings
         from ..files.atomic import expect_writable
-        from ..files.bags import open_recording
         from ..files.export.payload_file import write_payload
-        from ..files.identification_input import split
+        from ..files.payload_input import open_payload
 
         output = Path(args.output or default_output(args.loaded, 'payload.yaml'))
         expect_writable(output.parent)
-        session = open_logs(args, [args.empty], progress)
-        robot, empty = session.robot, split(session.recording)[0]
-        progress.step('reading, loaded')
-        recording = open_recording(
-            args.loaded, robot.recorded_joints, options=session.options, progress=progress.share
+        given = open_payload(
+            args.empty,
+            args.loaded,
+            args.frame,
+            args.config,
+            progress.share,
+            description=args.urdf,
+            joints=args.joints,
+            options=read_options(args),
         )
-        settings = dataclasses.replace(session.configuration.identification, leave_one_out=False)
+        settings = dataclasses.replace(given.settings, leave_one_out=False)
         payload, warnings = payload_from_recordings(
-            empty, split(recording)[0], robot, settings, progress.step
+            given.empty, given.loaded, given.robot, settings, progress.step, given.frame.name
         )
         progress.step('writing the result')
-        facts = {
-            'robot': robot.name,
-            'frame': robot.links[-1],
-            'empty': args.empty,
-            'loaded': args.loaded,
-        }
-        path = write_payload(output, payload, facts, warnings)
-    print(_format_payload(payload, robot.links[-1]))
+        facts = {'robot': given.robot.name, 'empty': args.empty, 'loaded': args.loaded}
+        path = write_payload(output, payload, facts, warnings, given.frame.body)
+    print(_format_payload(payload))
     print('\n'.join(['', *(f'warning: {text}' for text in warnings), f'written: {path}']))
     return 0
 
 
-def _format_payload(payload: 'Payload', joint: str) -> str:
-    columns = (payload.names, payload.value, payload.sigma, payload.relative_sigma, payload.units)
+def _format_payload(payload: 'Payload') -> str:
+    from ..core.payload.payload import CENTRAL, CENTRAL_UNITS
+    from ..files.export.payload_lines import maker_lines
+
+    parameters = (
+        *zip(CENTRAL, payload.central, payload.central_sigma, CENTRAL_UNITS, strict=True),
+        *zip(payload.names, payload.value, payload.sigma, payload.units, strict=True),
+    )
     rows = [
-        (name, format_number(value, 5), format_number(sigma, 3), format_number(percent, 3), unit)
-        for name, value, sigma, percent, unit in zip(*columns, strict=True)
+        (name, format_number(value, 5) * math.isfinite(sigma), format_number(sigma, 3), unit)
+        for name, value, sigma, unit in parameters
     ]
-    centre = ', '.join(f'{x:.4g}' for x in payload.centre_of_mass)
+    lines = [
+        f'{maker}: {line or "wants what the motion does not tell"}'
+        for maker, line in maker_lines(payload).items()
+    ]
     return '\n'.join(
         [
-            format_table(('parameter', 'value', 'σ', '%σ', 'unit'), rows, '<>>><'),
+            f'in {payload.frame}: mass, centre, inertia at the centre; then moments at the frame',
             '',
-            f'mass {payload.mass:.4g} ± {payload.sigma[9]:.2g} kg, centre of mass ({centre}) m',
-            f'at the frame of {joint}',
+            format_table(('parameter', 'value', 'σ', 'unit'), rows, '<>><'),
+            '',
+            f"to paste, if {payload.frame} is the maker's flange frame:",
+            *lines,
         ]
     )

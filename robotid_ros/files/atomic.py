@@ -21,6 +21,14 @@ def write_text(path: str | Path, text: str, *, overwrite: bool = True) -> Path:
 
 
 def write_bytes(path: str | Path, data: bytes, *, overwrite: bool = True) -> Path:
+    """Write a file; see `open_atomic`."""
+    with open_atomic(path, overwrite=overwrite) as stream:
+        stream.write(data)
+    return Path(path)
+
+
+@contextlib.contextmanager
+def open_atomic(path: str | Path, *, overwrite: bool = True) -> Iterator[BinaryIO]:
     """
     Write a file whole or not at all, also when the disk fills up or the process dies.
 
@@ -29,12 +37,11 @@ def write_bytes(path: str | Path, data: bytes, *, overwrite: bool = True) -> Pat
     Parameters
     ----------
     path : where to
-    data : the whole content
     overwrite : False refuses to replace an existing file
 
     Returns
     -------
-    The path.
+    A context, of a stream whose content gets its name when the context ends.
 
     Raises
     ------
@@ -47,7 +54,7 @@ def write_bytes(path: str | Path, data: bytes, *, overwrite: bool = True) -> Pat
         handle, name = tempfile.mkstemp(prefix=f'.{path.name}.', dir=path.parent)
         try:
             with os.fdopen(handle, 'wb') as stream:
-                stream.write(data)
+                yield stream
                 stream.flush()
                 os.fsync(stream.fileno())
             os.chmod(name, _mode(path))
@@ -56,7 +63,6 @@ def write_bytes(path: str | Path, data: bytes, *, overwrite: bool = True) -> Pat
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(name)
         _sync_folder(path.parent)
-    return path
 
 
 def expect_writable(folder: str | Path, size: int = 0) -> None:

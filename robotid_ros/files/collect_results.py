@@ -15,6 +15,7 @@ from ..core.pipeline.several_logs import LogSet
 from ..core.regression.goodness_of_fit import Validation
 from ..core.replay.convergence_history import History
 from ..core.selection.candidates import describe_terms
+from .export.identified_model import model_settings
 from .identification_input import AnyRecording
 from .provenance import versions
 from .results import Comparison, Entry, Residual, Results
@@ -53,6 +54,7 @@ def collect_results(
         settings=_merge(settings or {}, chosen.configuration(robot) if chosen else {}),
         versions=versions(),
         torques={name: torques(value) for name, value in known.items()},
+        model=model_settings(robot),
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core.model.settings import RobotSettings
 from .torques_file import Torques
+from .verification.values import Verification
 
 URDF = 'identified.urdf'
 
@@ -138,7 +139,9 @@ class Results:
     selection : what was chosen by cross-validation and compared with what; empty: nothing
     settings : the configuration used, with what was chosen
     versions : {package: version}
+    model : keys of `robot` in a configuration with which identified.urdf is the model
     torques : {'identification' or 'validation': Torques}
+    verification : what they were worth on the robot, or None
 
     """
 
@@ -162,6 +165,8 @@ class Results:
     definite: Mapping[str, Sequence[float]] = field(default_factory=dict)
     compared: Comparison | None = None
     selection: Mapping[str, Any] = field(default_factory=dict)
+    verification: Verification | None = None
+    model: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def minimal_parameters(self) -> dict[str, float]:

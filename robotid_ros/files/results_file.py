@@ -3,15 +3,14 @@
 from collections.abc import Mapping, Sequence
 import dataclasses
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints, TypeVar
-
-import numpy as np
+from typing import Any, TypeVar
 
 from ..exceptions import FileError
 from .atomic import read_text, write_text
 from .results import Comparison, Entry, Residual, Results
-from .torques_file import read_torques, write_torques
-from .yaml import dump_yaml, parse_yaml
+from .torques_file import read_series, Torques, write_series
+from .verification.verification_file import read_verification, VERIFICATION
+from .yaml import dump_yaml, from_plain, parse_yaml, to_plain
 
 PARAMETERS = 'parameters.yaml'
 TORQUES = 'torques.npz'
@@ -33,10 +32,10 @@ def write_results(results: Results, folder: str | Path) -> Path:
     FileError : the folder cannot be written
 
     """
-    plain = {f.name: _plain(getattr(results, f.name)) for f in dataclasses.fields(results)}
-    del plain['torques']
+    plain = {f.name: to_plain(getattr(results, f.name)) for f in dataclasses.fields(results)}
+    del plain['torques'], plain['verification']
     if results.torques:
-        write_torques(Path(folder) / TORQUES, results.torques)
+        write_series(Path(folder) / TORQUES, results.torques)
     return write_text(Path(folder) / PARAMETERS, dump_yaml({'format': FORMAT, **plain}))
 
 
@@ -66,39 +65,19 @@ def read_results(path: str | Path) -> Results:
         values |= _tables(values)
         if values.get('compared'):
             other = values['compared']
-            values['compared'] = _checked(Comparison, {**other, **_tables(other)})
+            values['compared'] = from_plain(Comparison, {**other, **_tables(other)})
         for name in ('joints', 'warnings', 'history'):
             if not isinstance(values[name], list):
                 raise TypeError(f'{name} is no list')
             values[name] = tuple(values[name])
-        values['torques'] = read_torques(path.with_name(TORQUES))
-        return _checked(Results, values)
+        values['torques'] = read_series(path.with_name(TORQUES), Torques, 'identify again')
+        found = read_verification(path.with_name(VERIFICATION))
+        # Of other parameters that were in this folder before, it says nothing.
+        fits = found is not None and found.results == values['created']
+        values['verification'] = found if fits else None
+        return from_plain(Results, values)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise FileError(f"'{path}' is damaged ({error}): identify again") from error
-
-
-def _checked(kind: type[T], values: Mapping[str, Any]) -> T:
-    """Make a dataclass of values that have the types it declares."""
-    for name, hint in get_type_hints(kind).items():
-        if name in values and not _fits(values[name], hint):
-            raise TypeError(f'{name} is {values[name]!r:.80}')
-    return kind(**values)
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    """Return whether a value is of a declared type."""
-    origin, inner = get_origin(hint), get_args(hint)
-    if hint is Any:
-        return True
-    if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if origin is None:
-        return isinstance(value, hint)
-    if origin is Mapping:
-        return isinstance(value, Mapping) and all(_fits(v, inner[1]) for v in value.values())
-    if origin in (tuple, Sequence):
-        return isinstance(value, tuple | list) and all(_fits(v, inner[0]) for v in value)
-    return any(_fits(value, kind) for kind in inner)
 
 
 def _tables(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,17 +87,4 @@ def _tables(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _entries(kind: type[T], rows: Sequence[Mapping[str, Any]]) -> tuple[T, ...]:
-    return tuple(_checked(kind, row) for row in rows)
-
-
-def _plain(value: Any) -> Any:
-    """Turn dataclasses, tuples and numpy numbers into what YAML knows."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        value = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+    return tuple(from_plain(kind, row) for row in rows)

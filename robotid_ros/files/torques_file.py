@@ -1,4 +1,4 @@
-"""`torques.npz`: measured and predicted torques behind a result."""
+"""Series beside results: measured and predicted torques in `torques.npz`, and others."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -24,31 +24,40 @@ class Torques:
     predicted: np.ndarray
 
 
-def write_torques(path: Path, torques: Mapping[str, Torques]) -> None:
-    """Write the series of several names."""
+def write_series(path: Path, series: Mapping[str, Any]) -> None:
+    """Write dataclasses of joints and arrays, by their names."""
     arrays: dict[str, Any] = {
-        f'{name}.{item.name}': np.asarray(getattr(torque, item.name))
-        for name, torque in torques.items()
-        for item in dataclasses.fields(torque)
+        f'{name}.{item.name}': np.asarray(getattr(each, item.name))
+        for name, each in series.items()
+        for item in dataclasses.fields(each)
     }
     stream = BytesIO()
     np.savez_compressed(stream, **arrays)
     write_bytes(path, stream.getvalue())
 
 
-def read_torques(path: Path) -> dict[str, Torques]:
-    """Read what `write_torques` wrote; nothing where there is no file."""
+def read_series(path: Path, kind: type[Any], remedy: str) -> dict[str, Any]:
+    """
+    Read what `write_series` wrote; nothing where there is no file.
+
+    Raises
+    ------
+    FileError : it is damaged; says the remedy
+
+    """
+    fields = [item.name for item in dataclasses.fields(kind) if item.name != 'joints']
     if not path.exists():
         return {}
     with file_errors(path):
         try:
             with load_npz(path) as arrays:
                 names = dict.fromkeys(key.split('.')[0] for key in arrays)
-                return {name: _torques(name, arrays) for name in names}
+                return {
+                    name: kind(
+                        joints=tuple(map(str, arrays[f'{name}.joints'])),
+                        **{key: arrays[f'{name}.{key}'] for key in fields},
+                    )
+                    for name in names
+                }
         except Exception as error:  # NumPy and zlib raise whatever the bytes lead to
-            raise FileError(f"'{path}' is damaged: remove it or identify again") from error
-
-
-def _torques(name: str, arrays: Mapping[str, np.ndarray]) -> Torques:
-    columns = (arrays[f'{name}.{key}'] for key in ('time', 'measured', 'predicted'))
-    return Torques(tuple(map(str, arrays[f'{name}.joints'])), *columns)
+            raise FileError(f"'{path}' is damaged: {remedy}, or remove it") from error

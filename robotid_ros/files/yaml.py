@@ -5,9 +5,12 @@ Aliases, which ROS refuses too, let a few bytes stand for any amount of data, an
 in C overruns its stack where brackets are nested deeply: both are looked for beforehand.
 """
 
+from collections.abc import Mapping, Sequence
+import dataclasses
 import re
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints, TypeVar
 
+import numpy as np
 import yaml
 
 from ..exceptions import ConfigurationError
@@ -19,6 +22,7 @@ MAX_DEPTH = 64
 MAX_LINE = 2**31 - 1
 _BUILT: tuple[type[Exception], ...] = (ValueError, TypeError, ArithmeticError, LookupError)
 _BUILT = (*_BUILT, AttributeError)  # what constructors of PyYAML raise on `!!int "a"` and others
+T = TypeVar('T')
 _Dumper: type = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
 
 
@@ -139,3 +143,40 @@ def dump_flow(value: Any) -> str:
         default_flow_style=True,
     )
     return str(text).removesuffix('...\n').strip()
+
+
+def to_plain(value: Any) -> Any:
+    """Turn dataclasses, tuples and numpy numbers into what YAML knows."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, tuple | list):
+        return [to_plain(item) for item in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def from_plain(kind: type[T], values: Mapping[str, Any]) -> T:
+    """Make a dataclass of values that have the types it declares."""
+    for name, hint in get_type_hints(kind).items():
+        if name in values and not _fits(values[name], hint):
+            raise TypeError(f'{name} is {values[name]!r:.80}')
+    return kind(**values)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Return whether a value is of a declared type."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if hint is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if origin is None:
+        return isinstance(value, hint)
+    if origin is Mapping:
+        return isinstance(value, Mapping) and all(_fits(v, inner[1]) for v in value.values())
+    if origin in (tuple, Sequence):
+        return isinstance(value, tuple | list) and all(_fits(v, inner[0]) for v in value)
+    return any(_fits(value, kind) for kind in inner)

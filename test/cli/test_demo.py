@@ -8,6 +8,7 @@ import pytest
 from robotid_ros.cli.demo import find_config, report
 from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.files.results import count_within_sigma, Entry, Residual, Results
+from robotid_ros.files.verification.values import GainTrial, TrackingRow, Verification
 
 
 def results(errors: list[float], moving: float) -> Results:
@@ -43,6 +44,22 @@ def test_success_only_when_the_robot_was_found(
     captured = capsys.readouterr()
     assert 'lie within ±3σ' in captured.out
     assert ('was not found again' in captured.err) == bool(code)
+
+
+def test_tracking_errors_are_printed_where_there_are_some(capsys: pytest.CaptureFixture[str]):
+    plain = results([0.0] * 10, 0.01)
+    report(plain, Path('demo'))
+    assert 'tracking error' not in capsys.readouterr().out
+    row = TrackingRow('a', 'rad', 2.5e-3, 1e-4, 6e-3, 2e-4)
+    trial = GainTrial(False, 'they are not better', {}, {}, (row,))
+    found = Verification('now', tracking=(row,), gains=trial)
+    report(dataclasses.replace(plain, verification=found), Path('demo'))
+    out = capsys.readouterr().out
+    assert 'with feed-forward' in out and 'with proposed gains' in out
+    assert out.count('25.0') == 2 and 'they are not better' in out
+    found = Verification('now', reason='it takes no efforts')
+    report(dataclasses.replace(plain, verification=found), Path('demo'))
+    assert 'it takes no efforts' in capsys.readouterr().out
 
 
 def test_robots_are_found_by_name_or_file(tmp_path: Path):

@@ -17,7 +17,7 @@ from robotid_ros.cli import main as entry
 
 VERBS = (
     *('demo', 'design', 'identify', 'validate', 'payload', 'report', 'inspect'),
-    *('convert', 'doctor', 'init'),
+    *('convert', 'doctor', 'init', 'export'),
 )
 JOINTS = ('joint_1', 'joint_2')
 

@@ -1,12 +1,14 @@
 """`robotid payload`: the difference of two recordings."""
 
+from pathlib import Path
+
 import pytest
 import yaml
 
 
 def test_a_payload_is_found_and_written(run, bag, loaded, body, tmp_path):
     file = tmp_path / 'body.yaml'
-    code, out, err = run('payload', bag, loaded, '-o', file)
+    code, out, err = run('payload', bag, loaded, '-o', file, '--frame', 'joint_2')
     assert (code, err) == (0, '')
     content = yaml.safe_load(file.read_text())
     assert (content['robot'], content['frame']) == ('scara', 'joint_2')
@@ -17,9 +19,36 @@ def test_a_payload_is_found_and_written(run, bag, loaded, body, tmp_path):
     assert content['centre_of_mass'][:2] == pytest.approx([0.2, -0.05], abs=0.01)
     own = content['inertia_at_centre']['zz']
     assert own == pytest.approx(body['ZZ'] - 2.0 * (0.2**2 + 0.05**2), abs=0.01)
-    # The arm is horizontal: nothing shows these.
-    assert content['parameters']['XX']['sigma'] == float('inf')
-    assert 'does not tell XX' in out and 'mass 2' in out and str(file) in out
+    # The arm is horizontal: nothing shows these, and no number stands for them.
+    assert content['parameters']['XX'] == {'value': None, 'sigma': float('inf'), 'unit': 'kg·m²'}
+    assert content['centre_of_mass'][2] is None and content['sigma']['centre_of_mass'][2] > 1e9
+    assert set(content['lines'].values()) == {None} and content['urdf'] is None
+    assert 'does not tell XX' in out and 'z, ixx' in out and str(file) in out
+
+
+def test_the_frame_is_the_tool_where_none_is_named(run, bag, loaded, tmp_path):
+    """The arm's tool0 is 0.4 m along x from its last joint."""
+    files = tmp_path / 'joint.yaml', tmp_path / 'tool.yaml'
+    run('payload', bag, loaded, '-o', files[0], '--frame', 'joint_2')
+    code, out, _ = run('payload', bag, loaded, '-o', files[1])
+    joint, tool = (yaml.safe_load(file.read_text()) for file in files)
+    assert code == 0 and tool['frame'] == 'tool0' and 'in tool0' in out
+    x, y, _ = joint['centre_of_mass']
+    assert tool['centre_of_mass'][:2] == pytest.approx([x - 0.4, y], abs=1e-9)
+    assert tool['inertia_at_centre']['zz'] == pytest.approx(joint['inertia_at_centre']['zz'])
+    code, _, err = run('payload', bag, loaded, '-o', files[0], '--frame', 'base_link')
+    assert code == 1 and "'base_link' moves with none of the joints" in err
+
+
+def test_an_identified_arm_stands_for_the_empty_recording(run, bag, loaded, tmp_path):
+    assert run('identify', bag, '-o', tmp_path / 'arm')[0] == 0
+    file = tmp_path / 'body.yaml'
+    for known in (tmp_path / 'arm', tmp_path / 'arm' / 'parameters.yaml'):
+        code, out, err = run('payload', known, loaded, '-o', file, '--frame', 'joint_2')
+        assert (code, err) == (0, ''), out
+        content = yaml.safe_load(file.read_text())
+        assert content['mass'] == pytest.approx(2.0, rel=0.02)
+        assert content['centre_of_mass'][:2] == pytest.approx([0.2, -0.05], abs=0.01)
 
 
 def test_no_payload_is_said_so(run, bag, tmp_path):
@@ -34,3 +63,11 @@ def test_what_is_missing_is_named(run, bag, tmp_path):
     (tmp_path / 'file').write_text('')
     code, _, err = run('payload', bag, bag, '-o', tmp_path / 'file' / 'x.yaml')
     assert code == 1 and err.count('\n') == 1 and 'a bug' not in err
+
+
+def test_a_motion_for_no_mass_is_refused(run, tmp_path):
+    config = Path(__file__).resolve().parents[2] / 'config' / 'scara.yaml'
+    for mass in ('0', '-1', 'nan', 'inf'):
+        code, _, err = run('design', config, '--payload', mass, '-o', tmp_path / 'motion.yaml')
+        assert code == 1 and '--payload must be a mass above zero' in err
+    assert not (tmp_path / 'motion.yaml').exists()

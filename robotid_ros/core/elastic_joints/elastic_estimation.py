@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import RecordingError
+from ..arrays import Array
 from ..diagnostics.joint_elasticity import (
     elasticity_warnings,
     MIN_DEFLECTION,
@@ -144,14 +145,22 @@ def _maximise(
     Estimate motion and parameters together from an estimate, or else from the description.
 
     Rows of a link have no torque: where noise is all that they hold, instruments may end near the
-    trivial solution, parameters of a link and its spring that are next to zero.
+    trivial solution, parameters of a link and its spring that are next to zero. The estimate
+    stands where it knows each spring better: a series hardly follows joints that stick for long.
     """
-    found = maximum_likelihood(periods, robot, base, start)
-    prior = base.of(robot.prior)
     springs = [base.names.index(f'K{j + 1}') for j in robot.elastic_joints]
-    if found is None and np.all(prior[springs] > 0.0):
-        found = maximum_likelihood(periods, robot, base, dataclasses.replace(start, value=prior))
-    return found
+
+    def worst(value: Array, covariance: Array) -> float:
+        sigma = np.sqrt(np.diag(covariance))[springs]
+        return float(np.max(sigma / np.maximum(np.abs(value[springs]), 1e-300)))
+
+    known = worst(start.value, start.covariance)
+    for first in (start.value, base.of(robot.prior)):
+        if np.all(first[springs] > 0.0):
+            found = maximum_likelihood(periods, robot, base, first)
+            if found is not None and worst(found.value, found.covariance) < known:
+                return found
+    return None
 
 
 def average_periods(recording: Recording, robot: ElasticRobot) -> AveragePeriod | None:

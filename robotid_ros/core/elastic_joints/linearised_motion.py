@@ -3,7 +3,7 @@
 import dataclasses
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import block_diag, cho_factor, cho_solve
 
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
@@ -26,6 +26,10 @@ STANDSTILL, FREE_FRICTION_SIGMA = 0.01, 1.0
 STEPS = (1e-5, 0.03, 1e-2)
 MIN_SIGMA = 1e-4  # of a torque, over its largest term: no model is better than this
 INITIAL_SIGMA = 10.0  # of torques in the first step, over MIN_SIGMA
+# Prior σ of a spring's compliance, over what the description says: no prior where encoders show
+# the spring; where they do not, it keeps the spring and its link from being nothing at all, which
+# explains the rows of a link, without a torque, as well.
+COMPLIANCE_SIGMA = 1.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,8 +47,16 @@ class Step:
 class LinearisedPeriod:
     """One period of a motion as Fourier series, and its linearisation."""
 
-    def __init__(self, periods: AveragePeriod, robot: ElasticRobot, base: BaseParameters) -> None:
+    def __init__(
+        self,
+        periods: AveragePeriod,
+        robot: ElasticRobot,
+        base: BaseParameters,
+        compliance_sigma: float = COMPLIANCE_SIGMA,
+    ) -> None:
         self.robot, self.columns = robot, base.columns
+        self.springs = np.array([base.names.index(f'K{j + 1}') for j in robot.elastic_joints])
+        self.prior, self.compliance_sigma = base.of(robot.prior), compliance_sigma
         self.noise, self.period = periods.sigma, periods.period
         count = len(periods.position)
         harmonics = count_harmonics(periods)
@@ -101,8 +113,9 @@ class LinearisedPeriod:
         rho = y - W @ value - G @ distance
         squares = np.repeat(s**2, count)
         V = (G * noise) @ G.T + np.diag(squares) + (X[:, :-1] * prior_sigma**2) @ X[:, :-1].T
-        found, covariance, P = generalised_least_squares(np.column_stack([W, X[:, -1]]), rho, V)
-        Pr = P @ rho
+        A, whole, V = self._with_prior(np.column_stack([W, X[:, -1]]), rho, V, value)
+        found, covariance, P = generalised_least_squares(A, whole, V)
+        Pr, P = P[: len(rho)] @ whole, P[: len(rho), : len(rho)]
         error = -noise * (G.T @ Pr)
         freedom = float(np.sum(noise * np.einsum('ri,ri->i', G, P @ G)))
         e = (squares * Pr).reshape(n, count)
@@ -114,6 +127,25 @@ class LinearisedPeriod:
             deviation=np.sqrt(np.sum(e**2, axis=1) / dof),
             delay=1e-3 * float(found[-1]),
             misfit=float(np.sum(error**2 / noise)) / max(freedom, 1.0),
+        )
+
+    def _with_prior(
+        self, A: Array, rho: Array, V: Array, value: Array
+    ) -> tuple[Array, Array, Array]:
+        """
+        Add the prior of each spring, 1/K ~ N(1/K₀, (σ/K₀)²), linearised in K.
+
+        K − K²/K₀ = dK + r, r ~ N(0, (σ K²/K₀)²); none where the description has no K₀.
+        """
+        known = (self.prior[self.springs] > 0.0) & np.isfinite(self.compliance_sigma)
+        springs = self.springs[known]
+        prior = self.prior[springs]
+        rows, K = np.zeros((len(springs), A.shape[1])), value[springs]
+        rows[np.arange(len(springs)), springs] = 1.0
+        return (
+            np.vstack([A, rows]),
+            np.concatenate([rho, K - K**2 / prior]),
+            block_diag(V, np.diag((self.compliance_sigma * K**2 / prior) ** 2)),
         )
 
     def _regressor(self, motion: tuple[Array, ...]) -> Array:

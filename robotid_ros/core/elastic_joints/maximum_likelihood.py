@@ -22,7 +22,6 @@ from scipy.linalg import LinAlgError
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot
-from ..regression.estimate import Estimate
 from ..signals.fourier_series import AveragePeriod
 from .linearised_motion import LinearisedPeriod
 
@@ -35,22 +34,17 @@ MAX_MISFIT = 3.0  # χ² of positions per degree of freedom; above, the model is
 
 @dataclasses.dataclass(frozen=True)
 class MotionSolution:
-    """
-    The maximum: χ (b,) and its covariance, c (m, n), the delay [s], χ² of the positions.
-
-    `error` (n,) is the torque that is left, per row, within the band of the motion.
-    """
+    """The maximum: χ (b,) and its covariance, c (m, n), the delay [s], χ² of the positions."""
 
     value: Array
     covariance: Array
     motion: Array
     delay: float
     misfit: float
-    error: Array
 
 
 def maximum_likelihood(
-    periods: AveragePeriod, robot: ElasticRobot, base: BaseParameters, start: Estimate
+    periods: AveragePeriod, robot: ElasticRobot, base: BaseParameters, start: Array
 ) -> MotionSolution | None:
     """
     Estimate base parameters and motion together.
@@ -59,18 +53,17 @@ def maximum_likelihood(
     ----------
     periods : averages
     robot, base : the model
-    start : a rough estimate of all base parameters, and the torques that it leaves unexplained
+    start : (b,) rough base parameters
 
     Returns
     -------
-    The outcome, or None where there is none: it diverges, positions do not fit the model, or more
-    torque is left than at the start (a series cannot follow joints that stick for long)
+    The outcome, or None where there is none: it diverges, or positions do not fit the model
 
     """
     problem = LinearisedPeriod(periods, robot, base)
-    springs = [base.names.index(f'K{j + 1}') for j in robot.elastic_joints]
-    value, c = np.array(start.value), problem.measured
-    s, free, delay, drives = None, None, 0.0, ~robot.unactuated
+    springs = problem.springs
+    value, c = np.array(start), problem.measured
+    s, free, delay = None, None, 0.0
     for number in range(ITERATIONS):
         if number < FULL_STEPS or free is None:
             free = problem.standstill(c)
@@ -91,12 +84,11 @@ def maximum_likelihood(
             return None
         if number <= FULL_STEPS:
             continue
-        error = s * np.sqrt(len(problem.in_band) / len(problem.times))
-        if np.any(error[drives] > start.sigma_torque[drives]) or step.misfit > MAX_MISFIT:
+        if step.misfit > MAX_MISFIT:
             return None
         relative_change = np.abs(change) / np.sqrt(np.diag(step.covariance))
         if relative_change.max() < CONVERGED:
-            return MotionSolution(value, step.covariance, c, delay, step.misfit, error)
+            return MotionSolution(value, step.covariance, c, delay, step.misfit)
     return None
 
 
@@ -115,5 +107,5 @@ def cramer_rao_bound(
     value : (b,) true base parameters
 
     """
-    problem = LinearisedPeriod(periods, robot, base)
+    problem = LinearisedPeriod(periods, robot, base, np.inf)
     return problem.step(value, problem.measured, np.zeros(robot.n), [], 0.0).covariance

@@ -155,26 +155,42 @@ def _is_known(P: Array) -> bool:
 
 
 def _repair(P: Array) -> Array:
-    if _is_known(P):
-        return P
+    return P if _is_known(P) else _thickened(P, SMALLEST_RADIUS)
+
+
+def _thickened(P: Array, least: float) -> Array:
+    """Return a body whose radii of gyration about its centre of mass are at least so much [m]."""
     mass = max(P[3, 3], SMALLEST_MASS)
     centre = P[:3, 3] / mass if P[3, 3] > 0 else np.zeros(3)
     scatter, vectors = np.linalg.eigh(P[:3, :3] - mass * np.outer(centre, centre))
-    scatter = np.maximum(scatter, mass * SMALLEST_RADIUS**2)
-    repaired = np.empty((4, 4))
-    repaired[:3, :3] = (vectors * scatter) @ vectors.T + mass * np.outer(centre, centre)
-    repaired[:3, 3] = repaired[3, :3] = mass * centre
-    repaired[3, 3] = mass
-    return repaired
+    scatter = np.maximum(scatter, mass * least**2)
+    thick = np.empty((4, 4))
+    thick[:3, :3] = (vectors * scatter) @ vectors.T + mass * np.outer(centre, centre)
+    thick[:3, 3] = thick[3, :3] = mass * centre
+    thick[3, 3] = mass
+    return thick
+
+
+def _no_needle(inertial: Array, slenderness: float) -> Array:
+    """Return the link (10,), its radii of gyration at least a share of the largest."""
+    P = _repair(pseudo_inertia(inertial))
+    scatter = P[:3, :3] - np.outer(P[:3, 3], P[:3, 3]) / P[3, 3]
+    largest = np.sqrt(np.linalg.eigvalsh(scatter)[-1] / P[3, 3])
+    return inertial_parameters(_thickened(P, slenderness * largest))
 
 
 def scaled_coordinates(
-    prior: Array, links: Sequence[int], prior_sigma: npt.ArrayLike | None, link_sigma: float
+    prior: Array,
+    links: Sequence[int],
+    prior_sigma: npt.ArrayLike | None,
+    link_sigma: float,
+    slenderness: float = 0.0,
 ) -> tuple[Array, Array, Array]:
     """
     Return coordinates z of standard parameters χ = T z in which the prior is independent.
 
-    Parameters are those of `consistent_parameters`.
+    Parameters are those of `consistent_parameters`, and the least radius of gyration, over its
+    largest, by which a link is scaled: what is known of a rod's axis is no share of its thickness.
 
     Returns
     -------
@@ -187,8 +203,11 @@ def scaled_coordinates(
     for start in links:
         block = slice(start, start + 10)
         known = _is_known(pseudo_inertia(origin[block]))
-        T[block, block] = link_coordinates(origin[block])
+        T[block, block] = exact = link_coordinates(origin[block])
         origin[block] = IDENTITY
+        if slenderness:
+            T[block, block] = link_coordinates(_no_needle(prior[block], slenderness))
+            origin[block] = np.linalg.solve(T[block, block], exact @ IDENTITY)
         weight[block] = 1.0 / (link_sigma if known else UNKNOWN * link_sigma)
     return T, origin, weight
 

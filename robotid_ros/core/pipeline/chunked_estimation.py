@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 
@@ -62,41 +63,63 @@ def observe_chunks(
 
     """
     factors, notes = TriangularFactors(robot.n, base.rank + COLUMNS), dict[str, None]()
-    delays: Delays = {}
     sampled_systems = BlockSampler[System]()
-    first: tuple[Samples, System] | None = None
+    first: ObservedChunk | None = None
+    for chunk in observe_in_turn(chunks, robot, base, settings):
+        if first is None:
+            first, errors = chunk, ModelErrors.of(chunk.samples, chunk.system, robot, base)
+        notes.update(dict.fromkeys(chunk.notes))
+        factors.add(errors.attach(chunk.samples, chunk.system))
+        if sampled_systems.takes_next():
+            sampled_systems.add(chunk.system, chunk.system.valid.shape[1])
+    if first is None:
+        raise StandstillError('no joint moves in any chunk of the recording: record a motion')
+    total = factors.system(errors.attach(first.samples, first.system))
+    sampled = tuple(sampled_systems.blocks)
+    return ChunkedSystem(total, first.samples, sampled, first.delays, tuple(notes)[:MAX_NOTES])
+
+
+class ObservedChunk(NamedTuple):
+    """Samples and rows of a chunk, the delays removed in it, and remarks for the user."""
+
+    samples: Samples
+    system: System
+    delays: Delays
+    notes: tuple[str, ...]
+
+
+def observe_in_turn(
+    chunks: Iterable[Recording], robot: Robot, base: BaseParameters, settings: SignalSettings
+) -> Iterator[ObservedChunk]:
+    """
+    Yield the rows of each chunk in which something moves, see `observe_chunks`.
+
+    Raises
+    ------
+    RecordingError : a chunk cannot be used
+
+    """
+    delays: Delays | None = None
     tail: Recording | None = None
     for chunk in chunks:
         recording = chunk.select(robot.joints)
         recording = recording if tail is None else _concatenate(tail, recording)
+        tail, notes = _overlap(recording, settings), list[str]()
         try:
-            if first is None:
-                samples, system, delays, delay_notes = prepare_without_delay(
+            if delays is None:
+                samples, system, delays, notes = prepare_without_delay(
                     recording, robot, base, settings
                 )
-                first = samples, system
-                errors = ModelErrors.of(samples, system, robot, base)
-                notes.update(dict.fromkeys(delay_notes))
             else:
                 samples = prepare(remove_delay(recording, delays), robot, settings)
                 system = observe(samples, robot, base)
         except StandstillError:
-            tail = _overlap(recording, settings)
             continue
         settings = dataclasses.replace(
             settings, cutoff=samples.cutoff, decimation=samples.decimation
         )
-        notes.update(dict.fromkeys(samples.notes))
-        factors.add(errors.attach(samples, system))
-        if sampled_systems.takes_next():
-            sampled_systems.add(system, system.valid.shape[1])
         tail = _overlap(recording, settings)
-    if first is None:
-        raise StandstillError('no joint moves in any chunk of the recording: record a motion')
-    total = factors.system(errors.attach(*first))
-    return ChunkedSystem(
-        total, first[0], tuple(sampled_systems.blocks), delays, tuple(notes)[:MAX_NOTES]
-    )
+        yield ObservedChunk(samples, system, delays, (*notes, *samples.notes))
 
 
 def _overlap(recording: Recording, settings: SignalSettings) -> Recording:

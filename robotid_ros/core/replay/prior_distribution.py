@@ -24,6 +24,9 @@ from .replay_problem import ReplayProblem
 
 # Standard deviation of a link's inertial parameters, over their values.
 LINK_SIGMA = 0.5
+# Least radius of gyration, over its largest, of a link of which that is a share: to describe a
+# link as a rod is not to say that its centre of mass is on the axis.
+SLENDERNESS = 0.2
 # Least own inertia of a joint as a share of J_ap: ω_n at most doubles.
 MIN_INERTIA_SHARE = 0.25
 # Least standard deviation of a torque, relative, for a fit with constraints: the solver takes what
@@ -42,7 +45,11 @@ def prior_distribution(replay: ReplayProblem) -> GaussianPrior:
     robot, matrix = replay.robot, replay.base.matrix
     inertia, drive_sigma = estimate_a_priori_inertia(replay), _drive_sigma(replay)
     T, origin, weight = scaled_coordinates(
-        prior_parameters(replay), robot.first_columns.tolist(), drive_sigma, LINK_SIGMA
+        prior_parameters(replay),
+        robot.first_columns.tolist(),
+        drive_sigma,
+        LINK_SIGMA,
+        SLENDERNESS,
     )
     root = T / weight
     if not robot.rotor_inertia:

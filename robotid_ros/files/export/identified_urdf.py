@@ -10,6 +10,7 @@ import numpy as np
 from ...core.model.parameters import INERTIAL
 from ...core.parameters.physical_consistency import mass_properties, pseudo_inertia
 from ...exceptions import ModelError
+from .drives import ARMATURE, choose, DAMPING, FRICTION, values_by_joint
 from .link_bodies import Array, distribute, MOMENTS, own_bodies
 from .urdf_editing import (
     apply_edits,
@@ -25,13 +26,7 @@ if TYPE_CHECKING:
     from ...core.model import Robot
 
 NOTE = 'identified too:'
-# What stands for damping and dry friction of a URDF: the mean of both directions of motion, the
-# friction at speed of stiction; the first whose symbols were identified.
-DAMPING: tuple[tuple[tuple[str, ...], float], ...] = ((('Fv',), 1.0), (('Fvp', 'Fvm'), 0.5))
-FRICTION: tuple[tuple[tuple[str, ...], float], ...] = (
-    *((('Fc',), 1.0), (('Fcp', 'Fcm'), 0.5)),
-    (('Fs', 'Fsc'), 1.0),
-)
+CHOICES = {'damping': DAMPING, 'friction': FRICTION, 'armature': ARMATURE}
 
 
 def identified_urdf(robot: 'Robot', chi: np.ndarray) -> str:
@@ -43,8 +38,9 @@ def identified_urdf(robot: 'Robot', chi: np.ndarray) -> str:
     heaviest of those fixed to it, can take the difference; where none can they shrink alike, see
     `distribute`. Every link that has a body keeps one.
 
-    Of `<dynamics>` only damping and friction are written, where they were identified. Rotor
-    inertia, torque offset and springs have no place in a URDF: they stand in a comment.
+    Of `<dynamics>` only damping and friction are written, where they were identified, and the
+    rotor's inertia beside them as `armature`, which is no part of URDF: its parsers pass over it.
+    Torque offset and springs have no place at all: they stand in a comment.
 
     Parameters
     ----------
@@ -58,9 +54,7 @@ def identified_urdf(robot: 'Robot', chi: np.ndarray) -> str:
     """
     data = robot.urdf.encode()
     found = Scanner(data)
-    values: dict[str, dict[str, float]] = {}
-    for parameter, value in zip(robot.parameters, chi, strict=True):
-        values.setdefault(parameter.joint, {})[parameter.symbol] = float(value)
+    values = values_by_joint(robot, chi)
     own, joints = own_bodies(robot.urdf), ElementTree.fromstring(data).findall('joint')
     fixed = {j.get('name', '') for j in joints if j.get('type') == 'fixed'}
     edits: list[Edit] = []
@@ -130,29 +124,28 @@ def _scaled(data: bytes, link: Element, factor: float) -> Iterator[Edit]:
 
 
 def _dynamics(data: bytes, joint: Element, values: Mapping[str, float]) -> list[Edit]:
-    """Write damping and friction into `<dynamics>`, and all else into a comment behind it."""
+    """Write what `<dynamics>` may hold, and all else into a comment behind it."""
+    old = '<dynamics/>' if joint.span is None else data[slice(*joint.span)].decode()
     written: dict[str, str] = {}
     used: tuple[str, ...] = INERTIAL
-    for name, choices in (('damping', DAMPING), ('friction', FRICTION)):
-        for symbols, factor in choices:
-            if all(symbol in values for symbol in symbols):
-                value = factor * sum(values[symbol] for symbol in symbols)
-                written[name] = _exact(max(value, 0.0))
-                used += symbols if len(symbols) == 1 else ()
-                break
+    for name, choices in CHOICES.items():
+        found = choose(choices, values)
+        # Parsers of URDF refuse a <dynamics> with neither damping nor friction.
+        known = {*written, *ElementTree.fromstring(old).attrib} & {'damping', 'friction'}
+        if found is not None and (name != 'armature' or known):
+            written[name] = _exact(found[0])
+            used += found[1] if len(found[1]) == 1 else ()
     rest = [f'{key} {_exact(value)}' for key, value in values.items() if key not in used]
     if not written and not rest:
         return []
-    old = '<dynamics/>'
     if joint.span is not None:
         start, stop = joint.span
-        old = data[start:stop].decode()
         note = re.compile(rb'\s*<!-- ' + NOTE.encode() + rb'[^>]*-->').match(data, stop)
         joint.span = start, note.end() if note else stop
-    text = with_attributes(old, written)
+    texts = [with_attributes(old, written)] if written or joint.span is not None else []
     if rest:
-        text += f'\n    <!-- {NOTE} {", ".join(rest)} -->'
-    return [placement_edit(joint, text, 'joint')]
+        texts.append(f'<!-- {NOTE} {", ".join(rest)} -->')
+    return [placement_edit(joint, '\n    '.join(texts), 'joint')]
 
 
 def _exact(value: float) -> str:

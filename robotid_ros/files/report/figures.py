@@ -54,7 +54,7 @@ STYLE: Any = {
 def torques(data: Torques, units: Sequence[str]) -> str:
     """Draw measured and predicted torque over time, the residual below on the same scale."""
     with matplotlib.rc_context(STYLE):
-        return _svg(draw_torques(data, units))
+        return to_svg(draw_torques(data, units))
 
 
 def draw_torques(data: Torques | Validation, units: Sequence[str] = ()) -> Figure:
@@ -95,7 +95,7 @@ def candidates(comparison: Mapping[str, Any]) -> str:
             label.set_fontweight('bold' if own else 'normal')
         axis.invert_yaxis()
         axis.set_xlabel('residual on blocks that were not fitted [%]; bold: taken')
-        return _svg(figure)
+        return to_svg(figure)
 
 
 def envelope(time: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -177,7 +177,7 @@ def confidence(entries: Sequence[Entry]) -> str:
         axis.set_ylim(len(entries) - 0.5, -0.5)
         axis.set_xlabel('±3σ around the estimate')
         axis.grid(axis='y', visible=False)
-        return _svg(figure)
+        return to_svg(figure)
 
 
 def precision_color(percent: float) -> str:
@@ -198,14 +198,14 @@ def convergence(history: Sequence[Mapping[str, Any]]) -> str:
             axis.set_title(name.replace('_', ' '))
             axis.set_xlabel('iteration')
             axis.set_xticks(steps)
-        return _svg(figure)
+        return to_svg(figure)
 
 
 def _positive(value: Any) -> bool:
     return isinstance(value, int | float) and 0.0 < value < np.inf
 
 
-def _svg(figure: Figure) -> str:
+def to_svg(figure: Figure) -> str:
     """Text of an `<svg>` that scales with the page."""
     stream = StringIO()
     figure.savefig(stream, format='svg', metadata={'Date': None})

@@ -11,6 +11,7 @@ from .convergence_section import comparison, convergence
 from .html import section, table
 from .parameter_sections import base, standard
 from .selection_section import selection
+from .verification_section import verification
 
 _CSS = Path(__file__).with_name('report.css')
 # Relative residual of a joint up to which its fit is shown as good and as fair [%].
@@ -41,6 +42,7 @@ def render(results: Results) -> str:
         _warnings(results),
         _residuals(results),
         *_torques(results),
+        verification(results),
         selection(results),
         base(results),
         comparison(results),

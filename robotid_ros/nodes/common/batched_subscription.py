@@ -18,6 +18,11 @@ from rclpy.serialization import deserialize_message
 
 from .runtime import run_in_executor, wait_until
 
+# How many messages `take_newest` decodes at once, and for how long [s]: half a second of 1 kHz;
+# of a flood, or of what arrives faster than a busy machine decodes it, as many as leave whoever
+# watches the robot its period.
+NEWEST, DECODING_TIME = 500, 0.02
+
 
 class SerializedMessage(NamedTuple):
     """One message: serialized (CDR), and when it was received and published [ns, system time]."""
@@ -131,23 +136,26 @@ class BatchedSubscription:
         found: list[Any] = []
 
         def arrived() -> bool:
-            found.extend(self.take_newest(1, timeout, is_usable)[0])
+            found.extend(self.take_newest(is_usable, 1, timeout)[0])
             return bool(found)
 
         wait_until(arrived, timeout, what=what)
         return found[-1]
 
     def take_newest(
-        self, count: int, time_limit: float, is_usable: Callable[[Any], bool]
+        self,
+        is_usable: Callable[[Any], bool],
+        count: int = NEWEST,
+        time_limit: float = DECODING_TIME,
     ) -> tuple[list[Any], int]:
         """
         Take everything and decode only the newest messages.
 
         Parameters
         ----------
+        is_usable : what is asked of a message
         count : how many usable ones at the most
         time_limit : to decode them, from the newest back [s]; one is decoded in any case
-        is_usable : what is asked of a message
 
         Returns
         -------

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+import math
 from typing import Any
 
 from rclpy.node import Node
@@ -120,9 +121,11 @@ class ControllerClient:
 
         Raises
         ------
-        ControllerError : refused, or not what was set; says what the controller answered
+        ControllerError : no number, refused, or not what was set; says what was answered
 
         """
+        if wrong := [name for name, value in values.items() if not math.isfinite(value)]:
+            raise ControllerError(f'{wrong[0]} would not be a number: nothing was set')
         parameters = [
             Parameter(name, Parameter.Type.DOUBLE, float(value)) for name, value in values.items()
         ]

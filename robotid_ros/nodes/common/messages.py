@@ -19,13 +19,14 @@ class State(Enum):
     APPROACHING = 'approaching'
     EXCITING = 'exciting'
     VALIDATING = 'validating'
+    VERIFYING = 'verifying'
     DONE = 'done'
     FAILED = 'failed'
 
     @property
     def moving(self) -> bool:
         """Whether the robot moves."""
-        return self in (State.APPROACHING, State.EXCITING, State.VALIDATING)
+        return self in (State.APPROACHING, State.EXCITING, State.VALIDATING, State.VERIFYING)
 
     @property
     def ended(self) -> bool:

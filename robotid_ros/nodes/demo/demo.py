@@ -1,6 +1,6 @@
 """The demo's session: four nodes on a ROS domain of their own, and their client."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 import os
 from pathlib import Path
 import signal
@@ -28,12 +28,16 @@ ProgressCallback = Callable[[float, str], None]
 PROGRESS_STAGES = {
     '': (0.0, 0.02),
     'idle': (0.02, 0.0),
-    'designing': (0.02, 0.25),
-    'approaching': (0.27, 0.03),
-    'exciting': (0.3, 0.45),
-    'validating': (0.75, 0.15),
-    'done': (0.9, 0.1),
+    'designing': (0.02, 0.15),
+    'approaching': (0.17, 0.03),
+    'exciting': (0.2, 0.3),
+    'validating': (0.5, 0.1),
+    'done': (0.6, 0.1),
 }
+# Where the verifications begin, which take the rest in equal parts.
+VERIFYING_STAGE = 0.7
+# What is verified on the robot, besides a session.
+VERIFICATIONS = ('verify', 'verify_gains')
 
 
 class Demo:
@@ -45,11 +49,19 @@ class Demo:
     config : the robot's configuration file
     output : folder of recording and results
     log_level : severity from which the nodes log
+    verifications : services of the excitation that are called after the session
 
     """
 
-    def __init__(self, config: Path, output: Path, log_level: str = 'warn'):
+    def __init__(
+        self,
+        config: Path,
+        output: Path,
+        log_level: str = 'warn',
+        verifications: Sequence[str] = (),
+    ):
         self._config, self._output = config, output
+        self._verifications = verifications
         self.folder = output
         self._domain = claim_domain()
         self._processes = NodeProcesses(config, self._domain, log_level)
@@ -87,12 +99,42 @@ class Demo:
             )
             self.folder = Path(client.value('identification', 'folder'))
             truth = client.latest.get('simulated_robot/true_parameters')
-        return self._add_true_parameters(truth)
+            # Before the verifications, which write the report again.
+            self._add_true_parameters(truth)
+            length = (1.0 - VERIFYING_STAGE) / max(len(self._verifications), 1)
+            for number, service in enumerate(self._verifications):
+                stage = VERIFYING_STAGE + number * length, length
+                self._verify(client, service, stage, show, end)
+        return read_results(self.folder)
+
+    def _verify(
+        self,
+        client: SessionClient,
+        service: str,
+        stage: tuple[float, float],
+        show: ProgressCallback,
+        end: float,
+    ) -> None:
+        """Call one of the excitation's verifications, and wait for its end."""
+        found = client.history['excitation/verification']
+        before = len(found)
+        client.call_trigger(f'excitation/{service}', timeout=30.0)
+        self._wait_showing_progress(
+            client,
+            lambda: len(found) > before and client.state('excitation') == 'done',
+            *(show, end, stage),
+        )
 
     def _wait_showing_progress(
-        self, client: SessionClient, done: Callable[[], bool], show: ProgressCallback, end: float
+        self,
+        client: SessionClient,
+        done: Callable[[], bool],
+        show: ProgressCallback,
+        end: float,
+        stage: tuple[float, float] | None = None,
     ) -> None:
         """Show progress until `done`; any node's failure ends the demo."""
+        shown = 0.0
         while not done():
             self._processes.check()
             for node in ('excitation', 'recorder', 'identification'):
@@ -100,13 +142,16 @@ class Demo:
                     raise RobotIdError(f'{node}: {client.message(node)}')
             if time.monotonic() > end:
                 raise RobotIdError('the demo takes too long: run it on a machine with less load')
-            start, length = PROGRESS_STAGES.get(client.state('excitation'), (0.9, 0.1))
+            state = client.state('excitation')
+            start, length = stage or PROGRESS_STAGES.get(state, (0.6, 0.1))
             share = float(client.value('excitation', 'progress') or 0.0)
-            busy = 'identification' if client.state('excitation') == 'done' else 'excitation'
-            show(start + length * share, client.message(busy))
+            busy = 'identification' if state == 'done' and stage is None else 'excitation'
+            # A verification has several motions, each with a progress of its own.
+            shown = max(shown, start + length * share)
+            show(shown, client.message(busy))
             time.sleep(0.1)
 
-    def _add_true_parameters(self, message: DiagnosticArray | None) -> Results:
+    def _add_true_parameters(self, message: DiagnosticArray | None) -> None:
         """Put the true base parameters into results and report."""
         results = read_results(self.folder)
         if message is None:
@@ -119,7 +164,6 @@ class Demo:
         results = add_true_values(results, base_parameters(robot), truth)
         write_results(results, self.folder)
         write_report(results, self.folder / REPORT)
-        return results
 
     def __enter__(self) -> 'Demo':
         signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -18,6 +18,7 @@ from ..common.runtime import LATCHED_HISTORY, result_of, SpinThread, wait_until
 
 LATCHED_TOPICS: dict[str, type] = {
     'excitation/state': DiagnosticStatus,
+    'excitation/verification': DiagnosticArray,
     'recorder/state': DiagnosticStatus,
     'recorder/bag': String,
     'identification/state': DiagnosticStatus,
@@ -31,6 +32,9 @@ LATCHED_TOPICS: dict[str, type] = {
 SERVICES: dict[str, type] = {
     'excitation/start': Trigger,
     'excitation/stop': Trigger,
+    'excitation/verify': Trigger,
+    'excitation/verify_gains': Trigger,
+    'excitation/verify_static': Trigger,
     'recorder/record': SetBool,
     'identification/update_controller': Trigger,
 }

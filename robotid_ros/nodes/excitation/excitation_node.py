@@ -15,9 +15,10 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from ...core.excitation import Design, Progress, waypoints
+from ...core.excitation.settings import payload_settings
 from ...core.model import build_robot, Robot
 from ...core.model.urdf_parsing import root_link
-from ...exceptions import ControllerError, ModelError, RobotIdError
+from ...exceptions import ControllerError, ModelError, RobotIdError, TrajectoryError
 from ...files.atomic import expect_writable
 from ...files.configuration import read_urdf
 from ...files.trajectory_file import dump_design, read_design, save_design
@@ -32,7 +33,9 @@ from .preflight import place_locked_joints, read_positions
 from .preview import Preview
 from .rehearsal import Rehearsals
 from .session import ExcitationSession
+from .supervised_robot import SupervisedRobot
 from .trajectory_goal import trajectory_message, TrajectoryActionClient
+from .verification.verifications import Verifications
 from .workspace_markers import WorkspaceMarkers
 
 # How often a state in which the robot moves is repeated, waits included [s].
@@ -57,7 +60,7 @@ class Excitation(WorkerNode):
 
     def __init__(self, **options: Any):
         super().__init__('excitation', ('robot', 'excitation', 'recorder'), **options)
-        self.settings: ExcitationNodeSettings = self.configuration.excitation
+        self.settings: ExcitationNodeSettings = payload_settings(self.configuration.excitation)
         self._design: Design | None = None
         # The robot's settings, with other joints where they stood as the design was made.
         self._placed = self.configuration.robot
@@ -76,7 +79,13 @@ class Excitation(WorkerNode):
         self._rehearsals = Rehearsals(
             self, self.settings, self.values, self._controller, self._stop
         )
+        self._verifications = Verifications(self, self._stop)
+        verifying = [
+            (kind, partial(self._on_job, partial(self._run_verification, kind), 'verifying'))
+            for kind in ('verify', 'verify_gains', 'verify_static')
+        ]
         for name, callback in (
+            *verifying,
             ('design', partial(self._on_job, self._run_design, 'designing')),
             ('rehearse', partial(self._on_job, self._run_rehearsal, 'rehearsing')),
             ('start', partial(self._on_job, self._run_session, 'started')),
@@ -200,6 +209,24 @@ class Excitation(WorkerNode):
             check_design(plan)
             session.run(plan)
         return State.DONE, 'the robot has moved through its trajectories'
+
+    def _run_verification(self, kind: str) -> tuple[State, str]:
+        """Verify what was identified, on the motion that validated it."""
+        self._rehearsals.require(self._design)
+        plan = self._design or self._loaded()
+        if plan is None or plan.validation is None:
+            raise TrajectoryError(
+                'there is no validation motion to verify on: call ~/start or ~/design first, or '
+                'set excitation.trajectory; excitation.validation.kind must not be none'
+            )
+        urdf = self._urdf()
+        robot = self._build(urdf)
+        publish, clients = self._publish_session_state, (self._controller, self._action)
+        supervised = SupervisedRobot(self, robot, self.settings, publish, self._stop, *clients)
+        publish(State.DESIGNING, 'checking the robot', {})
+        with closing(supervised):
+            text = self._verifications.run(kind, supervised, plan.validation, urdf, self._placed)
+        return State.DONE, text
 
     def _build(self, urdf: str) -> Robot:
         """Build the robot; joints that it does not move stand as they did for the design."""

@@ -177,6 +177,7 @@ def estimate_start(points: Waypoints, stamp: NDArray[np.int64], reference: Array
     rows = slice(first, None)
     t = (stamp[rows] - stamp[first]) * 1e-9
     start = -FIRST_GUESS if first == 0 else (stamp[first - 1] - stamp[first]) * 1e-9
+    start -= _resting_time(points)
     for _ in range(MAX_ITERATIONS):
         motion = points.sample(np.clip(t - start, 0.0, points.duration))
         residual = motion.q - reference[rows]
@@ -185,3 +186,9 @@ def estimate_start(points: Waypoints, stamp: NDArray[np.int64], reference: Array
         if abs(step) < STEP_TOLERANCE:
             return int(stamp[first]) + round(start * 1e9)
     return int(stamp[first])
+
+
+def _resting_time(points: Waypoints) -> float:
+    """For how long a motion stands still before it moves [s]."""
+    moved = (points.q != points.q[0]).any(axis=1)
+    return float(points.time[max(int(np.argmax(moved)) - 1, 0)])

@@ -112,7 +112,7 @@ def read_positions(
     end = time.monotonic() + listening
 
     def heard() -> bool:
-        for message in filter(is_well_formed, states.take_messages()):
+        for message in states.take_newest(is_well_formed)[0]:
             pairs = zip(message.name, message.position, strict=False)
             positions.update({name: q for name, q in pairs if np.isfinite(q)})
         return set(joints) <= positions.keys() and time.monotonic() > end

@@ -36,7 +36,9 @@ class ReferenceWatch:
     def __init__(self, points: Waypoints, tolerance: Array):
         self._points, self._tolerance = points, tolerance
         self._compared = -PERIOD
+        # When the two began to differ [s], and where the reference was then.
         self._since: float | None = None
+        self._left = np.empty(0)
 
     def check(self, states: Sequence[Any], clock: MotionClock, now: float | None = None) -> None:
         """
@@ -67,10 +69,13 @@ class ReferenceWatch:
         if beyond[worst] <= 0.0:
             self._since = None
             return
-        self._since = now if self._since is None else self._since
+        if self._since is None:
+            self._since, self._left = now, reference
         if now - self._since >= PERSISTENCE:
             away = abs(reference[worst] - motion.q[0, worst])
+            stands = np.array_equal(reference, self._left)
             raise RobotStateError(
-                f"the controller's reference of {self._points.joints[worst]} is {away:.4g} away "
-                'from the motion that was sent: somebody else commands it, end that first'
+                f"the controller's reference of {self._points.joints[worst]} "
+                f'{"stands" if stands else "is"} {away:.4g} away from the motion that was sent: '
+                f'{"it was cancelled" if stands else "somebody else commands it, end that first"}'
             )

@@ -14,7 +14,7 @@ from ...core.arrays import Array
 from ...core.model.robot import Robot
 from ...exceptions import ControllerError, RobotStateError
 from ...node_settings import ExcitationNodeSettings
-from ..common.batched_subscription import BatchedSubscription
+from ..common.batched_subscription import BatchedSubscription, NEWEST
 from ..common.joint_states import (
     is_well_formed,
     is_well_formed_state,
@@ -36,9 +36,6 @@ CONTROLLER_STATE_DEPTH = 5000
 # For how long the controller's reference must rest before a motion begins, by its stamps [s]: a
 # joint at 1e-8 rad/s is seen to move.
 REST_TIME = 0.1
-# How many messages of a topic are looked at at once, and how long that may take [s]: half a second
-# of 1 kHz, and of a flood as many as leave the loop its period.
-NEWEST, DECODING_TIME = 500, 0.02
 # How long the recorder may take at least until the robot's states arrive, to which it subscribes
 # when a session begins [s]: 2.2 were seen on a quiet machine.
 OPENING_TIME = 15.0
@@ -134,7 +131,8 @@ class RobotMonitor:
 
         def seen_long_enough() -> bool:
             self.raise_if_stopped()
-            states.extend(self._controller_states.take_messages())
+            # The newest alone: a busy machine decodes fewer than arrive.
+            states.extend(self._controller_states.take_newest(lambda _: True, 1)[0])
             stamps = stamps_to_nanoseconds([states[0], states[-1]]) if states else [0]
             return bool(stamps[-1] - stamps[0] >= REST_TIME * 1e9)
 
@@ -183,15 +181,11 @@ class RobotMonitor:
             self._recorder.check()
         assert self._watchdog is not None
         now, joints = time.monotonic(), self._robot.joints
-        joint_states, malformed = self._joint_states.take_newest(
-            NEWEST, DECODING_TIME, is_well_formed
-        )
+        joint_states, malformed = self._joint_states.take_newest(is_well_formed)
         self._watchdog.check_joint_states(stack_joint_states(joint_states, joints), now, malformed)
         self._watchdog.check_locked(joint_states)
         states, malformed_too = self._controller_states.take_newest(
-            NEWEST if every_state else 1,
-            DECODING_TIME,
-            lambda message: is_well_formed_state(message, joints),
+            lambda message: is_well_formed_state(message, joints), NEWEST if every_state else 1
         )
         self._watchdog.check_controller_state(states[-1] if states else None, now)
         self._tell_malformed(malformed + malformed_too)
@@ -206,7 +200,7 @@ class RobotMonitor:
         """
         end, states = time.monotonic() + REASON_TIMEOUT, list[Any]()
         while len(states) < HOLDING_STATES and time.monotonic() < end:
-            states += self._controller_states.take_messages()
+            states += self._controller_states.take_newest(lambda _: True, HOLDING_STATES)[0]
             time.sleep(REASON_POLL_PERIOD / 2)
         known = [s for s in states if is_well_formed_state(s, self._robot.joints)]
         for joint in self._robot.joints if known else ():

@@ -47,16 +47,23 @@ def trajectory_message(points: Waypoints) -> JointTrajectory:
         raise TrajectoryError('the trajectory holds values that are not finite: design it again')
     if points.dq[-1].any():
         raise TrajectoryError('the trajectory does not end at rest: design it again')
+    # A controller that commands no efforts refuses points that have some.
+    efforts = [[]] * len(points.time) if points.tau is None else points.tau.tolist()
     rows = zip(
-        points.time, points.q.tolist(), points.dq.tolist(), points.ddq.tolist(), strict=True
+        *(points.time, points.q.tolist(), points.dq.tolist(), points.ddq.tolist(), efforts),
+        strict=True,
     )
     return JointTrajectory(
         joint_names=list(points.joints),
         points=[
             JointTrajectoryPoint(
-                positions=q, velocities=dq, accelerations=ddq, time_from_start=duration_message(t)
+                positions=q,
+                velocities=dq,
+                accelerations=ddq,
+                effort=effort,
+                time_from_start=duration_message(t),
             )
-            for t, q, dq, ddq in rows
+            for t, q, dq, ddq, effort in rows
         ],
     )
 

@@ -6,12 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from ...core.arrays import Array
 from ...core.model import mass_matrix, RobotSettings
 from ...core.model.robot import ElasticRobot, Robot
+from ...core.model.robot_dynamics import InverseDynamics
+from ...core.monitoring.contact_thresholds import contact_thresholds, ContactThresholds
+from ...core.monitoring.external_effort import external_efforts, ExternalEffortEstimator
 from ...core.pipeline.identification import identify
 from ...core.pipeline.results import Identification
 from ...core.signals.recording import Controller, Recording
-from ...exceptions import RecordingError
+from ...exceptions import RecordingError, RobotIdError
 from ...files.bags import open_recording
 from ...files.bags.schema.session_phases import cut_notes
 from ...files.configuration import Configuration, read_urdf
@@ -19,6 +23,7 @@ from ...files.export.identified_urdf import identified_urdf
 from ...files.identification_input import AnyRecording, EXCITING, select_robot, split
 from ...files.results import chosen_settings
 from ...files.save_results import save
+from ...node_settings import IdentificationNodeSettings
 from .outcome import IdentificationOutcome
 
 FAILED = 'failed'
@@ -62,6 +67,7 @@ def identify_bag(
     results = save(found, exciting, folder, values)
     # With the friction that was chosen; what is live goes without springs.
     model = robot if isinstance(found.robot, ElasticRobot) else found.robot
+    possible = _standard_parameters(model, found)
     return IdentificationOutcome(
         results=results,
         folder=folder,
@@ -69,7 +75,11 @@ def identify_bag(
         robot_settings=chosen_settings(selected, results),
         urdf=identified_urdf(found.robot, found.standard.value),
         standard=np.array([results.minimal_parameters.get(p.name, 0.0) for p in model.parameters]),
-        inertia=_largest_inertia(model, found, exciting),
+        possible=possible,
+        thresholds=_thresholds(
+            model, possible, exciting if validating is None else validating, settings
+        ),
+        inertia=_largest_inertia(model, possible, exciting),
         gains=_effort_gains(recording.controller),
         origin=recording.origin,
     )
@@ -136,12 +146,31 @@ def _effort_gains(controller: Controller | None) -> Mapping[str, Mapping[str, fl
     return controller.gains
 
 
-def _largest_inertia(robot: Robot, found: Identification, recording: AnyRecording) -> np.ndarray:
-    """Largest M_jj of the rigid robot, motors included, on the motion or the first piece of it."""
-    piece = recording if isinstance(recording, Recording) else next(iter(recording))
+def _standard_parameters(robot: Robot, found: Identification) -> Array:
+    """Return the standard parameters of the rigid robot (p,), which bodies can have."""
     names = [parameter.name for parameter in found.robot.parameters]
     values = dict(zip(names, found.standard.value, strict=True))
-    standard = np.array([values[parameter.name] for parameter in robot.parameters])
+    return np.array([values[parameter.name] for parameter in robot.parameters])
+
+
+def _thresholds(
+    robot: Robot, standard: Array, recording: AnyRecording, settings: IdentificationNodeSettings
+) -> ContactThresholds | str:
+    """Return thresholds of external efforts by what is seen of them without contact."""
+    pieces = [recording] if isinstance(recording, Recording) else recording
+    try:
+        estimator = ExternalEffortEstimator(
+            InverseDynamics(robot, standard), settings.contact, settings.signals.standstill
+        )
+        seen = external_efforts((piece.select(robot.joints) for piece in pieces), estimator)
+        return contact_thresholds(seen, settings.contact.false_alarms)
+    except RobotIdError as error:
+        return str(error)
+
+
+def _largest_inertia(robot: Robot, standard: Array, recording: AnyRecording) -> np.ndarray:
+    """Largest M_jj of the rigid robot, motors included, on the motion or the first piece of it."""
+    piece = recording if isinstance(recording, Recording) else next(iter(recording))
     position = piece.select(robot.joints).position
     poses = position[:: max(1, len(position) // MAX_POSES)]
     return np.max([np.diag(mass_matrix(robot, standard, q)) for q in poses], axis=0)

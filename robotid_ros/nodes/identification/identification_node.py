@@ -20,9 +20,12 @@ from ..common.joint_states import is_well_formed, stack_joint_states
 from ..common.runtime import LATCHED, one_line
 from ..common.worker_node import WorkerNode
 from ..common.worker_process import run_in_process
+from .drift import DriftTopics
+from .external_effort import ExternalEffortTopics
 from .gain_update import GainUpdate
 from .live_prediction import LivePrediction
 from .outcome import find_bag, IdentificationOutcome
+from .payload_service import PayloadService
 from .result_messages import (
     convergence_message,
     effort_message,
@@ -32,6 +35,8 @@ from .result_messages import (
     summary_message,
 )
 
+# How often joint states are taken [s]: a contact may be told so much later.
+POLL_PERIOD = 0.005
 # Every sample of the validation is kept for subscribers that come late: 20 s at 1 kHz.
 SERIES_QOS = QoSProfile(depth=20000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -52,19 +57,27 @@ class Identification(WorkerNode):
         self._bag, self._description = '', ''
         self._outcome: IdentificationOutcome | None = None
         self._robot: Robot | None = None
+        self._predicted_stamp = 0
         self._live: tuple[LivePrediction, BatchedSubscription] | None = None
+        self._external_effort = ExternalEffortTopics(self)
+        self._drift = DriftTopics(self, self.settings)
         self._gain_update = GainUpdate(self, self.settings.controller_gains)
+        self._payloads = PayloadService(self, self.settings, self._stop)
         self._create_publishers()
         self.create_subscription(String, 'recorder/bag', self._on_bag, LATCHED)
         self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
         self.create_service(Trigger, '~/identify', self._on_identify)
-        self.create_service(
-            Trigger,
-            '~/update_controller',
-            self._on_update_controller,
-            callback_group=MutuallyExclusiveCallbackGroup(),
+        for name, callback in (
+            ('update_controller', self._on_update_controller),
+            ('identify_payload', self._on_identify_payload),
+        ):
+            group = MutuallyExclusiveCallbackGroup()
+            self.create_service(Trigger, f'~/{name}', callback, callback_group=group)
+        take, predict = (
+            self.guard.wrap('joint_states', callback)
+            for callback in (self._take_joint_states, self._publish_prediction)
         )
-        predict = self.guard.wrap('joint_states', self._publish_prediction)
+        self._poll = self.create_timer(POLL_PERIOD, take, autostart=False)
         self.create_timer(1.0 / self.settings.live_rate, predict)
         self.publish_state('idle', 'waiting for a recording')
 
@@ -91,10 +104,14 @@ class Identification(WorkerNode):
             self._bag = str(find_bag(message.data, folders))
         except RecordingError as error:
             self.get_logger().error(one_line(error))
-            if self._worker is None or not self._worker.is_alive():
+            if not self._busy:
                 self.publish_state('failed', one_line(error))
             return
-        if not self._start_identification(include_failed=False):
+        self._payloads.note_recording(self._bag)
+        if self.configuration.excitation.payload.mass:
+            text = f"recorded '{self._bag}', a motion for payloads: call ~/identify_payload"
+            self.publish_state('idle', text)
+        elif not self._start_identification(include_failed=False):
             self.get_logger().warn(f"busy: call ~/identify for '{self._bag}' later")
 
     def _on_identify(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
@@ -107,10 +124,20 @@ class Identification(WorkerNode):
         return response
 
     def _start_identification(self, *, include_failed: bool) -> bool:
-        if self._worker is not None and self._worker.is_alive():
+        if self._busy:
             return False
         self.start_worker(self._identify, self._bag, include_failed)
         return True
+
+    @property
+    def _busy(self) -> bool:
+        return self._worker is not None and self._worker.is_alive()
+
+    async def _on_identify_payload(
+        self, _: Trigger.Request, response: Trigger.Response
+    ) -> Trigger.Response:
+        given = self._bag, self._description
+        return await self._payloads.answer(response, *given, busy=self._busy)
 
     def _identify(self, bag: str, include_failed: bool) -> None:
         try:
@@ -138,6 +165,7 @@ class Identification(WorkerNode):
         results, now = outcome.results, self.get_clock().now().to_msg()
         self._robot = build_robot(outcome.source_urdf, outcome.robot_settings)
         self._outcome = outcome
+        self._payloads.note_results(bag, str(outcome.folder))
         self._parameters.publish(parameters_message(results, now))
         if results.history:
             self._convergence.publish(convergence_message(results, now))
@@ -166,26 +194,33 @@ class Identification(WorkerNode):
         self.get_logger().info(f"results are in '{outcome.folder}'")
 
     def _start_live_prediction(self, outcome: IdentificationOutcome) -> None:
-        """Predict live from now on."""
+        """Predict live from now on, watch for contacts, and follow what may drift."""
         assert self._robot is not None
+        self._external_effort.start(self._robot, outcome, self.configuration)
+        self._drift.start(self._robot, outcome)
         prediction = LivePrediction(self._robot, outcome.standard, self.settings.live_cutoff)
         old, self._live = self._live, None
         if old is not None:
             old[1].close()
         self._live = prediction, BatchedSubscription(self, JointState, 'joint_states')
+        self._poll.reset()
 
-    def _publish_prediction(self) -> None:
+    def _take_joint_states(self) -> None:
         if self._live is None or self._robot is None:
             return
         prediction, stream = self._live
         messages = list(filter(is_well_formed, stream.take_messages()))
         states = stack_joint_states(messages, self._robot.joints)
-        if not len(states.stamp):
-            return
         prediction.update(states.stamp, states.position, states.effort)
-        if (found := prediction.predict()) is not None:
+        self._external_effort.update(states)
+        self._drift.update(states)
+
+    def _publish_prediction(self) -> None:
+        if self._live is None or self._robot is None:
+            return
+        if (found := self._live[0].predict()) is not None and found[0] != self._predicted_stamp:
             stamp, predicted, residual = found
-            joints = self._robot.joints
+            joints, self._predicted_stamp = self._robot.joints, stamp
             self._effort.publish(effort_message(joints, stamp, predicted))
             if residual is not None:
                 self._residual.publish(effort_message(joints, stamp, residual))

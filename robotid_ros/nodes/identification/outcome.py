@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.model import RobotSettings
+from ...core.monitoring.contact_thresholds import ContactThresholds
 from ...exceptions import RecordingError
 from ...files.results import Results
 
@@ -25,6 +26,8 @@ class IdentificationOutcome(NamedTuple):
     robot_settings : with the joints and the friction that were chosen
     urdf : the description with identified parameters
     standard : (p,) standard parameters that give the identified torques, others zero
+    possible : (p,) standard parameters of bodies that can exist
+    thresholds : of external efforts, or why there are none
     inertia : (n,) largest M_jj on the motion [kg·m² or kg]
     gains : the controller's at the time of the recording, {joint: {p, i, d}}
     origin : the robot's clock at time 0 of the results [ns]
@@ -37,6 +40,8 @@ class IdentificationOutcome(NamedTuple):
     robot_settings: RobotSettings
     urdf: str
     standard: np.ndarray
+    possible: np.ndarray
+    thresholds: ContactThresholds | str
     inertia: np.ndarray
     gains: Mapping[str, Mapping[str, float]]
     origin: int

@@ -42,7 +42,7 @@ def check_at_rest(node: Node, controller: str, timeout: float) -> None:
                     'controller'
                 )
             time.sleep(POLL_PERIOD)
-            states += filter(_is_well_formed, stream.take_messages())
+            states += stream.take_newest(_is_well_formed)[0]
             states = [state for state in states if state.joint_names == states[-1].joint_names]
     finally:
         stream.close()

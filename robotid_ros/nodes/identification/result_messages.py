@@ -91,10 +91,13 @@ def effort_messages(torques: Torques, values: np.ndarray, origin: int) -> Iterab
 
 def effort_message(joints: Sequence[str], stamp: int, effort: np.ndarray) -> JointState:
     """Efforts of all joints at a stamp [ns]."""
-    time = Time(sec=stamp // 10**9, nanosec=stamp % 10**9)
-    return JointState(
-        header=Header(stamp=time), name=list(joints), effort=np.asarray(effort, float).tolist()
-    )
+    header = Header(stamp=to_time(stamp))
+    return JointState(header=header, name=list(joints), effort=np.asarray(effort, float).tolist())
+
+
+def to_time(stamp: int) -> Time:
+    """Return a stamp [ns] as a message."""
+    return Time(sec=stamp // 10**9, nanosec=stamp % 10**9)
 
 
 def _entry(entry: Entry) -> str:

@@ -14,7 +14,7 @@ from ...files.yaml import parse_yaml
 from ...node_settings import RecorderSettings
 from ..common import runtime
 from ..common.controller_client import ControllerClient
-from ..common.messages import values_of
+from ..common.messages import State, values_of
 from ..common.runtime import LATCHED, LATCHED_HISTORY, one_line
 from ..common.worker_node import WorkerNode
 from .bag_writer_loop import BagWriterLoop
@@ -42,6 +42,8 @@ class Recorder(WorkerNode):
         self._design: Mapping[str, Any] = {}
         # Whether the session that runs has had its recording: it gets one, whatever comes of it.
         self._session_served = False
+        # Whether it records a verification, from which nothing is to be identified.
+        self._verification = False
         self._bag = self.create_publisher(String, '~/bag', LATCHED)
         self._heartbeat = Heartbeat(self)
         self.create_subscription(
@@ -71,6 +73,7 @@ class Recorder(WorkerNode):
             # What closes belongs to the session before: this one says so again soon.
             if not self._session_served and not (self.recording and loop and loop.ending):
                 self._session_served = True
+                self._verification = state == State.VERIFYING.value
                 if not self.recording:
                     self._start_recording(received)
             return
@@ -147,7 +150,8 @@ class Recorder(WorkerNode):
         # Before the state is published: a client that reads it may start the next one.
         self.recording = False
         self.publish_state('closed', sentence, {'path': path, **loop.counts})
-        self._bag.publish(String(data=path))
+        if not (loop.started_by_session and self._verification):
+            self._bag.publish(String(data=path))
         self.get_logger().info(sentence)
 
     def _fail(self, error: Exception, path: Path) -> str:

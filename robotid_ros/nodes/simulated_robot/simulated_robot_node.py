@@ -1,12 +1,17 @@
 """A simulated robot as ros2_control shows a real one: `ros2 run robotid_ros simulated_robot`."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 import gc
+import math
 import sys
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import WrenchStamped
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
 from rclpy.qos import QoSPresetProfiles
 from rclpy.time import Time
 from rosgraph_msgs.msg import Clock
@@ -16,7 +21,8 @@ from std_srvs.srv import Trigger
 
 from ...exceptions import ConfigurationError, RobotIdError
 from ...files.configuration import read_urdf
-from ...plant.physics.drive_loops import build_drives_of
+from ...plant.physics.drive_loops import build_drives_of, Step
+from ...plant.physics.external_wrench import ExternalWrench
 from ...plant.physics.mujoco_physics import Physics
 from ...plant.physics.sensors import Sensors
 from ...plant.physics.true_parameters import TrueParameters
@@ -105,11 +111,29 @@ class SimulatedRobot(ConfiguredNode):
             self._publish_joint_states, self.controller_node.publish_state, self._publish_clock
         )
         self.loop = ControlLoop(
-            physics, sensors, self.controller_node.controller, settings, outputs, step
-        )
+            physics, sensors, self.controller_node.controller, settings, outputs,
+            self._let_push(physics, step),
+        )  # fmt: skip
         if settings.command_interface == 'position':
             self._serve_speed_scaling()
+        self._serve_friction_factor()
         self._spin_controller()
+
+    def _let_push(self, physics: Physics, step: Step) -> Step:
+        """Subscribe to wrenches from outside; return a step of the robot under them."""
+        wrench = ExternalWrench(physics, self.configuration.robot.locked)
+
+        def on_wrench(message: WrenchStamped) -> None:
+            force, torque = message.wrench.force, message.wrench.torque
+            parts = [(part.x, part.y, part.z) for part in (force, torque)]
+            wrench.set(message.header.frame_id, [*parts[0], *parts[1]])
+
+        def pushed(command: Sequence[float]) -> list[float]:
+            wrench.apply()
+            return step(command)
+
+        self.create_subscription(WrenchStamped, '~/external_wrench', on_wrench, 10)
+        return pushed
 
     def _serve_speed_scaling(self) -> None:
         """Publish the speed scaling as the driver of Universal Robots does, in per cent."""
@@ -127,6 +151,24 @@ class SimulatedRobot(ConfiguredNode):
             1.0 / SPEED_SCALING_RATE,
             lambda: publisher.publish(Float64(data=100.0 * controller.speed_scaling)),
         )
+
+    def _serve_friction_factor(self) -> None:
+        """Let the friction be changed while the robot runs."""
+        name = 'simulation.friction_factor'
+
+        def change(parameters: list[Parameter]) -> SetParametersResult:
+            for parameter in parameters:
+                if parameter.name == name:
+                    try:
+                        factors = tuple(float(x) for x in parameter.value)
+                        if not all(0.0 <= factor < math.inf for factor in factors):
+                            raise ConfigurationError(f"'{name}' must be at least 0 and finite")
+                        self.loop.physics.scale_friction(factors)
+                    except ConfigurationError as error:
+                        return SetParametersResult(successful=False, reason=str(error))
+            return SetParametersResult(successful=True)
+
+        self.add_on_set_parameters_callback(change)
 
     def _spin_controller(self) -> None:
         executor = SingleThreadedExecutor(context=self.context)

@@ -71,6 +71,40 @@ def moving_bodies(
     return tuple(bodies)
 
 
+def place_of_link(
+    root: ET.Element, bodies: Sequence[Body], link: str, locked: dict[str, float] | None = None
+) -> tuple[int, Array]:
+    """
+    Find the body that a link is part of.
+
+    Parameters
+    ----------
+    root : parsed URDF
+    bodies, locked : as made of it, see `moving_bodies`
+    link : its name
+
+    Returns
+    -------
+    index of the body, and the link's frame in the body's (4, 4)
+
+    Raises
+    ------
+    UnknownNameError : a link that the URDF does not have, or one that does not move
+
+    """
+    joints = read_joints(root)
+    index = {body.joint.name: k for k, body in enumerate(bodies)}
+    carriers = {joint.child: joint for joint in joints}
+    positions = _locked_positions(joints, set(index), locked or {})
+    place, child = np.eye(4), link
+    while (joint := carriers.get(child)) is not None:
+        if joint.name in index:
+            return index[joint.name], place
+        own = _joint_transform(joint, positions.get(joint.name, 0.0))
+        place, child = joint.origin @ own @ place, joint.parent
+    raise UnknownNameError('moving link', link, tuple(body.joint.child for body in bodies))
+
+
 def initial_positions(
     bodies: Sequence[Body], joints: Sequence[str], positions: Sequence[float]
 ) -> list[float]:

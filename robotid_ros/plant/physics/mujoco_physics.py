@@ -96,7 +96,8 @@ class Physics:
         for _ in range(self.substeps):
             if self._static_any:
                 ratio = data.qvel / self._stribeck
-                self.model.dof_frictionloss[:] = self._coulomb + self._static * np.exp(-(ratio**2))
+                dry = self._coulomb + self._static * np.exp(-(ratio**2))
+                self.model.dof_frictionloss[:] = self._friction_factor * dry
             if self._ripple_any:
                 ripple = self._ripple * np.sin(self._ripple_order * data.qpos)
                 data.qfrc_applied[:] = applied + ripple
@@ -160,6 +161,13 @@ class Physics:
         self.data.qvel[self._link_rows] = self.data.qvel[self._drive_rows] = velocity
         self._preload_springs()
 
+    def scale_friction(self, factors: Sequence[float]) -> None:
+        """Let each drive's own friction be so many times what it was at the start, (n,) or one."""
+        values = per_joint(tuple(factors), len(self.joints), 'friction_factor')
+        self._friction_factor[self._drive_rows] = values
+        self.model.dof_damping[:] = self._friction_factor * self._viscous
+        self.model.dof_frictionloss[:] = self._friction_factor * self._coulomb
+
     def mass_matrix(self) -> Array:
         """Inertia matrix of all bodies at the present positions, rotors included."""
         matrix = np.zeros((self.model.nv, self.model.nv))
@@ -207,6 +215,9 @@ class Physics:
         self._static = self._on_drives(drives.static)
         self._stribeck = self._on_drives(drives.stribeck_velocity, 1.0)
         self._static_any = bool(self._static.any())
+        self._viscous = self.model.dof_damping.copy()
+        self._friction_factor = np.ones(self.model.nv)
+        self.scale_friction(settings.friction_factor)
         self._ripple = np.zeros(self.model.nv)
         self._ripple[self._drive_rows] = per_joint(settings.noise.ripple, count, 'noise.ripple')
         self._ripple_any = bool(self._ripple.any())

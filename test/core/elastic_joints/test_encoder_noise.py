@@ -44,11 +44,15 @@ def averages(samples, seed, noise=NOISE):
 
 
 def started(samples, robot, base, error=0.0):
-    """Return an estimate whose parameters are all wrong by some share."""
+    """Return an estimate whose parameters are all wrong by some share, and known to 100 %."""
     estimate = fit(observe(samples, robot, base), 'wls')
     sign = np.where(np.arange(base.rank) % 2, 1.0, -1.0)
-    left = np.full(robot.n, np.inf)
-    return replace(estimate, value=estimate.value * (1.0 + error * sign), sigma_torque=left)
+    return replace(
+        estimate,
+        value=estimate.value * (1.0 + error * sign),
+        covariance=np.diag(estimate.value**2),
+        residual=np.ones(robot.n),
+    )
 
 
 def test_instruments_do_not_soften_springs():
@@ -75,7 +79,7 @@ def test_likelihood_finds_parameters_again_from_a_start_that_is_far_off(sprung):
     base, chi = base_parameters(robot), truth(robot)
     clean = motion(robot, chi)
     start = started(clean, robot, base, 0.4)
-    found = maximum_likelihood(averages(clean, 0, 1e-6), robot, base, start)
+    found = maximum_likelihood(averages(clean, 0, 1e-6), robot, base, start.value)
     np.testing.assert_allclose(found.value, base.of(chi), rtol=2e-3, atol=2e-3)
 
 
@@ -86,7 +90,7 @@ def test_its_sigma_is_what_it_errs_by():
     start = started(clean, robot, base, 0.1)
     errors = []
     for seed in range(8):
-        found = maximum_likelihood(averages(clean, seed), robot, base, start)
+        found = maximum_likelihood(averages(clean, seed), robot, base, start.value)
         errors.append((found.value - base.of(chi)) / np.sqrt(np.diag(found.covariance)))
         assert 0.7 < found.misfit < 1.4
     assert 0.7 < np.sqrt(np.mean(np.square(errors))) < 1.4
@@ -98,7 +102,8 @@ def test_nothing_falls_below_the_bound_and_the_likelihood_comes_near():
     base, chi = base_parameters(robot), truth(robot)
     clean = motion(robot, chi)
     periods = replace(averages(clean, 0), position=np.array(clean.q))
-    found = maximum_likelihood(averages(clean, 0), robot, base, started(clean, robot, base))
+    start = started(clean, robot, base)
+    found = maximum_likelihood(averages(clean, 0), robot, base, start.value)
     least = np.sqrt(np.diag(cramer_rao_bound(periods, robot, base, base.of(chi))))
     ratio = np.sqrt(np.diag(found.covariance)) / least
     assert ratio.min() > 0.97
@@ -115,7 +120,7 @@ def test_a_delay_of_the_efforts_is_found_beside_it():
     clean = motion(robot, chi)
     periods = averages(clean, 3)
     late = replace(periods, torque=np.roll(periods.torque, 2, axis=0))
-    found = maximum_likelihood(late, robot, base, started(clean, robot, base))
+    found = maximum_likelihood(late, robot, base, started(clean, robot, base).value)
     assert found.delay == pytest.approx(2.0 / RATE, abs=2e-4)
     k = base.names.index('K1')
     assert found.value[k] == pytest.approx(20000.0, abs=4.0 * found.covariance[k, k] ** 0.5)
@@ -128,10 +133,34 @@ def test_positions_that_no_parameters_explain_have_no_likelihood():
     periods = averages(clean, 0)
     other = replace(periods, torque=periods.torque[::-1].copy())
     start = started(clean, robot, base)
-    assert maximum_likelihood(other, robot, base, start) is None
-    better = replace(start, sigma_torque=np.zeros(robot.n))
-    assert maximum_likelihood(periods, robot, base, start) is not None
-    assert maximum_likelihood(periods, robot, base, better) is None
+    assert maximum_likelihood(other, robot, base, start.value) is None
+    assert maximum_likelihood(periods, robot, base, start.value) is not None
+
+
+def test_an_estimate_that_knows_its_springs_better_than_the_likelihood_stands():
+    robot = build().elastic
+    base = base_parameters(robot)
+    clean = motion(robot, truth(robot))
+    system, start = observe(clean, robot, base), started(clean, robot, base)
+    better = replace(start, covariance=1e-12 * start.covariance)
+    for each, method in ((start, 'ml'), (better, start.method)):
+        assert fit_with_motion(noisy(clean, 0), system, robot, base, each)[0].method == method
+
+
+def test_a_spring_that_encoders_do_not_show_keeps_to_its_description():
+    """Without a prior it ends a fiftieth as stiff as it is, many σ off."""
+    joints = ('joint_1', 'joint_2')
+    robot = build(elastic=ElasticSettings(joints=joints, stiffness=(15000.0, 3e8))).elastic
+    base, chi = base_parameters(robot), truth(robot)
+    chi[robot.column('K2')] = 2e8
+    clean = motion(robot, chi)
+    start = started(clean, robot, base, 0.1)
+    found = maximum_likelihood(averages(clean, 0), robot, base, start.value)
+    sigma = np.sqrt(np.diag(found.covariance))
+    assert np.all(np.abs(found.value - base.of(chi)) < 5.0 * sigma)
+    k = base.names.index('K2')
+    assert 0.3 < sigma[k] / found.value[k] < 2.0
+    assert sigma[base.names.index('K1')] < 0.2 * chi[robot.column('K1')]
 
 
 def test_a_start_near_the_trivial_solution_does_not_keep_the_likelihood_from_its_maximum():
@@ -140,8 +169,8 @@ def test_a_start_near_the_trivial_solution_does_not_keep_the_likelihood_from_its
     base, chi = base_parameters(robot), truth(robot)
     clean = motion(robot, chi)
     start = started(clean, robot, base)
-    nothing = replace(start, value=1e-4 * start.value, residual=np.ones(robot.n))
-    assert maximum_likelihood(averages(clean, 1), robot, base, nothing) is None
+    nothing = replace(start, value=1e-4 * start.value)
+    assert maximum_likelihood(averages(clean, 1), robot, base, nothing.value) is None
     system = observe(clean, robot, base)
     found, _ = fit_with_motion(noisy(clean, 1), system, robot, base, nothing)
     assert found.method == 'ml'

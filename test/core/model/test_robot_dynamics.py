@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pinocchio
 import pytest
 
 from robotid_ros.core.model import build_robot, mass_matrix
@@ -86,3 +87,42 @@ def test_what_has_no_model_is_refused():
     elastic = configured('planar_2r_elastic').elastic
     with pytest.raises(ConfigurationError, match='springs'):
         InverseDynamics(elastic, elastic.prior)
+
+
+def with_drives(robot):
+    """Return the prior with rotor inertias and friction."""
+    chi, rng = robot.prior.copy(), np.random.default_rng(6)
+    for k, parameter in enumerate(robot.parameters):
+        if parameter.symbol.startswith(('F', 'Ia', 'off', 'K')):
+            chi[k] = rng.uniform(0.05, 2.0)
+    return chi
+
+
+@pytest.mark.parametrize('kind', [*ROBOTS, 'mimic'])
+def test_the_momentum_changes_by_what_is_not_inertia_of_acceleration(kind):
+    robot = build_robot(MIMIC_ARM, MIMIC_SETTINGS) if kind == 'mimic' else ROBOTS[kind]()
+    model, rng = InverseDynamics(robot, with_drives(robot)), np.random.default_rng(4)
+    still, h = np.zeros(robot.n), 1e-6
+    for q, dq in rng.uniform(-1.0, 1.0, (10, 2, robot.n)):
+        # Cᵀ dq − g = Ṁ dq − (C dq + g), by finite differences of M along the motion.
+        changed = (model.mass_matrix(q + h * dq) - model.mass_matrix(q - h * dq)) @ dq / (2.0 * h)
+        bearing = model.efforts(q, dq, still) - model.friction(q, dq, model.transmitted(q, dq))
+        scale = 1.0 + np.abs(bearing).max()
+        np.testing.assert_allclose(
+            model.momentum_rate(q, dq), changed - bearing, atol=1e-7 * scale
+        )
+
+
+@pytest.mark.parametrize('kind', ['other order', 'mimic'])
+def test_the_jacobian_is_the_frame_s_velocity(kind):
+    robot = build_robot(MIMIC_ARM, MIMIC_SETTINGS) if kind == 'mimic' else ROBOTS[kind]()
+    model, rng, h = InverseDynamics(robot, robot.prior), np.random.default_rng(4), 1e-6
+    frame, data = len(robot.model.frames) - 1, robot.model.createData()
+
+    def pose(q):
+        pinocchio.framesForwardKinematics(robot.model, data, robot.link_positions(q)[robot.order])
+        return data.oMf[frame].copy()
+
+    for q, dq in rng.uniform(-1.0, 1.0, (5, 2, robot.n)):
+        moved = pinocchio.log6(pose(q - h * dq).actInv(pose(q + h * dq))).vector / (2.0 * h)
+        np.testing.assert_allclose(model.jacobian(q, frame) @ dq, moved, atol=1e-8)

@@ -4,19 +4,21 @@ import dataclasses
 from pathlib import Path
 
 import numpy as np
+import pinocchio
 import pytest
 
+from robotid_ros.core.excitation.constraints.body_frames import body_frame
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.parameters.physical_consistency import pseudo_inertia
 from robotid_ros.core.payload.drive_gains import identify_drive_gains
-from robotid_ros.core.payload.payload import identify_payload
+from robotid_ros.core.payload.payload_identification import identify_payload, KnownArm
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
-from robotid_ros.exceptions import ConfigurationError, RecordingError
+from robotid_ros.exceptions import ConfigurationError, RecordingError, UnknownNameError
 from robotid_ros.plant.physics.mujoco_physics import Physics
 from robotid_ros.simulation_settings import PayloadSettings, SimulationSettings
 
@@ -86,6 +88,41 @@ def test_exact_data_give_the_payload():
     found = identify_payload(ROBOT, base, empty, loaded)
     np.testing.assert_allclose(found.value, at_the_joint(), atol=5e-3)
     assert found.consistent
+
+
+def test_a_payload_is_told_in_any_frame_of_its_link():
+    """The same body at tool0, where MuJoCo has it on wrist_3_link."""
+    (base, empty), (_, loaded) = map(estimate, (session(), session(BODY)))
+    tool = body_frame(ROBOT, 'tool0')
+    found = identify_payload(ROBOT, base, empty, loaded, tool)
+    at_joint = identify_payload(ROBOT, base, empty, loaded)
+    places = pinocchio.Data(ROBOT.model)
+    pinocchio.framesForwardKinematics(ROBOT.model, places, pinocchio.neutral(ROBOT.model))
+    flange, wrist = (
+        places.oMf[ROBOT.model.getFrameId(name)] for name in ('tool0', 'wrist_3_link')
+    )
+    expected = flange.actInv(wrist.act(at_joint.centre_of_mass))
+    assert (found.frame, tool.body, at_joint.frame) == ('tool0', 'tool0', 'wrist_3_joint')
+    assert np.linalg.norm(expected - at_joint.centre_of_mass) > 0.05
+    np.testing.assert_allclose(found.centre_of_mass, expected, atol=1e-9)
+    np.testing.assert_allclose(found.central[4:], at_joint.central[4:], atol=1e-9)
+    np.testing.assert_allclose(found.sigma[9], at_joint.sigma[9], rtol=1e-9)
+
+
+def test_a_frame_that_no_joint_moves_is_refused():
+    with pytest.raises(ConfigurationError, match="'base_link' moves with none of the joints"):
+        body_frame(ROBOT, 'base_link')
+    with pytest.raises(UnknownNameError, match='tool9'):
+        body_frame(ROBOT, 'tool9')
+
+
+def test_an_identified_arm_takes_the_place_of_a_recording(recordings):
+    (base, empty), (_, loaded) = map(estimate, recordings)
+    spread = np.diag(empty.sigma**2)
+    known = KnownArm(empty.names, empty.value, spread, spread)
+    found = identify_payload(ROBOT, base, known, loaded)
+    assert np.all(np.abs(found.value - at_the_joint()) < 4.0 * found.sigma)
+    assert found.mass == pytest.approx(BODY.mass, rel=0.03)
 
 
 def test_drive_gains_are_found(recordings):

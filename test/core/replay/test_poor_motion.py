@@ -90,6 +90,30 @@ def test_what_the_slow_joint_does_not_tell_stays_near_its_prior_and_is_named(cas
     assert 'ZZ1R' not in said
 
 
+def test_a_thin_rod_may_have_its_centre_off_its_axis_as_any_link(case):
+    """Its prior's σ there is a share of its length: a description may draw it as a line."""
+    replay, _ = case
+    robot, mass, length = replay.robot, 2.0, 0.6
+
+    def prior(radius):
+        chi = robot.prior.copy()
+        scatter = mass * np.diag([length**2 / 3.0, radius**2 / 4.0, radius**2 / 4.0])
+        chi[robot.first_columns[2] :][:10] = [
+            scatter[1, 1] + scatter[2, 2], 0.0, 0.0, scatter[0, 0] + scatter[2, 2], 0.0,
+            scatter[0, 0] + scatter[1, 1], 0.5 * mass * length, 0.0, 0.0, mass,
+        ]  # fmt: skip
+        found = prior_distribution(
+            dataclasses.replace(replay, robot=dataclasses.replace(robot, prior=chi))
+        )
+        k = replay.base.names.index('MY3')
+        return found.mean[k], float(np.sqrt(found.covariance[k, k]))
+
+    thin, thinner = prior(1e-3), prior(1e-4)
+    assert abs(thinner[0]) < 1e-9
+    assert thinner[1] == pytest.approx(thin[1], rel=1e-3)
+    assert 0.01 < thin[1] / (mass * length) < 0.05
+
+
 def test_rows_in_which_friction_holds_a_joint_are_left_out(case):
     replay, _ = case
     chi = parameters(replay.robot, 4)

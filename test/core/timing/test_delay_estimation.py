@@ -133,3 +133,26 @@ def test_noise_alone_is_no_delay(robot, record):
         signals = dataclasses.replace(SIGNALS, decimation=20)
         told += prepare_without_delay(record(seed, 10.0, 0.3), robot, base, signals)[3]
     assert told == []
+
+
+def test_a_delay_that_one_quiet_joint_shows_is_not_removed_from_all(robot, record):
+    """What one drive is late by outweighs the others in their mean, but explains none of them."""
+    late = remove_delay(record(), {'j1': -0.003})
+    rng, share = np.random.default_rng(1), np.array([5e-4, 0.02, 0.02])
+    noise = share * late.effort.std(axis=0) * rng.normal(size=late.effort.shape)
+    late = dataclasses.replace(late, effort=late.effort + noise)
+    base = base_parameters(robot)
+    samples = prepare(late, robot, SIGNALS)
+    found = estimate_delays(samples, observe(samples, robot, base))
+    assert found.common > 10.0 * found.common_sigma and not found.outlier.any()
+    assert prepare_without_delay(late, robot, base, SIGNALS)[2] == {}
+
+
+def test_a_delay_stays_where_none_is_to_be_removed(robot, record):
+    late, kept = (
+        remove_delay(record(noise=0.01), -0.004),
+        dataclasses.replace(SIGNALS, time_offset=False),
+    )
+    samples, _, delays, notes = prepare_without_delay(late, robot, base_parameters(robot), kept)
+    assert (delays, notes) == ({}, [])
+    np.testing.assert_array_equal(samples.tau, prepare(late, robot, kept).tau)

@@ -36,7 +36,7 @@ def recording(lag, noise=0.0, dropped=0.0):
     )
 
 
-@pytest.mark.parametrize('lag', [0, 1, 2])
+@pytest.mark.parametrize('lag', [0, 1, 2, 3])
 @pytest.mark.parametrize('noise, dropped', [(0.0, 0.0), (0.3, 0.02)])
 def test_a_held_command_acts_half_a_period_after_it_was_given(lag, noise, dropped):
     assert hold_delay(recording(lag, noise, dropped)) == pytest.approx((lag - 0.5) * PERIOD)

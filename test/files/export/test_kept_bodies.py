@@ -151,7 +151,7 @@ def test_what_was_not_identified_survives():
     values = {(p.joint, p.symbol): v for p, v in zip(robot.parameters, chi, strict=True)}
     assert ElementTree.fromstring(first).attrib == {
         'damping': repr(float(values['j1', 'Fv'])),
-        'armature': '0.3',
+        'armature': repr(float(values['j1', 'Ia'])),
         'friction': repr(float(values['j1', 'Fc'])),
     }
 
@@ -172,7 +172,7 @@ def test_only_identified_friction_is_written(terms, kept, damping, friction):
     )
     chi = drawn(robot, 3, 0.1)
     written = ElementTree.fromstring(identified_urdf(robot, chi)).find('joint/dynamics').attrib
-    expected = {'armature': '0.3', **kept}
+    expected = {'armature': repr(float(chi[robot.column('Ia1')])), **kept}
     for key, symbols in (('damping', damping), ('friction', friction)):
         if symbols:
             names = [symbols] if isinstance(symbols, str) else symbols

@@ -56,6 +56,6 @@ def test_of_many_messages_the_newest_usable_ones_are_decoded(
 
     wait_until(arrived, 'all arrive', lambda: len(samples))
     stream.take_serialized = lambda: iter(samples)
-    messages, unusable = stream.take_newest(3, time_limit, lambda m: m.effort[0] % 2 == 0)
+    messages, unusable = stream.take_newest(lambda m: m.effort[0] % 2 == 0, 3, time_limit)
     assert [message.effort[0] for message in messages] == expected
     assert unusable == (3 if expected else 1)

@@ -1,10 +1,15 @@
 """What a controller's parameters say, as a recording keeps it."""
 
+import math
+
 import numpy as np
+import pytest
+import rclpy
 
 from robotid_ros.core.replay.laws.control_laws import make_control_law
 from robotid_ros.core.signals.recording import Controller
-from robotid_ros.nodes.common.controller_client import _description
+from robotid_ros.exceptions import ControllerError
+from robotid_ros.nodes.common.controller_client import _description, ControllerClient
 
 
 def test_gains_and_their_strategy_reach_the_replay():
@@ -31,3 +36,13 @@ def test_gains_and_their_strategy_reach_the_replay():
         1.0,
         0.0,
     )
+
+
+@pytest.mark.parametrize('value', [math.nan, math.inf])
+def test_what_is_no_number_is_not_sent(domain: int, value: float):
+    context = rclpy.Context()
+    rclpy.init(context=context, domain_id=domain)
+    controller = ControllerClient(rclpy.create_node('client', context=context), 'arm', 0.1)
+    with pytest.raises(ControllerError, match=r'gains\.b\.p would not be a number'):
+        controller.set({'gains.a.p': 1.0, 'gains.b.p': value})
+    rclpy.shutdown(context=context)

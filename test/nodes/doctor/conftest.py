@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from three_joint_robot import three_joint_urdf
 
 from robotid_ros.files.configuration import Configuration
 from robotid_ros.nodes.common.controller_client import ControllerDescription
@@ -18,17 +19,7 @@ from robotid_ros.nodes.doctor.graph_snapshot import (
 )
 
 JOINTS = ('zjoint', 'joint2', 'joint3')
-LINK = """<link name="{0}"><inertial><origin xyz="0.1 0 0"/><mass value="2"/>
-<inertia ixx="0.02" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>
-<joint name="{0}" type="revolute"><parent link="{1}"/><child link="{0}"/><origin xyz="0.3 0 0"/>
-<axis xyz="0 {2} {3}"/><limit lower="-3" upper="3" effort="30" velocity="3"/></joint>"""
-URDF = (
-    '<robot name="three"><link name="base"/>'
-    + LINK.format('zjoint', 'base', 0, 1)
-    + LINK.format('joint2', 'zjoint', 1, 0)
-    + LINK.format('joint3', 'joint2', 1, 0)
-    + '</robot>'
-)
+URDF = three_joint_urdf(30)
 # 2 kg at 0.1 m from joint3, and at 0.1 and 0.4 m from joint2; turning about y lowers them.
 WEIGHT = np.array([0.0, -2 * 9.81 * 0.5, -2 * 9.81 * 0.1])
 EPOCH, PERIOD = 1_700_000_000_000_000_000, 2_000_000

@@ -44,6 +44,21 @@ def test_start_is_found_between_samples_that_jitter_and_get_lost(offset, period,
     assert abs(found - start) < 1_000
 
 
+@pytest.mark.parametrize('rest', [1.0, 7.0])
+def test_a_rest_before_the_motion_belongs_to_it(rest: float):
+    points = motion()
+    rested = Waypoints(
+        points.joints,
+        np.array([0.0, rest, rest + 2.0]),
+        *(np.concatenate([x[:1], x]) for x in (points.q, points.dq, points.ddq)),
+    )
+    stamps = ORIGIN + np.arange(0, round((rest + 0.5) * 1e9), 2_000_000)
+    start = ORIGIN + 3_456_789
+    found = estimate_start(rested, stamps, observed(rested, start, stamps))
+    assert found is not None
+    assert abs(found - start) < 1_000
+
+
 def test_nothing_is_said_before_the_reference_moves():
     points = motion()
     stamps = ORIGIN + np.arange(0, 100_000_000, 1_000_000)

@@ -55,6 +55,12 @@ def test_another_motion_is_told_by_the_joint(begin: float):
     assert begin + PERSISTENCE < stopped < begin + 1.0
 
 
+def test_a_motion_that_was_cancelled_is_told_from_another_one():
+    stopped, said = run(lambda now: sent(min(now, 0.8)))
+    assert said.endswith('it was cancelled')
+    assert 0.8 + PERSISTENCE < stopped < 1.8
+
+
 def test_a_short_disagreement_is_none():
     def reference(now):
         jump = 5.0 if 1.0 < now < 1.0 + 0.8 * PERSISTENCE else 0.0

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 import threading
+import time
 from types import SimpleNamespace
 
 from control_msgs.msg import JointTrajectoryControllerState
@@ -104,6 +105,23 @@ def test_nothing_but_garbage_is_said(node: Node, robot: Robot, driver: Driver):
     driver.garbage, driver.good = 1, False
     with pytest.raises(RobotStateError, match='only malformed joint states'):
         wait_until(lambda: monitor.check() and False, 'that is said')
+
+
+def test_a_reference_is_seen_to_rest_where_states_arrive_faster_than_they_are_decoded(
+    node: Node, robot: Robot, driver: Driver
+):
+    monitor = watching(node, robot)
+    stream, decoded = monitor._controller_states, []
+    decode = stream.decode
+
+    def decode_slowly(sample):
+        time.sleep(0.02)
+        decoded.append(sample)
+        return decode(sample)
+
+    stream.decode = decode_slowly
+    assert monitor.wait_for_reference()[1].tolist() == [0.0, 0.0]
+    assert len(decoded) <= 5
 
 
 def test_no_motion_begins_while_the_reference_moves(node: Node, robot: Robot, driver: Driver):

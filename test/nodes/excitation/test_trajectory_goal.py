@@ -31,6 +31,15 @@ def test_points_are_complete_and_start_at_once():
     assert list(last.positions) == [1.0, -0.5]
 
 
+def test_points_carry_the_efforts_that_they_have():
+    still = np.zeros((2, 2))
+    tau = np.array([[1.0, -2.0], [0.0, 0.5]])
+    message = trajectory_message(
+        Waypoints(('a', 'b'), np.array([0.0, 1.0]), still, still, still, tau)
+    )
+    assert [list(point.effort) for point in message.points] == tau.tolist()
+
+
 def test_motion_that_does_not_end_at_rest_is_refused():
     end = np.array([[0.0], [1e-9]])
     points = Waypoints(('a',), np.array([0.0, 1.0]), end, end, np.zeros((2, 1)))

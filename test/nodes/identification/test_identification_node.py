@@ -9,18 +9,18 @@ from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 import pytest
 import rclpy
-from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import JointState
+from spinning_nodes import spinning_nodes
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from waiting import PATIENCE, wait_until
 
 from robotid_ros.core.model import build_robot
+from robotid_ros.core.monitoring.contact_thresholds import ContactThresholds
 from robotid_ros.exceptions import ControllerError
 from robotid_ros.files.configuration import read_mapping
 from robotid_ros.nodes.common.messages import status
-from robotid_ros.nodes.common.runtime import LATCHED, parameter_overrides, result_of, SpinThread
+from robotid_ros.nodes.common.runtime import LATCHED, result_of
 from robotid_ros.nodes.identification.identification_node import Identification
 from robotid_ros.nodes.identification.live_prediction import LivePrediction
 from robotid_ros.nodes.identification.rest_check import check_at_rest
@@ -32,22 +32,11 @@ STATE = 'arm_controller/controller_state'
 
 @pytest.fixture
 def nodes(tmp_path: Path, domain: int) -> Iterator[tuple[Identification, rclpy.node.Node]]:
-    context = Context()
-    rclpy.init(context=context, domain_id=domain)
     values = read_mapping(ROOT / 'config' / 'scara.yaml')
     values['recorder'] = {'folder': str(tmp_path / 'recordings')}
     values['excitation']['timeout'] = PATIENCE
-    node = Identification(context=context, parameter_overrides=parameter_overrides(values))
-    client = rclpy.create_node('client', context=context)
-    executor = SingleThreadedExecutor(context=context)
-    for each in (node, client):
-        executor.add_node(each)
-    spinning = SpinThread(executor)
-    yield node, client
-    node.close()
-    spinning.end()
-    rclpy.try_shutdown(context=context)
-    assert not spinning.failures
+    with spinning_nodes(domain, values, Identification) as nodes:
+        yield nodes
 
 
 def ask(client: rclpy.node.Node, name: str) -> Trigger.Response:
@@ -83,7 +72,12 @@ def test_malformed_joint_states_leave_the_live_prediction(nodes):
     robot = build_robot(urdf, node.configuration.robot)
     publisher = client.create_publisher(JointState, 'joint_states', 100)
     stream = node.create_subscription(JointState, 'joint_states', lambda _: 1 / 0, 100)
-    outcome = type('Outcome', (), {'standard': robot.prior})
+    two = np.ones(2)
+    thresholds = ContactThresholds(np.ones((3, 2)), 5.0 * two, two, two, 0.01)
+    values = {'standard': robot.prior, 'possible': robot.prior, 'thresholds': thresholds}
+    results = {'base': (), 'validation': (), 'identification': ()}
+    values = {**values, 'results': type('Results', (), results)}
+    outcome = type('Outcome', (), values)
     node._robot = robot
     node._start_live_prediction(outcome)
     assert isinstance(node._live[0], LivePrediction)
@@ -92,6 +86,8 @@ def test_malformed_joint_states_leave_the_live_prediction(nodes):
     client.create_subscription(
         JointState, 'identification/predicted_effort', predicted.append, 100
     )
+    external: list[JointState] = []
+    client.create_subscription(JointState, 'identification/external_effort', external.append, 100)
     names = list(robot.joints)
     count = 0
 
@@ -106,13 +102,13 @@ def test_malformed_joint_states_leave_the_live_prediction(nodes):
         ):
             publisher.publish(message)
         publisher.publish(os.urandom(64))
-        good = JointState(name=names, position=[0.1] * len(names), effort=[0.0] * len(names))
-        good.header.stamp.sec, good.header.stamp.nanosec = 1, count * 1_000_000
+        good = JointState(name=names, position=[0.1] * len(names), effort=[0.5] * len(names))
+        good.header.stamp.sec, good.header.stamp.nanosec = 1, count * 10_000_000
         publisher.publish(good)
-        return bool(predicted)
+        return bool(predicted) and bool(external)
 
     wait_until(is_predicted, 'it is predicted', lambda: node.guard.counts, period=0.05)
-    assert np.isfinite(predicted[-1].effort).all()
+    assert np.isfinite([*predicted[-1].effort, *external[-1].effort]).all()
     # A callback of ours that fails is counted, and fails no node.
     assert node.guard.counts['joint_states'] > 0
     node.destroy_subscription(stream)

@@ -79,6 +79,20 @@ def test_sliding_takes_exactly_viscous_and_coulomb(speed):
     np.testing.assert_allclose(physics.velocity, speed + 1e-3, rtol=1e-4)
 
 
+@pytest.mark.parametrize('static', [0.0, 2.0])
+def test_friction_changes_while_it_slides(static):
+    stribeck = StribeckSettings(extra=(static,), velocity=(0.01,))
+    physics = Physics(SLIDER, settled(viscous=(3.0,), coulomb=(5.0,), stribeck=stribeck))
+    physics.set_state([0.0], [1.0])
+    for factor in (1.0, 1.2, 0.5):
+        physics.scale_friction([factor])
+        for _ in range(100):
+            physics.step([factor * 8.0])
+            np.testing.assert_allclose(physics.velocity, 1.0, rtol=1e-6)
+    with pytest.raises(ConfigurationError, match='friction_factor'):
+        physics.scale_friction([1.0, 2.0])
+
+
 def test_stiction_holds_at_rest_and_breaks_away():
     settings = settled(coulomb=(5.0,), stribeck=StribeckSettings(extra=(2.0,), velocity=(0.05,)))
     physics = Physics(SLIDER, settings)

@@ -76,6 +76,23 @@ def d_optimal(s: Array) -> tuple[float, Array]:
     return float(value), -np.linalg.inv(s) / len(s)
 
 
+def subset_d_optimal(s: Array, count: int) -> tuple[float, Array]:
+    """
+    Return `−ln det(S_pp − S_pf S_ff⁻¹ S_fp)/p`: D-optimality of the first p = `count`.
+
+    The others are estimated too but do not matter (D_S-optimality, Atkinson, Donev and Tobias
+    2007, chapter 10.3). Neither units nor the frame of a body change the best motion.
+    """
+    if count == len(s):
+        return d_optimal(s)
+    value, gradient = d_optimal(s)
+    others, slope = d_optimal(s[count:, count:])
+    share, rest = len(s) / count, len(s) / count - 1.0
+    gradient = share * gradient
+    gradient[count:, count:] -= rest * slope
+    return share * value - rest * others, gradient
+
+
 def smallest(s: Array) -> tuple[float, Array]:
     """Return `−σ_min(W)/√N`."""
     values, vectors = np.linalg.eigh(s)

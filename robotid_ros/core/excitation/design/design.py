@@ -12,13 +12,14 @@ from ..constraints.collision_scene import CollisionScene
 from ..constraints.motion_limits import QUANTITIES
 from ..constraints.trajectory_check import check_trajectory
 from ..results import Design, ProgressCallback, Usage
-from ..settings import ExcitationSettings
+from ..settings import ExcitationSettings, payload_settings
 from ..trajectories.trajectory import Trajectory
 from .criteria import CRITERIA
 from .feasibility import keeps_bounds, random_point
 from .observation_matrix import ObservationModel
 from .optimisation_problem import Problem
 from .optimisers import SOLVERS
+from .payload_problem import PayloadProblem
 from .search import Search, SearchStopped
 from .settings_check import check_settings, check_start
 from .validation_circle import circle_trajectory
@@ -72,10 +73,11 @@ def design(
     TrajectoryError : nothing feasible was found
 
     """
-    begin, kind = time.monotonic(), settings.validation.kind
+    begin, settings = time.monotonic(), payload_settings(settings)
+    kind = settings.validation.kind
     check_settings(robot, settings)
     scene = CollisionScene(robot, settings.workspace)
-    problem = Problem(robot, settings, scene)
+    problem = (PayloadProblem if settings.payload.mass else Problem)(robot, settings, scene)
     if problem.start is not None:
         check_start(problem, problem.start)
     limit, preparation = settings.time_limit, time.monotonic() - begin
@@ -133,10 +135,8 @@ def _check_excites(problem: Problem, singular: Array) -> None:
 
 
 def _notes(problem: Problem, search: Search) -> tuple[str, ...]:
-    chosen = problem.settings.columns
-    which = 'as configured' if chosen else "the first independent in Pinocchio's order"
     return (
-        f'{len(problem.columns)} columns, {which}, then rotors and friction',
+        f'{len(problem.columns)} columns, {problem.columns_note}',
         *((STOPPED_NOTE,) if search.stopped else ()),
         *problem.scene.notes,
     )

@@ -99,12 +99,7 @@ class Problem:
 
     def _columns(self) -> NDArray[np.intp]:
         """Return the essential columns of the settings, or the first independent ones."""
-        rng = np.random.default_rng(0)
-        shape = (60 + 10 * self.robot.n, self.robot.n)
-        q = self.middle + self.half * rng.uniform(-1.0, 1.0, shape)
-        dq, ddq = rng.uniform(-2.0, 2.0, (2, *shape))
-        w = self.observation.matrix(Motion(q, dq, ddq))
-        flat = w.reshape(-1, w.shape[2])
+        flat = self._random_rows()
         names, wanted = self.observation.names, self.settings.columns
         if not wanted:
             return independent_columns(flat)
@@ -119,6 +114,22 @@ class Problem:
                 'has no effect: leave it out'
             )
         return chosen
+
+    @property
+    def columns_note(self) -> str:
+        """Which columns the criterion is about."""
+        chosen = self.settings.columns
+        which = 'as configured' if chosen else "the first independent in Pinocchio's order"
+        return f'{which}, then rotors and friction'
+
+    def _random_rows(self) -> Array:
+        """Return rows of W at random states, (rows, columns)."""
+        rng = np.random.default_rng(0)
+        shape = (60 + 10 * self.robot.n, self.robot.n)
+        q = self.middle + self.half * rng.uniform(-1.0, 1.0, shape)
+        dq, ddq = rng.uniform(-2.0, 2.0, (2, *shape))
+        w = self.observation.matrix(Motion(q, dq, ddq))
+        return w.reshape(-1, w.shape[2])
 
     def _scale(self) -> Array:
         reach = [

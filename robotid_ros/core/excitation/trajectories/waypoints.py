@@ -27,7 +27,7 @@ class Waypoints:
     joints : names, in the order of the columns
     time : (P,) strictly increasing from 0 [s]
     q, dq, ddq : (P, n) [rad, rad/s, rad/s² or m]
-    tau : (P, n) feed-forward effort [N·m or N], or None
+    tau : (P, n) feed-forward effort, in the unit of the controller's commands, or None
 
     """
 
@@ -43,7 +43,11 @@ class Waypoints:
         freeze_fields(self, *names)
         for name in names:
             if (array := getattr(self, name)) is not None and not np.isfinite(array).all():
-                raise TrajectoryError(f'{name} of the waypoints is not finite: design again')
+                remedy = 'identify' if name == 'tau' else 'design'
+                raise TrajectoryError(f'{name} of the waypoints is not finite: {remedy} again')
+        if self.tau is not None and self.tau.shape != self.q.shape:
+            # A controller would read what is behind a short list.
+            raise TrajectoryError('waypoints need an effort of each joint at each point')
         steps = np.diff(self.time)
         if len(self.time) < 2 or self.time[0] != 0.0 or (steps <= 0.0).any():
             raise TrajectoryError('waypoints need increasing times that start at 0: design again')

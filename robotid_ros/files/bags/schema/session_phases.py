@@ -9,7 +9,7 @@ from ....core.signals.recording import Phase
 
 # States in which the robot moves: a session goes on after each of them, or was cut in it.
 MEASURED = ('exciting', 'validating')
-MOVING = ('approaching', *MEASURED)
+MOVING = ('approaching', *MEASURED, 'verifying')
 FAILED = 'failed'
 STATES = ('idle', 'designing', *MOVING, 'done', FAILED)
 # Of a motion that count as missing [s]: some samples at 10 Hz. Phases have the stamps of the

@@ -5,9 +5,11 @@ A controller goes on with its goal when the client is gone. The guardian holds t
 pipe: it reads each goal before the goal is sent (`goal <uuid>`), signs of life from the loop that
 watches the robot (`beat`), and when the goal has ended (`done`). When the pipe closes while a goal
 runs, or the excitation is suspended (SIGSTOP) or silent, it says why and calls the action's cancel
-service until the controller confirms.
+service until the controller confirms. Parameters of the controller that are on trial (`restore
+<name> <value>`, until `keep`) are set back after that, and whenever the pipe closes.
 """
 
+from collections.abc import Mapping
 import os
 import subprocess
 import sys
@@ -122,6 +124,15 @@ class Guardian:
     def clear_goal(self) -> None:
         """Say that no goal runs any more."""
         self._send_line('done')
+
+    def protect(self, parameters: Mapping[str, float]) -> None:
+        """Name parameters of the controller that are about to be changed on trial."""
+        for name, value in parameters.items():
+            self._send_line(f'restore {name} {value!r}')
+
+    def release(self) -> None:
+        """Say that the controller's parameters stay as they are."""
+        self._send_line('keep')
 
     def close(self) -> None:
         """Close the pipe, which cancels a goal that still runs, and let it end by itself."""

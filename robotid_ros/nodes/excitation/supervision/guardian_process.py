@@ -1,7 +1,8 @@
 """
 The guardian's own process: it reads the excitation's pipe and cancels the motion in need.
 
-It lives in a session of its own and takes no signal meant for the terminal's processes.
+It also sets the controller's parameters back that were on trial. It lives in a session of its own
+and takes no signal meant for the terminal's processes.
 """
 
 import contextlib
@@ -13,9 +14,11 @@ import time
 import uuid
 
 from action_msgs.srv import CancelGoal
+from rcl_interfaces.srv import SetParametersAtomically
 import rclpy
 from rclpy.client import Client
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 
 from ...common.process_exit import exit_after
 from ...common.process_state import is_suspended
@@ -36,6 +39,8 @@ LONGEST_SILENCE = 1.0
 # may still be on its way to the controller. How long each answer and the next try may take [s].
 CANCEL_RETRY_TIME = 5.0
 ANSWER_TIMEOUT, RETRY_PERIOD = 0.2, 0.02
+# Of an action that is called after its controller.
+CANCEL_SERVICE = '/follow_joint_trajectory/_action/cancel_goal'
 # How long it may take to leave the graph [s]: whoever ends without that is missed for 20 s.
 LEAVE_TIMEOUT = 1.0
 # More than waits in a pipe: lines are read whole [B].
@@ -65,14 +70,18 @@ def main() -> None:
 def _guard(node: Node) -> int:
     """Watch, and cancel in need; return the exit code."""
     client = node.create_client(CancelGoal, sys.argv[1])
+    controller = sys.argv[1].removesuffix(CANCEL_SERVICE)
+    setter = node.create_client(SetParametersAtomically, f'{controller}/set_parameters_atomically')
     end = time.monotonic() + SERVICE_TIMEOUT
     while not client.wait_for_service(timeout_sec=LOOK_PERIOD):
         if time.monotonic() > end or _read_lines(0.0) is None:
             return 1
     _say(READY)
-    goal, reason = _watch(int(sys.argv[2]))
+    trial: dict[str, float] = {}
+    goal, reason = _watch(int(sys.argv[2]), trial)
     _say(reason)
-    return 0 if goal is None else _cancel(node, client, goal, reason)
+    code = 0 if goal is None else _cancel(node, client, goal, reason)
+    return max(code, _restore(node, setter, trial, reason)) if trial else code
 
 
 def _say(word: str) -> None:
@@ -101,8 +110,30 @@ def _cancel(node: Node, client: Client, goal: uuid.UUID, reason: str) -> int:
     return 1
 
 
-def _watch(client: int) -> tuple[uuid.UUID | None, str]:
-    """Read the pipe until its end or until nobody watches a goal; return that goal and why."""
+def _restore(node: Node, client: Client, values: dict[str, float], reason: str) -> int:
+    """Set parameters of the controller back until it confirms; return the exit code."""
+    parameters = [Parameter(k, Parameter.Type.DOUBLE, v) for k, v in values.items()]
+    request = SetParametersAtomically.Request()
+    request.parameters = [parameter.to_parameter_msg() for parameter in parameters]
+    end = time.monotonic() + CANCEL_RETRY_TIME
+    while time.monotonic() < end:
+        future = client.call_async(request)
+        rclpy.spin_until_future_complete(node, future, timeout_sec=ANSWER_TIMEOUT)
+        answer = future.result() if future.done() else None
+        if answer and answer.result.successful:
+            node.get_logger().warn(f"the excitation is {reason}: the controller's gains are back")
+            return 0
+        time.sleep(RETRY_PERIOD)
+    node.get_logger().fatal(f"the excitation is {reason}, the controller's gains are not back")
+    return 1
+
+
+def _watch(client: int, trial: dict[str, float]) -> tuple[uuid.UUID | None, str]:
+    """
+    Read the pipe until its end or until nobody watches a goal; return that goal and why.
+
+    `trial` holds the parameters to set back then, by name.
+    """
     goal, silence = None, None
     while (lines := _read_lines(LOOK_PERIOD)) is not None:
         now = time.monotonic()
@@ -111,6 +142,11 @@ def _watch(client: int) -> tuple[uuid.UUID | None, str]:
             if word == 'beat':
                 # From the first one on: a trajectory may be long to send.
                 silence = Silence(now)
+            elif word == 'keep':
+                trial.clear()
+            elif word == 'restore':
+                key, _, value = name.partition(' ')
+                trial[key] = float(value)
             else:
                 goal, silence = uuid.UUID(hex=name) if word == 'goal' else None, None
         if goal is None:

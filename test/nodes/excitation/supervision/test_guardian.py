@@ -72,3 +72,22 @@ def test_a_client_that_does_not_watch_is_told_so(domain: int, controller: Contro
         wait_until(lambda: guardian.check(), 'the guardian says so', period=1.5 * LONGEST_SILENCE)
     guardian.close()
     wait_until(lambda: not guardian.is_running, 'the guardian ends')
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize('said', ['nothing', 'keep'])
+def test_gains_on_trial_are_set_back_when_the_pipe_closes(
+    said: str, domain: int, controller: Controller
+):
+    old = {'gains.joint_1.p': 1.0 / 3.0, 'gains.joint_1.d': 20.0}
+    for name in old:
+        controller.declare_parameter(name, 7.0)
+    guardian = Guardian(CANCEL, domain)
+    guardian.wait_ready(120.0)
+    guardian.protect(old)
+    if said == 'keep':
+        guardian.release()
+    guardian.close()
+    wait_until(lambda: not guardian.is_running, 'the guardian ends')
+    found = {name: controller.get_parameter(name).value for name in old}
+    assert found == (old if said == 'nothing' else dict.fromkeys(old, 7.0))

@@ -1,0 +1,124 @@
+"""`robotid export RESULTS --format FORMAT`: what was identified, for other programs."""
+
+import argparse
+import dataclasses
+from pathlib import Path
+import re
+from typing import TYPE_CHECKING
+
+from ..exceptions import ConfigurationError, FileError
+from .shared_options import add_log_options, add_part_options, LOG, read_options, selected_part
+from .terminal import ProgressBar
+
+if TYPE_CHECKING:
+    from ..files.export.identified_model import IdentifiedModel
+
+# Formats and what is put behind the robot's name where no file is named.
+SUFFIXES = {
+    'mjcf': '.xml',
+    'sdf': '.sdf',
+    'urdf': '.urdf',
+    'srdf': '.srdf',
+    'inertials': '_inertials.yaml',
+    'csv': '_parameters.csv',
+    'mat': '_parameters.mat',
+    'npz': '_parameters.npz',
+}
+# Formats of tables, which W and Y can be written in.
+TABLES = ('csv', 'mat', 'npz')
+HELP = 'write what was identified for other programs'
+DESCRIPTION = (
+    'Write an identified robot for simulators and controllers (mjcf, sdf, urdf, srdf, inertials '
+    'for a xacro), or its parameters as a table (csv, mat, npz). What a format cannot hold is '
+    'said here, and in the file.'
+)
+EXAMPLES = """\
+examples:
+  robotid export tx40_identified --format mjcf
+  robotid export results --format mjcf -o arm.xml --mesh-folder ~/ws/src
+  robotid export results --format inertials --like ur10e/physical_parameters.yaml
+  robotid export results --format csv -o parameters.csv
+  robotid export results --format npz --regressor recordings/tx40 --part 0:0.5
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the arguments."""
+    parser.add_argument('results', help='parameters.yaml, or the folder that holds it')
+    parser.add_argument('--format', required=True, choices=tuple(SUFFIXES))
+    parser.add_argument(
+        '-o', '--output', metavar='FILE', help="default: the robot's name, beside the results"
+    )
+    parser.add_argument('--force', action='store_true', help='replace existing files')
+    parser.add_argument(
+        '--mesh-folder',
+        action='append',
+        default=[],
+        metavar='DIR',
+        help='of mjcf: where the packages of package:// meshes are; may be repeated',
+    )
+    parser.add_argument(
+        '--like',
+        metavar='FILE',
+        default='',
+        help="of inertials: a file of the robot's description package to follow: inertials.yaml "
+        'as in franka_description, physical_parameters.yaml as in ur_description',
+    )
+    parser.add_argument(
+        '--regressor',
+        metavar='LOG',
+        help=f'of csv, mat, npz: observation matrix W and torques Y of this log too: {LOG}',
+    )
+    add_part_options(parser)
+    add_log_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the files, print what they lack."""
+    if args.regressor and args.format not in TABLES:
+        raise ConfigurationError(f'--regressor is for tables: choose one of {", ".join(TABLES)}')
+    from ..files.atomic import expect_writable, write_bytes
+    from ..files.export.export import Options, WRITERS
+    from ..files.export.identified_model import read_identified_model
+
+    model = read_identified_model(args.results)
+    output = _output(args, model.robot.name)
+    table = output.with_name(f'{output.stem}_regressor{output.suffix}')
+    expect_writable(output.parent)
+    for path in (output, table) if args.regressor else (output,):
+        if path.exists() and not args.force:
+            raise FileError(f"'{path}' exists already: name another file or add --force")
+    content, notes = WRITERS[args.format](model, Options(args.mesh_folder, args.like))
+    written = [output]
+    if args.regressor:
+        notes = [*notes, *_write_regressor(args, model, table)]
+        written.append(table)
+    content = content.encode() if isinstance(content, str) else content
+    write_bytes(output, content, overwrite=args.force)
+    print('\n'.join([*(f'note: {text}' for text in notes), *(f'written: {p}' for p in written)]))
+    return 0
+
+
+def _output(args: argparse.Namespace, robot: str) -> Path:
+    """Return the file to write: as named, else by the robot's name beside the results."""
+    if args.output:
+        return Path(args.output)
+    path = Path(args.results)
+    name = re.sub(r'[^\w.-]+', '_', robot).lstrip('.') or 'robot'
+    return (path if path.is_dir() else path.parent) / f'{name}{SUFFIXES[args.format]}'
+
+
+def _write_regressor(args: argparse.Namespace, model: 'IdentifiedModel', path: Path) -> list[str]:
+    """Write W and Y of a log; return notes on it."""
+    from ..files.bags import open_recording
+    from ..files.export.regressor_file import write_regressor
+    from ..files.identification_input import split
+
+    options = dataclasses.replace(read_options(args), urdf=model.robot.urdf)
+    with ProgressBar(2) as progress:
+        progress.step('reading')
+        joints = model.robot.recorded_joints
+        log = open_recording(args.regressor, joints, options=options, progress=progress.share)
+        progress.step('writing')
+        part = split(log, selected_part(args))[0]
+        return write_regressor(path, part, model, overwrite=args.force)

@@ -1,0 +1,1 @@
+"""What an identified model shows of a robot at work."""

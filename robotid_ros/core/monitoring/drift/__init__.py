@@ -1,0 +1,1 @@
+"""Drift: parameters that wear, temperature and load change, followed from any motion."""

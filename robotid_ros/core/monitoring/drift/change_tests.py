@@ -1,0 +1,181 @@
+"""Which groups of parameters changed: generalised likelihood ratios, one group after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...arrays import Array
+from .followed_parameters import FollowedParameters, Group
+from .forgetting_least_squares import ForgettingLeastSquares
+
+# A change may be so many times its scale: bounds what a few rows can make of it, and σ of what no
+# motion shows.
+WIDE = 5.0
+# By how much twice the logarithm of the likelihood has to exceed that of any other single group,
+# e⁵ times as likely, and what each further parameter of a group has to explain (Akaike 1974).
+MARGIN, PRICE = 10.0, 2.0
+# Parameters are as identified again within so many σ of what is no change.
+NONE = 3.0
+# Least standard deviation of what is no change, over its scale: a numerical bound.
+LEAST = 1e-6
+
+
+class Finding(NamedTuple):
+    """
+    A group that changed.
+
+    Attributes
+    ----------
+    group : which
+    statistic : twice the logarithm of the likelihood ratio, χ² of as many degrees as members
+    clear : whether no other group explains nearly as much
+
+    """
+
+    group: Group
+    statistic: float
+    clear: bool
+
+
+class Evidence(NamedTuple):
+    """
+    What rows say of changes of the followed parameters.
+
+    Attributes
+    ----------
+    information : (m, m) Φᵀ Φ, rows in units of their σ
+    score : (m,) Φᵀ y
+    variance : (m,) of the changes before the rows
+
+    """
+
+    information: Array
+    score: Array
+    variance: Array
+
+    def estimate(self) -> tuple[Array, Array]:
+        """Return mean (m,) and covariance (m, m) of the changes, given the rows."""
+        root = np.sqrt(self.variance)
+        scaled = root[:, None] * self.information * root + np.eye(len(root))
+        covariance = root[:, None] * np.linalg.inv(scaled) * root
+        return covariance @ self.score, covariance
+
+    def statistics(self, groups: Sequence[Group], wide: Array) -> Array:
+        """
+        Return what each group explains, (g,): yᵀ (Σ₀⁻¹ − Σ_k⁻¹) y.
+
+        The rows are y = Φ δ + Φ_k γ + ρ with δ ~ N(0, diag(variance)), which all parameters may
+        be off by, and γ ~ N(0, diag(wide)) of group k; Σ₀ and Σ_k are their covariances without
+        and with γ. For a wide γ it is twice the logarithm of the generalised likelihood ratio
+        (Willsky and Jones 1976), χ² of as many degrees as the group has members.
+        """
+        mean, covariance = self.estimate()
+        score = self.score - self.information @ mean
+        inside = self.information - self.information @ covariance @ self.information
+        result = []
+        for group in groups:
+            members = np.array(group.members)
+            block = inside[np.ix_(members, members)] + np.diag(1.0 / wide[members])
+            result.append(float(score[members] @ np.linalg.solve(block, score[members])))
+        return np.array(result)
+
+
+class ChangeTests:
+    """
+    Tests of the followed parameters against a reference.
+
+    Parameters
+    ----------
+    followed : the parameters
+    sigma : (m,) standard deviation that the identification leaves them
+    tolerance : change that is none, over the scale of a parameter
+    significance : of a change [σ]
+
+    All values are differences from what was identified.
+
+    Attributes
+    ----------
+    start, start_sigma : (m,) where the parameters are when nothing changed, and its σ: the
+        identification, later what the first motion showed, whose σ is smaller
+    reference : (m,) where they are with the changes that are known
+
+    """
+
+    def __init__(
+        self, followed: FollowedParameters, sigma: Array, tolerance: float, significance: float
+    ):
+        self.groups = followed.groups
+        self.start, self.reference = np.zeros((2, len(followed.columns)))
+        self.start_sigma = sigma.copy()
+        self._tolerated = (np.maximum(tolerance, LEAST) * followed.scale) ** 2
+        self._narrow = self._tolerated + sigma**2
+        self._wide = (WIDE * followed.scale) ** 2
+        self._thresholds = _thresholds(followed.groups, significance)
+
+    def find(self, rows: ForgettingLeastSquares, noise: Array) -> list[Finding]:
+        """
+        Return the groups that changed, the one that explains most first.
+
+        Each next group has to be significant beside those before it. `noise` (n,) is the σ that a
+        row of each joint counts with.
+        """
+        found: list[Finding] = []
+        chosen: list[int] = []
+        price = PRICE * np.array([len(group.members) for group in self.groups])
+        while len(chosen) < len(self.groups):
+            free = [self.groups[k] for k in chosen]
+            statistics = self._evidence(rows, noise, free).statistics(self.groups, self._wide)
+            statistics[chosen] = 0.0
+            gain = statistics - price
+            best = int(np.argmax(np.where(statistics > self._thresholds, gain, -np.inf)))
+            if statistics[best] <= self._thresholds[best]:
+                break
+            others = np.delete(gain, [best, *chosen])
+            clear = not len(others) or gain[best] - float(others.max()) > MARGIN
+            found.append(Finding(self.groups[best], float(statistics[best]), clear))
+            chosen.append(best)
+        return found
+
+    def strength(self, group: Group, rows: ForgettingLeastSquares, noise: Array) -> float:
+        """Return what a group alone explains, over its threshold."""
+        (statistic,) = self._evidence(rows, noise, ()).statistics((group,), self._wide)
+        return float(statistic / self._thresholds[self.groups.index(group)])
+
+    def estimate(
+        self, rows: ForgettingLeastSquares, noise: Array, free: Sequence[Group]
+    ) -> tuple[Array, Array]:
+        """Return values (m,), `free` groups far from the reference, and their σ (m,)."""
+        mean, covariance = self._evidence(rows, noise, free).estimate()
+        return self.reference + mean, np.sqrt(np.diag(covariance))
+
+    def learn(self, group: Group, rows: ForgettingLeastSquares, noise: Array) -> None:
+        """Take what rows show of a group, within what is no change, for where it starts."""
+        value, sigma = self.estimate(rows, noise, ())
+        members = list(group.members)
+        self.start[members] = self.reference[members] = value[members]
+        self.start_sigma[members] = sigma[members]
+        self._narrow[members] = self._tolerated[members] + sigma[members] ** 2
+
+    def is_none(self, group: Group, change: Array) -> bool:
+        """Whether a difference from the start is within what is none."""
+        return bool(np.all(change**2 <= NONE**2 * self._narrow[list(group.members)]))
+
+    def _evidence(
+        self, rows: ForgettingLeastSquares, noise: Array, free: Sequence[Group]
+    ) -> Evidence:
+        information, score = rows.information(noise)
+        variance = self._narrow.copy()
+        members = [k for group in free for k in group.members]
+        variance[members] += self._wide[members]
+        return Evidence(information, score - information @ self.reference, variance)
+
+
+def _thresholds(groups: Sequence[Group], significance: float) -> Array:
+    """Return the χ² that chance exceeds as seldom as a normal variable so many σ, (g,)."""
+    from scipy.special import chdtri, erfc
+
+    chance = erfc(significance / np.sqrt(2.0))
+    return np.array([chdtri(len(group.members), chance) for group in groups])

@@ -1,0 +1,88 @@
+"""How much a row counts: the size of its errors, and how long they stay the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ...arrays import Array
+from .forgetting_least_squares import ForgettingLeastSquares
+
+# Rows that are remembered, half a minute of motion; how many the residual of the identification
+# counts as, and the variance before a trial in it.
+MEMORY, FIRST_ROWS, PRIOR_ROWS = 600.0, 60.0, 20.0
+# Rows of a joint that are summed at the most, two seconds: errors of a model last as long as the
+# phase of a motion. Stretches remembered, some minutes of motion, those that are taken for known
+# at first, and their correlation.
+MAX_STRETCH, STRETCHES, PRIOR_STRETCHES, PRIOR_CORRELATION = 40, 100.0, 30.0, 2.0
+# Errors of rows, and sums of them, beyond so many σ count as these: a change must be told before
+# it passes for noise. Of the squares of normal sums so much is then left, relative to their own κ.
+OUTLIER, OUTLYING_SUM, SHARE_LEFT = 3.0, 2.0, 0.9
+# σ of a row over the joint's ordinary torque: least, for nothing is modelled better, and where
+# nothing is known of it.
+LEAST, UNKNOWN = 1e-4, 0.1
+
+
+class RowNoise:
+    """
+    Standard deviation that a row of each joint counts with.
+
+    Sums over stretches of N successive rows have the variance κ N s² when errors correlate, N s²
+    when they do not: each row counts as 1/κ of an independent one (batch means, Law and Kelton
+    2000, section 9.5).
+
+    Parameters
+    ----------
+    residual : (n,) root mean square that the identification left [N·m or N], 0: not known
+    level : (n,) ordinary torques
+
+    Attributes
+    ----------
+    variance : (n,) s²
+
+    """
+
+    def __init__(self, residual: Array, level: Array):
+        self._least = (LEAST * level) ** 2
+        known = np.where(residual > 0.0, residual, UNKNOWN * level)
+        self.variance = np.maximum(known**2, self._least)
+        n = len(level)
+        self._rows = np.full(n, FIRST_ROWS)
+        self._sum, self._length = np.zeros(n), np.zeros(n, dtype=int)
+        # Σ (sum of a stretch)²/(N s²) and the number of stretches, older ones less.
+        self._ratio = np.full(n, PRIOR_STRETCHES * PRIOR_CORRELATION)
+        self._count = np.full(n, PRIOR_STRETCHES)
+
+    @property
+    def correlation(self) -> Array:
+        """κ (n,), at least one."""
+        return np.maximum(self._ratio / self._count, 1.0)
+
+    def add(self, errors: Array, used: npt.NDArray[np.bool_]) -> None:
+        """Take in the errors (n,) of a row's joints that moved."""
+        square = np.minimum(errors**2, OUTLIER**2 * self.variance)
+        self._rows = np.minimum(self._rows + used, MEMORY)
+        new = self.variance + (square - self.variance) / self._rows
+        self._sum += np.where(used, errors, 0.0)
+        self._length += used
+        ends = (self._length > 0) & (~used | (self._length >= MAX_STRETCH))
+        if ends.any():
+            ratio = self._sum[ends] ** 2 / (self._length[ends] * self.variance[ends])
+            ratio = np.minimum(ratio / SHARE_LEFT, OUTLYING_SUM**2 * self.correlation[ends])
+            keep = 1.0 - 1.0 / STRETCHES
+            self._ratio[ends] = keep * self._ratio[ends] + ratio
+            self._count[ends] = keep * self._count[ends] + 1.0
+            self._sum[ends], self._length[ends] = 0.0, 0
+        self.variance = np.maximum(np.where(used, new, self.variance), self._least)
+
+    def per_row(self) -> Array:
+        """Return the σ (n,) that a row counts with."""
+        return np.sqrt(self.variance * self.correlation)
+
+    def per_row_of(self, rows: ForgettingLeastSquares, value: Array) -> Array:
+        """Return the same of rows that leave more about parameters (m,) fitted to them."""
+        followed = np.count_nonzero(np.any(rows.factors[:, :, :-1], axis=1), axis=1)
+        own = np.maximum(rows.counts - followed, 0.0)
+        squares = np.where(own > 0.0, rows.squares(value), 0.0)
+        variance = (PRIOR_ROWS * self.variance + squares) / (PRIOR_ROWS + own)
+        return np.sqrt(np.maximum(variance, self.variance) * self.correlation)

@@ -1,0 +1,201 @@
+"""
+An identified robot as MJCF, for MuJoCo.
+
+Rotor inertia is `armature`, viscous and dry friction `damping` and `frictionloss`, an offset the
+bias of the actuator; a motor that turns several joints is a tendon, a joint that mimics another
+one an equality.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pinocchio as pin
+
+from ....core.model.urdf_parsing import parse_urdf, snap_angles
+from ....plant.physics.urdf_reading import Joint, JOINT_TYPES
+from ..drives import (
+    COUPLINGS,
+    Drive,
+    drives_of,
+    explain_losses,
+    GRAVITY,
+    ROTORS,
+)
+from ..identified_model import IdentifiedModel
+from ..link_bodies import Array
+from ..xml_text import comment, spaced
+from .mujoco_meshes import Meshes
+from .rigid_bodies import explain_impossible, principal_inertia, rigid_bodies, RigidBody
+from .shapes import read_shapes, Shape
+
+KEPT = frozenset({'viscous', 'coulomb', 'offset', 'spring', ROTORS, COUPLINGS, GRAVITY})
+WORLD = 'world'
+# Viewers show shapes of group 2; they hide what collides, group 3, and frames, group 4.
+CLASSES = {
+    'visual': ('geom', {'contype': '0', 'conaffinity': '0', 'group': '2'}),
+    'collision': ('geom', {'group': '3'}),
+    'frame': ('site', {'group': '4'}),
+}
+
+
+def mjcf(model: IdentifiedModel, folders: Sequence[str | Path] = ()) -> tuple[str, list[str]]:
+    """
+    Write an identified robot as MJCF.
+
+    Parameters
+    ----------
+    model : what was identified
+    folders : where the packages of meshes may be
+
+    Returns
+    -------
+    The text, and sentences on what it does not hold, which also stand in it.
+
+    """
+    root = parse_urdf(model.robot.urdf)
+    snap_angles(root)
+    bodies = rigid_bodies(root)
+    file = ET.Element('mujoco', model=model.robot.name)
+    options = {'angle': 'radian', 'inertiafromgeom': 'false'}
+    ET.SubElement(file, 'compiler', options)
+    ET.SubElement(file, 'option', gravity=spaced(model.robot.gravity))
+    defaults = ET.SubElement(file, 'default')
+    for name, (tag, attributes) in CLASSES.items():
+        ET.SubElement(ET.SubElement(defaults, 'default', {'class': name}), tag, attributes)
+    meshes = Meshes(ET.SubElement(file, 'asset'), folders)
+    drives = drives_of(model.robot, model.chi)
+    shapes = read_shapes(root)
+    _add_bodies(ET.SubElement(file, 'worldbody'), bodies, drives, shapes, meshes)
+    _add_excludes(ET.SubElement(file, 'contact'), bodies, shapes)
+    _add_constraints(file, bodies, model, drives)
+    notes = explain_losses(model, KEPT) + explain_impossible(bodies) + meshes.notes()
+    for section in [s for s in file.findall('*') if not len(s) and not s.attrib]:
+        file.remove(section)
+    file.insert(0, comment(notes))
+    ET.indent(file)
+    return ET.tostring(file, encoding='unicode') + '\n', notes
+
+
+def _add_bodies(
+    world: ET.Element,
+    bodies: Sequence[RigidBody],
+    drives: dict[str, Drive],
+    shapes: dict[str, list[Shape]],
+    meshes: Meshes,
+) -> None:
+    parents: list[ET.Element] = []
+    for body in bodies:
+        above = world if body.parent < 0 else parents[body.parent]
+        values = {'name': body.name, **_pose(body.origin)}
+        element = above if body.name == WORLD else ET.SubElement(above, 'body', values)
+        parents.append(element)
+        if body.joint is not None:
+            _add_joint(element, body.joint, drives.get(body.joint.name))
+        if body.name != WORLD:
+            _add_inertial(element, body.inertial)
+        for name, place in body.links.items():
+            if name != body.name:
+                ET.SubElement(element, 'site', {'class': 'frame', 'name': name, **_pose(place)})
+            for shape in shapes.get(name, ()):
+                _add_shape(element, shape, place, meshes)
+
+
+def _add_inertial(element: ET.Element, inertial: Array) -> None:
+    mass, com, moments, axes = principal_inertia(inertial)
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = axes, com
+    values = {'mass': repr(mass), **_pose(pose), 'diaginertia': spaced(moments)}
+    ET.SubElement(element, 'inertial', values)
+
+
+def _add_joint(element: ET.Element, joint: Joint, drive: Drive | None) -> None:
+    if drive is None:  # one that was not identified
+        drive = Drive(damping=joint.damping, friction=joint.friction)
+    values = {'name': joint.name, 'type': JOINT_TYPES[joint.type], 'axis': spaced(joint.axis)}
+    if -np.inf < joint.lower < joint.upper < np.inf:
+        values['range'] = spaced((joint.lower, joint.upper))
+    ET.SubElement(element, 'joint', {**values, **_passive(drive)})
+
+
+def _passive(drive: Drive) -> dict[str, str]:
+    values = {
+        'armature': drive.inertia,
+        'damping': drive.damping,
+        'frictionloss': drive.friction,
+        'stiffness': drive.stiffness,
+    }
+    return {name: repr(value) for name, value in values.items() if value}
+
+
+def _add_shape(body: ET.Element, shape: Shape, place: Array, meshes: Meshes) -> None:
+    values = {'class': 'visual' if shape.visual else 'collision', 'type': shape.kind}
+    if shape.kind == 'mesh':
+        mesh = meshes.add(shape)
+        if mesh is None:
+            return
+        values['mesh'] = mesh
+    elif shape.kind in ('cylinder', 'capsule'):
+        values['size'] = spaced((shape.size[0], 0.5 * shape.size[1]))
+    elif shape.kind == 'box':
+        values['size'] = spaced([0.5 * edge for edge in shape.size])
+    else:
+        values['size'] = spaced(shape.size)
+    if shape.rgba:
+        values['rgba'] = spaced(shape.rgba)
+    ET.SubElement(body, 'geom', {**values, **_pose(place @ shape.place)})
+
+
+def _add_excludes(
+    contact: ET.Element, bodies: Sequence[RigidBody], shapes: dict[str, list[Shape]]
+) -> None:
+    """Let nothing touch the base that it carries: MuJoCo does so for moving parents alone."""
+    collides = {link for link, found in shapes.items() if not all(s.visual for s in found)}
+    for body in (body for body in bodies if body.parent == 0):
+        if collides & bodies[0].links.keys() and collides & body.links.keys():
+            ET.SubElement(contact, 'exclude', body1=bodies[0].name, body2=body.name)
+
+
+def _add_constraints(
+    file: ET.Element, bodies: Sequence[RigidBody], model: IdentifiedModel, drives: dict[str, Drive]
+) -> None:
+    """Add the actuators, and what several joints have in common."""
+    robot = model.robot
+    equality, tendon, actuator = (
+        ET.SubElement(file, tag) for tag in ('equality', 'tendon', 'actuator')
+    )
+    efforts = dict(zip(robot.joints, robot.limits.effort, strict=True))
+    for body in bodies[1:]:
+        joint = body.joint
+        assert joint is not None
+        if joint.mimic is not None:
+            leader, ratio, offset = joint.mimic
+            polynomial = spaced((offset, ratio, 0.0, 0.0, 0.0))
+            names = {'joint1': joint.name, 'joint2': leader}
+            ET.SubElement(equality, 'joint', {**names, 'polycoef': polynomial})
+            continue
+        drive = drives.get(joint.name, Drive())
+        _add_actuator(actuator, joint.name, efforts.get(joint.name, joint.effort), drive)
+    for coupling in robot.couplings:
+        values = {'name': coupling.name, **_passive(drives[coupling.name])}
+        element = ET.SubElement(tendon, 'fixed', values)
+        for name, ratio in zip(robot.joints, coupling.ratios.tolist(), strict=True):
+            if ratio:
+                ET.SubElement(element, 'joint', joint=name, coef=repr(ratio))
+
+
+def _add_actuator(actuators: ET.Element, joint: str, effort: float, drive: Drive) -> None:
+    values = {'name': joint, 'joint': joint}
+    if np.isfinite(effort):
+        values['ctrlrange'] = spaced((-effort, effort))
+    if drive.offset:
+        bias = {'biastype': 'affine', 'biasprm': spaced((-drive.offset, 0.0, 0.0))}
+        ET.SubElement(actuators, 'general', {**values, 'gainprm': '1', **bias})
+    else:
+        ET.SubElement(actuators, 'motor', values)
+
+
+def _pose(place: Array) -> dict[str, str]:
+    x, y, z, w = pin.Quaternion(np.ascontiguousarray(place[:3, :3])).coeffs()
+    return {'pos': spaced(place[:3, 3]), 'quat': spaced((w, x, y, z))}

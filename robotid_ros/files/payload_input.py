@@ -1,0 +1,99 @@
+"""Input of a payload: two recordings, or one of an arm that is identified already."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.excitation.constraints.body_frames import body_frame, BodyFrame
+from ..core.identification_settings import IdentificationSettings
+from ..core.model import Robot
+from ..core.payload import KnownArm
+from .bags import open_recording
+from .identification_input import AnyRecording, open_session, split
+from .results import Results, URDF
+from .results_file import PARAMETERS, read_results
+
+TOOL = 'tool0'
+
+
+class PayloadInput(NamedTuple):
+    """
+    What a payload is identified from.
+
+    Attributes
+    ----------
+    robot, settings : the model, and how it is identified
+    empty : the arm without the payload
+    loaded : recording with it
+    frame : that the payload is told in
+
+    """
+
+    robot: Robot
+    settings: IdentificationSettings
+    empty: AnyRecording | KnownArm
+    loaded: AnyRecording
+    frame: BodyFrame
+
+
+def open_payload(
+    empty: str,
+    loaded: str,
+    frame: str = '',
+    config: str | None = None,
+    progress: Callable[[float], None] | None = None,
+    **options: Any,
+) -> PayloadInput:
+    """
+    Read what a payload is identified from.
+
+    Parameters
+    ----------
+    empty : recording without the payload, or the results of an identification: their folder or
+        `parameters.yaml`
+    loaded : recording with it
+    frame : of the description; '': that of the configuration's workspace, else `tool0`, else of
+        the last joint
+    config, progress, options : of `open_session`
+
+    Raises
+    ------
+    RobotIdError : something is missing or does not fit
+
+    """
+    reference: AnyRecording | KnownArm
+    if is_results(empty):
+        results, identified = read_results(empty), _folder(empty) / URDF
+        if identified.exists():
+            options['urdf'] = identified.read_text()
+        # With the friction that was chosen, and the joints that moved.
+        options |= {'settings': results.settings, 'joints': results.joints}
+        session = open_session(loaded, config, progress=progress, **options)
+        reference, recording = known_arm(results), session.recording
+    else:
+        session = open_session(empty, config, progress=progress, **options)
+        reference, names = split(session.recording)[0], session.robot.recorded_joints
+        recording = open_recording(loaded, names, options=session.options, progress=progress)
+    robot, configuration = session.robot, session.configuration
+    tool = TOOL if robot.model.existFrame(TOOL) else ''
+    frame = frame or configuration.excitation.workspace.frame or tool
+    part, carrier = split(recording)[0], body_frame(robot, frame)
+    return PayloadInput(robot, configuration.identification, reference, part, carrier)
+
+
+def is_results(path: str) -> bool:
+    """Whether a path leads to the results of an identification."""
+    return path.endswith('.yaml') or (Path(path) / PARAMETERS).exists()
+
+
+def known_arm(results: Results) -> KnownArm:
+    """Return identified base parameters; files keep no more of their covariance than σ."""
+    value, sigma = np.array([(entry.value, entry.sigma) for entry in results.base]).T
+    covariance = np.diag(sigma**2)
+    return KnownArm(tuple(entry.name for entry in results.base), value, covariance, covariance)
+
+
+def _folder(path: str) -> Path:
+    return Path(path) if Path(path).is_dir() else Path(path).parent

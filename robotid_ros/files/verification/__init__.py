@@ -1,0 +1,1 @@
+"""What a verification on the robot leaves: values, and their files."""

@@ -1,0 +1,190 @@
+"""What robot and controller say during a motion: kept as it came, and read afterwards."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from control_msgs.msg import JointTrajectoryControllerState
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.node import Node
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import JointState
+
+from ....core.arrays import Array
+from ....core.signals.recording import Recording
+from ....core.timing.update_rate import observed_update_rate
+from ....core.verification.tracking import Tracking
+from ....exceptions import RobotStateError
+from ...common.batched_subscription import BatchedSubscription
+from ...common.joint_states import (
+    is_well_formed,
+    is_well_formed_state,
+    stack_joint_states,
+    stamps_to_nanoseconds,
+)
+
+# Messages that may wait: 5 s at 1 kHz, should Python be late.
+DEPTH = 5000
+# States of a motion that must be there: lost ones are no reason to doubt a root mean square.
+LEAST_STATES = 50
+
+
+class RawMotion(NamedTuple):
+    """Serialised messages, and the stamps between which they count, on the robot's clock [ns]."""
+
+    joints: tuple[str, ...]
+    states: list[bytes]
+    joint_states: list[bytes]
+    start: int = 0
+    stop: int = 1 << 62
+
+
+class MotionLog:
+    """
+    Keeps the messages of robot and controller from one call of `poll` to the next.
+
+    They stay serialised: to read those of a motion takes seconds, in which this process has to
+    watch the robot and to say that it is alive.
+
+    Parameters
+    ----------
+    node : that subscribes
+    controller : its name
+    joints : in the order of every array
+
+    """
+
+    def __init__(self, node: Node, controller: str, joints: Sequence[str]):
+        self._joints = tuple(joints)
+        states = f'{controller}/controller_state'
+        self._streams = (
+            BatchedSubscription(node, JointTrajectoryControllerState, states, depth=DEPTH),
+            BatchedSubscription(node, JointState, 'joint_states', depth=DEPTH),
+        )
+        self._kept: tuple[list[bytes], list[bytes]] = ([], [])
+
+    def begin(self) -> None:
+        """Forget what has arrived so far."""
+        self.poll()
+        self._kept = ([], [])
+
+    def poll(self) -> None:
+        """Take what has arrived."""
+        for stream, kept in zip(self._streams, self._kept, strict=True):
+            kept += (message.data for message in stream.take_serialized())
+
+    def raw(self) -> RawMotion:
+        """Return what was kept."""
+        return RawMotion(self._joints, *self._kept)
+
+    def close(self) -> None:
+        """Unsubscribe."""
+        for stream in self._streams:
+            stream.close()
+
+
+class MotionMessages:
+    """
+    Messages of a motion as arrays.
+
+    Parameters
+    ----------
+    raw : as they were kept
+
+    """
+
+    def __init__(self, raw: RawMotion):
+        self._joints, self._start, self._stop = raw.joints, raw.start, raw.stop
+        states = _decode(raw.states, JointTrajectoryControllerState)
+        self._states = [m for m in states if is_well_formed_state(m, raw.joints)]
+        self._stamp = stamps_to_nanoseconds(self._states)
+        joint_states = _decode(raw.joint_states, JointState)
+        self._measured = stack_joint_states(list(filter(is_well_formed, joint_states)), raw.joints)
+
+    def tracking(self) -> Tracking:
+        """
+        Return the controller's errors.
+
+        Raises
+        ------
+        RobotStateError : there are next to none
+
+        """
+        rows = np.flatnonzero((self._stamp >= self._start) & (self._stamp <= self._stop))
+        if len(rows) < LEAST_STATES:
+            raise RobotStateError(
+                f'only {len(rows)} states of the controller are there of a whole motion: give '
+                'this machine less to do'
+            )
+        error = self._columns([self._states[row].error.positions for row in rows])
+        return Tracking(self._joints, _seconds(self._stamp[rows] - self._start), error)
+
+    def recording(self) -> Recording:
+        """
+        Return positions and efforts.
+
+        Where joint states hold no efforts, those that the controller commanded count.
+        """
+        stamp, position, effort = self._samples()
+        rows = (stamp >= self._start) & (stamp <= self._stop)
+        time = _seconds(stamp[rows] - self._start)
+        return Recording(self._joints, time, position[rows], effort[rows], source='the robot')
+
+    def means(self) -> tuple[Array, Array]:
+        """Return the mean position and effort (n,), as published."""
+        _, position, effort = self._samples()
+        if not len(position) or not np.isfinite(effort).all():
+            raise RobotStateError('no efforts at rest: is the driver running?')
+        return position.mean(axis=0), effort.mean(axis=0)
+
+    def update_rate(self, nominal: float) -> float:
+        """
+        Return how often the controller updates, which its parameter need not say [Hz].
+
+        Raises
+        ------
+        RobotStateError : neither parameter nor states say it
+
+        """
+        steps = np.diff(_seconds(self._measured.stamp))
+        rate = 1.0 / float(np.median(steps)) if len(steps) and np.median(steps) > 0.0 else 0.0
+        found = observed_update_rate(nominal, _seconds(self._stamp - self._stamp[:1]), rate)
+        if not found:
+            raise RobotStateError("the controller's states do not show how often it updates")
+        return found
+
+    def _samples(self) -> tuple[NDArray[np.int64], Array, Array]:
+        measured = self._measured
+        if np.nan_to_num(measured.effort).any():
+            return measured.stamp, measured.position, measured.effort
+        rows = [
+            m
+            for m in self._states
+            if len(m.joint_names) == len(m.output.effort) == len(m.feedback.positions)
+        ]
+        if not rows:
+            return measured.stamp, measured.position, measured.effort
+        position = self._columns([m.feedback.positions for m in rows])
+        return (
+            stamps_to_nanoseconds(rows),
+            position,
+            self._columns([m.output.effort for m in rows]),
+        )
+
+    def _columns(self, rows: Sequence[Any]) -> Array:
+        names = self._states[0].joint_names
+        return np.array(rows, float)[:, [names.index(joint) for joint in self._joints]]
+
+
+def _decode(messages: Sequence[bytes], message_type: type) -> list[Any]:
+    decoded = []
+    for data in messages:
+        try:
+            decoded.append(deserialize_message(data, message_type))
+        except Exception:  # the middleware raises whatever the bytes lead to
+            continue
+    return decoded
+
+
+def _seconds(nanoseconds: NDArray[np.int64]) -> Array:
+    return np.asarray(nanoseconds * 1e-9, np.float64)

@@ -1,0 +1,275 @@
+"""Verifies on the robot what was identified; what came of it is on a topic and in files."""
+
+from collections.abc import Callable
+from contextlib import closing
+import dataclasses
+from datetime import datetime, timezone
+from functools import partial
+from pathlib import Path
+import threading
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+
+from ....core.excitation import Trajectory
+from ....core.model import RobotSettings
+from ....core.verification.static_postures import evaluate_postures
+from ....exceptions import RobotIdError
+from ....files.verification.values import (
+    EffortRow,
+    FEED_FORWARD,
+    GainTrial,
+    NEW_GAINS,
+    PRESENT,
+    tracking_rows,
+    Verification,
+)
+from ....files.verification.verification_file import (
+    GAINS,
+    GAINS_BEFORE,
+    read_verification,
+    VERIFICATION,
+    write_gains,
+    write_verification,
+)
+from ...common.messages import values_of
+from ...common.runtime import ConfiguredNode, LATCHED
+from ...common.worker_process import run_in_process
+from ...identification.gain_proposal import JointGains
+from ..supervised_robot import SupervisedRobot
+from .gain_trial import Gains
+from .identified_model import find_results, IdentifiedModel, load_model
+from .messages import verification_message
+from .runs import (
+    check_gains_follow_from_inertia,
+    VerificationRuns,
+    why_no_feed_forward,
+    WORKER_TIME,
+)
+from .worker_jobs import renew_report
+
+# What a kind of verification is given, and what it adds.
+Work = Callable[[SupervisedRobot, IdentifiedModel, VerificationRuns, Verification], Verification]
+
+
+class Verifications:
+    """
+    Verifies on the robot, and publishes `~/verification`.
+
+    Parameters
+    ----------
+    node : whose executor spins
+    stop : set from outside to stop the robot
+
+    """
+
+    def __init__(self, node: ConfiguredNode, stop: threading.Event):
+        self._node, self._stop = node, stop
+        self._configuration = node.configuration
+        self._settings = node.configuration.excitation.verification
+        self._told = ''
+        self._publisher = node.create_publisher(DiagnosticArray, '~/verification', LATCHED)
+        node.create_subscription(
+            DiagnosticStatus, 'identification/state', self._on_identification, LATCHED
+        )
+        self._kinds: dict[str, Work] = {
+            'verify': self._verify_motion,
+            'verify_gains': self._verify_gains,
+            'verify_static': self._verify_static,
+        }
+
+    def run(
+        self,
+        kind: str,
+        robot: SupervisedRobot,
+        motion: Trajectory,
+        urdf: str,
+        settings: RobotSettings,
+    ) -> str:
+        """
+        Verify with a robot that is prepared here; it rests afterwards.
+
+        Parameters
+        ----------
+        kind : 'verify', 'verify_gains' or 'verify_static'
+        robot : not prepared yet
+        motion : to verify on
+        urdf, settings : of the robot that is here
+
+        Returns
+        -------
+        What came of it, a sentence.
+
+        Raises
+        ------
+        RobotIdError : why the robot was not moved, or was stopped
+
+        """
+        model = load_model(self._find_results(), urdf, settings)
+        found = read_verification(model.folder / VERIFICATION)
+        if found is None or found.results != model.results.created:
+            found = Verification(model.results.created)
+        robot.prepare()
+        with closing(VerificationRuns(self._node, robot, model, motion, self._stop)) as runs:
+            found = self._kinds[kind](robot, model, runs, found)
+        found = dataclasses.replace(
+            found,
+            created=datetime.now(timezone.utc).isoformat(timespec='seconds'),
+            controller=robot.controller.name,
+            trajectory=motion.hash,
+        )
+        write_verification(model.folder, found)
+        self._publisher.publish(verification_message(found, self._node.get_clock().now().to_msg()))
+        self._renew_report(model.folder)
+        return _SENTENCES[kind](found)
+
+    def _find_results(self) -> Path:
+        identification = self._configuration.identification
+        folders = (
+            self._configuration.recorder.folder,
+            *identification.folders,
+            identification.output_dir,
+        )
+        return find_results(self._settings.results, self._told, folders)
+
+    def _on_identification(self, message: DiagnosticStatus) -> None:
+        values = values_of(message)
+        if values.get('state') == 'done':
+            self._told = values.get('folder', '')
+
+    def _verify_motion(
+        self,
+        robot: SupervisedRobot,
+        model: IdentifiedModel,
+        runs: VerificationRuns,
+        found: Verification,
+    ) -> Verification:
+        """Run the motion without and with feed-forward, where the controller takes it."""
+        run = runs.present(self._configuration.identification)
+        units = _units(model, ('N·m', 'N'))
+        efforts = tuple(
+            EffortRow(joint, units[joint], float(share), float(rms))
+            for joint, share, rms in zip(units, run.relative, run.rms, strict=True)
+        )
+        series = {k: v for k, v in found.series.items() if k == NEW_GAINS}
+        series = {PRESENT: run.tracking, **series}
+        assert robot.description is not None
+        reason = why_no_feed_forward(robot.description) or self._why_not_predicted(efforts)
+        found = dataclasses.replace(
+            found, efforts=efforts, tracking=(), reason=reason, series=series
+        )
+        if reason:
+            self._node.get_logger().warning(reason)
+            return found
+        after = runs.with_feed_forward(run.points)
+        rows = tracking_rows(run.tracking, after, _units(model))
+        return dataclasses.replace(
+            found,
+            tracking=rows,
+            series={PRESENT: run.tracking, FEED_FORWARD: after, **series},
+        )
+
+    def _why_not_predicted(self, efforts: tuple[EffortRow, ...]) -> str:
+        worst = max(efforts, key=lambda row: row.relative)
+        if worst.relative <= self._settings.largest_residual:
+            return ''
+        return (
+            f'{100 * worst.relative:.0f} % of the effort of {worst.joint} is not predicted, more '
+            f'than {100 * self._settings.largest_residual:.0f} %: such efforts are not commanded, '
+            'identify again'
+        )
+
+    def _verify_gains(
+        self,
+        robot: SupervisedRobot,
+        model: IdentifiedModel,
+        runs: VerificationRuns,
+        found: Verification,
+    ) -> Verification:
+        """Try the proposed gains; what was kept is written as a file for the controller."""
+        assert robot.description is not None
+        check_gains_follow_from_inertia(robot.description)
+        controller = self._node.resolve_topic_name(robot.controller.name)
+        path, before_path = model.folder / GAINS, model.folder / GAINS_BEFORE
+        old, new, before, after, kept = runs.try_gains(
+            self._configuration.identification.controller_gains,
+            partial(_write_gains, before_path, controller, 'before a trial of others'),
+            partial(_write_gains, path, controller, 'that follow from the inertia'),
+        )
+        rows = tracking_rows(before, after, _units(model))
+        sentence = 'the proposed gains are not better: the old ones are set again'
+        if kept:
+            sentence = (
+                f"the proposed gains are better, and set until the controller ends: load '{path}' "
+                'with its configuration to keep them'
+            )
+        trial = GainTrial(kept, sentence, _plain(old), _plain(new), rows)
+        series = {PRESENT: before, **found.series, NEW_GAINS: after}
+        return dataclasses.replace(found, gains=trial, series=series)
+
+    def _verify_static(
+        self,
+        robot: SupervisedRobot,
+        model: IdentifiedModel,
+        runs: VerificationRuns,
+        found: Verification,
+    ) -> Verification:
+        """Compare the efforts that hold the robot with those predicted."""
+        pairs = runs.rest_pairs(self._settings.postures, self._settings.distance)
+        rows = evaluate_postures(model.robot, model.chi, pairs)
+        return dataclasses.replace(found, static=rows, postures=len(pairs))
+
+    def _renew_report(self, folder: Path) -> None:
+        """Write the report again; a verification is worth something without its picture."""
+        try:
+            run_in_process(
+                renew_report,
+                folder,
+                progress=lambda _: None,
+                stop=self._stop,
+                time_limit=WORKER_TIME,
+            )
+        except RobotIdError as error:
+            self._node.get_logger().error(f'the report is as it was before: {error}')
+
+
+def _units(model: IdentifiedModel, names: tuple[str, str] = ('rad', 'm')) -> dict[str, str]:
+    robot = model.robot
+    return {j: names[bool(p)] for j, p in zip(robot.joints, robot.prismatic, strict=True)}
+
+
+def _write_gains(path: Path, controller: str, comment: str, gains: Gains) -> None:
+    write_gains(path, controller, _plain(gains), f'Gains of {controller} {comment}.')
+
+
+def _plain(gains: dict[str, JointGains]) -> dict[str, dict[str, float]]:
+    return {joint: {'p': g.p, 'i': g.i, 'd': g.d} for joint, g in gains.items()}
+
+
+def _motion_sentence(found: Verification) -> str:
+    if not found.tracking:
+        return f'verified without feed-forward: {found.reason}'
+    ratios = [row.ratio for row in found.tracking]
+    return (
+        f'with feed-forward the tracking error is {min(ratios):.3g} to {max(ratios):.3g} times '
+        'smaller'
+    )
+
+
+def _static_sentence(found: Verification) -> str:
+    worst = max(found.static, key=lambda row: abs(row.gravity_worst) / max(row.gravity, 1e-300))
+    return (
+        f'in {found.postures} postures gravity is predicted to {abs(worst.gravity_worst):.3g} '
+        f'{worst.unit} or better of {worst.joint}'
+    )
+
+
+def _gains_sentence(found: Verification) -> str:
+    assert found.gains is not None
+    return found.gains.sentence
+
+
+_SENTENCES: dict[str, Callable[[Verification], str]] = {
+    'verify': _motion_sentence,
+    'verify_gains': _gains_sentence,
+    'verify_static': _static_sentence,
+}

@@ -1,0 +1,68 @@
+"""From two recordings to a payload and its file; runs in a process of its own."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...core.arrays import Array
+from ...core.payload import payload_from_recordings
+from ...core.payload.payload import CENTRAL, CENTRAL_UNITS
+from ...files.configuration import Configuration, read_urdf
+from ...files.export.payload_file import write_payload
+from ...files.export.payload_lines import maker_lines
+from ...files.payload_input import open_payload
+from .payload_messages import PayloadOutcome
+
+
+def identify_payload_bag(
+    empty: str,
+    loaded: str,
+    configuration: Configuration,
+    values: Mapping[str, Any],
+    description: str,
+    progress: Callable[[str], None],
+) -> PayloadOutcome:
+    """
+    Identify a payload and write its file beside the recording.
+
+    Parameters
+    ----------
+    empty : recording without it, or results of one
+    loaded : recording with it
+    configuration, values : checked, and as it was given
+    description : URDF to use when neither recording nor configuration has one
+    progress : called with what is being done
+
+    Raises
+    ------
+    RobotIdError : a recording cannot be used; says why
+
+    """
+    progress(f"reading '{empty}' and '{loaded}'")
+    settings = configuration.identification
+    urdf = description or read_urdf(configuration)
+    given = open_payload(empty, loaded, settings.payload.frame, urdf=urdf, settings=values)
+    payload, notes = payload_from_recordings(
+        given.empty, given.loaded, given.robot, given.settings, progress, given.frame.name
+    )
+    path = Path(loaded)
+    file = path.with_name(f'{path.stem if path.is_file() else path.name}_payload.yaml')
+    file = Path(settings.output_dir) / file.name if settings.output_dir else file
+    facts = {'robot': given.robot.name, 'empty': empty, 'loaded': loaded}
+    write_payload(file, payload, facts, notes, given.frame.body)
+    return PayloadOutcome(
+        frame=payload.frame,
+        link=given.frame.body,
+        central=_table(CENTRAL, payload.central, payload.central_sigma, CENTRAL_UNITS),
+        parameters=_table(payload.names, payload.value, payload.sigma, payload.units),
+        lines=maker_lines(payload),
+        notes=notes,
+        path=str(file),
+    )
+
+
+def _table(
+    names: Sequence[str], values: Array, sigmas: Array, units: Sequence[str]
+) -> dict[str, tuple[float, float, str]]:
+    rows = zip(names, values.tolist(), sigmas.tolist(), units, strict=True)
+    return {name: (value, sigma, unit) for name, value, sigma, unit in rows}

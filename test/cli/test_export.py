@@ -1,0 +1,82 @@
+"""`robotid export`: files for other programs, none of them replaced unasked."""
+
+from xml.etree import ElementTree
+
+from identified_models import saved
+import numpy as np
+import pytest
+import yaml
+
+from robotid_ros.cli.export import SUFFIXES
+from robotid_ros.files.export.export import WRITERS
+
+
+@pytest.fixture
+def results(tmp_path, scara):
+    robot, chi = scara
+    chi = np.where([p.symbol == 'Ia' for p in robot.parameters], 0.1, chi)
+    return saved(tmp_path / 'results', robot, chi)
+
+
+@pytest.mark.parametrize('kind', SUFFIXES)
+def test_every_format_is_written_beside_the_results(run, results, kind):
+    path = results / f'scara{SUFFIXES[kind]}'
+    code, out, err = run('export', results / 'parameters.yaml', '--format', kind)
+    assert (code, err) == (0, '') and out.endswith(f'written: {path}\n')
+    data = path.read_bytes()
+    code, out, err = run('export', results, '--format', kind)
+    assert (code, out) == (1, '') and 'add --force' in err and path.read_bytes() == data
+    assert run('export', results, '--format', kind, '--force')[0] == 0
+    notes = [line for line in out.splitlines() if line.startswith('note: ')]
+    text = data.decode(errors='replace')
+    assert all(line.removeprefix('note: ') in text for line in notes)
+    if path.suffix in ('.xml', '.sdf', '.urdf', '.srdf'):
+        assert len(ElementTree.fromstring(data)) > 0
+    elif path.suffix == '.yaml':
+        assert set(yaml.safe_load(text)) == {'base_link', 'link_1', 'link_2'}
+
+
+def test_the_formats_are_those_that_are_offered():
+    assert tuple(SUFFIXES) == tuple(WRITERS)
+
+
+def test_what_a_format_lacks_is_said(run, results):
+    _, out, _ = run('export', results, '--format', 'sdf')
+    assert 'note: rotor inertias' in out and 'note: masses and inertias are one choice' in out
+
+
+def test_the_regressor_is_of_the_log(run, results, bag, scara, tmp_path):
+    path = tmp_path / 'out' / 'x.npz'
+    code, out, err = run(
+        'export', results, '--format', 'npz', '-o', path, '--regressor', bag, '--to', 6
+    )
+    assert (code, err) == (0, ''), err
+    table = path.with_name('x_regressor.npz')
+    assert out.endswith(f'written: {path}\nwritten: {table}\n')
+    arrays = np.load(table)
+    found = np.linalg.lstsq(arrays['W'], arrays['Y'], rcond=None)[0]
+    robot, chi = scara
+    true = [chi[robot.column(name)] for name in ('Fv1', 'Fc1')]
+    names = arrays['names'].tolist()
+    np.testing.assert_allclose(found[[names.index('Fv1'), names.index('Fc1')]], true, rtol=0.05)
+    assert arrays['time'].max() <= 6.0
+
+
+@pytest.mark.parametrize(
+    ('options', 'words'),
+    [
+        (('--format', 'mjcf', '--regressor', 'x'), '--regressor is for tables'),
+        (('--format', 'csv', '--regressor', 'none.mcap'), 'there is no recording'),
+        (('--format', 'inertials', '--like', 'none.yaml'), 'none.yaml'),
+        (('--format', 'csv', '-o', 'parameters.yaml/x'), 'parameters.yaml'),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(run, results, monkeypatch, options, words):
+    monkeypatch.chdir(results)
+    code, out, err = run('export', results, *options)
+    assert (code, out) == (1, '') and words in err and err.count('\n') == 1 and 'a bug' not in err
+
+
+def test_results_that_are_none_are_named(run, tmp_path):
+    code, _, err = run('export', tmp_path, '--format', 'csv')
+    assert code == 1 and 'parameters.yaml' in err

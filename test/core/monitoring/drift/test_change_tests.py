@@ -1,0 +1,45 @@
+"""What a change explains is the difference of two Gaussian likelihoods; chance is calibrated."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom, chi2
+
+from robotid_ros.core.monitoring.drift.change_tests import Evidence
+from robotid_ros.core.monitoring.drift.followed_parameters import FRICTION, Group
+
+GROUPS = (Group(FRICTION, 'a', (0, 1), (0,)), Group(FRICTION, 'b', (2,), (1,)))
+VARIANCE, WIDE = np.array([0.04, 0.01, 0.09]), np.array([25.0, 16.0, 9.0])
+
+
+def test_a_statistic_is_the_difference_of_dense_likelihoods():
+    rng = np.random.default_rng(0)
+    phi = rng.normal(size=(40, 3))
+    y = phi @ [0.5, -0.2, 1.0] + rng.normal(size=40)
+    found = Evidence(phi.T @ phi, phi.T @ y, VARIANCE).statistics(GROUPS, WIDE)
+    without = np.eye(40) + phi @ np.diag(VARIANCE) @ phi.T
+    for group, statistic in zip(GROUPS, found, strict=True):
+        own = phi[:, list(group.members)]
+        change = own @ np.diag(WIDE[list(group.members)]) @ own.T
+        exact = y @ (np.linalg.inv(without) - np.linalg.inv(without + change)) @ y
+        assert statistic == pytest.approx(exact, rel=1e-9)
+
+
+def test_an_estimate_is_that_of_the_prior_and_the_rows():
+    rng = np.random.default_rng(1)
+    phi, y = rng.normal(size=(20, 3)), rng.normal(size=20)
+    mean, covariance = Evidence(phi.T @ phi, phi.T @ y, VARIANCE).estimate()
+    exact = np.linalg.inv(phi.T @ phi + np.diag(1.0 / VARIANCE))
+    assert covariance == pytest.approx(exact, rel=1e-10)
+    assert mean == pytest.approx(exact @ phi.T @ y, rel=1e-9)
+
+
+def test_chance_exceeds_a_threshold_as_often_as_it_says():
+    rng = np.random.default_rng(2)
+    phi, tries, level = rng.normal(size=(30, 3)), 2000, 0.05
+    false = np.zeros(2)
+    for _ in range(tries):
+        y = phi @ (np.sqrt(VARIANCE) * rng.normal(size=3)) + rng.normal(size=30)
+        statistics = Evidence(phi.T @ phi, phi.T @ y, VARIANCE).statistics(GROUPS, 1e4 * WIDE)
+        false += statistics > chi2.isf(level, [2, 1])
+    low, high = binom.interval(0.999, tries, level)
+    assert (false >= low).all() and (false <= high).all()

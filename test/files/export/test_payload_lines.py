@@ -1,0 +1,153 @@
+"""Makers' lines, read back as their documentation says, are the body again."""
+
+import re
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from scipy.spatial.transform import Rotation
+import yaml
+
+from robotid_ros.core.payload.payload import frame_change, Payload
+from robotid_ros.files.export.payload_file import payload_urdf, write_payload
+from robotid_ros.files.export.payload_lines import maker_lines, principal_axes
+
+MASS, CENTRE = 2.5, np.array([0.03, -0.02, 0.08])
+# Lines are written to seven digits.
+DIGITS = 2e-7
+
+
+def payload(undetermined=()):
+    """Return a box of 60 by 120 by 200 mm that is turned, at the flange."""
+    sides = np.array([0.06, 0.12, 0.2])
+    turn = Rotation.from_euler('xyz', [0.4, -0.3, 1.1]).as_matrix()
+    central = turn @ np.diag(MASS / 12.0 * (sides @ sides - sides**2)) @ turn.T
+    moments = central + MASS * ((CENTRE @ CENTRE) * np.eye(3) - np.outer(CENTRE, CENTRE))
+    value = np.array([*moments[np.triu_indices(3)], *MASS * CENTRE, MASS])
+    unknown = np.eye(10)[:, list(undetermined)]
+    return Payload('tool0', value, 1e-8 * np.eye(10), unknown, value)
+
+
+def numbers(text):
+    return np.array([float(x) for x in re.findall(r'-?\d+\.\d+', text)])
+
+
+def energy(mass, centre, inertia, spin, speed):
+    """Return the kinetic energy of a body whose flange turns and moves so."""
+    velocity = speed + np.cross(spin, centre)
+    return 0.5 * mass * velocity @ velocity + 0.5 * spin @ inertia @ spin
+
+
+def check(mass, centre, inertia=None):
+    """Compare with Pinocchio's energy of the ten parameters, about every axis."""
+    assert mass == pytest.approx(MASS, rel=DIGITS)
+    np.testing.assert_allclose(centre, CENTRE, rtol=DIGITS)
+    if inertia is None:
+        return
+    xx, xy, xz, yy, yz, zz = payload().value[:6]
+    dynamic = np.array([MASS, *MASS * CENTRE, xx, xy, yy, xz, yz, zz])
+    true = pin.Inertia.FromDynamicParameters(dynamic)
+    for spin in (*np.eye(3), *(np.ones((3, 3)) - np.eye(3))):
+        motion = pin.Motion(np.array([0.1, 0.2, -0.3]), spin)
+        expected = 0.5 * motion.vector @ (true * motion).vector
+        found = energy(mass, centre, inertia, spin, motion.linear)
+        assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_universal_robots():
+    """`set_target_payload(m, cog, [Ixx, Iyy, Izz, Ixy, Ixz, Iyz])`, URScript manual."""
+    line = maker_lines(payload())['universal_robots']
+    assert re.fullmatch(r'set_target_payload\([\d.]+, \[[^]]+\], \[[^]]+\]\)', line)
+    m, x, y, z, xx, yy, zz, xy, xz, yz = numbers(line)
+    check(m, [x, y, z], np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+
+
+def test_franka():
+    """`setLoad(mass, F_x_Cload, load_inertia)`, column-major, about the centre of mass."""
+    line = maker_lines(payload())['franka']
+    assert re.fullmatch(r'robot\.setLoad\([\d.]+, \{\{[^}]+\}\}, \{\{[^}]+\}\}\);', line)
+    m, x, y, z, *inertia = numbers(line)
+    check(m, [x, y, z], np.reshape(inertia, (3, 3), order='F'))
+
+
+def test_kuka():
+    """A, B, C as rotations about the axes of the flange in reverse order; mm and degrees."""
+    line = maker_lines(payload())['kuka']
+    number = r'-?\d+\.\d+'
+    frame = ','.join(f'{name} {number}' for name in 'XYZABC')
+    inertia = ','.join(f'{name} {number}' for name in 'XYZ')
+    assert re.fullmatch(
+        rf'LOAD_DATA\[1\]=\{{M {number},CM \{{{frame}\}},J \{{{inertia}\}}\}}', line
+    )
+    m, x, y, z, a, b, c, *moments = numbers(line)
+    # About the fixed axes: C about X first, then B about Y, then A about Z.
+    axes = pin.rpy.rpyToMatrix(*np.radians([c, b, a]))
+    check(m, np.array([x, y, z]) / 1000.0, axes @ np.diag(moments) @ axes.T)
+
+
+def test_kinova():
+    """The line runs against stand-ins of the Kortex API, and keeps the tool's transform."""
+    tool = SimpleNamespace(
+        tool_mass=0.0, tool_mass_center=SimpleNamespace(x=0, y=0, z=0), tool_transform='kept'
+    )
+    told = []
+    client = SimpleNamespace(GetToolConfiguration=lambda: tool, SetToolConfiguration=told.append)
+    exec(maker_lines(payload())['kinova'], {'control_config': client})
+    assert told == [tool] and tool.tool_transform == 'kept'
+    centre = tool.tool_mass_center
+    check(tool.tool_mass, [centre.x, centre.y, centre.z])
+
+
+def test_tiny_numbers_have_no_exponent():
+    small = payload().value * 1e-6
+    lines = maker_lines(Payload('tool0', small, 1e-20 * np.eye(10), np.zeros((10, 0)), small))
+    assert not any(re.search(r'\de', line) for line in lines.values())
+
+
+def test_what_the_motion_does_not_tell_is_in_no_line():
+    """YY is not told: Franka and KUKA want it, UR does without, Kinova never wants it."""
+    lines = maker_lines(payload(undetermined=(3,)))
+    assert lines['franka'] is None and lines['kuka'] is None
+    assert len(numbers(lines['universal_robots'])) == 4
+    assert len(numbers(lines['kinova'])) == 4
+    assert set(maker_lines(payload(undetermined=(9,))).values()) == {None}
+
+
+@pytest.mark.parametrize('seed', range(5))
+def test_principal_axes_turn_least(seed):
+    rng = np.random.default_rng(seed)
+    turn = Rotation.from_rotvec(rng.normal(size=3)).as_matrix()
+    inertia = turn @ np.diag([0.01, 0.02, 0.025]) @ turn.T
+    moments, axes = principal_axes(inertia)
+    np.testing.assert_allclose(axes @ np.diag(moments) @ axes.T, inertia, atol=1e-12)
+    assert np.linalg.det(axes) == pytest.approx(1.0)
+    np.testing.assert_allclose(principal_axes(np.diag([3.0, 1.0, 2.0]))[1], np.eye(3), atol=1e-12)
+
+
+def test_the_urdf_is_the_body_behind_the_frame():
+    base = '<robot name="r"><link name="base"/><joint name="j" type="revolute"><parent '
+    base += 'link="base"/><child link="tool0"/><axis xyz="0 0 1"/><limit lower="-1" upper="1" '
+    base += 'velocity="1" effort="1"/></joint><link name="tool0"/>'
+    model = pin.buildModelFromXML(f'{base}{payload_urdf(payload(), "tool0")}</robot>')
+    xx, xy, xz, yy, yz, zz, *rest = payload().value
+    expected = [rest[3], *rest[:3], xx, xy, yy, xz, yz, zz]
+    np.testing.assert_allclose(model.inertias[1].toDynamicParameters(), expected, atol=1e-12)
+    assert payload_urdf(payload(undetermined=(0,)), 'tool0') is None
+
+
+def test_the_file_says_what_is_not_known(tmp_path):
+    turned = payload(undetermined=(0,)).moved('tool0', frame_change(np.eye(4)))
+    path = write_payload(tmp_path / 'body.yaml', turned, {'robot': 'r'}, ['doubt'])
+    text = path.read_text()
+    content = yaml.safe_load(text)
+    assert 'nan' not in text.lower()
+    assert content['parameters']['XX'] == {'value': None, 'sigma': np.inf, 'unit': 'kg·m²'}
+    assert content['inertia_at_centre']['xx'] is None and content['urdf'] is None
+    assert content['mass'] == pytest.approx(MASS)
+    assert content['sigma']['mass'] == pytest.approx(1e-4)
+    assert content['lines']['kuka'] is None and content['frame'] == 'tool0'
+    whole = write_payload(tmp_path / 'whole.yaml', payload(), {}, [], link='flange')
+    root = ElementTree.fromstring(f'<r>{yaml.safe_load(whole.read_text())["urdf"]}</r>')
+    assert root.find('joint/parent').get('link') == 'flange'

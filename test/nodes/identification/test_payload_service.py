@@ -1,0 +1,125 @@
+"""`~/identify_payload`: two recordings in, a body in a named frame out."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from bag_tools import EPOCH, joint_state, write_mcap
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import InertiaStamped
+import numpy as np
+import pytest
+import rclpy
+from spinning_nodes import spinning_nodes
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+from waiting import PATIENCE, wait_until
+import yaml
+
+from robotid_ros.core.model import build_robot, inverse_dynamics
+from robotid_ros.files.configuration import read_mapping
+from robotid_ros.nodes.common.messages import values_of
+from robotid_ros.nodes.common.runtime import LATCHED, result_of
+from robotid_ros.nodes.identification.identification_node import Identification
+from robotid_ros.nodes.identification.payload_messages import (
+    inertia_message,
+    payload_message,
+    PayloadOutcome,
+)
+
+ROOT = Path(__file__).resolve().parents[3]
+MASS, CENTRE = 1.5, (0.05, -0.03, 0.08)
+STEP, SECONDS = 0.01, 12.0
+
+
+@pytest.fixture
+def nodes(tmp_path: Path, domain: int) -> Iterator[tuple[Identification, rclpy.node.Node]]:
+    values = read_mapping(ROOT / 'config' / 'arm3.yaml')
+    values['recorder'] = {'folder': str(tmp_path)}
+    values['robot'] |= {'friction': {'default': ['viscous', 'coulomb', 'offset']}}
+    values['identification'] = {'selection': False, 'time_limit': PATIENCE}
+    values['excitation']['payload'] = {'mass': 2.0}
+    with spinning_nodes(domain, values, Identification) as nodes:
+        yield nodes
+
+
+def record(folder: Path, name: str, node: Identification, mass: float) -> Path:
+    """Record a motion of arm3 with a ball at tool0, by the package's own model."""
+    settings = node.configuration.robot
+    robot = build_robot((ROOT / 'urdf' / 'arm3.urdf').read_text(), settings)
+    frame = robot.model.frames[robot.model.getFrameId('tool0')]
+    c = frame.placement.act(np.array(CENTRE))
+    J = mass * ((c @ c + 1e-3) * np.eye(3) - np.outer(c, c))
+    chi, start = robot.prior.copy(), int(robot.first_columns[-1])
+    chi[start : start + 10] += [*J[np.triu_indices(3)], *mass * c, mass]
+    time = np.arange(round(SECONDS / STEP)) * STEP
+    w = 2.0 * np.pi / 4.0 * np.array([1.0, 2.0, 3.0])
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(size=(2, 3, robot.n)) * 0.4 / np.arange(1, 4)[:, None]
+    s, c = np.sin(np.outer(time, w)), np.cos(np.outer(time, w))
+    q, dq, ddq = s @ a + c @ b, c * w @ a - s * w @ b, -(s * w**2) @ a - c * w**2 @ b
+    tau = inverse_dynamics(robot, chi, q, dq, ddq)
+    tau += 0.01 * np.random.default_rng(round(10 * mass)).normal(size=tau.shape)
+    rows = zip(time, q, dq, tau, strict=True)
+    return write_mcap(
+        folder, (joint_state(EPOCH + round(t * 1e9), robot.joints, *row) for t, *row in rows), name
+    )
+
+
+@pytest.mark.ros
+def test_a_payload_is_asked_for(nodes, tmp_path):
+    node, client = nodes
+    bodies: list[InertiaStamped] = []
+    tables: list[DiagnosticArray] = []
+    client.create_subscription(InertiaStamped, 'identification/payload', bodies.append, LATCHED)
+    client.create_subscription(
+        DiagnosticArray, 'identification/payload/parameters', tables.append, LATCHED
+    )
+    bag = client.create_publisher(String, 'recorder/bag', LATCHED)
+    service = client.create_client(Trigger, 'identification/identify_payload')
+    wait_until(service.service_is_ready, 'it is served')
+
+    def ask() -> Trigger.Response:
+        return result_of(service.call_async(Trigger.Request()), PATIENCE, 'identify_payload')
+
+    assert 'there is no recording yet' in ask().message
+    for name, mass in (('empty', 0.0), ('loaded', MASS)):
+        path = record(tmp_path, name, node, mass)
+        bag.publish(String(data=str(path)))
+        wait_until(lambda p=path: node._bag == str(p.resolve()), 'heard', lambda: node._bag)
+        if name == 'empty':
+            assert 'nothing to compare with' in ask().message
+    answer = ask()
+    assert answer.success and 'in tool0, against' in answer.message, answer.message
+    wait_until(lambda: bodies and tables, 'it is published')
+    found = bodies[-1]
+    assert found.header.frame_id == 'tool0'
+    assert found.inertia.m == pytest.approx(MASS, rel=0.01)
+    com = found.inertia.com
+    assert (com.x, com.y, com.z) == pytest.approx(CENTRE, abs=2e-3)
+    body, _, lines = tables[-1].status
+    assert values_of(body)['mass'].endswith('; kg')
+    assert values_of(lines)['universal_robots'].startswith('set_target_payload(')
+    content = yaml.safe_load((tmp_path / 'loaded_payload.yaml').read_text())
+    assert content['mass'] == found.inertia.m and content['frame'] == 'tool0'
+
+
+def outcome(**sigmas: float) -> PayloadOutcome:
+    names = ('mass', 'x', 'y', 'z', 'ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+    central = {name: (float(k + 1), sigmas.get(name, 0.1), 'kg') for k, name in enumerate(names)}
+    lines = {'kuka': None, 'kinova': 'tool'}
+    return PayloadOutcome('grip', 'link', central, {'XX': (1.0, np.inf, 'kg·m²')}, lines, (), '')
+
+
+def test_a_body_that_is_not_whole_is_no_message():
+    from builtin_interfaces.msg import Time
+
+    whole = inertia_message(outcome(), Time())
+    assert whole is not None and whole.header.frame_id == 'link'
+    assert (whole.inertia.m, whole.inertia.com.z, whole.inertia.izz) == (1.0, 4.0, 10.0)
+    partly = outcome(iyy=np.inf, z=np.inf)
+    assert inertia_message(partly, Time()) is None
+    body, parameters, lines = payload_message(partly, Time()).status
+    assert body.message == 'not determined: z, iyy'
+    assert 'iyy' not in values_of(body) and 'XX' not in values_of(parameters)
+    assert values_of(lines) == {'kinova': 'tool'}
+    assert partly.sentence == '1 ± 0.1 kg at (2.0000, 3.0000, unknown) m in grip'

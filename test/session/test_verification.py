@@ -1,0 +1,200 @@
+"""What was identified, on the robot: tracking, gains and rest; and whatever ends that."""
+
+from pathlib import Path
+import shutil
+import signal
+
+import numpy as np
+import pytest
+from rcl_interfaces.srv import GetParameters
+
+from robotid_ros.core.model import build_robot
+from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.files.configuration import load, read_urdf
+from robotid_ros.files.results import Entry, Residual, Results
+from robotid_ros.files.results_file import read_results, REPORT, write_results
+from robotid_ros.files.verification.verification_file import GAINS, GAINS_BEFORE
+from robotid_ros.nodes.common.messages import values_of
+from robotid_ros.plant.physics.mujoco_physics import Physics
+
+from .conftest import Session
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+JOINTS = ('joint_1', 'joint_2')
+TOPIC = 'excitation/verification'
+# What an identification leaves, and where else it may be wrong [share].
+ERROR = 0.005
+
+
+@pytest.fixture(scope='module')
+def identified(config: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write results as an identification of this robot would, nearly true ones."""
+    configuration = load(config)
+    urdf = read_urdf(configuration) or ''
+    robot = build_robot(urdf, configuration.robot)
+    physics = Physics(urdf, configuration.simulation, robot.joints)
+    truth = {joint.name: dict(joint.values) for joint in physics.true_parameters()}
+    chi = np.array([truth[p.joint].get(p.symbol, 0.0) for p in robot.parameters])
+    base = base_parameters(robot)
+    values = base.of(chi) * (
+        1.0 + ERROR * np.random.default_rng(0).uniform(-1, 1, len(base.names))
+    )
+    entries = tuple(
+        Entry(
+            *(name, float(value), abs(float(value)) * ERROR, 100 * ERROR),
+            column=robot.parameters[column].name,
+        )
+        for name, value, column in zip(base.names, values, base.columns, strict=True)
+    )
+    standard = tuple(
+        Entry(p.name, float(value), 0.0, 0.0)
+        for p, value in zip(robot.parameters, chi, strict=True)
+    )
+    rows = tuple(Residual(joint, 0.01, 0.1, 10.0) for joint in JOINTS)
+    folder = tmp_path_factory.mktemp('identified')
+    results = Results(
+        'scara', 'wls', '2025-01-31T12:00:00+00:00', JOINTS, entries, standard, rows, rows
+    )
+    write_results(results, folder)
+    return folder
+
+
+@pytest.fixture
+def folder(identified: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(identified, tmp_path / 'identified'))
+
+
+def start(session: Session, trajectory: Path, folder: Path, **settings: object) -> None:
+    """Start the robot, at twice real time, and who moves it."""
+    session.start(
+        *('simulated_robot', 'excitation'),
+        simulated_robot={'simulation.real_time_factor': 2.0},
+        excitation={
+            'excitation.trajectory': str(trajectory),
+            'excitation.verification.results': str(folder),
+            'excitation.verification.postures': 2,
+            **settings,
+        },
+    )
+    session.robot.wait()
+    session.ready('excitation')
+
+
+def verify(session: Session, service: str) -> str:
+    """Verify; return what came of it."""
+    found = session.client.history[TOPIC]
+    before = len(found)
+    session.client.call_trigger(f'excitation/{service}')
+    session.client.wait_for(
+        lambda: (
+            session.client.state('excitation') == 'failed'
+            or (len(found) > before and session.client.state('excitation') == 'done')
+        ),
+        what=f'{service} ends',
+    )
+    return session.until('excitation', 'done')
+
+
+def gains(session: Session) -> list[float]:
+    """Return p and d of the controller."""
+    names = [f'gains.{joint}.{name}' for joint in JOINTS for name in 'pd']
+    answer = session.client.call(
+        GetParameters, '/arm_controller/get_parameters', GetParameters.Request(names=names)
+    )
+    return [value.double_value for value in answer.values]
+
+
+def test_the_robot_itself_says_what_was_identified(
+    session: Session, trajectory: Path, folder: Path
+):
+    client = session.client
+    session.start('recorder', recorder={'recorder.folder': str(session.folder / 'recordings')})
+    # Half the gains: worse, and not kept.
+    start(
+        *(session, trajectory, folder),
+        **{'excitation.require_recorder': True, 'identification.controller_gains.bandwidth': 0.1},
+    )
+    session.ready('recorder')
+    assert 'times smaller' in verify(session, 'verify')
+    found = read_results(folder).verification
+    assert found is not None
+    assert [row.joint for row in found.tracking] == list(JOINTS)
+    # Left are noise of the positions and, at the start, what stiction held the joints away.
+    assert min(row.ratio for row in found.tracking) > 10.0
+    assert max(row.relative for row in found.efforts) < 0.05
+    assert set(found.series) == {'present', 'feed_forward'}
+    statuses = {status.name: values_of(status) for status in client.latest[TOPIC].status}
+    assert float(statuses['tracking joint_2']['ratio']) == found.tracking[1].ratio
+    assert 'On the robot' in (folder / REPORT).read_text()
+    # It was recorded, and nobody is told to identify from it.
+    client.wait_for(lambda: client.state('recorder') == 'closed', what='the bag is closed')
+    assert 'recorder/bag' not in client.latest
+
+    old = gains(session)
+    assert 'not better: the old ones are set again' in verify(session, 'verify_gains')
+    assert gains(session) == old
+    found = read_results(folder).verification
+    assert found.gains.new['joint_1']['p'] == old[0] / 2.0
+    assert min(row.rms_after / row.rms_before for row in found.gains.tracking) > 1.5
+    assert (folder / GAINS_BEFORE).exists() and not (folder / GAINS).exists()
+    assert len(found.tracking) == 2
+
+    assert 'in 2 postures' in verify(session, 'verify_static')
+    for row, coulomb in zip(read_results(folder).verification.static, (0.78, 0.145), strict=True):
+        # Two vertical axes: no gravity, and no more stiction than Coulomb friction.
+        assert row.gravity_error < 0.05 * coulomb
+        # A joint at rest may carry less than what it slid against, never more.
+        assert 0.85 * coulomb < row.stiction < 1.02 * coulomb
+        assert row.predicted_stiction == pytest.approx(coulomb, rel=0.05)
+
+
+def test_gains_on_trial_do_not_outlive_what_tried_them(
+    session: Session, trajectory: Path, folder: Path
+):
+    client = session.client
+    # Twice the gains: better, were they not stopped.
+    start(session, trajectory, folder, **{'identification.controller_gains.bandwidth': 1000.0})
+    old = gains(session)
+
+    def on_trial() -> None:
+        client.call_trigger('excitation/verify_gains')
+        client.wait_for(
+            lambda: 'running the motion with the proposed' in client.message('excitation'),
+            what='the proposed gains are tried',
+        )
+        session.robot.wait_moving()
+        assert gains(session) == [2.0 * value for value in old]
+
+    on_trial()
+    client.call_trigger('excitation/stop')
+    message = session.until('excitation', 'failed')
+    assert message == 'stopped by request; the old gains are set again'
+    assert gains(session) == old
+    on_trial()
+    stamp = session.robot.now
+    session.process('excitation').send_signal(signal.SIGKILL)
+    client.wait_for(lambda: gains(session) == old, what='the guardian sets the old gains')
+    assert session.robot.rest_after(stamp) < 2.0
+    assert not (folder / GAINS).exists()
+
+
+def test_a_controller_without_efforts_is_verified_by_prediction(
+    session: Session, trajectory: Path, folder: Path
+):
+    session.start('simulated_robot', simulated_robot={'simulation.command_interface': 'position'})
+    session.start(
+        'excitation',
+        excitation={
+            'excitation.trajectory': str(trajectory),
+            'excitation.verification.results': str(folder),
+        },
+    )
+    session.robot.wait()
+    session.ready('excitation')
+    assert 'commands position and takes no efforts' in verify(session, 'verify')
+    found = read_results(folder).verification
+    assert found is not None
+    assert (found.tracking, set(found.series)) == ((), {'present'})
+    assert max(row.relative for row in found.efforts) < 0.05
+    assert 'takes no efforts' in (folder / REPORT).read_text()
