@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FADING = (0.1, 0.5)
 # Columns of one joint by what they are functions of, see `ModelErrors.columns`: those of one group
 # share a variance.
-GROUPS = np.array([*3 * [0], 1, 2, *3 * [3], *4 * [4]])
+GROUPS = np.array([*3 * [0], 1, 2, *3 * [3], *4 * [4], 5])
 COLUMNS = len(GROUPS)
 # A group counts from this p-value on. Calibrated with benchmarks/coverage.py: of white noise alone
 # one group in a hundred counts, and σ stay within some per cent of what they are without; 0.05
@@ -91,16 +91,18 @@ class ModelErrors:
 
         Of its speed, odd: friction at low speed (Stribeck), and that is not linear. Of its load:
         friction that grows with it. Of time: friction and zero that drift. Of position: springs,
-        friction that changes with it, and friction that depends on the direction.
+        friction that changes with it, and friction that depends on the direction. Of the rate of
+        its load: a delay of its effort that is too short to be removed.
         """
         v = dq / max(self.speed[joint], 1e-300)
         x = (q - self.centre[joint]) / max(self.spread[joint], 1e-300)
         t = (system.time - self.middle) / self.duration
-        load = np.abs(system.W[joint] @ self.links[joint])
+        links = system.W[joint] @ self.links[joint]
+        load, rate = np.abs(links), np.gradient(links, system.time)
         s, size = np.sign(v), np.abs(v)
         low = [s * np.exp(-size / speed) for speed in FADING]
         return np.column_stack(
-            [*low, v * size, load * s, load * v, t, t * s, t * v, x, x**2, x * s, size]
+            [*low, v * size, load * s, load * v, t, t * s, t * v, x, x**2, x * s, size, rate]
         )
 
 

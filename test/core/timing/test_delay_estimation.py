@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+from plant_recording import arm, plant
 import pytest
 
 from robotid_ros.core.identification_settings import IdentificationSettings
@@ -156,3 +157,15 @@ def test_a_delay_stays_where_none_is_to_be_removed(robot, record):
     samples, _, delays, notes = prepare_without_delay(late, robot, base_parameters(robot), kept)
     assert (delays, notes) == ({}, [])
     np.testing.assert_array_equal(samples.tau, prepare(late, robot, kept).tau)
+
+
+@pytest.mark.parametrize('delay', [0.002, 0.005])
+def test_sigma_counts_a_delay_that_is_not_removed(delay):
+    """Of a plant that the model does not share: without it friction is 5 σ off and more."""
+    made, robot = plant(), arm()
+    settings = IdentificationSettings(essential=False, signals=SignalSettings(time_offset=False))
+    found = identify(remove_delay(made.recording, -delay), robot, settings).estimate
+    true = made.base(robot)
+    error = np.abs(found.value - [true[name] for name in found.names])
+    assert np.all(error < 3.0 * found.sigma)
+    assert np.any(error > 5.0 * np.sqrt(np.diag(found.noise_covariance)))
