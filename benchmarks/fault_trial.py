@@ -174,7 +174,11 @@ class Trial:
         return self.client.state(node)
 
     def _await(self, condition: Callable[[], bool], what: str, timeout: float = DEADLINE) -> None:
-        self.client.wait_for(condition, timeout, what)
+        try:
+            self.client.wait_for(condition, timeout, what)
+        except ControllerError as error:
+            seen = ', '.join(f'{name} {self.client.states(name)[-3:]}' for name in NODES[1:])
+            raise ControllerError(f'{error}; seen of {seen}') from None
 
     def _prepare(self, robot: Mapping[str, Any]) -> None:
         """Start what does not run; the robot anew where it is to break."""
@@ -285,3 +289,6 @@ class Trial:
             with contextlib.suppress(ProcessLookupError):
                 self.processes.running[name].send_signal(signal.SIGCONT)
         self.processes.stop(running)
+        # Who was suspended may have its session still to end.
+        if self._is_running('excitation'):
+            self._await(lambda: self._state('excitation') in ENDS, 'the end of the session')

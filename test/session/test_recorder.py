@@ -57,7 +57,7 @@ class Excitation:
         self.session = session
         self._publisher = node.create_publisher(DiagnosticStatus, 'excitation/state', LATCHED)
         self._trajectory = node.create_publisher(String, 'excitation/trajectory', LATCHED)
-        self.state, self.published = 'idle', 0
+        self.state, self.session_id, self.published = 'idle', 'one', 0
         self._stamp, self._silent = 0, threading.Event()
         session.client.wait_for(
             lambda: self._publisher.get_subscription_count() > 1, what='the recorder listens'
@@ -78,7 +78,8 @@ class Excitation:
     def _publish(self) -> None:
         while not self._silent.wait(0.1):
             stamp = format_seconds(self._stamp)
-            self.send({'state': self.state, 'stamp': stamp, 'cycles': '2'})
+            values = {'state': self.state, 'session': self.session_id}
+            self.send({**values, 'stamp': stamp, 'cycles': '2'})
 
     def send(self, values: dict[str, str]) -> None:
         self._publisher.publish(status('excitation', '', values))
@@ -288,6 +289,22 @@ def test_a_recording_that_ends_early_says_so(how: str, session: Session, excitat
     assert [p for p in session.folder.glob('*/*.mcap')] == [path / f'{path.name}.mcap']
     recording = read_recording(path)
     assert [phase.name for phase in recording.phases] == ['approaching', 'exciting', 'failed']
+
+
+def test_a_session_whose_end_was_missed_shares_no_bag(session: Session, excitation: Excitation):
+    """As by a recorder that was suspended: a latched state is overwritten by the next one."""
+    heartbeats = Heartbeats(session)
+    excitation.be('approaching')
+    first = Path(heartbeats.wait('recording')['path'])
+    read_when(first, lambda r: r.duration > 0.5, '0.5 s are recorded')
+    excitation.session_id = 'two'
+    heartbeats.wait('idle')
+    second = Path(heartbeats.wait('recording')['path'])
+    read_when(second, lambda r: r.duration > 0.5, '0.5 s are recorded')
+    excitation.be('done')
+    heartbeats.wait('idle')
+    names = [[phase.name for phase in read_recording(path).phases] for path in (first, second)]
+    assert names == [['approaching', 'failed'], ['approaching', 'done']]
 
 
 def test_states_have_the_times_of_their_own_reception(session: Session, excitation: Excitation):

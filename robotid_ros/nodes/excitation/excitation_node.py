@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 import threading
 from typing import Any
+import uuid
 
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock, ClockType
@@ -65,6 +66,8 @@ class Excitation(WorkerNode):
         # The robot's settings, with other joints where they stood as the design was made.
         self._placed = self.configuration.robot
         self._description = self._file = ''
+        # Of the job that runs: who missed its end tells the next one by it.
+        self._session = ''
         self.busy = False
         self._lock = threading.Lock()
         self._reference = self.create_publisher(JointTrajectory, '~/reference', LATCHED)
@@ -153,6 +156,7 @@ class Excitation(WorkerNode):
             if self.busy:
                 return False
             self.busy = True
+            self._session = uuid.uuid4().hex
             self._stop.clear()
             self._preview.stop()
             self.start_worker(self._run_job, job)
@@ -301,7 +305,7 @@ class Excitation(WorkerNode):
             values['verdict'] = self._design.verdict
             if self._design.validation is not None:
                 values['validation'] = self._design.validation.hash
-        values = {'stamp': format_seconds(stamp), **values}
+        values = {'stamp': format_seconds(stamp), 'session': self._session, **values}
         arguments = (state.value, message, values)
         with self._publish_lock:
             self._moving = arguments if state.moving else None

@@ -40,8 +40,8 @@ class Recorder(WorkerNode):
         excitation = self.configuration.excitation
         self._controller = ControllerClient(self, excitation.controller, excitation.timeout)
         self._design: Mapping[str, Any] = {}
-        # Whether the session that runs has had its recording: it gets one, whatever comes of it.
-        self._session_served = False
+        # The session that has had its recording: each gets one, whatever comes of it.
+        self._served: str | None = None
         # Whether it records a verification, from which nothing is to be identified.
         self._verification = False
         self._bag = self.create_publisher(String, '~/bag', LATCHED)
@@ -66,20 +66,23 @@ class Recorder(WorkerNode):
     def _on_state(self, message: DiagnosticStatus, info: Mapping[str, int]) -> None:
         published = info['source_timestamp']
         received = ReceivedState(message, info['received_timestamp'] or published, published)
-        state, loop = values_of(message).get('state'), self._loop
-        if self.recording and loop is not None:
+        values, loop = values_of(message), self._loop
+        state, session = values.get('state'), values.get('session', '')
+        loop = loop if self.recording else None
+        if state in MOVING and session != self._served:
+            # What runs for a session or closes belongs to the one before: this says so again soon.
+            if loop is not None and (loop.started_by_session or loop.ending):
+                loop.stop('the end of its session was not heard')
+                return
+            self._served, self._verification = session, state == State.VERIFYING.value
+            if loop is None:
+                self._start_recording(received)
+                return
+        if loop is not None:
             loop.hear(received)
-        if state in MOVING:
-            # What closes belongs to the session before: this one says so again soon.
-            if not self._session_served and not (self.recording and loop and loop.ending):
-                self._session_served = True
-                self._verification = state == State.VERIFYING.value
-                if not self.recording:
-                    self._start_recording(received)
+        if state in MOVING or state not in STATES:
             return
-        if state not in STATES:
-            return
-        self._session_served = False
+        self._served = None
         if self._heartbeat.state == 'failed':
             self._heartbeat.change('idle', 'waiting for a session')
         if state in ENDED and loop is not None and loop.started_by_session:
