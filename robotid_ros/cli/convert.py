@@ -2,8 +2,15 @@
 
 import argparse
 
-from .shared_options import add_log_options, add_urdf_option, LOG, parse_names, read_options
-from .terminal import ProgressBar
+from .shared_options import (
+    add_log_options,
+    add_output_options,
+    add_urdf_option,
+    LOG,
+    parse_names,
+    read_options,
+)
+from .terminal import print_json, print_paragraph, ProgressBar
 
 HELP = 'write any log as a bag'
 DESCRIPTION = (
@@ -14,7 +21,8 @@ EXAMPLES = """\
 examples:
   robotid convert arm.csv arm.mcap --urdf arm.urdf
   robotid convert arm.npz arm --urdf arm.urdf --rate 500 --units position=deg
-  robotid convert arm.csv arm.mcap --columns 'time=Time position=Enc{i} effort=Trq{i}'
+  robotid convert arm.csv arm.mcap \\
+    --columns 'time=Time position=Enc{i} effort=Trq{i}'
   robotid convert ros1.bag arm.mcap --effort-topic /currents:data[0:6]
 """
 
@@ -32,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='names of the columns; default: those of the robot description, or joint_1, …',
     )
     add_log_options(parser)
+    add_output_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -43,10 +52,14 @@ def run(args: argparse.Namespace) -> int:
         found = convert(
             args.source, args.output, read_options(args, described=True), progress.share
         )
+    if args.json:
+        print_json(found)
+        return 0
     for note in found.notes:
-        print(f'note: {note}')
-    print(
-        f'written: {found.path}, {found.count} joint states of {", ".join(found.joints)} '
-        f'in {found.duration:.2f} s'
+        print_paragraph(note, 'note')
+    print_paragraph(
+        f'{found.path}, {found.count} joint states of {", ".join(found.joints)} '
+        f'in {found.duration:.2f} s',
+        'written',
     )
     return 0

@@ -2,10 +2,20 @@
 
 import argparse
 from pathlib import Path
-import sys
 from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError, RobotIdError
+from .shared_options import add_output_options
+from .terminal import (
+    format_number,
+    format_table,
+    lines_above,
+    print_error,
+    print_json,
+    print_paragraph,
+    ProgressBar,
+)
+from .terminal.results_text import print_found, results_data
 
 if TYPE_CHECKING:
     from ..files.results import Results
@@ -22,6 +32,14 @@ DESCRIPTION = (
 )
 
 
+EXAMPLES = """\
+examples:
+  robotid demo                         # the TX-40
+  robotid demo scara -o tried          # or ur10, arm3, planar_2r_elastic, …
+  robotid demo my_robot.yaml --all     # what robotid init has written
+"""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument(
@@ -33,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--verbose', action='store_true', help='show what the nodes log, not only their warnings'
     )
+    add_output_options(parser, 'all parameters and figures, however many there are')
 
 
 def run(args: argparse.Namespace) -> int:
@@ -40,13 +59,12 @@ def run(args: argparse.Namespace) -> int:
     config = find_config(args.robot)
     expect_ros('the demo')
     from ..nodes.demo.demo import Demo, VERIFICATIONS
-    from .terminal import ProgressBar
 
     log_level = 'info' if args.verbose else 'warn'
     session = Demo(config, Path(args.output), log_level, VERIFICATIONS)
-    with ProgressBar(1) as progress, session as demo:
+    with ProgressBar() as progress, lines_above(progress), session as demo:
         results = demo.run(progress.show, TIME_LIMIT)
-    return report(results, demo.folder)
+    return report(results, demo.folder, every=args.all, as_json=args.json)
 
 
 def expect_ros(what: str) -> None:
@@ -92,32 +110,30 @@ def find_config(name: str) -> Path:
     return path
 
 
-def report(results: 'Results', folder: Path) -> int:
-    """Print residuals and parameters; return the exit code."""
+def report(results: 'Results', folder: Path, *, every: bool = False, as_json: bool = False) -> int:
+    """Print residuals and parameters, and the verdict; return the exit code."""
     from ..nodes.demo.verdict import MAX_RESIDUAL, MIN_SHARE_WITHIN, verdict_of
-    from .identify import base_table, residual_table
 
-    print(base_table(results))
-    print()
-    print(residual_table(results))
-    print_verification(results)
-    verdict = verdict_of(results)
-    print(f'\n{verdict}')
-    print(f'written to {folder}')
-    if verdict.passed:
+    judged = verdict_of(results)
+    if as_json:
+        data = {**results_data(results), 'verification': results.verification}
+        print_json({**data, 'passed': judged.passed, 'verdict': str(judged), 'folder': folder})
+    else:
+        print_found(results, every=every)
+        print_verification(results)
+        print_paragraph(str(folder), 'written')
+        print_paragraph(f'{judged}.', style='good' if judged.passed else 'bad')
+    if judged.passed:
         return 0
-    print(
+    print_error(
         f'robotid: the robot was not found again: at least {MIN_SHARE_WITHIN:.0%} within ±3σ and '
-        f'at most {MAX_RESIDUAL:.0%} residual are asked for',
-        file=sys.stderr,
+        f'at most {MAX_RESIDUAL:.0%} residual are asked for'
     )
     return 1
 
 
 def print_verification(results: 'Results') -> None:
     """Print tracking errors without and with what was identified; nothing where there are none."""
-    from .terminal import format_number, format_table
-
     found = results.verification
     if found is None:
         return
@@ -135,7 +151,6 @@ def print_verification(results: 'Results') -> None:
             for row in rows
         ]
         head = ('tracking error, RMS', 'before', f'with {name}', 'times smaller', 'unit')
-        print()
-        print(format_table(head, cells, '<>>><'))
+        print(f'{format_table(head, cells, "<>>><")}\n')
     for text in filter(None, (found.reason, found.gains and found.gains.sentence)):
-        print(f'\n{text}')
+        print_paragraph(text)

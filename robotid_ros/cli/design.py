@@ -4,12 +4,20 @@ import argparse
 import dataclasses
 import math
 from pathlib import Path
-import sys
 import time
-from typing import TYPE_CHECKING
+from typing import Any, TYPE_CHECKING
 
 from ..exceptions import ConfigurationError
-from .terminal import format_number, format_table, ProgressBar
+from .shared_options import add_output_options
+from .terminal import (
+    format_number,
+    format_table,
+    print_error,
+    print_json,
+    print_paragraph,
+    ProgressBar,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from ..core.excitation import Design, ExcitationSettings, Progress
@@ -27,7 +35,7 @@ EXAMPLES = """\
 examples:
   robotid design config/tx40.yaml -o trajectory.yaml
   robotid design arm.yaml -o payload_motion.yaml --payload 5
-  robotid design arm.yaml -o trajectory.yaml --plot trajectory.png --seed 3 --time-limit 120
+  robotid design arm.yaml -o trajectory.yaml --plot trajectory.png --seed 3
 """
 
 
@@ -46,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='a short motion instead, which tells payloads up to this mass',
     )
     parser.add_argument('--force', action='store_true', help='replace an existing trajectory')
+    add_output_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -76,15 +85,16 @@ def run(args: argparse.Namespace) -> int:
     with ProgressBar(1) as bar:
         result = design(robot, settings, lambda progress: _show_progress(bar, progress))
     write_design(args.output, result, overwrite=args.force)
-    print(_format_summary(result, robot))
-    print(f'\nwritten: {args.output}')
-    if result.shortcomings:
-        print(f'the design is poor: {"; ".join(result.shortcomings)}', file=sys.stderr)
     if args.plot:
         from ..files.report.design_figure import write_design_figure
 
         write_design_figure(args.plot, result, robot, settings.workspace.frame)
-        print(f'drawn: {args.plot}')
+    if args.json:
+        print_json(_design_data(result, args))
+    else:
+        _print_design(result, robot, args)
+    if result.shortcomings:
+        print_error(f'the design is poor: {"; ".join(result.shortcomings)}')
     return EXIT_POOR if result.shortcomings else 0
 
 
@@ -110,6 +120,35 @@ def _show_progress(bar: ProgressBar, progress: 'Progress') -> None:
     bar.show(progress.fraction, f'{progress.phase}{best}, {progress.evaluations} evaluations')
 
 
+def _design_data(design: 'Design', args: argparse.Namespace) -> dict[str, Any]:
+    names = ('criterion', 'value', 'condition_numbers', 'usage', 'limits', 'seed', 'solver')
+    names += ('evaluations', 'elapsed', 'notes', 'unchecked', 'shortcomings', 'verdict')
+    trajectory = design.trajectory
+    return {
+        **{name: getattr(design, name) for name in names},
+        'trajectory': {
+            **{name: getattr(trajectory, name) for name in ('family', 'hash', 'period', 'order')},
+            'joints': trajectory.joints,
+        },
+        'written': args.output,
+        'drawn': args.plot,
+    }
+
+
+def _print_design(design: 'Design', robot: 'Robot', args: argparse.Namespace) -> None:
+    print(_format_summary(design, robot))
+    for note in design.notes:
+        print_paragraph(note, 'note')
+    for sentence in design.unchecked:
+        print_paragraph(sentence, 'warning')
+    print(f'written: {args.output}')
+    if args.plot:
+        print(f'drawn: {args.plot}')
+    number = format_number(design.condition_numbers['normalised'])
+    style = 'doubtful' if design.shortcomings or design.unchecked else 'good'
+    print_paragraph(f'The design is {design.verdict}: condition number {number}.', style=style)
+
+
 def _format_summary(design: 'Design', robot: 'Robot') -> str:
     """Show the figures, and the share of every limit that each joint uses."""
     trajectory = design.trajectory
@@ -121,15 +160,12 @@ def _format_summary(design: 'Design', robot: 'Robot') -> str:
         f'of {len(design.columns)} columns: '
         + ', '.join(f'{k} {format_number(v)}' for k, v in design.condition_numbers.items()),
     ]
+    if design.usage.distance is not None:
+        lines.append(f'smallest distance between bodies: {design.usage.distance:.3f} m')
     names = ('position', 'velocity', 'acceleration', 'jerk', 'effort')
     rows = [
         (joint, *(f'{100 * getattr(design.usage, name)[j]:.0f} %' for name in names))
         for j, joint in enumerate(robot.joints)
     ]
-    if design.usage.distance is not None:
-        lines.append(f'smallest distance between bodies: {design.usage.distance:.3f} m')
-    notes = [f'note: {note}' for note in design.notes]
-    notes += [f'warning: {sentence}' for sentence in design.unchecked]
-    return '\n'.join(
-        [*lines, '', format_table(('share of limit', *names), rows, '<>>>>>'), '', *notes]
-    )
+    table = format_table(('share of limit', *names), rows, '<>>>>>')
+    return '\n'.join([*map(wrapped, lines), '', table, ''])

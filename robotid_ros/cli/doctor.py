@@ -2,13 +2,21 @@
 
 import argparse
 from collections import Counter
-from collections.abc import Iterator, Sequence
-import json
-import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError
 from .demo import expect_ros
+from .shared_options import add_output_options
+from .terminal import (
+    LABELS,
+    lines_above,
+    print_json,
+    print_paragraph,
+    print_styled,
+    ProgressBar,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from ..nodes.doctor.findings import Finding
@@ -25,8 +33,8 @@ examples:
   robotid doctor --config my_robot.yaml --duration 10
   robotid doctor --namespace /arm1 --controller arm_controller --json
 """
-# Columns of the output, and of the severity in front.
-WIDTH, MARGIN = 99, 9
+# Columns of the severity in front.
+MARGIN = 9
 MAX_DURATION = 600.0
 # Longest wait for what is not discovered, or does not answer [s]: DDS announces every 3 s.
 TIMEOUT = 10.0
@@ -45,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--duration', metavar='SECONDS', type=float, default=5.0, help='how long to listen'
     )
-    parser.add_argument('--json', action='store_true', help='print the findings as JSON')
+    add_output_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -64,44 +72,43 @@ def run(args: argparse.Namespace) -> int:
     controller = args.controller
     if args.config and not controller:
         controller = configuration.excitation.controller
-    snapshot = snapshot_of_graph(
-        configuration,
-        controller=controller,
-        namespace=f'/{args.namespace.strip("/")}',
-        duration=args.duration,
-        timeout=TIMEOUT,
-    )
+    with ProgressBar() as progress, lines_above(progress):
+        progress.step('listening to the ROS graph')
+        snapshot = snapshot_of_graph(
+            configuration,
+            controller=controller,
+            namespace=f'/{args.namespace.strip("/")}',
+            duration=args.duration,
+            timeout=TIMEOUT,
+        )
     findings = diagnose(snapshot)
     if args.json:
-        print(json.dumps([finding.to_dict() for finding in findings], indent=2))
+        print_json([finding.to_dict() for finding in findings])
     else:
-        print('\n'.join(lines(findings)))
+        print_findings(findings)
     return int(any(finding.severity == Severity.ERROR for finding in findings))
 
 
-def lines(findings: Sequence['Finding']) -> Iterator[str]:
-    """Give a paragraph for each finding, then what is fine, then how many there are of each."""
+def print_findings(findings: Sequence['Finding']) -> None:
+    """Print a paragraph for each finding, then what is fine, then how many there are of each."""
     from ..nodes.doctor.findings import Severity
 
     for finding in findings:
         if finding.severity != Severity.OK:
-            yield _paragraph(finding.severity.word, f'{finding.subject}: {finding.text}')
+            _print_finding(finding.severity.word, f'{finding.subject}: {finding.text}')
     fine = [finding for finding in findings if finding.severity == Severity.OK]
     if fine:
-        yield _paragraph('ok', '; '.join(f'{each.subject}: {each.text}' for each in fine))
+        _print_finding('ok', '; '.join(f'{each.subject}: {each.text}' for each in fine))
     counts = Counter(finding.severity for finding in findings)
-    yield ', '.join(
+    text = ', '.join(
         f'{counts[severity]} {severity.word}{"s" if counts[severity] != 1 else ""}'
         for severity in (Severity.ERROR, Severity.WARNING, Severity.NOTE)
     )
+    worst = max((finding.severity for finding in findings), default=Severity.OK)
+    print_paragraph(text, style=LABELS[worst.word if worst >= Severity.WARNING else 'ok'])
 
 
-def _paragraph(word: str, text: str) -> str:
-    return textwrap.fill(
-        text,
-        WIDTH,
-        initial_indent=f'{word:<{MARGIN}}',
-        subsequent_indent=' ' * MARGIN,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+def _print_finding(word: str, text: str) -> None:
+    head = f'{word:<{MARGIN}}'
+    print_styled(head, LABELS[word])
+    print(wrapped(head + text, MARGIN)[MARGIN:])

@@ -7,8 +7,15 @@ import re
 from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError, FileError
-from .shared_options import add_log_options, add_part_options, LOG, read_options, selected_part
-from .terminal import ProgressBar
+from .shared_options import (
+    add_log_options,
+    add_output_options,
+    add_part_options,
+    LOG,
+    read_options,
+    selected_part,
+)
+from .terminal import print_json, print_paragraph, ProgressBar
 
 if TYPE_CHECKING:
     from ..files.export.identified_model import IdentifiedModel
@@ -36,7 +43,7 @@ EXAMPLES = """\
 examples:
   robotid export tx40_identified --format mjcf
   robotid export results --format mjcf -o arm.xml --mesh-folder ~/ws/src
-  robotid export results --format inertials --like ur10e/physical_parameters.yaml
+  robotid export results --format inertials --like physical_parameters.yaml
   robotid export results --format csv -o parameters.csv
   robotid export results --format npz --regressor recordings/tx40 --part 0:0.5
 """
@@ -71,6 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_part_options(parser)
     add_log_options(parser)
+    add_output_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -95,7 +103,13 @@ def run(args: argparse.Namespace) -> int:
         written.append(table)
     content = content.encode() if isinstance(content, str) else content
     write_bytes(output, content, overwrite=args.force)
-    print('\n'.join([*(f'note: {text}' for text in notes), *(f'written: {p}' for p in written)]))
+    if args.json:
+        print_json({'written': written, 'notes': notes})
+        return 0
+    for text in notes:
+        print_paragraph(text, 'note')
+    for path in written:
+        print(f'written: {path}')
     return 0
 
 

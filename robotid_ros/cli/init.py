@@ -7,10 +7,13 @@ import sys
 from typing import TYPE_CHECKING
 
 from .demo import expect_ros
-from .shared_options import parse_names
+from .shared_options import add_output_options, parse_names
+from .terminal import lines_above, print_json, print_paragraph, ProgressBar
 
 if TYPE_CHECKING:
-    from ..core.setup.robot_setup import KnownFacts
+    from collections.abc import Sequence
+
+    from ..core.setup.robot_setup import KnownFacts, RobotSetup
 
 # How long a robot that is up is listened to [s]: DDS announces participants every 3 s.
 LISTENING = 3.0
@@ -26,7 +29,7 @@ examples:
   robotid init my_robot.urdf            # writes my_robot.yaml
   robotid demo my_robot.yaml            # a whole session on the simulated robot
   robotid init two_arms.urdf.xacro -o left.yaml --tip left_tool0
-  robotid init --controller arm_controller   # the robot that is up, into its name.yaml and .urdf
+  robotid init --controller arm_controller   # the robot that is up
   robotid init --keys                   # every key of a configuration
 """
 
@@ -56,15 +59,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--tip', metavar='LINK', help='link that the arm moves, of several arms')
     parser.add_argument('--force', action='store_true', help='replace an existing configuration')
     parser.add_argument('--keys', action='store_true', help='explain every key, and write nothing')
+    add_output_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the configuration, and say what was chosen."""
     if args.keys:
-        from ..files.setup.settings_reference import settings_reference
-
-        sys.stdout.write(settings_reference())
-        return 0
+        return _explain_keys(args.json)
     from ..core.model.urdf_parsing import parse_urdf
     from ..core.setup.arm_choice import left_out_sentences
     from ..core.setup.robot_setup import set_up_robot
@@ -94,11 +95,35 @@ def run(args: argparse.Namespace) -> int:
     text = configuration_text(setup, urdf_setting(source, output))
     write_text(output, text, overwrite=args.force)
     load(output)
-    print(f'{len(setup.arm.joints)} joints: {", ".join(setup.arm.joints)}; tool {setup.arm.tip}')
-    for sentence in (*left_out_sentences(setup.arm), *setup.rules.values(), *setup.notes):
-        print(sentence)
-    print(f'\nwritten: {", ".join(map(str, written))}')
+    sentences = (*left_out_sentences(setup.arm), *setup.rules.values(), *setup.notes)
+    if args.json:
+        found = {'joints': setup.arm.joints, 'tool': setup.arm.tip}
+        print_json({**found, 'notes': sentences, 'written': written})
+    else:
+        _print_setup(setup, sentences, written)
     return 0
+
+
+def _explain_keys(as_json: bool) -> int:
+    from ..files.setup.settings_reference import settings_reference
+    from ..files.yaml import parse_yaml
+
+    text = settings_reference()
+    if as_json:
+        print_json(parse_yaml(text, 'the settings'))
+    else:
+        sys.stdout.write(text)
+    return 0
+
+
+def _print_setup(
+    setup: 'RobotSetup', sentences: 'Sequence[str]', written: tuple[Path, ...]
+) -> None:
+    arm = setup.arm
+    print_paragraph(f'{len(arm.joints)} joints: {", ".join(arm.joints)}; tool {arm.tip}')
+    for sentence in sentences:
+        print_paragraph(sentence)
+    print(f'\nwritten: {", ".join(map(str, written))}')
 
 
 def _expect_free(paths: tuple[Path, ...], force: bool) -> None:
@@ -120,7 +145,9 @@ def _ask_robot(controller: str, namespace: str) -> 'tuple[str, KnownFacts]':
     from ..nodes.doctor.take_snapshot import snapshot_of_graph
 
     place = f'/{namespace.strip("/")}'
-    snapshot = snapshot_of_graph(
-        Configuration(), controller=controller, namespace=place, duration=LISTENING
-    )
+    with ProgressBar() as progress, lines_above(progress):
+        progress.step('asking the robot')
+        snapshot = snapshot_of_graph(
+            Configuration(), controller=controller, namespace=place, duration=LISTENING
+        )
     return known_facts(snapshot)

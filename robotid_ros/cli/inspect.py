@@ -1,10 +1,17 @@
 """`robotid inspect BAG`: what a recording holds and whether it is usable."""
 
 import argparse
-from typing import TYPE_CHECKING
+import dataclasses
+from typing import Any, TYPE_CHECKING
 
-from .shared_options import add_log_options, add_urdf_option, LOG, read_options
-from .terminal import format_number, format_table
+from .shared_options import (
+    add_log_options,
+    add_output_options,
+    add_urdf_option,
+    LOG,
+    read_options,
+)
+from .terminal import format_number, format_table, print_json, print_paragraph, SHORT
 
 if TYPE_CHECKING:
     from ..files.bags.read.summary import BagSummary
@@ -32,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_urdf_option(parser)
     add_log_options(parser)
+    add_output_options(parser, 'every topic with its type')
 
 
 def run(args: argparse.Namespace) -> int:
@@ -41,34 +49,48 @@ def run(args: argparse.Namespace) -> int:
 
     lost = repair_bag(args.bag) if args.repair else ()
     summary = summarise(args.bag, read_options(args, described=True))
-    print('\n\n'.join(_sections(summary)))
-    for note in lost:
-        print(f'repaired: {note}')
+    if args.json:
+        print_json({**summary_data(summary), 'repaired': lost})
+    else:
+        _print_summary(summary, every_topic=args.all)
+        for note in lost:
+            print_paragraph(note, 'repaired')
+        for use in summary.suitability:
+            word = f'{use.purpose}: {"yes" if use.possible else f"no, {use.reason}"}'
+            print_paragraph(word, style='good' if use.possible else 'doubtful')
     return 0 if summary.usable else 1
 
 
-def _sections(summary: 'BagSummary') -> list[str]:
+def summary_data(summary: 'BagSummary') -> dict[str, Any]:
+    """Return a summary as an object of JSON; its session's header is that of the bag."""
+    fields = dataclasses.fields(summary)
+    data = {f.name: getattr(summary, f.name) for f in fields if f.name != 'session'}
+    return {**data, 'usable': summary.usable}
+
+
+def _print_summary(summary: 'BagSummary', *, every_topic: bool) -> None:
     timing = summary.timing
-    head = (
+    print_paragraph(
         f'{summary.path}: {summary.duration:.2f} s, joint states at {timing.rate:.1f} Hz, '
         f'jitter {timing.jitter * 1e3:.3f} ms, {timing.lost} lost in {timing.gaps} gaps, '
         f'longest {timing.longest_gap * 1e3:.1f} ms at {timing.longest_gap_start:.2f} s'
     )
-    topics = [(t.name, t.type, str(t.count), f'{t.rate:.1f}') for t in summary.topics]
+    print_paragraph(f'robot description: {summary.description or "none recorded"}')
+    topics = [(t.name, str(t.count), f'{t.rate:.1f}', t.type) for t in summary.topics]
+    columns = 4 if every_topic else 3
+    shown = topics if every_topic else topics[:SHORT]
+    head = ('topic', 'messages', 'rate [Hz]', 'type')[:columns]
+    print(f'\n{format_table(head, [row[:columns] for row in shown], "<>><"[:columns])}')
+    if len(shown) < len(topics):
+        print(f'… and {len(topics) - len(shown)} more: --all shows them')
     channels = [
         (c.joint, format_number(c.travel), c.position, c.velocity, c.effort)
         for c in summary.channels
     ]
-    sections = [
-        f'{head}\nrobot description: {summary.description or "none recorded"}',
-        format_table(('topic', 'type', 'messages', 'rate [Hz]'), topics),
-        format_table(('joint', 'travel', 'position', 'velocity', 'effort'), channels, '<><<<'),
-    ]
+    head = ('joint', 'travel', 'position', 'velocity', 'effort')
+    print(f'\n{format_table(head, channels, "<><<<")}\n')
     if summary.phases:
         phases = [(p.name, f'{p.start:.2f}', f'{p.stop:.2f}') for p in summary.phases]
-        sections.append(format_table(('phase', 'from [s]', 'to [s]'), phases))
-    uses = [(u.purpose, 'yes' if u.possible else 'no', u.reason) for u in summary.suitability]
-    sections.append(format_table(('usable for', '', 'why not'), uses))
-    if summary.notes:
-        sections.append('\n'.join(f'note: {note}' for note in summary.notes))
-    return sections
+        print(f'{format_table(("phase", "from [s]", "to [s]"), phases)}\n')
+    for note in summary.notes:
+        print_paragraph(note, 'note')

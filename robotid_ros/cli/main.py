@@ -10,15 +10,26 @@ import signal
 import sys
 import threading
 
+from .. import __version__
 from ..exceptions import RobotIdError
 from ..threads import limit_blas_threads
-from .terminal import HelpFormatter, printable, PrintableStream
+from .terminal import HelpFormatter, print_error, PrintableStream
 
 VERBS = (
     *('demo', 'design', 'identify', 'validate', 'payload', 'report', 'inspect'),
     *('convert', 'doctor', 'init', 'export'),
 )
 EXIT_INTERRUPTED = 130
+EXAMPLES = """\
+examples:
+  robotid demo                               # a session on a simulated robot
+  robotid identify arm.csv --urdf arm.urdf   # any log of positions and efforts
+  robotid init arm.urdf                      # a configuration for your own arm
+
+Each command has its own help and examples: 'robotid identify --help'.
+Completion of commands and options, where the package argcomplete is installed:
+  eval "$(register-python-argcomplete robotid)"
+"""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -30,8 +41,10 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog='robotid',
         description="Identify a robot's dynamic parameters: masses, inertias, friction.",
-        epilog="Each command has its own help: 'robotid identify --help'.",
+        epilog=EXAMPLES,
+        formatter_class=HelpFormatter,
     )
+    parser.add_argument('--version', action='version', version=f'robotid {__version__}')
     subparsers = parser.add_subparsers(dest='verb', metavar='COMMAND', required=True)
     for verb in VERBS:
         module = import_module(f'.{verb}', __package__)
@@ -39,7 +52,7 @@ def build_parser() -> argparse.ArgumentParser:
             verb,
             help=module.HELP,
             description=module.DESCRIPTION,
-            epilog=getattr(module, 'EXAMPLES', None),
+            epilog=module.EXAMPLES,
             formatter_class=HelpFormatter,
         )
         module.add_arguments(subparser)
@@ -62,12 +75,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors='backslashreplace')  # no σ and N·m; names that are not UTF-8
+    parser = build_parser()
+    if '_ARGCOMPLETE' in os.environ:
+        _complete(parser)
     try:
-        args = build_parser().parse_args(argv)
+        args = parser.parse_args(argv)
     except SystemExit as usage:
         return usage.code if isinstance(usage.code, int) else 2
     with _interruptible() as interrupted, contextlib.redirect_stdout(PrintableStream(sys.stdout)):
         return _run(args, interrupted)
+
+
+def _complete(parser: argparse.ArgumentParser) -> None:
+    """Answer a shell that asks how a line goes on, and end; not where argcomplete is missing."""
+    with contextlib.suppress(ImportError):
+        import argcomplete
+
+        argcomplete.autocomplete(parser)
 
 
 @contextlib.contextmanager
@@ -132,5 +156,5 @@ def _inputs(args: argparse.Namespace) -> list[str]:
 
 
 def _fail(text: str, code: int) -> int:
-    print(printable(f'robotid: {" ".join(text.split())}'), file=sys.stderr)
+    print_error(f'robotid: {" ".join(text.split())}')
     return code

@@ -4,12 +4,20 @@ import argparse
 import dataclasses
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, TYPE_CHECKING
 
-from .shared_options import add_log_options, add_robot_options, default_output, read_options
-from .terminal import format_number, format_table, ProgressBar
+from .shared_options import (
+    add_log_options,
+    add_output_options,
+    add_robot_options,
+    default_output,
+    read_options,
+)
+from .terminal import format_number, format_table, print_json, print_paragraph, ProgressBar
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ..core.payload import Payload
 
 # Reading and identifying each recording, writing.
@@ -44,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot_options(parser, 'EMPTY')
     parser.add_argument('-o', '--output', metavar='FILE', help='default: <LOADED>_payload.yaml')
     add_log_options(parser)
+    add_output_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -74,22 +83,43 @@ def run(args: argparse.Namespace) -> int:
         progress.step('writing the result')
         facts = {'robot': given.robot.name, 'empty': args.empty, 'loaded': args.loaded}
         path = write_payload(output, payload, facts, warnings, given.frame.body)
-    print(_format_payload(payload))
-    print('\n'.join(['', *(f'warning: {text}' for text in warnings), f'written: {path}']))
+    if args.json:
+        print_json({**_payload_data(payload), 'warnings': warnings, 'written': path})
+        return 0
+    print(f'{_format_payload(payload)}\n')
+    for text in warnings:
+        print_paragraph(text, 'warning')
+    print(f'written: {path}')
     return 0
 
 
-def _format_payload(payload: 'Payload') -> str:
-    from ..core.payload.payload import CENTRAL, CENTRAL_UNITS
+def _payload_data(payload: 'Payload') -> dict[str, Any]:
     from ..files.export.payload_lines import maker_lines
 
-    parameters = (
-        *zip(CENTRAL, payload.central, payload.central_sigma, CENTRAL_UNITS, strict=True),
-        *zip(payload.names, payload.value, payload.sigma, payload.units, strict=True),
-    )
+    return {
+        'frame': payload.frame,
+        'parameters': [
+            {'name': name, 'value': value, 'sigma': sigma, 'unit': unit}
+            for name, value, sigma, unit in _parameters(payload)
+        ],
+        'controllers': maker_lines(payload),
+    }
+
+
+def _parameters(payload: 'Payload') -> 'Iterator[tuple[str, float, float, str]]':
+    """Give name, value, σ and unit: at the centre of mass, then at the frame."""
+    from ..core.payload.payload import CENTRAL, CENTRAL_UNITS
+
+    yield from zip(CENTRAL, payload.central, payload.central_sigma, CENTRAL_UNITS, strict=True)
+    yield from zip(payload.names, payload.value, payload.sigma, payload.units, strict=True)
+
+
+def _format_payload(payload: 'Payload') -> str:
+    from ..files.export.payload_lines import maker_lines
+
     rows = [
         (name, format_number(value, 5) * math.isfinite(sigma), format_number(sigma, 3), unit)
-        for name, value, sigma, unit in parameters
+        for name, value, sigma, unit in _parameters(payload)
     ]
     lines = [
         f'{maker}: {line or "wants what the motion does not tell"}'

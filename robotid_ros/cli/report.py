@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 
 from ..exceptions import FileError, RobotIdError
+from .shared_options import add_output_options
+from .terminal import print_json
 
 HELP = 'write the report of an identification anew'
 DESCRIPTION = (
@@ -21,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument('parameters', help='parameters.yaml, or the folder that holds it')
     parser.add_argument('-o', '--output', metavar='FILE', help='default: report.html beside it')
+    add_output_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -41,5 +44,8 @@ def run(args: argparse.Namespace) -> int:
         raise FileError(
             f"'{path}' cannot be drawn ({error}): it was edited or is damaged, identify again"
         ) from error
-    print(page)
+    if args.json:
+        print_json({'report': page})
+    else:
+        print(page)
     return 0

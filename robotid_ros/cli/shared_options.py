@@ -20,7 +20,9 @@ COLUMNS_EXAMPLE = 'time=t position=q{i} effort=tau{i}'
 UNITS_EXAMPLE = 'time=ms position=deg effort=A*0.12'
 
 
-def add_robot_options(parser: argparse.ArgumentParser, where: str = 'the recording') -> None:
+def add_robot_options(
+    parser: argparse.ArgumentParser, where: str = 'the recording', verb: str = 'identify these'
+) -> None:
     """Add `--config`, `--urdf` and `--joints`."""
     default = f'default: the one in {where}'
     parser.add_argument('-c', '--config', metavar='FILE', help=default)
@@ -30,7 +32,7 @@ def add_robot_options(parser: argparse.ArgumentParser, where: str = 'the recordi
         type=parse_names,
         metavar='A,B,…',
         default=(),
-        help="identify these; default: the configuration's, else all that move",
+        help=f"{verb}; default: the configuration's, else all that move",
     )
 
 
@@ -58,6 +60,15 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
         default='',
         help="of a bag: efforts on a topic of their own: '/dynamic_joint_states:torque', "
         "'/currents:data[0:6]'",
+    )
+
+
+def add_output_options(parser: argparse.ArgumentParser, tables: str = '') -> None:
+    """Add `--json`, and `--all` where a verb has long tables, which `tables` names."""
+    if tables:
+        parser.add_argument('--all', action='store_true', help=f'show {tables}')
+    parser.add_argument(
+        '--json', action='store_true', help='print what was found as JSON, and nothing else'
     )
 
 

@@ -1,20 +1,20 @@
 """`robotid validate BAG --parameters FILE`: how well parameters predict another recording."""
 
 import argparse
-import math
 from pathlib import Path
-import sys
 from typing import TYPE_CHECKING
 
 from .shared_options import (
     add_log_options,
+    add_output_options,
     add_part_options,
     add_robot_options,
     LOG,
     open_logs,
     selected_part,
 )
-from .terminal import format_number, format_table, ProgressBar
+from .terminal import print_error, print_json, print_paragraph, ProgressBar
+from .terminal.results_text import GOOD_RESIDUAL, rows_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,7 @@ DESCRIPTION = (
 EXAMPLES = """\
 examples:
   robotid validate recordings/tx40_other --parameters tx40_identified
-  robotid validate arm.mcap --parameters parameters.yaml -c config/arm.yaml --from 30
+  robotid validate arm.mcap --parameters parameters.yaml --from 30
 """
 
 
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--parameters', required=True, metavar='FILE', help='parameters.yaml or its folder'
     )
-    add_robot_options(parser, 'the parameters')
+    add_robot_options(parser, 'the parameters', 'predict these')
     parser.add_argument(
         '--max-residual',
         type=float,
@@ -51,44 +51,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_part_options(parser)
     add_log_options(parser)
+    add_output_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Predict and print the residuals."""
+    from ..files.results import total_residual
     from ..files.results_file import read_results
 
     with ProgressBar(2) as progress:
         rows, warnings = _predict(args, read_results(args.parameters), progress)
-    print(_table(rows))
-    for text in warnings:
-        print(f'\nwarning: {text}')
     worst = max(rows, key=lambda row: row.relative)
-    if args.max_residual is None or 100 * worst.relative <= args.max_residual:
-        return 0
-    print(
-        f'robotid: {worst.joint} misses the bound: {100 * worst.relative:.2f} % of its torque is '
-        f'not predicted, {args.max_residual:g} % are allowed',
-        file=sys.stderr,
-    )
-    return 1
-
-
-def _table(rows: 'Sequence[Residual]') -> str:
-    """Lay out the residuals of each joint and of all together."""
-    from ..files.results import total_residual
-
-    lines: list[tuple[str, ...]] = [
-        (
-            *(r.joint, f'{100 * r.relative:.2f}', f'{100 * r.moving:.2f}', f'{r.r2:.4f}'),
-            *(format_number(r.rms, 3), format_number(r.torque, 3), r.unit),
+    passed = args.max_residual is None or 100 * worst.relative <= args.max_residual
+    if args.json:
+        total = total_residual(rows)
+        print_json({'residuals': rows, 'total': total, 'warnings': warnings, 'passed': passed})
+    else:
+        _print(rows, warnings)
+    if not passed:
+        print_error(
+            f'robotid: {worst.joint} misses the bound: {100 * worst.relative:.2f} % of its torque '
+            f'is not predicted, {args.max_residual:g} % are allowed'
         )
-        for r in rows
-    ]
-    total = total_residual(rows)
-    if len(rows) > 1 and not math.isnan(total):
-        lines.append(('all', f'{100 * total:.2f}', *[''] * 5))
-    head = ('joint', 'residual [%]', 'moving', 'R²', 'RMS', 'torque RMS', 'unit')
-    return format_table(head, lines, '<>>>>><')
+    return int(not passed)
+
+
+def _print(rows: 'Sequence[Residual]', warnings: 'Sequence[str]') -> None:
+    print(f'{rows_table(rows, "residual [%]")}\n')
+    for text in warnings:
+        print_paragraph(text, 'warning')
+    worst = max(rows, key=lambda row: row.reported)
+    good = worst.reported <= GOOD_RESIDUAL and not warnings
+    print_paragraph(
+        f'Of the effort of a joint at most {100 * worst.reported:.2f} % ({worst.joint}) is not '
+        'predicted.',
+        style='good' if good else 'doubtful',
+    )
 
 
 def _predict(

@@ -3,11 +3,11 @@
 import sys
 
 from robotid_ros.cli import doctor
-from robotid_ros.cli.doctor import lines
+from robotid_ros.cli.doctor import print_findings
 from robotid_ros.nodes.doctor.findings import Finding, Severity, split_remedy
 
 
-def test_findings_are_readable():
+def test_findings_are_readable(capsys):
     long = ' '.join(['word'] * 40)
     found = [
         Finding(Severity.ERROR, 'efforts', 'there are none', 'publish them'),
@@ -15,13 +15,14 @@ def test_findings_are_readable():
         Finding(Severity.OK, 'disk', 'full of room'),
         Finding(Severity.OK, 'clock', 'right'),
     ]
-    text = '\n'.join(lines(found))
+    print_findings(found)
+    text = capsys.readouterr().out
     assert text.startswith(
         'error    efforts: there are none: publish them\nnote     network: word'
     )
-    assert '\n         word' in text and max(map(len, text.split('\n'))) <= 99
+    assert '\n         word' in text and max(map(len, text.split('\n'))) <= 80
     assert text.endswith(
-        '\nok       disk: full of room; clock: right\n1 error, 0 warnings, 1 note'
+        '\nok       disk: full of room; clock: right\n1 error, 0 warnings, 1 note\n'
     )
 
 

@@ -1,0 +1,168 @@
+"""An identification as a terminal shows it: parameters, residuals, and whether it predicts."""
+
+import math
+from typing import Any, TYPE_CHECKING
+
+from .tables import format_table, SHORT
+from .text import format_number, print_paragraph
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...files.results import Residual, Results
+
+# Of real arms with what is chosen by default 1 to 10 % of the effort of a moving joint are left.
+GOOD_RESIDUAL = 0.1
+# σ that a summary counts as well known [%].
+TOLD = 10.0
+
+
+def results_data(results: 'Results') -> dict[str, Any]:
+    """Return what was found as an object of JSON."""
+    from ...files.results import total_residual
+
+    names = ('robot', 'method', 'joints', 'identification', 'validation', 'warnings')
+    judged = results.validation or results.identification
+    return {
+        **{name: getattr(results, name) for name in names},
+        'parameters': results.base,
+        'condition_number': results.condition_number,
+        'total_residual': total_residual(judged),
+        'selection': results.selection.get('summary'),
+        'verdict': verdict(results)[0],
+    }
+
+
+def print_results(results: 'Results', written: 'Sequence[str]', *, every: bool) -> None:
+    """Print what was found, why it was chosen so, warnings and, last, the verdict."""
+    from ...files.results import prediction_text
+
+    print_found(results, every=every)
+    for text in (prediction_text(results), str(results.selection.get('summary', ''))):
+        if text:
+            print_paragraph(text)
+    for text in results.warnings:
+        print_paragraph(text, 'warning')
+    for text in written:
+        print_paragraph(text, 'written')
+    text, style = verdict(results)
+    print_paragraph(text, style=style)
+
+
+def print_found(results: 'Results', *, every: bool) -> None:
+    """Print parameters and residuals; long tables where every line is asked for."""
+    short = every or len(results.base) <= SHORT
+    if short:
+        print(f'{base_table(results)}\n')
+    else:
+        told = sum(entry.percent <= TOLD for entry in results.base)
+        print_paragraph(
+            f'{len(results.base)} base parameters, {told} of them with σ up to {TOLD:g} % of '
+            'their value: --all and parameters.yaml show them'
+        )
+    if results.compared and short:
+        print(f'{comparison_table(results)}\n')
+    print(f'{residual_tables(results) if every else residual_table(results)}\n')
+
+
+def verdict(results: 'Results') -> tuple[str, str]:
+    """Say in a sentence how well the parameters predict, and in which style to print it."""
+    rows = results.validation or results.identification
+    worst = max(rows, key=lambda row: row.reported)
+    share = f'at most {100 * worst.reported:.2f} % of the effort of a joint ({worst.joint})'
+    count = len(results.warnings)
+    doubts = f'; {count} warning{"s" * (count != 1)} above' if count else ''
+    if not results.validation:
+        return (
+            f'Not validated: {share} is left by the fit itself{doubts}. Give another motion by '
+            '--validation or --validation-part.',
+            'doubtful',
+        )
+    fine = worst.reported <= GOOD_RESIDUAL
+    word = 'Predicts another motion' if fine else 'Predicts another motion only in part'
+    return f'{word}: {share} is left{doubts}.', 'good' if fine and not count else 'doubtful'
+
+
+def comparison_table(results: 'Results') -> str:
+    """Lay out the base parameters of two methods side by side."""
+    from ...files.report.convergence_section import normalised_difference
+
+    other = results.compared
+    assert other is not None
+    first, second = results.method.upper(), other.method.upper()
+    rows = [
+        [
+            a.name,
+            format_number(a.value, 5),
+            format_number(b.value, 5),
+            format_number(normalised_difference(a, b), 3),
+            a.unit,
+        ]
+        for a, b in zip(results.base, other.base, strict=True)
+    ]
+    return format_table(['parameter', first, second, 'difference/σ', 'unit'], rows, '<>>><')
+
+
+def base_table(results: 'Results') -> str:
+    """Lay out the base parameters, with the true values where there are any."""
+    known = any(entry.true is not None for entry in results.base)
+    headers = ['parameter', 'value', 'σ', '%σ', *(['true', 'error/σ'] if known else []), 'unit']
+    rows = []
+    for entry in results.base:
+        row = [entry.name, format_number(entry.value, 5), format_number(entry.sigma, 3)]
+        row.append(format_number(entry.percent, 3))
+        if known:
+            row.append(format_number(float('nan') if entry.true is None else entry.true, 5))
+            row.append(format_number(entry.error, 3))
+        rows.append([*row, entry.unit])
+    return format_table(headers, rows, '<' + '>' * (len(headers) - 2) + '<')
+
+
+def residual_table(results: 'Results') -> str:
+    """Lay out what is left of each joint's effort by the fit and on the other motion."""
+    from ...files.results import total_residual
+
+    groups = [group for group in (results.identification, results.validation) if group]
+    judged = groups[-1]
+    rows = [
+        [
+            last.joint,
+            *(f'{100 * row.relative:.2f}' for row in same),
+            *(f'{100 * last.moving:.2f}', f'{last.r2:.4f}', format_number(last.rms, 3)),
+            last.unit,
+        ]
+        for same, last in zip(zip(*groups, strict=True), judged, strict=True)
+    ]
+    if len(rows) > 1:
+        totals = [f'{100 * total_residual(group):.2f}' for group in groups]
+        rows.append(['all', *totals, *[''] * 4])
+    names = ['fit [%]', 'validation [%]'][: len(groups)]
+    headers = ['joint', *names, 'moving [%]', 'R²', 'RMS', 'unit']
+    return format_table(headers, rows, '<' + '>' * (len(headers) - 2) + '<')
+
+
+def residual_tables(results: 'Results') -> str:
+    """Lay out all figures of the fit, then those of the validation."""
+    names = ('fit', 'validation')
+    groups = (results.identification, results.validation)
+    return '\n\n'.join(
+        rows_table(rows, f'{name} [%]') for name, rows in zip(names, groups, strict=True) if rows
+    )
+
+
+def rows_table(rows: 'Sequence[Residual]', name: str) -> str:
+    """Lay out the residuals of each joint and of all together, for `name` in the header."""
+    from ...files.results import total_residual
+
+    lines: list[tuple[str, ...]] = [
+        (
+            *(r.joint, f'{100 * r.relative:.2f}', f'{100 * r.moving:.2f}', f'{r.r2:.4f}'),
+            *(format_number(r.rms, 3), format_number(r.torque, 3), r.unit),
+        )
+        for r in rows
+    ]
+    total = total_residual(rows)
+    if len(rows) > 1 and not math.isnan(total):
+        lines.append(('all', f'{100 * total:.2f}', *[''] * 5))
+    head = ('joint', name, 'moving', 'R²', 'RMS', 'torque RMS', 'unit')
+    return format_table(head, lines, '<>>>>><')

@@ -1,0 +1,144 @@
+"""What holds for every verb, those to come included: its help, and its output."""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from waiting import PATIENCE
+
+from robotid_ros import __version__
+from robotid_ros.cli.main import build_parser, VERBS
+from robotid_ros.cli.terminal import display_width
+
+
+def parsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Parsers of a parser's verbs, and of theirs."""
+    found = {}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, inner in action.choices.items():
+                found |= {name: inner, **{f'{name} {k}': v for k, v in parsers(inner).items()}}
+    return found
+
+
+EVERY = pytest.mark.parametrize('verb', parsers(build_parser()))
+
+
+def test_the_command_says_its_version(run):
+    assert run('--version') == (0, f'robotid {__version__}\n', '')
+
+
+@EVERY
+def test_help_fits_a_terminal_and_ends_with_examples(run, monkeypatch, verb):
+    monkeypatch.setenv('COLUMNS', '80')
+    code, out, _ = run(*verb.split(), '--help')
+    assert code == 0
+    assert [line for line in out.splitlines() if display_width(line) > 80] == []
+    assert f'\nexamples:\n  robotid {verb.split()[0]}' in out
+
+
+@pytest.mark.parametrize('verb', VERBS)
+def test_examples_can_be_typed(verb):
+    """Their words are those of the parser: an example of an option that is gone is an error."""
+    import shlex
+
+    parser = build_parser()
+    text = parsers(parser)[verb].epilog.replace('\\\n', ' ')
+    lines = [line for line in text.splitlines() if line.startswith('  robotid ')]
+    assert lines
+    for line in lines:
+        parser.parse_args(shlex.split(line, comments=True)[1:])
+
+
+@EVERY
+def test_every_verb_can_answer_in_json(verb):
+    parser = parsers(build_parser())[verb]
+    if not any(isinstance(a, argparse._SubParsersAction) for a in parser._actions):
+        assert '--json' in parser.format_help()
+
+
+@pytest.fixture(scope='module')
+def identified(tmp_path_factory, bag):
+    from robotid_ros.cli.main import main
+
+    folder = tmp_path_factory.mktemp('identified')
+    assert main(['identify', str(bag), '-o', str(folder)]) == 0
+    return folder
+
+
+def answers(bag, identified, folder):
+    """Arguments of each verb that needs no ROS, and names in its JSON."""
+    urdf = identified / 'identified.urdf'
+    return {
+        'identify': ((bag, '-o', folder / 'again'), ('parameters', 'validation', 'verdict')),
+        'validate': ((bag, '--parameters', identified), ('residuals', 'passed')),
+        'payload': ((identified, bag, '-o', folder / 'p.yaml'), ('frame', 'parameters')),
+        'report': ((identified, '-o', folder / 'r.html'), ('report',)),
+        'inspect': ((bag,), ('usable', 'timing', 'channels')),
+        'convert': ((bag, folder / 'c.mcap'), ('joints', 'count')),
+        'init': ((urdf, '-o', folder / 'i.yaml'), ('joints', 'tool', 'written')),
+        'export': ((identified, '--format', 'csv', '-o', folder / 'e.csv'), ('written', 'notes')),
+    }
+
+
+@pytest.mark.parametrize(
+    'verb', ['identify', 'validate', 'payload', 'report', 'inspect', 'convert', 'init', 'export']
+)
+def test_json_is_all_that_is_printed(run, bag, identified, tmp_path, verb):
+    arguments, names = answers(bag, identified, tmp_path)[verb]
+    code, out, err = run(verb, *arguments, '--json')
+    assert (code, err) == (0, '')
+    found = json.loads(out)
+    assert set(names) <= set(found)
+
+
+@pytest.mark.parametrize(
+    'verb', ['identify', 'validate', 'payload', 'inspect', 'convert', 'init', 'export']
+)
+def test_output_fits_a_terminal(run, bag, identified, tmp_path, verb):
+    arguments, _ = answers(bag, identified, tmp_path)[verb]
+    _, out, _ = run(verb, *arguments)
+    # A path, or a line to paste, is one word whatever its length.
+    pasted = re.compile(r'/|set_target_payload|setLoad|LOAD_DATA|SetTool|Payload')
+    wide = [x for x in out.splitlines() if display_width(x) > 80 and not pasted.search(x)]
+    assert wide == []
+
+
+def test_the_verdict_is_last(run, bag, identified, tmp_path):
+    _, out, _ = run('identify', bag, '-o', tmp_path / 'x')
+    assert re.search(r'\nPredicts another motion: .* is left.*\.\n$', out.replace('\n  ', ' '))
+    _, out, _ = run('identify', bag, '-o', tmp_path / 'y', '--part', '0:1')
+    assert re.search(r'\nNot validated: .*--validation-part\.\n$', out.replace('\n  ', ' '))
+    _, out, _ = run('inspect', bag)
+    assert re.search(r'\nself-contained: yes\n', out)
+
+
+def test_long_tables_are_shown_when_asked_for(run, bag, identified, tmp_path, monkeypatch):
+    monkeypatch.setattr('robotid_ros.cli.terminal.results_text.SHORT', 3)
+    _, short, _ = run('identify', bag, '-o', tmp_path / 'x')
+    assert 'Fc1' not in short and 'base parameters, ' in short and '--all' in short
+    _, long, _ = run('identify', bag, '-o', tmp_path / 'x', '--all')
+    assert 'Fc1' in long and 'torque RMS' in long
+
+
+def test_the_shell_completes_verbs_and_options(tmp_path):
+    """As bash does, by the variables and the file descriptor of argcomplete's protocol."""
+    pytest.importorskip('argcomplete')
+
+    def completions(line: str) -> set[str]:
+        words = {'_ARGCOMPLETE': '1', 'COMP_LINE': line, 'COMP_POINT': str(len(line))}
+        further = {'_ARGCOMPLETE_IFS': '\n', '_ARGCOMPLETE_STDOUT_FILENAME': tmp_path / 'found'}
+        environment = {**os.environ, **words, **{k: str(v) for k, v in further.items()}}
+        environment['PYTHONPATH'] = os.pathsep.join(sys.path)
+        script = 'from robotid_ros.cli.main import main; main()'
+        command = [sys.executable, '-c', script]
+        subprocess.run(command, env=environment, check=True, timeout=PATIENCE)
+        return {x.strip() for x in (tmp_path / 'found').read_text().split('\n')}
+
+    assert {'identify', 'inspect', 'init'} <= completions('robotid i')
+    assert {'--method', '--max-residual'} & completions('robotid identify --m') == {'--method'}
+    assert 'mjcf' in completions('robotid export results --format m')
