@@ -21,6 +21,7 @@ _NAMES = {
         *('load_robot', 'load', 'from_arrays', 'identify', 'validate', 'design', 'save', 'plot'),
         'InverseDynamics',
     ),
+    'simulated_session': ('simulate',),
     'core.model.robot': ('Robot',),
     'core.signals.recording': ('Recording',),
     'core.pipeline.results': ('Identification',),
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from .library import (
         validate as validate,
     )
+    from .simulated_session import simulate as simulate
 
 
 def __getattr__(name: str) -> Any:

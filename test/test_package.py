@@ -54,7 +54,7 @@ LAYERS = (
     ),
     *('files.results_file', 'files.report', 'files.export', 'files.setup'),
     *('files.collect_results', 'files.save_results', 'files.payload_input'),
-    'library',
+    *('simulated_session', 'library'),
     *('entry', 'nodes.common', 'nodes.demo', 'nodes.recorder'),
     'nodes.identification.gain_proposal',
     *('nodes.excitation.supervision', 'nodes.excitation'),

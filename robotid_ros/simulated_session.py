@@ -1,0 +1,183 @@
+"""A session without ROS: a design that runs on the simulated robot becomes a recording."""
+
+from collections.abc import Iterator
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .core.excitation import Design, Waypoints, waypoints
+from .core.excitation.trajectories.waypoints import point_to_point
+from .core.signals.recording import Controller, Phase, Recording, Reference
+from .exceptions import ConfigurationError, ControllerError, RobotIdError
+from .files.configuration import Configuration, from_mapping, read_mapping, read_urdf
+from .files.identification_input import EXCITING, VALIDATING
+from .simulation_settings import SimulationSettings
+
+# Rest behind each motion [s], speed and acceleration of the way to the next [rad/s, rad/s²].
+REST, APPROACH_VELOCITY, APPROACH_ACCELERATION = 0.5, 0.3, 0.3
+
+
+def simulate(config: str | Path, design: Design, **settings: Any) -> Recording:
+    """
+    Run a design on the simulated robot: MuJoCo, its trajectory controller, noisy sensors.
+
+    As fast as the machine computes, and without ROS; the node `simulated_robot` is the same robot.
+
+    Parameters
+    ----------
+    config : configuration with a group `simulation`, as `robotid init` writes it
+    design : of the same robot, with or without a validation motion
+    settings : keys of `simulation` in place of the file's, such as `seed` or `viscous`
+
+    Returns
+    -------
+    Joint states, reference, controller, description and phases, as a session's bag holds them:
+    `identify` needs nothing else.
+
+    Raises
+    ------
+    RobotIdError : MuJoCo is not installed, the configuration names no description, or the
+        controller does not command efforts
+
+    """
+    values = read_mapping(config)
+    values['simulation'] = {**(values.get('simulation') or {}), **settings}
+    configuration = from_mapping(values, Path(config).parent)
+    urdf = read_urdf(configuration)
+    if urdf is None:
+        raise ConfigurationError(f"'{config}' names no URDF: set robot.urdf")
+    session = _Session(urdf, configuration, design.trajectory.joints)
+    phases = list(session.phases(design))
+    return session.recording(phases, values)
+
+
+class _Session:
+    """The simulated robot under its controller, and what is recorded of it."""
+
+    def __init__(self, urdf: str, configuration: Configuration, joints: tuple[str, ...]):
+        try:
+            from .plant.physics.mujoco_physics import Physics
+        except ImportError as error:
+            raise RobotIdError(
+                f"a simulation needs MuJoCo ({error}): pip install 'robotid_ros[sim]'"
+            ) from error
+        from .plant.physics.sensors import Sensors
+
+        self.urdf, self.settings = urdf, _settings(configuration)
+        self.rate = configuration.excitation.rate
+        self.periods = configuration.excitation.periods
+        self.joints = joints
+        self.physics = Physics(urdf, self.settings, joints, configuration.robot.locked)
+        if self.physics.joint_state_names != self.physics.joints:
+            raise ConfigurationError(
+                "joints are elastic: their motors are recorded by 'robotid demo' alone"
+            )
+        self.sensors = Sensors(self.settings, joints)
+        self.rows: list[tuple[Any, ...]] = []
+        self._start_controller()
+
+    def _start_controller(self) -> None:
+        from .plant.controller.trajectory_controller import (
+            ControllerSettings,
+            TrajectoryController,
+        )
+
+        self.period = round(1e9 / self.settings.update_rate)
+        self.controller = TrajectoryController(
+            ControllerSettings(
+                self.joints, self.physics.wraparound, self.period, self.settings.gains
+            )
+        )
+        state = self.physics.position.tolist(), self.physics.velocity.tolist()
+        self.controller.activate(*state)
+        self.goal, self.effort = self.physics.position.copy(), [0.0] * len(self.joints)
+
+    def phases(self, design: Design) -> Iterator[Phase]:
+        """Run the motions of a design, each from rest to rest; give when each was run."""
+        motions = [(EXCITING, design.trajectory, self.periods)]
+        if design.validation is not None:
+            motions.append((VALIDATING, design.validation, 1))
+        bounds = (
+            np.full(len(self.joints), APPROACH_VELOCITY),
+            np.full(len(self.joints), APPROACH_ACCELERATION),
+        )
+        for name, trajectory, periods in motions:
+            points = waypoints(trajectory, self.rate, periods)
+            self._run(point_to_point(self.joints, self.goal, points.q[0], *bounds))
+            start = self.time
+            self._run(points)
+            yield Phase(name, start, start + points.duration)
+
+    @property
+    def time(self) -> float:
+        """Time since the start [s]."""
+        return len(self.rows) * self.physics.period
+
+    def _run(self, points: Waypoints) -> None:
+        from .plant.controller.interpolation import Goal, Point
+        from .plant.controller.tolerances import GoalTolerances
+
+        rows = zip(
+            *(points.time, points.q.tolist(), points.dq.tolist(), points.ddq.tolist()), strict=True
+        )
+        goal = Goal(self.joints, 0, [Point(round(t * 1e9), *row) for t, *row in rows])
+        if reason := self.controller.rejection_reason(goal, len(self.rows) * self.period):
+            raise ControllerError(f'the simulated controller refuses the motion: {reason}')
+        self.controller.start(goal, GoalTolerances())
+        for _ in range(round((points.duration + REST) / self.physics.period)):
+            self._step()
+        self.goal = points.q[-1]
+
+    def _step(self) -> None:
+        position, velocity = self.physics.position.tolist(), self.physics.velocity.tolist()
+        q, dq, tau = self.sensors.read(self.time, position, velocity, self.effort)
+        now = len(self.rows) * self.period
+        self.effort = list(self.controller.update(now, self.physics.period, q, dq))
+        desired = self.controller.state.desired
+        wanted = desired.positions, desired.velocities, desired.accelerations
+        self.rows.append((q, dq, tau, *wanted, self.effort))
+        self.effort = self.physics.step(self.effort)
+
+    def recording(self, phases: list[Phase], values: dict[str, Any]) -> Recording:
+        """Return what was recorded."""
+        q, dq, tau, *reference = (np.array(column) for column in zip(*self.rows, strict=True))
+        time = np.arange(len(q)) * self.physics.period
+        settings = self.settings
+        step = round(settings.update_rate / (settings.state_rate or settings.update_rate)) or 1
+        gains = {joint: dataclasses.asdict(gain) for joint, gain in settings.gains.items()}
+        return Recording(
+            self.joints,
+            time[::step],
+            q[::step],
+            tau[::step],
+            dq[::step],
+            source='simulation',
+            reference=Reference(time, *reference),
+            controller=Controller(
+                settings.controller,
+                'joint_trajectory_controller/JointTrajectoryController',
+                settings.update_rate,
+                self.joints,
+                (settings.command_interface,),
+                {
+                    j: {k: v for k, v in g.items() if isinstance(v, float)}
+                    for j, g in gains.items()
+                },
+            ),
+            phases=tuple(phases),
+            urdf=self.urdf,
+            configuration=values,
+        )
+
+
+def _settings(configuration: Configuration) -> SimulationSettings:
+    settings = configuration.simulation
+    if settings.command_interface != 'effort':
+        raise ConfigurationError(
+            f"simulation.command_interface is '{settings.command_interface}': only 'effort' is "
+            "simulated without ROS, 'robotid demo' simulates all"
+        )
+    gravity = settings.gravity or configuration.robot.gravity
+    return dataclasses.replace(settings, gravity=gravity)
