@@ -4,6 +4,7 @@ VENV ?= .venv
 ROBOT ?= tx40
 ARGS ?=
 OLDEST := .venv-oldest
+DOCS := .venv-docs
 # Writes the hashes of the pinned packages.
 UV := 0.13.9
 # Tests in so many processes at once: most of them wait for nodes. One thread of BLAS in each.
@@ -16,12 +17,15 @@ export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 unexport PYTHONPATH PYTHONHOME LD_LIBRARY_PATH AMENT_PREFIX_PATH _ROS_WHEELS_BOOTSTRAP_COMPLETE
 unexport RMW_IMPLEMENTATION
 
-.PHONY: help demo test venv lint unit trajectories oldest lock colcon clean
+.PHONY: help demo test venv lint unit trajectories pictures docs wheel oldest lock colcon clean
 
 help:
 	@echo 'make demo    a whole session on a simulated robot (ROBOT=tx40 scara emps ur10 arm3 planar_2r_elastic puma560_elastic)'
 	@echo 'make test    style, types and every test'
 	@echo 'make lint    style and types only'
+	@echo 'make docs    the site, into build/site (python3 -m http.server -d build/site shows it)'
+	@echo 'make pictures   draw the pictures of docs/ again'
+	@echo 'make wheel   build the wheel and try it in an empty environment'
 	@echo 'make trajectories   design all of config/trajectories again: the same ones, unless something changed'
 	@echo 'make oldest  every test with the oldest supported NumPy, SciPy and Pinocchio'
 	@echo 'make lock    hashes of the packages that .ci/requirements*.in name'
@@ -49,6 +53,19 @@ trajectories: venv
 	@for name in $(DESIGNED); do $(VENV)/bin/robotid design config/$$name.yaml \
 	  -o config/trajectories/$$name.yaml --time-limit 600 --force || exit 1; done
 
+# What builds the site is in an environment of its own; the package's runs it, which knows the package.
+docs: venv
+	@$(VENV)/bin/python -m venv $(DOCS) && $(DOCS)/bin/python -m pip install -q --disable-pip-version-check \
+	  --no-deps --require-hashes -r .ci/requirements-docs.txt
+	@NO_MKDOCS_2_WARNING=1 PYTHONPATH=$$($(DOCS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
+	  $(VENV)/bin/python -m mkdocs build --strict --clean
+
+pictures: venv
+	@$(VENV)/bin/python .ci/pictures.py docs/pictures
+
+wheel: venv
+	@$(VENV)/bin/python benchmarks/wheel.py
+
 oldest:
 	@bash .ci/environment.sh $(OLDEST) oldest
 	OPENBLAS_NUM_THREADS=1 $(OLDEST)/bin/python $(PYTEST) $(ARGS)
@@ -62,4 +79,4 @@ colcon: venv
 	@bash .ci/colcon.sh $(VENV)
 
 clean:
-	rm -rf $(VENV) $(OLDEST) .venv-colcon .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) $(OLDEST) $(DOCS) .venv-colcon build/site .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

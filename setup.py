@@ -27,33 +27,42 @@ setup(
     packages=find_packages(include=[NAME, f'{NAME}.*']),
     package_data={NAME: ['py.typed', 'files/report/*.css']},
     python_requires='>=3.10',
+    long_description=(Path(__file__).parent / 'README.md').read_text(encoding='utf-8'),
+    long_description_content_type='text/markdown',
+    # What the command line and the library need, without ROS.
     install_requires=[
         'setuptools',
+        'argcomplete>=3',
         'clarabel>=0.9',
         'matplotlib',
         'mcap>=1.5',
         'numpy>=1.26',
+        'pin>=3',
         'PyYAML',
         'rosbags>=0.11',
         'scipy>=1.11',
     ],
     extras_require={
-        # What rosdep brings on a robot, from PyPI.
-        'pip': [
+        # Simulated robots, `rid.simulate`.
+        'sim': ['mujoco>=3.2'],
+        # What rosdep brings on a robot, from PyPI: nodes, but for control_msgs.
+        'ros': [
             'mujoco>=3.2',
-            'pin>=3',
             'ros-jazzy-common-interfaces',
             'ros-jazzy-rclpy[fastrtps]',
         ],
         # Logs and robot descriptions of others: MATLAB 7.3 and HDF5, Parquet, xacro.
         'formats': ['h5py>=3.10', 'pyarrow>=14', 'xacro'],
-        'test': [
+        'dev': [
             'h5py',
             'hypothesis',
+            'mujoco>=3.2',
+            'mypy',
             'pyarrow',
             'pytest',
             'pytest-timeout',
             'pytest-xdist',
+            'ruff',
             'xacro',
         ],
     },

@@ -15,7 +15,12 @@ EVERY = pytest.mark.parametrize('path', DOCUMENTS, ids=lambda p: str(p.relative_
 @EVERY
 def test_links_lead_somewhere(path: Path) -> None:
     links = re.findall(r'\]\(([^)#]+)\)', path.read_text())
-    missing = [x for x in links if '://' not in x and not (path.parent / x).exists()]
+    # Pages of the reference are made with the site: .ci/reference.py.
+    missing = [
+        x
+        for x in links
+        if '://' not in x and not (path.parent / x).exists() and '/reference/' not in f'/{x}'
+    ]
     assert not missing
 
 

@@ -97,7 +97,12 @@ def module_of(name: str) -> str:
 
 
 def own_imports(path: Path) -> list[tuple[int, str]]:
-    found = ((line, name) for line, name in imported(path) if name.startswith(f'{PACKAGE}.'))
+    """Line and module of imports from this package; its version is of no module."""
+    found = (
+        (line, name)
+        for line, name in imported(path)
+        if name.startswith(f'{PACKAGE}.') and name != f'{PACKAGE}.__version__'
+    )
     return [(line, module_of(name)) for line, name in found]
 
 

@@ -153,12 +153,13 @@ def mesh_folders(urdf: Path) -> tuple[str, ...]:
 
 
 def _share(package: str) -> Path:
-    """Find a package's share folder: the own source tree, else ament's resource index."""
+    """Find a package's share folder: the own source tree, else a resource index of ament's."""
     source = Path(__file__).resolve().parents[2]
     if package == PACKAGE and (source / 'package.xml').exists():
         return source
     prefixes = [p for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
-    for prefix in [*prefixes, sys.prefix]:
+    # A wheel may be anywhere: in an environment, for one user, below another prefix.
+    for prefix in [*prefixes, sys.prefix, *Path(__file__).resolve().parents]:
         marker = Path(prefix, 'share', 'ament_index', 'resource_index', 'packages', package)
         if marker.exists():
             return Path(prefix, 'share', package)

@@ -1,0 +1,165 @@
+"""
+Pictures of the documents, drawn by the package itself: `make pictures`.
+
+`arm.png`: an arm as its collision bodies, and the way of its tool along the motion that identifies
+it. `efforts.png`: efforts of a simulated session, on the motion that did not identify.
+"""
+
+from pathlib import Path
+import sys
+
+import matplotlib
+
+matplotlib.use('Agg')
+from matplotlib import pyplot
+from mpl_toolkits.mplot3d.art3d import Poly3DCollection
+import mujoco
+import numpy as np
+
+import robotid_ros as rid
+from robotid_ros.files.trajectory_file import read_design
+
+ROOT = Path(__file__).resolve().parents[1]
+ROBOT = 'ur10'
+# Shares of the period at which the arm is shown, and how clearly.
+POSTURES = ((0.0, 1.0), (0.3, 0.25), (0.7, 0.25))
+# Joints whose efforts are shown: one that carries the arm, one that carries little.
+SHOWN = (1, 3)
+LIGHT = np.array([0.4, -0.6, 0.7]) / np.linalg.norm([0.4, -0.6, 0.7])
+
+
+def main(folder: Path) -> None:
+    """Draw both."""
+    folder.mkdir(parents=True, exist_ok=True)
+    config = ROOT / 'config' / f'{ROBOT}.yaml'
+    design = read_design(ROOT / 'config' / 'trajectories' / f'{ROBOT}.yaml')
+    draw_arm(folder / 'arm.png', design)
+    draw_efforts(folder / 'efforts.png', config, design)
+
+
+def draw_arm(path: Path, design: rid.Design) -> None:
+    """Draw the arm at the start of the motion, as MuJoCo loads its description, and its tool."""
+    model = mujoco.MjModel.from_xml_path(str(ROOT / 'urdf' / f'{ROBOT}.urdf'))
+    data = mujoco.MjData(model)
+    times = np.linspace(0.0, design.trajectory.period, 600)
+    motion = design.trajectory.sample(times)
+    tool = []
+    for q in motion.q:
+        data.qpos[:] = q
+        mujoco.mj_kinematics(model, data)
+        tool.append(data.xpos[-1].copy())
+    figure = pyplot.figure(figsize=(8.0, 5.0))
+    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0), projection='3d')
+    corners = [np.array(tool)]
+    for share, opacity in POSTURES:
+        data.qpos[:] = motion.q[round(share * (len(times) - 1))]
+        mujoco.mj_kinematics(model, data)
+        corners.append(data.geom_xpos.copy())
+        for k in range(model.ngeom):
+            add_geometry(axes, model, data, k, opacity)
+    axes.plot(*np.array(tool).T, color='#d1662c', linewidth=1.4)
+    axes.view_init(elev=16.0, azim=-58.0)
+    axes.set_box_aspect(np.ptp(limits(axes, np.vstack(corners)), axis=0), zoom=1.25)
+    axes.set_axis_off()
+    save_trimmed(figure, path)
+    pyplot.close(figure)
+
+
+def save_trimmed(figure: 'pyplot.Figure', path: Path, margin: int = 12) -> None:
+    """Write a picture without the empty space around what is drawn."""
+    figure.set_dpi(130)
+    figure.canvas.draw()
+    pixels = np.asarray(figure.canvas.buffer_rgba())[..., :3]
+    rows, columns = np.nonzero((pixels < 250).any(axis=2))
+    top, left = max(rows.min() - margin, 0), max(columns.min() - margin, 0)
+    pyplot.imsave(path, pixels[top : rows.max() + margin, left : columns.max() + margin])
+
+
+def limits(axes: 'pyplot.Axes', points: np.ndarray) -> np.ndarray:
+    """Set the limits to what is shown; return its lowest and highest corner."""
+    low, high = points.min(axis=0) - 0.1, points.max(axis=0) + 0.1
+    for name, a, b in zip('xyz', low, high, strict=True):
+        getattr(axes, f'set_{name}lim')(a, b)
+    return np.array([low, high])
+
+
+def add_geometry(
+    axes: 'pyplot.Axes', model: mujoco.MjModel, data: mujoco.MjData, k: int, opacity: float
+) -> None:
+    """Draw a capsule, cylinder, sphere or box as shaded patches."""
+    kind, size = model.geom_type[k], model.geom_size[k]
+    patches = surface(mujoco.mjtGeom(kind), size)
+    if patches is None:
+        return
+    patches = patches @ data.geom_xmat[k].reshape(3, 3).T + data.geom_xpos[k]
+    normal = np.cross(patches[:, 1] - patches[:, 0], patches[:, 2] - patches[:, 0])
+    normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-12)
+    shade = 0.55 + 0.4 * np.abs(normal @ LIGHT)
+    colour = np.array([0.47, 0.58, 0.70])
+    faces = np.clip(np.outer(shade, colour) * 1.3, 0.0, 1.0)
+    faces = np.hstack([faces, np.full((len(faces), 1), opacity)])
+    axes.add_collection3d(Poly3DCollection(patches, facecolors=faces, edgecolors='none'))
+
+
+def surface(kind: mujoco.mjtGeom, size: np.ndarray) -> np.ndarray | None:
+    """Return quadrilaterals (N, 4, 3) of a body around the origin, None for what is not drawn."""
+    if kind == mujoco.mjtGeom.mjGEOM_BOX:
+        corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * size
+        faces = [
+            [0, 1, 3, 2],
+            [4, 5, 7, 6],
+            [0, 1, 5, 4],
+            [2, 3, 7, 6],
+            [0, 2, 6, 4],
+            [1, 3, 7, 5],
+        ]
+        return corners[faces]
+    radius, half = size[0], size[1]
+    if kind == mujoco.mjtGeom.mjGEOM_CYLINDER:
+        profile = [(0.0, -half), (radius, -half), (radius, half), (0.0, half)]
+    elif kind in (mujoco.mjtGeom.mjGEOM_CAPSULE, mujoco.mjtGeom.mjGEOM_SPHERE):
+        half = half if kind == mujoco.mjtGeom.mjGEOM_CAPSULE else 0.0
+        angles = np.linspace(-np.pi / 2, np.pi / 2, 13)
+        profile = [
+            (radius * np.cos(a), radius * np.sin(a) + (half if a > 0 else -half)) for a in angles
+        ]
+    else:
+        return None
+    turn = np.linspace(0.0, 2 * np.pi, 25)
+    rings = np.array([[(r * np.cos(a), r * np.sin(a), z) for a in turn] for r, z in profile])
+    quads = np.stack([rings[:-1, :-1], rings[:-1, 1:], rings[1:, 1:], rings[1:, :-1]], axis=2)
+    return quads.reshape(-1, 4, 3)
+
+
+def draw_efforts(path: Path, config: Path, design: rid.Design) -> None:
+    """Draw measured and predicted efforts of a validation, and what is left on an axis below."""
+    recording = rid.simulate(config, design)
+    found = rid.identify(recording).validation
+    figure, rows = pyplot.subplots(
+        2, len(SHOWN), sharex=True, figsize=(9.0, 3.6), height_ratios=(2.2, 1.0), squeeze=False
+    )
+    for column, joint in enumerate(SHOWN):
+        time, measured, predicted = (np.asarray(x) for x in series(found, joint))
+        top, bottom = rows[:, column]
+        top.plot(time, measured, color='#8a97a3', linewidth=1.6, label='measured')
+        top.plot(time, predicted, color='#d1662c', linewidth=0.9, label='predicted')
+        bottom.plot(time, measured - predicted, color='#2f5d8a', linewidth=0.7)
+        top.set_title(found.joints[joint], fontsize=10)
+        bottom.set_xlabel('time [s]')
+        for axes in (top, bottom):
+            axes.grid(alpha=0.3)
+    rows[0, 0].set_ylabel('effort [N·m]')
+    rows[1, 0].set_ylabel('left [N·m]')
+    rows[0, 0].legend(loc='upper right', fontsize=8, frameon=False)
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+    pyplot.close(figure)
+
+
+def series(found: rid.Validation, joint: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return time, measured and predicted efforts of a joint."""
+    return found.time, found.measured[:, joint], found.predicted[:, joint]
+
+
+if __name__ == '__main__':
+    main(Path(sys.argv[1]))
