@@ -79,10 +79,8 @@ class _Session:
         self._start_controller()
 
     def _start_controller(self) -> None:
-        from .plant.controller.trajectory_controller import (
-            ControllerSettings,
-            TrajectoryController,
-        )
+        from .plant.controller.controller_types import ControllerSettings
+        from .plant.controller.trajectory_controller import TrajectoryController
 
         self.period = round(1e9 / self.settings.update_rate)
         self.controller = TrajectoryController(
@@ -142,8 +140,9 @@ class _Session:
 
     def recording(self, phases: list[Phase], values: dict[str, Any]) -> Recording:
         """Return what was recorded."""
-        q, dq, tau, *reference = (np.array(column) for column in zip(*self.rows, strict=True))
-        time = np.arange(len(q)) * self.physics.period
+        columns = (np.array(column) for column in zip(*self.rows, strict=True))
+        q, dq, tau, *reference = columns
+        time = self.physics.period * np.arange(len(q), dtype=np.float64)
         settings = self.settings
         step = round(settings.update_rate / (settings.state_rate or settings.update_rate)) or 1
         gains = {joint: dataclasses.asdict(gain) for joint, gain in settings.gains.items()}

@@ -152,5 +152,6 @@ def print_verification(results: 'Results') -> None:
         ]
         head = ('tracking error, RMS', 'before', f'with {name}', 'times smaller', 'unit')
         print(f'{format_table(head, cells, "<>>><")}\n')
-    for text in filter(None, (found.reason, found.gains and found.gains.sentence)):
-        print_paragraph(text)
+    for text in (found.reason, found.gains.sentence if found.gains is not None else ''):
+        if text:
+            print_paragraph(text)

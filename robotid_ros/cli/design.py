@@ -121,8 +121,10 @@ def _show_progress(bar: ProgressBar, progress: 'Progress') -> None:
 
 
 def _design_data(design: 'Design', args: argparse.Namespace) -> dict[str, Any]:
-    names = ('criterion', 'value', 'condition_numbers', 'usage', 'limits', 'seed', 'solver')
-    names += ('evaluations', 'elapsed', 'notes', 'unchecked', 'shortcomings', 'verdict')
+    names = (
+        *('criterion', 'value', 'condition_numbers', 'usage', 'limits', 'seed', 'solver'),
+        *('evaluations', 'elapsed', 'notes', 'unchecked', 'shortcomings', 'verdict'),
+    )
     trajectory = design.trajectory
     return {
         **{name: getattr(design, name) for name in names},

@@ -159,7 +159,7 @@ def _share(package: str) -> Path:
         return source
     prefixes = [p for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
     # A wheel may be anywhere: in an environment, for one user, below another prefix.
-    for prefix in [*prefixes, sys.prefix, *Path(__file__).resolve().parents]:
+    for prefix in map(str, [*prefixes, sys.prefix, *Path(__file__).resolve().parents]):
         marker = Path(prefix, 'share', 'ament_index', 'resource_index', 'packages', package)
         if marker.exists():
             return Path(prefix, 'share', package)
