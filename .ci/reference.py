@@ -147,7 +147,7 @@ def library() -> str:
     for name in rid.__all__:
         value = getattr(rid, name)
         if isinstance(value, str):
-            lines += [f'## {name}', '', 'Version of the package.', '']
+            lines += [f'## {_escaped(name)}', '', 'Version of the package.', '']
             continue
         lines += [f'## {name}', '', *_signature(f'rid.{name}', value), *_docstring(value)]
         for member, inner in _members(value):
@@ -170,10 +170,12 @@ def _signature(name: str, value: Any) -> list[str]:
     if isinstance(value, property):
         return []
     try:
-        text = f'{name}{inspect.signature(value)}'
+        signature = inspect.signature(value)
     except ValueError:
         return []
-    text = re.sub(r'(\w+\.)+(?=[A-Z])|robotid_ros\.[\w.]*\.', '', text)
+    # Names and defaults: types of arrays fill pages, and the docstring says shapes and units.
+    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    text = f'{name}{signature.replace(parameters=bare, return_annotation=signature.empty)}'
     return ['```text', textwrap.fill(text, 100, subsequent_indent='    '), '```', '']
 
 
@@ -197,4 +199,4 @@ def _entries(body: str) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    return text.replace('<', '&lt;')
+    return text.replace('<', '&lt;').replace('__', r'\_\_')

@@ -28,7 +28,7 @@ def reference():
 def sections(text: str) -> dict[str, str]:
     """Parts of a page by their headings of the second level."""
     parts = re.split(r'^## (.*)$', text, flags=re.MULTILINE)
-    return dict(zip(parts[1::2], parts[2::2], strict=True))
+    return {k.replace('\\_', '_'): v for k, v in zip(parts[1::2], parts[2::2], strict=True)}
 
 
 def test_every_command_is_there_with_every_option(reference):

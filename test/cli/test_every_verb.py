@@ -117,6 +117,20 @@ def test_the_verdict_is_last(run, bag, identified, tmp_path):
     assert re.search(r'\nself-contained: yes\n', out)
 
 
+def test_the_bar_knows_the_steps_of_an_identification(run, bag, tmp_path, monkeypatch):
+    from robotid_ros.cli.identify import steps
+    from robotid_ros.cli.terminal import ProgressBar
+
+    told = []
+    monkeypatch.setattr(ProgressBar, 'step', lambda _, label: told.append(label))
+    assert run('identify', bag, '-o', tmp_path / 'x')[0] == 0
+    assert told == [label for label, _ in steps('auto')]
+    both, simulated = steps('both'), dict(steps('didim'))
+    assert [label for label, _ in both].count('estimating') == 2
+    assert both[0][0] == 'reading' and both[-1][0] == 'writing the results'
+    assert simulated['estimating'] > 0.5 * sum(simulated.values())
+
+
 def test_long_tables_are_shown_when_asked_for(run, bag, identified, tmp_path, monkeypatch):
     monkeypatch.setattr('robotid_ros.cli.terminal.results_text.SHORT', 3)
     _, short, _ = run('identify', bag, '-o', tmp_path / 'x')

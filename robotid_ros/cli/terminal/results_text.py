@@ -60,6 +60,7 @@ def print_found(results: 'Results', *, every: bool) -> None:
             f'{len(results.base)} base parameters, {told} of them with σ up to {TOLD:g} % of '
             'their value: --all and parameters.yaml show them'
         )
+        print()
     if results.compared and short:
         print(f'{comparison_table(results)}\n')
     print(f'{residual_tables(results) if every else residual_table(results)}\n')
