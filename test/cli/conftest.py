@@ -29,6 +29,11 @@ def run(capsys):
     return run
 
 
+def unwrapped(text: str) -> str:
+    """Join the lines of each paragraph of the command line."""
+    return text.replace('\n  ', ' ')
+
+
 @pytest.fixture(scope='session')
 def scara():
     """Build the SCARA arm and parameters to find again."""

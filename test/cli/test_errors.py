@@ -16,6 +16,8 @@ from robotid_ros.cli import identify, inspect
 from robotid_ros.cli import main as entry
 from robotid_ros.cli.main import VERBS
 
+from .conftest import unwrapped
+
 JOINTS = ('joint_1', 'joint_2')
 
 
@@ -110,7 +112,7 @@ def test_missing_things_are_named(run, record, config, tmp_path):
     sentence(run('identify', path, '-c', config('none.urdf')), 'none.urdf', 'no such file')
     code, out, _ = run('identify', path, '-c', config('tx40.urdf'), '-o', tmp_path / 'out')
     assert code == 0
-    assert 'warning: the recording lacks joint_3 at 0, joint_4 at 0' in out.replace('\n  ', ' ')
+    assert 'warning: the recording lacks joint_3 at 0, joint_4 at 0' in unwrapped(out)
     sentence(run('identify', path, '-c', config(robot={'jonits': []})), "'robot.jonits'")
     sentence(run('identify', path, '-c', config(robot={'name': 3})), "'robot.name'", 'str')
     sentence(run('identify', path, '-c', config(), '--method', 'magic'), 'use one of auto, ols')

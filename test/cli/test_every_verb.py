@@ -14,6 +14,8 @@ from robotid_ros import __version__
 from robotid_ros.cli.main import build_parser, VERBS
 from robotid_ros.cli.terminal import display_width
 
+from .conftest import unwrapped
+
 
 def parsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
     """Parsers of a parser's verbs, and of theirs."""
@@ -110,9 +112,9 @@ def test_output_fits_a_terminal(run, bag, identified, tmp_path, verb):
 
 def test_the_verdict_is_last(run, bag, identified, tmp_path):
     _, out, _ = run('identify', bag, '-o', tmp_path / 'x')
-    assert re.search(r'\nPredicts another motion: .* is left.*\.\n$', out.replace('\n  ', ' '))
+    assert re.search(r'\nPredicts another motion: .* is left.*\.\n$', unwrapped(out))
     _, out, _ = run('identify', bag, '-o', tmp_path / 'y', '--part', '0:1')
-    assert re.search(r'\nNot validated: .*--validation-part\.\n$', out.replace('\n  ', ' '))
+    assert re.search(r'\nNot validated: .*--validation-part\.\n$', unwrapped(out))
     _, out, _ = run('inspect', bag)
     assert re.search(r'\nself-contained: yes\n', out)
 

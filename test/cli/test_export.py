@@ -10,6 +10,8 @@ import yaml
 from robotid_ros.cli.export import SUFFIXES
 from robotid_ros.files.export.export import WRITERS
 
+from .conftest import unwrapped
+
 
 @pytest.fixture
 def results(tmp_path, scara):
@@ -21,13 +23,13 @@ def results(tmp_path, scara):
 @pytest.mark.parametrize('kind', SUFFIXES)
 def test_every_format_is_written_beside_the_results(run, results, kind):
     path = results / f'scara{SUFFIXES[kind]}'
-    code, out, err = run('export', results / 'parameters.yaml', '--format', kind)
-    assert (code, err) == (0, '') and out.endswith(f'written: {path}\n')
+    code, said, err = run('export', results / 'parameters.yaml', '--format', kind)
+    assert (code, err) == (0, '') and said.endswith(f'written: {path}\n')
     data = path.read_bytes()
     code, out, err = run('export', results, '--format', kind)
     assert (code, out) == (1, '') and 'add --force' in err and path.read_bytes() == data
     assert run('export', results, '--format', kind, '--force')[0] == 0
-    notes = [line for line in out.splitlines() if line.startswith('note: ')]
+    notes = [line for line in unwrapped(said).splitlines() if line.startswith('note: ')]
     text = data.decode(errors='replace')
     assert all(line.removeprefix('note: ') in text for line in notes)
     if path.suffix in ('.xml', '.sdf', '.urdf', '.srdf'):

@@ -13,7 +13,7 @@ from robotid_ros.files.bags import read_recording, repair_bag
 from robotid_ros.files.results_file import read_results
 from robotid_ros.files.robot_description import summarise_description
 
-from .conftest import record
+from .conftest import record, unwrapped
 
 
 @pytest.fixture(scope='module')
@@ -148,7 +148,7 @@ def test_validate_shows_a_total_and_what_is_wrong(run, bag, loaded, identified, 
     robot, chi = scara
     other = dataclasses.replace(robot, urdf=robot.urdf.replace('name="scara"', 'name="twin"'))
     _, out, _ = run('validate', record(tmp_path, other, chi), '--parameters', identified)
-    out = out.replace('\n  ', ' ')
+    out = unwrapped(out)
     assert "warning: the parameters are of 'scara' (joint_1, joint_2), the recording of 'tw" in out
 
 

@@ -57,7 +57,7 @@ class Identification:
             residual += f', {100.0 * self.validation.total_residual():.2f} % of the validation'
         warned = f', {len(self.warnings)} warnings' if self.warnings else ''
         return (
-            f'<{self.robot.name} by {self.estimate.method}: {len(self.estimate.names)} base '
+            f'<{self.robot.name} by {self.method}: {len(self.estimate.names)} base '
             f'parameters, {residual}{warned}>'
         )
 
