@@ -24,7 +24,6 @@ from .conftest import Session
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 JOINTS = ('joint_1', 'joint_2')
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope='module')
@@ -72,31 +71,6 @@ def test_states_follow_each_other(finished: Session):
         *('approaching', 'exciting', 'approaching', 'validating', 'approaching', 'done')
     ]
     assert finished.client.states('recorder') == ['idle', 'recording', 'closed']
-
-
-def test_every_topic_and_service_is_in_the_documents(finished: Session):
-    """As a graph shows them, but for what every node of ROS has."""
-    page = (ROOT / 'docs' / 'interface.md').read_text()
-    node = finished.client.node
-    topics = {name for name, _ in node.get_topic_names_and_types()}
-    services = {name for name, _ in node.get_service_names_and_types()}
-    own = ('/simulated_robot/', '/excitation/', '/recorder/', '/identification/')
-    of_ros = ('parameter', 'type_description', '/transition_event', '_action/')
-    shown = sorted(
-        name
-        for name in topics | services
-        if name.startswith(own) and not any(word in name for word in of_ros)
-    )
-    assert len(shown) > 30
-    # A table's row names what stands beside a topic by its end alone: `…/sigma`.
-    missing = [
-        name
-        for name in (name.removeprefix('/') for name in shown)
-        if name not in page
-        and f'…/{name.rpartition("/")[2]}`' not in page
-        and f'`{name.rpartition("/")[2]}`' not in page
-    ]
-    assert missing == []
 
 
 def test_phases_in_the_bag_are_exact(finished: Session):
