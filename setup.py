@@ -25,7 +25,7 @@ setup(
     maintainer_email=manifest.find('maintainer').get('email'),
     license=manifest.findtext('license'),
     packages=find_packages(include=[NAME, f'{NAME}.*']),
-    package_data={NAME: ['py.typed', 'files/report/*.css']},
+    package_data={NAME: ['py.typed', 'files/report/*.css', 'files/report/*.js']},
     python_requires='>=3.10',
     long_description=(Path(__file__).parent / 'README.md').read_text(encoding='utf-8'),
     long_description_content_type='text/markdown',
@@ -33,6 +33,7 @@ setup(
     install_requires=[
         'setuptools',
         'argcomplete>=3',
+        'bokeh>=3.4',
         'clarabel>=0.9',
         'matplotlib',
         'mcap>=1.5',
@@ -54,10 +55,12 @@ setup(
         # Logs and robot descriptions of others: MATLAB 7.3 and HDF5, Parquet, xacro.
         'formats': ['h5py>=3.10', 'pyarrow>=14', 'xacro'],
         'dev': [
+            'axe-playwright-python',
             'h5py',
             'hypothesis',
             'mujoco>=3.2',
             'mypy',
+            'playwright',
             'pyarrow',
             'pytest',
             'pytest-timeout',

@@ -65,6 +65,10 @@ class FileError(RobotIdError, OSError):
     """A file cannot be read or written."""
 
 
+class MissingPackageError(RobotIdError, ImportError):
+    """A package that only some functions need is not installed."""
+
+
 class TrajectoryError(RobotIdError, ValueError):
     """A trajectory cannot be designed, read or run."""
 

@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -106,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
         progress.step('writing the results')
         from ..files.save_results import save
 
-        results = save(found, fitted, folder, session.settings)
+        results = save(found, fitted, folder, session.settings, args.command_line)
     files = sorted(file.name for file in folder.iterdir())
     if args.json:
         print_json({**results_data(results), 'folder': folder, 'files': files})

@@ -6,6 +6,7 @@ import contextlib
 from importlib import import_module
 import io
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -16,7 +17,7 @@ from ..threads import limit_blas_threads
 from .terminal import HelpFormatter, print_error, PrintableStream
 
 VERBS = (
-    *('demo', 'design', 'identify', 'validate', 'payload', 'report', 'inspect'),
+    *('demo', 'design', 'identify', 'validate', 'compare', 'payload', 'report', 'inspect'),
     *('convert', 'doctor', 'init', 'export'),
 )
 EXIT_INTERRUPTED = 130
@@ -80,6 +81,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         _complete(parser)
     try:
         args = parser.parse_args(argv)
+        words = sys.argv[1:] if argv is None else argv
+        args.command_line = shlex.join(['robotid', *words])
     except SystemExit as usage:
         return usage.code if isinstance(usage.code, int) else 2
     with _interruptible() as interrupted, contextlib.redirect_stdout(PrintableStream(sys.stdout)):

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..exceptions import MissingPackageError
 from .shared_options import (
     add_log_options,
     add_output_options,
@@ -19,15 +20,14 @@ from .terminal.results_text import GOOD_RESIDUAL, rows_table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
-
-    from ..core.model import Robot
+    from ..files.comparison.checked_parameters import CheckedParameters
     from ..files.results import Residual, Results
 
 HELP = 'compare what identified parameters predict with a recording'
 DESCRIPTION = (
     'Predict the torques of a recording by identified parameters and compare. '
-    "Without a part, a session's validation phase is used, else all of it."
+    "Without a part, a session's validation phase is used, else all of it. Writes a page that "
+    'sets the robot description, identified.urdf and the base parameters side by side.'
 )
 EXAMPLES = """\
 examples:
@@ -49,25 +49,46 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='PERCENT',
         help='fail when a joint is worse than this',
     )
+    parser.add_argument(
+        '-o',
+        '--output',
+        metavar='FILE',
+        help='default: validation_<BAG>.html beside the parameters',
+    )
     add_part_options(parser)
     add_log_options(parser)
     add_output_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Predict and print the residuals."""
+    """Predict, print the residuals, write the page."""
+    from ..files.report.page import write_validation
     from ..files.results import total_residual
     from ..files.results_file import read_results
 
-    with ProgressBar(2) as progress:
-        rows, warnings = _predict(args, read_results(args.parameters), progress)
+    with ProgressBar(3) as progress:
+        checked = _predict(args, read_results(args.parameters), progress)
+        progress.step('writing the page')
+        try:
+            written, label = str(write_validation(checked, _output(args))), 'written'
+        except MissingPackageError as error:
+            written, label = str(error), 'warning'
+    rows, warnings = checked.checked.validation, checked.checked.warnings
     worst = max(rows, key=lambda row: row.relative)
     passed = args.max_residual is None or 100 * worst.relative <= args.max_residual
     if args.json:
-        total = total_residual(rows)
-        print_json({'residuals': rows, 'total': total, 'warnings': warnings, 'passed': passed})
+        print_json(
+            {
+                'residuals': rows,
+                'total': total_residual(rows),
+                'explanation': checked.explanation(),
+                'warnings': warnings,
+                label: written,
+                'passed': passed,
+            }
+        )
     else:
-        _print(rows, warnings)
+        _print(rows, warnings, checked.explanation(), (written, label))
     if not passed:
         print_error(
             f'robotid: {worst.joint} misses the bound: {100 * worst.relative:.2f} % of its torque '
@@ -76,10 +97,28 @@ def run(args: argparse.Namespace) -> int:
     return int(not passed)
 
 
-def _print(rows: 'Sequence[Residual]', warnings: 'Sequence[str]') -> None:
+def _output(args: argparse.Namespace) -> Path:
+    """Return where the page goes: beside the parameters, named after the log."""
+    if args.output:
+        return Path(args.output)
+    parameters, log = Path(args.parameters), Path(args.bag).absolute()
+    name = log.stem if log.is_file() else log.name
+    folder = parameters if parameters.is_dir() else parameters.parent
+    return folder / f'validation_{name}.html'
+
+
+def _print(
+    rows: 'Sequence[Residual]',
+    warnings: 'Sequence[str]',
+    explanation: 'Sequence[str]',
+    written: tuple[str, str],
+) -> None:
     print(f'{rows_table(rows, "residual [%]")}\n')
+    for text in explanation:
+        print_paragraph(text)
     for text in warnings:
         print_paragraph(text, 'warning')
+    print_paragraph(*written)
     worst = max(rows, key=lambda row: row.reported)
     good = worst.reported <= GOOD_RESIDUAL and not warnings
     print_paragraph(
@@ -91,8 +130,8 @@ def _print(rows: 'Sequence[Residual]', warnings: 'Sequence[str]') -> None:
 
 def _predict(
     args: argparse.Namespace, results: 'Results', progress: ProgressBar
-) -> 'tuple[Sequence[Residual], list[str]]':
-    """Predict the torques of the chosen part of the recording; return residuals and warnings."""
+) -> 'CheckedParameters':
+    """Predict the torques of the chosen part of the recording by every set of parameters."""
     from ..files.identification_input import split
     from ..files.results import URDF
 
@@ -109,23 +148,9 @@ def _predict(
     if part is None and other is not None:
         chosen = other
     progress.step('predicting')
-    from ..core.diagnostics.prediction import prediction_warnings
-    from ..core.pipeline.validation import validate
-    from ..files.collect_results import residual_rows
+    from ..files.comparison.check_parameters import check_parameters
     from ..files.robot_description import other_robot_warning
 
-    settings = session.configuration.identification
-    robot = session.robot.elastic or session.robot
-    validation = validate(chosen, robot, _standard_parameters(results, robot), settings)
-    warnings = [*robot.warnings, *other_robot_warning(known, session.recording.urdf)]
-    return residual_rows(robot, validation), warnings + prediction_warnings(validation)
-
-
-def _standard_parameters(results: 'Results', robot: 'Robot') -> 'np.ndarray':
-    """Place the identified values on the robot's standard parameters, (p,)."""
-    import numpy as np
-
-    chi = np.zeros(robot.p)
-    for name, value in results.minimal_parameters.items():
-        chi[robot.column(name)] = value
-    return chi
+    checked = check_parameters(results, chosen, session, args.command_line)
+    notes = (*session.robot.warnings, *other_robot_warning(known, session.recording.urdf))
+    return checked.with_warnings(notes)

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from ..core.diagnostics.remark import severity_of
 from ..core.model import Robot
 from ..core.model.base_parameters import BaseParameters
 from ..core.parameters.standard import Standard, TOLERANCES
@@ -17,7 +18,8 @@ from ..core.replay.convergence_history import History
 from ..core.selection.candidates import describe_terms
 from .export.identified_model import model_settings
 from .identification_input import AnyRecording
-from .provenance import versions
+from .provenance import hash_of_recording, versions
+from .report.facts import frames, quality, simulated
 from .results import Comparison, Entry, Residual, Results
 from .torques_file import Torques
 
@@ -26,6 +28,7 @@ def collect_results(
     identification: Identification,
     recording: AnyRecording | LogSet,
     settings: Mapping[str, Any] | None = None,
+    command: str = '',
 ) -> Results:
     """Gather an identification's results as plain values; parameters as in `save`."""
     found, robot, chosen = identification, identification.robot, identification.selection
@@ -42,11 +45,12 @@ def collect_results(
         identification=residuals['identification'],
         validation=residuals.get('validation', ()),
         condition_number=float(found.estimate.condition_number),
-        data=_data(recording, found),
+        data=_data(recording, found) | ({'command': command} if command else {}),
         consistent=dict(zip(robot.links, map(bool, found.standard.consistent), strict=True)),
         essential=_essential(found),
         definite=_definite(found),
-        warnings=found.warnings,
+        warnings=tuple(map(str, found.warnings)),
+        severities=tuple(map(severity_of, found.warnings)),
         history=tuple(history_rows(found.history)),
         compared=_compared(found),
         selection=_selection(found),
@@ -55,6 +59,9 @@ def collect_results(
         versions=versions(),
         torques={name: torques(value) for name, value in known.items()},
         model=model_settings(robot),
+        quality=quality(found),
+        frames=frames(found),
+        simulated=simulated(found),
     )
 
 
@@ -115,7 +122,9 @@ def residual_rows(robot: Robot, validation: Validation) -> tuple[Residual, ...]:
 
 def torques(validation: Validation) -> Torques:
     """Series to keep for the report."""
-    return Torques(validation.joints, validation.time, validation.measured, validation.predicted)
+    parts = {} if validation.parts is None else vars(validation.parts)
+    columns = validation.time, validation.measured, validation.predicted
+    return Torques(validation.joints, *columns, **parts)
 
 
 def history_rows(history: History | None) -> Iterator[dict[str, float]]:
@@ -179,6 +188,7 @@ def _base(found: Identification) -> tuple[Entry, ...]:
     for k in estimate.from_prior:
         kinds[k] = 'prior'
     owners = [found.robot.parameters[column] for column in base.columns]
+    prior = base.of(found.robot.prior)
     return tuple(
         Entry(
             name=base.names[k],
@@ -190,6 +200,7 @@ def _base(found: Identification) -> tuple[Entry, ...]:
             kind=kinds[k],
             combination=base.combinations[k].partition(' = ')[2] or base.combinations[k],
             column=owners[k].name,
+            prior=float(prior[k]),
         )
         for k in range(base.rank)
     )
@@ -247,15 +258,17 @@ def _data(recording: AnyRecording | LogSet, found: Identification) -> dict[str, 
         **_consistent(found.standard),
     }
     if isinstance(recording, LogSet):
-        logs = [_facts(cast(AnyRecording, log)) for log in recording.logs]
+        logs = [recording_facts(cast(AnyRecording, log)) for log in recording.logs]
         return {'source': recording.source, 'messages': recording.size, 'logs': logs, **fit}
-    return {**_facts(recording), **fit}
+    return {**recording_facts(recording), **fit}
 
 
-def _facts(recording: AnyRecording) -> dict[str, Any]:
+def recording_facts(recording: AnyRecording) -> dict[str, Any]:
+    """Say where data come from, and how many."""
     first, last = recording.time_range
     return {
         'source': recording.source,
+        'sha256': hash_of_recording(recording.source),
         'origin': recording.origin,  # [ns]
         'from': first,
         'to': last,

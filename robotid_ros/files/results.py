@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.model.settings import RobotSettings
-from .torques_file import Torques
+from .torques_file import SimulatedPositions, Torques
 from .verification.values import Verification
 
 URDF = 'identified.urdf'
@@ -133,7 +133,8 @@ class Results:
     essential : count, values, residual and path of the selection of essential parameters
     definite : {set of standard parameters: links with a positive definite inertia at each of the
         'tolerances'}
-    warnings : sentences
+    warnings : sentences, what matters most first
+    severities : of the warnings: 'serious', 'warning' or 'note'
     history : one row of numbers per iteration, of methods that iterate
     compared : what another method found, or None
     selection : what was chosen by cross-validation and compared with what; empty: nothing
@@ -142,6 +143,11 @@ class Results:
     model : keys of `robot` in a configuration with which identified.urdf is the model
     torques : {'identification' or 'validation': Torques}
     verification : what they were worth on the robot, or None
+    quality : of the data and of what they tell: stamps, joints, rows, singular values,
+        correlation of the base parameters (lower triangle); empty where it is not known
+    frames : {link: its frame in the root's [m], three rows of four} with the arm in the middle of
+        its motion
+    simulated : {method: positions of the last simulation}
 
     """
 
@@ -167,11 +173,38 @@ class Results:
     selection: Mapping[str, Any] = field(default_factory=dict)
     verification: Verification | None = None
     model: Mapping[str, Any] = field(default_factory=dict)
+    severities: tuple[str, ...] = ()
+    quality: Mapping[str, Any] = field(default_factory=dict)
+    frames: Mapping[str, Any] = field(default_factory=dict)
+    simulated: Mapping[str, SimulatedPositions] = field(default_factory=dict)
 
     @property
     def minimal_parameters(self) -> dict[str, float]:
         """Standard parameters that give the identified torques; those left out are zero."""
         return {entry.column: entry.value for entry in self.base}
+
+
+def of_other_method(results: Results) -> Results:
+    """
+    Return what the other method found as results of its own.
+
+    Raises
+    ------
+    ValueError : there was no other method
+
+    """
+    other = results.compared
+    if other is None:
+        raise ValueError('there is no other method')
+    return dataclasses.replace(
+        results,
+        method=other.method,
+        base=other.base,
+        identification=other.identification,
+        validation=other.validation,
+        condition_number=math.nan,
+        compared=None,
+    )
 
 
 def prediction_text(results: Results) -> str:

@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..exceptions import FileError
-from .atomic import read_text, write_text
+from .atomic import file_errors, read_text, write_text
 from .results import Comparison, Entry, Residual, Results
-from .torques_file import read_series, Torques, write_series
+from .torques_file import read_series, SimulatedPositions, Torques, write_series
 from .verification.verification_file import read_verification, VERIFICATION
 from .yaml import dump_yaml, from_plain, parse_yaml, to_plain
 
 PARAMETERS = 'parameters.yaml'
 TORQUES = 'torques.npz'
+SIMULATED = 'simulated.npz'
 REPORT = 'report.html'
 FORMAT = 1
 T = TypeVar('T')
@@ -21,7 +22,9 @@ T = TypeVar('T')
 
 def write_results(results: Results, folder: str | Path) -> Path:
     """
-    Write `parameters.yaml` and `torques.npz`; every number reads back bit for bit.
+    Write `parameters.yaml`, `torques.npz` and, of a closed-loop method, `simulated.npz`.
+
+    Every number reads back bit for bit.
 
     Returns
     -------
@@ -33,7 +36,13 @@ def write_results(results: Results, folder: str | Path) -> Path:
 
     """
     plain = {f.name: to_plain(getattr(results, f.name)) for f in dataclasses.fields(results)}
-    del plain['torques'], plain['verification']
+    del plain['torques'], plain['verification'], plain['simulated']
+    simulated = Path(folder) / SIMULATED
+    if results.simulated:
+        write_series(simulated, results.simulated)
+    else:
+        with file_errors(simulated):
+            simulated.unlink(missing_ok=True)  # of another identification
     if results.torques:
         write_series(Path(folder) / TORQUES, results.torques)
     return write_text(Path(folder) / PARAMETERS, dump_yaml({'format': FORMAT, **plain}))
@@ -66,11 +75,15 @@ def read_results(path: str | Path) -> Results:
         if values.get('compared'):
             other = values['compared']
             values['compared'] = from_plain(Comparison, {**other, **_tables(other)})
-        for name in ('joints', 'warnings', 'history'):
+        values.setdefault('severities', [])
+        for name in ('joints', 'warnings', 'history', 'severities'):
             if not isinstance(values[name], list):
                 raise TypeError(f'{name} is no list')
             values[name] = tuple(values[name])
         values['torques'] = read_series(path.with_name(TORQUES), Torques, 'identify again')
+        values['simulated'] = read_series(
+            path.with_name(SIMULATED), SimulatedPositions, 'identify again'
+        )
         found = read_verification(path.with_name(VERIFICATION))
         # Of other parameters that were in this folder before, it says nothing.
         fits = found is not None and found.results == values['created']

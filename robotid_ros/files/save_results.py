@@ -1,6 +1,7 @@
 """From an identification to its files: parameters, robot description, report."""
 
 from collections.abc import Mapping
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from .atomic import write_text
 from .collect_results import collect_results
 from .export.identified_urdf import identified_urdf
 from .identification_input import AnyRecording
+from .report.page import write_report_if_possible
 from .results import Results, URDF
 from .results_file import REPORT, write_results
 
@@ -19,6 +21,7 @@ def save(
     recording: AnyRecording | LogSet,
     folder: str | Path,
     settings: Mapping[str, Any] | None = None,
+    command: str = '',
 ) -> Results:
     """
     Write `parameters.yaml`, `torques.npz`, `identified.urdf` and `report.html`.
@@ -29,21 +32,21 @@ def save(
     recording : where from, one or several
     folder : made when missing; files of the same names are replaced
     settings : the configuration's nested mapping, kept with the result
+    command : that repeats it, for the report
 
     Returns
     -------
-    The results, as plain values.
+    The results, as plain values; with a warning where the report's plotting library is missing.
 
     Raises
     ------
     FileError : the folder cannot be written
 
     """
-    from .report.page import write_report  # matplotlib is slow to import and not for every node
-
-    results = collect_results(identification, recording, settings)
+    results = collect_results(identification, recording, settings, command)
     description = identified_urdf(identification.robot, identification.standard.value)
     write_text(Path(folder) / URDF, description)
     write_results(results, folder)
-    write_report(results, Path(folder) / REPORT)
+    if reason := write_report_if_possible(results, Path(folder) / REPORT):
+        results = dataclasses.replace(results, warnings=(*results.warnings, reason))
     return results

@@ -1,4 +1,4 @@
-"""Series beside results: measured and predicted torques in `torques.npz`, and others."""
+"""Series beside results: torques and motion in `torques.npz`, and others."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -16,12 +16,41 @@ from .bounded import load_npz
 
 @dataclass(frozen=True)
 class Torques:
-    """Measured and predicted torques, (N,) and (N, n)."""
+    """
+    Measured and predicted torques, (N,) and (N, n).
+
+    Where they are known, also the motion [rad or m, per s], and the parts of the predicted
+    torques, see `EffortParts`.
+    """
 
     joints: tuple[str, ...]
     time: np.ndarray
     measured: np.ndarray
     predicted: np.ndarray
+    position: np.ndarray | None = None
+    velocity: np.ndarray | None = None
+    inertia: np.ndarray | None = None
+    gravity: np.ndarray | None = None
+    friction: np.ndarray | None = None
+    offset: np.ndarray | None = None
+
+    @property
+    def parts(self) -> dict[str, np.ndarray]:
+        """What the predicted torques consist of, by name; empty where it is not known."""
+        names = ('inertia', 'gravity', 'friction', 'offset')
+        parts = {name: getattr(self, name) for name in names}
+        return {} if any(part is None for part in parts.values()) else parts
+
+
+@dataclass(frozen=True)
+class SimulatedPositions:
+    """Positions of a closed-loop method's last simulation, (N,) and (N, n) [rad or m]."""
+
+    joints: tuple[str, ...]
+    time: np.ndarray
+    simulated: np.ndarray
+    reference: np.ndarray
+    measured: np.ndarray | None = None
 
 
 def write_series(path: Path, series: Mapping[str, Any]) -> None:
@@ -30,6 +59,7 @@ def write_series(path: Path, series: Mapping[str, Any]) -> None:
         f'{name}.{item.name}': np.asarray(getattr(each, item.name))
         for name, each in series.items()
         for item in dataclasses.fields(each)
+        if getattr(each, item.name) is not None
     }
     stream = BytesIO()
     np.savez_compressed(stream, **arrays)
@@ -55,7 +85,11 @@ def read_series(path: Path, kind: type[Any], remedy: str) -> dict[str, Any]:
                 return {
                     name: kind(
                         joints=tuple(map(str, arrays[f'{name}.joints'])),
-                        **{key: arrays[f'{name}.{key}'] for key in fields},
+                        **{
+                            key: arrays[f'{name}.{key}']
+                            for key in fields
+                            if f'{name}.{key}' in arrays
+                        },
                     )
                     for name in names
                 }

@@ -104,10 +104,11 @@ def test_validate_repeats_the_residuals(run, bag, identified):
 
 
 def test_report_is_the_same_page_again(run, identified, tmp_path):
-    old = (identified / 'report.html').read_text()
+    # The plotting library numbers its objects throughout a process.
+    old = re.sub(r'p\d{4,}', 'p', (identified / 'report.html').read_text())
     code, out, _ = run('report', identified, '-o', tmp_path / 'r.html')
     assert code == 0 and out.strip() == str(tmp_path / 'r.html')
-    assert (tmp_path / 'r.html').read_text() == old
+    assert re.sub(r'p\d{4,}', 'p', (tmp_path / 'r.html').read_text()) == old
 
 
 def test_inspect_shows_what_is_there(run, bag):

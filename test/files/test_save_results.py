@@ -18,7 +18,7 @@ from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.bags import Session
 from robotid_ros.files.bags.read.session_context import changed_gain_notes
 from robotid_ros.files.collect_results import add_true_values, history_rows
-from robotid_ros.files.report.convergence_section import normalised_difference
+from robotid_ros.files.comparison.differences import differences
 from robotid_ros.files.results import prediction_text
 from robotid_ros.files.results_file import read_results, write_results
 from robotid_ros.files.save_results import save
@@ -118,7 +118,7 @@ def test_what_stays_at_the_prior_is_marked(tmp_path, found, recording):
     save(dataclasses.replace(found, estimate=estimate), recording, tmp_path)
     kinds = [entry.kind for entry in read_results(tmp_path).base]
     assert kinds == ['essential', 'prior', 'small', 'small', 'small', 'prior', 'small', 'small']
-    assert '<td class="c">prior</td>' in (tmp_path / 'report.html').read_text()
+    assert '<td class="c keep">prior</td>' in (tmp_path / 'report.html').read_text()
 
 
 @pytest.mark.parametrize('obstacle', ['', 'joint_2'])
@@ -182,9 +182,7 @@ def test_another_method_stands_beside_the_first(tmp_path, found, recording):
     assert back.compared == results.compared and back.compared.method == 'didim'
     assert [entry.value for entry in back.compared.base] == list(value)
     assert 'WLS and DIDIM' in (tmp_path / 'report.html').read_text()
-    gaps = [
-        normalised_difference(a, b) for a, b in zip(back.base, back.compared.base, strict=True)
-    ]
+    gaps = [each.normalised for each in differences(back.base, back.compared.base)]
     assert gaps == pytest.approx([4.0 / np.sqrt(2.0)] * found.base.rank)
 
 

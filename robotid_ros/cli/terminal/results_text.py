@@ -86,20 +86,20 @@ def verdict(results: 'Results') -> tuple[str, str]:
 
 def comparison_table(results: 'Results') -> str:
     """Lay out the base parameters of two methods side by side."""
-    from ...files.report.convergence_section import normalised_difference
+    from ...files.comparison.differences import differences
 
     other = results.compared
     assert other is not None
     first, second = results.method.upper(), other.method.upper()
     rows = [
         [
-            a.name,
-            format_number(a.value, 5),
-            format_number(b.value, 5),
-            format_number(normalised_difference(a, b), 3),
-            a.unit,
+            each.name,
+            format_number(each.first, 5),
+            format_number(each.second, 5),
+            format_number(math.nan if each.normalised is None else each.normalised, 3),
+            each.unit,
         ]
-        for a, b in zip(results.base, other.base, strict=True)
+        for each in differences(results.base, other.base)
     ]
     return format_table(['parameter', first, second, 'difference/σ', 'unit'], rows, '<>>><')
 

@@ -8,8 +8,9 @@ import numpy as np
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
+from ..regression.effort_parts import OFFSET
 from .block_regression import block_products, Change, regress_change
-from .torque_parts import JointTorques, OFFSET, rms
+from .torque_parts import JointTorques, rms
 
 # Contiguous blocks whose errors are taken as independent; least rows of a block, and blocks.
 BLOCKS, MIN_ROWS, MIN_BLOCKS = 48, 8, 16

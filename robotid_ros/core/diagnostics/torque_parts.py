@@ -8,15 +8,13 @@ import numpy.typing as npt
 
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
-from ..model.friction import OF_POSITION
-from ..model.parameters import INERTIAL
 from ..model.robot import Robot
+from ..regression.effort_parts import is_offset, is_rigid, OFFSET
 from ..regression.observation_system import System
 from ..signals.samples import STANDSTILL
 
 # Effort over rounding: what is smaller than this share of a joint's effort is no part of it.
 NOTHING = 1e-3
-OFFSET = 'offset'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,7 +78,7 @@ def joint_torques(
             torque = W[:, column] * value[column]
             if rms(torque) > NOTHING * rms(Y):
                 symbol = robot.parameters[base.columns[column]].symbol
-                name = OFFSET if symbol.startswith('off') else base.names[column]
+                name = OFFSET if is_offset(symbol) else base.names[column]
                 friction[name] = torque
         own = W[:, rigid] @ value[rigid]
         result.append(JointTorques(j, time, W, Y, Y - W @ value, own, friction))
@@ -90,7 +88,7 @@ def joint_torques(
 def _is_rigid(robot: Robot, base: BaseParameters) -> npt.NDArray[np.bool_]:
     """Return which base parameters are no friction and no offset, (b,)."""
     symbols = [robot.parameters[column].symbol for column in base.columns]
-    return np.array([symbol in (*INERTIAL, 'Ia', *OF_POSITION) for symbol in symbols])
+    return np.array([is_rigid(symbol) for symbol in symbols])
 
 
 def _moving(

@@ -53,10 +53,13 @@ class Estimation:
     estimate_notes: tuple[str, ...] = ()
     history: History | None = None
 
-    def fitted(self) -> Validation:
+    def fitted(self, robot: Robot, base: BaseParameters) -> Validation:
         """Compare the torques of the rows in memory with those of the estimate."""
         return Validation.concatenate(
-            [validate_system(rows, self.estimate.value) for rows in self.sampled_systems]
+            [
+                validate_system(rows, robot, base, self.estimate.value)
+                for rows in self.sampled_systems
+            ]
         )
 
 

@@ -11,7 +11,9 @@ from ...exceptions import (
     RecordingError,
 )
 from ..diagnostics.assumptions import data_warnings
+from ..diagnostics.data_quality import data_quality
 from ..diagnostics.identifiability import disagreement_warnings, identifiability_warnings
+from ..diagnostics.remark import in_order, NOTE, Remark, remarks, SERIOUS, severity_of
 from ..identification_settings import IdentificationSettings, SIMULATED
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.robot import ElasticRobot, Robot
@@ -102,7 +104,7 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
     inputs.progress('finding standard parameters')
     pull = settings.prior_spread, settings.prior_cost
     standard = standard_parameters(robot, base, estimate, found, estimation.system, *pull)
-    notes = [*chosen, *notes, *resampling, *standard.notes]
+    notes = [*remarks(NOTE, [*chosen, *notes, *resampling]), *standard.notes]
     inputs.progress('validating')
     chi = basic_solution(base, estimate.value)
     return Identification(
@@ -112,11 +114,19 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
         estimate=estimate,
         essential=found,
         standard=standard,
-        fitted=_fitted(estimation, robot, chi, settings),
+        fitted=_fitted(estimation, robot, base, settings),
         validation=_validate(inputs, estimation.delays, robot, chi),
         warnings=_warnings(inputs, robot, base, estimation, notes),
         history=estimation.history,
         selection=selection,
+        quality=data_quality(
+            recording,
+            estimation.samples,
+            estimation.sampled_systems,
+            estimation.system,
+            estimate,
+            estimation.delays,
+        ),
     )
 
 
@@ -163,13 +173,14 @@ def _essential(estimation: Estimation, inputs: _Inputs) -> Essential | None:
 
 
 def _fitted(
-    estimation: Estimation, robot: Robot, chi: np.ndarray, settings: IdentificationSettings
+    estimation: Estimation, robot: Robot, base: BaseParameters, settings: IdentificationSettings
 ) -> Validation:
     # A replay has rows of the simulated motion, and rows of springs are combinations: what is
     # compared with other methods is the measured motion.
     if settings.method in SIMULATED or isinstance(robot, ElasticRobot):
+        chi = basic_solution(base, estimation.estimate.value)
         return validate_samples(estimation.samples, robot, chi)
-    return estimation.fitted()
+    return estimation.fitted(robot, base)
 
 
 def _warnings(
@@ -180,12 +191,14 @@ def _warnings(
         *robot.warnings,
         *notes,
         *getattr(inputs.recording, 'notes', ()),
-        *estimation.signal_notes,
-        *data_warnings(robot, base, samples, estimation.sampled_systems, estimate),
+        *remarks(NOTE, estimation.signal_notes),
+        *remarks(
+            SERIOUS, data_warnings(robot, base, samples, estimation.sampled_systems, estimate)
+        ),
         *identifiability_warnings(robot, samples, estimate),
         *estimation.estimate_notes,
     )
-    return tuple(dict.fromkeys(found))
+    return in_order(found)
 
 
 def _validate(inputs: _Inputs, delays: Delays, robot: Robot, chi: np.ndarray) -> Validation | None:
@@ -211,8 +224,12 @@ def _identify_by_wls_and_didim(inputs: _Inputs) -> Identification:
         other = _identify_by_one_method(didim)
     except (ControllerError, DivergenceError, RecordingError) as error:
         note = f'DIDIM has no result to compare with: {error}'
-        return dataclasses.replace(found, warnings=(*found.warnings, note))
-    notes = [f'DIDIM: {text}' for text in other.warnings if text not in found.warnings]
+        return dataclasses.replace(found, warnings=in_order((*found.warnings, note)))
+    notes: list[str] = [
+        Remark(f'DIDIM: {text}', severity_of(text))
+        for text in other.warnings
+        if text not in found.warnings
+    ]
     notes += disagreement_warnings(found.estimate, other.estimate)
-    warnings = (*found.warnings, *notes)
+    warnings = in_order((*found.warnings, *notes))
     return dataclasses.replace(found, warnings=warnings, history=other.history, compared=other)

@@ -6,6 +6,7 @@ import dataclasses
 from html import escape
 from typing import Any
 
+from ..diagnostics.data_quality import DataQuality
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
 from ..parameters.essential import Essential
@@ -31,10 +32,12 @@ class Identification:
     standard : standard parameters with their consistency
     fitted : efforts on the identification motion; on parts of it where it is long
     validation : efforts on another motion, or None
-    warnings : each a sentence with its remedy
+    warnings : each a sentence with its remedy, what matters most first; of a severity as
+        `core.diagnostics.remark` has them
     history : iterations of an iterative method, or None
     compared : the identification by another method, or None
     selection : what was chosen by cross-validation, or None
+    quality : of the data, or None
 
     """
 
@@ -50,6 +53,7 @@ class Identification:
     history: History | None = None
     compared: Identification | None = None
     selection: Selection | None = None
+    quality: DataQuality | None = None
 
     def __repr__(self) -> str:
         residual = f'{100.0 * self.fitted.total_residual():.2f} % left of the fit'

@@ -26,7 +26,10 @@ OF_ONE_LOG = (*SIMULATED, 'both', 'iv')
 # Between two logs on the common time axis [s]: figures show it as a gap.
 SPACING = 1.0
 # Axis of the rows in the fields of a system.
-ROW_AXIS = {'time': 0, 'W': 1, 'Y': 1, 'valid': 1, 'Z': 1, 'measured': 0, 'moving': 1, 'D': 1}
+ROW_AXIS = {
+    **{'time': 0, 'W': 1, 'Y': 1, 'valid': 1, 'Z': 1, 'measured': 0, 'moving': 1, 'D': 1},
+    **{'q': 0, 'dq': 0},
+}
 # A log does not agree with the others when its residual is so large a share and so many times
 # that of a fit to it alone: noise and what the model lacks are in both.
 LARGE_RESIDUAL, MANY_TIMES = 0.1, 2.0

@@ -8,10 +8,12 @@ import numpy.typing as npt
 from ...exceptions import StandstillError
 from ..arrays import Array
 from ..identification_settings import IdentificationSettings
+from ..model.base_parameters import BaseParameters
 from ..model.dynamics import inverse_dynamics
 from ..model.elastic_robot import spring_torque
 from ..model.robot import ElasticRobot, Robot
 from ..regression.block_sampling import BlockSampler
+from ..regression.effort_parts import parts_of_samples, parts_of_system
 from ..regression.goodness_of_fit import Validation
 from ..regression.observation_system import decimate, System
 from ..signals.preparation import prepare
@@ -69,33 +71,35 @@ def validate_samples(samples: Samples, robot: Robot, chi: Array) -> Validation:
     """
     tau = inverse_dynamics(robot, chi, samples.q, samples.dq, samples.ddq, successive=True)
     keep = samples.decimation
+    parts = parts_of_samples(samples, robot, chi, tau)
     pair = np.stack([samples.tau, tau])
     if isinstance(robot, ElasticRobot):
         pair += spring_torque(robot, chi, samples.q)
     pair = decimate(pair, keep)
     valid = samples.moving[::keep]
     measured = None if samples.measured is None else samples.measured[::keep]
-    return _trim(samples.joints, samples.time[::keep], pair[0], pair[1], valid, measured)
+    found = Validation(samples.joints, samples.time[::keep], pair[0], pair[1], valid, parts)
+    return _trim(found, measured)
 
 
-def validate_system(system: System, value: Array) -> Validation:
+def validate_system(
+    system: System, robot: Robot, base: BaseParameters, value: Array
+) -> Validation:
     """Compare the torques of a system's rows with those of its base parameters (b,)."""
     valid = (system.valid if system.moving is None else system.moving).T
     predicted = system.predict(value).T
-    return _trim(system.joints, system.time, system.Y.T, predicted, valid, system.measured)
+    parts = parts_of_system(system, robot, base, value)
+    found = Validation(system.joints, system.time, system.Y.T, predicted, valid, parts)
+    return _trim(found, system.measured)
 
 
-def _trim(
-    joints: tuple[str, ...],
-    time: Array,
-    measured: Array,
-    predicted: Array,
-    valid: npt.NDArray[np.bool_],
-    counted: npt.NDArray[np.bool_] | None,
-) -> Validation:
+def _trim(found: Validation, counted: npt.NDArray[np.bool_] | None) -> Validation:
     """Leave out what lies before the first and after the last row that is used, and in gaps."""
-    rows = np.ones(len(time), dtype=bool) if counted is None else counted.copy()
-    moving = np.flatnonzero(valid.any(axis=1))
+    rows = np.ones(len(found.time), dtype=bool) if counted is None else counted.copy()
+    moving = np.flatnonzero(found.valid.any(axis=1))
     if moving.size:
         rows[: moving[0]] = rows[moving[-1] + 1 :] = False
-    return Validation(joints, time[rows], measured[rows], predicted[rows], valid[rows])
+    names = ('time', 'measured', 'predicted', 'valid')
+    columns = {name: getattr(found, name)[rows] for name in names}
+    parts = None if found.parts is None else found.parts.at(rows)
+    return dataclasses.replace(found, parts=parts, **columns)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ..arrays import Array, freeze_fields
 from ..table import Table
+from .effort_parts import EffortParts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Validation:
     time : (N,) [s]
     measured, predicted : (N, n) [N·m or N], filtered and decimated alike
     valid : (N, n) rows where the joint moves
+    parts : what the predicted efforts consist of, and the motion, or None
 
     """
 
@@ -32,6 +34,7 @@ class Validation:
     measured: Array
     predicted: Array
     valid: npt.NDArray[np.bool_]
+    parts: EffortParts | None = None
 
     def __post_init__(self) -> None:
         freeze_fields(self, 'time', 'measured', 'predicted')
@@ -40,8 +43,9 @@ class Validation:
     def concatenate(cls, parts: Sequence[Validation]) -> Validation:
         """Concatenate the parts of one motion."""
         fields = ('time', 'measured', 'predicted', 'valid')
-        columns = [np.concatenate([getattr(part, name) for part in parts]) for name in fields]
-        return cls(parts[0].joints, *columns)
+        columns = {n: np.concatenate([getattr(part, n) for part in parts]) for n in fields}
+        known = EffortParts.concatenate([part.parts for part in parts])
+        return cls(parts[0].joints, parts=known, **columns)
 
     @property
     def relative_residual(self) -> Array:

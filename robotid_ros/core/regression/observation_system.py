@@ -47,6 +47,7 @@ class System:
     moving : (n, N) those of `valid` where the joint moves, or None: all
     D : (n, N, d) columns of what the model may leave out, which the covariance counts, or None
     prior : what is known of the parameters besides, or None
+    q, dq : (N, n) positions and velocities of the rows, or None
 
     """
 
@@ -66,6 +67,8 @@ class System:
     moving: npt.NDArray[np.bool_] | None = None
     D: Array | None = None
     prior: GaussianPrior | None = None
+    q: Array | None = None
+    dq: Array | None = None
 
     def __post_init__(self) -> None:
         freeze_fields(self, 'time', 'W', 'Y')
@@ -185,6 +188,8 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> System:
         band=NOISE_BAND if keep > 1 else 1.0,
         measured=None if samples.measured is None else samples.measured[::keep],
         moving=samples.moving[::keep].T,
+        q=read_only(samples.q[::keep].copy()),
+        dq=read_only(samples.dq[::keep].copy()),
     )
 
 

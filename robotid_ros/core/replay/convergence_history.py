@@ -54,6 +54,24 @@ class Iteration:
     step_length: float
 
 
+class SimulatedMotion(NamedTuple):
+    """
+    Positions of the last simulation beside those to compare with.
+
+    Attributes
+    ----------
+    time : (K,) [s]
+    simulated, reference : (K, n) [rad or m]
+    measured : (K, n), None where nothing was measured
+
+    """
+
+    time: Array
+    simulated: Array
+    reference: Array
+    measured: Array | None
+
+
 @dataclasses.dataclass(frozen=True)
 class History:
     """
@@ -67,6 +85,7 @@ class History:
     natural_frequency, damping : (n,) of the simulated loops with the last estimate [rad/s, 1]
     bandwidth : (n,) of the motion, angular [rad/s]
     warnings : reasons to doubt the result, with remedies
+    motion : simulated with the result, or None
 
     """
 
@@ -77,6 +96,7 @@ class History:
     damping: Array
     bandwidth: Array
     warnings: tuple[str, ...] = ()
+    motion: SimulatedMotion | None = None
 
     @property
     def steps(self) -> int:

@@ -19,7 +19,7 @@ from ...exceptions import DivergenceError
 from ..arrays import Array
 from ..regression.estimate import Estimate
 from ..regression.observation_system import System
-from .convergence_history import History, Iteration
+from .convergence_history import History, Iteration, SimulatedMotion
 from .initial_parameters import estimate_a_priori_inertia
 from .prior_distribution import prior_distribution
 from .reference_and_torque import bandwidth
@@ -182,4 +182,10 @@ def _history(
         zeta,
         band,
         tuple(warnings),
+        SimulatedMotion(
+            replay.time,
+            iterates[-1].simulated,
+            replay.desired.q,
+            None if replay.measured is None else replay.measured[0],
+        ),
     )

@@ -29,12 +29,17 @@ HOLDING = ('Fc', 'Fcp', 'Fcm')
 
 @dataclasses.dataclass(frozen=True)
 class Iterate:
-    """One simulation and its fit; without the observation matrix, which is large."""
+    """
+    One simulation and its fit; without the observation matrix, which is large.
+
+    `simulated` are its positions (K, n).
+    """
 
     chi: Array
     record: Iteration
     estimate: Estimate
     error: float
+    simulated: Array
 
 
 def first_iterate(replay: ReplayProblem, chi: Array) -> tuple[Iterate, System]:
@@ -183,7 +188,7 @@ def _simulate_and_fit(
         step_length,
     )
     error = float(np.sqrt(np.mean(linear.error**2)))
-    return Iterate(chi, record, fit(system, 'wls'), error), system
+    return Iterate(chi, record, fit(system, 'wls'), error, simulation.q), system
 
 
 def _with_friction_that_holds(replay: ReplayProblem, system: System, value: Array) -> System:

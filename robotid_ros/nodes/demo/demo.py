@@ -15,7 +15,7 @@ from ...core.model.robot import Robot
 from ...exceptions import RobotIdError
 from ...files.collect_results import add_true_values
 from ...files.configuration import load, read_urdf
-from ...files.report.page import write_report
+from ...files.report.page import write_report_if_possible
 from ...files.results import chosen_settings, Results
 from ...files.results_file import read_results, REPORT, write_results
 from ..common.messages import values_of
@@ -163,7 +163,7 @@ class Demo:
         truth = true_standard_parameters(robot, message)
         results = add_true_values(results, base_parameters(robot), truth)
         write_results(results, self.folder)
-        write_report(results, self.folder / REPORT)
+        write_report_if_possible(results, self.folder / REPORT)
 
     def __enter__(self) -> 'Demo':
         signal.signal(signal.SIGTERM, signal.default_int_handler)

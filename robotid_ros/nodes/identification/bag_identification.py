@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+import shlex
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ def identify_bag(
     found = identify(exciting, robot, settings, validating, progress)
     folder = _output_folder(bag, settings.output_dir)
     progress(f"writing '{folder}'")
-    results = save(found, exciting, folder, values)
+    results = save(found, exciting, folder, values, shlex.join(['robotid', 'identify', bag]))
     # With the friction that was chosen; what is live goes without springs.
     model = robot if isinstance(found.robot, ElasticRobot) else found.robot
     possible = _standard_parameters(model, found)

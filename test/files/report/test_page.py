@@ -1,62 +1,48 @@
 """Results come back bit for bit, and the report shows them on one self-contained page."""
 
+import builtins
 import dataclasses
 from html.parser import HTMLParser
-import xml.etree.ElementTree as ElementTree
+import json
+import re
 
 import numpy as np
 import pytest
 
-from robotid_ros.exceptions import FileError
-from robotid_ros.files.report.figures import (
-    confidence,
-    convergence,
-    envelope,
-    first_segment,
-    torques,
-)
-from robotid_ros.files.report.page import render, write_report
-from robotid_ros.files.results import Entry, Residual, Results, total_residual
+from robotid_ros.exceptions import FileError, MissingPackageError
+from robotid_ros.files.report.identification_page import render
+from robotid_ros.files.report.page import write_report, write_report_if_possible
+from robotid_ros.files.report.sections.bodies import bodies_of
+from robotid_ros.files.report.sections.verdict import split_remedy, verdict_of
+from robotid_ros.files.results import Residual, Results, total_residual
 from robotid_ros.files.results_file import read_results, write_results
-from robotid_ros.files.torques_file import Torques
+
+from . import results as made
+
+# A page must be sent by mail.
+MOST_BYTES = 3_000_000
 
 
 @pytest.fixture
 def results():
-    rng = np.random.default_rng(3)
-    joints = ('shoulder', 'el<bow')
-    time = np.arange(3000) * 0.002
-    data = Torques(joints, time, *rng.normal(size=(2, 3000, 2)))
-    values = rng.normal(size=8) * 10.0 ** rng.uniform(-8, 3, 8)
-    base = tuple(
-        Entry(f'ZZ{k}R', float(v), abs(v) / 30, 100 / 30, 'kg·m²', joints[0], 'essential',
-              'ZZ1 + Ia1', 'ZZ1', None, float(v) * 1.01)
-        for k, v in enumerate(values)
-    )  # fmt: skip
-    rows = (
-        Residual('shoulder', 1 / 3, 0.1, 0.3, 'N·m', 0.2, 0.9),
-        Residual('el<bow', 0.02, 1e-3, 2.0, 'N', 0.02, 0.99),
-    )
-    history = ({'iteration': 0, 'residual': 0.5}, {'iteration': 1, 'residual': 0.1})
-    return Results(
-        'arm & tool', 'didim', '2025-01-31T12:00:00+00:00', joints, base, base[:4], rows, rows,
-        33.3, {'source': '/tmp/<bag>'}, {'shoulder': True, 'el<bow': False},
-        ('effort of <el<bow> is noisy',), history, {'robot': {'gravity': [0, 0, -9.81]}},
-        {'robotid_ros': '0.1'}, {'identification': data, 'validation': data},
-    )  # fmt: skip
+    return made.results()
 
 
 def test_write_then_read_is_the_identity(tmp_path, results):
     path = write_results(results, tmp_path / 'out')
     back = read_results(path.parent)
     for field in dataclasses.fields(Results):
-        if field.name != 'torques':
-            assert getattr(back, field.name) == getattr(results, field.name)
-    for name, series in results.torques.items():
-        np.testing.assert_array_equal(back.torques[name].measured, series.measured)
-        assert back.torques[name].joints == series.joints
+        if field.name not in ('torques', 'simulated'):
+            assert getattr(back, field.name) == getattr(results, field.name), field.name
+    for name, series in {**results.torques, **results.simulated}.items():
+        read = {**back.torques, **back.simulated}[name]
+        for field in dataclasses.fields(series):
+            np.testing.assert_array_equal(getattr(read, field.name), getattr(series, field.name))
     (tmp_path / 'out' / 'torques.npz').unlink()
     assert read_results(path).torques == {}
+    # Without a simulation the file of another identification must not stay.
+    write_results(dataclasses.replace(results, simulated={}), tmp_path / 'out')
+    assert read_results(path).simulated == {}
 
 
 @pytest.mark.parametrize(
@@ -84,19 +70,20 @@ def test_damaged_torques_are_refused(tmp_path, results):
 class Page(HTMLParser):
     """Collects what a browser would fetch, and checks that tags close."""
 
-    VOID = ('meta', 'br')
+    VOID = ('meta', 'br', 'input', 'link')
 
     def __init__(self):
         super().__init__()
-        self.open, self.fetched = [], []
+        self.open, self.fetched, self.headings = [], [], []
 
     def handle_starttag(self, tag, attributes):
         if tag not in self.VOID:
             self.open.append(tag)
+        self.headings += [int(tag[1])] if re.fullmatch('h[1-6]', tag) else []
         for name, value in attributes:
-            if name in ('src', 'href', 'data') and not value.startswith('#'):
+            if name in ('src', 'href', 'data') and not value.startswith(('#', 'data:')):
                 self.fetched.append(value)
-        if tag in ('script', 'link', 'iframe'):
+        if tag == 'iframe':
             self.fetched.append(tag)
 
     def handle_startendtag(self, tag, attributes):
@@ -112,14 +99,45 @@ def test_the_report_is_one_page_that_needs_nothing_else(tmp_path, results):
     page.feed(text)
     assert page.open == [] and page.fetched == []
     assert '@import' not in text and 'url(http' not in text
-    for shown in ('33.33 %', 'el&lt;bow', 'arm &amp; tool', 'ZZ1 + Ia1', 'noisy', '2 iterations'):
+    # One title, and no level of headings left out.
+    assert page.headings[0] == 1 and page.headings.count(1) == 1
+    assert all(b - a <= 1 for a, b in zip(page.headings, page.headings[1:], strict=False))
+    for shown in ('20.00 %', 'el&lt;bow', 'arm &amp; tool', 'ZZ1 + Ia1', 'noisy', '3 iterations'):
         assert shown in text
-    assert '<el<bow>' not in text
+    assert (
+        '<el<bow>' not in text
+        and '&lt;bag&gt;' in text
+        and 'viscous + <stribeck>'
+        not in (re.sub(r'<script type="application/json".*?</script>', '', text, flags=re.DOTALL))
+    )
+
+
+def test_a_name_cannot_end_the_data_of_the_plots(results):
+    name = '</script><!--x'
+    page = render(made.results(joints=(name, 'b')))
+    scene = re.search(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)
+    assert json.loads(scene[1])['links'][0]['name'] == name and name not in page
 
 
 def test_a_report_without_extras_still_renders(results):
     bare = Results('', 'ols', '', results.joints, (), (), results.identification)
-    assert 'Residual per joint' in render(bare)
+    page = render(bare)
+    assert 'Residual per joint' in page and 'id="plots"' not in page
+
+
+def test_without_the_plotting_library_there_is_a_sentence(tmp_path, results, monkeypatch):
+    real = builtins.__import__
+
+    def refuse(name, *rest, **more):
+        if name.startswith('bokeh'):
+            raise ImportError("No module named 'bokeh'", name='bokeh')
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, '__import__', refuse)
+    with pytest.raises(MissingPackageError, match='pip install bokeh'):
+        write_report(results, tmp_path / 'r.html')
+    assert 'pip install bokeh' in write_report_if_possible(results, tmp_path / 'r.html')
+    assert not list(tmp_path.iterdir())
 
 
 def test_residuals_of_all_joints_add_up():
@@ -133,42 +151,65 @@ def test_residuals_of_all_joints_add_up():
     assert np.isnan(total_residual([]))
 
 
-def test_figures_are_svg_of_their_own(results):
-    data = results.torques['validation']
-    for text in (
-        torques(data, ['N·m', 'N']),
-        confidence(results.base),
-        convergence(results.history),
-    ):
-        root = ElementTree.fromstring(text)
-        assert root.tag.endswith('svg') and root.get('width') == '100%'
+def test_the_verdict_follows_validation_and_findings(results):
+    def judged(residual, **changes):
+        rows = tuple(dataclasses.replace(row, moving=residual) for row in results.validation)
+        return verdict_of(
+            dataclasses.replace(results, validation=rows, identification=rows, **changes)
+        )
+
+    assert judged(0.3).level == 'poor' and 'Not to be relied on' in judged(0.3).sentence
+    quiet = {'warnings': (), 'severities': ()}
+    assert (
+        judged(0.02, **quiet).level == 'good' and 'feed-forward' in judged(0.02, **quiet).sentence
+    )
+    serious = judged(0.02)
+    assert serious.level == 'fair' and serious.next_step.startswith('Record it again')
+    fit = dataclasses.replace(results, validation=(), **quiet)
+    assert 'Record another motion' in verdict_of(fit).next_step
 
 
-def test_thinning_keeps_peaks_and_breaks():
-    time = np.arange(100_000) * 1e-3
-    time[50_000:] += 5.0
-    values = np.zeros(100_000)
-    values[[123, 77_777]] = 4.0, -7.0
-    t, y = envelope(time, values)
-    assert len(t) < 3000
-    assert np.nanmax(y) == 4.0 and np.nanmin(y) == -7.0
-    assert np.isnan(t).sum() == np.isnan(y).sum() == 1
-    assert t[0] == time[0] and t[-1] == time[-1]
+@pytest.mark.parametrize(
+    ('text', 'parts'),
+    [
+        ('a joint: noisy: record it again', ('a joint: noisy', 'Record it again')),
+        ('smaller than σ: A (%σ 5); use others', ('smaller than σ: A (%σ 5)', 'Use others')),
+        ('x is 3: y', ('x is 3: y', '')),
+    ],
+)
+def test_a_remedy_is_what_to_do(text, parts):
+    assert split_remedy(text) == parts
 
 
-def test_of_stretches_far_apart_the_first_is_drawn(results):
-    whole = results.torques['validation']
-    assert first_segment(whole) == (whole, 1)
-    time = whole.time + 600.0 * (np.arange(3000) // 1000)
-    data = Torques(whole.joints, time, whole.measured, whole.predicted)
-    first, count = first_segment(data)
-    assert count == 3 and first.time[-1] == time[999]
-    page = render(dataclasses.replace(results, torques={'identification': data}))
-    assert 'The first of 3 segments sampled from a long recording' in page
+def test_bodies_have_the_mass_and_inertia_of_their_parameters(results):
+    body = bodies_of(results, 'value')['shoulder']
+    assert body.mass == 2.0 and body.centre == pytest.approx([0.2, 0.0, 0.1])
+    # Steiner: 2 kg at (0.2, 0, 0.1) m.
+    assert np.diag(body.inertia) == pytest.approx([0.2 - 0.02, 0.2 - 0.1, 0.1 - 0.08])
+    assert body.inertia[0, 2] == pytest.approx(0.0 + 2 * 0.2 * 0.1)
+    solid = dataclasses.replace(results, standard=sphere())
+    shape = bodies_of(solid, 'value')['ball'].shape
+    assert shape == pytest.approx(0.3**2 * np.eye(3))  # x'S⁻¹x = 1 is the sphere itself
+
+
+def sphere(mass=5.0, radius=0.3):
+    inertia = 0.4 * mass * radius**2
+    values = {'XX': inertia, 'YY': inertia, 'ZZ': inertia, 'M': mass}
+    return tuple(
+        dataclasses.replace(entry, name=f'{s}1', value=values.get(s, 0.0), joint='ball')
+        for entry, s in zip(made.standard()[:10], made.SYMBOLS, strict=True)
+    )
 
 
 def test_without_validation_there_are_no_columns_of_it(results):
     page = render(dataclasses.replace(results, validation=(), torques={}))
-    assert '>validation<' not in page and '>R²<' in page
-    assert page.count('<th class=n>R²</th>') == 1
-    assert render(results).count('<th class=n>R²</th>') == 2
+    assert '>validation<' not in page
+    assert page.count('<th scope="col" class="n">R²</th>') == 1
+    assert render(results).count('<th scope="col" class="n">R²</th>') == 2
+
+
+@pytest.mark.parametrize(('joints', 'rows'), [(7, 200_000), (16, 20_000)])
+def test_a_page_is_small_whatever_is_recorded(joints, rows):
+    names = [f'joint_{k}' for k in range(joints)]
+    page = render(made.results(names, rows, 1000.0))
+    assert len(page.encode()) < MOST_BYTES

@@ -4,11 +4,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-import matplotlib
-from matplotlib.figure import Figure
-
-from ..results import Results
-from ..verification.values import (
+from ...results import Results
+from ...verification.values import (
     FEED_FORWARD,
     GainTrial,
     NEW_GAINS,
@@ -16,8 +13,10 @@ from ..verification.values import (
     TrackingRow,
     Verification,
 )
-from . import figures
-from .html import section, table
+from ..html import row as table_row
+from ..html import section, table
+from ..plots import curves
+from ..plots.canvas import Plots
 
 # Of a position error, in which it is shown: 'mrad' for rad.
 MILLI = 1e3
@@ -26,14 +25,9 @@ NAMES = {
     FEED_FORWARD: 'with feed-forward',
     NEW_GAINS: 'with the proposed gains',
 }
-COLORS = {
-    PRESENT: figures.MEASURED,
-    FEED_FORWARD: figures.PREDICTED,
-    NEW_GAINS: figures.TRUE,
-}
 
 
-def verification(results: Results) -> str:
+def verification(results: Results, plots: Plots) -> str:
     """Show what was verified; empty where nothing was."""
     found = results.verification
     if found is None:
@@ -48,7 +42,7 @@ def verification(results: Results) -> str:
     if found.gains is not None:
         parts.append(_gains(found.gains))
     if found.series:
-        parts.append(_picture(found))
+        parts.append(_pictures(found, plots))
     if found.static:
         parts.append(_static(found))
     return section(
@@ -57,12 +51,12 @@ def verification(results: Results) -> str:
         'identified: wanted minus measured position. And, where it was asked for, postures '
         'approached from both sides: effort at rest against the prediction.',
         ''.join(parts),
+        anchor='robot',
     )
 
 
 def _cells(joint: str, *cells: str) -> str:
-    numbers = ''.join(f'<td class="n">{escape(cell)}</td>' for cell in cells)
-    return f'<tr><td>{escape(joint)}</td>{numbers}</tr>'
+    return table_row(joint, *(f'<td class="n">{escape(cell)}</td>' for cell in cells))
 
 
 def _tracking(before: str, after: str, rows: Sequence[TrackingRow]) -> str:
@@ -78,7 +72,8 @@ def _tracking(before: str, after: str, rows: Sequence[TrackingRow]) -> str:
         for row in rows
     ]
     head = ('tracking error', f'RMS {before}', after, 'times smaller', f'peak {before}', after)
-    return table(head, body, numeric=range(1, 6))
+    caption = f'Tracking errors {before} and {after}'
+    return table(head, body, numeric=range(1, 6), caption=caption)
 
 
 def _efforts(found: Verification) -> str:
@@ -87,7 +82,7 @@ def _efforts(found: Verification) -> str:
         for row in found.efforts
     ]
     head = ('effort as it is', 'not predicted', 'RMS')
-    return table(head, body, numeric=(1, 2))
+    return table(head, body, numeric=(1, 2), caption='Efforts of the run as it is')
 
 
 def _gains(trial: GainTrial) -> str:
@@ -95,7 +90,8 @@ def _gains(trial: GainTrial) -> str:
         return ', '.join(f'{values.get(name, 0.0):.4g}' for name in 'pid')
 
     body = [_cells(joint, text(trial.old[joint]), text(trial.new[joint])) for joint in trial.new]
-    tables = [table(('gains p, i, d', 'present', 'proposed'), body, numeric=(1, 2))]
+    head = ('gains p, i, d', 'present', 'proposed')
+    tables = [table(head, body, numeric=(1, 2), caption='Gains of the controller')]
     if trial.tracking:
         tables.append(_tracking('with the old', 'with the proposed gains', trial.tracking))
     sentence = trial.sentence[:1].upper() + trial.sentence[1:]
@@ -116,32 +112,27 @@ def _static(found: Verification) -> str:
     ]
     names = ('gravity, RMS', 'error, RMS', 'largest', 'stiction', 'predicted')
     head = (f'at rest in {found.postures} postures', *names)
-    return table(head, body, numeric=range(1, 6))
+    return table(head, body, numeric=range(1, 6), caption='Gravity and stiction at rest')
 
 
-def _picture(found: Verification) -> str:
-    with matplotlib.rc_context(figures.STYLE):
-        return figures.to_svg(draw_tracking(found))
-
-
-def draw_tracking(found: Verification) -> Figure:
-    """Draw wanted minus measured position of every run, a row a joint, as a matplotlib figure."""
+def _pictures(found: Verification, plots: Plots) -> str:
+    """Draw wanted minus measured position of every run, joint by joint."""
     units = {row.joint: row.unit for row in (*found.tracking, *_trial_rows(found))}
     runs = {name: run for name, run in found.series.items() if name in NAMES}
     joints = next(iter(runs.values())).joints
-    with matplotlib.rc_context(figures.STYLE):
-        figure = Figure(figsize=(10.5, 1.6 * len(joints) + 0.5), layout='constrained')
-        axes = figure.subplots(len(joints), 1, sharex=True, squeeze=False)[:, 0]
-        for index, axis in enumerate(axes):
-            for name, run in runs.items():
-                series = figures.envelope(run.time, MILLI * run.error[:, index])
-                axis.plot(*series, color=COLORS[name], lw=0.9, label=NAMES[name])
-            axis.set_title(joints[index])
-            axis.set_ylabel(f'error [m{units.get(joints[index], "rad")}]')
-            axis.margins(x=0.0)
-        axes[0].legend(ncols=3, loc='lower right', bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
-        axes[-1].set_xlabel('time [s]')
-        return figure
+    shared = curves.time_range(*(run.time for run in runs.values()))
+    return ''.join(
+        plots.place(
+            curves.error_over_time(
+                {NAMES[name]: (run.time, MILLI * run.error[:, k]) for name, run in runs.items()},
+                f'm{units.get(joint, "rad")}',
+                shared,
+            ),
+            f'{joint}: wanted minus measured position',
+            wide=True,
+        )
+        for k, joint in enumerate(joints)
+    )
 
 
 def _trial_rows(found: Verification) -> tuple[TrackingRow, ...]:

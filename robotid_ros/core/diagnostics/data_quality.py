@@ -1,0 +1,160 @@
+"""What an identification had to work with: stamps, motion, noise, rows, and how well they tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import Array
+from ..regression.estimate import Estimate
+from ..regression.observation_system import System
+from ..signals.recording import Recording
+from ..signals.samples import Samples, STANDSTILL
+from ..timing.delay_compensation import Delays
+
+# A step between stamps that is so many times the usual one is a gap.
+GAP = 2.5
+# Standard deviation of a normal variable over its median absolute value, and of the third
+# differences of white noise over that of the noise, √(1 + 9 + 9 + 1).
+NORMAL, THIRD_DIFFERENCES = 1.4826, 20.0**0.5
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """
+    Rows of each joint after decimation, (n,) each: those used, and why others are not.
+
+    Attributes
+    ----------
+    total, used : numbers
+    bridged : made up to bridge a gap
+    standstill : slower than `STANDSTILL`
+    beside : at the ends, beside gaps, clipped efforts and standstill
+
+    """
+
+    total: npt.NDArray[np.intp]
+    used: npt.NDArray[np.intp]
+    bridged: npt.NDArray[np.intp]
+    standstill: npt.NDArray[np.intp]
+    beside: npt.NDArray[np.intp]
+
+
+@dataclasses.dataclass(frozen=True)
+class DataQuality:
+    """
+    What the data of an identification are like.
+
+    Attributes
+    ----------
+    rate : of the stamps [Hz]
+    jitter : standard deviation of the steps between stamps over their median
+    gaps, longest_gap : number of gaps, and the longest step [s]
+    cutoff, decimation : filter of the positions [Hz]; one row in so many is kept
+    lowest, highest, fastest : (n,) positions and speed that were reached [rad or m, per s]
+    noise : (n,) standard deviation of the efforts' white noise [N·m or N]
+    delay : (n,) of the efforts behind the positions, removed [s]
+    rows : used and not
+    singular_values : (b,) of the weighted observation matrix, columns scaled to length one
+    whole : False where all this is of the first part of a long recording
+
+    """
+
+    rate: float
+    jitter: float
+    gaps: int
+    longest_gap: float
+    cutoff: float
+    decimation: int
+    lowest: Array
+    highest: Array
+    fastest: Array
+    noise: Array
+    delay: Array
+    rows: Rows
+    singular_values: Array
+    whole: bool
+
+
+def data_quality(
+    recording: Recording | Iterable[Recording],
+    samples: Samples,
+    systems: Sequence[System],
+    system: System,
+    estimate: Estimate,
+    delays: Delays,
+) -> DataQuality:
+    """
+    Describe the data of an identification.
+
+    Parameters
+    ----------
+    recording : as it was read
+    samples : of it, or of its first part
+    systems : rows in memory
+    system : that was solved
+    estimate : its solution
+    delays : that were removed
+
+    """
+    whole = isinstance(recording, Recording)
+    steps = np.diff(recording.time if isinstance(recording, Recording) else samples.time)
+    steps = steps[steps > 0.0]
+    usual = float(np.median(steps)) if steps.size else 0.0
+    near = steps[steps <= GAP * usual]
+    return DataQuality(
+        rate=1.0 / usual if usual else 0.0,
+        jitter=float(near.std() / usual) if usual else 0.0,
+        gaps=int(np.sum(steps > GAP * usual)),
+        longest_gap=float(steps.max(initial=0.0)),
+        cutoff=samples.cutoff,
+        decimation=samples.decimation,
+        lowest=samples.q.min(axis=0),
+        highest=samples.q.max(axis=0),
+        fastest=np.abs(samples.dq).max(axis=0),
+        noise=white_noise(samples.tau),
+        delay=np.array([delays.get(joint, 0.0) for joint in samples.joints]),
+        rows=count_rows(systems),
+        singular_values=singular_values(system, estimate.sigma_torque),
+        whole=whole,
+    )
+
+
+def white_noise(values: Array) -> Array:
+    """Return the standard deviation (n,) of the white noise in uniform samples (N, n)."""
+    differences = np.abs(np.diff(values, n=3, axis=0))
+    if not len(differences):
+        return np.zeros(values.shape[1])
+    return np.asarray(NORMAL * np.median(differences, axis=0) / THIRD_DIFFERENCES)
+
+
+def count_rows(systems: Sequence[System]) -> Rows:
+    """Count the rows of each joint that are used, and why others are not."""
+    counts = np.sum([_count(system) for system in systems], axis=0)
+    return Rows(*counts)
+
+
+def _count(system: System) -> npt.NDArray[np.intp]:
+    unused = ~system.valid
+    made_up = np.zeros_like(unused)
+    if system.measured is not None:
+        made_up |= ~system.measured
+    slow = np.zeros_like(unused) if system.dq is None else np.abs(system.dq.T) < STANDSTILL
+    bridged = unused & made_up
+    still = unused & ~bridged & slow
+    parts = (np.ones_like(unused), system.valid, bridged, still, unused & ~bridged & ~still)
+    return np.array([part.sum(axis=1) for part in parts])
+
+
+def singular_values(system: System, sigma: Array) -> Array:
+    """Return those (b,) of the rows over their joints' σ (n,), columns scaled to length one."""
+    gram = np.zeros((len(system.names),) * 2)
+    for joint, scale in enumerate(np.where(sigma > 0.0, sigma, 1.0)):
+        W = system.rows(joint)[0] / scale
+        gram += W.T @ W
+    length = np.sqrt(np.maximum(np.diag(gram), 1e-300))
+    values = np.linalg.eigvalsh(gram / np.outer(length, length))[::-1]
+    return np.sqrt(np.maximum(values, 0.0))

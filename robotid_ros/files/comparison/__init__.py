@@ -1,0 +1,1 @@
+"""Results beside others: of other sessions and methods, and on other recordings."""

@@ -1,0 +1,101 @@
+"""From identified parameters and a recording to what they predict of it."""
+
+import dataclasses
+import math
+
+import numpy as np
+
+from ...core.diagnostics.prediction import prediction_warnings
+from ...core.model.robot import Robot
+from ...core.pipeline.chunked_estimation import RecordingOrChunks
+from ...core.pipeline.validation import validate
+from ...core.regression.goodness_of_fit import Validation
+from ...core.signals.recording import Recording
+from ...core.timing.delay_compensation import remove_delay
+from ...exceptions import UnknownNameError
+from ..collect_results import recording_facts, residual_rows, torques
+from ..identification_input import AnyRecording, Session
+from ..results import Results
+from .checked_parameters import BASE, CheckedParameters, PRIOR, STANDARD
+
+
+def check_parameters(
+    results: Results, recording: AnyRecording, session: Session, command: str = ''
+) -> CheckedParameters:
+    """
+    Predict a recording by base parameters, by identified.urdf, and by the robot description.
+
+    The delays that were removed in the identification are removed here too.
+
+    Parameters
+    ----------
+    results : of an identification
+    recording : to predict
+    session : robot and settings
+    command : that repeats it, for the page
+
+    Raises
+    ------
+    RecordingError : the recording cannot be used
+    UnknownNameError : the robot lacks an identified parameter
+
+    """
+    robot = session.robot.elastic or session.robot
+    settings = session.configuration.identification
+
+    def predicted(chi: np.ndarray) -> Validation:
+        return validate(_without_delay(recording, robot, results), robot, chi, settings)
+
+    sets = {BASE: _standard_parameters(results.minimal_parameters, robot)}
+    for name, attribute in ((STANDARD, 'value'), (PRIOR, 'prior')):
+        values = {entry.name: getattr(entry, attribute) for entry in results.standard}
+        if values and None not in values.values():
+            sets[name] = _standard_parameters(values, robot)
+    found = {name: predicted(chi) for name, chi in sets.items()}
+    rows = {name: residual_rows(robot, each) for name, each in found.items()}
+    checked = dataclasses.replace(
+        results,
+        identification=(),
+        validation=rows[BASE],
+        torques={'validation': torques(found[BASE])},
+        data={**recording_facts(recording), 'command': command},
+        settings=session.settings,
+        warnings=tuple(prediction_warnings(found[BASE])),
+        severities=(),
+        history=(),
+    )
+    consistent = _residual(found.get(STANDARD))
+    checked = dataclasses.replace(
+        checked,
+        data={
+            **checked.data,
+            'base_residual': _residual(found[BASE]),
+            'consistent_residual': consistent,
+        },
+    )
+    return CheckedParameters(results, checked, rows)
+
+
+def _residual(validation: Validation | None) -> float:
+    return math.nan if validation is None else validation.total_residual(moving=True)
+
+
+def _without_delay(recording: AnyRecording, robot: Robot, results: Results) -> RecordingOrChunks:
+    """Return a recording without the delays that the identification found."""
+    lines = results.quality.get('joints', {})
+    delays = {joint: float(line['delay']) for joint, line in lines.items() if line.get('delay')}
+    if isinstance(recording, Recording):
+        return remove_delay(recording, delays)
+    return (remove_delay(chunk, delays) for chunk in recording)
+
+
+def _standard_parameters(values: dict[str, float], robot: Robot) -> np.ndarray:
+    """Place values by name on the robot's standard parameters, (p,)."""
+    chi = np.zeros(robot.p)
+    for name, value in values.items():
+        try:
+            chi[robot.column(name)] = value
+        except UnknownNameError:
+            if value:
+                raise
+    return chi

@@ -1,0 +1,80 @@
+"""Identified parameters on another recording, beside those of the description, as values."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..results import Residual, Results
+
+# The sets of parameters that predict the same recording.
+BASE, STANDARD, PRIOR = 'base', 'standard', 'prior'
+# Residuals that differ by less are the same [share of the effort].
+SAME = 2e-4
+
+
+@dataclass(frozen=True)
+class CheckedParameters:
+    """
+    What identified parameters predict of a recording.
+
+    Attributes
+    ----------
+    identified : the result they are of
+    checked : the same with residuals, torques, data and warnings of this recording alone
+    sets : residuals by set of parameters: `BASE`, `STANDARD`, `PRIOR`
+
+    """
+
+    identified: Results
+    checked: Results
+    sets: Mapping[str, tuple[Residual, ...]]
+
+    def with_warnings(self, texts: Sequence[str]) -> 'CheckedParameters':
+        """Return this with more warnings before its own."""
+        warnings = tuple(dict.fromkeys([*texts, *self.checked.warnings]))
+        return replace(self, checked=replace(self.checked, warnings=warnings, severities=()))
+
+    def explanation(self) -> list[str]:
+        """Say why these residuals differ from those of the validation in the identification."""
+        before = {row.joint: row for row in self.identified.validation}
+        if not before:
+            return ['The identification had no validation to compare with.']
+        pairs = [
+            (row, before[row.joint]) for row in self.checked.validation if row.joint in before
+        ]
+        apart = [f'{row.joint} {100 * old.relative:.2f} → {100 * row.relative:.2f} %'
+                 for row, old in pairs if abs(row.relative - old.relative) > SAME]  # fmt: skip
+        if not apart:
+            return ['The residuals are those of the validation in the identification.']
+        return [
+            f'Different from the validation in the identification: {", ".join(apart)}.',
+            *(self._reasons() or ['Log, part and filters are the same: was the log changed?']),
+        ]
+
+    def _reasons(self) -> list[str]:
+        old, new = self.identified, self.checked
+        reasons = []
+        source, other = str(old.data.get('source', '')), str(new.data.get('source', ''))
+        if source != other:
+            reasons.append(f"Another log: '{other}' here, '{source}' was identified.")
+        else:
+            reasons += self._other_time()
+        for name in ('identification', 'robot'):
+            mine, theirs = (each.settings.get(name, {}) for each in (new, old))
+            changed = sorted(key for key in {*mine, *theirs} if mine.get(key) != theirs.get(key))
+            if changed:
+                reasons.append(f'Other settings of {name}: {", ".join(changed)}.')
+        return reasons
+
+    def _other_time(self) -> list[str]:
+        """Say whether another part of the same log is validated on."""
+        old = self.identified.torques.get('validation')
+        new = self.checked.torques.get('validation')
+        if old is None or new is None:
+            return []
+        ends = [(float(each.time[0]), float(each.time[-1])) for each in (new, old)]
+        if max(abs(a - b) for a, b in zip(*ends, strict=True)) < 0.1:
+            return []
+        (first, last), (start, stop) = ends
+        return [
+            f'Another part: {first:.4g} to {last:.4g} s here, {start:.4g} to {stop:.4g} s then.'
+        ]

@@ -1,0 +1,205 @@
+'use strict';
+// Behaviour of the page: plots, theme, sorting, searching, time window, turning the bodies.
+
+const root = document.documentElement;
+const store = document.getElementById('plots');
+const INK = { light: ['#1e293b', '#d5dce6', '#526075'], dark: ['#e6ebf2', '#334155', '#a9b5c6'] };
+let plots = null;
+let printing = false;
+
+// -- plots --------------------------------------------------------------------------------------
+async function embed() {
+  if (!store) return;
+  const packed = Uint8Array.from(atob(store.textContent), (c) => c.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
+  const { document: content, roots } = await new Response(stream).json();
+  const item = { docid: 'report', roots, root_ids: Object.keys(roots) };
+  await Bokeh.embed.embed_items({ report: content }, [item]);
+  plots = Bokeh.documents[Bokeh.documents.length - 1];
+  // On a touch screen dragging scrolls the page; the tools can still be chosen.
+  if (matchMedia('(pointer: coarse)').matches) {
+    for (const plot of plots.roots()) plot.toolbar.active_drag = null;
+  }
+  paint();
+  linkWindow();
+}
+
+function paint() {
+  if (!plots) return;
+  const dark = root.dataset.theme === 'dark' && !printing;
+  const [ink, line, soft] = INK[dark ? 'dark' : 'light'];
+  for (const plot of plots.roots()) {
+    for (const axis of [...plot.below, ...plot.left]) {
+      if (axis.major_label_text_color === undefined) continue;
+      axis.major_label_text_color = ink;
+      axis.axis_label_text_color = ink;
+      axis.axis_line_color = soft;
+      axis.major_tick_line_color = soft;
+    }
+    for (const grid of plot.center) if ('grid_line_color' in grid) grid.grid_line_color = line;
+    for (const legend of [...plot.above, ...plot.center]) {
+      if (!('label_text_color' in legend)) continue;
+      legend.label_text_color = ink;
+      legend.background_fill_color = null;
+      legend.inactive_fill_color = dark ? '#16202f' : '#ffffff';
+    }
+  }
+}
+
+// -- theme --------------------------------------------------------------------------------------
+const button = document.getElementById('theme');
+const wanted = matchMedia('(prefers-color-scheme: dark)');
+
+function setTheme(name) {
+  root.dataset.theme = name;
+  button.setAttribute('aria-pressed', String(name === 'dark'));
+  paint();
+}
+
+setTheme(wanted.matches ? 'dark' : 'light');
+wanted.addEventListener('change', (event) => setTheme(event.matches ? 'dark' : 'light'));
+button.addEventListener('click', () => setTheme(root.dataset.theme === 'dark' ? 'light' : 'dark'));
+
+// Print is light, with everything unfolded.
+let before = null;
+function beginPrint() {
+  if (printing) return;
+  printing = true;
+  before = { theme: root.dataset.theme, closed: document.querySelectorAll('details:not([open])') };
+  for (const each of before.closed) each.open = true;
+  root.dataset.theme = 'light';
+  paint();
+}
+function endPrint() {
+  if (!printing) return;
+  printing = false;
+  for (const each of before.closed) each.open = false;
+  setTheme(before.theme);
+}
+addEventListener('beforeprint', beginPrint);
+addEventListener('afterprint', endPrint);
+matchMedia('print').addEventListener('change', (e) => (e.matches ? beginPrint() : endPrint()));
+
+// -- tables -------------------------------------------------------------------------------------
+function keyOf(row, column) {
+  const cell = row.cells[column];
+  if (cell.dataset.v === undefined) return cell.textContent.trim();
+  return cell.dataset.v === '' ? NaN : Number(cell.dataset.v);
+}
+
+function compare(a, b) {
+  if (typeof a === 'string' || typeof b === 'string') {
+    return String(a).localeCompare(String(b), 'en', { numeric: true });
+  }
+  return a - b;
+}
+
+function sortBy(table, head) {
+  const column = head.cellIndex;
+  const down = head.getAttribute('aria-sort') === 'ascending';
+  for (const other of table.tHead.rows[0].cells) other.removeAttribute('aria-sort');
+  head.setAttribute('aria-sort', down ? 'descending' : 'ascending');
+  const body = table.tBodies[0];
+  const missing = (key) => typeof key === 'number' && Number.isNaN(key);
+  const rows = [...body.rows].map((row) => [keyOf(row, column), row]);
+  rows.sort(([a], [b]) => {
+    if (missing(a) || missing(b)) return missing(a) - missing(b); // what is missing comes last
+    return down ? compare(b, a) : compare(a, b);
+  });
+  body.append(...rows.map(([, row]) => row));
+}
+
+for (const head of document.querySelectorAll('table.sortable thead th')) {
+  head.querySelector('button')?.addEventListener('click', () => sortBy(head.closest('table'), head));
+}
+for (const field of document.querySelectorAll('.search input')) {
+  const table = field.closest('.search').nextElementSibling.querySelector('table');
+  field.addEventListener('input', () => {
+    const text = field.value.trim().toLowerCase();
+    for (const row of table.tBodies[0].rows) {
+      row.hidden = !row.textContent.toLowerCase().includes(text);
+    }
+  });
+}
+
+// -- time window of all joints, for the keyboard too ----------------------------------------------
+function linkWindow() {
+  const form = document.querySelector('.window');
+  if (!form) return;
+  const range = plots.get_model_by_name('time');
+  if (!range) return;
+  const [from, to] = form.querySelectorAll('input');
+  const show = () => {
+    from.value = range.start.toFixed(2);
+    to.value = range.end.toFixed(2);
+  };
+  const whole = [range.start, range.end];
+  const apply = (start, end) => {
+    if (!(end > start)) return show();
+    range.setv({ start, end });
+  };
+  form.addEventListener('submit', (event) => event.preventDefault());
+  for (const field of [from, to]) {
+    field.addEventListener('change', () => apply(Number(from.value), Number(to.value)));
+  }
+  form.querySelector('button').addEventListener('click', () => apply(...whole));
+  range.change.connect(show);
+  show();
+}
+
+// -- bodies: ellipsoids of the same mass and inertia on the arm ----------------------------------
+function turnBodies(box) {
+  const { links, reach, centre } = JSON.parse(box.querySelector('script').textContent);
+  const svg = box.querySelector('svg');
+  const [around, above] = box.querySelectorAll('input');
+  const NS = 'http://www.w3.org/2000/svg';
+  const make = (name, attributes, text) => {
+    const node = document.createElementNS(NS, name);
+    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+    if (text) node.textContent = text;
+    return node;
+  };
+  const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+
+  function draw() {
+    const a = (around.value * Math.PI) / 180;
+    const e = (above.value * Math.PI) / 180;
+    const right = [-Math.sin(a), Math.cos(a), 0];
+    const up = [-Math.sin(e) * Math.cos(a), -Math.sin(e) * Math.sin(a), Math.cos(e)];
+    const scale = 190 / reach;
+    const place = (p) => {
+      const d = [p[0] - centre[0], p[1] - centre[1], p[2] - centre[2]];
+      return [300 + scale * dot(right, d), 210 - scale * dot(up, d)];
+    };
+    const nodes = [make('polyline', { points: links.map((l) => place(l.origin)).join(' ') })];
+    for (const link of links) {
+      for (const kind of ['before', 'found']) {
+        const body = link[kind];
+        if (!body) continue;
+        // The shadow of x'S⁻¹x = 1 is the ellipse of PSP'.
+        const times = (v) => body.shape.map((row) => dot(row, v));
+        const [xx, xy, yy] = [dot(right, times(right)), -dot(right, times(up)), dot(up, times(up))];
+        const mean = (xx + yy) / 2;
+        const spread = Math.hypot((xx - yy) / 2, xy);
+        const angle = (Math.atan2(2 * xy, xx - yy) * 90) / Math.PI;
+        const [x, y] = place(body.centre);
+        nodes.push(make('ellipse', {
+          class: kind, cx: x, cy: y, transform: `rotate(${angle} ${x} ${y})`,
+          rx: scale * Math.sqrt(mean + spread), ry: scale * Math.sqrt(Math.max(mean - spread, 0)),
+        }));
+      }
+    }
+    for (const link of links) {
+      const [x, y] = place(link.origin);
+      nodes.push(make('circle', { cx: x, cy: y, r: 4 }));
+      nodes.push(make('text', { x: x + 8, y: y - 6 }, link.name));
+    }
+    svg.replaceChildren(svg.querySelector('title'), ...nodes);
+  }
+  around.addEventListener('input', draw);
+  above.addEventListener('input', draw);
+  draw();
+}
+for (const box of document.querySelectorAll('.bodies')) turnBodies(box);
+
+embed();
