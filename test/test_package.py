@@ -33,7 +33,9 @@ LAYERS = (
     *('core.identification_settings', 'core.selection', 'core.pipeline', 'core.payload'),
     *('core.verification', 'core.monitoring', 'core.setup'),
     *('simulation_settings', 'plant.physics', 'plant.controller', 'node_settings'),
+    'fleet.settings',
     *(
+        'files.remote',
         'files.atomic',
         'files.bounded',
         'files.yaml',
@@ -61,6 +63,8 @@ LAYERS = (
         'files.save_results',
         'files.payload_input',
     ),
+    *('fleet.sources', 'fleet.model', 'fleet.session', 'fleet.engine', 'fleet.store'),
+    *('fleet.rows', 'fleet.pooling', 'fleet.run', 'fleet'),
     *('simulated_session', 'library'),
     *('entry', 'nodes.common', 'nodes.demo', 'nodes.recorder'),
     'nodes.identification.gain_proposal',

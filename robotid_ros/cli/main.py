@@ -18,7 +18,7 @@ from .terminal import HelpFormatter, print_error, PrintableStream
 
 VERBS = (
     *('demo', 'design', 'identify', 'validate', 'compare', 'payload', 'report', 'inspect'),
-    *('convert', 'doctor', 'init', 'export'),
+    *('convert', 'doctor', 'init', 'export', 'fleet'),
 )
 EXIT_INTERRUPTED = 130
 EXAMPLES = """\

@@ -10,6 +10,7 @@ import tempfile
 from typing import BinaryIO
 
 from ..exceptions import FileError
+from .remote.remote_file import RemoteFile
 
 # Of configurations, descriptions and results [bytes]; the largest that are known have 2 MB.
 MAX_TEXT = 32 << 20
@@ -96,7 +97,7 @@ def expect_writable(folder: str | Path, size: int = 0) -> None:
 
 
 @contextlib.contextmanager
-def file_errors(path: str | Path) -> Iterator[None]:
+def file_errors(path: str | Path | RemoteFile) -> Iterator[None]:
     """Turn an `OSError` on `path` into a `FileError` of one sentence."""
     try:
         yield
@@ -109,7 +110,7 @@ def file_errors(path: str | Path) -> Iterator[None]:
         raise FileError(f"cannot access '{path}': {reason}") from error
 
 
-def open_regular(path: str | Path) -> BinaryIO:
+def open_regular(path: str | Path | RemoteFile) -> BinaryIO:
     """
     Open a file for reading, unless it is a device or a pipe, which may never end.
 
@@ -118,6 +119,8 @@ def open_regular(path: str | Path) -> BinaryIO:
     FileError : it is missing, not readable or not a regular file
 
     """
+    if isinstance(path, RemoteFile):
+        return path.open()
     with file_errors(path):
         # Without waiting for someone to write to a pipe.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | getattr(os, 'O_BINARY', 0))

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from ..core.model import RobotSettings
 from ..exceptions import ConfigurationError, FileError, shortened
+from ..fleet.settings import FleetSettings
 from ..node_settings import ExcitationNodeSettings, IdentificationNodeSettings, RecorderSettings
 from ..settings import parse, setting
 from ..simulation_settings import SimulationSettings
@@ -39,6 +40,7 @@ class Configuration:
         IdentificationNodeSettings, 'the estimation'
     )
     simulation: SimulationSettings = setting(SimulationSettings, 'the simulated robot')
+    fleet: FleetSettings = setting(FleetSettings, 'how the bags of many robots are worked on')
 
 
 def load(path: str | Path) -> Configuration:

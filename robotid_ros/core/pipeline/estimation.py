@@ -165,7 +165,7 @@ def _estimate_in_chunks(
     settings: IdentificationSettings,
 ) -> Estimation:
     found = observe_chunks(chunks, robot, base, settings.signals)
-    system = _as_asked(found.system, settings)
+    system = as_asked(found.system, settings)
     estimate = fit(system, settings.method, settings.iterations)
     count = len(found.sampled_systems)
     shown = 'its first minute' if count == 1 else f'{count} stretches spread over it'
@@ -183,7 +183,7 @@ def _estimate_logs(
 ) -> Estimation:
     found = observe_logs(logs, robot, base, settings.signals)
     progress('estimating')
-    total, system = found.total, _as_asked(found.total.system, settings)
+    total, system = found.total, as_asked(found.total.system, settings)
     estimate = fit(system, settings.method, settings.iterations)
     return Estimation(
         total.samples,
@@ -192,11 +192,11 @@ def _estimate_logs(
         estimate,
         total.delays,
         total.notes,
-        found.disagreement(estimate.value),
+        (*found.disagreement(estimate.value), *found.agreement(estimate)),
     )
 
 
-def _as_asked(system: System, settings: IdentificationSettings) -> System:
+def as_asked(system: System, settings: IdentificationSettings) -> System:
     """Return the system without what the model may leave out where that is not to count."""
     counted = settings.covariance == MODEL_ERROR
     return system if counted else dataclasses.replace(system, D=None)

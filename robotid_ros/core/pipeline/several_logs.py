@@ -1,6 +1,7 @@
 """Several logs of one robot in one estimate: rows are stacked, nothing reaches across a border."""
 
 from collections.abc import Iterator, Sequence
+import contextlib
 import dataclasses
 from itertools import accumulate
 from pathlib import PurePath
@@ -8,13 +9,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...exceptions import ConfigurationError, RecordingError
+from ...exceptions import ConfigurationError, RankDeficientError, RecordingError
 from ..arrays import Array
 from ..identification_settings import IdentificationSettings, SIMULATED
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
+from ..regression.estimate import Estimate
+from ..regression.estimators import fit
 from ..regression.model_error import count_model_error
 from ..regression.observation_system import read_only, System
+from ..regression.random_effects import agreement
 from ..regression.triangular_factors import joined, split, triangular_factor
 from ..signals.recording import MAX_SAMPLES, Recording
 from ..signals.samples import SignalSettings
@@ -30,6 +34,8 @@ ROW_AXIS = {
     **{'time': 0, 'W': 1, 'Y': 1, 'valid': 1, 'Z': 1, 'measured': 0, 'moving': 1, 'D': 1},
     **{'q': 0, 'dq': 0},
 }
+# Chance of saying that logs disagree which do not.
+SIGNIFICANT = 0.01
 # A log does not agree with the others when its residual is so large a share and so many times
 # that of a fit to it alone: noise and what the model lacks are in both.
 LARGE_RESIDUAL, MANY_TIMES = 0.1, 2.0
@@ -123,6 +129,30 @@ class ObservedLogs:
             f'{", ".join(worse)}; identify apart what had another tool, temperature or robot',
         )
 
+    def agreement(self, estimate: Estimate) -> tuple[str, ...]:
+        """Test whether the logs by themselves agree on the parameters, within their σ."""
+        own, names = list[Estimate](), list[str]()
+        for name, part in zip(short_names(self.logs.logs), self.parts, strict=True):
+            with contextlib.suppress(RankDeficientError):
+                own.append(fit(part.system, estimate.method))
+                names.append(name)
+        if len(own) < 2:
+            return ('too few of the logs determine all parameters to test whether they agree',)
+        values, sigmas = (np.array([getattr(e, k) for e in own]) for k in ('value', 'sigma'))
+        found = agreement(values, sigmas)
+        name = estimate.names[found.parameter]
+        test = f"p = {found.p:.2g} by Cochran's Q of each parameter, with Holm's correction"
+        if found.p > SIGNIFICANT:
+            return (f'the logs agree within their σ: {test}, least on {name}',)
+        each = ', '.join(
+            f'{log} {e.value[found.parameter]:.4g} ± {e.sigma[found.parameter]:.2g}'
+            for log, e in zip(names, own, strict=True)
+        )
+        return (
+            f'the logs disagree, most on {name} ({each}): {test}; what differs in '
+            f'{names[found.session]}, temperature, tool or wear?',
+        )
+
 
 def _own_residual(system: System) -> float:
     """Return the relative residual of the least squares fit to these rows alone."""
@@ -168,7 +198,7 @@ def observe_logs(
 
     """
     whole = logs.in_memory
-    parts = [_observe(log, robot, base, settings, whole) for log in logs.logs]
+    parts = [observe_log(log, robot, base, settings, whole) for log in logs.logs]
     shifted = [
         tuple(dataclasses.replace(s, time=s.time + offset) for s in part.sampled_systems)
         for part, offset in zip(parts, logs.offsets, strict=True)
@@ -188,9 +218,17 @@ def observe_logs(
     return ObservedLogs(total, tuple(parts), logs)
 
 
-def _observe(
+def observe_log(
     log: Log, robot: Robot, base: BaseParameters, settings: SignalSettings, whole: bool
 ) -> ChunkedSystem:
+    """
+    Turn one log into rows in memory if `whole`, else into triangular factors.
+
+    Raises
+    ------
+    RecordingError : it cannot be used, or nothing moves in it
+
+    """
     try:
         if not (isinstance(log, Recording) and whole):
             chunks = split_into_chunks(log) if isinstance(log, Recording) else log

@@ -89,6 +89,31 @@ def split(
     )
 
 
+def compress(system: System, most_batches: int) -> System:
+    """
+    Return the triangular factors of all rows, of at most so many successive batches.
+
+    Parameters
+    ----------
+    system : rows in memory, or factors already, whose neighbouring batches are merged
+    most_batches : of the result
+
+    """
+    if system.counts is None or system.batches is None:
+        rows = joined(system) * system.valid[:, :, None]
+        batches = np.stack(
+            [triangular_factor(part) for part in np.array_split(rows, most_batches, axis=1)],
+            axis=1,
+        )
+        own = [*range(len(system.names)), batches.shape[-1] - 1]
+        n, count, size, _ = batches.shape
+        total = triangular_factor(batches.reshape(n, count * size, size))
+        return split(system, total, system.valid.sum(axis=1), triangular_factor(batches[..., own]))
+    groups = np.array_split(system.batches, min(most_batches, system.batches.shape[1]), axis=1)
+    merged = [triangular_factor(g.reshape(len(g), -1, g.shape[-1])) for g in groups]
+    return dataclasses.replace(system, batches=np.stack(merged, axis=1))
+
+
 def triangular_factor(rows: Array) -> Array:
     """Return R (…, b, b) of rows (…, N, b), filled up with zeros."""
     count, size = rows.shape[-2:]

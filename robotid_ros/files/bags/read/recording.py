@@ -5,12 +5,13 @@ import dataclasses
 from pathlib import Path
 
 from ....core.signals.recording import MAX_SAMPLES, Recording
+from ....exceptions import RecordingError
 from ...formats.read_options import DEFAULTS, ReadOptions
 from . import session_context
 from .chunked_recording import ChunkedRecording, ProgressCallback
 from .clock_alignment import Clock, correct_clock
 from .clock_drift import drift_notes
-from .controller_states import add_reference
+from .controller_states import add_reference, UNBOUNDED, Window
 from .joint_state_checks import data_available, ranges_of_others, to_recording, usable_joints
 from .joint_states import read_joint_states
 from .publishers import find_topic, select_joints
@@ -47,7 +48,11 @@ def open_recording(
 
 
 def read_recording(
-    path: str | Path, joints: Sequence[str] | None = None, *, options: ReadOptions = DEFAULTS
+    path: str | Path,
+    joints: Sequence[str] | None = None,
+    *,
+    options: ReadOptions = DEFAULTS,
+    window: Window = UNBOUNDED,
 ) -> Recording:
     """
     Read one recording; its time counts from the first joint state.
@@ -57,6 +62,8 @@ def read_recording(
     path : rosbag2 folder, .mcap or .db3 file, also one that was cut short; a ROS 1 bag or a table
     joints : names to keep, in this order; None: all that one publisher sends
     options : what the recording does not say of itself
+    window : only joint states received at the first of these times or later, and before the
+        second [ns]
 
     Raises
     ------
@@ -65,11 +72,50 @@ def read_recording(
 
     """
     with open_bag(path, options) as bag:
-        return _read(bag, find_topic(bag, joints), joints)
+        return _read(bag, find_topic(bag, joints), joints, window)
 
 
-def _read(bag: Bag, topic: str, joints: Sequence[str] | None) -> Recording:
-    tables = next(read_joint_states(bag, topic))
+def pieces_of(
+    path: str | Path,
+    joints: Sequence[str] | None,
+    seconds: float,
+    *,
+    options: ReadOptions = DEFAULTS,
+) -> list[Window]:
+    """
+    Cut a recording too long for memory into windows for `read_recording`, without reading it.
+
+    Parameters
+    ----------
+    path, joints, options : as in `read_recording`
+    seconds : length of a piece
+
+    Returns
+    -------
+    Windows of reception [ns]; one without bounds where it fits into memory or is of a kind whose
+    times only reading tells
+
+    Raises
+    ------
+    RecordingError : as in `read_recording`
+
+    """
+    with open_bag(path, options) as bag:
+        if bag.count(find_topic(bag, joints)) <= MAX_SAMPLES or bag.time_range is None:
+            return [UNBOUNDED]
+        first, last = bag.time_range
+        edges = list(range(first, last, round(seconds * 1e9)))
+        # What would be left at the end belongs to the last piece.
+        edges = edges[: max(1, round((last - first) / (seconds * 1e9)))]
+        return [*zip(edges, [*edges[1:], None], strict=True)]
+
+
+def _read(
+    bag: Bag, topic: str, joints: Sequence[str] | None, window: Window = UNBOUNDED
+) -> Recording:
+    tables = next(read_joint_states(bag, topic, start=window[0], stop=window[1]), None)
+    if tables is None:
+        raise RecordingError(f"'{bag.path}' has no joint states in that part: choose another")
     states = select_joints(tables, joints)
     states = states.columns(
         usable_joints(states.joints, data_available(states), str(bag.path), joints is None)
@@ -81,7 +127,7 @@ def _read(bag: Bag, topic: str, joints: Sequence[str] | None) -> Recording:
     clock = Clock(states.received, states.stamp, jumped)
     recording = session_context.add_context(bag, recording, clock, float(recording.time[-1]))
     # The stamps of the reference jump as well, and nothing says where.
-    recording = recording if jumped else add_reference(bag, recording)
+    recording = recording if jumped else add_reference(bag, recording, window)
     notes = (*bag.notes, *recording.notes)
     left_out = {k: v for t in tables for k, v in ranges_of_others(t, recording.joints).items()}
     return dataclasses.replace(recording, notes=notes, left_out=left_out)

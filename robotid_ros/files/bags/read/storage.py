@@ -12,6 +12,7 @@ from ...atomic import open_regular
 from ...bounded import unpack, unpack_file, unpack_limit
 from ...formats.open_table import SUFFIXES, table_reader
 from ...formats.read_options import DEFAULTS, ReadOptions
+from ...remote.remote_file import is_url, RemoteFile
 from ..foreign.ros1_reader import Ros1Reader
 from ..foreign.sqlite_reader import SqliteReader
 from ..foreign.table_reader import TableReader
@@ -46,7 +47,7 @@ class Bag:
 
     def __init__(
         self,
-        path: Path,
+        path: Path | RemoteFile,
         readers: list[Any],
         notes: Sequence[str],
         options: ReadOptions,
@@ -80,6 +81,15 @@ class Bag:
         for reason, count in counts.items():
             key = topic, reason
             self._left_out[key] = max(count, self._left_out.get(key, 0))
+
+    @property
+    def time_range(self) -> tuple[int, int] | None:
+        """Reception of the first and the last message [ns], None where only reading tells."""
+        known = [getattr(reader, 'time_range', None) for reader in self._readers]
+        ranges = [found for found in known if found is not None]
+        if len(ranges) < len(known):
+            return None
+        return min(first for first, _ in ranges), max(last for _, last in ranges)
 
     def topics(self, message_type: str) -> dict[str, int]:
         """Topics of one type and how many messages each has."""
@@ -171,9 +181,9 @@ def _content(time: Any, data: Any, budget: list[int]) -> bytes | None:
 
 
 @contextlib.contextmanager
-def open_bag(path: str | Path, options: ReadOptions = DEFAULTS) -> Iterator[Bag]:
+def open_bag(path: str | Path | RemoteFile, options: ReadOptions = DEFAULTS) -> Iterator[Bag]:
     """
-    Open a recording for reading: a bag of ROS 2 or ROS 1, or a table.
+    Open a recording for reading: a bag of ROS 2 or ROS 1, or a table; a URL: of an MCAP file.
 
     Raises
     ------
@@ -181,11 +191,20 @@ def open_bag(path: str | Path, options: ReadOptions = DEFAULTS) -> Iterator[Bag]
     RobotIdError : a table lacks something, or does not fit the options
 
     """
-    path = Path(path)
     notes: list[str] = []
-    parts, metadata = find_files(path, notes)
+    parts: Sequence[Path | RemoteFile]
+    metadata: Mapping[str, Any] = {}
+    if is_url(str(path)):
+        path = _remote_mcap(str(path))
+        parts = [path]
+    else:
+        path = Path(str(path))
+        parts, metadata = find_files(path, notes)
     with contextlib.ExitStack() as stack:
-        files = [_unpacked(f, stack) if f.suffix == '.zstd' else f for f in parts]
+        files = [
+            _unpacked(f, stack) if isinstance(f, Path) and f.suffix == '.zstd' else f
+            for f in parts
+        ]
         readers = [_reader(file, notes, options) for file in files]
         for reader in readers:
             with _recording_errors(path):
@@ -203,6 +222,15 @@ def open_bag(path: str | Path, options: ReadOptions = DEFAULTS) -> Iterator[Bag]
         yield bag
 
 
+def _remote_mcap(url: str) -> RemoteFile:
+    file = RemoteFile(url)
+    if file.suffix != '.mcap':
+        raise RecordingError(
+            f"'{url}' is no .mcap file, which alone are read in parts: copy it here"
+        )
+    return file
+
+
 def _unpacked(path: Path, stack: contextlib.ExitStack) -> Path:
     """Undo the compression of a file for as long as it is read."""
     folder = stack.enter_context(tempfile.TemporaryDirectory())
@@ -211,7 +239,11 @@ def _unpacked(path: Path, stack: contextlib.ExitStack) -> Path:
     return target
 
 
-def _reader(path: Path, notes: list[str], options: ReadOptions) -> Any:
+def _reader(path: Path | RemoteFile, notes: list[str], options: ReadOptions) -> Any:
+    if isinstance(path, RemoteFile):
+        if not is_mcap(path):
+            raise RecordingError(f"'{path}' is not MCAP inside: copy it again from the robot")
+        return McapReader(path)
     if path.is_dir():
         return TableReader(path, options)
     with open_regular(path) as stream, _recording_errors(path):
@@ -243,7 +275,7 @@ def _close(reader: Any) -> None:
 
 
 @contextlib.contextmanager
-def _recording_errors(path: Path) -> Iterator[None]:
+def _recording_errors(path: Path | RemoteFile) -> Iterator[None]:
     """Turn whatever a parser says about damaged bytes into one sentence."""
     try:
         yield

@@ -33,6 +33,7 @@ from rosbags.interfaces import (
 
 from ...atomic import file_errors, open_regular
 from ...bounded import MAX_CHUNK, unpack_limit
+from ...remote.remote_file import RemoteFile
 from .mcap_records import (
     CHUNK,
     Chunk,
@@ -65,7 +66,7 @@ class McapReader:
 
     """
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path | RemoteFile):
         self.path = path
         self.channels: dict[int, tuple[Channel, Schema | None]] = {}
         self.connections: list[Connection] = []
@@ -138,6 +139,12 @@ class McapReader:
                 f"'{self.path.name}' promises {self.promised} messages, {count} were found"
             )
         return tuple(notes)
+
+    @property
+    def time_range(self) -> tuple[int, int] | None:
+        """Reception of the first and the last message in chunks [ns], None where none is known."""
+        known = [chunk for chunk in self._chunks.values() if chunk.counts and chunk.size]
+        return (min(c.start for c in known), max(c.stop for c in known)) if known else None
 
     def close(self) -> None:
         """Nothing stays open between reads."""

@@ -14,6 +14,7 @@ from mcap.opcode import Opcode
 
 from ...atomic import file_errors, open_regular
 from ...bounded import unpack
+from ...remote.remote_file import RemoteFile
 
 MAGIC = b'\x89MCAP0\r\n'
 FRAME = struct.Struct('<BQ')  # opcode, length
@@ -59,7 +60,7 @@ class Chunk:
         return self.start > self.stop or (self.stop >= start and self.start < stop)
 
 
-def is_mcap(path: Path) -> bool:
+def is_mcap(path: Path | RemoteFile) -> bool:
     """Whether a file starts as MCAP."""
     with open_regular(path) as stream, file_errors(path):
         return stream.read(len(MAGIC)) == MAGIC

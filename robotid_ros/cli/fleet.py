@@ -1,0 +1,161 @@
+"""`robotid fleet run|report|watch`: from the bags of many robots to a store and a page."""
+
+import argparse
+from pathlib import Path
+import time
+from typing import TYPE_CHECKING
+
+from .shared_options import LOG
+from .terminal import format_table, ProgressBar
+
+if TYPE_CHECKING:
+    from ..fleet.engine import Engine
+    from ..fleet.run import Run
+
+HELP = 'identify a fleet of robots from all its recordings'
+DESCRIPTION = (
+    'Identify many recordings of many robots on all cores or a Dask cluster, into a store of '
+    'Parquet files that grows: what is there is not computed again. Report what the robots of a '
+    'type share, which is not like the others, and what changes.'
+)
+EXAMPLES = """\
+examples:
+  robotid fleet run recordings -c config/ur10.yaml -o store
+  robotid fleet run --manifest bags.csv -c config/ur10.yaml -c scara=arm.yaml -o store
+  robotid fleet run https://host/day1.mcap -c config/ur10.yaml -o store
+  robotid fleet run recordings -c config/ur10.yaml -o store --scheduler tcp://host:8786
+  robotid fleet report store
+  robotid fleet watch recordings -c config/ur10.yaml -o store
+"""
+# Failed bags that are named after a run; the store has all.
+MOST_REASONS = 10
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the arguments of each action."""
+    actions = parser.add_subparsers(dest='action', metavar='ACTION', required=True)
+    run_parser = actions.add_parser('run', help='add what is missing to a store')
+    run_parser.add_argument(
+        'sources', nargs='*', metavar='SOURCE', help=f'{LOG}; folders of them, patterns, URLs'
+    )
+    run_parser.add_argument(
+        '--manifest',
+        metavar='FILE',
+        help='CSV or Parquet: source, robot, type, time, tags, temperature of recordings',
+    )
+    watch = actions.add_parser('watch', help='add recordings as they arrive in a folder')
+    watch.add_argument('folder', metavar='FOLDER', help='where recordings arrive, at any depth')
+    watch.add_argument(
+        '--every', type=float, default=5.0, metavar='S', help='look so often [s]; default: 5'
+    )
+    for each in (run_parser, watch):
+        _add_run_options(each)
+    report = actions.add_parser('report', help='one page on a store')
+    report.add_argument('store', metavar='STORE', help='folder of fleet run -o')
+    report.add_argument('-o', '--output', metavar='FILE', help='default: report.html in the store')
+    for each in actions.choices.values():  # also behind the action
+        each.add_argument('--debug', action='store_true', default=argparse.SUPPRESS)
+
+
+def _add_run_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '-c',
+        '--config',
+        action='append',
+        required=True,
+        metavar='[TYPE=]FILE',
+        help='of a type of robots; may be repeated. The first one says `fleet`',
+    )
+    parser.add_argument('-o', '--output', required=True, metavar='STORE', help='made when missing')
+    parser.add_argument(
+        '--scheduler', default='', metavar='ADDRESS', help='of Dask; default: on this machine'
+    )
+    parser.add_argument(
+        '--workers', type=int, metavar='N', help='on this machine; default: that of fleet.workers'
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do what was asked for."""
+    return {'run': _run, 'watch': _watch, 'report': _report}[args.action](args)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from ..fleet.pooling import pool
+    from ..fleet.sources import find_sources
+
+    sources = find_sources(args.sources, args.manifest)
+    with ProgressBar(1) as progress:
+        progress.step('starting workers')
+        work, engine = _start(args, progress)
+        with engine:
+            _say_dashboard(progress, engine.dashboard)
+            work.work(sources, engine)
+    pooled = pool(work.store)
+    _print_summary(work)
+    print(f'\nwritten to {args.output}: {len(pooled)} pooled estimates of robots and types')
+    return 0
+
+
+def _watch(args: argparse.Namespace) -> int:
+    from ..fleet.pooling import pool
+    from ..fleet.watch import arrivals
+
+    with ProgressBar(1) as progress:
+        work, engine = _start(args, progress)
+        with engine:
+            _say_dashboard(progress, engine.dashboard)
+            for sources in arrivals(Path(args.folder), time.sleep, args.every):
+                work.work(sources, engine)
+                pool(work.store)
+                for source in sources:
+                    reason = work.reasons.get(source.location)
+                    print(f'{source.location}: {reason or "added"}', flush=True)
+    return 0
+
+
+def _report(args: argparse.Namespace) -> int:
+    from ..fleet.report.page import write_fleet_report
+
+    target = Path(args.output or Path(args.store) / 'report.html')
+    for finding in write_fleet_report(args.store, target):
+        print(finding)
+    print(f'written: {target}')
+    return 0
+
+
+def _start(args: argparse.Namespace, progress: ProgressBar) -> tuple['Run', 'Engine']:
+    import dataclasses
+
+    from ..fleet.engine import Engine
+    from ..fleet.model import load_models
+    from ..fleet.run import Run
+    from ..fleet.store import Store
+
+    models, settings = load_models(args.config)
+    if args.workers is not None:
+        settings = dataclasses.replace(settings, workers=max(0, args.workers))
+    store = Store.open(args.output, create=True)
+    began = time.monotonic()
+
+    def show(done: int, total: int, failed: int) -> None:
+        seconds = max(time.monotonic() - began, 1e-9)
+        left = (total - done) * seconds / max(done, 1)
+        text = f'{done} of {total} bags, {done / seconds:.2g}/s, {left:.0f} s left'
+        progress.show(done / max(total, 1), text + f', {failed} failed' * bool(failed))
+
+    return Run(store, models, settings, show), Engine(settings, args.scheduler)
+
+
+def _say_dashboard(progress: ProgressBar, link: str) -> None:
+    if progress.shown:
+        progress.stream.write(f'\r\x1b[Kdashboard: {link}\n')
+
+
+def _print_summary(work: 'Run') -> None:
+    print(format_table(('bags', 'count'), [(k, str(n)) for k, n in sorted(work.counts.items())]))
+    for location, reason in sorted(work.reasons.items())[:MOST_REASONS]:
+        print(f'\n{location}: {reason}')
+    more = len(work.reasons) - MOST_REASONS
+    if more > 0:
+        print(f'\n… and {more} more: see status and reason in the store')

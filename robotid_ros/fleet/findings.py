@@ -1,0 +1,256 @@
+"""Which robot of a fleet is not like the others, and which one changes: tests and their texts."""
+
+from collections.abc import Sequence
+import dataclasses
+from datetime import datetime
+
+import numpy as np
+from scipy.stats import f as f_distribution
+from scipy.stats import t as t_distribution
+
+from ..core.arrays import Array
+from ..core.regression.observation_system import System
+from ..core.regression.random_effects import holm
+from .fleet_table import Robots
+from .friction_changes import Change, find_changes
+
+# Chance that any robot of a fleet in which nothing is wrong is accused, of each kind.
+SIGNIFICANT = 0.01
+# Robots of a type below which none can differ from the others.
+FEWEST = 4
+# A joint's efforts are inverted where so large a share of them is explained once they are turned.
+EXPLAINED = 0.5
+SIGN, PAYLOAD, DRIFT, OUTLIER = 'sign', 'payload', 'drift', 'outlier'
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """
+    One thing that is wrong with one robot.
+
+    Attributes
+    ----------
+    kind : SIGN, PAYLOAD, DRIFT or OUTLIER
+    type, robot : whose
+    where : joint or parameter
+    text : what, how much and since when
+    p : probability of as much by chance, all robots and parameters counted; 0 where none is
+
+    """
+
+    kind: str
+    type: str
+    robot: str
+    where: str
+    text: str
+    p: float
+
+    def __str__(self) -> str:
+        return f'{self.type} {self.robot}: {self.text} (p = {self.p:.1g})'
+
+
+def effort_gains(system: System, typical: Array) -> tuple[Array, Array]:
+    """
+    Compare the efforts of a robot with what typical parameters (b,) predict.
+
+    Returns
+    -------
+    (n,) g of Y_j = g W_j χ + ρ by least squares, and the share of Y_j that g W_j χ leaves
+
+    """
+    predicted = np.asarray(system.W @ typical)
+    power = np.maximum((predicted**2).sum(axis=1), 1e-300)
+    gain = (predicted * system.Y).sum(axis=1) / power
+    rest = np.linalg.norm(system.Y - gain[:, None] * predicted, axis=1)
+    return gain, rest / np.maximum(np.linalg.norm(system.Y, axis=1), 1e-300)
+
+
+def inverted_joints(robots: Robots, systems: Sequence[System]) -> list[Finding]:
+    """Find joints whose efforts have the opposite sign of the other robots'."""
+    if len(robots.names) < FEWEST:
+        return []
+    typical = np.median(robots.values, axis=0)
+    found = []
+    for name, system in zip(robots.names, systems, strict=True):
+        gains, rest = effort_gains(system, typical)
+        for joint, gain, left in zip(system.joints, gains, rest, strict=True):
+            if gain < 0.0 and left < 1.0 - EXPLAINED:
+                text = (
+                    f'the effort of {joint} has the opposite sign of the others ({gain:.2f} times '
+                    'what they predict): check its wiring and drive gain'
+                )
+                found.append(Finding(SIGN, robots.type, name, joint, text, 0.0))
+    return found
+
+
+@dataclasses.dataclass(frozen=True)
+class Deviation:
+    """Difference of a robot from the mean of others (b,), its scale (b,), degrees of freedom."""
+
+    difference: Array
+    scale: Array
+    freedom: int
+
+
+def deviation(robots: Robots, robot: int, others: Sequence[int]) -> Deviation:
+    """Compare a robot with others, by their spread and the σ of both."""
+    values = robots.values[list(others)]
+    count = len(values)
+    spread = values.std(axis=0, ddof=1)
+    noise = np.median(robots.sigmas, axis=0)
+    scale = np.sqrt(np.maximum(spread, noise) ** 2 * (1.0 + 1.0 / count))
+    return Deviation(robots.values[robot] - values.mean(axis=0), scale, count - 1)
+
+
+def payload_columns(robots: Robots) -> Array:
+    """Return what mass and first moments at the last link add to the base parameters (b, 4)."""
+    last = robots.model.joints[-1]
+    symbols = ('M', 'MX', 'MY', 'MZ')
+    known = {(p.joint, p.symbol): k for k, p in enumerate(robots.model.parameters)}
+    columns = [robots.base.matrix[:, known[last, s]] for s in symbols if (last, s) in known]
+    return np.column_stack(columns) if columns else np.zeros((robots.base.rank, 0))
+
+
+def payload_test(robots: Robots, found: Deviation) -> tuple[float, float]:
+    """
+    Test whether a body at the last link explains a deviation.
+
+    F of the squares that the body explains, over those of others' spread; parameters of links
+    alone, in units of their scale.
+
+    Returns
+    -------
+    p, and the mass [kg]; p is 1 where a body explains less than half of the squares
+
+    """
+    use = robots.inertial & (found.scale > 0.0)
+    columns = payload_columns(robots)[use] / found.scale[use, None]
+    z = found.difference[use] / found.scale[use]
+    size = np.linalg.norm(columns, axis=0)
+    if not size.any():
+        return 1.0, 0.0
+    scale = np.where(size > 0.0, size, 1.0)
+    solution, _, rank, _ = np.linalg.lstsq(columns / scale, z, rcond=1e-9)
+    explained = float(np.sum((columns @ (solution / scale)) ** 2))
+    if explained < EXPLAINED * float(z @ z):
+        return 1.0, 0.0
+    count = max(int(rank), 1)
+    p = float(f_distribution.sf(explained / count, count, found.freedom))
+    return p, float(solution[0] / scale[0])
+
+
+def unlike_the_others(robots: Robots, left_out: set[str], level: float) -> list[Finding]:
+    """
+    Find robots whose parameters are not those of the others.
+
+    The robot that differs most is taken away first, so that it does not hide the next one.
+
+    Parameters
+    ----------
+    robots : of one type
+    left_out : names of robots of which it is known already that they differ
+    level : chance of accusing any of them wrongly
+
+    """
+    rest = [k for k, name in enumerate(robots.names) if name not in left_out]
+    found: list[Finding] = []
+    while len(rest) >= FEWEST:
+        tests = []
+        for robot in rest:
+            own = deviation(robots, robot, [k for k in rest if k != robot])
+            payload, mass = payload_test(robots, own)
+            single = 2.0 * t_distribution.sf(np.abs(own.difference / own.scale), own.freedom)
+            tests.append((payload, mass, own, single))
+        payloads = holm(np.array([test[0] for test in tests]))
+        singles = holm(np.array([test[3] for test in tests]))
+        worst = int(np.argmin(np.minimum(payloads, singles.min(axis=1))))
+        name, own = robots.names[rest[worst]], tests[worst][2]
+        if payloads[worst] <= level:
+            found.append(_payload(robots, name, tests[worst][1], float(payloads[worst])))
+        elif singles[worst].min() <= level:
+            found.append(_outlier(robots, name, own, singles[worst]))
+        else:
+            break
+        del rest[worst]
+    return found
+
+
+def _payload(robots: Robots, name: str, mass: float, p: float) -> Finding:
+    joint = robots.model.joints[-1]
+    text = (
+        f'links differ from the others as if {mass:+.3g} kg were at {joint}: check tool, payload '
+        'and their declaration'
+    )
+    return Finding(PAYLOAD, robots.type, name, joint, text, p)
+
+
+def _outlier(robots: Robots, name: str, own: Deviation, p: Array) -> Finding:
+    place = int(np.argmin(p))
+    parameter, unit = robots.base.names[place], robots.base.units[place]
+    text = (
+        f'{parameter} differs from the others by {own.difference[place]:+.3g} {unit}, '
+        f'{abs(own.difference[place] / own.scale[place]):.0f} times their spread'
+    )
+    return Finding(OUTLIER, robots.type, name, parameter, text, float(p[place]))
+
+
+def find_all(types: Sequence[tuple[Robots, Sequence[System]]]) -> list[Finding]:
+    """
+    Find all that is wrong in a fleet.
+
+    Parameters
+    ----------
+    types : robots of each type, and the merged factors of each of them
+
+    """
+    found: list[Finding] = []
+    steps = []
+    for robots, systems in types:
+        own = inverted_joints(robots, systems)
+        left_out = {finding.robot for finding in own}
+        own += unlike_the_others(robots, left_out, SIGNIFICANT / len(types))
+        steps.append((robots, changes(robots, left_out)))
+        found += own
+    return [*found, *drifts(steps)]
+
+
+def changes(robots: Robots, left_out: set[str]) -> list[Change]:
+    """Return the candidates for changes of friction of the robots that are not left out."""
+    kept = [k for k, name in enumerate(robots.names) if name not in left_out]
+    return find_changes(robots, kept)
+
+
+def drifts(types: Sequence[tuple[Robots, Sequence[Change]]]) -> list[Finding]:
+    """
+    Find robots whose friction changed: of each the clearest change, all of them counted.
+
+    Parameters
+    ----------
+    types : robots of each type, and `changes` of them
+
+    """
+    every = [(robots, change) for robots, found in types for change in found]
+    if not every:
+        return []
+    adjusted = holm(np.array([change.p for _, change in every]))
+    best: dict[tuple[str, str], tuple[float, Robots, Change]] = {}
+    for (robots, change), p in zip(every, adjusted.tolist(), strict=True):
+        name = robots.type, robots.names[change.robot]
+        if p <= SIGNIFICANT and (name not in best or abs(change.z) > abs(best[name][2].z)):
+            best[name] = p, robots, change
+    return [_drift(robots, name, change, p) for (_, name), (p, robots, change) in best.items()]
+
+
+def _drift(robots: Robots, name: str, change: Change, p: float) -> Finding:
+    parameter, unit = robots.base.names[change.parameter], robots.base.units[change.parameter]
+    share = 100.0 * change.step / max(abs(change.before), 1e-300)
+    since = _date(change.since, change.number)
+    text = (
+        f'{parameter} changed from {change.before:.3g} by {change.step:+.2g} {unit} '
+        f'({share:+.0f} %) by {since}'
+    )
+    return Finding(DRIFT, robots.type, name, parameter, text, p)
+
+
+def _date(time: datetime | None, number: int) -> str:
+    return f'{time:%Y-%m-%d}' if time else f'its session {number + 1}'

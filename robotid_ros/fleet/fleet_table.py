@@ -1,0 +1,128 @@
+"""The sessions and robots of one type as arrays, for the statistics of a report."""
+
+from collections.abc import Iterator, Sequence
+import dataclasses
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core.arrays import Array
+from ..core.model.base_parameters import BaseParameters
+from ..core.model.parameters import INERTIAL
+from ..core.model.robot import Robot
+from ..core.regression.observation_system import System
+from .pooling import main_group, merge, ROBOT, sessions_of, table_of
+from .rows import factors_of
+from .session import IDENTIFIED
+from .store import Store
+
+SESSION_COLUMNS = (
+    *('status', 'configuration', 'version', 'time', 'temperature', 'residual', 'parameters'),
+    'robot',
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Robots:
+    """
+    The R robots of a type and their S sessions that were identified.
+
+    Attributes
+    ----------
+    type : its name
+    model, base : their model
+    names : of the robots
+    values, sigmas : (R, b) pooled estimates
+    agreement : (R,) p-values of the test that the sessions agree
+    sessions : (S, b) estimates of single sessions
+    session_sigmas : (S, b)
+    owner : (S,) places of their robots
+    times : (S,) when, sorted within each robot
+    temperatures : (S,) [°C], NaN where unknown
+
+    """
+
+    type: str
+    model: Robot
+    base: BaseParameters
+    names: tuple[str, ...]
+    values: Array
+    sigmas: Array
+    agreement: Array
+    sessions: Array
+    session_sigmas: Array
+    owner: npt.NDArray[np.intp]
+    times: tuple[datetime | None, ...]
+    temperatures: Array
+
+    @property
+    def inertial(self) -> npt.NDArray[np.bool_]:
+        """Which base parameters are of links (b,), the others of friction and offsets."""
+        return np.array([self.model.parameters[k].symbol in INERTIAL for k in self.base.columns])
+
+    @property
+    def friction(self) -> npt.NDArray[np.bool_]:
+        """Which base parameters are of friction (b,)."""
+        symbols = [self.model.parameters[k].symbol for k in self.base.columns]
+        return np.array([symbol.startswith('F') for symbol in symbols])
+
+    def of(self, robot: int) -> npt.NDArray[np.intp]:
+        """Return the places of the sessions of a robot, in the order of time."""
+        return np.flatnonzero(self.owner == robot)
+
+
+def read_robots(store: Store, type_: str, pooled: Sequence[dict[str, Any]]) -> Robots | None:
+    """
+    Gather the robots of a type, None where none was identified.
+
+    Parameters
+    ----------
+    store : where from
+    type_ : which
+    pooled : what `pooling.pool` returned
+
+    """
+    rows = [row for row in pooled if row['level'] == ROBOT and row['type'] == type_]
+    if not rows:
+        return None
+    group = main_group(store, type_)
+    model, base, _ = store.model(type_, group[0]).build()
+    sessions: list[dict[str, Any]] = []
+    owner: list[int] = []
+    for place, row in enumerate(rows):
+        own = sessions_of(store, (type_, row['name']), group, SESSION_COLUMNS)
+        own = [session for session in own if session['status'] == IDENTIFIED]
+        own.sort(key=lambda s: (s['time'] is None, s['time'] or 0, s['key']))
+        sessions += own
+        owner += [place] * len(own)
+    b = base.rank
+    p = [row.get('agreement_p') for row in rows]
+    return Robots(
+        type_,
+        model,
+        base,
+        tuple(row['name'] for row in rows),
+        table_of(rows, 'value'),
+        table_of(rows, 'sigma'),
+        np.array([np.nan if value is None else value for value in p]),
+        table_of(sessions, 'value').reshape(-1, b),
+        table_of(sessions, 'sigma').reshape(-1, b),
+        np.array(owner, dtype=int),
+        tuple(session['time'] for session in sessions),
+        np.array([_number(session['temperature']) for session in sessions]),
+    )
+
+
+def _number(value: float | None) -> float:
+    return np.nan if value is None else value
+
+
+def factors_of_robots(store: Store, robots: Robots) -> Iterator[System]:
+    """Yield the merged factors of each robot."""
+    group = main_group(store, robots.type)
+    for name in robots.names:
+        system = merge(map(factors_of, sessions_of(store, (robots.type, name), group)))
+        assert system is not None
+        yield system

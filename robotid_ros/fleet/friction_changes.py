@@ -1,0 +1,146 @@
+"""Changes of friction from one session of a robot to the next, temperature taken out."""
+
+from collections.abc import Sequence
+import dataclasses
+from datetime import datetime
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import t as t_distribution
+
+from ..core.arrays import Array
+from .fleet_table import Robots
+
+# Places of the sessions of a robot, in the order of time.
+Places = npt.NDArray[np.intp]
+# Sessions of a robot below which nothing is said of its changes.
+FEWEST_SESSIONS = 3
+# Median of the variance of two values over its mean, for Gaussian noise: χ² with one degree.
+MEDIAN_OF_SQUARES = 0.4549
+# Degrees of freedom that a median of squares keeps, as a share of those of their mean.
+EFFICIENCY = 0.37
+# Temperatures of two sessions whose difference says something [K].
+LEAST_KELVIN = 0.5
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """
+    A step of a parameter of a robot, the likeliest one.
+
+    Attributes
+    ----------
+    robot, parameter : places
+    since, number : time and place of the first session with the new value
+    before, step : mean before, and what was added then
+    z : step over its standard error
+    p : of so large a step by chance, all places in time counted
+
+    """
+
+    robot: int
+    parameter: int
+    since: datetime | None
+    number: int
+    before: float
+    step: float
+    z: float
+    p: float
+
+
+def find_changes(robots: Robots, kept: Sequence[int]) -> list[Change]:
+    """
+    Return the likeliest change of each friction parameter of each robot.
+
+    Sessions are compared with how much those of one robot differ anyway: σ of successive
+    differences, by their median over the robots of the type, which few that change do not move.
+
+    Parameters
+    ----------
+    robots : of one type
+    kept : places of those that are looked at
+
+    """
+    places = [robots.of(robot) for robot in kept]
+    places = [own for own in places if len(own) >= FEWEST_SESSIONS]
+    found: list[Change] = []
+    if not places:
+        return found
+    for parameter in np.flatnonzero(robots.friction):
+        values = robots.sessions[:, parameter]
+        kelvin = _from_typical(robots.temperatures)
+        values = values - temperature_slope(values, kelvin, places) * kelvin
+        sigma, freedom = session_spread(values, places)
+        floor = float(np.median(robots.session_sigmas[np.concatenate(places), parameter])) / 2.0
+        sigma = max(sigma, floor)
+        slope_sigma = sigma * _slope_error(kelvin, places)
+        for own in places:
+            best = _largest_step(values[own], kelvin[own], sigma, slope_sigma, freedom)
+            number, before, step, z, p = best
+            since = robots.times[own[number]]
+            robot = int(robots.owner[own[0]])
+            found.append(Change(robot, int(parameter), since, number, before, step, z, p))
+    return found
+
+
+def session_spread(values: Array, places: Sequence[Places]) -> tuple[float, float]:
+    """Return σ from session to session of the same robot, and its degrees of freedom."""
+    squares = np.concatenate([np.diff(values[own]) ** 2 / 2.0 for own in places])
+    freedom = max(EFFICIENCY * len(squares), 1.0)
+    return float(np.sqrt(np.median(squares) / MEDIAN_OF_SQUARES)), freedom
+
+
+def _largest_step(
+    values: Array, kelvin: Array, sigma: float, slope_sigma: float, freedom: float
+) -> tuple[int, float, float, float, float]:
+    """
+    Return place, mean before, step, step over its error, and p of the largest step.
+
+    The error counts that of the slope, which a step of the temperatures multiplies.
+    """
+    count = len(values)
+    steps = []
+    for k in range(1, count):
+        before, after = float(values[:k].mean()), float(values[k:].mean())
+        warmer = float(kelvin[k:].mean() - kelvin[:k].mean())
+        error = np.hypot(sigma * np.sqrt(1.0 / k + 1.0 / (count - k)), slope_sigma * warmer)
+        error = max(error, 1e-300)
+        steps.append((k, before, after - before, (after - before) / error))
+    number, mean, step, z = max(steps, key=lambda each: abs(each[3]))
+    p = 2.0 * (count - 1) * float(t_distribution.sf(abs(z), freedom))
+    return number, mean, step, float(z), min(p, 1.0)
+
+
+def _from_typical(temperatures: Array) -> Array:
+    """Return temperatures less their median [K], zero where one is not known."""
+    known = np.isfinite(temperatures)
+    typical = np.median(temperatures[known]) if known.any() else 0.0
+    return np.where(known, temperatures - typical, 0.0)
+
+
+def temperature_slope(values: Array, kelvin: Array, places: Sequence[Places]) -> float:
+    """
+    Return what a kelvin adds to values (S,), of all robots of a type.
+
+    It is the weighted median of the slopes between two sessions of one robot (Theil 1950, Sen
+    1968; weights by their distance), which changes of a few robots do not move.
+    """
+    slopes, weights = list[float](), list[float]()
+    for own in places:
+        first, second = np.triu_indices(len(own), 1)
+        warmer = kelvin[own][second] - kelvin[own][first]
+        use = np.abs(warmer) > LEAST_KELVIN
+        rise = values[own][second] - values[own][first]
+        slopes += (rise[use] / warmer[use]).tolist()
+        weights += np.abs(warmer[use]).tolist()
+    if not slopes:
+        return 0.0
+    order = np.argsort(slopes)
+    share = np.cumsum(np.array(weights)[order])
+    return slopes[int(order[np.searchsorted(share, share[-1] / 2.0)])]
+
+
+def _slope_error(kelvin: Array, places: Sequence[Places]) -> float:
+    """Return σ of the slope over that of a session."""
+    squares = sum(float(np.sum((kelvin[own] - kelvin[own].mean()) ** 2)) for own in places)
+    return float(np.sqrt(np.pi / 2.0 / squares)) if squares > 0.0 else 0.0

@@ -1,0 +1,161 @@
+"""Pooled estimates of each robot and of each type, by merging the factors of their sessions."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+import contextlib
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from ..core.identification_settings import IdentificationSettings
+from ..core.pipeline.estimation import as_asked
+from ..core.pipeline.several_logs import stack_factors
+from ..core.regression.estimate import Estimate
+from ..core.regression.estimators import fit
+from ..core.regression.observation_system import System
+from ..core.regression.random_effects import agreement
+from ..core.regression.triangular_factors import compress
+from ..exceptions import RankDeficientError
+from .rows import estimate_columns, factors_of
+from .session import IDENTIFIED, UNDETERMINED
+from .store import Store
+
+Row = dict[str, Any]
+ROBOT, TYPE = 'robot', 'type'
+# Batches of a pool, from whose scores σ follow; factors that are merged at once.
+MOST_BATCHES, AT_ONCE = 512, 32
+
+
+def merge(systems: Iterable[System]) -> System | None:
+    """
+    Merge triangular factors of the same columns, in any order and grouping; None of none.
+
+    Of any number of them, so many are in memory at once as are merged.
+    """
+    total, waiting = None, list[System]()
+    for system in systems:
+        waiting.append(system)
+        if len(waiting) == AT_ONCE:
+            total = stack_factors(waiting if total is None else [total, *waiting])
+            total, waiting = compress(total, MOST_BATCHES), []
+    rest = waiting if total is None else [total, *waiting]
+    return compress(stack_factors(rest), MOST_BATCHES) if rest else None
+
+
+def main_group(store: Store, type_: str) -> tuple[str, str]:
+    """Return configuration and version of most sessions of a type, whose factors fit together."""
+    rows = store.current(('configuration', 'version'), (type_,))
+    counts = Counter((row['configuration'], row['version']) for row in rows)
+    return max(counts, key=lambda pair: (counts[pair], pair)) if counts else ('', '')
+
+
+def sessions_of(
+    store: Store, of: tuple[str, str], group: tuple[str, str], columns: Sequence[str] | None = None
+) -> list[Row]:
+    """Return the sessions of a type's robot that can be merged, of a `main_group`, by key."""
+    rows = store.current(columns, of)
+    return [
+        row
+        for row in rows
+        if row['status'] in (IDENTIFIED, UNDETERMINED)
+        and (row['configuration'], row['version']) == group
+    ]
+
+
+def pool(store: Store) -> list[Row]:
+    """
+    Pool the sessions that are in a store now, and add what came out to it.
+
+    One robot is in memory at a time.
+
+    Returns
+    -------
+    Rows of the table `pooled`: of each robot, then of its type
+
+    Raises
+    ------
+    FileError : the store cannot be read or written
+
+    """
+    pooled: list[Row] = []
+    for type_ in store.names():
+        group = configuration, version = main_group(store, type_)
+        if not configuration:
+            continue
+        settings = store.model(type_, configuration).build()[2]
+        rows = _pool_type(store, type_, group, settings)
+        keys = ' '.join(sorted({key for row in rows for key in row['sessions']}))
+        key = hashlib.sha256(f'{version} {keys}'.encode()).hexdigest()
+        for row in rows:
+            row |= {'key': key, 'type': type_, 'configuration': configuration, 'version': version}
+        if rows:
+            store.add_pooled(key, rows)
+        pooled += rows
+    return pooled
+
+
+def _pool_type(
+    store: Store, type_: str, group: tuple[str, str], settings: IdentificationSettings
+) -> list[Row]:
+    rows, every = list[Row](), list[str]()
+
+    def robots() -> Iterator[System]:
+        for robot in store.names(type_):
+            own = sessions_of(store, (type_, robot), group)
+            system = merge(map(factors_of, own))
+            if system is not None:
+                rows.extend(_pooled_row(ROBOT, robot, own, system, settings))
+                every.extend(session['key'] for session in own)
+                yield system
+
+    total = merge(robots())
+    if total is not None:
+        sessions = [{'key': key} for key in every]
+        rows += _pooled_row(TYPE, type_, sessions, total, settings)
+    return rows
+
+
+def _pooled_row(
+    level: str,
+    name: str,
+    sessions: Sequence[Row],
+    system: System,
+    settings: IdentificationSettings,
+) -> list[Row]:
+    """Return the row of a pool; none where all its sessions do not determine the parameters."""
+    with contextlib.suppress(RankDeficientError):
+        estimate = fit(as_asked(system, settings), settings.method, settings.iterations)
+        row = {'level': level, 'name': name, 'sessions': [s['key'] for s in sessions]}
+        row |= estimate_columns(estimate) | {'joints': _joints(estimate, system)}
+        if level == ROBOT:
+            row |= _agreement(sessions)
+        return [row]
+    return []
+
+
+def _joints(estimate: Estimate, system: System) -> list[Mapping[str, Any]]:
+    columns = (system.joints, estimate.residual, estimate.sigma_torque, system.equations)
+    return [
+        {'name': joint, 'residual': float(r), 'sigma_torque': float(sigma), 'rows': int(count)}
+        for joint, r, sigma, count in zip(*columns, strict=True)
+    ]
+
+
+def _agreement(sessions: Sequence[Row]) -> Row:
+    """Return the columns that say whether a robot's sessions agree."""
+    own = [session for session in sessions if session['status'] == IDENTIFIED]
+    if len(own) < 2:
+        return {}
+    values, sigmas = (table_of(own, column) for column in ('value', 'sigma'))
+    found = agreement(values, sigmas)
+    return {
+        'agreement_p': found.p,
+        'agreement_parameter': own[0]['parameters'][found.parameter]['name'],
+        'agreement_session': own[found.session]['key'],
+    }
+
+
+def table_of(rows: Sequence[Row], column: str) -> np.ndarray:
+    """Return a column of the parameters of rows (K, b)."""
+    return np.array([[p[column] for p in row['parameters']] for row in rows], dtype=float)

@@ -1,0 +1,69 @@
+"""Charts of a fleet's page as inline SVG: values of sessions over time."""
+
+from collections.abc import Sequence
+import dataclasses
+from datetime import datetime
+from html import escape
+
+import numpy as np
+
+WIDTH, HEIGHT, MARGIN = 360, 150, 12
+COLOURS = ('#c0392b', '#2471a3', '#1e8449', '#b7950b', '#7d3c98', '#566573')
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """Values over time of one robot."""
+
+    name: str
+    times: Sequence[datetime]
+    values: Sequence[float]
+
+
+def time_chart(title: str, unit: str, lines: Sequence[Line], accused: Sequence[str]) -> str:
+    """Draw values over time, the robots that are accused in colour and by name."""
+    times = [time.timestamp() for line in lines for time in line.times]
+    values = [value for line in lines for value in line.values]
+    if not values:
+        return ''
+    t, v = _Scale(times, 0.0, WIDTH), _Scale(values, HEIGHT, 0.0)
+    parts = [
+        f'<text x="0" y="-6">{escape(title)} [{escape(unit)}], {min(values):.3g} to '
+        f'{max(values):.3g}</text>',
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="none" stroke="#aaa"/>',
+    ]
+    for line in sorted(lines, key=lambda each: each.name in accused):
+        known = line.name in accused
+        colour = COLOURS[list(accused).index(line.name) % len(COLOURS)] if known else '#bbb'
+        pairs = zip(line.times, line.values, strict=True)
+        points = ' '.join(f'{t(time.timestamp()):.1f},{v(value):.1f}' for time, value in pairs)
+        parts.append(
+            f'<polyline points="{points}" fill="none" stroke="{colour}" '
+            f'stroke-width="{2 if known else 1}"><title>{escape(line.name)}</title></polyline>'
+        )
+    first, last = (
+        datetime.fromtimestamp(x).strftime('%Y-%m-%d') for x in (min(times), max(times))
+    )
+    below = HEIGHT + 14
+    parts.append(f'<text x="0" y="{below}">{first}</text>')
+    parts.append(f'<text x="{WIDTH}" y="{below}" text-anchor="end">{last}</text>')
+    for place, name in enumerate(accused):
+        colour = COLOURS[place % len(COLOURS)]
+        parts.append(
+            f'<text x="{WIDTH + 6}" y="{14 * place + 12}" fill="{colour}">{escape(name)}</text>'
+        )
+    box = f'{-MARGIN} {-2 * MARGIN} {WIDTH + 110} {HEIGHT + 4 * MARGIN}'
+    return f'<svg viewBox="{box}" width="{WIDTH + 110}" role="img">{"".join(parts)}</svg>'
+
+
+class _Scale:
+    """A linear map of the range of values to a range of the picture."""
+
+    def __init__(self, values: Sequence[float], low: float, high: float):
+        self._low, self._high = low, high
+        self._first, last = float(np.min(values)), float(np.max(values))
+        self._range = (last - self._first) or 1.0
+
+    def __call__(self, value: float) -> float:
+        share = (value - self._first) / self._range
+        return self._low + share * (self._high - self._low)

@@ -1,0 +1,239 @@
+"""A run over a fleet: what is missing in the store is worked on, and added as it is done."""
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+import dataclasses
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from ..exceptions import ConfigurationError, FileError
+from ..files.atomic import open_regular
+from ..files.bags.read.bag_files import find_files
+from ..files.provenance import versions
+from ..files.remote.remote_file import hash_of, is_url, RemoteFile
+from .engine import Engine, Job, Lost
+from .model import FleetModel
+from .rows import session_row
+from .session import identify_session, LOST, put_together, Session, Task
+from .settings import FleetSettings
+from .sources import Source
+from .store import FORMAT, SESSIONS, Store
+
+# Called with how many bags are done, how many there are, and how many of the done failed.
+Progress = Callable[[int, int, int], None]
+# Sessions after which the plan is written, for a client that is killed.
+PLAN_EVERY = 100
+
+
+@dataclasses.dataclass(frozen=True)
+class Bag:
+    """A source with the hash of its content, its size [bytes], its model and its key."""
+
+    source: Source
+    hash: str
+    size: int
+    model: FleetModel
+    version: str
+
+    @property
+    def key(self) -> str:
+        """Hash of all that the row depends on."""
+        parts = (self.hash, self.model.type, self.model.hash, self.version, self.source.labels)
+        return hashlib.sha256('\0'.join(parts).encode()).hexdigest()
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Columns of the row that say what it is of."""
+        configuration = self.model.hash
+        return {
+            'key': self.key,
+            'bag': self.hash,
+            'configuration': configuration,
+            'version': self.version,
+        }
+
+
+def version() -> str:
+    """Return what a row is made by: version of the package and format of the store."""
+    return f'{versions().get("robotid_ros", "unknown")}/{FORMAT}'
+
+
+def model_of(source: Source, models: Mapping[str, FleetModel]) -> FleetModel:
+    """
+    Return the model of a source.
+
+    Raises
+    ------
+    ConfigurationError : its type has no configuration
+
+    """
+    if not source.type and len(models) == 1:
+        return next(iter(models.values()))
+    if source.type not in models:
+        raise ConfigurationError(
+            f"'{source.location}' is of type '{source.type}', there are configurations of "
+            f'{", ".join(models)}: name its type in the manifest, or add -c TYPE=FILE'
+        )
+    return models[source.type]
+
+
+def hash_bag(location: str) -> tuple[str, int]:
+    """
+    Return a hash of the content of a bag, and its size [bytes].
+
+    Raises
+    ------
+    FileError, RecordingError : it cannot be read
+
+    """
+    if is_url(location):
+        remote = RemoteFile(location)
+        return remote.fingerprint(), remote.stat().st_size
+    files, _ = find_files(Path(location), [])
+    if any(file.is_dir() for file in files):
+        files = sorted(file for folder in files for file in folder.rglob('*') if file.is_file())
+    digest, size = hashlib.sha256(), 0
+    for file in files:
+        with open_regular(file) as stream:
+            digest.update(hash_of(stream).encode())
+            size += stream.tell()
+    return digest.hexdigest(), size
+
+
+class Run:
+    """
+    One run.
+
+    Parameters
+    ----------
+    store : where rows go
+    models : by type
+    settings : pieces
+    progress : see `Progress`
+
+    Attributes
+    ----------
+    counts : of the bags of this run by status, 'kept' those that were there before
+    reasons : of the bags that failed or were lost, by location
+
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        models: Mapping[str, FleetModel],
+        settings: FleetSettings,
+        progress: Progress | None = None,
+    ):
+        self.store, self.models, self.settings = store, models, settings
+        self.counts, self.reasons = Counter[str](), dict[str, str]()
+        self._progress = progress or (lambda *_: None)
+        self._version, self._total = version(), 0
+        self._plan: dict[str, str] = {}
+        self._costs: list[dict[str, Any]] = []
+        self._bags: dict[str, Bag] = {}
+        self._pieces: dict[str, list[Session | None]] = {}
+        self._more: deque[Job] = deque()
+
+    def work(self, sources: Sequence[Source], engine: Engine) -> None:
+        """
+        Add the sessions of sources that are not there yet.
+
+        Raises
+        ------
+        RobotIdError : a source has no model, the disk is full, the scheduler is gone
+
+        """
+        for source in sources:
+            model_of(source, self.models)
+        for model in self.models.values():
+            self.store.add_model(model)
+        rows = self.store.rows(SESSIONS, ('key', 'status'))
+        there = {row['key']: row['status'] for row in rows}
+        self._total += len(sources)
+        try:
+            for job, outcome in engine.run(_Feed(self._more, self._jobs(sources, there))):
+                self._take(job, outcome)
+        finally:
+            self._write_plan()
+            if self._costs:
+                self.store.add_costs(self._costs)
+                self._costs = []
+
+    def _jobs(self, sources: Sequence[Source], there: dict[str, str]) -> Iterator[Job]:
+        """Yield what is missing; hash each bag when its turn comes."""
+        for source in sources:
+            model = model_of(source, self.models)
+            try:
+                content, size = hash_bag(source.location)
+            except (FileError, ValueError) as error:
+                nothing = hashlib.sha256(source.location.encode()).hexdigest()
+                bag = Bag(source, nothing, 0, model, self._version)
+                self._add(bag, Session(LOST, str(error)))
+                continue
+            bag = Bag(source, content, size, model, self._version)
+            if there.get(bag.key, LOST) != LOST or bag.key in self._bags:
+                self._remember(bag, 'kept')
+                continue
+            self._bags[bag.key] = bag
+            yield self._job(bag.key, Task(source.location, model))
+
+    def _job(self, key: str, task: Task) -> Job:
+        return Job(key, identify_session, (task, self.settings.piece))
+
+    def _take(self, job: Job, outcome: Any) -> None:
+        """Add a session, or hand out the pieces of a long one."""
+        session = Session(LOST, outcome.reason) if isinstance(outcome, Lost) else outcome
+        key, _, number = job.key.partition('-')
+        bag = self._bags[key]
+        if session.windows:
+            count = len(session.windows)
+            self._pieces[key] = [None] * count
+            for k, window in enumerate(session.windows):
+                task = Task(bag.source.location, bag.model, window, count)
+                self._more.append(self._job(f'{key}-{k}', task))
+            return
+        if number:
+            pieces = self._pieces[key]
+            pieces[int(number)] = session
+            found = [piece for piece in pieces if piece is not None]
+            if len(found) < len(pieces):
+                return
+            session = put_together(found, bag.model)
+            del self._pieces[key]
+        self._add(bag, session)
+
+    def _add(self, bag: Bag, session: Session) -> None:
+        row = session_row(session, bag.source, bag.labels, bag.size)
+        self.store.add_session(row, bag.model.type, bag.source.robot)
+        size = 8 * (len(row.get('factors', ())) + len(row.get('batches', ())))
+        cost = {'key': bag.key, 'seconds': session.seconds, 'bytes': bag.size}
+        self._costs.append({**cost, 'result_bytes': size})
+        if session.system is None:
+            self.reasons[bag.source.location] = session.reason
+        self._remember(bag, session.status)
+
+    def _remember(self, bag: Bag, status: str) -> None:
+        self.counts[status] += 1
+        if self.store.planned.get(bag.source.location) != bag.key:
+            self._plan[bag.source.location] = bag.key
+        if len(self._plan) >= PLAN_EVERY:
+            self._write_plan()
+        self._progress(self.counts.total(), self._total, len(self.reasons))
+
+    def _write_plan(self) -> None:
+        if self._plan:
+            rows = [{'source': source, 'key': key} for source, key in self._plan.items()]
+            self.store.add_plan(rows)
+            self._plan = {}
+
+
+class _Feed(Iterator[Job]):
+    """Jobs that came up on the way first, then the others."""
+
+    def __init__(self, more: deque[Job], jobs: Iterator[Job]):
+        self._more, self._jobs = more, jobs
+
+    def __next__(self) -> Job:
+        return self._more.popleft() if self._more else next(self._jobs)

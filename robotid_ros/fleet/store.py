@@ -1,0 +1,251 @@
+"""
+The store of a fleet: Parquet files that are added and never changed.
+
+Each file gets its name when it is whole; the name of a session's file is its key, the hash of bag,
+labels, model and version, so that the same work twice is one file.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+import dataclasses
+from datetime import datetime, timezone
+from functools import cached_property, lru_cache
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+from uuid import uuid4
+
+from ..exceptions import FileError
+from ..files.atomic import file_errors, open_atomic, read_text, write_text
+from ..files.formats.table import optional_package
+from ..files.yaml import parse_yaml
+from .model import FleetModel
+
+FORMAT = 1
+HEAD, SESSIONS, POOLED, PLANS, COSTS, MODELS = (
+    *('store.json', 'sessions', 'pooled', 'plans', 'costs'),
+    'models',
+)
+PARTITIONS = ('type', 'robot')
+
+
+@lru_cache
+def schemas() -> Mapping[str, Any]:
+    """
+    Return the Arrow schema of each table; docs/fleet.md says what the columns mean.
+
+    Raises
+    ------
+    FileError : pyarrow is not installed
+
+    """
+    pa = optional_package('pyarrow', 'a fleet')
+    text, real, words, numbers = (
+        pa.string(),
+        pa.float64(),
+        pa.list_(pa.string()),
+        pa.list_(pa.float64()),
+    )
+    parameters = pa.list_(
+        pa.struct([('name', text), ('unit', text), ('value', real), ('sigma', real)])
+    )
+    joints = [('name', text), ('residual', real), ('sigma_torque', real), ('rows', pa.int64())]
+    factors = [('factor_size', pa.int32()), ('factors', numbers), ('batches', numbers)]
+    stamp = pa.timestamp('us', tz='UTC')
+    labels = [(name, text) for name in ('key', 'source', 'bag', 'configuration', 'version')]
+    return {
+        SESSIONS: pa.schema(
+            [
+                *labels,
+                *(('time', stamp), ('tags', words), ('temperature', real)),
+                *(('status', text), ('reason', text), ('notes', words), ('warnings', words)),
+                *(
+                    ('bytes', pa.int64()),
+                    ('samples', pa.int64()),
+                    ('duration', real),
+                    ('rate', real),
+                ),
+                *(('residual', real), ('condition', real)),
+                ('joints', pa.list_(pa.struct([*joints, ('delay', real)]))),
+                ('parameters', parameters),
+                *factors,
+            ]
+        ),
+        POOLED: pa.schema(
+            [
+                *(('key', text), ('level', text), ('name', text), ('type', text)),
+                *(('configuration', text), ('version', text), ('sessions', words)),
+                *(('residual', real), ('condition', real)),
+                ('joints', pa.list_(pa.struct(joints))),
+                ('parameters', parameters),
+                *(('agreement_p', real), ('agreement_parameter', text)),
+                ('agreement_session', text),
+            ]
+        ),
+        PLANS: pa.schema([('source', text), ('key', text)]),
+        COSTS: pa.schema(
+            [
+                *(('key', text), ('seconds', real), ('bytes', pa.int64())),
+                ('result_bytes', pa.int64()),
+            ]
+        ),
+    }
+
+
+@dataclasses.dataclass(frozen=True)
+class Store:
+    """A folder of tables, see docs/fleet.md."""
+
+    folder: Path
+
+    @classmethod
+    def open(cls, folder: str | Path, *, create: bool = False) -> 'Store':
+        """
+        Open a store, or make one.
+
+        Raises
+        ------
+        FileError : there is none, it is of another version, or the folder holds something else
+
+        """
+        folder = Path(folder)
+        head = folder / HEAD
+        if not head.exists():
+            if not create or (folder.exists() and any(folder.iterdir())):
+                raise FileError(f"'{folder}' is no fleet's store: give the folder of fleet run -o")
+            write_text(head, json.dumps({'format': FORMAT}) + '\n')
+        found = parse_yaml(read_text(head), str(head))
+        if not isinstance(found, Mapping) or found.get('format') != FORMAT:
+            raise FileError(
+                f"'{head}' is not of format {FORMAT}: use the version that wrote it, or another"
+            )
+        return cls(folder)
+
+    def add_session(self, row: Mapping[str, Any], type: str, robot: str) -> None:
+        """
+        Add the row of a session.
+
+        Raises
+        ------
+        FileError : the disk is full, no permission
+
+        """
+        folder = _partition(self.folder / SESSIONS, (type, robot))
+        self._write(folder / f'{row["key"]}.parquet', SESSIONS, [row])
+
+    def add_pooled(self, key: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Add the pooled estimates of a set of sessions, once."""
+        path = self.folder / POOLED / f'{key}.parquet'
+        if not path.exists():
+            self._write(path, POOLED, rows)
+
+    def add_plan(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Add which session each source has from now on."""
+        self._write(self.folder / PLANS / f'{_now()}.parquet', PLANS, rows)
+        self.planned.update({row['source']: row['key'] for row in rows})
+
+    def add_costs(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Add what a run's sessions took."""
+        self._write(self.folder / COSTS / f'{_now()}.parquet', COSTS, rows)
+
+    def add_model(self, model: FleetModel) -> None:
+        """Keep a model, which the report needs again."""
+        path = self.folder / MODELS / f'{model.hash}.json'
+        if not path.exists():
+            write_text(path, model.content)
+
+    def model(self, type: str, configuration: str) -> FleetModel:
+        """
+        Return a model by its hash.
+
+        Raises
+        ------
+        FileError : it is missing
+
+        """
+        return FleetModel(type, read_text(self.folder / MODELS / f'{configuration}.json'))
+
+    def _write(self, path: Path, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        parquet = optional_package('pyarrow.parquet', str(path))
+        pa = optional_package('pyarrow', str(path))
+        content = pa.Table.from_pylist(list(rows), schema=schemas()[table])
+        with open_atomic(path) as stream:
+            parquet.write_table(content, stream, compression='zstd')
+
+    def rows(
+        self,
+        table: str,
+        columns: Iterable[str] | None = None,
+        of: Sequence[str] = (),
+    ) -> list[dict[str, Any]]:
+        """
+        Read a table as rows; of sessions, with `type` and `robot`.
+
+        Parameters
+        ----------
+        table : its name
+        columns : that are wanted, None for all
+        of : type, or type and robot, of sessions
+
+        Raises
+        ------
+        FileError : a file of it is damaged, or pyarrow is missing
+
+        """
+        folder = self.folder / table
+        dataset = optional_package('pyarrow.dataset', str(folder))
+        pa = optional_package('pyarrow', str(folder))
+        schema, partitioning = schemas()[table], None
+        if table == SESSIONS:
+            names = pa.schema([(name, pa.string()) for name in PARTITIONS])
+            partitioning = dataset.partitioning(names, flavor='hive')
+            schema = pa.unify_schemas([schema, names])
+        files = sorted(map(str, _partition(folder, of).rglob('*.parquet')))
+        if not files:
+            return []
+        with file_errors(folder):
+            try:
+                found = dataset.dataset(
+                    files, schema=schema, partitioning=partitioning, partition_base_dir=str(folder)
+                )
+                chosen = None if columns is None else list(columns)
+                return list(found.to_table(columns=chosen).to_pylist())
+            except pa.ArrowInvalid as error:
+                raise FileError(f"'{folder}' is damaged ({error}): remove that file") from error
+
+    def names(self, *of: str) -> list[str]:
+        """Return the types of the sessions, or the robots of a type."""
+        folder = _partition(self.folder / SESSIONS, of)
+        found = folder.glob(f'{PARTITIONS[len(of)]}=*')
+        return sorted(unquote(path.name.partition('=')[2]) for path in found)
+
+    def current(
+        self, columns: Iterable[str] | None = None, of: Sequence[str] = ()
+    ) -> list[dict[str, Any]]:
+        """Return the sessions that the latest plan of each source names, by key; as `rows`."""
+        wanted = self.planned
+        chosen = None if columns is None else [*dict.fromkeys(['key', 'source', *columns])]
+        found = self.rows(SESSIONS, chosen, of)
+        rows = [row for row in found if wanted.get(row['source']) == row['key']]
+        return sorted(rows, key=lambda row: str(row['key']))
+
+    @cached_property
+    def planned(self) -> dict[str, str]:
+        """The key of the session of each source."""
+        parquet = optional_package('pyarrow.parquet', str(self.folder))
+        found: dict[str, str] = {}
+        for path in sorted((self.folder / PLANS).glob('*.parquet')):
+            with file_errors(path):
+                for row in parquet.read_table(path).to_pylist():
+                    found[row['source']] = row['key']
+        return found
+
+
+def _partition(folder: Path, of: Sequence[str]) -> Path:
+    """Return the folder of the sessions of a type, or of a robot of it."""
+    pairs = zip(PARTITIONS, of, strict=False)
+    return folder.joinpath(*(f'{name}={quote(value, safe=" ")}' for name, value in pairs))
+
+
+def _now() -> str:
+    return f'{datetime.now(timezone.utc):%Y%m%dT%H%M%S%f}-{uuid4().hex[:8]}'

@@ -1,0 +1,49 @@
+"""`robotid fleet`: run on workers of this machine, report, and what goes wrong in one sentence."""
+
+import builtins
+
+from fleet_bags import CONFIG, write_bag
+import pytest
+
+pytest.importorskip('distributed')
+
+
+@pytest.mark.slow
+def test_a_fleet_is_run_and_reported(run, tmp_path):
+    for session in range(2):
+        write_bag(tmp_path / 'bags' / 'r0', f's{session}', seed=session, day=session)
+    (tmp_path / 'bags' / 'r0' / 'bad.mcap').write_bytes(b'no')
+    store = tmp_path / 'store'
+    arguments = ('fleet', 'run', tmp_path / 'bags', '-c', CONFIG, '-o', store, '--workers', '1')
+    code, out, err = run(*arguments)
+    assert (code, err) == (0, ''), err
+    assert 'identified      2' in out and 'failed          1' in out
+    assert 'bad.mcap: ' in out and '2 pooled estimates' in out
+    code, out, err = run('fleet', 'report', store)
+    assert (code, err) == (0, ''), err
+    page = (store / 'report.html').read_text()
+    for text in ('Type scara: 1 robots', 'bad.mcap', '2 sessions identified', '<polyline', 'r0'):
+        assert text in page
+
+
+def test_what_is_missing_is_one_sentence(run, tmp_path, monkeypatch):
+    bag = write_bag(tmp_path / 'r0', 's0', seconds=2.0)
+    out = ('-o', tmp_path / 'store')
+    for arguments, text in (
+        (('run', tmp_path / 'none', '-c', CONFIG, *out), 'no recording'),
+        (('run', bag, '-c', tmp_path / 'none.yaml', *out), 'none.yaml'),
+        (('report', tmp_path), 'no fleet'),
+        (('watch', tmp_path / 'none', '-c', CONFIG, *out, '--workers', '1'), 'no folder'),
+    ):
+        code, _, err = run('fleet', *arguments)
+        assert code == 1 and text in err and err.count('\n') == 1, err
+    importing = builtins.__import__
+
+    def without_dask(name, *rest):
+        if name.split('.')[0] in ('dask', 'distributed'):
+            raise ImportError(f"No module named '{name}'")
+        return importing(name, *rest)
+
+    monkeypatch.setattr(builtins, '__import__', without_dask)
+    code, _, err = run('fleet', 'run', bag, '-c', CONFIG, *out)
+    assert code == 1 and "pip install 'robotid_ros[fleet]'" in err

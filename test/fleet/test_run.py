@@ -1,0 +1,252 @@
+"""A run adds what is missing, once, whatever dies on the way."""
+
+from pathlib import Path
+
+from fleet_bags import CONFIG, write_bag
+import pytest
+
+from robotid_ros.exceptions import ConfigurationError, FileError, RecordingError
+from robotid_ros.fleet.engine import Engine
+from robotid_ros.fleet.model import load_models
+from robotid_ros.fleet.session import FAILED, IDENTIFIED, LOST
+from robotid_ros.fleet.settings import FleetSettings
+from robotid_ros.fleet.sources import find_sources
+from robotid_ros.fleet.store import Store
+
+from .conftest import InProcess
+
+
+def files(store):
+    return {str(p.relative_to(store)): p.read_bytes() for p in Path(store).rglob('*.parquet')}
+
+
+def values(store):
+    """Return what a store says, without what a run took and when."""
+    return {k: v for k, v in files(store).items() if not k.startswith(('plans', 'costs'))}
+
+
+def test_each_bag_is_a_row_and_a_damaged_one_says_why(store):
+    rows = store.current()
+    assert sorted((row['robot'], row['status']) for row in rows) == [
+        ('r0', FAILED),
+        *(2 * [('r0', IDENTIFIED)]),
+        *(2 * [('r1', IDENTIFIED)]),
+    ]
+    (failed,) = (row for row in rows if row['status'] == FAILED)
+    assert 'broken.mcap' in failed['reason'] and failed['parameters'] == []
+    for row in rows:
+        if row['status'] == IDENTIFIED:
+            assert row['time'].year == 2023 and row['type'] == 'scara'
+            assert row['residual'] < 0.05 and len(row['joints']) == 2
+            assert all(p['sigma'] > 0.0 for p in row['parameters'])
+
+
+def test_a_second_run_does_nothing(bags, work, tmp_path):
+    first = work(tmp_path / 'store', [bags])
+    assert first.counts == {IDENTIFIED: 4, FAILED: 1}
+    before = files(tmp_path / 'store')
+    again = work(tmp_path / 'store', [bags], engine=Refusing())
+    assert again.counts == {'kept': 5}
+    assert files(tmp_path / 'store') == before
+
+
+class Refusing:
+    def run(self, jobs):
+        assert not list(jobs)
+        return iter(())
+
+
+def test_what_changed_is_done_again_and_counts_once(work, tmp_path):
+    bags = tmp_path / 'bags'
+    write_bag(bags / 'r0', 's0', seconds=6.0)
+    other = write_bag(bags / 'r0', 's1', seed=1, seconds=6.0)
+    store = work(tmp_path / 'store', [bags]).store
+    old = {row['key'] for row in store.current(())}
+    for file in write_bag(tmp_path, 'new', seed=2, seconds=6.0).iterdir():
+        (target,) = other.glob(f'*{file.suffix}')
+        target.write_bytes(file.read_bytes())
+    store = work(tmp_path / 'store', [bags]).store
+    new = {row['key'] for row in store.current(())}
+    assert len(new) == 2 and len(new & old) == 1
+    assert len(store.rows('sessions', ('key',))) == 3
+
+
+def test_what_was_lost_is_tried_again(work, tmp_path):
+    bag = write_bag(tmp_path / 'r0', 's0', seconds=6.0)
+
+    class Losing:
+        def run(self, jobs):
+            from robotid_ros.fleet.engine import Lost
+
+            for job in jobs:
+                yield job, Lost('the workers that had it died')
+
+    run = work(tmp_path / 'store', [bag], engine=Losing())
+    assert run.counts == {LOST: 1} and 'died' in run.store.current()[0]['reason']
+    run = work(tmp_path / 'store', [bag])
+    assert run.counts == {IDENTIFIED: 1}
+    assert [row['status'] for row in run.store.current()] == [IDENTIFIED]
+
+
+def test_a_run_that_is_interrupted_goes_on(bags, work, tmp_path, store):
+    class Interrupted(InProcess):
+        def run(self, jobs):
+            for number, done in enumerate(super().run(jobs)):
+                if number == 2:
+                    raise KeyboardInterrupt
+                yield done
+
+    with pytest.raises(KeyboardInterrupt):
+        work(tmp_path / 'store', [bags], engine=Interrupted())
+    run = work(tmp_path / 'store', [bags])
+    assert run.counts == {'kept': 2, IDENTIFIED: 3}
+    done = {k: v for k, v in values(store.folder).items() if k.startswith('sessions')}
+    assert values(tmp_path / 'store') == done
+
+
+def test_a_manifest_names_robots_times_and_temperatures(bags, work, tmp_path):
+    manifest = bags / 'manifest.csv'
+    manifest.write_text(
+        'source,robot,type,time,tags,temperature\n'
+        'r0/s0,left,arm,2025-02-03,day new,21.5\n'
+        'r1/s1,right/7,arm,,,\n'
+    )
+    run = work(tmp_path / 'store', [], str(manifest), configurations=(f'arm={CONFIG}',))
+    rows = {row['robot']: row for row in run.store.current()}
+    left, right = rows['left'], rows['right/7']
+    assert (left['time'].isoformat(), left['tags'], left['temperature']) == (
+        '2025-02-03T00:00:00+00:00',
+        ['day', 'new'],
+        21.5,
+    )
+    assert right['time'].year == 2023 and right['type'] == 'arm'
+    assert run.store.names('arm') == ['left', 'right/7']
+
+
+def test_what_does_not_fit_is_one_sentence(bags, work, tmp_path):
+    with pytest.raises(RecordingError, match='no recording'):
+        find_sources([str(tmp_path)])
+    manifest = tmp_path / 'bad.csv'
+    manifest.write_text('robot,colour\na,b\n')
+    with pytest.raises(ConfigurationError, match='the column source'):
+        find_sources([], str(manifest))
+    manifest.write_text(f'source,type\n{bags}/r0/s0,ur10\n')
+    with pytest.raises(ConfigurationError, match='add -c TYPE=FILE'):
+        work(tmp_path / 'store', [], str(manifest))
+    (tmp_path / 'other').mkdir()
+    (tmp_path / 'other' / 'file').write_text('')
+    with pytest.raises(FileError, match='no fleet'):
+        Store.open(tmp_path / 'other', create=True)
+    with pytest.raises(ConfigurationError, match='two configurations'):
+        load_models([str(CONFIG), str(CONFIG)])
+
+
+def test_a_long_bag_is_cut_into_pieces_that_workers_share(work, tmp_path, monkeypatch):
+    from robotid_ros.files.bags.read import recording
+
+    bag = write_bag(tmp_path / 'r0', 'long', seconds=120.0)
+    whole = work(tmp_path / 'whole', [bag]).store.current()[0]
+    monkeypatch.setattr(recording, 'MAX_SAMPLES', 5000)
+    models, _ = load_models([str(CONFIG)])
+    from robotid_ros.fleet.run import Run
+
+    run = Run(Store.open(tmp_path / 'cut', create=True), models, FleetSettings(piece=30.0))
+    run.work(find_sources([str(bag)]), Backwards())
+    (cut,) = run.store.current()
+    assert 'the factors of 4 pieces were merged' in cut['notes'][0]
+    assert cut['samples'] == whole['samples'] == 12_000
+    for a, b in zip(cut['parameters'], whole['parameters'], strict=True):
+        assert a['value'] == pytest.approx(b['value'], abs=3.0 * b['sigma'])
+        # What the model may leave out counts from a level on: in one of them, or in both.
+        assert 0.4 < a['sigma'] / b['sigma'] < 2.5
+
+
+class Backwards(InProcess):
+    """Pieces may be done in any order."""
+
+    def run(self, jobs):
+        while waiting := list(jobs):
+            yield from super().run(reversed(waiting))
+
+
+def test_workers_die_and_the_scheduler_starts_again(bags, work, cluster, tmp_path, store):
+    cluster.start(workers=2)
+    counted = []
+
+    class Killing(Engine):
+        def run(self, jobs):
+            for done in super().run(jobs):
+                counted.append(done)
+                if len(counted) == 1:
+                    cluster.kill_worker()
+                    cluster.add_worker()
+                if len(counted) == 2:
+                    cluster.kill_all()
+                    cluster.start(workers=1)
+                yield done
+
+    with Killing(FleetSettings(waiting=1), cluster.address) as engine:
+        run = work(tmp_path / 'store', [bags], engine=engine)
+    assert run.counts == {IDENTIFIED: 4, FAILED: 1}
+    done = {k: v for k, v in values(store.folder).items() if k.startswith('sessions')}
+    assert values(tmp_path / 'store') == done
+
+
+def test_workers_of_this_machine_have_one_thread_of_linear_algebra_each(tmp_path):
+    with Engine(FleetSettings(workers=1, memory=1.0)) as engine:
+        found = engine.client.run(_threads)
+        (limit,) = [w['memory_limit'] for w in engine.client.scheduler_info()['workers'].values()]
+    assert list(found.values()) == [('1', '1')] and limit == 10**9
+
+
+def _threads():
+    import os
+
+    return os.environ['OPENBLAS_NUM_THREADS'], os.environ['OMP_NUM_THREADS']
+
+
+def test_no_more_jobs_are_in_flight_than_workers_need():
+    taken = []
+
+    class Future:
+        status = 'finished'
+
+        def __init__(self, key):
+            self.key = key
+
+        def result(self):
+            return self.key
+
+    class Client:
+        status, loop = 'running', None
+
+        def nthreads(self):
+            return {'a': 1, 'b': 1}
+
+        def submit(self, function, *arguments, key):
+            return Future(key)
+
+    from collections import deque
+
+    import distributed
+
+    class Done(deque):
+        add = deque.append
+
+        def __next__(self):
+            return self.popleft()
+
+    engine = Engine.__new__(Engine)
+    engine.settings, engine.client = FleetSettings(waiting=3), Client()
+    engine._capacity, engine._looked = 1, -1e9
+    engine._distributed = type('D', (), {'as_completed': lambda **_: Done()})
+    from robotid_ros.fleet.engine import Job
+
+    def jobs():
+        for k in range(50):
+            taken.append(k)
+            yield Job(str(k), len, ('',))
+
+    for number, _ in enumerate(engine.run(jobs())):
+        assert len(taken) <= number + 1 + 2 * 3
+    assert len(taken) == 50 and distributed
