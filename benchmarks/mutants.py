@@ -32,7 +32,7 @@ T = TypeVar('T')
 # Where formulas are; searches, settings and texts are not.
 MODULES = tuple(
     """
-    model/base_parameters model/dynamics model/drive_torques model/friction model/friction_shapes
+    model/base_parameters model/dynamics model/drive_torques model/friction model/inertial_columns
     model/mimic_joints
     parameters/essential parameters/physical_consistency parameters/prior_pull parameters/standard
     payload/drive_gains payload/payload payload/payload_identification
@@ -43,7 +43,8 @@ MODULES = tuple(
     replay/simulated_observation replay/simulation/closed_loop
     replay/simulation/direct_dynamics replay/simulation/integrators
     selection/cross_validation signals/filters signals/fourier_series signals/periodic
-    signals/preparation signals/usable_rows timing/delay_compensation timing/delay_estimation
+    signals/preparation signals/usable_rows signals/zero_phase
+    timing/delay_compensation timing/delay_estimation
     """.split()
 )
 # Run for every module.

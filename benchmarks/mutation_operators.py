@@ -10,7 +10,7 @@ FLIPPED = {
 # Functions that are replaced by their first argument.
 TRANSPARENT = frozenset(
     'abs sqrt exp log tanh arctan sign cbrt sin cos maximum minimum clip cumsum gradient diff '
-    'antialias decimate lowpass'.split()
+    'decimate filter_without_phase lowpass'.split()
 )
 # Numbers below guard against a division by zero or rounding: a factor there changes nothing.
 GUARD = 1e-6

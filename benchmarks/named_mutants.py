@@ -3,10 +3,10 @@
 NAMED = {
     'model/drive_torques': (
         ('motors of couplings drive one joint alone',
-         'out[driven, :, k] = coupling.ratios[driven] * values', 'out[driven, :, k] = values'),
+         'yield int(driven), k, coupling.ratios[driven] * values', 'yield int(driven), k, values'),
     ),
     'model/dynamics': (
-        ('mimicked joints do not load their driver', 'ratios[driver] * source', 'source'),
+        ('mimicked joints do not load their driver', 'jacobian[joint, driver] * values', 'values'),
     ),
     'model/friction': (
         ('load-dependent friction may be negative',
@@ -14,8 +14,6 @@ NAMED = {
          'lambda dq, _: (np.sign(dq),), positive=(False,), load_dependent=True'),
         ('load of friction without its size',
          'size = 0.0 if load is None else np.abs(load)', 'size = 0.0 if load is None else load'),
-    ),
-    'model/friction_shapes': (
         ('Stribeck effect without a sign',
          "['stribeck_velocity']) ** 2)) * np.sign(dq)", "['stribeck_velocity']) ** 2)) * 1.0"),
     ),
@@ -85,9 +83,11 @@ NAMED = {
         ('noise that the decimation leaves taken for all of it',
          'band=NOISE_BAND if keep > 1 else 1.0', 'band=1.0'),
         ('torque decimated without its filter',
-         'both = antialias(both[None], keep)[0] if keep > 1 else both', 'both = both'),
+         'filter_without_phase(signals, FILTER_ORDER, FILTER_BAND / keep, pad, keep)',
+         'signals[..., ::keep]'),
         ('W and torque filtered apart',
-         'both[own, :-1].T, both[own, -1]', 'both[own, :-1].T, samples.tau[rows, j][own]'),
+         'both[: -robot.n], both[-robot.n :]',
+         'both[: -robot.n], samples.tau[start:stop:keep].T'),
     ),
     'replay/anderson_mixing': (
         ('mixing of steps with the wrong sign', 'fits[-1] - mixing', 'fits[-1] + mixing'),

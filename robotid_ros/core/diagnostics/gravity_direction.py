@@ -4,7 +4,6 @@ import dataclasses
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
 
 from ..arrays import Array
 from ..model.dynamics import regressor
@@ -139,6 +138,8 @@ def _direction(fit: _Fit, size: float) -> Array:
 
 def _refine(fit: _Fit, start: Array) -> Array:
     """Search the direction of gravity near one."""
+    from scipy.optimize import minimize
+
     size = float(np.linalg.norm(start))
     sides = size * np.asarray(np.linalg.svd(start[None])[2])[1:]
 

@@ -12,25 +12,12 @@ import numpy as np
 import pinocchio as pin
 
 from ..arrays import Array
+from ..model.inertial_columns import LINEAR, QUADRATIC
 from .trajectories.trajectory import Motion
-
-
-def _body_tensors() -> tuple[Array, Array]:
-    """Return L and Q of a body's wrench `(a·L + v·Q·v) χ`, (6, 60) and (6, 6, 60)."""
-    zero, unit = pin.Motion.Zero(), np.eye(6)
-    linear = np.array([pin.bodyRegressor(zero, pin.Motion(a)).ravel() for a in unit])
-
-    def of(v: Array) -> Array:
-        return np.asarray(pin.bodyRegressor(pin.Motion(v), zero)).ravel()
-
-    quadratic = [[0.5 * (of(x + y) - of(x) - of(y)) for y in unit] for x in unit]
-    return linear, np.array(quadratic)
-
 
 UNIT_MOTIONS = [pin.Motion(row) for row in np.eye(6)]
 # (x × y)_c = Σ x_a y_b CROSS[a, b, c].
 CROSS = np.array([[x.cross(y).vector for y in UNIT_MOTIONS] for x in UNIT_MOTIONS])
-LINEAR, QUADRATIC = _body_tensors()
 
 
 def _outer(x: Array, y: Array) -> Array:

@@ -56,21 +56,30 @@ def path_friction(robot: Robot, chi: Array, q: Array, dq: Array) -> Array:
     return tau
 
 
-def fill_drive_columns(
-    robot: Robot, q: Array, dq: Array, ddq: Array, loads: Array | None, out: Array
-) -> None:
-    """Fill the columns of rotor inertias, friction and couplings of W (n, N, p); loads (n, N)."""
+def drive_columns(
+    robot: Robot, q: Array, dq: Array, ddq: Array, loads: Array | None
+) -> Iterator[tuple[int, int, Array]]:
+    """
+    Yield joint, column and values (N,) of rotor inertias, friction and couplings.
+
+    Parameters
+    ----------
+    robot : with rigid joints
+    q, dq, ddq : (N, n)
+    loads : (n, N) torques that the joints transmit to the links [N·m or N]; None: none
+
+    """
     for j, column in enumerate(_drive_columns(robot)):
         if robot.rotor_inertia:
-            out[j, :, column - 1] = ddq[:, j]
+            yield j, column - 1, ddq[:, j]
         load = None if loads is None else loads[j]
         for k, values in friction_columns(robot, j, column, q[:, j], dq[:, j], load):
-            out[j, :, k] = values
+            yield j, k, values
     for coupling, column in _coupling_columns(robot):
         speed, acceleration = dq @ coupling.ratios, ddq @ coupling.ratios
         for k, values in enumerate((acceleration, speed, np.sign(speed)), column):
             for driven in np.flatnonzero(coupling.ratios):
-                out[driven, :, k] = coupling.ratios[driven] * values
+                yield int(driven), k, coupling.ratios[driven] * values
 
 
 def friction(robot: Robot, chi: Array, q: Array, dq: Array, load: Array | None = None) -> Array:

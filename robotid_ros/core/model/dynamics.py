@@ -1,19 +1,20 @@
 """The inverse dynamic identification model and the direct dynamic model."""
 
 import dataclasses
+from itertools import chain
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pinocchio
 
 from ..arrays import Array
-from .drive_torques import fill_drive_columns, friction, path_columns, path_friction, rotor_inertia
-from .elastic_robot import drive_columns
-from .parameters import PINOCCHIO_ORDER, to_pinocchio
+from .drive_torques import drive_columns, friction, path_columns, path_friction, rotor_inertia
+from .elastic_robot import elastic_drive_columns
+from .inertial_columns import inertial_columns
+from .parameters import INERTIAL, to_pinocchio
 from .robot import ElasticRobot, Robot
 
-# Samples whose regressors are computed together: the block stays in the processor's cache.
-BLOCK_SIZE = 256
 # Samples whose whole regressor is held at once: bounds the memory of long recordings.
 CHUNK_SIZE = 4096
 # Least mass over first moment [1/m] that Pinocchio gets. A lighter link is no body but a column of
@@ -28,7 +29,7 @@ def regressor(
     q: Array,
     dq: Array,
     ddq: Array,
-    out: Array | None = None,
+    columns: npt.NDArray[np.intp] | None = None,
     *,
     successive: bool = False,
 ) -> Array:
@@ -41,49 +42,55 @@ def regressor(
     ----------
     robot : the robot
     q, dq, ddq : (N, n) position, velocity, acceleration, in the order of `robot.joints`
-    out : (n, N, p) zeroed array to fill, or None for a new one
+    columns : (c,) which parameters, ascending, or None for all p
     successive : whether these are samples of one motion, whose path friction may remember
 
     Returns
     -------
-    (n, N, p), joint-major
+    (n, N, c), joint-major; in memory, columns are contiguous
 
     """
     q, dq, ddq = (np.asarray(x, dtype=float) for x in (q, dq, ddq))
-    result = np.zeros((robot.n, len(q), robot.p)) if out is None else out
-    _fill_inertial(robot, q, dq, ddq, result)
+    # The load is that of all parameters.
+    all_of_them = columns is None or robot.load_dependent
+    chosen = np.arange(robot.p) if all_of_them else np.asarray(columns)
+    place = np.full(robot.p, -1)
+    place[chosen] = np.arange(len(chosen))
+    # Pages of columns that nothing is written to cost nothing.
+    rows = np.zeros((robot.n, len(chosen), len(q)))
+    result = rows.swapaxes(1, 2)
+    _fill_inertial(robot, q, dq, ddq, place, rows)
     if isinstance(robot, ElasticRobot):
-        for row, index, values in drive_columns(robot, q, dq, ddq):
-            result[row, :, index] = values
-        return robot.add_link_rows(result)
-    fill_drive_columns(robot, q, dq, ddq, _load_torques(robot, result), result)
-    for j, column, values in path_columns(robot, q, dq) if successive else ():
-        result[j, :, column] = values
-    return result
+        entries = elastic_drive_columns(robot, q, dq, ddq)
+    else:
+        entries = drive_columns(robot, q, dq, ddq, _load_torques(robot, result))
+        entries = chain(entries, path_columns(robot, q, dq) if successive else ())
+    for row, column, values in entries:
+        if place[column] >= 0:
+            rows[row, place[column]] = values
+    if isinstance(robot, ElasticRobot):
+        robot.add_link_rows(result)
+    return result if columns is None or not all_of_them else result[:, :, columns]
 
 
-def _fill_inertial(robot: Robot, q: Array, dq: Array, ddq: Array, out: Array) -> None:
-    """Fill the columns of the ten inertial parameters of every link."""
-    model, n, order = robot.model, robot.model.nv, robot.order
-    data = model.createData()
-    compute = pinocchio.computeJointTorqueRegressor
-    q, dq, ddq = (np.ascontiguousarray(x[:, order]) for x in _link_motion(robot, q, dq, ddq))
-    jacobian, starts, pairs = robot.mimic_jacobian, robot.first_columns, _supporting_pairs(model)
-    block = np.empty((BLOCK_SIZE, n, 10 * n))
-    for first in range(0, len(q), BLOCK_SIZE):
-        count = min(BLOCK_SIZE, len(q) - first)
-        for k in range(count):
-            block[k] = compute(model, data, q[first + k], dq[first + k], ddq[first + k])
-        rows = slice(first, first + count)
-        for joint, link in pairs:
-            start = starts[order[link]]
-            source = block[:count, joint, 10 * link : 10 * link + 10][:, PINOCCHIO_ORDER]
-            if not robot.followers:  # G is the identity: a copy is quicker
-                out[order[joint], rows, start : start + 10] = source
+def _fill_inertial(
+    robot: Robot, q: Array, dq: Array, ddq: Array, place: npt.NDArray[np.intp], out: Array
+) -> None:
+    """Fill the columns of the links (n, c, N); `place` of a parameter is −1 where it has none."""
+    order, jacobian = robot.order, robot.mimic_jacobian
+    own = place[robot.first_columns[order][:, None] + np.arange(len(INERTIAL))]
+    motion = (x[:, order] for x in _link_motion(robot, q, dq, ddq))
+    for part in inertial_columns(robot.model, *motion, own >= 0):
+        columns = own[part.link][own[part.link] >= 0]
+        chosen = slice(columns[0], columns[-1] + 1)
+        for k, joint in enumerate(order[part.chain]):
+            if not robot.followers:  # G is the identity
+                part.fill(k, out[joint, chosen, part.samples])
                 continue
-            ratios = jacobian[order[joint]]
-            for driver in np.flatnonzero(ratios):  # W = Gᵀ W(G q)
-                out[driver, rows, start : start + 10] += ratios[driver] * source
+            values = np.empty(out[0, chosen, part.samples].shape)
+            part.fill(k, values)
+            for driver in np.flatnonzero(jacobian[joint]):  # W = Gᵀ W(G q)
+                out[driver, chosen, part.samples] += jacobian[joint, driver] * values
 
 
 def _link_motion(robot: Robot, q: Array, dq: Array, ddq: Array) -> tuple[Array, Array, Array]:
@@ -101,16 +108,6 @@ def _load_torques(robot: Robot, W: Array) -> Array | None:
     columns = (robot.first_columns[:, None] + np.arange(10)).ravel()
     chi = robot.prior if robot.load_parameters is None else robot.load_parameters
     return np.asarray(W[:, :, columns] @ chi[columns])
-
-
-def _supporting_pairs(model: Any) -> list[tuple[int, int]]:
-    """Pairs (joint, link) where the link hangs on the joint; all other blocks are zero."""
-    return [
-        (joint - 1, link)
-        for link in range(model.nv)
-        for joint in model.supports[link + 1]
-        if joint > 0
-    ]
 
 
 def inverse_dynamics(
@@ -147,7 +144,7 @@ def inverse_dynamics(
     if robot.followers:
         tau = tau @ robot.mimic_jacobian
     if isinstance(robot, ElasticRobot):
-        for row, index, values in drive_columns(robot, q, dq, ddq):
+        for row, index, values in elastic_drive_columns(robot, q, dq, ddq):
             tau[:, row] += chi[index] * values
         robot.add_link_rows(tau.T)
         return tau

@@ -69,7 +69,7 @@ def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:
     return ElasticRobot(**fields, rigid=robot, motors=motors)
 
 
-def drive_columns(
+def elastic_drive_columns(
     robot: ElasticRobot, q: Array, dq: Array, ddq: Array
 ) -> Iterator[tuple[int, int, Array]]:
     """

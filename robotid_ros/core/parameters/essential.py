@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import f as f_distribution
+from scipy.special import fdtrc
 
 from ..arrays import Array
 from ..regression.covariance import inflation
@@ -119,7 +119,7 @@ def backward_elimination(
             break
         more = growth + value[place] ** 2 / classical[place, place]
         statistic = more * independent / (start.rows.sum() * (len(path) + 1))
-        p_value = float(f_distribution.sf(statistic, len(path) + 1, freedom))
+        p_value = float(fdtrc(len(path) + 1, freedom, statistic))
         if p_value < significance:
             held.add(kept[place])
             continue

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import block_diag
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from ..arrays import Array
 from ..model.parameters import INERTIAL
@@ -234,4 +234,4 @@ def _first_variance(information: Array, score: Array, group: npt.NDArray[np.intp
         return 0.0
     solved, _, rank, _ = np.linalg.lstsq(inner, score[group], rcond=1e-9)
     statistic = float(score[group] @ solved)
-    return statistic / size if chi2.sf(statistic, rank) <= SIGNIFICANT else 0.0
+    return statistic / size if chdtrc(rank, statistic) <= SIGNIFICANT else 0.0

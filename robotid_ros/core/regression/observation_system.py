@@ -4,7 +4,6 @@ import dataclasses
 
 import numpy as np
 import numpy.typing as npt
-from scipy.signal import butter, sosfiltfilt
 
 from ...exceptions import RecordingError
 from ..arrays import Array, freeze_fields
@@ -13,6 +12,7 @@ from ..model.drive_torques import path_columns
 from ..model.dynamics import regressor
 from ..model.robot import ElasticRobot, Robot
 from ..signals.samples import Samples
+from ..signals.zero_phase import filter_without_phase
 from .gaussian_prior import GaussianPrior
 
 # Butterworth filter before decimation, forth and back; cut-off over the Nyquist frequency that is
@@ -21,8 +21,8 @@ FILTER_ORDER, FILTER_BAND = 4, 0.8
 # Band of as much white noise as it leaves: ∫ dx/(1 + x⁸)² = ⅞ (π/8)/sin(π/8) of the cut-off.
 NOISE_BAND = 0.898 * FILTER_BAND
 # Decimated rows after which the filter's response has decayed to 1e-7, the samples whose base
-# columns are in memory at once, and those whose whole regressor is: they bound memory only.
-DECAY_ROWS, BLOCK_SAMPLES, REGRESSOR_SAMPLES = 16, 8192, 1024
+# columns are in memory at once, and random states that show which columns are zero.
+DECAY_ROWS, BLOCK_SAMPLES, STATES = 16, 8192, 32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,21 +158,20 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> System:
     Y = np.zeros((robot.n, count))
     overlap = DECAY_ROWS * keep if keep > 1 else 0
     length = max(BLOCK_SAMPLES, 4 * overlap) // keep * keep
-    rigid = not isinstance(robot, ElasticRobot)
-    path = list(path_columns(robot, samples.q, samples.dq)) if rigid else []
+    used, path = _used_columns(robot, base), _path_columns(samples, robot, base)
     for start in range(0, len(samples.time), length):
         stop = min(start + length, len(samples.time))
         low, high = max(0, start - overlap), min(len(samples.time), stop + overlap)
-        rows, own = slice(low, high), slice(start - low, stop - low, keep)
+        rows = slice(low, high)
+        full = regressor(
+            robot, samples.q[rows], samples.dq[rows], samples.ddq[rows], base.columns
+        ).swapaxes(1, 2)
+        for j, place, values in path:
+            full[j, place] = values[rows]
+        both = decimate(np.concatenate([full[used], samples.tau[rows].T]), keep)
         out = slice(start // keep, -(-stop // keep))
-        full = _columns(samples, robot, base, path, low, high)
-        for j in range(robot.n):
-            w = full[j]
-            # Most links do not hang on a joint: their columns are zero.
-            used = np.flatnonzero(w.any(axis=0))
-            both = np.column_stack([w[:, used], samples.tau[rows, j]])
-            both = antialias(both[None], keep)[0] if keep > 1 else both
-            W[j, out, used], Y[j, out] = both[own, :-1].T, both[own, -1]
+        both = both[:, (start - low) // keep :][:, : out.stop - out.start]
+        W[:, out].swapaxes(1, 2)[used], Y[:, out] = both[: -robot.n], both[-robot.n :]
     valid = samples.valid[::keep].T
     if not valid.any():
         raise RecordingError('no sample is left after decimation: record longer')
@@ -193,23 +192,21 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> System:
     )
 
 
-def _columns(
-    samples: Samples,
-    robot: Robot,
-    base: BaseParameters,
-    path: list[tuple[int, int, Array]],
-    low: int,
-    high: int,
-) -> Array:
-    """Return the base columns of the regressor of samples, (n, high - low, b)."""
-    result = np.empty((robot.n, high - low, base.rank))
-    for first in range(low, high, REGRESSOR_SAMPLES):
-        rows = slice(first, min(first + REGRESSOR_SAMPLES, high))
-        full = regressor(robot, samples.q[rows], samples.dq[rows], samples.ddq[rows])
-        for j, column, values in path:
-            full[j, :, column] = values[rows]
-        result[:, first - low : rows.stop - low] = full[:, :, base.columns]
-    return result
+def _used_columns(robot: Robot, base: BaseParameters) -> npt.NDArray[np.bool_]:
+    """Return which columns (n, b) of a joint are not zero: most links do not hang on a joint."""
+    states = np.random.default_rng(0).uniform(-1.0, 1.0, (3, STATES, robot.n))
+    return np.asarray(regressor(robot, *states, base.columns).any(axis=1))
+
+
+def _path_columns(
+    samples: Samples, robot: Robot, base: BaseParameters
+) -> list[tuple[int, int, Array]]:
+    """Return joint, place among the base columns and values (N,) of friction along its path."""
+    if isinstance(robot, ElasticRobot):
+        return []
+    place = {int(column): k for k, column in enumerate(base.columns)}
+    found = path_columns(robot, samples.q, samples.dq)
+    return [(j, place[column], values) for j, column, values in found if column in place]
 
 
 def decimated_torque(samples: Samples) -> Array:
@@ -224,12 +221,13 @@ def read_only(array: Array) -> Array:
 
 
 def decimate(x: Array, keep: int) -> Array:
-    """Return one sample in `keep` along axis 1, after the filter against aliasing."""
-    return antialias(x, keep)[:, ::keep] if keep > 1 else x
+    """
+    Return one sample in `keep` along axis 1, after the filter against aliasing.
 
-
-def antialias(x: Array, keep: int) -> Array:
-    """Filter along axis 1 before keeping one sample in `keep`, without phase shift."""
-    sections = butter(FILTER_ORDER, FILTER_BAND / keep, output='sos')
-    pad = min(x.shape[1] - 1, 10 * keep)
-    return np.stack([sosfiltfilt(sections, block, axis=0, padlen=pad) for block in x])
+    The filter, forwards and backwards, shifts no phase.
+    """
+    if keep == 1:
+        return x
+    signals, pad = np.moveaxis(x, 1, -1), min(x.shape[1] - 1, 10 * keep)
+    kept = filter_without_phase(signals, FILTER_ORDER, FILTER_BAND / keep, pad, keep)
+    return np.moveaxis(kept, -1, 1)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import lsq_linear
-from scipy.signal import butter, sosfiltfilt
 
 from ...exceptions import DivergenceError
 from ..arrays import Array
 from ..model.dynamics import inverse_dynamics
 from ..model.parameters import INERTIAL
 from ..model.robot import Robot
+from ..signals.zero_phase import filter_without_phase
 from .reference_and_torque import interpolate_rows
 from .replay_problem import ReplayProblem
 from .simulation.closed_loop import mass_matrices
 from .simulation.direct_model import direct_model
 
+# Samples by which torques are extended at both ends for their filter.
+PAD = 15
 # Share of the velocity that one update's damping may take, d h/J: the velocity changes its sign
 # with every update from 1 on, and the sampled loop is unstable from 2 on.
 MAX_DAMPING_PER_UPDATE = 0.5
@@ -79,8 +80,9 @@ def estimate_a_priori_inertia(replay: ReplayProblem) -> Array:
     predicted = inverse_dynamics(robot, rigid, q, dq, ddq)
     tau = torque.tau
     if keep > 1 and tau.shape[0] > 10 * keep:
-        tau = sosfiltfilt(butter(4, 0.8 / keep, output='sos'), tau, axis=0)
-    tau = tau[::keep]
+        tau = filter_without_phase(tau.T, 4, 0.8 / keep, PAD, keep).T
+    else:
+        tau = tau[::keep]
     valid = torque.valid[::keep]
     try:
         inertia = replay.inertia(rigid)
@@ -109,6 +111,8 @@ def _fit_joint_inertia(
     tau: Array, predicted: Array, dq: Array, ddq: Array, inertia: float
 ) -> float:
     """Return `α max M_jj + J` of one joint."""
+    from scipy.optimize import lsq_linear
+
     columns = np.column_stack([predicted, ddq, dq, np.sign(dq), np.ones_like(dq)])
     scale = np.linalg.norm(columns, axis=0)
     # A column of zeros gets the coefficient 0.

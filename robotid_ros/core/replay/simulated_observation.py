@@ -11,7 +11,7 @@ from scipy.ndimage import minimum_filter1d
 from ...exceptions import RecordingError
 from ..arrays import Array
 from ..model.dynamics import regressor
-from ..regression.observation_system import antialias, NOISE_BAND, System
+from ..regression.observation_system import decimate, NOISE_BAND, System
 from .reference_and_torque import interpolate_rows
 from .replay_problem import ReplayProblem
 from .simulation.closed_loop import Simulation
@@ -106,7 +106,8 @@ def low_passed(replay: ReplayProblem, values: Callable[[Rows], Array]) -> tuple[
         for block, skip, count in _overlapping_blocks(run, decimation):
             kept = slice(skip, skip + count, decimation)
             x = values(block)
-            parts.append((antialias(x, decimation) if replay.filtered else x)[:, kept].copy())
+            own = slice(skip // decimation, -(-(skip + count) // decimation))
+            parts.append(decimate(x, decimation)[:, own] if replay.filtered else x[:, kept].copy())
             kept_rows.append(torque.row[block][kept])
     if not parts:
         raise RecordingError(

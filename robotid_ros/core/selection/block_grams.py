@@ -12,7 +12,7 @@ from ..model.base_parameters import BaseParameters
 from ..model.dynamics import regressor
 from ..model.friction import FrictionTerm
 from ..model.robot import Robot
-from ..regression.observation_system import antialias
+from ..regression.observation_system import decimate
 from ..signals.filters import central_differences, lowpass
 from ..signals.preparation import decimation_of
 from ..signals.samples import SignalSettings
@@ -76,9 +76,9 @@ class Columns:
         result = [np.empty((len(kept), b + width + 1)) for _ in range(self.robot.n)]
         for first in range(0, len(kept), BLOCK_SAMPLES):
             part = kept[first : first + BLOCK_SAMPLES]
-            W = regressor(self.robot, q[part], dq[part], ddq[part])
+            W = regressor(self.robot, q[part], dq[part], ddq[part], self.base.columns)
             for own, columns in zip(result, W, strict=True):
-                own[first : first + BLOCK_SAMPLES, :b] = columns[:, self.base.columns]
+                own[first : first + BLOCK_SAMPLES, :b] = columns
         for j, own in enumerate(result):
             load = None
             if self.load is not None:
@@ -147,7 +147,7 @@ def block_grams(
     rows = columns.rows(*motion, tau, step)
     second = (signals.decimation or decimation_of(even.rate, band)) // step
     if second > 1:
-        rows = [antialias(part[None], second)[0][::second] for part in rows]
+        rows = [decimate(part[None], second)[0] for part in rows]
     keep = step * second
     time = even.recording.time[::keep]
     usable = usable_rows(even, columns.robot, motion[1], band, keep, signals)

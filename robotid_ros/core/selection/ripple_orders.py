@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 from scipy.ndimage import median_filter
-from scipy.optimize import minimize_scalar
 
 from ..arrays import Array
 from ..model.friction import RIPPLES
@@ -98,6 +97,8 @@ def _waves(order: float, q: Array) -> Array:
 
 def _refined(rows: JointRows, order: float, cell: float, band: float) -> tuple[float, Array]:
     """Return the order of least squares, within half a cell, and the residual (N,) beside it."""
+    from scipy.optimize import minimize_scalar
+
     keep = max(1, int(rows.rate / (ROWS_PER_BAND * band)))
 
     def filtered(x: Array) -> Array:

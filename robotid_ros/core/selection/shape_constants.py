@@ -3,7 +3,6 @@
 import dataclasses
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from ..arrays import Array
 from ..model.base_parameters import base_parameters
@@ -106,6 +105,8 @@ def _search(
     least_gain: float,
 ) -> float:
     """Return the constant of least residual: on a grid first, the residual has several minima."""
+    from scipy.optimize import minimize_scalar
+
     project, keep = project_out(others, RANK_TOLERANCE), samples.decimation
     target = project(Y)
     valid = samples.valid[::keep, joint]

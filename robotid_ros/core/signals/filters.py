@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..arrays import Array
+from .zero_phase import filter_without_phase
 
 # Frequencies of noise alone that may be taken for motion, on average in all spectra of a
 # recording: one far up would have nearly all of its noise pass the filter.
@@ -27,11 +28,9 @@ def lowpass(x: Array, cutoff: float, rate: float, order: int = 4) -> Array:
     """
     if cutoff >= 0.5 * rate:
         return np.asarray(x)
-    from scipy.signal import butter, sosfiltfilt
-
-    sections = butter(order, cutoff, fs=rate, output='sos')
     pad = min(len(x) - 1, round(3 * rate / cutoff))
-    return np.asarray(sosfiltfilt(sections, x, axis=0, padlen=pad))
+    signals = np.moveaxis(np.asarray(x), 0, -1)
+    return np.moveaxis(filter_without_phase(signals, order, 2.0 * cutoff / rate, pad), -1, 0)
 
 
 def central_differences(x: Array, rate: float) -> Array:

@@ -122,7 +122,8 @@ class ControlLoop:
             step = _saturated(step, self.limit)
         if np.any(self.output_resolution > 0.0):
             step = _quantised(step, self.output_resolution)
-        return _delayed(lambda k, q, dq: step(k, q, dq) * gain, self.delay)
+        scaled = step if np.all(gain == 1.0) else lambda k, q, dq: step(k, q, dq) * gain
+        return _delayed(scaled, self.delay)
 
     def output(self, desired: Desired, initial_effort: Array | None = None) -> Step:
         """Start the bare law, whose output has neither limits nor a unit of torque."""

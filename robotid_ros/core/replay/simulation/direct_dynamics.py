@@ -52,19 +52,22 @@ class DirectModel:
 
     def acceleration_function(self) -> Callable[[Array, Array, Array], Array]:
         """Return `a(q, q̇, τ)`: q̈ (n,) under a torque less dry friction and offset."""
-        rigid, viscous, smooth_friction = self._rigid(), self.viscous, self.smooth_friction
-        dense = viscous.ndim == 2
+        rigid, damping = self.rigid_acceleration(), self.damping_matrix
+        smooth_friction = self.smooth_friction
 
         def resisted(q: Array, dq: Array, tau: Array) -> Array:
-            tau = tau - (viscous @ dq if dense else viscous * dq)
+            tau = tau - damping @ dq
             return tau if smooth_friction is None else tau - smooth_friction(q, dq)
 
-        if smooth_friction is None and not dense:
-            return lambda q, dq, tau: rigid(q, dq, tau - viscous * dq)
         return lambda q, dq, tau: rigid(q, dq, resisted(q, dq, tau))
 
-    def _rigid(self) -> Callable[[Array, Array, Array], Array]:
-        """Return the accelerations without friction: ABA, or by M where it has coupled motors."""
+    @property
+    def damping_matrix(self) -> Array:
+        """D, (n, n)."""
+        return np.diag(self.viscous) if self.viscous.ndim == 1 else self.viscous
+
+    def rigid_acceleration(self) -> Callable[[Array, Array, Array], Array]:
+        """Return q̈ (q, q̇, τ) without friction: ABA, or by M where it has coupled motors."""
         model, data, extra, order = (
             self.model,
             self.model.createData(),
@@ -102,11 +105,15 @@ class DirectModel:
         data = self.model.createData()
         bias = pinocchio.nonLinearEffects(self.model, data, *self._ordered(q, dq)).copy()
         bias = bias if self.order is None else bias[np.argsort(self.order)]
-        viscous = self.viscous @ dq if self.viscous.ndim == 2 else self.viscous * dq
         dry = self.slip_directions.T @ (self.coulomb * np.sign(self.slip_directions @ dq))
         smooth_friction = 0.0 if self.smooth_friction is None else self.smooth_friction(q, dq)
         return np.asarray(
-            self.mass_matrix(data, q) @ ddq + bias + viscous + dry + self.offset + smooth_friction
+            self.mass_matrix(data, q) @ ddq
+            + bias
+            + self.damping_matrix @ dq
+            + dry
+            + self.offset
+            + smooth_friction
         )
 
     def delassus_matrix(self, data: pinocchio.Data, q: Array) -> Array:
@@ -116,7 +123,7 @@ class DirectModel:
     def fastest_friction_rate(self, q: Array) -> float:
         """Return the fastest rate [1/s] at which smooth friction brakes the robot at q (n,)."""
         n = self.model.nv
-        slope = np.diag(self.viscous) if self.viscous.ndim == 1 else self.viscous
+        slope = self.damping_matrix
         if self.smooth_friction is not None:
             rest, tiny = np.zeros(n), np.full(n, 1e-7)
             braking = self.smooth_friction(rest, tiny) - self.smooth_friction(rest, rest)
@@ -175,15 +182,19 @@ def mean_signs(
 
     """
     decelerations = delassus_matrix * coulomb
-    diagonal, start = decelerations.diagonal().tolist(), speed.tolist()
-    rest, signs = acceleration - decelerations @ s, s.tolist()
+    # Python's own numbers: of so few, they are quicker than arrays.
+    columns, start = decelerations.T.tolist(), speed.tolist()
+    rest, signs = (acceleration - decelerations @ s).tolist(), s.tolist()
     for _ in range(MAX_SWEEPS):
         change = 0.0
         for i, before in enumerate(signs):
-            after = mean_sign(start[i], float(rest[i]) + diagonal[i] * before, diagonal[i], h)
+            column = columns[i]
+            own = column[i]
+            after = mean_sign(start[i], rest[i] + own * before, own, h)
             if after != before:
-                rest -= decelerations[:, i] * (after - before)
-                signs[i], change = after, max(change, abs(after - before))
+                step = after - before
+                rest = [value - part * step for value, part in zip(rest, column, strict=True)]
+                signs[i], change = after, max(change, abs(step))
         if change < TOLERANCE:
             break
     return np.array(signs)

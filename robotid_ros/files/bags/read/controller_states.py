@@ -10,7 +10,7 @@ import numpy as np
 from ....core.signals.recording import Recording, Reference
 from ....core.timing.update_rate import observed_update_rate
 from ..schema.message_definitions import CONTROLLER_STATE
-from .message_decoding import batches, Decoder, Layout, stamps
+from .message_decoding import Decoder, Layout, stamps
 from .storage import Bag
 
 # Of a controller's state, in the order of a `Reference`; 'desired' until ROS 2 Humble.
@@ -63,14 +63,14 @@ def read_fields(
     decoder = Decoder(bag.typestore, CONTROLLER_STATE)
     order, parts = [], []
     count = 0
-    for batch in batches(bag.messages(topic, start=window[0], stop=window[1])):
-        for number, payloads, rows in decoder.groups([data for _, _, data in batch]):
+    for batch in bag.blocks(topic, *window):
+        for number, payloads, rows in decoder.groups(batch):
             layout = decoder.layouts[number]
             if set(joints) & set(layout.texts.get('joint_names', ())):
                 order.append(rows + count)
                 values = [_column(layout, payloads, joints, names) for names in fields]
                 parts.append((stamps(layout, payloads), *values))
-        count += len(batch)
+        count += batch.count
         bag.add_left_out(topic, decoder.left_out)
     if not parts:
         return None

@@ -8,7 +8,7 @@ import numpy as np
 from ....core.model.urdf_parsing import movable_joints
 from ....exceptions import RecordingError, UnknownNameError
 from .controller_states import MARGIN
-from .message_decoding import batches, Decoder, Layout, stamps
+from .message_decoding import Decoder, Layout, stamps
 from .storage import Bag
 
 DYNAMIC_STATE = 'control_msgs/msg/DynamicJointState'
@@ -62,15 +62,15 @@ def read_effort(
     times: list[np.ndarray] = []
     parts: list[np.ndarray] = []
     count, stamped = 0, True
-    for batch in batches(bag.messages(topic, start=window[0], stop=window[1])):
-        reception = np.array([time for _, time, _ in batch], np.int64)
-        for number, payloads, rows in decoder.groups([data for _, _, data in batch]):
+    for batch in bag.blocks(topic, *window):
+        reception = batch.received.astype(np.int64)
+        for number, payloads, rows in decoder.groups(batch):
             layout = decoder.layouts[number]
             stamped &= 'header.stamp.sec' in layout.numbers
             times.append(stamps(layout, payloads) if stamped else reception[rows])
             parts.append(_values(bag, layout, payloads, topic, field, joints))
             order.append(rows + count)
-        count += len(batch)
+        count += batch.count
         bag.add_left_out(topic, decoder.left_out)
     if not parts:
         return np.full((len(stamp), len(joints)), np.nan)

@@ -10,7 +10,7 @@ from ....exceptions import RecordingError, shortened
 from ..schema.message_definitions import JOINT_STATE
 from .controller_states import commanded_effort, controllers_of
 from .effort_topic import dynamic_state_topics, read_effort
-from .message_decoding import batches, Decoder, Layout, stamps
+from .message_decoding import BATCH, batches, Decoder, Layout, stamps
 from .storage import Bag
 
 FIELDS = ('position', 'velocity', 'effort')
@@ -104,20 +104,20 @@ def read_joint_states(
     decoder = Decoder(bag.typestore, JOINT_STATE, fault_of)
     joint_sets: dict[frozenset[str], _JointSet] = {}
     count, began, found = 0, None, False
-    for batch in batches(bag.messages(topic, start=start, stop=stop)):
-        received = np.array([time for _, time, _ in batch], np.int64)
+    for batch in batches(bag.blocks(topic, start, stop)):
+        received = batch.received.astype(np.int64)
         if began is None:
             began = received[0]
-        if joint_sets and received[0] - began >= seconds * 1e9:
+        if joint_sets and count % BATCH == 0 and received[0] - began >= seconds * 1e9:
             yield _with_effort(bag, [p.joined() for p in joint_sets.values()])
             found = True
             joint_sets, began = {}, received[0]
-        for number, payloads, rows in decoder.groups([data for _, _, data in batch]):
+        for number, payloads, rows in decoder.groups(batch):
             part = _table(decoder.layouts[number], payloads, received[rows])
             same = joint_sets.setdefault(frozenset(part.joints), _JointSet(part.joints))
             same.order.append(rows + count)
             same.parts.append(part if part.joints == same.joints else part.columns(same.joints))
-        count += len(batch)
+        count += batch.count
         bag.add_left_out(topic, decoder.left_out)
     if joint_sets:
         yield _with_effort(bag, [p.joined() for p in joint_sets.values()])

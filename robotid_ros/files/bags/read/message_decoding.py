@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ....exceptions import RecordingError
+from ..repair.mcap_records import Messages
 
 # Layouts on one topic that are kept, of use and of none. Where hardly more messages share a layout
 # than there are, decoding in bulk is in vain, as for a frame_id that counts up.
@@ -27,9 +28,8 @@ MAX_LAYOUTS = 1000
 # have no layout that is known are left out unseen.
 MAX_WALKS = 20_000
 DAMAGED, FURTHER = 'damaged', f'of more than {MAX_LAYOUTS} different layouts'
-# Messages that are decoded together: some megabytes, and the cost of a call no longer counts.
+# Joint states after which a new chunk of a recording may begin.
 BATCH = 8192
-BATCH_BYTES = 32 << 20
 _DTYPES = {'bool': 'u1', 'byte': 'u1', 'char': 'u1'}  # all others NumPy knows by name
 _BASE, _NAME, _ARRAY = 1, 2, 3
 _HEADER = 4  # encapsulation: alignment counts from its end
@@ -97,20 +97,24 @@ class Decoder:
         self._kept: Counter[bool] = Counter()
         self._used = self._vain_walks = 0
 
-    def groups(self, payloads: Sequence[bytes]) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    def groups(
+        self, messages: Messages | Sequence[bytes]
+    ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         """
         Split messages into groups of equal layout.
 
         Yields
         ------
-        number of the layout in `layouts`, (M, length) bytes, (M,) positions in `payloads`
+        number of the layout in `layouts`, (M, length) bytes, (M,) positions in `messages`
 
         Raises
         ------
         RecordingError : nearly every message differs
 
         """
-        lengths = np.fromiter(map(len, payloads), int, len(payloads))
+        if not isinstance(messages, Messages):
+            messages = Messages.of([0] * len(messages), messages)
+        lengths = messages.sizes
         found, counts = np.unique(lengths, return_counts=True)
         # Those of most messages first: of few, there may be too many layouts.
         for length in found[np.argsort(-counts, kind='stable')]:
@@ -118,8 +122,7 @@ class Decoder:
             if length <= _HEADER:
                 self.left_out[DAMAGED] += len(rows)
                 continue
-            joined = b''.join(payloads[int(row)] for row in rows)
-            yield from self._split(np.frombuffer(joined, np.uint8).reshape(-1, length), rows)
+            yield from self._split(messages.matrix(rows), rows)
         if self._kept[False] == MAX_LAYOUTS and self._used < 2 * MAX_LAYOUTS:
             raise RecordingError(
                 f'{MAX_LAYOUTS} different layouts of {self.message_type} on one topic: record one '
@@ -239,17 +242,12 @@ def stamps(layout: Layout, payloads: np.ndarray, path: str = 'header.stamp') -> 
     return seconds * 1_000_000_000 + layout.column(payloads, f'{path}.nanosec')[:, 0]
 
 
-def batches(
-    messages: Iterable[tuple[str, int, bytes]],
-) -> Iterator[list[tuple[str, int, bytes]]]:
-    """Cut a stream of topic, time and payload into lists that are decoded together."""
-    batch: list[tuple[str, int, bytes]] = []
-    size = 0
-    for message in messages:
-        batch.append(message)
-        size += len(message[2])
-        if len(batch) == BATCH or size > BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+def batches(blocks: Iterable[Messages]) -> Iterator[Messages]:
+    """Cut blocks of messages where so many came before that make a batch."""
+    count = 0
+    for block in blocks:
+        start = 0
+        while start < block.count:
+            size = min(block.count - start, BATCH - count % BATCH)
+            yield block.rows(slice(start, start + size))
+            start, count = start + size, count + size

@@ -1,11 +1,14 @@
 """Opening recordings of every kind: rosbag2 folders, bare files, unfinished ones."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 import contextlib
+import itertools
 from pathlib import Path
 import tempfile
 from typing import Any
+
+import numpy as np
 
 from ....exceptions import RecordingError, RobotIdError
 from ...atomic import open_regular
@@ -17,12 +20,14 @@ from ..foreign.ros1_reader import Ros1Reader
 from ..foreign.sqlite_reader import SqliteReader
 from ..foreign.table_reader import TableReader
 from ..repair.mcap_reader import McapReader
-from ..repair.mcap_records import is_mcap
+from ..repair.mcap_records import is_mcap, Messages
 from ..schema.message_definitions import typestore_of
 from .bag_files import find_files, missing_notes
 
 _SQLITE = b'SQLite format 3\0'
 _ZSTD = b'\x28\xb5\x2f\xfd'
+# Messages of files that are not MCAP that are read at once: some megabytes.
+BLOCK = 8192
 # Of one message that was compressed by itself [bytes]: those that are read have some kilobytes.
 MAX_MESSAGE = 16 << 20
 
@@ -119,19 +124,60 @@ class Bag:
         RecordingError : the file is damaged
 
         """
-        budget, damaged = [unpack_limit(self._size)], Counter[str]()
+        tally = self._tally()
         for reader in self._readers:
             chosen = [c for c in _connections(reader) if not topics or c.topic in topics]
             if chosen:
                 with _recording_errors(self.path):
-                    for connection, time, data in reader.messages(chosen, start, stop):
-                        content = _content(time, data, budget)
-                        if content is not None:
-                            yield connection.topic, time, content
+                    found = reader.messages(chosen, start, stop)
+                    yield from self._sound(((c.topic, *rest) for c, *rest in found), tally)
+
+    def blocks(
+        self, topic: str, start: int | None = None, stop: int | None = None
+    ) -> Iterator[Messages]:
+        """
+        Yield the messages of one topic, thousands at once.
+
+        Parameters
+        ----------
+        topic, start, stop : as of `messages`
+
+        Raises
+        ------
+        RecordingError : the file is damaged
+
+        """
+        tally = self._tally()
+        for reader in self._readers:
+            chosen = [c for c in _connections(reader) if c.topic == topic]
+            with _recording_errors(self.path):
+                if isinstance(reader, McapReader):
+                    for block in reader.blocks({c.id for c in chosen}, start, stop):
+                        if _is_plain(block):
+                            yield block
                             continue
-                        damaged[connection.topic] += 1
-                        counts = {'damaged records': damaged[connection.topic]}
-                        self.add_left_out(connection.topic, counts)
+                        each = zip(block.received.tolist(), block.payloads(), strict=True)
+                        yield from _in_blocks(self._sound(((topic, *x) for x in each), tally))
+                elif chosen:
+                    found = reader.messages(chosen, start, stop)
+                    yield from _in_blocks(self._sound(((topic, *x[1:]) for x in found), tally))
+
+    def _tally(self) -> tuple[list[int], Counter[str]]:
+        """Return how many bytes messages may still take unpacked, and those that are damaged."""
+        return [unpack_limit(self._size)], Counter()
+
+    def _sound(
+        self, messages: Iterable[tuple[Any, ...]], tally: tuple[list[int], Counter[str]]
+    ) -> Iterator[tuple[str, int, bytes]]:
+        """Yield the messages that are not damaged; the others are counted."""
+        budget, damaged = tally
+        for topic, time, data in messages:
+            content = _content(time, data, budget)
+            if content is not None:
+                yield topic, time, content
+                continue
+            damaged[topic] += 1
+            self.add_left_out(topic, {'damaged records': damaged[topic]})
 
     def decoded(self, topic: str) -> Iterator[tuple[int, Any]]:
         """Yield time of reception [ns] and message of one topic."""
@@ -145,6 +191,20 @@ class Bag:
                 self.add_left_out(topic, {'damaged': damaged})
                 continue
             yield time, message
+
+
+def _in_blocks(messages: Iterator[tuple[str, int, bytes]]) -> Iterator[Messages]:
+    while part := list(itertools.islice(messages, BLOCK)):
+        _, received, payloads = zip(*part, strict=True)
+        yield Messages.of(received, payloads)
+
+
+def _is_plain(block: Messages) -> bool:
+    """Tell whether no message is compressed by itself, or of an impossible time."""
+    if (block.received >= 2**63).any():
+        return False
+    data, starts = np.frombuffer(block.data, np.uint8), block.starts[block.sizes >= len(_ZSTD)]
+    return not all((data[starts + k] == _ZSTD[k]).any() for k in range(len(_ZSTD)))
 
 
 def _connections(reader: Any) -> list[Any]:

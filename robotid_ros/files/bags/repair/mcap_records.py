@@ -1,7 +1,9 @@
 """Records of the MCAP format: frames, chunks, messages."""
 
+from __future__ import annotations
+
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 import os
 from pathlib import Path
@@ -11,6 +13,7 @@ from zlib import crc32
 
 from mcap.exceptions import McapError
 from mcap.opcode import Opcode
+import numpy as np
 
 from ...atomic import file_errors, open_regular
 from ...bounded import unpack
@@ -20,6 +23,7 @@ MAGIC = b'\x89MCAP0\r\n'
 FRAME = struct.Struct('<BQ')  # opcode, length
 MESSAGE = struct.Struct('<HIQQ')
 CHUNK = struct.Struct('<QQQII')
+_HEAD = np.dtype([('channel', '<u2'), ('sequence', '<u4'), ('received', '<u8')])
 _FOOTER_SIZE = 37  # footer and magic
 MALFORMED = (ValueError, struct.error, McapError, KeyError)
 
@@ -32,6 +36,56 @@ class Message(NamedTuple):
     received: int
     published: int
     data: bytes
+
+
+class Messages(NamedTuple):
+    """
+    Messages that lie somewhere in some bytes.
+
+    Attributes
+    ----------
+    received : (M,) times of reception [ns]
+    data : the bytes
+    starts, sizes : (M,) where each message lies in them
+
+    """
+
+    received: np.ndarray
+    data: bytes
+    starts: np.ndarray
+    sizes: np.ndarray
+
+    @classmethod
+    def of(cls, received: Sequence[int], payloads: Sequence[bytes]) -> Messages:
+        """Put messages behind each other."""
+        sizes = np.fromiter(map(len, payloads), np.intp, len(payloads))
+        starts = np.cumsum(sizes) - sizes
+        return cls(np.array(received, np.int64), b''.join(payloads), starts, sizes)
+
+    @property
+    def count(self) -> int:
+        """M."""
+        return len(self.starts)
+
+    def rows(self, index: np.ndarray | slice) -> Messages:
+        """Return some of the messages."""
+        return Messages(self.received[index], self.data, self.starts[index], self.sizes[index])
+
+    def payloads(self) -> list[bytes]:
+        """Return the messages one by one."""
+        ends = (self.starts + self.sizes).tolist()
+        return [self.data[a:b] for a, b in zip(self.starts.tolist(), ends, strict=True)]
+
+    def matrix(self, rows: np.ndarray) -> np.ndarray:
+        """Return messages of the same size as rows of bytes, (M, size)."""
+        starts, size = self.starts[rows], int(self.sizes[rows[0]])
+        steps = np.diff(starts)
+        if len(steps) == 0 or (steps == steps[0]).all():
+            step = int(steps[0]) if len(steps) else size
+            place = int(starts[0])
+            return np.ndarray((len(rows), size), np.uint8, self.data, place, (step, 1))
+        joined = b''.join(self.data[start : start + size] for start in starts.tolist())
+        return np.frombuffer(joined, np.uint8).reshape(-1, size)
 
 
 @dataclass
@@ -122,6 +176,43 @@ def records_of(data: bytes) -> Iterator[tuple[int, bytes]]:
         if start > len(data):
             return
         yield opcode, data[start - size : start]
+
+
+def messages_in(data: bytes, channels: Collection[int], low: int, high: int) -> Messages:
+    """Return the messages of channels at `low <= t < high` [ns] among records in some bytes."""
+    starts, lengths = _message_frames(data)
+    size = MESSAGE.size
+    raw = np.frombuffer(data, np.uint8)
+    heads = raw[starts[:, None] + np.arange(_HEAD.itemsize)] if len(starts) else raw[:0]
+    heads = np.ascontiguousarray(heads).view(_HEAD).reshape(-1)
+    received = heads['received']
+    chosen = np.isin(heads['channel'], list(channels)) & (received >= low)
+    if high < 2**64:
+        chosen &= received < high
+    return Messages(received[chosen], data, starts[chosen] + size, lengths[chosen] - size)
+
+
+def _message_frames(data: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """Return where the messages among the records in some bytes start, and how long they are."""
+    starts, lengths = list[np.ndarray](), list[np.ndarray]()
+    position, end, before = 0, len(data) - FRAME.size, b''
+    while position <= end:
+        frame = data[position : position + FRAME.size]
+        opcode, length = FRAME.unpack(frame)
+        step, count = FRAME.size + length, 1
+        if position + step > len(data):
+            break
+        if frame == before:  # the messages of one topic are mostly of one length
+            rows = (len(data) - position) // step
+            heads = np.ndarray((rows, FRAME.size), np.uint8, data, position, (step, 1))
+            same = (heads == heads[0]).all(axis=1)
+            count = rows if same.all() else int(np.argmin(same))
+        if opcode == Opcode.MESSAGE and length >= MESSAGE.size:
+            starts.append(position + FRAME.size + step * np.arange(count))
+            lengths.append(np.full(count, length))
+        position, before = position + step * count, frame if count == 1 else b''
+    none = np.zeros(0, np.intp)
+    return np.concatenate([none, *starts]), np.concatenate([none, *lengths])
 
 
 def messages_of(records: Iterable[tuple[int, bytes]]) -> Iterator[Message]:

@@ -1,0 +1,253 @@
+"""
+Inertial columns of the observation matrix, of many samples at once with NumPy.
+
+A call of Pinocchio from Python costs as much as what it computes. Here a call is of a block of
+samples; arrays have the samples in their last axis, and so each column of W is contiguous.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pinocchio
+
+from ..arrays import Array
+from .parameters import PINOCCHIO_ORDER
+
+# Samples of a block: its vectors stay in the processor's cache, and calls are few.
+BLOCK_SIZE = 1024
+# Columns of a link by what they act through: inertias and first moments turn, first moments and
+# the mass slide.
+TURNING, SLIDING = 9, 6
+
+
+def _body_tensors() -> tuple[Array, Array]:
+    """Return L and Q of a body's wrench `(a·L + v·Q·v) χ`, (6, 60) and (6, 6, 60)."""
+    unit, none = np.eye(6), np.zeros(6)
+
+    def of(*motion: Array) -> Array:
+        return np.asarray(pinocchio.bodyRegressor(*map(pinocchio.Motion, motion))).ravel()
+
+    linear = np.array([of(none, a) for a in unit])
+    quadratic = [[0.5 * (of(x + y, none) - of(x, none) - of(y, none)) for y in unit] for x in unit]
+    return linear, np.array(quadratic)
+
+
+# In Pinocchio's order of parameters, motions and wrenches with the linear part first.
+LINEAR, QUADRATIC = _body_tensors()
+
+
+class _Joint(NamedTuple):
+    """
+    A joint of one velocity; vectors of its link are in a frame whose z axis is the joint's.
+
+    Attributes
+    ----------
+    parent : its parent's number, −1 for the base
+    chain : numbers of the joints that move its link, itself last
+    slides : whether it moves along its axis, not about it
+    frame : (3, 3) from the frame of the vectors to that of the link's parameters
+    rotation : (3, 3) to the frame of the vectors from that of the parent's, at position 0
+    lever : (3, 3) `rotation` times − p ×, p the joint's place in the frame of the parent's vectors
+    slide : (3, 3) the same of what is added to p per position
+    torques, forces : (9, 3, 15) and (4, 3, 15) of the link's parameters, by the motion: the
+        derivative of ω, the acceleration, and the products of ω's components
+
+    """
+
+    parent: int
+    chain: npt.NDArray[np.intp]
+    slides: bool
+    frame: Array
+    rotation: Array
+    lever: Array
+    slide: Array
+    torques: Array
+    forces: Array
+
+
+class LinkColumns:
+    """
+    The inertial columns of one link, of a block of samples, until the next one is asked for.
+
+    Attributes
+    ----------
+    link : number of its joint in the model
+    chain : (m,) numbers of the joints that it hangs on, whose rows are not zero
+    samples : of the block
+
+    """
+
+    def __init__(
+        self, link: int, joint: _Joint, samples: slice, vectors: Array, own: npt.NDArray[np.intp]
+    ) -> None:
+        self.link, self.chain, self.samples = link, joint.chain, samples
+        self._slides, self._vectors = joint.slides, vectors
+        m = len(self.chain)
+        spin = vectors[:, m + 1]
+        motion = [vectors[:, m + 2], vectors[:, m], (spin[:, None] * spin).reshape(9, -1)]
+        both = np.concatenate(motion)
+        self._torques = _by_motion(joint.torques[own[own < TURNING]], both)
+        self._forces = _by_motion(joint.forces[own[own >= SLIDING] - SLIDING], both)
+
+    def fill(self, place: int, out: Array) -> None:
+        """Write the wanted columns (c, N) of the joint at a place of the chain."""
+        m, turning, sliding = len(self.chain), len(self._torques), len(self._forces)
+        both = turning + sliding - len(out)
+        if place == m - 1:  # its own joint moves along or about one axis
+            out[:turning] = 0.0 if self._slides else self._torques[:, 2]
+            out[turning:] = self._forces[both:, 2] if self._slides else 0.0
+            if self._slides:
+                out[turning - both : turning] = self._forces[:both, 2]
+            return
+        turn, slide = self._vectors[:, m + 3 + place], self._vectors[:, m - 1 - place]
+        np.einsum('ckb,kb->cb', self._torques, turn, out=out[:turning])
+        if sliding:
+            slid = np.einsum('ckb,kb->cb', self._forces, slide)
+            out[turning - both : turning] += slid[:both]
+            out[turning:] = slid[both:]
+
+
+def inertial_columns(
+    model: Any, q: Array, dq: Array, ddq: Array, wanted: npt.NDArray[np.bool_]
+) -> Iterator[LinkColumns]:
+    """
+    Yield the inertial columns of each link, block by block.
+
+    Link i adds sᵀ Y(v, a) χ_i to the torque of a joint, with Y the regressor of its body and
+    s = (s_v, s_ω) the motion per unit speed of that joint, all at the origin and in the frame of
+    link i. There Y is linear in the acceleration of that point less gravity, in the derivative of
+    ω, and in the products of ω's components.
+
+    Parameters
+    ----------
+    model : Pinocchio model of n joints about or along one axis each
+    q, dq, ddq : (N, n) in the model's order
+    wanted : (n, 10) which parameters of each link
+
+    """
+    joints, size = _joints(model), min(BLOCK_SIZE, len(q))
+    # The memory of all blocks: to get it anew for each would take longer than to fill it.
+    vectors = [np.empty((3, 3 + 2 * len(joint.chain), size)) for joint in joints]
+    scratch = np.empty((2, max((x.size for x in vectors), default=0)))
+    base = np.zeros((3, 3, size))
+    base[:, 0] = -np.array(model.gravity.linear)[:, None]
+    for start in range(0, len(q), BLOCK_SIZE):
+        first = min(start, len(q) - size)
+        samples = slice(first, first + size)
+        motion = [np.ascontiguousarray(x[samples].T) for x in (q, dq, ddq)]
+        for number, joint in enumerate(joints):
+            known = vectors[joint.parent] if joint.parent >= 0 else base
+            _move(joint, known, [x[number] for x in motion], vectors[number], scratch)
+            own = np.flatnonzero(wanted[number])
+            if len(own):
+                yield LinkColumns(number, joint, samples, vectors[number], own)
+
+
+def _joints(model: Any) -> list[_Joint]:
+    data, zero, result = model.createData(), np.zeros(model.nq), list[_Joint]()
+    for number in range(model.nv):
+        place, parent = model.jointPlacements[number + 1], int(model.parents[number + 1]) - 1
+        axis = pinocchio.computeJointJacobian(model, data, zero, number + 1)[:, number]
+        slides = not axis[3:].any()
+        frame = _frame_along(axis[:3] if slides else axis[3:])
+        before = result[parent].frame if parent >= 0 else np.eye(3)
+        rotation = (place.rotation @ frame).T @ before
+        moves = place.translation, place.rotation @ axis[:3]
+        lever, slide = (-rotation @ pinocchio.skew(before.T @ x) for x in moves)
+        chain = np.append(result[parent].chain if parent >= 0 else [], number).astype(np.intp)
+        tensors = _link_tensors(frame)
+        result.append(_Joint(parent, chain, slides, frame, rotation, lever, slide, *tensors))
+    return result
+
+
+def _frame_along(axis: Array) -> Array:
+    """Return a rotation whose last column is an axis."""
+    if axis[2] == 1.0:
+        return np.eye(3)
+    other = np.cross(np.eye(3)[np.argmin(np.abs(axis))], axis)
+    other /= np.linalg.norm(other)
+    return np.column_stack([other, np.cross(axis, other), axis])
+
+
+def _link_tensors(frame: Array) -> tuple[Array, Array]:
+    """Return `torques` and `forces` of a `_Joint` with this frame."""
+    tensor = np.concatenate([LINEAR[3:], LINEAR[:3], QUADRATIC[3:, 3:].reshape(9, 60)])
+    tensor[:3], tensor[3:6] = frame.T @ tensor[:3], frame.T @ tensor[3:6]
+    tensor[6:] = np.kron(frame, frame).T @ tensor[6:]
+    wrench = tensor.reshape(15, 2, 3, 10)[..., PINOCCHIO_ORDER]
+    force, torque = np.einsum('fwip,ij->wpjf', wrench, frame)
+    return np.ascontiguousarray(torque[:TURNING]), np.ascontiguousarray(force[SLIDING:])
+
+
+def _move(joint: _Joint, known: Array, motion: list[Array], out: Array, scratch: Array) -> None:
+    """
+    Fill in the vectors of a link.
+
+    They are s_v from its own joint down to the first one of its chain, the acceleration less
+    gravity, ω, its derivative, and s_ω from the first joint up to its own.
+
+    Parameters
+    ----------
+    joint : the last one of the chain
+    known : (3, 3 + 2 (m - 1), N) vectors of its parent
+    motion : position, velocity, acceleration (N,) of the joint
+    out : (3, 3 + 2 m, N) to fill
+    scratch : memory of twice that size
+
+    """
+    (q, dq, ddq), m = motion, len(joint.chain)
+    flat = known.reshape(3, -1)
+    moved, arms = (x[: known.size].reshape(known.shape) for x in scratch)
+    np.matmul(joint.rotation, flat, out=moved.reshape(3, -1))
+    np.matmul(joint.lever, flat, out=arms.reshape(3, -1))
+    if joint.slides:
+        arms += (joint.slide @ flat).reshape(known.shape) * q
+    # x × lever of the derivative of ω and of each s_ω moves what is linear.
+    moved[:, m - 1 :: -1] += arms[:, m + 1 :]
+    moved[:, m - 1] += _cross(moved[:, m], arms[:, m])
+    if joint.slides:
+        out[:, 1:-1] = moved
+    else:
+        _turn(moved, q, out[:, 1:-1], arms[:2])
+    out[:, 0], out[:, -1] = 0.0, 0.0
+    out[2, 0 if joint.slides else -1] = 1.0
+    _add_own_motion(joint, dq, ddq, *out[:, m : m + 3].swapaxes(0, 1))
+
+
+def _turn(vectors: Array, angle: Array, out: Array, scratch: Array) -> None:
+    """Express vectors (3, …, N) in a frame that is turned about the z axis."""
+    turned = np.multiply(vectors[:2], np.sin(angle), out=scratch)
+    np.multiply(vectors[:2], np.cos(angle), out=out[:2])
+    out[0] += turned[1]
+    out[1] -= turned[0]
+    out[2] = vectors[2]
+
+
+def _add_own_motion(
+    joint: _Joint, dq: Array, ddq: Array, acceleration: Array, spin: Array, change: Array
+) -> None:
+    """Add what a joint moves to the acceleration, ω and its derivative of its link (3, N)."""
+    if joint.slides:
+        acceleration[0] += 2.0 * spin[1] * dq
+        acceleration[1] -= 2.0 * spin[0] * dq
+        acceleration[2] += ddq
+    else:
+        change[0] += spin[1] * dq
+        change[1] -= spin[0] * dq
+        change[2] += ddq
+        spin[2] += dq
+
+
+def _cross(x: Array, y: Array) -> Array:
+    """Return x × y of vectors (3, N)."""
+    places = ((1, 2), (2, 0), (0, 1))
+    return np.array([x[i] * y[j] - x[j] * y[i] for i, j in places])
+
+
+def _by_motion(tensor: Array, motion: Array) -> Array:
+    """Return torques or forces (c, 3, N) of some parameters."""
+    return (tensor.reshape(3 * len(tensor), len(motion)) @ motion).reshape(
+        len(tensor), 3, motion.shape[1]
+    )
