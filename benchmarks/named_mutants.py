@@ -86,8 +86,7 @@ NAMED = {
          'filter_without_phase(signals, FILTER_ORDER, FILTER_BAND / keep, pad, keep)',
          'signals[..., ::keep]'),
         ('W and torque filtered apart',
-         'both[: -robot.n], both[-robot.n :]',
-         'both[: -robot.n], samples.tau[start:stop:keep].T'),
+         'decimate(samples.tau[rows].T, keep)[:, own]', 'samples.tau[start:stop:keep].T'),
     ),
     'replay/anderson_mixing': (
         ('mixing of steps with the wrong sign', 'fits[-1] - mixing', 'fits[-1] + mixing'),

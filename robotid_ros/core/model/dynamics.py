@@ -29,8 +29,8 @@ def regressor(
     q: Array,
     dq: Array,
     ddq: Array,
-    columns: npt.NDArray[np.intp] | None = None,
     *,
+    columns: npt.NDArray[np.intp] | None = None,
     successive: bool = False,
 ) -> Array:
     """
@@ -79,8 +79,8 @@ def _fill_inertial(
     """Fill the columns of the links (n, c, N); `place` of a parameter is −1 where it has none."""
     order, jacobian = robot.order, robot.mimic_jacobian
     own = place[robot.first_columns[order][:, None] + np.arange(len(INERTIAL))]
-    motion = (x[:, order] for x in _link_motion(robot, q, dq, ddq))
-    for part in inertial_columns(robot.model, *motion, own >= 0):
+    q, dq, ddq = (x[:, order] for x in _link_motion(robot, q, dq, ddq))
+    for part in inertial_columns(robot.model, q, dq, ddq, own >= 0):
         columns = own[part.link][own[part.link] >= 0]
         chosen = slice(columns[0], columns[-1] + 1)
         for k, joint in enumerate(order[part.chain]):

@@ -164,14 +164,14 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> System:
         low, high = max(0, start - overlap), min(len(samples.time), stop + overlap)
         rows = slice(low, high)
         full = regressor(
-            robot, samples.q[rows], samples.dq[rows], samples.ddq[rows], base.columns
+            robot, samples.q[rows], samples.dq[rows], samples.ddq[rows], columns=base.columns
         ).swapaxes(1, 2)
         for j, place, values in path:
             full[j, place] = values[rows]
-        both = decimate(np.concatenate([full[used], samples.tau[rows].T]), keep)
         out = slice(start // keep, -(-stop // keep))
-        both = both[:, (start - low) // keep :][:, : out.stop - out.start]
-        W[:, out].swapaxes(1, 2)[used], Y[:, out] = both[: -robot.n], both[-robot.n :]
+        own = slice((start - low) // keep, (start - low) // keep + out.stop - out.start)
+        W[:, out].swapaxes(1, 2)[used] = decimate(full[used], keep)[:, own]
+        Y[:, out] = decimate(samples.tau[rows].T, keep)[:, own]
     valid = samples.valid[::keep].T
     if not valid.any():
         raise RecordingError('no sample is left after decimation: record longer')
@@ -194,8 +194,8 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> System:
 
 def _used_columns(robot: Robot, base: BaseParameters) -> npt.NDArray[np.bool_]:
     """Return which columns (n, b) of a joint are not zero: most links do not hang on a joint."""
-    states = np.random.default_rng(0).uniform(-1.0, 1.0, (3, STATES, robot.n))
-    return np.asarray(regressor(robot, *states, base.columns).any(axis=1))
+    q, dq, ddq = np.random.default_rng(0).uniform(-1.0, 1.0, (3, STATES, robot.n))
+    return np.asarray(regressor(robot, q, dq, ddq, columns=base.columns).any(axis=1))
 
 
 def _path_columns(

@@ -29,7 +29,8 @@ class TriangularFactors:
     """
 
     def __init__(self, joints: int, columns: int):
-        self._factors = np.zeros((joints, 0, columns + 1, columns + 1))
+        self._factors = np.empty((joints, MAX_BATCHES, columns + 1, columns + 1))
+        self._count = 0
         self.counts = np.zeros(joints, dtype=np.intp)
         # So many batches of a chunk make one that is as long as those that were merged.
         self._merged, self._waiting = 1, list[Array]()
@@ -46,16 +47,19 @@ class TriangularFactors:
                 self._waiting = []
 
     def _keep(self, rows: Array) -> None:
-        self._factors = np.concatenate([self._factors, triangular_factor(rows)[:, None]], axis=1)
-        if self._factors.shape[1] == MAX_BATCHES:
-            n, count, size, _ = self._factors.shape
-            self._factors = triangular_factor(self._factors.reshape(n, count // 2, 2 * size, size))
+        self._factors[:, self._count] = triangular_factor(rows)
+        self._count += 1
+        if self._count == MAX_BATCHES:
+            n, _, size, _ = self._factors.shape
+            self._count //= 2
+            pairs = self._factors.reshape(n, self._count, 2 * size, size)
+            self._factors[:, : self._count] = triangular_factor(pairs)
             self._merged *= 2
 
     def system(self, template: System) -> System:
         """Return the system of all rows; names, units and joints are those of the template."""
         rest = triangular_factor(np.concatenate(self._waiting, axis=1)) if self._waiting else None
-        kept = self._factors
+        kept = self._factors[:, : self._count]
         if rest is not None:
             kept = np.concatenate([kept, rest[:, None]], axis=1)
         n, count, size, _ = kept.shape

@@ -76,7 +76,7 @@ class Columns:
         result = [np.empty((len(kept), b + width + 1)) for _ in range(self.robot.n)]
         for first in range(0, len(kept), BLOCK_SAMPLES):
             part = kept[first : first + BLOCK_SAMPLES]
-            W = regressor(self.robot, q[part], dq[part], ddq[part], self.base.columns)
+            W = regressor(self.robot, q[part], dq[part], ddq[part], columns=self.base.columns)
             for own, columns in zip(result, W, strict=True):
                 own[first : first + BLOCK_SAMPLES, :b] = columns
         for j, own in enumerate(result):

@@ -128,7 +128,7 @@ def _tail(signals: Array, state: Array, block: _Block, keep: int) -> tuple[Array
 @lru_cache(maxsize=32)
 def _block(order: int, cutoff: float, size: int) -> _Block:
     update, drive, observe, direct = _state_space(order, cutoff)
-    rest = np.linalg.solve(np.eye(order) - update, drive)
+    rest = np.asarray(np.linalg.solve(np.eye(order) - update, drive), dtype=float)
     driven, observed = [drive], [observe]
     for _ in range(size - 1):
         driven.append(update @ driven[-1])

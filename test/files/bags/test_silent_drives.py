@@ -79,13 +79,13 @@ def test_states_of_controllers_are_not_read_where_every_joint_reports(tmp_path, 
     path = bag(tmp_path, TAU)
     read = []
     with open_bag(path) as opened:
-        messages = opened.messages
+        blocks = opened.blocks
 
-        def spied(*topics, **window):
-            read.extend(topics)
-            return messages(*topics, **window)
+        def spied(topic, *window):
+            read.append(topic)
+            return blocks(topic, *window)
 
-        monkeypatch.setattr(opened, 'messages', spied)
+        monkeypatch.setattr(opened, 'blocks', spied)
         (table,) = next(read_joint_states(opened, '/joint_states'))
     np.testing.assert_array_equal(table.effort, np.hstack([TAU, GRASP]))
     assert read == ['/joint_states']

@@ -70,7 +70,7 @@ def read_fields(
                 order.append(rows + count)
                 values = [_column(layout, payloads, joints, names) for names in fields]
                 parts.append((stamps(layout, payloads), *values))
-        count += batch.count
+        count += batch.total
         bag.add_left_out(topic, decoder.left_out)
     if not parts:
         return None

@@ -70,7 +70,7 @@ def read_effort(
             times.append(stamps(layout, payloads) if stamped else reception[rows])
             parts.append(_values(bag, layout, payloads, topic, field, joints))
             order.append(rows + count)
-        count += batch.count
+        count += batch.total
         bag.add_left_out(topic, decoder.left_out)
     if not parts:
         return np.full((len(stamp), len(joints)), np.nan)

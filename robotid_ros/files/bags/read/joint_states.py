@@ -10,7 +10,7 @@ from ....exceptions import RecordingError, shortened
 from ..schema.message_definitions import JOINT_STATE
 from .controller_states import commanded_effort, controllers_of
 from .effort_topic import dynamic_state_topics, read_effort
-from .message_decoding import BATCH, batches, Decoder, Layout, stamps
+from .message_decoding import batches, Decoder, is_between_batches, Layout, stamps
 from .storage import Bag
 
 FIELDS = ('position', 'velocity', 'effort')
@@ -108,7 +108,8 @@ def read_joint_states(
         received = batch.received.astype(np.int64)
         if began is None:
             began = received[0]
-        if joint_sets and count % BATCH == 0 and received[0] - began >= seconds * 1e9:
+        late = received[0] - began >= seconds * 1e9
+        if joint_sets and late and is_between_batches(count):
             yield _with_effort(bag, [p.joined() for p in joint_sets.values()])
             found = True
             joint_sets, began = {}, received[0]
@@ -117,7 +118,7 @@ def read_joint_states(
             same = joint_sets.setdefault(frozenset(part.joints), _JointSet(part.joints))
             same.order.append(rows + count)
             same.parts.append(part if part.joints == same.joints else part.columns(same.joints))
-        count += batch.count
+        count += batch.total
         bag.add_left_out(topic, decoder.left_out)
     if joint_sets:
         yield _with_effort(bag, [p.joined() for p in joint_sets.values()])

@@ -242,12 +242,17 @@ def stamps(layout: Layout, payloads: np.ndarray, path: str = 'header.stamp') -> 
     return seconds * 1_000_000_000 + layout.column(payloads, f'{path}.nanosec')[:, 0]
 
 
+def is_between_batches(count: int) -> bool:
+    """Tell whether so many messages are whole batches."""
+    return count % BATCH == 0
+
+
 def batches(blocks: Iterable[Messages]) -> Iterator[Messages]:
     """Cut blocks of messages where so many came before that make a batch."""
     count = 0
     for block in blocks:
         start = 0
-        while start < block.count:
-            size = min(block.count - start, BATCH - count % BATCH)
+        while start < block.total:
+            size = min(block.total - start, BATCH - count % BATCH)
             yield block.rows(slice(start, start + size))
             start, count = start + size, count + size

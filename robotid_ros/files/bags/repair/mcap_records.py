@@ -63,7 +63,7 @@ class Messages(NamedTuple):
         return cls(np.array(received, np.int64), b''.join(payloads), starts, sizes)
 
     @property
-    def count(self) -> int:
+    def total(self) -> int:
         """M."""
         return len(self.starts)
 
@@ -183,8 +183,7 @@ def messages_in(data: bytes, channels: Collection[int], low: int, high: int) -> 
     starts, lengths = _message_frames(data)
     size = MESSAGE.size
     raw = np.frombuffer(data, np.uint8)
-    heads = raw[starts[:, None] + np.arange(_HEAD.itemsize)] if len(starts) else raw[:0]
-    heads = np.ascontiguousarray(heads).view(_HEAD).reshape(-1)
+    heads = raw[starts[:, None] + np.arange(_HEAD.itemsize)].view(_HEAD)[:, 0]
     received = heads['received']
     chosen = np.isin(heads['channel'], list(channels)) & (received >= low)
     if high < 2**64:
