@@ -149,7 +149,8 @@ def _joints(model: Any) -> list[_Joint]:
     data, zero, result = model.createData(), np.zeros(model.nq), list[_Joint]()
     for number in range(model.nv):
         place, parent = model.jointPlacements[number + 1], int(model.parents[number + 1]) - 1
-        axis = pinocchio.computeJointJacobian(model, data, zero, number + 1)[:, number]
+        jacobian = pinocchio.computeJointJacobian(model, data, zero, number + 1)
+        axis = jacobian.reshape(6, -1)[:, number]  # of one joint it is a vector
         slides = not axis[3:].any()
         frame = _frame_along(axis[:3] if slides else axis[3:])
         before = result[parent].frame if parent >= 0 else np.eye(3)

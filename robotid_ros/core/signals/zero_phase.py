@@ -112,7 +112,8 @@ def _there_and_back(signals: Array, order: int, cutoff: float, keep: int) -> Arr
     for k in range(count, 0, -1):
         behind[k - 1] = behind[k] @ block.step.T + back[k - 1]
     kept = kept + behind[1:] @ back_observe.T
-    return np.concatenate([np.moveaxis(kept, 0, 1).reshape(len(signals), -1), end], axis=1)
+    whole = np.moveaxis(kept, 0, 1).reshape(len(signals), count * kept.shape[2])
+    return np.concatenate([whole, end], axis=1)
 
 
 def _tail(signals: Array, state: Array, block: _Block, keep: int) -> tuple[Array, Array]:
