@@ -18,7 +18,11 @@ async function embed() {
   plots = Bokeh.documents[Bokeh.documents.length - 1];
   // On a touch screen dragging scrolls the page; the tools can still be chosen.
   if (matchMedia('(pointer: coarse)').matches) {
-    for (const plot of plots.roots()) plot.toolbar.active_drag = null;
+    for (const plot of plots.roots()) {
+      for (const tool of plot.toolbar.tools) {
+        if (tool.type === 'BoxZoomTool') tool.active = false;
+      }
+    }
   }
   paint();
   linkWindow();

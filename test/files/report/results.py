@@ -23,7 +23,7 @@ def torques(rows=3000, rate=500.0, joints=JOINTS, start=0.0):
 
 def standard(joints=JOINTS):
     """Return boxes of 2 kg whose centres lie off their joints."""
-    values = (0.2, 0.0, 0.0, 0.2, 0.0, 0.1, 0.4, 0.0, 0.2, 2.0)
+    values = (0.2, 0.0, 0.0, 0.3, 0.0, 0.3, 0.4, 0.0, 0.2, 2.0)
     return tuple(
         Entry(
             f'{symbol}{k + 1}', value, 0.01, 10.0, 'kg', joint, 'identifiable', prior=0.9 * value

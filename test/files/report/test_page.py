@@ -185,7 +185,7 @@ def test_bodies_have_the_mass_and_inertia_of_their_parameters(results):
     body = bodies_of(results, 'value')['shoulder']
     assert body.mass == 2.0 and body.centre == pytest.approx([0.2, 0.0, 0.1])
     # Steiner: 2 kg at (0.2, 0, 0.1) m.
-    assert np.diag(body.inertia) == pytest.approx([0.2 - 0.02, 0.2 - 0.1, 0.1 - 0.08])
+    assert np.diag(body.inertia) == pytest.approx([0.2 - 0.02, 0.3 - 0.1, 0.3 - 0.08])
     assert body.inertia[0, 2] == pytest.approx(0.0 + 2 * 0.2 * 0.1)
     solid = dataclasses.replace(results, standard=sphere())
     shape = bodies_of(solid, 'value')['ball'].shape

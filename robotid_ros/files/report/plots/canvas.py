@@ -8,7 +8,7 @@ from typing import Any
 
 from bokeh.core.json_encoder import serialize_json
 from bokeh.document import Document
-from bokeh.models import BasicTicker, HoverTool, PlainText, Range1d
+from bokeh.models import BasicTicker, BoxZoomTool, HoverTool, PlainText, Range1d
 from bokeh.plotting import figure
 from bokeh.resources import Resources
 import numpy as np
@@ -85,6 +85,8 @@ def new_plot(
         min_border_right=12,
         **more,
     )
+    zooms = [tool for tool in plot.tools if isinstance(tool, BoxZoomTool)]
+    plot.toolbar.active_drag = zooms[0] if zooms else None
     plot.toolbar.logo = None
     plot.toolbar.autohide = True
     for axis, text in ((plot.xaxis, x), (plot.yaxis, y)):
