@@ -1,0 +1,76 @@
+"""`robotid compare` and the page of `robotid validate`."""
+
+import dataclasses
+import re
+
+import pytest
+
+from robotid_ros.files.comparison.checked_parameters import CheckedParameters
+from robotid_ros.files.comparison.differences import differences
+from robotid_ros.files.results import Comparison
+from robotid_ros.files.results_file import read_results, write_results
+
+
+@pytest.fixture(scope='module')
+def identified(tmp_path_factory, bag):
+    from robotid_ros.cli.main import main
+
+    folder = tmp_path_factory.mktemp('identified') / 'first'
+    assert main(['identify', str(bag), '-o', str(folder), '--method', 'wls']) == 0
+    return folder
+
+
+def test_differences_are_over_their_sigma(run, identified, tmp_path):
+    results = read_results(identified)
+    moved = tuple(
+        dataclasses.replace(e, value=e.value + 3.0 * e.sigma, sigma=e.sigma) for e in results.base
+    )
+    write_results(dataclasses.replace(results, base=moved), tmp_path / 'second')
+    page = tmp_path / 'page.html'
+    code, out, err = run('compare', identified, tmp_path / 'second', '-o', page)
+    assert (code, err) == (0, '')
+    assert out.count(f'{3.0 / 2**0.5:+.2f}') == len(results.base)
+    text = page.read_text()
+    assert 'first and second' in text and text.count('+2.12') >= len(results.base)
+    found = differences(results.base, moved[1:])
+    assert [each.name for each in found] == [entry.name for entry in results.base[1:]]
+
+
+def test_another_method_counts_as_a_result(run, identified, tmp_path):
+    results = read_results(identified)
+    other = Comparison('didim', results.base, results.identification)
+    write_results(dataclasses.replace(results, compared=other), tmp_path / 'both')
+    code, out, _ = run('compare', tmp_path / 'both', '-o', tmp_path / 'x.html')
+    assert code == 0 and 'both, DIDIM' in out
+    code, _, err = run('compare', identified, '-o', tmp_path / 'y.html')
+    assert code == 1 and 'has one result' in err and not (tmp_path / 'y.html').exists()
+    code, _, err = run('compare', identified, tmp_path / 'none', '-o', tmp_path / 'y.html')
+    assert code == 1 and 'no such file' in err and err.count('\n') == 1
+
+
+def test_validate_writes_a_page_and_explains(run, bag, identified, tmp_path):
+    page = tmp_path / 'v.html'
+    code, out, err = run('validate', bag, '--parameters', identified, '-o', page)
+    assert (code, err) == (0, '')
+    assert 'The residuals are those of the validation in the identification' in out
+    text = page.read_text()
+    for shown in ('robot description', 'identified.urdf', 'base parameters', 'robotid validate'):
+        assert shown in text
+    _, out, _ = run('validate', bag, '--parameters', identified, '-o', page, '--to', 8)
+    assert re.search(r'Another part: \S+ to \S+ s here', ' '.join(out.split()))
+    _, out, _ = run('validate', bag, '--parameters', identified)
+    assert (identified / f'validation_{bag.name}.html').exists()
+
+
+def test_settings_that_changed_are_named(identified):
+    results = read_results(identified)
+    rows = tuple(dataclasses.replace(r, relative=2 * r.relative) for r in results.validation)
+    checked = dataclasses.replace(
+        results,
+        validation=rows,
+        settings={**results.settings, 'identification': {'signals': {'cutoff': 3.0}}},
+        data={**results.data, 'source': 'elsewhere'},
+    )
+    said = ' '.join(CheckedParameters(results, checked, {}).explanation())
+    assert 'Different from' in said and "Another log: 'elsewhere'" in said
+    assert 'Other settings of identification: ' in said and 'signals' in said
