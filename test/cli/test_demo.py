@@ -9,6 +9,7 @@ from robotid_ros.cli.demo import find_config, report
 from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.files.results import count_within_sigma, Entry, Residual, Results
 from robotid_ros.files.verification.values import GainTrial, TrackingRow, Verification
+from robotid_ros.nodes.demo.demo import share_of_motions
 
 
 def results(errors: list[float], moving: float) -> Results:
@@ -60,6 +61,12 @@ def test_tracking_errors_are_printed_where_there_are_some(capsys: pytest.Capture
     found = Verification('now', reason='it takes no efforts')
     report(dataclasses.replace(plain, verification=found), Path('demo'))
     assert 'it takes no efforts' in capsys.readouterr().out
+
+
+def test_several_motions_make_one_progress():
+    share = share_of_motions()
+    shown = [share(part) for part in (0.0, 0.5, 1.0, 0.0, 0.2, 0.9, 0.1, 1.0)]
+    assert shown == sorted(shown) and shown[0] == 0.0 and 0.7 < shown[-1] < 1.0
 
 
 def test_robots_are_found_by_name_or_file(tmp_path: Path):

@@ -38,6 +38,8 @@ PROGRESS_STAGES = {
 VERIFYING_STAGE = 0.7
 # What is verified on the robot, besides a session.
 VERIFICATIONS = ('verify', 'verify_gains')
+# Of a verification, each motion leaves so much of what was left: two runs and the ways to them.
+LEFT_BY_MOTION = 0.6
 
 
 class Demo:
@@ -134,7 +136,7 @@ class Demo:
         stage: tuple[float, float] | None = None,
     ) -> None:
         """Show progress until `done`; any node's failure ends the demo."""
-        shown = 0.0
+        within = share_of_motions()
         while not done():
             self._processes.check()
             for node in ('excitation', 'recorder', 'identification'):
@@ -146,9 +148,7 @@ class Demo:
             start, length = stage or PROGRESS_STAGES.get(state, (0.6, 0.1))
             share = float(client.value('excitation', 'progress') or 0.0)
             busy = 'identification' if state == 'done' and stage is None else 'excitation'
-            # A verification has several motions, each with a progress of its own.
-            shown = max(shown, start + length * share)
-            show(shown, client.message(busy))
+            show(start + length * (within(share) if stage else share), client.message(busy))
             time.sleep(0.1)
 
     def _add_true_parameters(self, message: DiagnosticArray | None) -> None:
@@ -172,6 +172,20 @@ class Demo:
     def __exit__(self, *_: object) -> None:
         self._processes.stop()
         release_domain(self._domain)
+
+
+def share_of_motions() -> Callable[[float], float]:
+    """Return the share of several motions, however many, from that of each: it never falls."""
+    left, before = 1.0, 0.0
+
+    def share(part: float) -> float:
+        nonlocal left, before
+        if part < before:
+            left *= LEFT_BY_MOTION
+        before = part
+        return 1.0 - left * (1.0 - (1.0 - LEFT_BY_MOTION) * part)
+
+    return share
 
 
 def true_standard_parameters(robot: Robot, message: DiagnosticArray) -> np.ndarray:
