@@ -112,7 +112,9 @@ def open_logs(
 
 
 def default_output(bag: str, suffix: str) -> Path:
-    """Path beside a recording: its name without an ending, and a suffix."""
+    """Path beside a recording, here for a URL: its name without an ending, and a suffix."""
+    if '://' in bag:
+        return Path(f'{Path(bag.split("?")[0]).stem}_{suffix}').absolute()
     path = Path(bag).absolute()
     return path.with_name(f'{path.stem if path.is_file() else path.name}_{suffix}')
 

@@ -10,7 +10,7 @@ from .settings import FleetSettings
 
 # Seconds between two looks at how many workers there are; longest waits for the first of them and
 # for a scheduler that is started again.
-WORKERS_EVERY, FIRST_WORKER, RECONNECT = 5.0, 60.0, 300.0
+WORKERS_EVERY, FIRST_WORKER, RECONNECT = 5.0, 120.0, 300.0
 # Times that a job is handed out again when the scheduler forgets it.
 RESTARTS = 100
 
@@ -79,7 +79,7 @@ class Engine:
             self.client = distributed.Client(target, set_as_default=False, timeout=FIRST_WORKER)
             self.client._timeout = RECONNECT
             self.client.wait_for_workers(1, timeout=FIRST_WORKER)
-        except (OSError, TimeoutError) as error:
+        except (OSError, TimeoutError, RuntimeError) as error:
             self.close()
             where = f"scheduler at '{scheduler}'" if scheduler else 'cluster on this machine'
             raise EngineError(f'no {where} with workers answers ({error}): start one') from error

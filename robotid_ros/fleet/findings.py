@@ -1,6 +1,6 @@
 """Which robot of a fleet is not like the others, and which one changes: tests and their texts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 import dataclasses
 from datetime import datetime
 
@@ -65,7 +65,7 @@ def effort_gains(system: System, typical: Array) -> tuple[Array, Array]:
     return gain, rest / np.maximum(np.linalg.norm(system.Y, axis=1), 1e-300)
 
 
-def inverted_joints(robots: Robots, systems: Sequence[System]) -> list[Finding]:
+def inverted_joints(robots: Robots, systems: Iterable[System]) -> list[Finding]:
     """Find joints whose efforts have the opposite sign of the other robots'."""
     if len(robots.names) < FEWEST:
         return []
@@ -194,7 +194,7 @@ def _outlier(robots: Robots, name: str, own: Deviation, p: Array) -> Finding:
     return Finding(OUTLIER, robots.type, name, parameter, text, float(p[place]))
 
 
-def find_all(types: Sequence[tuple[Robots, Sequence[System]]]) -> list[Finding]:
+def find_all(types: Sequence[tuple[Robots, Iterable[System]]]) -> list[Finding]:
     """
     Find all that is wrong in a fleet.
 

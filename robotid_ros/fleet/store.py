@@ -222,11 +222,10 @@ class Store:
     def current(
         self, columns: Iterable[str] | None = None, of: Sequence[str] = ()
     ) -> list[dict[str, Any]]:
-        """Return the sessions that the latest plan of each source names, by key; as `rows`."""
-        wanted = self.planned
-        chosen = None if columns is None else [*dict.fromkeys(['key', 'source', *columns])]
-        found = self.rows(SESSIONS, chosen, of)
-        rows = [row for row in found if wanted.get(row['source']) == row['key']]
+        """Return the sessions that the latest plan of any source names, by key; as `rows`."""
+        wanted = set(self.planned.values())
+        chosen = None if columns is None else [*dict.fromkeys(['key', *columns])]
+        rows = [row for row in self.rows(SESSIONS, chosen, of) if row['key'] in wanted]
         return sorted(rows, key=lambda row: str(row['key']))
 
     @cached_property

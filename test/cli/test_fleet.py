@@ -2,8 +2,8 @@
 
 import builtins
 
-from fleet_bags import CONFIG, write_bag
 import pytest
+from small_fleet import CONFIG, write_bag
 
 pytest.importorskip('distributed')
 

@@ -37,6 +37,7 @@ def test_two_tables_make_one_estimate(run, tables, scara, tmp_path):
     )
     assert (code, err) == (0, ''), err
     assert 'warning: 2 logs were identified together: a.csv, b.csv' in out
+    assert 'the logs agree within their σ: p = ' in out
     both = read_results(tmp_path)
     assert [log['source'] for log in both.data['logs']] == [str(log) for log in logs]
     assert both.data['source'] == ', '.join(map(str, logs))
@@ -48,6 +49,21 @@ def test_two_tables_make_one_estimate(run, tables, scara, tmp_path):
     assert run('identify', *arguments)[0] == 0
     one = {entry.name: entry for entry in read_results(tmp_path).base}
     assert np.median([values[name].sigma / one[name].sigma for name in one]) < 0.9
+
+
+def test_logs_that_disagree_name_parameter_and_log(run, tables, scara, sums, tmp_path):
+    robot, chi = scara
+    t, q, dq, ddq = (x[: len(x) // 2] for x in sums())
+    worn = chi.copy()
+    worn[robot.column('Fc2')] += 0.05
+    tau = inverse_dynamics(robot, worn, q, dq, ddq)
+    tau += 0.01 * np.random.default_rng(2).normal(size=tau.shape)
+    write(tmp_path / 'worn.csv', robot.joints, t, q, tau)
+    logs = (tables / 'a.csv', tables / 'b.csv', tmp_path / 'worn.csv')
+    urdf = ('--urdf', tables / 'scara.urdf', '--method', 'wls')
+    code, out, _ = run('identify', *logs, *urdf, '-o', tmp_path / 'out')
+    assert code == 0
+    assert 'the logs disagree, most on Fc2 (a.csv 0.2' in out and 'what differs in worn.csv' in out
 
 
 def test_sessions_validate_on_what_each_has_left(run, bag, tmp_path):

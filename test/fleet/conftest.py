@@ -1,8 +1,8 @@
 """A few robots' bags, the store that a run makes of them, and schedulers as processes."""
 
 from dask_processes import Cluster
-from fleet_bags import CONFIG, write_bag
 import pytest
+from small_fleet import CONFIG, write_bag
 
 pytest.importorskip('distributed')
 pytest.importorskip('pyarrow')

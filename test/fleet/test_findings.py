@@ -3,9 +3,9 @@
 import dataclasses
 from datetime import datetime, timedelta, timezone
 
-from fleet_bags import scara
 import numpy as np
 import pytest
+from small_fleet import scara
 
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.fleet.findings import (

@@ -2,11 +2,11 @@
 
 import itertools
 
-from fleet_bags import CONFIG, write_bag
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
+from small_fleet import CONFIG, write_bag
 
 from robotid_ros.core.pipeline.several_logs import LogSet, observe_logs
 from robotid_ros.core.regression.estimators import fit

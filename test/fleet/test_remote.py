@@ -4,9 +4,9 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 import re
 import threading
 
-from fleet_bags import RATE, write_bag
 import numpy as np
 import pytest
+from small_fleet import RATE, write_bag
 
 from robotid_ros.exceptions import FileError, RecordingError
 from robotid_ros.files.bags import BagWriter, read_recording
@@ -16,9 +16,7 @@ pytest.importorskip('aiohttp')
 
 
 class Handler(SimpleHTTPRequestHandler):
-    """Sends ranges of files; counts requests and bytes."""
-
-    ranges = True
+    """Sends ranges of files, and counts the bytes."""
 
     def log_message(self, *_):
         pass
@@ -54,6 +52,13 @@ class Handler(SimpleHTTPRequestHandler):
             self.wfile.write(content[first : last + 1])
 
 
+class Server(ThreadingHTTPServer):
+    ranges, sent = True, 0
+
+    def handle_error(self, *_):
+        """Pass over a client that hangs up when it has seen enough."""
+
+
 @pytest.fixture
 def server(tmp_path):
     """Serve a folder; gives server and address."""
@@ -61,8 +66,7 @@ def server(tmp_path):
     def handler(*arguments):
         return Handler(*arguments, directory=str(tmp_path))
 
-    server = ThreadingHTTPServer(('127.0.0.1', 0), handler)
-    server.ranges, server.sent = True, 0
+    server = Server(('127.0.0.1', 0), handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     server.url = f'http://127.0.0.1:{server.server_address[1]}'

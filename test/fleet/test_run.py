@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from fleet_bags import CONFIG, write_bag
 import pytest
+from small_fleet import CONFIG, write_bag
 
 from robotid_ros.exceptions import ConfigurationError, FileError, RecordingError
 from robotid_ros.fleet.engine import Engine

@@ -25,7 +25,17 @@ table{border-collapse:collapse;margin:.6em 0}
 td,th{padding:.15em .6em;border-bottom:1px solid #ddd;text-align:left}
 .n{text-align:right}svg{font:11px sans-serif;margin:.4em .8em .4em 0}h2{margin-top:1.6em}
 """
-QUALITY = ('status', 'reason', 'residual', 'warnings', 'robot', 'type', 'time', 'duration')
+QUALITY = (
+    'source',
+    'status',
+    'reason',
+    'residual',
+    'warnings',
+    'robot',
+    'type',
+    'time',
+    'duration',
+)
 RANDOM_EFFECTS = (
     'Mean over the robots and spread between them by random effects (DerSimonian and Laird 1986, '
     'standard error of Hartung and Knapp, robots that are accused left out); within: from one '
@@ -60,7 +70,7 @@ def write_fleet_report(folder: str | Path, target: str | Path) -> list[Finding]:
     quality = store.current(QUALITY)
     if not quality:
         raise FileError(f"'{folder}' holds no sessions yet: fleet run adds some")
-    found = find_all([(robots, list(factors_of_robots(store, robots))) for robots in every])
+    found = find_all([(robots, factors_of_robots(store, robots)) for robots in every])
     sections = [_findings(found), *(_type(robots, found) for robots in every), _quality(quality)]
     title = f'Fleet of {sum(len(r.names) for r in every)} robots'
     head = f'<meta charset="utf-8"><title>{title}</title><style>{STYLE}</style>'
