@@ -140,6 +140,17 @@ def temperature_slope(values: Array, kelvin: Array, places: Sequence[Places]) ->
     return slopes[int(order[np.searchsorted(share, share[-1] / 2.0)])]
 
 
+def temperature_slopes(robots: Robots) -> Array:
+    """Return what a kelvin adds to each friction parameter (b,), NaN where nothing says it."""
+    kelvin = _from_typical(robots.temperatures)
+    places = [robots.of(robot) for robot in range(len(robots.names))]
+    slopes = np.full(robots.base.rank, np.nan)
+    if np.ptp(kelvin) > LEAST_KELVIN:
+        for parameter in np.flatnonzero(robots.friction):
+            slopes[parameter] = temperature_slope(robots.sessions[:, parameter], kelvin, places)
+    return slopes
+
+
 def _slope_error(kelvin: Array, places: Sequence[Places]) -> float:
     """Return σ of the slope over that of a session."""
     squares = sum(float(np.sum((kelvin[own] - kelvin[own].mean()) ** 2)) for own in places)

@@ -168,9 +168,7 @@ class Run:
             try:
                 content, size = hash_bag(source.location)
             except (FileError, ValueError) as error:
-                nothing = hashlib.sha256(source.location.encode()).hexdigest()
-                bag = Bag(source, nothing, 0, model, self._version)
-                self._add(bag, Session(LOST, str(error)))
+                self._add_unread(source, model, str(error), there)
                 continue
             bag = Bag(source, content, size, model, self._version)
             if there.get(bag.key, LOST) != LOST or bag.key in self._bags:
@@ -178,6 +176,18 @@ class Run:
                 continue
             self._bags[bag.key] = bag
             yield self._job(bag.key, Task(source.location, model))
+
+    def _add_unread(
+        self, source: Source, model: FleetModel, reason: str, there: Mapping[str, str]
+    ) -> None:
+        """Say that a bag cannot be read, in a row unless an earlier run knew what is in it."""
+        known = self.store.planned.get(source.location, '')
+        if there.get(known, LOST) == LOST:
+            nothing = hashlib.sha256(source.location.encode()).hexdigest()
+            self._add(Bag(source, nothing, 0, model, self._version), Session(LOST, reason))
+            return
+        self.reasons[source.location] = reason
+        self._count(LOST)
 
     def _job(self, key: str, task: Task) -> Job:
         return Job(key, identify_session, (task, self.settings.piece))
@@ -215,11 +225,14 @@ class Run:
         self._remember(bag, session.status)
 
     def _remember(self, bag: Bag, status: str) -> None:
-        self.counts[status] += 1
         if self.store.planned.get(bag.source.location) != bag.key:
             self._plan[bag.source.location] = bag.key
         if len(self._plan) >= PLAN_EVERY:
             self._write_plan()
+        self._count(status)
+
+    def _count(self, status: str) -> None:
+        self.counts[status] += 1
         self._progress(self.counts.total(), self._total, len(self.reasons))
 
     def _write_plan(self) -> None:

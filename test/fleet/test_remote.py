@@ -120,6 +120,12 @@ def test_urls_are_sources_like_others(server, work, tmp_path):
     assert found['parameters'] == local['parameters']
     # Nothing is read again; what was not there is asked for again.
     assert work(tmp_path / 'store', urls).counts == {'kept': 2}
+    # A bag that cannot be reached for a while keeps its row.
+    file.rename(file.with_suffix('.away'))
+    run = work(tmp_path / 'store', urls)
+    assert run.counts == {'kept': 1, LOST: 1} and urls[0] in run.reasons
+    rows = {row['source']: row for row in run.store.current()}
+    assert rows[urls[0]]['parameters'] == local['parameters']
 
 
 def test_what_cannot_be_had_is_one_sentence(server, tmp_path):

@@ -14,6 +14,7 @@ from ...files.atomic import write_text
 from ...files.report.html import format_number, section, table
 from ..findings import find_all, Finding
 from ..fleet_table import factors_of_robots, read_robots, Robots
+from ..friction_changes import temperature_slopes
 from ..pooling import pool
 from ..session import IDENTIFIED
 from ..store import Store
@@ -25,21 +26,11 @@ table{border-collapse:collapse;margin:.6em 0}
 td,th{padding:.15em .6em;border-bottom:1px solid #ddd;text-align:left}
 .n{text-align:right}svg{font:11px sans-serif;margin:.4em .8em .4em 0}h2{margin-top:1.6em}
 """
-QUALITY = (
-    'source',
-    'status',
-    'reason',
-    'residual',
-    'warnings',
-    'robot',
-    'type',
-    'time',
-    'duration',
-)
+QUALITY = ('source', 'status', 'reason', 'warnings', 'robot', 'type')
 RANDOM_EFFECTS = (
     'Mean over the robots and spread between them by random effects (DerSimonian and Laird 1986, '
     'standard error of Hartung and Knapp, robots that are accused left out); within: from one '
-    'session of a robot to the next, of all.'
+    'session of a robot to the next, of all; per kelvin: the median slope of friction.'
 )
 # Failed bags that are listed; of charts, those of friction.
 MOST_ROWS = 200
@@ -125,25 +116,15 @@ def _parameter_table(robots: Robots, own: Sequence[Finding]) -> str:
     if len(kept) < 2:
         return ''
     found = random_effects(robots.values[kept], robots.sigmas[kept])
-    within = _within(robots, kept)
+    columns = (found.mean, found.sigma, found.between, _within(robots, kept))
     rows = [
-        _row(
-            (name, *(format_number(float(x), 4) for x in values), unit),
-            range(1, 5),
-        )
+        _row((name, *(format_number(float(x), 4) for x in values), unit), range(1, 6))
         for name, unit, *values in zip(
-            *(
-                robots.base.names,
-                robots.base.units,
-                found.mean,
-                found.sigma,
-                found.between,
-                within,
-            ),
-            strict=True,
+            robots.base.names, robots.base.units, *columns, temperature_slopes(robots), strict=True
         )
     ]
-    return table(('parameter', 'mean', 'σ', 'between robots', 'within', 'unit'), rows, range(1, 5))
+    head = ('parameter', 'mean', 'σ', 'between robots', 'within', 'per kelvin', 'unit')
+    return table(head, rows, range(1, 6))
 
 
 def _within(robots: Robots, kept: Sequence[int]) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ....exceptions import RecordingError, RobotIdError
+from ....exceptions import FileError, RecordingError, RobotIdError
 from ...atomic import open_regular
 from ...bounded import unpack, unpack_file, unpack_limit
 from ...formats.open_table import SUFFIXES, table_reader
@@ -345,6 +345,10 @@ def _recording_errors(path: Path | RemoteFile) -> Iterator[None]:
         raise RecordingError(f"'{path}' cannot be read: permission denied") from error
     except Exception as error:
         reason = str(error).rstrip('.') or type(error).__name__
+        if isinstance(path, RemoteFile):
+            raise FileError(
+                f"'{path}' cannot be read to its end ({reason}): try again, or copy it here"
+            ) from error
         raise RecordingError(
             f"'{path}' is damaged ({reason}): copy it again from the robot, or repair it with the "
             'tools of its format (sqlite3 .recover, rosbag reindex)'
