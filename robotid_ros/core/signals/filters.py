@@ -69,7 +69,14 @@ def _noise_floor(power: Array, share: Array) -> Array:
     level = np.array([np.median(power[band]) for band in bands])
     if not bands or not level.all():
         return np.zeros_like(power)
-    from scipy.optimize import nnls
-
     shape = np.array([shapes[band].mean(axis=0) for band in bands]) / level[:, None]
-    return np.asarray(shapes @ nnls(shape, np.ones(len(bands)))[0] / np.log(2.0))
+    return np.asarray(shapes @ _nonnegative(shape, np.ones(len(bands))) / np.log(2.0))
+
+
+def _nonnegative(A: Array, b: Array) -> Array:
+    """Return the least squares solution of two columns (N, 2), neither factor below zero."""
+    both: Array = np.linalg.lstsq(A, b, rcond=None)[0]
+    if np.all(both >= 0.0):
+        return both
+    alone = np.diag(np.maximum(A.T @ b, 0.0) / np.sum(A**2, axis=0))
+    return np.asarray(min(alone, key=lambda x: float(np.sum((A @ x - b) ** 2))))

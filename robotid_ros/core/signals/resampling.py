@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from ...exceptions import RecordingError
 from ..arrays import Array
+from .akima import interpolate
 from .clock_correction import MAX_GRID_GAP, remove_jitter, shorten_gaps, spread_equal_stamps
 from .invalid_samples import find_usable_samples, unwrap_angles
 from .recording import Recording
@@ -58,10 +59,8 @@ def resample_uniformly(
     short = shorten_gaps(time, max(MAX_GRID_GAP, longest))
     grid = time[0] + step * np.arange(int(np.floor((short[-1] - short[0]) / step + 0.5)) + 1)
     if grid.size != time.size or np.abs(grid - short).max() >= GRID_TOLERANCE * step:
-        from scipy.interpolate import Akima1DInterpolator
-
         # Smooth for the position, which is differentiated; without overshoot for the effort.
-        position = Akima1DInterpolator(short, position)(np.clip(grid, short[0], short[-1]))
+        position = interpolate(short, position, np.clip(grid, short[0], short[-1]))
         effort = np.column_stack([np.interp(grid, short, column) for column in effort.T])
     covered = _covered(grid, short, np.flatnonzero(np.diff(time) > longest))
     stamps = grid if short[-1] == time[-1] else np.interp(grid, short, time)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..arrays import Array
+from .akima import interpolate
 from .filters import motion_bandwidth
 
 # Messages are missing all over where gaps that could be bridged are so many, and so large a share
@@ -35,11 +36,9 @@ def longest_bridged_gap(
     steps = np.diff(time)
     if not _missing_all_over(steps, longest, MAX_BRIDGED):
         return longest, []
-    from scipy.interpolate import Akima1DInterpolator
-
     squeezed = np.concatenate([[0.0], np.cumsum(np.minimum(steps, MAX_BRIDGED))])
     grid = np.arange(0.0, squeezed[-1], usual)
-    motion = Akima1DInterpolator(squeezed, position)(grid)
+    motion = interpolate(squeezed, position, grid)
     bandwidth = motion_bandwidth(motion, 1.0 / usual, POWER_SHARE)
     bridged = min(MAX_BRIDGED, SHARE_OF_PERIOD / max(bandwidth, 1e-3))
     if not _missing_all_over(steps, longest, bridged):

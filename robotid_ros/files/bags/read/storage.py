@@ -183,14 +183,15 @@ class Bag:
         """Yield time of reception [ns] and message of one topic."""
         kinds = {c.topic: c.msgtype for c in self.connections}
         damaged = 0
-        for _, time, data in self.messages(topic):
-            try:
-                message = self.typestore.deserialize_cdr(data, kinds[topic])
-            except Exception:  # rosbags raises whatever the bytes lead to
-                damaged += 1
-                self.add_left_out(topic, {'damaged': damaged})
-                continue
-            yield time, message
+        for block in self.blocks(topic):
+            for time, data in zip(block.received.tolist(), block.payloads(), strict=True):
+                try:
+                    message = self.typestore.deserialize_cdr(data, kinds[topic])
+                except Exception:  # rosbags raises whatever the bytes lead to
+                    damaged += 1
+                    self.add_left_out(topic, {'damaged': damaged})
+                    continue
+                yield time, message
 
 
 def _in_blocks(messages: Iterator[tuple[str, int, bytes]]) -> Iterator[Messages]:

@@ -1,0 +1,27 @@
+"""Akima's interpolation is SciPy's."""
+
+import numpy as np
+import pytest
+from scipy.interpolate import Akima1DInterpolator
+from scipy.optimize import nnls
+
+from robotid_ros.core.signals.akima import interpolate
+from robotid_ros.core.signals.filters import _nonnegative
+
+
+@pytest.mark.parametrize('count', [2, 3, 4, 50, 3000])
+def test_it_is_that_of_scipy(count):
+    rng = np.random.default_rng(count)
+    time = np.cumsum(rng.uniform(0.5, 1.5, count)) * 1e-3
+    values = np.cumsum(rng.normal(size=(count, 3)), axis=0)
+    values[:, 1] = np.round(values[:, 1])  # at rest in between: slopes are undetermined
+    at = np.concatenate([time, rng.uniform(time[0], time[-1], 500)])
+    expected = Akima1DInterpolator(time, values)(at)
+    np.testing.assert_allclose(interpolate(time, values, at), expected, rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize('seed', range(30))
+def test_two_factors_that_are_not_negative_are_those_of_scipy(seed):
+    rng = np.random.default_rng(seed)
+    A, b = rng.normal(size=(16, 2)), rng.normal(size=16)
+    np.testing.assert_allclose(_nonnegative(A, b), nnls(A, b)[0], atol=1e-12)
