@@ -193,7 +193,7 @@ def messages_in(data: bytes, channels: Collection[int], low: int, high: int) -> 
 
 def _message_frames(data: bytes) -> tuple[np.ndarray, np.ndarray]:
     """Return where the messages among the records in some bytes start, and how long they are."""
-    starts, lengths = list[np.ndarray](), list[np.ndarray]()
+    runs = list[tuple[int, int, int]]()  # of equal records: the first one's content, length, count
     position, end, before = 0, len(data) - FRAME.size, b''
     while position <= end:
         frame = data[position : position + FRAME.size]
@@ -207,11 +207,12 @@ def _message_frames(data: bytes) -> tuple[np.ndarray, np.ndarray]:
             same = (heads == heads[0]).all(axis=1)
             count = rows if same.all() else int(np.argmin(same))
         if opcode == Opcode.MESSAGE and length >= MESSAGE.size:
-            starts.append(position + FRAME.size + step * np.arange(count))
-            lengths.append(np.full(count, length))
+            runs.append((position + FRAME.size, length, count))
         position, before = position + step * count, frame if count == 1 else b''
-    none = np.zeros(0, np.intp)
-    return np.concatenate([none, *starts]), np.concatenate([none, *lengths])
+    starts, lengths, counts = np.array(runs, np.intp).reshape(-1, 3).T
+    place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    lengths = np.repeat(lengths, counts)
+    return np.repeat(starts, counts) + (FRAME.size + lengths) * place, lengths
 
 
 def messages_of(records: Iterable[tuple[int, bytes]]) -> Iterator[Message]:
