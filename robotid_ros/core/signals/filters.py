@@ -75,7 +75,7 @@ def _noise_floor(power: Array, share: Array) -> Array:
 
 def _nonnegative(A: Array, b: Array) -> Array:
     """Return the least squares solution of two columns (N, 2), neither factor below zero."""
-    both: Array = np.linalg.lstsq(A, b, rcond=None)[0]
+    both = np.asarray(np.linalg.lstsq(A, b, rcond=None)[0], dtype=float)
     if np.all(both >= 0.0):
         return both
     alone = np.diag(np.maximum(A.T @ b, 0.0) / np.sum(A**2, axis=0))
