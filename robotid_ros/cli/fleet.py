@@ -5,8 +5,8 @@ from pathlib import Path
 import time
 from typing import TYPE_CHECKING
 
-from .shared_options import LOG
-from .terminal import format_table, ProgressBar
+from .shared_options import add_output_options, LOG
+from .terminal import format_table, print_json, print_paragraph, ProgressBar
 
 if TYPE_CHECKING:
     from ..fleet.engine import Engine
@@ -21,9 +21,9 @@ DESCRIPTION = (
 EXAMPLES = """\
 examples:
   robotid fleet run recordings -c config/ur10.yaml -o store
-  robotid fleet run --manifest bags.csv -c config/ur10.yaml -c scara=arm.yaml -o store
+  robotid fleet run --manifest bags.csv -c ur10.yaml -c scara=arm.yaml -o store
   robotid fleet run https://host/day1.mcap -c config/ur10.yaml -o store
-  robotid fleet run recordings -c config/ur10.yaml -o store --scheduler tcp://host:8786
+  robotid fleet run bags -c ur10.yaml -o store --scheduler tcp://host:8786
   robotid fleet report store
   robotid fleet watch recordings -c config/ur10.yaml -o store
 """
@@ -54,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     report.add_argument('store', metavar='STORE', help='folder of fleet run -o')
     report.add_argument('-o', '--output', metavar='FILE', help='default: report.html in the store')
     for each in actions.choices.values():  # also behind the action
+        add_output_options(each)
         each.add_argument('--debug', action='store_true', default=argparse.SUPPRESS)
 
 
@@ -89,11 +90,16 @@ def _run(args: argparse.Namespace) -> int:
         progress.step('starting workers')
         work, engine = _start(args, progress)
         with engine:
-            _say_dashboard(progress, engine.dashboard)
+            if progress.shown:
+                progress.print_line(f'dashboard: {engine.dashboard}')
             work.work(sources, engine)
     pooled = pool(work.store)
+    if args.json:
+        found = {'counts': work.counts, 'reasons': work.reasons, 'pooled': len(pooled)}
+        print_json({**found, 'store': args.output})
+        return 0
     _print_summary(work)
-    print(f'\nwritten to {args.output}: {len(pooled)} pooled estimates of robots and types')
+    print_paragraph(f'{len(pooled)} pooled estimates of robots and types', 'written')
     return 0
 
 
@@ -104,13 +110,17 @@ def _watch(args: argparse.Namespace) -> int:
     with ProgressBar(1) as progress:
         work, engine = _start(args, progress)
         with engine:
-            _say_dashboard(progress, engine.dashboard)
+            if progress.shown:
+                progress.print_line(f'dashboard: {engine.dashboard}')
             for sources in arrivals(Path(args.folder), time.sleep, args.every):
                 work.work(sources, engine)
                 pool(work.store)
                 for source in sources:
                     reason = work.reasons.get(source.location)
-                    print(f'{source.location}: {reason or "added"}', flush=True)
+                    if args.json:
+                        print_json({'source': source.location, 'reason': reason})
+                    else:
+                        print(f'{source.location}: {reason or "added"}', flush=True)
     return 0
 
 
@@ -118,9 +128,13 @@ def _report(args: argparse.Namespace) -> int:
     from ..fleet.report.page import write_fleet_report
 
     target = Path(args.output or Path(args.store) / 'report.html')
-    for finding in write_fleet_report(args.store, target):
-        print(finding)
-    print(f'written: {target}')
+    findings = write_fleet_report(args.store, target)
+    if args.json:
+        print_json({'findings': findings, 'written': target})
+        return 0
+    for finding in findings:
+        print_paragraph(str(finding))
+    print_paragraph(str(target), 'written')
     return 0
 
 
@@ -147,15 +161,11 @@ def _start(args: argparse.Namespace, progress: ProgressBar) -> tuple['Run', 'Eng
     return Run(store, models, settings, show), Engine(settings, args.scheduler)
 
 
-def _say_dashboard(progress: ProgressBar, link: str) -> None:
-    if progress.shown:
-        progress.stream.write(f'\r\x1b[Kdashboard: {link}\n')
-
-
 def _print_summary(work: 'Run') -> None:
-    print(format_table(('bags', 'count'), [(k, str(n)) for k, n in sorted(work.counts.items())]))
+    counts = [(k, str(n)) for k, n in sorted(work.counts.items())]
+    print(f'{format_table(("bags", "count"), counts)}\n')
     for location, reason in sorted(work.reasons.items())[:MOST_REASONS]:
-        print(f'\n{location}: {reason}')
+        print_paragraph(reason, location)
     more = len(work.reasons) - MOST_REASONS
     if more > 0:
-        print(f'\n… and {more} more: see status and reason in the store')
+        print_paragraph(f'… and {more} more: see status and reason in the store')

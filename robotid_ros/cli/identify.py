@@ -2,7 +2,6 @@
 
 import argparse
 import dataclasses
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 # Speeds over which friction at low speed fades, over the rms of the joint's own: of the first few
 # degrees per second of an arm, and of much of its range.
 FADING = (0.1, 0.5)
-# Columns of one joint by what they are functions of, see `ModelErrors.columns`. Those of one group
-# share a variance, of all joints: gears of one robot are alike, and so are delays. Columns that are
-# torques or their rates, by their group, have a factor as it is, others one that is relative to the
-# joint's torque.
+# Columns of one joint by what they are functions of, see `ModelErrors.columns`. Those of one
+# group share a variance, of all joints: gears of one robot are alike, and so are delays. Columns
+# that are torques or rates of them, by their group, have a factor as it is, others one that is
+# relative to the joint's torque.
 GROUPS = np.array([*3 * [0], 1, 2, *3 * [3], *4 * [4], 5])
 COLUMNS, TORQUES = len(GROUPS), np.isin(GROUPS, (1, 2, 5))
 # A group counts from this p-value on. Calibrated with benchmarks/coverage.py: of white noise alone
