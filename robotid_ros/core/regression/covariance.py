@@ -17,7 +17,7 @@ TAKEN = 0.5
 
 def with_minimum_variance(covariance: Array, variance: Array) -> Array:
     """
-    Enlarge a covariance (b, b) where its variances are below what the noise leaves (b,).
+    Enlarge a covariance (b, b) where its variances are below what white noise leaves (b,).
 
     A fit makes residuals smaller than errors, most along its columns, which hides some of their
     correlation.

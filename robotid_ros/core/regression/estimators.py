@@ -10,7 +10,6 @@ from .covariance import block_products, inflation, jackknife, with_minimum_varia
 from .estimate import Estimate
 from .least_squares import instrumental_variables, least_squares, Solution, total_least_squares
 from .model_error import model_error_covariance
-from .noise_spectrum import coloured_variance
 from .observation_system import System
 
 __all__ = ['SOLVE', 'WHITEN', 'Estimate', 'fit']
@@ -237,15 +236,13 @@ def _covariances(
         squares += float(np.sum((k * (y - w @ value)) ** 2))
     classical = bread @ white @ bread.T * squares / max(int(rows.sum()) - len(value), 1)
     blocks = block_products(system, value, Z, weights)
-    white = with_minimum_variance(jackknife(*blocks, bread), np.diag(classical) / system.band)
-    covariance = with_minimum_variance(white, coloured_variance(system, value, Z, weights, bread))
+    covariance = with_minimum_variance(jackknife(*blocks, bread), np.diag(classical) / system.band)
     if system.D is None:
         return covariance, classical, None
     gain = [
         bread @ (z * (k**2)[:, None]).T @ system.discrepancies(j)
         for j, (z, k) in enumerate(zip(Z, weights, strict=True))
     ]
-    # Not the spectrum's: what the model leaves out is in it too.
-    correlation = inflation(classical, white)
+    correlation = inflation(classical, covariance)
     model_error = model_error_covariance(system, value, np.hstack(gain), correlation)
     return covariance + model_error, classical, model_error

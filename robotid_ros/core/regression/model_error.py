@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import block_diag
-from scipy.special import chdtrc, gammaln
+from scipy.special import chdtrc
 
 from ..arrays import Array
 from ..model.parameters import INERTIAL
@@ -22,21 +22,19 @@ if TYPE_CHECKING:
 # Speeds over which friction at low speed fades, over the rms of the joint's own: of the first few
 # degrees per second of an arm, and of much of its range.
 FADING = (0.1, 0.5)
-# Columns of one joint by what they are functions of, see `ModelErrors.columns`. Those of one
-# group share a variance, of all joints: gears of one robot are alike, and so are delays. Columns
-# that are torques or rates of them, by their group, have a factor as it is, others one that is
-# relative to the joint's torque.
+# Columns of one joint by what they are functions of, see `ModelErrors.columns`: those of one group
+# share a variance.
 GROUPS = np.array([*3 * [0], 1, 2, *3 * [3], *4 * [4], 5])
-COLUMNS, TORQUES = len(GROUPS), np.isin(GROUPS, (1, 2, 5))
+COLUMNS = len(GROUPS)
 # A group counts from this p-value on. Calibrated with benchmarks/coverage.py: of white noise alone
-# one group in a hundred counts, and σ stay within some per cent of what they are without.
+# one group in a hundred counts, and σ stay within some per cent of what they are without; 0.05
+# would hardly find more.
 SIGNIFICANT = 0.01
 # Share of a column that the model's own must leave: of less, nothing can be seen.
 VISIBLE = 1e-8
-RCOND = 1e-10  # least singular value over the largest of the fit that tells the load
-# Most iterations for the variances, and the relative change of these that ends them. A group that
-# explains less than NOTHING of the noise's variance is dropped.
-ITERATIONS, TOLERANCE, NOTHING = 100, 0.01, 1e-3
+# Times that groups are added. Most iterations for their variances, and the relative change of
+# these that ends it. A group that explains less than NOTHING of the noise's variance is dropped.
+ROUNDS, ITERATIONS, TOLERANCE, NOTHING = 4, 100, 0.01, 1e-3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +46,7 @@ class ModelErrors:
     ----------
     speed, centre, spread : (n,) rms speed, mean and standard deviation of the position
     middle, duration : of the recording or its first part [s]
-    links : (b,) parameters of the links, by least squares
+    links : (n, b) parameters of the links, by each joint's own least squares
 
     """
 
@@ -66,13 +64,14 @@ class ModelErrors:
         """Take the scales of a recording, or of its first part."""
         time = system.time
         inertial = np.array([robot.parameters[k].symbol in INERTIAL for k in base.columns])
+        own = [_least_squares(*system.rows(j)) for j in range(robot.n)]
         return cls(
             np.sqrt(np.mean(samples.dq**2, axis=0)),
             samples.q.mean(axis=0),
             samples.q.std(axis=0),
             float(time[0] + time[-1]) / 2.0,
             max(float(time[-1] - time[0]), 1e-300),
-            np.where(inertial, _least_squares(system), 0.0),
+            np.where(inertial, own, 0.0),
         )
 
     def attach(self, samples: Samples, system: System) -> System:
@@ -98,7 +97,7 @@ class ModelErrors:
         v = dq / max(self.speed[joint], 1e-300)
         x = (q - self.centre[joint]) / max(self.spread[joint], 1e-300)
         t = (system.time - self.middle) / self.duration
-        links = system.W[joint] @ self.links
+        links = system.W[joint] @ self.links[joint]
         load, rate = np.abs(links), np.gradient(links, system.time)
         s, size = np.sign(v), np.abs(v)
         low = [s * np.exp(-size / speed) for speed in FADING]
@@ -107,17 +106,8 @@ class ModelErrors:
         )
 
 
-def _least_squares(system: System) -> Array:
-    """Return the parameters (b,), rows in units of the σ that their joint's own fit leaves."""
-    weighted = []
-    for w, y in (system.rows(j) for j in range(len(system.joints))):
-        own = np.linalg.lstsq(w, y, rcond=RCOND)[0] if len(y) else np.zeros(w.shape[1])
-        sigma = float(np.linalg.norm(y - w @ own)) / np.sqrt(max(len(y), 1))
-        weighted.append(
-            np.column_stack([w, y]) / max(sigma, 1e-9 * np.abs(y).max(initial=0.0), 1e-300)
-        )
-    rows = np.vstack(weighted)
-    return np.asarray(np.linalg.lstsq(rows[:, :-1], rows[:, -1], rcond=RCOND)[0])
+def _least_squares(W: Array, Y: Array) -> Array:
+    return np.asarray(np.linalg.lstsq(W, Y, rcond=1e-10)[0] if len(Y) else np.zeros(W.shape[1]))
 
 
 def count_model_error(
@@ -134,10 +124,9 @@ def model_error_covariance(
     Return how far an estimate (b,) may be off for what the model leaves out, as a covariance.
 
     The torques are taken as Y = W χ + D δ + ρ with δ ~ N(0, Λ): a mixed model, in which D δ is
-    the discrepancy of the model (Kennedy and O'Hagan 2001), its variances shared by all joints:
-    friction that grows with the load, seen in some, is to be reckoned with in others. The fit
-    without D is off by H δ; the mean square of that, given the data, is H E[δ δᵀ] Hᵀ. Blocks of
-    time cannot show it: where a motion repeats, so does the error.
+    the discrepancy of the model (Kennedy and O'Hagan 2001). The fit without D is off by H δ; the
+    mean square of that, given the data, is H E[δ δᵀ] Hᵀ. Blocks of time cannot show it: where a
+    motion repeats, so does the error.
 
     Parameters
     ----------
@@ -148,7 +137,8 @@ def model_error_covariance(
 
     """
     information, score, scale = _information(system, value)
-    labels = np.tile(GROUPS, len(system.joints))
+    joints = np.repeat(np.arange(len(system.joints)), COLUMNS)
+    labels = joints * (GROUPS[-1] + 1) + np.tile(GROUPS, len(system.joints))
     moment = _second_moment(information / correlation, score / correlation, labels)
     H = gain * scale
     return np.asarray(H @ moment @ H.T)
@@ -158,7 +148,7 @@ def _information(system: System, value: Array) -> tuple[Array, Array, Array]:
     """
     Return Dᵀ M D, Dᵀ M Y and the scale (n·d,) of columns, M the projection off W.
 
-    Rows are in units of the σ of their joint, columns in those of their factors.
+    Rows are in units of the σ of their joint, and so are columns on average.
     """
     normal, right, crossed, own, scores, scales = 0.0, 0.0, [], [], [], []
     for j, count in enumerate(system.equations):
@@ -167,7 +157,8 @@ def _information(system: System, value: Array) -> tuple[Array, Array, Array]:
         error = y - w @ value
         sigma = max(float(np.linalg.norm(error)), 1e-12 * float(np.linalg.norm(y)), 1e-300)
         root = np.sqrt(max(count, 1))
-        scale = np.where(TORQUES, 1.0, np.linalg.norm(y) / root)
+        size = np.linalg.norm(D, axis=0)
+        scale = np.where(size > 0.0, sigma / np.where(size > 0.0, size, 1.0), 0.0)
         w, error, D = (x * (root / sigma) for x in (w, error, D * scale))
         normal, right = normal + w.T @ w, right + w.T @ error
         crossed.append(w.T @ D)
@@ -189,22 +180,19 @@ def _second_moment(information: Array, score: Array, labels: npt.NDArray[np.intp
     """
     Return E[δ δᵀ | Y], the variance of each group being the one that makes Y likeliest.
 
-    Groups are added while one's score test is significant beside those before, the clearest first.
+    Groups count whose score test is significant beside those that count already.
     """
     groups = [np.flatnonzero(labels == label) for label in np.unique(labels)]
     variance, mean = np.zeros(len(groups)), np.zeros(len(score))
-    posterior, left = np.zeros_like(information), list(range(len(groups)))
-    while left:
+    posterior = np.zeros_like(information)
+    for _ in range(ROUNDS):
         rest = score - information @ mean
         unexplained = information - information @ posterior @ information
-        tests = {k: _score_test(unexplained, rest, groups[k]) for k in left}
-        best = min(tests, key=lambda k: tests[k][0])
-        chance, first = tests[best]
-        if chance > np.log(SIGNIFICANT):
+        first = [_first_variance(unexplained, rest, group) for group in groups]
+        new = np.where(variance > 0.0, 0.0, first)
+        if not new.any():
             break
-        left.remove(best)
-        variance[best] = first
-        variance, mean, posterior = _likeliest(information, score, groups, variance)
+        variance, mean, posterior = _likeliest(information, score, groups, variance + new)
     return np.outer(mean, mean) + posterior
 
 
@@ -238,23 +226,12 @@ def _likeliest(
     return variance, mean, posterior
 
 
-def _score_test(
-    information: Array, score: Array, group: npt.NDArray[np.intp]
-) -> tuple[float, float]:
-    """Return the logarithm of the p-value of a group's score test, and a first variance."""
+def _first_variance(information: Array, score: Array, group: npt.NDArray[np.intp]) -> float:
+    """Return a variance to begin with, zero where the group's score test is not significant."""
     inner = information[np.ix_(group, group)]
     size = float(np.diag(inner).mean())
     if size <= 0.0:
-        return 0.0, 0.0
+        return 0.0
     solved, _, rank, _ = np.linalg.lstsq(inner, score[group], rcond=1e-9)
     statistic = float(score[group] @ solved)
-    return _log_survival(statistic, rank), statistic / size
-
-
-def _log_survival(statistic: float, freedom: int) -> float:
-    """Return the logarithm of a χ² variable's chance to exceed a value, however small it is."""
-    chance = float(chdtrc(freedom, statistic))
-    half, value = 0.5 * freedom, 0.5 * statistic
-    # Far out the first term of the asymptotic series.
-    far = (half - 1.0) * np.log(max(value, 1.0)) - value - gammaln(half)
-    return float(np.log(chance)) if chance > 0.0 else float(far)
+    return statistic / size if chdtrc(rank, statistic) <= SIGNIFICANT else 0.0
