@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ..comparison.checked_parameters import BASE, CheckedParameters, PRIOR, STANDARD
 from ..results import Residual, total_residual
-from .html import bar, number, page, percent, row, section, table
+from .html import bar, page, percent, row, section, table, text
 from .identification_page import contents
 from .plots.canvas import Plots
 from .sections.joints import joints
@@ -42,15 +42,14 @@ def _residuals(checked: CheckedParameters) -> str:
         for k, line in enumerate(checked.checked.validation)
     ]
     if len(body) > 1:
-        totals = (100 * total_residual(checked.sets[name]) for name in sets)
-        sums = (number(total, '.2f', ' %') for total in totals)
+        sums = (text(percent(total_residual(checked.sets[name]))) for name in sets)
         body.append(row('all joints, at all times', *sums, css='sum'))
-    text = ''.join(f'<p>{escape(said)}</p>' for said in checked.explanation())
+    said = ''.join(f'<p>{escape(each)}</p>' for each in checked.explanation())
     return section(
         'Residual per joint',
         'Norm of measured minus predicted effort over the norm of the measured one, while the '
         'joint moves, by three sets of parameters.',
-        table(('joint', *(NAMES[name] for name in sets)), body, caption='Residuals') + text,
+        table(('joint', *(NAMES[name] for name in sets)), body, caption='Residuals') + said,
         anchor='residuals',
     )
 
