@@ -208,8 +208,7 @@ def test_without_validation_there_are_no_columns_of_it(results):
     assert render(results).count('<th scope="col" class="n">R²</th>') == 2
 
 
-@pytest.mark.parametrize(('joints', 'rows'), [(7, 200_000), (16, 20_000)])
-def test_a_page_is_small_whatever_is_recorded(joints, rows):
-    names = [f'joint_{k}' for k in range(joints)]
-    page = render(made.results(names, rows, 1000.0))
+def test_a_page_is_small_whatever_is_recorded():
+    names = [f'joint_{k}' for k in range(7)]
+    page = render(made.results(names, 200_000, 1000.0))
     assert len(page.encode()) < MOST_BYTES
