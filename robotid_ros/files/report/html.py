@@ -95,13 +95,10 @@ def _head_cell(text: str, number: bool, sortable: bool) -> str:
     return f'<th scope="col"{css}>{shown}</th>'
 
 
-def row(*cells: str, css: str = '') -> str:
-    """Compose a row of cells `<td>…</td>`; the first, if it is plain text, heads the row."""
-    first = cells[0]
-    if not first.startswith('<'):
-        first = f'<th scope="row">{escape(first)}</th>'
+def row(name: str, *cells: str, css: str = '') -> str:
+    """Compose a row: its name, and cells `<td>…</td>`."""
     kind = f' class="{css}"' if css else ''
-    return f'<tr{kind}>{first}{"".join(cells[1:])}</tr>'
+    return f'<tr{kind}><th scope="row">{escape(name)}</th>{"".join(cells)}</tr>'
 
 
 def number(value: float | None, form: str = '.4g', unit: str = '', css: str = '') -> str:
