@@ -33,6 +33,7 @@ ELSEWHERE = {
     r'make (demo|test)': '.ci/run',
     r'robotid demo': 'test/session/test_commands.py',
     r'robotid doctor': 'test/nodes/doctor',
+    r'robotid fleet': 'test/fleet',
     r'robotid init( +-o \S+)?$': 'test/nodes/doctor',
     # As long as a configuration allows it.
     r'robotid design my_robot\.yaml$': 'test/cli/test_design.py',
