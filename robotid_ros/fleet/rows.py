@@ -8,8 +8,10 @@ import numpy as np
 
 from ..core.arrays import Array
 from ..core.regression.estimate import Estimate
+from ..core.regression.model_error import COLUMNS
 from ..core.regression.observation_system import System
 from ..core.regression.triangular_factors import joined
+from ..exceptions import FileError
 from .session import Session, system_of_factors
 from .sources import Source
 
@@ -114,10 +116,22 @@ def _unpacked(values: Any, joints: int, size: int) -> Array:
 
 
 def factors_of(row: Mapping[str, Any]) -> System:
-    """Return the triangular factors of a session's row."""
+    """
+    Return the triangular factors of a session's row.
+
+    Raises
+    ------
+    FileError : a program that counted the model's errors otherwise wrote it
+
+    """
     joints, parameters = row['joints'], row['parameters']
     names, units = ([str(p[key]) for p in parameters] for key in ('name', 'unit'))
     n, size = len(joints), int(row['factor_size'])
+    if size != len(names) + COLUMNS + 1:
+        raise FileError(
+            f"the store is of robotid_ros {row['version']}, which this one cannot merge: run the "
+            'fleet into a new store'
+        )
     return system_of_factors(
         (names, units),
         [str(joint['name']) for joint in joints],

@@ -53,7 +53,9 @@ def time_chart(title: str, unit: str, lines: Sequence[Line], accused: Sequence[s
             f'<text x="{WIDTH + 6}" y="{14 * place + 12}" fill="{colour}">{escape(name)}</text>'
         )
     box = f'{-MARGIN} {-2 * MARGIN} {WIDTH + 110} {HEIGHT + 4 * MARGIN}'
-    return f'<svg viewBox="{box}" width="{WIDTH + 110}" role="img">{"".join(parts)}</svg>'
+    head = f'viewBox="{box}" width="{WIDTH + 110}" fill="currentColor" font-size="11"'
+    label = escape(f'{title} over time', quote=True)
+    return f'<svg {head} role="img" aria-label="{label}">{"".join(parts)}</svg>'
 
 
 class _Scale:

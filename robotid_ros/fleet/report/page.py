@@ -1,8 +1,7 @@
 """The page on a fleet: what is wrong, the robots by type, what they share, data quality."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from html import escape
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,8 @@ import numpy as np
 from ...core.regression.random_effects import random_effects
 from ...exceptions import FileError
 from ...files.atomic import write_text
-from ...files.report.html import format_number, section, table
+from ...files.report import html
+from ...files.report.html import page, row, section, table
 from ..findings import find_all, Finding
 from ..fleet_table import factors_of_robots, read_robots, Robots
 from ..friction_changes import temperature_slopes
@@ -20,12 +20,6 @@ from ..session import IDENTIFIED
 from ..store import Store
 from .charts import Line, time_chart
 
-STYLE = """
-body{font:14px/1.45 sans-serif;max-width:70em;margin:2em auto;padding:0 1em;color:#222}
-table{border-collapse:collapse;margin:.6em 0}
-td,th{padding:.15em .6em;border-bottom:1px solid #ddd;text-align:left}
-.n{text-align:right}svg{font:11px sans-serif;margin:.4em .8em .4em 0}h2{margin-top:1.6em}
-"""
 QUALITY = ('source', 'status', 'reason', 'warnings', 'robot', 'type')
 RANDOM_EFFECTS = (
     'Mean over the robots and spread between them by random effects (DerSimonian and Laird 1986, '
@@ -64,25 +58,12 @@ def write_fleet_report(folder: str | Path, target: str | Path) -> list[Finding]:
     found = find_all([(robots, factors_of_robots(store, robots)) for robots in every])
     sections = [_findings(found), *(_type(robots, found) for robots in every), _quality(quality)]
     title = f'Fleet of {sum(len(r.names) for r in every)} robots'
-    head = f'<meta charset="utf-8"><title>{title}</title><style>{STYLE}</style>'
-    write_text(
-        target,
-        f'<!doctype html><html><head>{head}</head><body><h1>{title}</h1>'
-        f'{"".join(sections)}</body></html>\n',
+    every_status = Counter(each['status'] for each in quality)
+    told = ', '.join(
+        f'{count} sessions {status}' for status, count in sorted(every_status.items())
     )
+    write_text(target, page(title, title, told, ''.join(sections), ''))
     return found
-
-
-def _row(cells: Iterable[str], numeric: Iterable[int] = ()) -> str:
-    numbers = set(numeric)
-    return (
-        '<tr>'
-        + ''.join(
-            f'<td{" class=n" if k in numbers else ""}>{escape(cell)}</td>'
-            for k, cell in enumerate(cells)
-        )
-        + '</tr>'
-    )
 
 
 def _findings(found: Sequence[Finding]) -> str:
@@ -91,8 +72,13 @@ def _findings(found: Sequence[Finding]) -> str:
         if found
         else 'No robot differs from the others of its type, and none changes.'
     )
-    rows = [_row((f.type, f.robot, f.kind, f.text, f'{f.p:.1g}'), (4,)) for f in found]
-    return section('Findings', text, table(('type', 'robot', 'kind', 'what', 'p'), rows, (4,)))
+    rows = [
+        row(f.robot, *(html.text(x) for x in (f.type, f.kind, f.text)), html.number(f.p, '.1g'))
+        for f in found
+    ]
+    head = ('robot', 'type', 'kind', 'what', 'p')
+    found_table = table(head, rows, (4,), caption='Findings', sortable=True) if rows else ''
+    return section('Findings', text, found_table)
 
 
 def _type(robots: Robots, found: Sequence[Finding]) -> str:
@@ -105,9 +91,12 @@ def _robots_table(robots: Robots, own: Sequence[Finding]) -> str:
     rows = []
     for place, name in enumerate(robots.names):
         kinds = ', '.join(sorted({f.kind for f in own if f.robot == name}))
-        p = format_number(float(robots.agreement[place]), 2)
-        rows.append(_row((name, str(len(robots.of(place))), p, kinds), (1, 2)))
-    return table(('robot', 'sessions', 'p of their agreement', 'findings'), rows, (1, 2))
+        sessions = html.number(len(robots.of(place)), 'd')
+        p = html.number(float(robots.agreement[place]), '.2g')
+        rows.append(row(name, sessions, p, html.text(kinds)))
+    head = ('robot', 'sessions', 'p of their agreement', 'findings')
+    caption = f'Robots of type {robots.type}'
+    return table(head, rows, (1, 2), caption=caption, sortable=True)
 
 
 def _parameter_table(robots: Robots, own: Sequence[Finding]) -> str:
@@ -118,13 +107,14 @@ def _parameter_table(robots: Robots, own: Sequence[Finding]) -> str:
     found = random_effects(robots.values[kept], robots.sigmas[kept])
     columns = (found.mean, found.sigma, found.between, _within(robots, kept))
     rows = [
-        _row((name, *(format_number(float(x), 4) for x in values), unit), range(1, 6))
+        row(name, *(html.number(float(x)) for x in values), html.text(unit))
         for name, unit, *values in zip(
             robots.base.names, robots.base.units, *columns, temperature_slopes(robots), strict=True
         )
     ]
     head = ('parameter', 'mean', 'σ', 'between robots', 'within', 'per kelvin', 'unit')
-    return table(head, rows, range(1, 6))
+    caption = f'Parameters that robots of type {robots.type} share'
+    return table(head, rows, range(1, 6), caption=caption, sortable=True)
 
 
 def _within(robots: Robots, kept: Sequence[int]) -> np.ndarray:
@@ -154,19 +144,21 @@ def _charts(robots: Robots, own: Sequence[Finding]) -> str:
             lines.append(Line(robot, times, robots.sessions[dated, parameter].tolist()))
         unit = robots.base.units[parameter]
         pictures.append(time_chart(name, unit, lines, accused))
-    return f'<details open><summary>Friction over time</summary>{"".join(pictures)}</details>'
+    return html.details('Friction over time', ''.join(pictures))
 
 
 def _quality(rows: Sequence[dict[str, Any]]) -> str:
-    counts = Counter(row['status'] for row in rows)
-    text = ', '.join(f'{count} sessions {status}' for status, count in sorted(counts.items()))
-    bad = [row for row in rows if row['status'] != IDENTIFIED or row['warnings']]
-    bad.sort(key=lambda row: (row['status'] == IDENTIFIED, row['source']))
-    lines = [
-        _row((row['type'], row['robot'], row['status'], row['source'],
-              '; '.join([row['reason'] or '', *(row['warnings'] or ())]).strip('; ')))
-        for row in bad[:MOST_ROWS]
-    ]  # fmt: skip
-    more = f'; {len(bad) - MOST_ROWS} more in the store' if len(bad) > MOST_ROWS else ''
-    head = ('type', 'robot', 'status', 'source', 'reason, warnings')
-    return section('Data quality', f'{text}.{more}', table(head, lines))
+    bad = [each for each in rows if each['status'] != IDENTIFIED or each['warnings']]
+    bad.sort(key=lambda each: (each['status'] == IDENTIFIED, each['source']))
+    lines = []
+    for each in bad[:MOST_ROWS]:
+        reasons = '; '.join([each['reason'] or '', *(each['warnings'] or ())]).strip('; ')
+        cells = (each['robot'], each['type'], each['status'], reasons)
+        lines.append(row(each['source'], *(html.text(x) for x in cells)))
+    if not lines:
+        return section('Data quality', 'Every recording was identified without a warning.', '')
+    told = f'{len(bad)} of {len(rows)} recordings failed or have warnings'
+    told += f', {MOST_ROWS} of them here.' if len(bad) > MOST_ROWS else '.'
+    head = ('source', 'robot', 'type', 'status', 'reason, warnings')
+    found = table(head, lines, caption='Recordings to look at', sortable=True)
+    return section('Data quality', told, found)
