@@ -3,10 +3,13 @@ Pictures of the documents, drawn by the package itself: `make pictures`.
 
 `arm.png`: an arm as its collision bodies, and the way of its tool along the motion that identifies
 it. `efforts.png`: efforts of a simulated session, on the motion that did not identify.
+`report.png`: the top of its report, in Chromium.
 """
 
 from pathlib import Path
+import shutil
 import sys
+from tempfile import TemporaryDirectory
 
 import matplotlib
 
@@ -15,6 +18,8 @@ from matplotlib import pyplot
 from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 import mujoco
 import numpy as np
+from PIL import Image
+from playwright.sync_api import sync_playwright
 
 import robotid_ros as rid
 from robotid_ros.files.trajectory_file import read_design
@@ -25,16 +30,38 @@ ROBOT = 'ur10'
 POSTURES = ((0.0, 1.0), (0.3, 0.25), (0.7, 0.25))
 # Joints whose efforts are shown: one that carries the arm, one that carries little.
 SHOWN = (1, 3)
+# Width and height of the report's top [px], and colours of its picture.
+WINDOW, COLOURS = (1200, 1240), 64
 LIGHT = np.array([0.4, -0.6, 0.7]) / np.linalg.norm([0.4, -0.6, 0.7])
 
 
 def main(folder: Path) -> None:
-    """Draw both."""
+    """Draw all."""
     folder.mkdir(parents=True, exist_ok=True)
     config = ROOT / 'config' / f'{ROBOT}.yaml'
     design = read_design(ROOT / 'config' / 'trajectories' / f'{ROBOT}.yaml')
     draw_arm(folder / 'arm.png', design)
-    draw_efforts(folder / 'efforts.png', config, design)
+    recording = rid.simulate(config, design)
+    found = rid.identify(recording)
+    draw_efforts(folder / 'efforts.png', found.validation)
+    with TemporaryDirectory() as results:
+        rid.save(found, recording, results)
+        draw_page(folder / 'report.png', Path(results) / 'report.html')
+
+
+def draw_page(path: Path, page: Path) -> None:
+    """Draw the top of a page as a browser shows it."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which('chromium'), args=['--no-sandbox']
+        )
+        window = browser.new_page(viewport=dict(zip(('width', 'height'), WINDOW, strict=True)))
+        window.goto(page.as_uri())
+        window.wait_for_function('document.querySelector(".bk-Figure, .bk-root, [data-root-id]")')
+        window.wait_for_timeout(2000)
+        window.screenshot(path=path)
+        browser.close()
+    Image.open(path).convert('RGB').quantize(COLOURS).save(path, optimize=True)
 
 
 def draw_arm(path: Path, design: rid.Design) -> None:
@@ -131,10 +158,8 @@ def surface(kind: mujoco.mjtGeom, size: np.ndarray) -> np.ndarray | None:
     return quads.reshape(-1, 4, 3)
 
 
-def draw_efforts(path: Path, config: Path, design: rid.Design) -> None:
+def draw_efforts(path: Path, found: rid.Validation) -> None:
     """Draw measured and predicted efforts of a validation, and what is left on an axis below."""
-    recording = rid.simulate(config, design)
-    found = rid.identify(recording).validation
     figure, rows = pyplot.subplots(
         2, len(SHOWN), sharex=True, figsize=(9.0, 3.6), height_ratios=(2.2, 1.0), squeeze=False
     )
