@@ -129,7 +129,7 @@ def factors_of(row: Mapping[str, Any]) -> System:
     n, size = len(joints), int(row['factor_size'])
     if size != len(names) + COLUMNS + 1:
         raise FileError(
-            f"the store is of robotid_ros {row['version']}, which this one cannot merge: run the "
+            f'the store is of robotid_ros {row["version"]}, which this one cannot merge: run the '
             'fleet into a new store'
         )
     return system_of_factors(
