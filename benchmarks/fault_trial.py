@@ -18,6 +18,7 @@ import numpy as np
 
 sys.path.insert(0, str(ROOT / 'test' / 'tools'))
 from live_session import child_of
+from loopback import LOOPBACK
 from waiting import log_to, tails
 
 from robotid_ros.exceptions import ControllerError, RecordingError, RobotIdError
@@ -26,13 +27,6 @@ from robotid_ros.nodes.common.messages import values_of
 from robotid_ros.nodes.demo.domains import claim_domain, release_domain
 from robotid_ros.nodes.demo.node_processes import NodeProcesses, ros_environment
 
-# Fast DDS on this machine alone. With the range LOCALHOST, rmw_fastrtps takes shared memory,
-# whatever it is told, with ports that all domains share: with many sessions side by side some
-# nodes may never be found then.
-LOOPBACK = {
-    'FASTRTPS_DEFAULT_PROFILES_FILE': str(ROOT / 'benchmarks' / 'loopback.xml'),
-    'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SYSTEM_DEFAULT',
-}
 NODES = ('simulated_robot', 'recorder', 'identification', 'excitation')
 ENDS = ('done', 'failed')
 # Latest instant of a fault after the robot began to move in a phase, which lasts longer [s].

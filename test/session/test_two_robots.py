@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from xml.etree import ElementTree
 
+from loopback import LOOPBACK
 import pytest
 from rcl_interfaces.srv import GetParameters
 from waiting import log_to, PATIENCE, tails, wait_until
@@ -40,7 +41,10 @@ class Arm:
 
     def __init__(self, name: str, config: Path, trajectory: Path, folder: Path, domain: int):
         self.name, self.folder, self._logs = name, folder / name, folder / 'log'
-        self.processes = NodeProcesses(config, domain, namespace=f'/{name}')
+        environment = {**ros_environment(domain), **LOOPBACK}
+        self.processes = NodeProcesses(
+            config, domain, namespace=f'/{name}', environment=environment
+        )
         self.client = SessionClient(domain, {GAINS: GetParameters}, f'/{name}')
         self.graph: dict[str, set[tuple[str, str]]] = {}
         parameters = {
@@ -101,7 +105,7 @@ def arms(
     folder, domain = tmp_path_factory.mktemp('arms'), claim_domain()
     log_to(folder / 'log')
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in ros_environment(domain).items():
+        for name, value in {**ros_environment(domain), **LOOPBACK}.items():
             patch.setenv(name, value)
         arms = [Arm(name, config, trajectory, folder, domain) for name in COULOMB]
         try:
