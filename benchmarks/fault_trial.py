@@ -18,14 +18,14 @@ import numpy as np
 
 sys.path.insert(0, str(ROOT / 'test' / 'tools'))
 from live_session import child_of
-from loopback import LOOPBACK
+from loopback import loopback_environment
 from waiting import log_to, tails
 
 from robotid_ros.exceptions import ControllerError, RecordingError, RobotIdError
 from robotid_ros.files.bags import read_recording
 from robotid_ros.nodes.common.messages import values_of
 from robotid_ros.nodes.demo.domains import claim_domain, release_domain
-from robotid_ros.nodes.demo.node_processes import NodeProcesses, ros_environment
+from robotid_ros.nodes.demo.node_processes import NodeProcesses
 
 NODES = ('simulated_robot', 'recorder', 'identification', 'excitation')
 ENDS = ('done', 'failed')
@@ -98,7 +98,7 @@ class Trial:
         self._domain = claim_domain()
         self._logs = folder / 'log'
         log_to(self._logs)
-        self.environment = {**ros_environment(self._domain), **LOOPBACK}
+        self.environment = loopback_environment(self._domain)
         os.environ.update(self.environment)
         self.processes = NodeProcesses(config, self._domain, environment=self.environment)
         self.client = Client(self._domain)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 import os
 
 from hypothesis import HealthCheck, settings
+from loopback import LOOPBACK
 import pytest
 
 from robotid_ros.nodes.demo.domains import claim_domain, release_domain
@@ -15,7 +16,7 @@ settings.register_profile('same', derandomize=True, **PATIENT)
 settings.register_profile('explore', print_blob=True, **PATIENT)
 settings.load_profile(os.environ.get('HYPOTHESIS_PROFILE', 'same'))
 # Whoever else is on the network is not part of any test.
-os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+os.environ.update(LOOPBACK)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import threading
 import uuid
 
 from diagnostic_msgs.msg import DiagnosticStatus
+from loopback import loopback_environment
 import pytest
 from std_srvs.srv import Trigger
 from waiting import wait_until
@@ -15,7 +16,6 @@ from waiting import wait_until
 from robotid_ros.core.excitation import point_to_point
 from robotid_ros.nodes.common.messages import values_of
 from robotid_ros.nodes.common.runtime import child_environment, LATCHED
-from robotid_ros.nodes.demo.node_processes import ros_environment
 from robotid_ros.nodes.excitation.trajectory_goal import TrajectoryActionClient
 
 from .conftest import LONG, Session, SLOW
@@ -39,7 +39,7 @@ class Second:
                 *('-p', f'excitation.trajectory:={trajectory}'),
                 *('-p', f'excitation.periods:={LONG}', '-p', 'excitation.require_recorder:=false'),
             ],
-            env=child_environment(**ros_environment(session.domain)),
+            env=child_environment(**loopback_environment(session.domain)),
         )
         wait_until(lambda: self.states, 'the second node says something', session.describe)
 

@@ -9,11 +9,11 @@ import signal
 import subprocess
 
 from live_session import child_of, dead
+from loopback import loopback_environment
 import pytest
 from waiting import PATIENCE, wait_until
 
 from robotid_ros.files.bags import read_recording
-from robotid_ros.nodes.demo.node_processes import ros_environment
 
 from .conftest import LONG, Session
 
@@ -43,7 +43,7 @@ def moving(
             *('ros2', 'launch', LAUNCH, f'config:={given}'),
             f'output_dir:={tmp_path / "bags"}',
         ],
-        env={**os.environ, **ros_environment(session.domain)},
+        env={**os.environ, **loopback_environment(session.domain)},
         stdin=subprocess.DEVNULL,
         stdout=(tmp_path / 'launch.txt').open('w'),
         stderr=subprocess.STDOUT,

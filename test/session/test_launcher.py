@@ -7,11 +7,11 @@ import subprocess
 import sys
 import time
 
+from loopback import loopback_environment
 import pytest
 from waiting import PATIENCE, wait_until
 
 from robotid_ros.nodes.common.runtime import child_environment
-from robotid_ros.nodes.demo.node_processes import ros_environment
 
 from .conftest import Session
 from .test_deaths import dead
@@ -42,7 +42,7 @@ def test_an_orphan_ends_only_where_its_launch_should_have_ended_it(
     script.write_text(SCRIPT)
     launcher = subprocess.Popen(
         [sys.executable, script, node, '--ros-args', '--params-file', config],
-        env=child_environment(**ros_environment(session.domain)),
+        env=child_environment(**loopback_environment(session.domain)),
         stdout=subprocess.PIPE,
         text=True,
     )

@@ -299,7 +299,10 @@ def test_a_session_whose_end_was_missed_shares_no_bag(session: Session, excitati
     read_when(first, lambda r: r.duration > 0.5, '0.5 s are recorded')
     excitation.session_id = 'two'
     heartbeats.wait('idle')
-    second = Path(heartbeats.wait('recording')['path'])
+    values = heartbeats.wait('recording')
+    # By this name a session knows that the bag is its own.
+    assert values['session'] == 'two'
+    second = Path(values['path'])
     read_when(second, lambda r: r.duration > 0.5, '0.5 s are recorded')
     excitation.be('done')
     heartbeats.wait('idle')

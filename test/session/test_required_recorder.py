@@ -32,10 +32,12 @@ class Recorder:
 
     def _run(self) -> None:
         while not self.end.wait(PERIOD):
-            heard = [values_of(m)['state'] for m in self._client.history['excitation/state']]
+            heard = [values_of(m) for m in self._client.history['excitation/state']]
             # A session says again and again where it is, so that nobody takes it for dead.
-            state = self._answer if heard.count('approaching') > 4 else 'idle'
-            self._publisher.publish(status('recorder', 'as asked', {'state': state}))
+            begun = [values['session'] for values in heard if values['state'] == 'approaching']
+            state = self._answer if len(begun) > 4 else 'idle'
+            values = {'state': state, 'session': begun[0] if begun else ''}
+            self._publisher.publish(status('recorder', 'as asked', values))
 
     def close(self) -> None:
         self.end.set()

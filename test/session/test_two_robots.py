@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from xml.etree import ElementTree
 
-from loopback import LOOPBACK
+from loopback import loopback_environment
 import pytest
 from rcl_interfaces.srv import GetParameters
 from waiting import log_to, PATIENCE, tails, wait_until
@@ -13,7 +13,7 @@ from waiting import log_to, PATIENCE, tails, wait_until
 from robotid_ros.files.bags.read.storage import open_bag
 from robotid_ros.files.results_file import read_results
 from robotid_ros.nodes.demo.domains import claim_domain, release_domain
-from robotid_ros.nodes.demo.node_processes import NodeProcesses, ros_environment
+from robotid_ros.nodes.demo.node_processes import NodeProcesses
 from robotid_ros.nodes.demo.session_client import SessionClient
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
@@ -41,7 +41,7 @@ class Arm:
 
     def __init__(self, name: str, config: Path, trajectory: Path, folder: Path, domain: int):
         self.name, self.folder, self._logs = name, folder / name, folder / 'log'
-        environment = {**ros_environment(domain), **LOOPBACK}
+        environment = loopback_environment(domain)
         self.processes = NodeProcesses(
             config, domain, namespace=f'/{name}', environment=environment
         )
@@ -105,7 +105,7 @@ def arms(
     folder, domain = tmp_path_factory.mktemp('arms'), claim_domain()
     log_to(folder / 'log')
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in {**ros_environment(domain), **LOOPBACK}.items():
+        for name, value in loopback_environment(domain).items():
             patch.setenv(name, value)
         arms = [Arm(name, config, trajectory, folder, domain) for name in COULOMB]
         try:

@@ -8,6 +8,7 @@ import subprocess
 import threading
 from typing import Any
 
+from loopback import loopback_environment
 import numpy as np
 from rcl_interfaces.srv import GetParameters, SetParametersAtomically
 from sensor_msgs.msg import JointState
@@ -17,7 +18,7 @@ from waiting import log_to, PATIENCE, tails, wait_until
 from robotid_ros.exceptions import ControllerError
 from robotid_ros.nodes.common.batched_subscription import BatchedSubscription
 from robotid_ros.nodes.demo.domains import claim_domain, release_domain
-from robotid_ros.nodes.demo.node_processes import NodeProcesses, ros_environment
+from robotid_ros.nodes.demo.node_processes import NodeProcesses
 from robotid_ros.nodes.demo.session_client import SessionClient
 
 # Slower than this counts as rest: ten times the noise of a speed from positions [rad/s].
@@ -124,8 +125,9 @@ class Session:
         self.domain = claim_domain()
         self._logs = folder / f'log_{self.domain}'
         log_to(self._logs)
-        os.environ.update(ros_environment(self.domain))
-        self.processes = NodeProcesses(config, self.domain)
+        environment = loopback_environment(self.domain)
+        os.environ.update(environment)
+        self.processes = NodeProcesses(config, self.domain, environment=environment)
         self.client = PatientClient(self.domain, self.describe)
         # After the client: whoever sends it joint states knows its services.
         self.robot = Robot(self.client, self.describe)

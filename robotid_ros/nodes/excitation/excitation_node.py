@@ -201,11 +201,10 @@ class Excitation(WorkerNode):
         """Check what can be checked, design where there is no design yet, and move."""
         self._rehearsals.require(self._design)
         self._publish_session_state(State.DESIGNING, 'checking the robot', {})
-        urdf, settings = self._urdf(), self.settings
+        urdf = self._urdf()
         robot = self._build(urdf)
-        publish, clients = self._publish_session_state, (self._controller, self._action)
         plan = self._design or self._loaded()
-        session = ExcitationSession(self, robot, settings, publish, self._stop, *clients)
+        session = ExcitationSession(self, robot, self.settings, *self._supervision)
         with closing(session):
             session.prepare()
             if plan is None:
@@ -225,12 +224,17 @@ class Excitation(WorkerNode):
             )
         urdf = self._urdf()
         robot = self._build(urdf)
-        publish, clients = self._publish_session_state, (self._controller, self._action)
-        supervised = SupervisedRobot(self, robot, self.settings, publish, self._stop, *clients)
-        publish(State.DESIGNING, 'checking the robot', {})
+        supervised = SupervisedRobot(self, robot, self.settings, *self._supervision)
+        self._publish_session_state(State.DESIGNING, 'checking the robot', {})
         with closing(supervised):
             text = self._verifications.run(kind, supervised, plan.validation, urdf, self._placed)
         return State.DONE, text
+
+    @property
+    def _supervision(self) -> tuple[Any, ...]:
+        """What a `SupervisedRobot` needs of this node, from `publish_state` on."""
+        publish = self._publish_session_state
+        return publish, self._session, self._stop, self._controller, self._action
 
     def _build(self, urdf: str) -> Robot:
         """Build the robot; joints that it does not move stand as they did for the design."""

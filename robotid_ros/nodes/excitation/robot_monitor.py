@@ -58,6 +58,7 @@ class RobotMonitor:
     stop : set from outside to stop the robot
     guardian : that cancels a goal should this process die
     others : who else could move the robot
+    session : that has to be recorded
 
     """
 
@@ -69,6 +70,7 @@ class RobotMonitor:
         stop: threading.Event,
         guardian: Guardian,
         others: OtherClients,
+        session: str,
     ):
         self._node, self._robot, self._settings = node, robot, settings
         self._stop, self._guardian, self._others = stop, guardian, others
@@ -81,7 +83,7 @@ class RobotMonitor:
             depth=CONTROLLER_STATE_DEPTH,
         )
         self._subscriptions = (self._joint_states, self._controller_states)
-        self._recorder = RecorderWatch(node) if settings.require_recorder else None
+        self._recorder = RecorderWatch(node, session) if settings.require_recorder else None
         self._watchdog: Watchdog | None = None
         self._malformed_told = False
 

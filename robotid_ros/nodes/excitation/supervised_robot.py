@@ -64,6 +64,7 @@ class SupervisedRobot:
     node : whose executor spins meanwhile
     robot, settings : what moves, and how
     publish_state : called with each state, a sentence and values
+    session : its name, by which the recorder says what it records
     stop : set from outside to stop the robot
     controller, action : clients of the controller, which outlive a session
 
@@ -80,12 +81,13 @@ class SupervisedRobot:
         robot: Robot,
         settings: ExcitationNodeSettings,
         publish_state: PublishState,
+        session: str,
         stop: threading.Event,
         controller: ControllerClient,
         action: TrajectoryActionClient,
     ):
         self._node, self.robot, self.settings = node, robot, settings
-        self._publish_state, self._stop = publish_state, stop
+        self._publish_state, self._session, self._stop = publish_state, session, stop
         self.controller, self._action = controller, action
         self.description: ControllerDescription | None = None
         self._guardian: Guardian | None = None
@@ -109,7 +111,7 @@ class SupervisedRobot:
         self._others = OtherClients(node, settings.controller)
         self._guardian = Guardian(self._action.cancel_service, node.context.get_domain_id())
         self._monitor = RobotMonitor(
-            node, self.robot, settings, self._stop, self._guardian, self._others
+            node, self.robot, settings, self._stop, self._guardian, self._others, self._session
         )
         self.check()
         self._guardian.wait_ready(max(settings.timeout, GUARDIAN_START_TIMEOUT))

@@ -24,6 +24,7 @@ class Heartbeat:
     Attributes
     ----------
     messages : that were written to the present bag
+    session : that has had its recording, for each gets one, whatever comes of it; None of none
 
     """
 
@@ -31,6 +32,7 @@ class Heartbeat:
         self._node, self._published = node, 0.0
         self._publisher = node.create_publisher(DiagnosticStatus, '~/heartbeat', 10)
         self.messages = 0
+        self.session: str | None = None
         self.change('idle', 'waiting for a session')
         # The node's own clock stands still where it is set back.
         node.create_timer(PERIOD, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
@@ -57,6 +59,7 @@ class Heartbeat:
             'state': self._state,
             **own_process(),
             'path': self._path,
+            'session': self.session or '',
             'messages': self.messages,
             'skipped': self._node.guard.total,
             'stamp': format_seconds(self._node.get_clock().now().nanoseconds),

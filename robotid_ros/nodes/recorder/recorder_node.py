@@ -40,8 +40,6 @@ class Recorder(WorkerNode):
         excitation = self.configuration.excitation
         self._controller = ControllerClient(self, excitation.controller, excitation.timeout)
         self._design: Mapping[str, Any] = {}
-        # The session that has had its recording: each gets one, whatever comes of it.
-        self._served: str | None = None
         # Whether it records a verification, from which nothing is to be identified.
         self._verification = False
         self._bag = self.create_publisher(String, '~/bag', LATCHED)
@@ -69,12 +67,14 @@ class Recorder(WorkerNode):
         values, loop = values_of(message), self._loop
         state, session = values.get('state'), values.get('session', '')
         loop = loop if self.recording else None
-        if state in MOVING and session != self._served:
+        if state in MOVING and session != self._heartbeat.session:
             # What runs for a session or closes belongs to the one before: this says so again soon.
             if loop is not None and (loop.started_by_session or loop.ending):
-                loop.stop('the end of its session was not heard')
+                if not loop.ending:
+                    loop.stop('the end of its session was not heard')
                 return
-            self._served, self._verification = session, state == State.VERIFYING.value
+            self._heartbeat.session = session
+            self._verification = state == State.VERIFYING.value
             if loop is None:
                 self._start_recording(received)
                 return
@@ -82,7 +82,7 @@ class Recorder(WorkerNode):
             loop.hear(received)
         if state in MOVING or state not in STATES:
             return
-        self._served = None
+        self._heartbeat.session = None
         if self._heartbeat.state == 'failed':
             self._heartbeat.change('idle', 'waiting for a session')
         if state in ENDED and loop is not None and loop.started_by_session:

@@ -81,7 +81,7 @@ def driver(node: Node):
 def watching(node: Node, robot: Robot) -> RobotMonitor:
     settings = ExcitationNodeSettings(timeout=PATIENCE, require_recorder=False, stale_after=0.5)
     others = SimpleNamespace(check=lambda: None, check_messages=lambda: None)
-    monitor = RobotMonitor(node, robot, settings, threading.Event(), others, others)
+    monitor = RobotMonitor(node, robot, settings, threading.Event(), others, others, '')
     monitor.check_ready()
     return monitor
 

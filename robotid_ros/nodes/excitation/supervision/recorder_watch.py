@@ -17,8 +17,6 @@ TOPIC = 'recorder/heartbeat'
 # Five heartbeats that are missing in succession [s]; of a recorder on this machine that is alive,
 # and so short of processor or disk only, the robot's motion may wait for longer.
 LONGEST_SILENCE, BUSY_SILENCE = 0.5, 2.0
-# A failure of an earlier recording is told until the recorder has heard of the session [s].
-EARLIER_FAILURE = 1.0
 POLL_PERIOD = 0.005
 _REMEDY = 'start the recorder, or set excitation.require_recorder to false'
 
@@ -29,11 +27,12 @@ class RecorderWatch:
 
     Parameters
     ----------
-    node : of the session
+    node, session : which has to be recorded, a bag of an earlier session does not count
 
     """
 
-    def __init__(self, node: Node):
+    def __init__(self, node: Node, session: str):
+        self._session = session
         self._heartbeats = BatchedSubscription(node, DiagnosticStatus, TOPIC, depth=100)
         self._state = self._message = ''
         self._values: Mapping[str, str] = {}
@@ -55,11 +54,10 @@ class RecorderWatch:
     def wait_recording(self, timeout: float, check: Callable[[], object]) -> None:
         """Wait until it records; `check` is called meanwhile and raises what else is wrong."""
         begin = time.monotonic()
-        while self._state != 'recording':
+        while not self._is('recording'):
             check()
             self._read()
-            waited = time.monotonic() - begin
-            if waited > timeout or (self._state == 'failed' and waited > EARLIER_FAILURE):
+            if time.monotonic() - begin > timeout or self._is('failed'):
                 raise RecordingError(f'no motion begins, {self._why()}')
             time.sleep(POLL_PERIOD)
         self._silence = Silence(time.monotonic())
@@ -67,7 +65,7 @@ class RecorderWatch:
     def check(self) -> None:
         """Check that it still records."""
         silence = self._silence.update(time.monotonic(), heard=self._read())
-        if self._state != 'recording':
+        if not self._is('recording'):
             raise RecordingError(f'the robot was stopped, {self._why()}')
         if silence > BUSY_SILENCE or (silence > LONGEST_SILENCE and not self._is_alive()):
             raise RecordingError(
@@ -87,9 +85,14 @@ class RecorderWatch:
             self._state, self._message = self._values.get('state', ''), latest.message
         return latest is not None
 
+    def _is(self, state: str) -> bool:
+        """Whether that is the state of this session's recording."""
+        return self._state == state and self._values.get('session') == self._session
+
     def _is_alive(self) -> bool:
         """Whether the recorder is known to run: on another machine it is not."""
         return is_here(self._values) and is_active(int(self._values['pid']))
 
     def _why(self) -> str:
-        return f"the recorder is '{self._state}': {self._message}"
+        other = self._values.get('session') not in ('', self._session)
+        return f"the recorder is '{self._state}'{' another session' * other}: {self._message}"

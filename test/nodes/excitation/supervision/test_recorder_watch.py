@@ -7,9 +7,10 @@ from waiting import PATIENCE, wait_until
 
 from robotid_ros.exceptions import ControllerError, RecordingError
 from robotid_ros.nodes.common.messages import status
-from robotid_ros.nodes.excitation.supervision import recorder_watch
 from robotid_ros.nodes.excitation.supervision.recorder_watch import RecorderWatch
 from robotid_ros.nodes.excitation.supervision.silence import Silence
+
+SESSION = 'the session that is watched'
 
 
 @pytest.fixture
@@ -17,8 +18,9 @@ def recorder(node: Node):
     """Publish heartbeats: a function of state and sentence."""
     publisher = node.create_publisher(DiagnosticStatus, 'recorder/heartbeat', 10)
 
-    def beat(state: str, message: str = '') -> None:
-        publisher.publish(status('recorder', message, {'state': state}))
+    def beat(state: str, message: str = '', session: str = SESSION) -> None:
+        values = {'state': state, 'session': session}
+        publisher.publish(status('recorder', message, values))
 
     return beat
 
@@ -27,13 +29,13 @@ def nothing() -> None:
     pass
 
 
-def heard(watch: RecorderWatch, recorder, state: str) -> None:
+def heard(watch: RecorderWatch, recorder, state: str, session: str = SESSION) -> None:
     """Publish until it is heard: the watch may not know the publisher yet."""
 
     def known() -> bool:
-        recorder(state)
+        recorder(state, session=session)
         watch._read()
-        return watch._state == state
+        return watch._state == state and watch._values['session'] == session
 
     wait_until(known, f'{state} is heard')
 
@@ -43,12 +45,12 @@ def test_no_recorder_is_said_with_the_remedy(node: Node):
     with pytest.raises(
         RecordingError, match=r'no recorder.*excitation\.require_recorder to false'
     ):
-        RecorderWatch(node).wait_present(0.05, nothing)
+        RecorderWatch(node, SESSION).wait_present(0.05, nothing)
 
 
 @pytest.mark.ros
 def test_it_waits_until_the_recorder_writes_and_notices_its_failure(node: Node, recorder):
-    watch = RecorderWatch(node)
+    watch = RecorderWatch(node, SESSION)
     heard(watch, recorder, 'idle')
     watch.wait_present(PATIENCE, nothing)
     watch.wait_recording(PATIENCE, lambda: recorder('recording'))
@@ -61,15 +63,27 @@ def test_it_waits_until_the_recorder_writes_and_notices_its_failure(node: Node, 
 
 
 @pytest.mark.ros
-def test_a_failure_to_open_the_bag_is_told_and_one_before_is_not(
-    node: Node, recorder, monkeypatch: pytest.MonkeyPatch
-):
-    watch = RecorderWatch(node)
-    heard(watch, recorder, 'failed')
-    # That was the last recording's: it ends as soon as the recorder hears of this session.
-    monkeypatch.setattr(recorder_watch, 'EARLIER_FAILURE', PATIENCE)
-    watch.wait_recording(2 * PATIENCE, lambda: recorder('recording'))
-    monkeypatch.setattr(recorder_watch, 'EARLIER_FAILURE', 0.0)
+@pytest.mark.parametrize('earlier', ['failed', 'recording'])
+def test_a_session_waits_for_its_own_recording(node: Node, recorder, earlier: str):
+    watch = RecorderWatch(node, SESSION)
+    heard(watch, recorder, earlier, session='the one before')
+    answers: list[str] = []
+
+    def say() -> None:
+        answers.append('recording')
+        recorder('recording', session=SESSION if len(answers) > 5 else 'the one before')
+
+    watch.wait_recording(PATIENCE, say)
+    assert len(answers) > 5
+    watch.check()
+    with pytest.raises(RecordingError, match="stopped, the recorder is 'recording' another"):
+        heard(watch, recorder, 'recording', session='a later one')
+        watch.check()
+
+
+@pytest.mark.ros
+def test_a_failure_to_open_the_bag_is_told_at_once(node: Node, recorder):
+    watch = RecorderWatch(node, SESSION)
     heard(watch, recorder, 'failed')
     with pytest.raises(RecordingError, match="no motion begins, the recorder is 'failed'"):
         watch.wait_recording(PATIENCE, nothing)
@@ -80,14 +94,15 @@ def test_what_else_goes_wrong_meanwhile_ends_the_wait(node: Node):
     def stopped() -> None:
         raise ControllerError('stopped')
 
-    for wait in (RecorderWatch(node).wait_present, RecorderWatch(node).wait_recording):
+    watch = RecorderWatch(node, SESSION)
+    for wait in (watch.wait_present, watch.wait_recording):
         with pytest.raises(ControllerError, match='stopped'):
             wait(PATIENCE, stopped)
 
 
 @pytest.mark.ros
 def test_a_silent_recorder_is_noticed(node: Node, recorder):
-    watch = RecorderWatch(node)
+    watch = RecorderWatch(node, SESSION)
     heard(watch, recorder, 'recording')
     with pytest.raises(RecordingError, match=r'silent on .recorder/heartbeat. for 0\.5'):
         wait_until(lambda: watch.check(), 'the silence is noticed')
