@@ -8,7 +8,7 @@ in C overruns its stack where brackets are nested deeply: both are looked for be
 from collections.abc import Mapping, Sequence
 import dataclasses
 import re
-from typing import Any, get_args, get_origin, get_type_hints, TypeVar
+from typing import Any, get_args, get_origin, get_type_hints, is_typeddict, Never, TypeVar
 
 import numpy as np
 import yaml
@@ -173,6 +173,13 @@ def _fits(value: Any, hint: Any) -> bool:
         return True
     if hint is float:
         return isinstance(value, int | float) and not isinstance(value, bool)
+    if is_typeddict(hint):
+        kinds = get_type_hints(hint)
+        return isinstance(value, Mapping) and all(
+            key in value and _fits(value[key], kind) for key, kind in kinds.items()
+        )
+    if hint is Never:
+        return False
     if origin is None:
         return isinstance(value, hint)
     if origin is Mapping:

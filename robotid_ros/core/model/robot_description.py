@@ -13,7 +13,7 @@ from ...exceptions import ConfigurationError, ModelError, UnknownNameError
 from ..arrays import Array
 from .mimic_joints import find_followers, Follower, locked_position, Mimic, read_mimics
 from .settings import RobotSettings
-from .urdf_parsing import inertial_warnings, movable_names, parse_urdf, snap_angles
+from .urdf_parsing import check_tree, inertial_warnings, movable_names, parse_urdf, snap_angles
 
 # Limits of this size or more are none: continuous joints get it as revolute ones.
 UNLIMITED = 1e30
@@ -52,6 +52,9 @@ def read_description(urdf: str, settings: RobotSettings) -> Description:
 
     """
     root = parse_urdf(urdf)
+    check_tree(root)
+    name = root.get('name') or 'robot'
+    root.set('name', name)  # parsers ask for one
     elements = {str(joint.get('name')): joint for joint in root.findall('joint')}
     following = read_mimics(elements)
     joints = _select(movable_names(root), following, settings)
@@ -68,7 +71,7 @@ def read_description(urdf: str, settings: RobotSettings) -> Description:
     _check_inertia(model)
     order = np.array([moving.index(name) for name in list(model.names)[1:]], dtype=np.intp)
     return Description(
-        name=root.get('name') or 'robot',
+        name=name,
         joints=joints,
         model=model,
         order=order,

@@ -1,5 +1,6 @@
 """The text of a URDF: checked, with rounded angles made exact."""
 
+from collections import Counter
 import math
 import re
 from typing import Any
@@ -153,6 +154,39 @@ def _check_number(tag: str, key: str, text: str) -> None:
         raise ModelError(
             f"{key} of <{tag}> in the robot description is '{text[:80]}': it must be {what}"
             f'{" of at least 0" if tag == "mass" else ""}'
+        )
+
+
+def check_tree(root: ElementTree.Element) -> None:
+    """
+    Check that the joints connect links to a tree; parsers of URDFs say why not on stderr only.
+
+    Raises
+    ------
+    ModelError : a name is missing or given twice, a joint lacks a link, links without one root
+
+    """
+    for tag in ('link', 'joint'):
+        names = [element.get('name') for element in root.findall(tag)]
+        if wrong := [name for name, count in Counter(names).items() if count > 1 or not name]:
+            how = f"'{wrong[0][:80]}' is the name of several" if wrong[0] else 'there are unnamed'
+            raise ModelError(f'{how} {tag}s in the robot description: give each a name of its own')
+    links = {link.get('name') for link in root.findall('link')}
+    children: set[str] = set()
+    for joint in root.findall('joint'):
+        ends = [_link(joint, end) for end in ('parent', 'child')]
+        for end, name in zip(('parent', 'child'), ends, strict=True):
+            if name not in links or (end == 'child' and name in children):
+                what = 'has another parent already' if name in links else 'is no link'
+                raise ModelError(
+                    f"the {end} '{name[:80]}' of joint {joint.get('name', '')[:80]} {what} in the "
+                    'robot description: check its links'
+                )
+        children.add(ends[1])
+    if len(links - children) != 1:
+        raise ModelError(
+            f'the robot description has {len(links - children)} links that are no child of a '
+            'joint, its root must be the only one: check its joints'
         )
 
 

@@ -22,8 +22,20 @@ def with_minimum_variance(covariance: Array, variance: Array) -> Array:
     A fit makes residuals smaller than errors, most along its columns, which hides some of their
     correlation.
     """
-    scale = np.sqrt(np.maximum(1.0, variance / np.maximum(np.diag(covariance), 1e-300)))
-    return np.asarray(covariance * np.outer(scale, scale))
+    known = np.diag(covariance) > 0.0
+    ratio = np.divide(variance, np.diag(covariance), out=np.ones_like(variance), where=known)
+    scale = np.sqrt(np.maximum(1.0, ratio))
+    # One block alone says nothing of the spread.
+    white = np.diag(np.where(known, 0.0, variance))
+    return np.asarray(covariance * np.outer(scale, scale) + white)
+
+
+def propagated(bread: Array, covariance: Array) -> Array:
+    """Return B C Bᵀ (b, b), which rounding does not make indefinite."""
+    scale = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    variances, directions = np.linalg.eigh(covariance / np.outer(scale, scale))
+    half = bread * scale @ (directions * np.sqrt(np.maximum(variances, 0.0)))
+    return np.asarray(half @ half.T)
 
 
 def inflation(classical: Array, covariance: Array) -> float:

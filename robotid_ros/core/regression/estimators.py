@@ -6,7 +6,7 @@ import numpy as np
 
 from ...exceptions import RankDeficientError, RecordingError, UnknownNameError
 from ..arrays import Array
-from .covariance import block_products, inflation, jackknife, with_minimum_variance
+from .covariance import block_products, inflation, jackknife, propagated, with_minimum_variance
 from .estimate import Estimate
 from .least_squares import instrumental_variables, least_squares, Solution, total_least_squares
 from .model_error import model_error_covariance
@@ -234,7 +234,7 @@ def _covariances(
         white += (z * k[:, None]).T @ (z * k[:, None])
         w, y = system.rows(j)
         squares += float(np.sum((k * (y - w @ value)) ** 2))
-    classical = bread @ white @ bread.T * squares / max(int(rows.sum()) - len(value), 1)
+    classical = propagated(bread, white) * squares / max(int(rows.sum()) - len(value), 1)
     blocks = block_products(system, value, Z, weights)
     covariance = with_minimum_variance(jackknife(*blocks, bread), np.diag(classical) / system.band)
     if system.D is None:

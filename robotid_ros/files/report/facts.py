@@ -1,51 +1,60 @@
 """What the report shows besides parameters, as plain values: data, frames, simulated motion."""
 
 from collections.abc import Mapping
-import dataclasses
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 import pinocchio
 
+from ...core.diagnostics.data_quality import DataQuality
 from ...core.model.robot import Robot
 from ...core.pipeline.results import Identification
 from ...core.regression.estimate import Estimate
+from ..results import JointQuality, Quality
 from ..torques_file import SimulatedPositions
 
 # Decimals of correlations, and rows of a simulated motion that are kept: they are for the eye.
 DECIMALS, MOST_ROWS = 4, 10_000
 
 
-def quality(found: Identification) -> dict[str, Any]:
+def quality(found: Identification) -> Quality | Mapping[str, Never]:
     """Gather what is known of the data and of what they tell."""
     data, robot = found.quality, found.robot
+    nothing: Mapping[str, Never] = {}
     if data is None:
-        return {}
-    limits = robot.limits
-    columns = {
-        'lowest': data.lowest,
-        'highest': data.highest,
-        'fastest': data.fastest,
-        'lower': limits.lower,
-        'upper': limits.upper,
-        'velocity': limits.velocity,
-        'noise': data.noise,
-        'delay': data.delay,
-        **{f'rows_{f.name}': getattr(data.rows, f.name) for f in dataclasses.fields(data.rows)},
-    }
-    plain = ('rate', 'jitter', 'gaps', 'longest_gap', 'cutoff', 'decimation', 'whole')
-    return {
-        **{name: getattr(data, name) for name in plain},
-        'joints': {
-            joint: {
-                'unit': 'm' if robot.prismatic[j] else 'rad',
-                **{name: values[j].item() for name, values in columns.items()},
-            }
-            for j, joint in enumerate(robot.joints)
-        },
-        'singular_values': data.singular_values.tolist(),
-        'correlation': correlation(found.estimate),
-    }
+        return nothing
+    return Quality(
+        rate=data.rate,
+        jitter=data.jitter,
+        gaps=data.gaps,
+        longest_gap=data.longest_gap,
+        cutoff=data.cutoff,
+        decimation=data.decimation,
+        whole=data.whole,
+        joints={joint: _joint_quality(data, robot, j) for j, joint in enumerate(robot.joints)},
+        singular_values=data.singular_values.tolist(),
+        correlation=correlation(found.estimate),
+    )
+
+
+def _joint_quality(data: DataQuality, robot: Robot, j: int) -> JointQuality:
+    limits, rows = robot.limits, data.rows
+    return JointQuality(
+        unit='m' if robot.prismatic[j] else 'rad',
+        lowest=data.lowest[j].item(),
+        highest=data.highest[j].item(),
+        fastest=data.fastest[j].item(),
+        lower=limits.lower[j].item(),
+        upper=limits.upper[j].item(),
+        velocity=limits.velocity[j].item(),
+        noise=data.noise[j].item(),
+        delay=data.delay[j].item(),
+        rows_total=rows.total[j].item(),
+        rows_used=rows.used[j].item(),
+        rows_standstill=rows.standstill[j].item(),
+        rows_beside=rows.beside[j].item(),
+        rows_bridged=rows.bridged[j].item(),
+    )
 
 
 def correlation(estimate: Estimate) -> list[list[float]]:

@@ -27,6 +27,11 @@ def test_permutation_to_pinocchio_and_back_is_the_identity():
     np.testing.assert_array_equal(from_pinocchio(to_pinocchio(values)), values)
 
 
+def test_a_robot_needs_no_name():
+    robot = build_robot(urdf().replace(' name="arm"', '', 1), RobotSettings())
+    assert robot.name == 'robot'
+
+
 def test_joints_and_limits_follow_the_configuration():
     robot = arm(joints=('turn', 'slide'), velocity=(1.0, 2.0))
     assert robot.joints == ('turn', 'slide')
@@ -61,6 +66,7 @@ def test_calibrated_angles_are_left_alone(word):
 
 
 BARE = urdf().replace('<inertial>', '<!--').replace('</inertial>', '-->')
+LOOSE = '<link name="loose"/></robot>'
 MIMIC = '<mimic joint="slide" multiplier="1"/>'
 
 
@@ -72,6 +78,10 @@ MIMIC = '<mimic joint="slide" multiplier="1"/>'
         ('<sdf/>', {}, ModelError, 'give a URDF'),
         ('<robot name="r"><link name="a"/></robot>', {}, ModelError, 'no movable joint'),
         (BARE, {}, ModelError, 'no inertials'),
+        (urdf().replace('<parent', '<mother', 1), {}, ModelError, r"parent '' of joint .* is no"),
+        (urdf().replace('child link="', 'child link="un', 1), {}, ModelError, 'is no link'),
+        (urdf(names=('arm',) * 4), {}, ModelError, "'arm' is the name of several joints"),
+        (urdf().replace('</robot>', LOOSE), {}, ModelError, 'has 2 links that are no child'),
         (urdf(extra=MIMIC), {'joints': ('turn',)}, ModelError, 'mimics'),
         (urdf(kinds=('revolute', 'floating'), names=('a', 'b')), {}, ModelError, 'floating'),
         (urdf().replace('damping="0.5"', 'damping="much"'), {}, ModelError, 'number'),

@@ -16,6 +16,7 @@ from robotid_ros.files.report.sections.bodies import bodies_of
 from robotid_ros.files.report.sections.verdict import split_remedy, verdict_of
 from robotid_ros.files.results import Residual, Results, total_residual
 from robotid_ros.files.results_file import read_results, write_results
+from robotid_ros.files.yaml import dump_yaml, parse_yaml
 
 from . import results as made
 
@@ -57,6 +58,26 @@ def test_write_then_read_is_the_identity(tmp_path, results):
 def test_other_files_are_refused(tmp_path, text, sentence):
     (tmp_path / 'parameters.yaml').write_text(text)
     with pytest.raises(FileError, match=sentence):
+        read_results(tmp_path)
+
+
+@pytest.mark.parametrize(
+    'damage',
+    [
+        lambda values: values['quality'].update(rate='fast'),
+        lambda values: values['quality'].pop('gaps'),
+        lambda values: values['quality']['correlation'][3].append('much'),
+        lambda values: values['quality']['joints']['shoulder'].update(rows_used='all'),
+        lambda values: values['quality']['joints'].update({'el<bow': 3}),
+        lambda values: values['frames'].update(shoulder=[[1.0, None]]),
+    ],
+)
+def test_figures_that_are_none_are_refused(tmp_path, results, damage):
+    path = write_results(results, tmp_path)
+    values = parse_yaml(path.read_text(), str(path))
+    damage(values)
+    path.write_text(dump_yaml(values))
+    with pytest.raises(FileError, match='is damaged .*identify again'):
         read_results(tmp_path)
 
 
