@@ -13,7 +13,14 @@ from ...exceptions import ConfigurationError, ModelError, UnknownNameError
 from ..arrays import Array
 from .mimic_joints import find_followers, Follower, locked_position, Mimic, read_mimics
 from .settings import RobotSettings
-from .urdf_parsing import check_tree, inertial_warnings, movable_names, parse_urdf, snap_angles
+from .urdf_parsing import (
+    check_tree,
+    inertial_warnings,
+    movable_names,
+    MOVABLE_TYPES,
+    parse_urdf,
+    snap_angles,
+)
 
 # Limits of this size or more are none: continuous joints get it as revolute ones.
 UNLIMITED = 1e30
@@ -129,15 +136,8 @@ def _check_types(
 
 def _build(root: ElementTree.Element) -> Any:
     for joint in root.findall('joint'):
-        if joint.get('type') == 'continuous':
-            joint.set('type', 'revolute')
-            limit = joint.find('limit')
-            if limit is None:
-                limit = ElementTree.SubElement(
-                    joint, 'limit', {'effort': str(UNLIMITED), 'velocity': str(UNLIMITED)}
-                )
-            limit.set('lower', str(-UNLIMITED))
-            limit.set('upper', str(UNLIMITED))
+        if joint.get('type') in MOVABLE_TYPES:
+            _complete_limits(joint)
         mimic = joint.find('mimic')
         if mimic is not None:
             joint.remove(mimic)
@@ -148,6 +148,19 @@ def _build(root: ElementTree.Element) -> Any:
         raise ModelError(
             f'the robot description is not a usable URDF ({reason}): check it with check_urdf'
         ) from error
+
+
+def _complete_limits(joint: ElementTree.Element) -> None:
+    """Write the limits without which a parser refuses a joint that moves."""
+    limit = joint.find('limit')
+    if limit is None:
+        limit = ElementTree.SubElement(joint, 'limit')
+    for key in ('effort', 'velocity'):
+        limit.set(key, limit.get(key, str(UNLIMITED)))
+    if joint.get('type') == 'continuous':
+        joint.set('type', 'revolute')
+        limit.set('lower', str(-UNLIMITED))
+        limit.set('upper', str(UNLIMITED))
 
 
 def _reduce(

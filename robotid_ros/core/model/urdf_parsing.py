@@ -11,6 +11,7 @@ import numpy as np
 from ...exceptions import ModelError, shortened
 
 MOVABLE_TYPES = ('revolute', 'continuous', 'prismatic')
+JOINT_TYPES = (*MOVABLE_TYPES, 'fixed', 'floating', 'planar')
 # What a model takes from the elements of inertials and joints.
 INERTIA = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 NUMERIC_ATTRIBUTES = {
@@ -163,7 +164,8 @@ def check_tree(root: ElementTree.Element) -> None:
 
     Raises
     ------
-    ModelError : a name is missing or given twice, a joint lacks a link, links without one root
+    ModelError : a name is missing or given twice, a joint lacks its type or a link, there is no
+        root, or more than one
 
     """
     for tag in ('link', 'joint'):
@@ -174,6 +176,11 @@ def check_tree(root: ElementTree.Element) -> None:
     links = {link.get('name') for link in root.findall('link')}
     children: set[str] = set()
     for joint in root.findall('joint'):
+        if joint.get('type') not in JOINT_TYPES:
+            raise ModelError(
+                f'joint {joint.get("name", "")[:80]} of the robot description is of type '
+                f"'{joint.get('type', '')[:80]}': make it one of {', '.join(JOINT_TYPES)}"
+            )
         ends = [_link(joint, end) for end in ('parent', 'child')]
         for end, name in zip(('parent', 'child'), ends, strict=True):
             if name not in links or (end == 'child' and name in children):

@@ -1,5 +1,7 @@
 """From URDF and configuration to a robot, and every way in which that can fail."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -25,6 +27,15 @@ def test_parameters_have_names_and_units_in_order():
 def test_permutation_to_pinocchio_and_back_is_the_identity():
     values = np.arange(20.0).reshape(2, 10)
     np.testing.assert_array_equal(from_pinocchio(to_pinocchio(values)), values)
+
+
+def test_limits_that_are_missing_are_none():
+    text = re.sub(r'<limit [^>]*/>', '', urdf(), count=1)
+    text = text.replace(' velocity="3"', '').replace(' effort="50"', '')
+    robot = build_robot(text, RobotSettings())
+    assert robot.limits.lower[0] == -np.inf and robot.limits.upper[0] == np.inf
+    assert robot.limits.lower[1] == -2.0
+    assert np.isinf(robot.limits.velocity).all() and np.isinf(robot.limits.effort).all()
 
 
 def test_a_robot_needs_no_name():
@@ -81,6 +92,7 @@ MIMIC = '<mimic joint="slide" multiplier="1"/>'
         (urdf().replace('<parent', '<mother', 1), {}, ModelError, r"parent '' of joint .* is no"),
         (urdf().replace('child link="', 'child link="un', 1), {}, ModelError, 'is no link'),
         (urdf(names=('arm',) * 4), {}, ModelError, "'arm' is the name of several joints"),
+        (urdf(kinds=('revolute', 'hinge'), names=('a', 'b')), {}, ModelError, 'of type .hinge'),
         (urdf().replace('</robot>', LOOSE), {}, ModelError, 'has 2 links that are no child'),
         (urdf(extra=MIMIC), {'joints': ('turn',)}, ModelError, 'mimics'),
         (urdf(kinds=('revolute', 'floating'), names=('a', 'b')), {}, ModelError, 'floating'),

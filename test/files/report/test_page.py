@@ -77,7 +77,7 @@ def test_figures_that_are_none_are_refused(tmp_path, results, damage):
     values = parse_yaml(path.read_text(), str(path))
     damage(values)
     path.write_text(dump_yaml(values))
-    with pytest.raises(FileError, match='is damaged .*identify again'):
+    with pytest.raises(FileError, match=r'is damaged .*identify again'):
         read_results(tmp_path)
 
 
