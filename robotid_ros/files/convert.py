@@ -110,7 +110,7 @@ def _copy_context(bag: Bag, writer: BagWriter) -> None:
             latched=kind == STRING,
             definition_and_hash=(text, bag.typestore.hash_rihs01(kind)),
         )
-        for _, received, data in bag.messages(topic):
+        for received, data in bag.messages(topic):
             writer.write(topic, data, received)
 
 

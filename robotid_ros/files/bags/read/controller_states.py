@@ -84,7 +84,7 @@ def controllers_of(bag: Bag, joints: Collection[str], among: Collection[str]) ->
     found = []
     for topic in controller_state_topics(bag):
         decoder = Decoder(bag.typestore, CONTROLLER_STATE)
-        first = [data for _, _, data in itertools.islice(bag.messages(topic), 1)]
+        first = [data for _, data in itertools.islice(bag.messages(topic), 1)]
         named = [decoder.layouts[number].texts for number, _, _ in decoder.groups(first)]
         own = set(joints) & {joint for texts in named for joint in texts.get('joint_names', ())}
         if own and own <= set(among):

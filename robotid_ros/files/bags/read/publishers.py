@@ -78,7 +78,7 @@ def find_topic(bag: Bag, joints: Sequence[str] | None = None) -> str:
 
 def _first_joints(bag: Bag, topic: str) -> tuple[set[str], set[str]]:
     """Return the joints with positions in the first messages, and those with efforts but 0."""
-    messages = [data for _, _, data in itertools.islice(bag.messages(topic), FIRST_MESSAGES)]
+    messages = [data for _, data in itertools.islice(bag.messages(topic), FIRST_MESSAGES)]
     decoder = Decoder(bag.typestore, JOINT_STATE, fault_of)
     joints, with_effort = set[str](), set[str]()
     for number, payloads, _ in decoder.groups(messages):

@@ -1,6 +1,5 @@
 """Opening recordings of every kind: rosbag2 folders, bare files, unfinished ones."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 import contextlib
 import itertools
@@ -108,29 +107,10 @@ class Bag:
         """Messages of one topic."""
         return sum(c.msgcount for c in self.connections if c.topic == topic)
 
-    def messages(
-        self, *topics: str, start: int | None = None, stop: int | None = None
-    ) -> Iterator[tuple[str, int, bytes]]:
-        """
-        Yield topic, time of reception [ns] and serialized message of these topics (none: all).
-
-        Parameters
-        ----------
-        topics : whose messages
-        start, stop : only what was received at `start` or later, and before `stop` [ns]
-
-        Raises
-        ------
-        RecordingError : the file is damaged
-
-        """
-        tally = self._tally()
-        for reader in self._readers:
-            chosen = [c for c in _connections(reader) if not topics or c.topic in topics]
-            if chosen:
-                with _recording_errors(self.path):
-                    found = reader.messages(chosen, start, stop)
-                    yield from self._sound(((c.topic, *rest) for c, *rest in found), tally)
+    def messages(self, topic: str) -> Iterator[tuple[int, bytes]]:
+        """Yield time of reception [ns] and serialized message of one topic; see `blocks`."""
+        for block in self.blocks(topic):
+            yield from zip(block.received.tolist(), block.payloads(), strict=True)
 
     def blocks(
         self, topic: str, start: int | None = None, stop: int | None = None
@@ -140,14 +120,24 @@ class Bag:
 
         Parameters
         ----------
-        topic, start, stop : as of `messages`
+        topic : whose messages
+        start, stop : only what was received at `start` or later, and before `stop` [ns]
 
         Raises
         ------
         RecordingError : the file is damaged
 
         """
-        tally = self._tally()
+        budget, damaged = [unpack_limit(self._size)], itertools.count(1)
+
+        def sound(messages: Iterable[tuple[Any, Any]]) -> Iterator[tuple[int, bytes]]:
+            for time, data in messages:
+                content = _content(time, data, budget)
+                if content is None:
+                    self.add_left_out(topic, {'damaged records': next(damaged)})
+                else:
+                    yield time, content
+
         for reader in self._readers:
             chosen = [c for c in _connections(reader) if c.topic == topic]
             with _recording_errors(self.path):
@@ -157,46 +147,28 @@ class Bag:
                             yield block
                             continue
                         each = zip(block.received.tolist(), block.payloads(), strict=True)
-                        yield from _in_blocks(self._sound(((topic, *x) for x in each), tally))
+                        yield from _in_blocks(sound(each))
                 elif chosen:
                     found = reader.messages(chosen, start, stop)
-                    yield from _in_blocks(self._sound(((topic, *x[1:]) for x in found), tally))
-
-    def _tally(self) -> tuple[list[int], Counter[str]]:
-        """Return how many bytes messages may still take unpacked, and those that are damaged."""
-        return [unpack_limit(self._size)], Counter()
-
-    def _sound(
-        self, messages: Iterable[tuple[Any, ...]], tally: tuple[list[int], Counter[str]]
-    ) -> Iterator[tuple[str, int, bytes]]:
-        """Yield the messages that are not damaged; the others are counted."""
-        budget, damaged = tally
-        for topic, time, data in messages:
-            content = _content(time, data, budget)
-            if content is not None:
-                yield topic, time, content
-                continue
-            damaged[topic] += 1
-            self.add_left_out(topic, {'damaged records': damaged[topic]})
+                    yield from _in_blocks(sound(x[1:] for x in found))
 
     def decoded(self, topic: str) -> Iterator[tuple[int, Any]]:
         """Yield time of reception [ns] and message of one topic."""
         kinds = {c.topic: c.msgtype for c in self.connections}
         damaged = 0
-        for block in self.blocks(topic):
-            for time, data in zip(block.received.tolist(), block.payloads(), strict=True):
-                try:
-                    message = self.typestore.deserialize_cdr(data, kinds[topic])
-                except Exception:  # rosbags raises whatever the bytes lead to
-                    damaged += 1
-                    self.add_left_out(topic, {'damaged': damaged})
-                    continue
-                yield time, message
+        for time, data in self.messages(topic):
+            try:
+                message = self.typestore.deserialize_cdr(data, kinds[topic])
+            except Exception:  # rosbags raises whatever the bytes lead to
+                damaged += 1
+                self.add_left_out(topic, {'damaged': damaged})
+                continue
+            yield time, message
 
 
-def _in_blocks(messages: Iterator[tuple[str, int, bytes]]) -> Iterator[Messages]:
+def _in_blocks(messages: Iterator[tuple[int, bytes]]) -> Iterator[Messages]:
     while part := list(itertools.islice(messages, BLOCK)):
-        _, received, payloads = zip(*part, strict=True)
+        received, payloads = zip(*part, strict=True)
         yield Messages.of(received, payloads)
 
 

@@ -60,7 +60,7 @@ BLOCK_BYTES = 1 << 20
 
 class McapReader:
     """
-    Reads an MCAP file; shaped like the storage readers of rosbags.
+    Reads an MCAP file; its topics are described as the storage readers of rosbags do.
 
     Attributes
     ----------
@@ -154,25 +154,11 @@ class McapReader:
     def close(self) -> None:
         """Nothing stays open between reads."""
 
-    def messages(
-        self,
-        connections: Collection[Connection],
-        start: int | None = None,
-        stop: int | None = None,
-    ) -> Iterator[tuple[Connection, int, bytes]]:
-        """Yield connection, time [ns] and content, in the order of recording."""
-        wanted = {connection.id: connection for connection in connections}
-        for message in self.read(wanted, start, stop):
-            yield wanted[message.channel], message.received, message.data
-
-    def read(
-        self, channels: Collection[int], start: int | None = None, stop: int | None = None
-    ) -> Iterator[Message]:
-        """Yield the messages of channels between two times [ns]."""
-        low, high = start or 0, 2**64 if stop is None else stop
-        for _, data in self._pieces(channels, low, high):
+    def read(self, channels: Collection[int]) -> Iterator[Message]:
+        """Yield the messages of channels, one by one."""
+        for _, data in self._pieces(channels, 0, 2**64):
             for message in messages_of(records_of(data)):
-                if message.channel in channels and low <= message.received < high:
+                if message.channel in channels:
                     yield message
 
     def blocks(
