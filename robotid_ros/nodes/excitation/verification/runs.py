@@ -30,8 +30,6 @@ from .worker_jobs import PresentRun, read_present_run, read_tracking
 CREEP_TIME = 4.0
 # For how long the efforts of a posture are averaged [s]: they are noisy and do not change.
 MEASURING_TIME = 1.0
-
-
 # What a worker process may take for a motion [s]: a hundred times what it needs on a free machine.
 WORKER_TIME = 600.0
 
@@ -59,10 +57,16 @@ class VerificationRuns:
         stop: threading.Event,
     ):
         self._stop = stop
-        self._robot, self._model, self._motion = robot, model, motion
+        self.robot, self.model, self._motion = robot, model, motion
         self.points = with_rests(waypoints(motion, robot.settings.rate))
         robot.check_motion(self.points)
         self._log = MotionLog(node, robot.settings.controller, robot.robot.joints)
+
+    @property
+    def controller(self) -> ControllerDescription:
+        """What the controller of the robot, which is prepared, says about itself."""
+        assert self.robot.description is not None
+        return self.robot.description
 
     def close(self) -> None:
         """Unsubscribe."""
@@ -71,16 +75,14 @@ class VerificationRuns:
     def present(self, settings: IdentificationSettings) -> PresentRun:
         """Run the motion as it is; `settings` of the signals."""
         raw = self._run('running the motion as it is', self.points)
-        assert self._robot.description is not None
-        rate = self._robot.description.rate
         found: PresentRun = self._in_worker(
-            read_present_run, raw, rate, self.points, self._model, settings
+            read_present_run, raw, self.controller.rate, self.points, self.model, settings
         )
         return found
 
     def with_feed_forward(self, points: Waypoints) -> Tracking:
         """Run the motion with the identified efforts."""
-        robot = self._robot
+        robot = self.robot
         robot.check_motion(points)
         check_feed_forward(points, robot.robot, robot.settings.effort_share)
         return self._track('running the motion with feed-forward', points)
@@ -91,7 +93,7 @@ class VerificationRuns:
 
     def _run(self, what: str, points: Waypoints) -> RawMotion:
         """Run the motion between its rests."""
-        robot, log = self._robot, self._log
+        robot, log = self.robot, self._log
         robot.check()
         robot.move_to(State.VERIFYING, points.q[0], 'moving to the start')
         log.begin()
@@ -130,10 +132,9 @@ class VerificationRuns:
         Old and new gains, errors with them, and whether the new ones were kept.
 
         """
-        robot, model = self._robot, self._model
-        assert robot.description is not None
+        robot, model = self.robot, self.model
         old, new = gains_for_motion(
-            *(model.robot, model.consistent, self.points, robot.description.gains, settings)
+            *(model.robot, model.consistent, self.points, self.controller.gains, settings)
         )
         before = self._track('running the motion with the present gains', self.points)
         save_old(old)
@@ -161,7 +162,7 @@ class VerificationRuns:
 
         """
         pairs, error = [], None
-        postures = static_postures(self._motion, self._robot.robot, count, distance)
+        postures = static_postures(self._motion, self.robot.robot, count, distance)
         for number, posture in enumerate(postures, start=1):
             what = f'resting in posture {number} of {len(postures)}'
             try:
@@ -179,7 +180,7 @@ class VerificationRuns:
 
     def _rest(self, start: Array, posture: Array, what: str) -> tuple[Array, Array]:
         """Return mean position and effort at rest in a posture, coming from another one."""
-        robot = self._robot
+        robot = self.robot
         robot.move_to(State.VERIFYING, start, what)
         # A quintic's largest speed is 15/8 of its mean.
         speed = 1.875 * float(np.abs(posture - start).max()) / CREEP_TIME

@@ -47,8 +47,8 @@ from .runs import (
 )
 from .worker_jobs import renew_report
 
-# What a kind of verification is given, and what it adds.
-Work = Callable[[SupervisedRobot, IdentifiedModel, VerificationRuns, Verification], Verification]
+# What a kind of verification is given: the runs, and what is verified already, to which it adds.
+Work = Callable[[VerificationRuns, Verification], Verification]
 
 
 class Verifications:
@@ -110,7 +110,7 @@ class Verifications:
             found = Verification(model.results.created)
         robot.prepare()
         with closing(VerificationRuns(self._node, robot, model, motion, self._stop)) as runs:
-            found = self._kinds[kind](robot, model, runs, found)
+            found = self._kinds[kind](runs, found)
         found = dataclasses.replace(
             found,
             created=datetime.now(timezone.utc).isoformat(timespec='seconds'),
@@ -136,24 +136,17 @@ class Verifications:
         if values.get('state') == 'done':
             self._told = values.get('folder', '')
 
-    def _verify_motion(
-        self,
-        robot: SupervisedRobot,
-        model: IdentifiedModel,
-        runs: VerificationRuns,
-        found: Verification,
-    ) -> Verification:
+    def _verify_motion(self, runs: VerificationRuns, found: Verification) -> Verification:
         """Run the motion without and with feed-forward, where the controller takes it."""
         run = runs.present(self._configuration.identification)
-        units = _units(model, ('N·m', 'N'))
+        units = _units(runs.model, ('N·m', 'N'))
         efforts = tuple(
             EffortRow(joint, units[joint], float(share), float(rms))
             for joint, share, rms in zip(units, run.relative, run.rms, strict=True)
         )
         series = {k: v for k, v in found.series.items() if k == NEW_GAINS}
         series = {PRESENT: run.tracking, **series}
-        assert robot.description is not None
-        reason = why_no_feed_forward(robot.description) or self._why_not_predicted(efforts)
+        reason = why_no_feed_forward(runs.controller) or self._why_not_predicted(efforts)
         found = dataclasses.replace(
             found, efforts=efforts, tracking=(), reason=reason, series=series
         )
@@ -161,7 +154,7 @@ class Verifications:
             self._node.get_logger().warning(reason)
             return found
         after = runs.with_feed_forward(run.points)
-        rows = tracking_rows(run.tracking, after, _units(model))
+        rows = tracking_rows(run.tracking, after, _units(runs.model))
         return dataclasses.replace(
             found,
             tracking=rows,
@@ -178,17 +171,11 @@ class Verifications:
             'identify again'
         )
 
-    def _verify_gains(
-        self,
-        robot: SupervisedRobot,
-        model: IdentifiedModel,
-        runs: VerificationRuns,
-        found: Verification,
-    ) -> Verification:
+    def _verify_gains(self, runs: VerificationRuns, found: Verification) -> Verification:
         """Try the proposed gains; what was kept is written as a file for the controller."""
-        assert robot.description is not None
-        check_gains_follow_from_inertia(robot.description)
-        controller = self._node.resolve_topic_name(robot.controller.name)
+        check_gains_follow_from_inertia(runs.controller)
+        controller = self._node.resolve_topic_name(runs.robot.controller.name)
+        model = runs.model
         path, before_path = model.folder / GAINS, model.folder / GAINS_BEFORE
         old, new, before, after, kept = runs.try_gains(
             self._configuration.identification.controller_gains,
@@ -206,16 +193,10 @@ class Verifications:
         series = {PRESENT: before, **found.series, NEW_GAINS: after}
         return dataclasses.replace(found, gains=trial, series=series)
 
-    def _verify_static(
-        self,
-        robot: SupervisedRobot,
-        model: IdentifiedModel,
-        runs: VerificationRuns,
-        found: Verification,
-    ) -> Verification:
+    def _verify_static(self, runs: VerificationRuns, found: Verification) -> Verification:
         """Compare the efforts that hold the robot with those predicted."""
         pairs = runs.rest_pairs(self._settings.postures, self._settings.distance)
-        rows = evaluate_postures(model.robot, model.chi, pairs)
+        rows = evaluate_postures(runs.model.robot, runs.model.chi, pairs)
         return dataclasses.replace(found, static=rows, postures=len(pairs))
 
     def _renew_report(self, folder: Path) -> None:
