@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from parameter_overrides import parameter_overrides
 import pytest
 import rclpy
 from rclpy.context import Context
@@ -14,7 +15,7 @@ from waiting import PATIENCE, wait_until
 
 from robotid_ros.files.configuration import read_mapping
 from robotid_ros.nodes.common.messages import values_of
-from robotid_ros.nodes.common.runtime import LATCHED, parameter_overrides, result_of, SpinThread
+from robotid_ros.nodes.common.runtime import LATCHED, result_of, SpinThread
 from robotid_ros.nodes.excitation.excitation_node import Excitation
 from robotid_ros.nodes.identification.identification_node import Identification
 from robotid_ros.nodes.recorder.recorder_node import Recorder

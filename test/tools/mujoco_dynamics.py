@@ -1,4 +1,4 @@
-"""MuJoCo's inverse and direct dynamics of an exported file, in the order of a robot's joints."""
+"""MuJoCo's inverse and direct dynamics of an exported file; the energy of a simulated robot."""
 
 import mujoco
 import numpy as np
@@ -46,3 +46,11 @@ class Simulated:
             self.data.actuator(name).ctrl = value
         mujoco.mj_forward(self.model, self.data)
         return self.data.qacc[self.rows]
+
+
+def energy_of(physics):
+    """Kinetic and potential energy of a simulated robot, rotors included [J]."""
+    mujoco.mj_fwdPosition(physics.model, physics.data)
+    mujoco.mj_energyPos(physics.model, physics.data)
+    speed = np.array(physics.data.qvel)
+    return float(physics.data.energy[0] + 0.5 * speed @ physics.mass_matrix() @ speed)

@@ -2,10 +2,11 @@
 
 import contextlib
 
+from parameter_overrides import parameter_overrides
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 
-from robotid_ros.nodes.common.runtime import parameter_overrides, SpinThread
+from robotid_ros.nodes.common.runtime import SpinThread
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import JointTrajectoryControllerState
 from control_msgs.srv import QueryTrajectoryState
 import numpy as np
+from parameter_overrides import parameter_overrides
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import GetParameters, SetParameters, SetParametersAtomically
 import rclpy
@@ -17,7 +18,7 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from waiting import wait_until
 
-from robotid_ros.nodes.common.runtime import LATCHED, parameter_overrides, SpinThread
+from robotid_ros.nodes.common.runtime import LATCHED, SpinThread
 from robotid_ros.nodes.demo.domains import claim_domain, release_domain
 from robotid_ros.nodes.simulated_robot.simulated_robot_node import SimulatedRobot
 

@@ -64,7 +64,7 @@ def assumption_warnings(
     first = systems[0]
     scale = scale_warnings(robot, base, samples, estimate)
     saturated = saturation_warnings(robot, samples, first)
-    found = [*_new(robot, scale, said), *_new(robot, saturated, said)]
+    found = [*_new(scale, said), *_new(saturated, said)]
     torques = [
         t
         for t in joint_torques(robot, base, systems, estimate.value)
@@ -79,7 +79,7 @@ def assumption_warnings(
     )
 
 
-def _new(robot: Robot, findings: dict[str, list[str]], said: Sequence[str]) -> list[str]:
+def _new(findings: dict[str, list[str]], said: Sequence[str]) -> list[str]:
     """Return the sentences about joints that were not named yet."""
     return [
         text

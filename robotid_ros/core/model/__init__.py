@@ -1,6 +1,6 @@
 """What is known of a robot: joints, limits, standard parameters, friction, dynamics."""
 
-from .dynamics import forward_dynamics, inverse_dynamics, mass_matrix, model_with, regressor
+from .dynamics import inverse_dynamics, mass_matrix, model_with, regressor
 from .elastic_robot import elastic_robot
 from .parameters import Parameter
 from .robot import Coupling, ElasticRobot, Limits, Robot
@@ -17,7 +17,6 @@ __all__ = [
     'RobotSettings',
     'build_robot',
     'elastic_robot',
-    'forward_dynamics',
     'inverse_dynamics',
     'mass_matrix',
     'model_with',

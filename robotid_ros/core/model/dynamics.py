@@ -1,4 +1,4 @@
-"""The inverse dynamic identification model and the direct dynamic model."""
+"""The inverse dynamic identification model, and the mass matrix."""
 
 import dataclasses
 from itertools import chain
@@ -20,8 +20,6 @@ CHUNK_SIZE = 4096
 # Least mass over first moment [1/m] that Pinocchio gets. A lighter link is no body but a column of
 # a base parameter; at 1e-8, the weight of the mass and the rounding of its long lever are alike.
 MIN_MASS_PER_MOMENT = 1e-8
-# Iterations of acceleration and load-dependent friction, a bound against endless loops only.
-MAX_LOAD_ITERATIONS = 100
 
 
 def regressor(
@@ -194,30 +192,3 @@ def mass_matrix(robot: Robot, chi: Array, q: Array) -> Array:
     matrix = np.empty_like(upper)
     matrix[np.ix_(order, order)] = upper + np.triu(upper, 1).T
     return robot.mimic_jacobian.T @ matrix @ robot.mimic_jacobian + rotor_inertia(robot, chi)
-
-
-def forward_dynamics(robot: Robot, chi: Array, q: Array, dq: Array, tau: Array) -> Array:
-    """
-    Acceleration of the direct dynamic model, M(q) ddq = τ − h(q, dq) − friction (DIDIM eq. 2).
-
-    Parameters
-    ----------
-    robot : the robot
-    chi : (p,) standard parameters
-    q, dq, tau : (n,)
-
-    Returns
-    -------
-    (n,) [rad/s² or m/s²]
-
-    """
-    state = np.atleast_2d(q), np.atleast_2d(dq)
-    M, ddq = mass_matrix(robot, chi, q), np.zeros(robot.n)
-    # Friction that grows with the load depends on the acceleration in turn.
-    for _ in range(MAX_LOAD_ITERATIONS if robot.load_dependent else 1):
-        rest = np.asarray(tau) - inverse_dynamics(robot, chi, *state, ddq[None])[0]
-        step = np.linalg.solve(M, rest)
-        ddq = ddq + step
-        if np.linalg.norm(step) <= 1e-12 * np.linalg.norm(ddq):
-            break
-    return np.asarray(ddq)

@@ -17,9 +17,7 @@ BLOCKS, DRAWS = 50, 500
 MIN_BLOCKS = 10  # fewer are no population to draw from
 
 
-def bootstrap(
-    system: System, method: str = 'wls', blocks: int = BLOCKS, draws: int = DRAWS, seed: int = 0
-) -> Array:
+def bootstrap(system: System, method: str = 'wls', draws: int = DRAWS) -> Array:
     """
     Return the covariance (b, b) of an estimate by the block bootstrap (Künsch 1989).
 
@@ -30,9 +28,7 @@ def bootstrap(
     ----------
     system : rows of all joints, or triangular factors of successive batches
     method : of the estimator: 'ols', 'wls' or 'mle'
-    blocks : how many there are to draw from
     draws : estimates to take the covariance of
-    seed : of the draws
 
     Raises
     ------
@@ -45,7 +41,7 @@ def bootstrap(
             f"the bootstrap knows the methods {', '.join(LINEAR)}, not '{method}': "
             "set identification.covariance to 'model_error'"
         )
-    grams = _grams(system, method, blocks)
+    grams = _grams(system, method)
     size = grams.shape[-1] - 1
     prior = np.zeros(grams.shape[1:])
     if system.prior is not None:
@@ -55,7 +51,7 @@ def bootstrap(
     scale = 1.0 / np.sqrt(np.maximum(np.diagonal(whole)[:size], 1e-300))
     both = np.outer([*scale, 1.0], [*scale, 1.0])
     grams, prior, whole = grams * both, prior * both, whole * both
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     values = np.empty((draws, size))
     for k, chosen in enumerate(rng.integers(len(grams), size=(draws, len(grams)))):
         total = grams[chosen].sum(axis=0) + prior
@@ -67,7 +63,7 @@ def bootstrap(
     return np.asarray(np.cov(values * scale, rowvar=False) * correction + known)
 
 
-def _grams(system: System, method: str, blocks: int) -> Array:
+def _grams(system: System, method: str) -> Array:
     """Return [W Y]ᵀ Ω² [W Y] of each block (K, b + 1, b + 1)."""
     joint_rows = [system.rows(j) for j in range(len(system.joints))]
     weights = [w[0] if len(w) else 0.0 for w in WHITEN[method](joint_rows, system, None)]
@@ -76,7 +72,7 @@ def _grams(system: System, method: str, blocks: int) -> Array:
             sum(w**2 * np.swapaxes(R, 1, 2) @ R
                 for w, R in zip(weights, system.batches, strict=True))
         )  # fmt: skip
-    count = min(blocks, system.W.shape[1] // 2)
+    count = min(BLOCKS, system.W.shape[1] // 2)
     if count < MIN_BLOCKS:
         raise RecordingError('too few rows are left to draw blocks from: record longer')
     rows = np.concatenate([system.W, system.Y[:, :, None]], axis=2)

@@ -31,7 +31,6 @@ from .replay_problem import ReplayProblem
 from .simulated_observation import low_passed, make_system, observe_simulation
 from .simulation.closed_loop import Simulation
 
-METHODS = ('didim', 'clie', 'cloe', 'oe')
 # Step of the finite differences, over the prior's standard deviation of the parameter: far above
 # the integrator's rounding, far below where an output bends.
 RELATIVE_STEP = 1e-4

@@ -16,6 +16,8 @@ from .laws.control_loop import Desired
 BANDWIDTH_POWER = 0.99
 # Strides this close to a whole number of updates, relative, are one: stamps jitter by less.
 STRIDE_TOLERANCE = 0.02
+# Longest gap that is interpolated [s], where it is not 1.5 times the usual spacing.
+MAX_GAP = 0.05
 
 
 class Torque(NamedTuple):
@@ -93,7 +95,6 @@ def torque_on_grid(
     updates: int,
     rate: float,
     delay: float = 0.0,
-    max_gap: float = 0.05,
 ) -> Torque:
     """
     Return the measured torque at the updates that a simulation has rows for.
@@ -106,7 +107,6 @@ def torque_on_grid(
     updates : number of rows
     rate : of the controller [Hz]
     delay : from the start of a hold to the stamp that reports its torque, in updates
-    max_gap : longest gap that is interpolated [s], or 1.5 times the usual spacing
 
     """
     time, rows = np.unique(recording.time, return_index=True)
@@ -123,7 +123,7 @@ def torque_on_grid(
     at = lag + row / rate
     tau = np.column_stack([np.interp(at, time, column) for column in effort.T])
     after = np.clip(np.searchsorted(time, at), 1, time.size - 1)
-    close = time[after] - time[after - 1] <= max(max_gap, 1.5 * spacing)
+    close = time[after] - time[after - 1] <= max(MAX_GAP, 1.5 * spacing)
     return Torque(row, np.nan_to_num(tau), close & np.isfinite(tau).all(axis=1), rate / stride)
 
 

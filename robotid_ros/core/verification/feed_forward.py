@@ -25,13 +25,13 @@ REST = 1.0
 TOLERANCE = 1e-3
 
 
-def with_rests(motion: Waypoints, rest: float = REST) -> Waypoints:
-    """Stand still for a while [s] before and after a motion from rest to rest."""
+def with_rests(motion: Waypoints) -> Waypoints:
+    """Stand still for `REST` before and after a motion from rest to rest."""
 
     def extended(values: Array) -> Array:
         return np.concatenate([values[:1], values, values[-1:]])
 
-    time = np.concatenate([[0.0], motion.time + rest, [motion.duration + 2.0 * rest]])
+    time = np.concatenate([[0.0], motion.time + REST, [motion.duration + 2.0 * REST]])
     parts = (extended(values) for values in (motion.q, motion.dq, motion.ddq))
     return Waypoints(motion.joints, time, *parts)
 

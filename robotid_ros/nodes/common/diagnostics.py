@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from rclpy.callback_groups import CallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
@@ -21,23 +20,16 @@ class Diagnostics:
     node : whose executor publishes; the status is named `<node>: <task>`, namespace included
     task : what the status is about
     current : makes its status of now; called in the executor's thread
-    group : callbacks that never run at the same time as it
 
     """
 
-    def __init__(
-        self,
-        node: Node,
-        task: str,
-        current: Callable[[], DiagnosticStatus],
-        group: CallbackGroup | None = None,
-    ):
+    def __init__(self, node: Node, task: str, current: Callable[[], DiagnosticStatus]):
         self._node, self._current = node, current
         self._name = f'{node.get_fully_qualified_name().lstrip("/")}: {task}'
         self._publisher = node.create_publisher(DiagnosticArray, TOPIC, 10)
         # A paused simulation must not silence its diagnostics.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        node.create_timer(PERIOD, self._publish, group, clock=steady)
+        node.create_timer(PERIOD, self._publish, clock=steady)
 
     def _publish(self) -> None:
         current = self._current()

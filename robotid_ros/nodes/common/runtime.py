@@ -23,7 +23,6 @@ from rclpy.duration import Duration
 from rclpy.exceptions import InvalidHandle
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
@@ -317,18 +316,3 @@ def answer_of(
     if answered is None:
         raise ControllerError(f'no answer from {what} within {timeout:g} s: is it still running?')
     return answered.result()
-
-
-def parameter_overrides(values: dict[str, Any], prefix: str = '') -> list[Parameter]:
-    """Turn a nested mapping into parameter overrides, to compose nodes in one process."""
-    result = []
-    for key, value in values.items():
-        name = f'{prefix}{key}'
-        if isinstance(value, dict):
-            result += parameter_overrides(value, f'{name}.')
-        elif isinstance(value, list | tuple) and not value:
-            result.append(Parameter(name, Parameter.Type.NOT_SET))
-        else:
-            value = list(value) if isinstance(value, tuple) else value
-            result.append(Parameter(name, value=value))
-    return result

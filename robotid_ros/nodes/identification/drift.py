@@ -57,9 +57,9 @@ class DriftTopics:
 
     def _publish(self) -> None:
         if self._live is not None and self._live[1].stamp:
-            robot, monitor = self._live
+            monitor = self._live[1]
             stamp = self._node.get_clock().now().to_msg()
-            self._publisher.publish(drift_message(monitor, robot.joints, stamp))
+            self._publisher.publish(drift_message(monitor, stamp))
 
     def _diagnose(self) -> DiagnosticStatus:
         robot, monitor = self._live or (None, None)

@@ -19,7 +19,7 @@ LONG_AGO = 60.0
 FIRST_YEAR = datetime(2000, 1, 1, tzinfo=timezone.utc).timestamp()
 
 
-def drift_message(monitor: DriftMonitor, joints: Sequence[str], stamp: Time) -> DiagnosticArray:
+def drift_message(monitor: DriftMonitor, stamp: Time) -> DiagnosticArray:
     """
     One status per joint or coupling, and one of the payload.
 
@@ -27,7 +27,7 @@ def drift_message(monitor: DriftMonitor, joints: Sequence[str], stamp: Time) -> 
     """
     names = dict.fromkeys(_name(group) for group in monitor.followed.groups)
     return DiagnosticArray(
-        header=Header(stamp=stamp), status=[_status(monitor, name, joints) for name in names]
+        header=Header(stamp=stamp), status=[_status(monitor, name) for name in names]
     )
 
 
@@ -83,7 +83,7 @@ def clock_text(stamp: int) -> str:
     return datetime.fromtimestamp(stamp // 10**9, timezone.utc).strftime('%Y-%m-%d %H:%M:%S UTC')
 
 
-def _status(monitor: DriftMonitor, name: str, joints: Sequence[str]) -> DiagnosticStatus:
+def _status(monitor: DriftMonitor, name: str) -> DiagnosticStatus:
     groups = [group for group in monitor.followed.groups if _name(group) == name]
     told = [monitor.changes[group] for group in groups if group in monitor.changes]
     values: dict[str, str] = {}
@@ -92,12 +92,10 @@ def _status(monitor: DriftMonitor, name: str, joints: Sequence[str]) -> Diagnost
     for change in told:
         values |= _told_values(change)
     level = DiagnosticStatus.WARN if told else DiagnosticStatus.OK
-    return status(name, _message(monitor, groups, told, joints), values, level=level)
+    return status(name, _message(monitor, groups, told), values, level=level)
 
 
-def _message(
-    monitor: DriftMonitor, groups: list[Group], told: list[Change], joints: Sequence[str]
-) -> str:
+def _message(monitor: DriftMonitor, groups: list[Group], told: list[Change]) -> str:
     parts = [change_text(change) for change in told]
     if all(_rests(monitor, joint) for joint in groups[0].joints):
         last = max(int(monitor.last_motion[joint]) for joint in groups[0].joints)

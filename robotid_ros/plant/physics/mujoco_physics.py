@@ -131,14 +131,6 @@ class Physics:
         return np.asarray(self.data.qvel[self._feedback_rows])
 
     @property
-    def energy(self) -> float:
-        """Kinetic and potential energy, rotors included [J]."""
-        mujoco.mj_fwdPosition(self.model, self.data)
-        mujoco.mj_energyPos(self.model, self.data)
-        speed = np.array(self.data.qvel)
-        return float(self.data.energy[0] + 0.5 * speed @ self.mass_matrix() @ speed)
-
-    @property
     def effort_limit(self) -> tuple[float, ...]:
         """Effort limits of the drives (n,) [N·m, N]; inf where there is none."""
         return tuple(self._limit)

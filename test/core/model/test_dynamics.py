@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from forward_dynamics import forward_dynamics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import mujoco
@@ -11,7 +12,6 @@ import pytest
 
 from robotid_ros.core.model import (
     CouplingSettings,
-    forward_dynamics,
     inverse_dynamics,
     mass_matrix,
     model_with,

@@ -1,9 +1,10 @@
 """The direct model of the replay against the package's inverse and forward dynamics."""
 
+from forward_dynamics import forward_dynamics
 import numpy as np
 import pytest
 
-from robotid_ros.core.model.dynamics import forward_dynamics, inverse_dynamics, regressor
+from robotid_ros.core.model.dynamics import inverse_dynamics, regressor
 from robotid_ros.core.model.robot_builder import build_robot
 from robotid_ros.core.model.settings import CouplingSettings, RobotSettings
 from robotid_ros.core.replay.laws.control_loop import Desired

@@ -5,6 +5,7 @@ from pathlib import Path
 import subprocess
 import sys
 
+from parameter_overrides import parameter_overrides
 import pytest
 from rcl_interfaces.msg import ParameterType
 import rclpy
@@ -15,7 +16,7 @@ from waiting import PATIENCE
 from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.files.configuration import load, read_mapping
 from robotid_ros.nodes.common.ros_parameters import configuration_from_overrides
-from robotid_ros.nodes.common.runtime import ConfiguredNode, parameter_overrides
+from robotid_ros.nodes.common.runtime import ConfiguredNode
 
 CONFIGS = sorted((Path(__file__).resolve().parents[3] / 'config').glob('*.yaml'))
 GROUPS = ('robot', 'excitation', 'recorder', 'identification', 'simulation')

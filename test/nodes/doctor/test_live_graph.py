@@ -10,6 +10,7 @@ import uuid
 from action_msgs.msg import GoalInfo, GoalStatus, GoalStatusArray
 from control_msgs.action import FollowJointTrajectory
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from parameter_overrides import parameter_overrides
 import pytest
 import rclpy
 from rclpy.action import ActionClient
@@ -25,7 +26,7 @@ from robotid_ros.cli import doctor
 from robotid_ros.cli.main import main
 from robotid_ros.files.configuration import Configuration, load
 from robotid_ros.nodes.common.messages import status
-from robotid_ros.nodes.common.runtime import LATCHED, parameter_overrides, SpinThread
+from robotid_ros.nodes.common.runtime import LATCHED, SpinThread
 from robotid_ros.nodes.demo.domains import claim_domain, release_domain
 from robotid_ros.nodes.doctor.diagnose import diagnose
 from robotid_ros.nodes.doctor.findings import Finding, Severity

@@ -5,6 +5,7 @@ from pathlib import Path
 import time
 
 import numpy as np
+from parameter_overrides import parameter_overrides
 import pytest
 import rclpy
 from rclpy.clock import ClockType
@@ -18,7 +19,7 @@ from waiting import PATIENCE, wait_until
 
 from robotid_ros.files.configuration import read_mapping
 from robotid_ros.files.trajectory_file import read_design
-from robotid_ros.nodes.common.runtime import parameter_overrides, result_of, SpinThread
+from robotid_ros.nodes.common.runtime import result_of, SpinThread
 from robotid_ros.nodes.excitation.excitation_node import Excitation
 
 pytestmark = pytest.mark.ros

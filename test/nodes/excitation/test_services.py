@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from diagnostic_msgs.msg import DiagnosticStatus
+from parameter_overrides import parameter_overrides
 import pytest
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -13,7 +14,7 @@ from waiting import PATIENCE, wait_until
 from robotid_ros.files.configuration import read_mapping
 from robotid_ros.files.trajectory_file import read_design
 from robotid_ros.nodes.common.messages import values_of
-from robotid_ros.nodes.common.runtime import LATCHED, parameter_overrides, result_of
+from robotid_ros.nodes.common.runtime import LATCHED, result_of
 from robotid_ros.nodes.excitation.excitation_node import Excitation
 
 pytestmark = pytest.mark.ros

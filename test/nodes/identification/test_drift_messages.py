@@ -60,7 +60,7 @@ def test_simulated_time_is_seconds():
 
 def test_statuses_hold_parameters_and_what_was_told(monitor):
     change(monitor, 'payload', [2.0, 0.1, 0.0, -0.06])
-    joint, payload = drift_message(monitor, ['swing'], Time(sec=5)).status
+    joint, payload = drift_message(monitor, Time(sec=5)).status
     assert (joint.name, joint.level) == ('swing', DiagnosticStatus.OK)
     assert joint.message == 'not enough motion since 0.0 s'
     value, _, identified, unit = values_of(joint)['Fc1'].split('; ')

@@ -10,6 +10,7 @@ from control_msgs.msg import JointTrajectoryControllerState
 from diagnostic_msgs.msg import DiagnosticStatus
 from mcap.reader import make_reader
 import numpy as np
+from parameter_overrides import parameter_overrides
 import pytest
 import rclpy
 from rclpy.context import Context
@@ -22,7 +23,7 @@ from waiting import wait_until
 from robotid_ros.files.bags import read_recording
 from robotid_ros.files.configuration import read_mapping
 from robotid_ros.nodes.common.messages import format_seconds, status, values_of
-from robotid_ros.nodes.common.runtime import LATCHED, parameter_overrides, SpinThread
+from robotid_ros.nodes.common.runtime import LATCHED, SpinThread
 from robotid_ros.nodes.recorder import system_clock
 from robotid_ros.nodes.recorder.recorder_node import Recorder
 from robotid_ros.nodes.recorder.system_clock import SystemClock

@@ -236,10 +236,10 @@ class _Walker:
         return start
 
 
-def stamps(layout: Layout, payloads: np.ndarray, path: str = 'header.stamp') -> np.ndarray:
+def stamps(layout: Layout, payloads: np.ndarray) -> np.ndarray:
     """Return the times of messages, (M,) int64 [ns]."""
-    seconds = layout.column(payloads, f'{path}.sec')[:, 0].astype(np.int64)
-    return seconds * 1_000_000_000 + layout.column(payloads, f'{path}.nanosec')[:, 0]
+    seconds = layout.column(payloads, 'header.stamp.sec')[:, 0].astype(np.int64)
+    return seconds * 1_000_000_000 + layout.column(payloads, 'header.stamp.nanosec')[:, 0]
 
 
 def is_between_batches(count: int) -> bool:
