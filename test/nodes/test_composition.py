@@ -15,7 +15,8 @@ from waiting import PATIENCE, wait_until
 
 from robotid_ros.files.configuration import read_mapping
 from robotid_ros.nodes.common.messages import values_of
-from robotid_ros.nodes.common.runtime import LATCHED, result_of, SpinThread
+from robotid_ros.nodes.common.runtime import LATCHED, SpinThread
+from robotid_ros.nodes.common.waiting import result_of
 from robotid_ros.nodes.excitation.excitation_node import Excitation
 from robotid_ros.nodes.identification.identification_node import Identification
 from robotid_ros.nodes.recorder.recorder_node import Recorder

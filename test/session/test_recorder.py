@@ -22,7 +22,8 @@ from waiting import PATIENCE, wait_until
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.bags import read_recording
 from robotid_ros.nodes.common.messages import format_seconds, status, values_of
-from robotid_ros.nodes.common.runtime import LATCHED, result_of
+from robotid_ros.nodes.common.runtime import LATCHED
+from robotid_ros.nodes.common.waiting import result_of
 
 from .conftest import read_when, Session
 

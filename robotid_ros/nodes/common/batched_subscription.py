@@ -16,7 +16,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 
-from .runtime import run_in_executor, wait_until
+from .waiting import run_in_executor, wait_until
 
 # How many messages `take_newest` decodes at once, and for how long [s]: half a second of 1 kHz;
 # of a flood, or of what arrives faster than a busy machine decodes it, as many as leave whoever

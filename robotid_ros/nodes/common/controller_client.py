@@ -10,7 +10,7 @@ from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.parameter_client import AsyncParameterClient
 
 from ...exceptions import ControllerError
-from .runtime import answer_of, wait_until
+from .waiting import answer_of, wait_until
 
 JTC = 'joint_trajectory_controller/JointTrajectoryController'
 

@@ -7,7 +7,7 @@ from typing import Any
 from rclpy.node import Node
 
 from ...exceptions import ControllerError
-from .runtime import result_of
+from .waiting import result_of
 
 _SERVICE = 'controller_manager/list_hardware_components'
 # How long the answer may take [s]: 'failed' is not published before.

@@ -8,7 +8,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 
 from .diagnostics import Diagnostics
 from .messages import status, values_of
-from .process_state import own_process
+from .processes import own_process
 from .runtime import ConfiguredNode, LATCHED
 
 # Less than `runtime.CLOSE_TIMEOUT`: what cannot end is a daemon thread, and ends with the process.

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...exceptions import RobotIdError
 from ...threads import limit_blas_threads
-from .runtime import one_line
+from .messages import one_line
 
 # How soon a request to stop is seen, and how long a killed process may take to end [s].
 POLL_PERIOD, KILL_TIMEOUT = 0.05, 1.0

@@ -14,7 +14,8 @@ from std_srvs.srv import SetBool, Trigger
 
 from ...exceptions import RobotIdError
 from ..common.messages import values_of
-from ..common.runtime import LATCHED_HISTORY, result_of, SpinThread, wait_until
+from ..common.runtime import LATCHED_HISTORY, SpinThread
+from ..common.waiting import result_of, wait_until
 
 LATCHED_TOPICS: dict[str, type] = {
     'excitation/state': DiagnosticStatus,

@@ -10,7 +10,7 @@ from rclpy.node import Node
 from ...exceptions import ControllerError
 from ..common.controller_client import ControllerClient
 from ..common.messages import values_of
-from ..common.runtime import answer_of
+from ..common.waiting import answer_of
 from .graph_snapshot import ManagerState
 
 MANAGER = 'controller_manager'

@@ -20,7 +20,7 @@ from ..common.batched_subscription import BatchedSubscription, SerializedMessage
 from ..common.controller_client import ControllerClient, ControllerDescription
 from ..common.joint_states import is_well_formed, stack_joint_states
 from ..common.messages import to_nanoseconds
-from ..common.runtime import wait_until
+from ..common.waiting import wait_until
 from ..excitation.other_clients import RESERVATION, RUNNING
 from ..excitation.trajectory_goal import ACTION
 from .controller_manager import ask_manager, MANAGER

@@ -14,7 +14,8 @@ from rclpy.validate_topic_name import validate_topic_name
 
 from ...exceptions import ConfigurationError, RobotIdError
 from ...files.configuration import Configuration, read_urdf
-from ..common.runtime import one_line, SpinThread
+from ..common.messages import one_line
+from ..common.runtime import SpinThread
 from .graph_listener import GraphListener
 from .graph_snapshot import (
     GraphSnapshot,

@@ -26,8 +26,9 @@ from ...files.trajectory_file import dump_design, read_design, save_design
 from ...node_settings import ExcitationNodeSettings
 from ..common import runtime
 from ..common.controller_client import ControllerClient
-from ..common.messages import format_seconds, State
-from ..common.runtime import LATCHED, one_line, wait_until
+from ..common.messages import format_seconds, one_line, State
+from ..common.runtime import LATCHED
+from ..common.waiting import wait_until
 from ..common.worker_node import WorkerNode
 from .design_process import check_design, design_in_process
 from .preflight import place_locked_joints, read_positions

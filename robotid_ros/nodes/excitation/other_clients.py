@@ -12,7 +12,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from ...exceptions import ControllerError
 from ..common.batched_subscription import BatchedSubscription
-from ..common.runtime import run_in_executor, wait_until
+from ..common.waiting import run_in_executor, wait_until
 from .trajectory_goal import ACTION
 
 # On this topic, under the controller's name, every session gives signs of life: how often, and

@@ -19,7 +19,7 @@ from ...node_settings import ExcitationNodeSettings
 from ..common.batched_subscription import BatchedSubscription
 from ..common.controller_client import ControllerDescription
 from ..common.joint_states import is_well_formed, stack_joint_states
-from ..common.runtime import wait_until
+from ..common.waiting import wait_until
 from .supervision.speed_scaling import SpeedScaling
 from .supervision.watchdog import NO_COMMANDS, Watchdog
 

@@ -23,7 +23,7 @@ from ..common.joint_states import (
     stamps_to_nanoseconds,
 )
 from ..common.messages import to_nanoseconds
-from ..common.runtime import wait_until
+from ..common.waiting import wait_until
 from .motion_start import MOVED
 from .other_clients import OtherClients
 from .preflight import check_states

@@ -19,7 +19,7 @@ from unique_identifier_msgs.msg import UUID
 from ...core.excitation import Waypoints
 from ...exceptions import ControllerError, RobotStateError, TrajectoryError
 from ..common.hardware_client import HardwareClient
-from ..common.runtime import result_of, wait_until
+from ..common.waiting import result_of, wait_until
 
 ACTION = 'follow_joint_trajectory'
 _STATUS_TEXTS = {

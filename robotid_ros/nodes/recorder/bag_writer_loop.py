@@ -15,7 +15,8 @@ from ...exceptions import RobotIdError
 from ...files.bags import BagWriter
 from ...files.bags.schema.session_header import SESSION_TOPIC
 from ..common.controller_client import ControllerClient
-from ..common.runtime import ConfiguredNode, run_in_executor
+from ..common.runtime import ConfiguredNode
+from ..common.waiting import run_in_executor
 from .bag_check import check_bag
 from .session_snapshot import SessionSnapshot
 from .session_watch import ReceivedState, SessionWatch

@@ -6,7 +6,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.clock import Clock, ClockType
 
 from ..common.messages import format_seconds, status
-from ..common.process_state import own_process
+from ..common.processes import own_process
 from ..common.runtime import ConfiguredNode
 
 # From one to the next [s].

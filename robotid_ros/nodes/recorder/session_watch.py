@@ -6,7 +6,7 @@ from typing import NamedTuple
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from ..common.messages import format_seconds, State, status, values_of
-from ..common.process_state import is_active, is_here
+from ..common.processes import is_active, is_here
 
 # Silence of an excitation that moves the robot, after which it is taken for dead [s]: it publishes
 # its state at least every 0.2 s, and the robot has to rest within a second. Of one on this machine

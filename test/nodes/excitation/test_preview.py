@@ -19,7 +19,8 @@ from waiting import PATIENCE, wait_until
 
 from robotid_ros.files.configuration import read_mapping
 from robotid_ros.files.trajectory_file import read_design
-from robotid_ros.nodes.common.runtime import result_of, SpinThread
+from robotid_ros.nodes.common.runtime import SpinThread
+from robotid_ros.nodes.common.waiting import result_of
 from robotid_ros.nodes.excitation.excitation_node import Excitation
 
 pytestmark = pytest.mark.ros

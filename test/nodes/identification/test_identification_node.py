@@ -20,7 +20,8 @@ from robotid_ros.core.monitoring.contact_thresholds import ContactThresholds
 from robotid_ros.exceptions import ControllerError
 from robotid_ros.files.configuration import read_mapping
 from robotid_ros.nodes.common.messages import status
-from robotid_ros.nodes.common.runtime import LATCHED, result_of
+from robotid_ros.nodes.common.runtime import LATCHED
+from robotid_ros.nodes.common.waiting import result_of
 from robotid_ros.nodes.identification.identification_node import Identification
 from robotid_ros.nodes.identification.live_prediction import LivePrediction
 from robotid_ros.nodes.identification.rest_check import check_at_rest

@@ -18,7 +18,8 @@ import yaml
 from robotid_ros.core.model import build_robot, inverse_dynamics
 from robotid_ros.files.configuration import read_mapping
 from robotid_ros.nodes.common.messages import values_of
-from robotid_ros.nodes.common.runtime import LATCHED, result_of
+from robotid_ros.nodes.common.runtime import LATCHED
+from robotid_ros.nodes.common.waiting import result_of
 from robotid_ros.nodes.identification.identification_node import Identification
 from robotid_ros.nodes.identification.payload_messages import (
     inertia_message,

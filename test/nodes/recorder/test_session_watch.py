@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from robotid_ros.nodes.common.messages import status
-from robotid_ros.nodes.common.process_state import own_process
+from robotid_ros.nodes.common.processes import own_process
 from robotid_ros.nodes.recorder.session_watch import (
     BUSY_SILENCE_TIME,
     DEAD_SILENCE_TIME,

@@ -1,17 +1,29 @@
-"""The files of a recording, in the order and number that its `metadata.yaml` tells."""
+"""The files of a recording, in the order that its `metadata.yaml` tells, and what reads them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, ExitStack
 from pathlib import Path, PurePath
 import re
+import tempfile
 from typing import Any
 
-from ....exceptions import ConfigurationError, RecordingError
-from ...atomic import read_text
-from ...formats.open_table import table_reader
+from ....exceptions import ConfigurationError, FileError, RecordingError, RobotIdError
+from ...atomic import open_regular, read_text
+from ...bounded import unpack_file
+from ...formats.open_table import SUFFIXES, table_reader
+from ...formats.read_options import ReadOptions
+from ...remote.remote_file import RemoteFile
 from ...yaml import parse_yaml
+from ..foreign.ros1_reader import Ros1Reader
+from ..foreign.sqlite_reader import SqliteReader
+from ..foreign.table_reader import TableReader
+from ..repair.mcap_reader import McapReader
+from ..repair.mcap_records import is_mcap
 
 METADATA = 'metadata.yaml'
 BAG_SUFFIXES = ('.mcap', '.db3', '.bag', '.zstd')
+ZSTD = b'\x28\xb5\x2f\xfd'
+_SQLITE = b'SQLite format 3\0'
 
 
 def find_files(path: Path, notes: list[str]) -> tuple[list[Path], dict[str, Any]]:
@@ -94,3 +106,90 @@ def missing_notes(metadata: Mapping[str, Any], count: int) -> list[str]:
     if promised <= count:
         return []
     return [f'metadata.yaml promises {promised} messages, {count} were found']
+
+
+def remote_mcap(url: str) -> RemoteFile:
+    """Return the file behind a URL; raises `RecordingError` where it is no MCAP file."""
+    file = RemoteFile(url)
+    if file.suffix != '.mcap':
+        raise RecordingError(
+            f"'{url}' is no .mcap file, which alone are read in parts: copy it here"
+        )
+    return file
+
+
+def _unpacked(path: Path, stack: ExitStack) -> Path:
+    """Undo the compression of a file for as long as it is read."""
+    folder = stack.enter_context(tempfile.TemporaryDirectory())
+    target = Path(folder, path.stem)
+    unpack_file(path, target)
+    return target
+
+
+def reader_of(
+    path: Path | RemoteFile, notes: list[str], options: ReadOptions, stack: ExitStack
+) -> Any:
+    """
+    Return what reads a file, by its first bytes, or a folder of tables; not opened yet.
+
+    Parameters
+    ----------
+    path : what is compressed is unpacked until `stack` is closed
+    notes : what is unusual is appended to it, in words
+    options : how to read it
+
+    Raises
+    ------
+    RecordingError : it is empty or of an unknown kind
+
+    """
+    if isinstance(path, RemoteFile):
+        if not is_mcap(path):
+            raise RecordingError(f"'{path}' is not MCAP inside: copy it again from the robot")
+        return McapReader(path)
+    if path.suffix == '.zstd':
+        path = _unpacked(path, stack)
+    if path.is_dir():
+        return TableReader(path, options)
+    with open_regular(path) as stream, recording_errors(path):
+        start = stream.read(16)
+    if not start:
+        raise RecordingError(f"'{path}' is empty: the recorder died at once; record again")
+    if start.startswith(_SQLITE):
+        wal = path.with_name(f'{path.name}-wal')
+        if wal.exists() and wal.stat().st_size:
+            notes.append(f"'{wal.name}' was not merged: run sqlite3 {path.name} .dump to do so")
+        return SqliteReader(path)
+    if start.startswith(ZSTD):
+        raise RecordingError(f"'{path}' is compressed: rename it to '{path.name}.zstd'")
+    if start.startswith(b'#ROSBAG'):
+        return Ros1Reader(path)
+    if is_mcap(path):
+        return McapReader(path)
+    if table_reader(path):
+        return TableReader(path, options)
+    raise RecordingError(
+        f"'{path}' is neither MCAP nor SQLite, nor a table by its name: give a bag or one of "
+        f'{", ".join(SUFFIXES)}'
+    )
+
+
+@contextmanager
+def recording_errors(path: Path | RemoteFile) -> Iterator[None]:
+    """Turn whatever a parser says about damaged bytes into one sentence."""
+    try:
+        yield
+    except RobotIdError:
+        raise
+    except PermissionError as error:
+        raise RecordingError(f"'{path}' cannot be read: permission denied") from error
+    except Exception as error:
+        reason = str(error).rstrip('.') or type(error).__name__
+        if isinstance(path, RemoteFile):
+            raise FileError(
+                f"'{path}' cannot be read to its end ({reason}): try again, or copy it here"
+            ) from error
+        raise RecordingError(
+            f"'{path}' is damaged ({reason}): copy it again from the robot, or repair it with the "
+            'tools of its format (sqlite3 .recover, rosbag reindex)'
+        ) from error

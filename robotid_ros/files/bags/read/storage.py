@@ -1,30 +1,30 @@
-"""Opening recordings of every kind: rosbag2 folders, bare files, unfinished ones."""
+"""Open recordings of every kind: their topics and messages, without what is damaged."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 import contextlib
 import itertools
 from pathlib import Path
-import tempfile
 from typing import Any
 
 import numpy as np
 
-from ....exceptions import FileError, RecordingError, RobotIdError
-from ...atomic import open_regular
-from ...bounded import unpack, unpack_file, unpack_limit
-from ...formats.open_table import SUFFIXES, table_reader
+from ....exceptions import RecordingError
+from ...bounded import unpack, unpack_limit
 from ...formats.read_options import DEFAULTS, ReadOptions
 from ...remote.remote_file import is_url, RemoteFile
-from ..foreign.ros1_reader import Ros1Reader
-from ..foreign.sqlite_reader import SqliteReader
 from ..foreign.table_reader import TableReader
 from ..repair.mcap_reader import McapReader
-from ..repair.mcap_records import is_mcap, Messages
+from ..repair.mcap_records import Messages
 from ..schema.message_definitions import typestore_of
-from .bag_files import find_files, missing_notes
+from .bag_files import (
+    find_files,
+    missing_notes,
+    reader_of,
+    recording_errors,
+    remote_mcap,
+    ZSTD,
+)
 
-_SQLITE = b'SQLite format 3\0'
-_ZSTD = b'\x28\xb5\x2f\xfd'
 # Messages of files that are not MCAP that are read at once: some megabytes.
 BLOCK = 8192
 # Of one message that was compressed by itself [bytes]: those that are read have some kilobytes.
@@ -140,7 +140,7 @@ class Bag:
 
         for reader in self._readers:
             chosen = [c for c in _connections(reader) if c.topic == topic]
-            with _recording_errors(self.path):
+            with recording_errors(self.path):
                 if isinstance(reader, McapReader):
                     for block in reader.blocks({c.id for c in chosen}, start, stop):
                         if _is_plain(block):
@@ -176,8 +176,8 @@ def _is_plain(block: Messages) -> bool:
     """Tell whether no message is compressed by itself, or of an impossible time."""
     if (block.received >= 2**63).any():
         return False
-    data, starts = np.frombuffer(block.data, np.uint8), block.starts[block.sizes >= len(_ZSTD)]
-    return not all((data[starts + k] == _ZSTD[k]).any() for k in range(len(_ZSTD)))
+    data, starts = np.frombuffer(block.data, np.uint8), block.starts[block.sizes >= len(ZSTD)]
+    return not all((data[starts + k] == ZSTD[k]).any() for k in range(len(ZSTD)))
 
 
 def _connections(reader: Any) -> list[Any]:
@@ -203,7 +203,7 @@ def _content(time: Any, data: Any, budget: list[int]) -> bytes | None:
     if not isinstance(data, bytes | bytearray | memoryview):
         return None
     content = bytes(data)
-    if not content.startswith(_ZSTD):
+    if not content.startswith(ZSTD):
         return content
     try:
         content = unpack(content, 'zstd', min(MAX_MESSAGE, budget[0]))
@@ -228,19 +228,15 @@ def open_bag(path: str | Path | RemoteFile, options: ReadOptions = DEFAULTS) -> 
     parts: Sequence[Path | RemoteFile]
     metadata: Mapping[str, Any] = {}
     if is_url(str(path)):
-        path = _remote_mcap(str(path))
+        path = remote_mcap(str(path))
         parts = [path]
     else:
         path = Path(str(path))
         parts, metadata = find_files(path, notes)
     with contextlib.ExitStack() as stack:
-        files = [
-            _unpacked(f, stack) if isinstance(f, Path) and f.suffix == '.zstd' else f
-            for f in parts
-        ]
-        readers = [_reader(file, notes, options) for file in files]
+        readers = [reader_of(part, notes, options, stack) for part in parts]
         for reader in readers:
-            with _recording_errors(path):
+            with recording_errors(path):
                 reader.open()
             stack.callback(_close, reader)
         if (options.columns or options.units or options.rate) and not any(
@@ -255,74 +251,6 @@ def open_bag(path: str | Path | RemoteFile, options: ReadOptions = DEFAULTS) -> 
         yield bag
 
 
-def _remote_mcap(url: str) -> RemoteFile:
-    file = RemoteFile(url)
-    if file.suffix != '.mcap':
-        raise RecordingError(
-            f"'{url}' is no .mcap file, which alone are read in parts: copy it here"
-        )
-    return file
-
-
-def _unpacked(path: Path, stack: contextlib.ExitStack) -> Path:
-    """Undo the compression of a file for as long as it is read."""
-    folder = stack.enter_context(tempfile.TemporaryDirectory())
-    target = Path(folder, path.stem)
-    unpack_file(path, target)
-    return target
-
-
-def _reader(path: Path | RemoteFile, notes: list[str], options: ReadOptions) -> Any:
-    if isinstance(path, RemoteFile):
-        if not is_mcap(path):
-            raise RecordingError(f"'{path}' is not MCAP inside: copy it again from the robot")
-        return McapReader(path)
-    if path.is_dir():
-        return TableReader(path, options)
-    with open_regular(path) as stream, _recording_errors(path):
-        start = stream.read(16)
-    if not start:
-        raise RecordingError(f"'{path}' is empty: the recorder died at once; record again")
-    if start.startswith(_SQLITE):
-        wal = path.with_name(f'{path.name}-wal')
-        if wal.exists() and wal.stat().st_size:
-            notes.append(f"'{wal.name}' was not merged: run sqlite3 {path.name} .dump to do so")
-        return SqliteReader(path)
-    if start.startswith(_ZSTD):
-        raise RecordingError(f"'{path}' is compressed: rename it to '{path.name}.zstd'")
-    if start.startswith(b'#ROSBAG'):
-        return Ros1Reader(path)
-    if is_mcap(path):
-        return McapReader(path)
-    if table_reader(path):
-        return TableReader(path, options)
-    raise RecordingError(
-        f"'{path}' is neither MCAP nor SQLite, nor a table by its name: give a bag or one of "
-        f'{", ".join(SUFFIXES)}'
-    )
-
-
 def _close(reader: Any) -> None:
     with contextlib.suppress(Exception):
         reader.close()
-
-
-@contextlib.contextmanager
-def _recording_errors(path: Path | RemoteFile) -> Iterator[None]:
-    """Turn whatever a parser says about damaged bytes into one sentence."""
-    try:
-        yield
-    except RobotIdError:
-        raise
-    except PermissionError as error:
-        raise RecordingError(f"'{path}' cannot be read: permission denied") from error
-    except Exception as error:
-        reason = str(error).rstrip('.') or type(error).__name__
-        if isinstance(path, RemoteFile):
-            raise FileError(
-                f"'{path}' cannot be read to its end ({reason}): try again, or copy it here"
-            ) from error
-        raise RecordingError(
-            f"'{path}' is damaged ({reason}): copy it again from the robot, or repair it with the "
-            'tools of its format (sqlite3 .recover, rosbag reindex)'
-        ) from error

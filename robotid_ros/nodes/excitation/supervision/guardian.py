@@ -18,7 +18,7 @@ import time
 import uuid
 
 from ....exceptions import ControllerError
-from ...common.process_state import is_suspended
+from ...common.processes import is_suspended
 from ...common.runtime import child_environment
 from . import guardian_process
 from .guardian_process import READY, SILENT, SUSPENDED

@@ -20,8 +20,7 @@ from rclpy.client import Client
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from ...common.process_exit import exit_after
-from ...common.process_state import is_suspended
+from ...common.processes import exit_after, is_suspended
 from .silence import Silence
 
 # What it tells the excitation: that it could cancel a goal; why it has cancelled one.

@@ -9,8 +9,8 @@ from rclpy.node import Node
 from ....exceptions import RecordingError
 from ...common.batched_subscription import BatchedSubscription
 from ...common.messages import values_of
-from ...common.process_state import is_active, is_here
-from ...common.runtime import wait_until
+from ...common.processes import is_active, is_here
+from ...common.waiting import wait_until
 from .silence import Silence
 
 TOPIC = 'recorder/heartbeat'

@@ -12,7 +12,7 @@ import pytest
 from waiting import wait_until
 
 from robotid_ros.exceptions import ControllerError
-from robotid_ros.nodes.common.process_state import is_suspended
+from robotid_ros.nodes.common.processes import is_suspended
 from robotid_ros.nodes.excitation.supervision import guardian as guardian_module
 from robotid_ros.nodes.excitation.supervision.guardian import Guardian
 from robotid_ros.nodes.excitation.supervision.guardian_process import LONGEST_SILENCE

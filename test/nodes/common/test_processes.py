@@ -11,7 +11,7 @@ from robotid_ros.nodes.common.runtime import child_environment
 # A regular expression that takes ages, in C, with the lock held as Fast DDS does.
 SCRIPT = """
 import re
-from robotid_ros.nodes.common.process_exit import cancel_exit, exit_after
+from robotid_ros.nodes.common.processes import cancel_exit, exit_after
 exit_after(0.2)
 cancel_exit()
 exit_after(0.5)

@@ -8,7 +8,7 @@ from rclpy.task import Future
 from waiting import PATIENCE
 
 from robotid_ros.exceptions import ControllerError
-from robotid_ros.nodes.common.runtime import answer_of, result_of
+from robotid_ros.nodes.common.waiting import answer_of, result_of
 
 
 class Service:

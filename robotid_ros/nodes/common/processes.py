@@ -1,9 +1,16 @@
-"""Whether a process runs, is suspended or dead; no ROS here, for the guardian starts quickly."""
+"""
+Whether a process runs, is suspended or dead, and the end of this one by force.
+
+No ROS here, for the guardian starts quickly.
+"""
 
 from collections.abc import Mapping
+import faulthandler
 import functools
 import os
 from pathlib import Path
+
+_NOWHERE = open(os.devnull, 'w')
 
 
 def own_process() -> dict[str, str | int]:
@@ -53,3 +60,18 @@ def process_state(pid: int) -> str:
     except OSError:
         return ''
     return stat.rpartition(')')[2].split()[0]
+
+
+def exit_after(seconds: float) -> None:
+    """
+    End this process with code 1 after a time, whatever it does then.
+
+    Fast DDS was seen to spin for ever while it destroys a participant, and to hold Python's lock
+    meanwhile: no thread of Python's own could end that.
+    """
+    faulthandler.dump_traceback_later(seconds, exit=True, file=_NOWHERE)
+
+
+def cancel_exit() -> None:
+    """Take `exit_after` back."""
+    faulthandler.cancel_dump_traceback_later()
