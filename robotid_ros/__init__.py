@@ -17,10 +17,8 @@ __version__ = '0.1.0'
 
 # Names of the library, by the module that has them.
 _NAMES = {
-    'library': (
-        *('load_robot', 'load', 'from_arrays', 'identify', 'validate', 'design', 'save', 'plot'),
-        'InverseDynamics',
-    ),
+    'logs': ('load', 'from_arrays'),
+    'library': ('load_robot', 'identify', 'validate', 'design', 'save', 'plot', 'InverseDynamics'),
     'simulated_session': ('simulate',),
     'core.model.robot': ('Robot',),
     'core.signals.recording': ('Recording',),
@@ -43,16 +41,10 @@ if TYPE_CHECKING:
         design as design,
     )
     from .library import (
-        from_arrays as from_arrays,
-    )
-    from .library import (
         identify as identify,
     )
     from .library import (
         InverseDynamics as InverseDynamics,
-    )
-    from .library import (
-        load as load,
     )
     from .library import (
         load_robot as load_robot,
@@ -66,6 +58,8 @@ if TYPE_CHECKING:
     from .library import (
         validate as validate,
     )
+    from .logs import from_arrays as from_arrays
+    from .logs import load as load
     from .simulated_session import simulate as simulate
 
 

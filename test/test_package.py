@@ -65,7 +65,7 @@ LAYERS = (
     ),
     *('fleet.sources', 'fleet.model', 'fleet.session', 'fleet.engine', 'fleet.store'),
     *('fleet.rows', 'fleet.pooling', 'fleet.run', 'fleet'),
-    *('simulated_session', 'library'),
+    *('simulated_session', 'logs', 'library'),
     *('entry', 'nodes.common', 'nodes.demo', 'nodes.recorder'),
     'nodes.identification.gain_proposal',
     *('nodes.excitation.supervision', 'nodes.excitation'),
