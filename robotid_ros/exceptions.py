@@ -7,14 +7,14 @@ built-in that it refines, so that generic code keeps working.
 
 from collections.abc import Sequence
 
-# Of a list of names in a sentence.
-MOST_NAMES = 40
+# Of a list of names in a sentence; FEW are a line or two.
+MOST_NAMES, FEW = 40, 8
 
 
-def shortened(names: Sequence[str]) -> str:
+def shortened(names: Sequence[str], most: int = MOST_NAMES) -> str:
     """List names, the first ones of many."""
-    text = ', '.join(names[:MOST_NAMES]) or 'none'
-    return f'{text}, … ({len(names)} in all)' if len(names) > MOST_NAMES else text
+    text = ', '.join(names[:most]) or 'none'
+    return f'{text}, … ({len(names)} in all)' if len(names) > most else text
 
 
 class RobotIdError(Exception):

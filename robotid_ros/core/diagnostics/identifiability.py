@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ...exceptions import FEW, shortened
 from ..model.robot import Robot
 from ..regression.estimate import Estimate
 from ..signals.samples import Samples
@@ -11,7 +12,6 @@ from ..signals.samples import Samples
 WELL_DETERMINED, LARGEST_DIFFERENCE = 10.0, 0.05
 UNCERTAIN = 100.0  # %σ above which a parameter is smaller than its σ
 MIN_MOVING_SHARE = 0.1  # of the time; below it, a joint has few rows for its friction
-MAX_LISTED = 8  # parameters in one warning: a line or two
 
 
 def identifiability_warnings(robot: Robot, samples: Samples, estimate: Estimate) -> list[str]:
@@ -25,9 +25,8 @@ def identifiability_warnings(robot: Robot, samples: Samples, estimate: Estimate)
     percents = zip(estimate.names, estimate.relative_sigma, strict=True)
     uncertain = [f'{name} (%σ {percent:.0f})' for name, percent in percents if percent > UNCERTAIN]
     if uncertain:
-        more = f' and {len(uncertain) - MAX_LISTED} more' if len(uncertain) > MAX_LISTED else ''
         warnings.append(
-            f'smaller than their σ: {", ".join(uncertain[:MAX_LISTED])}{more}; the motion does '
+            f'smaller than their σ: {shortened(uncertain, FEW)}; the motion does '
             'not tell them from zero: use the essential parameters, or excite these joints more'
         )
     return warnings

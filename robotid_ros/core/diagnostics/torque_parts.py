@@ -9,7 +9,7 @@ import numpy.typing as npt
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
-from ..regression.effort_parts import is_offset, is_rigid, OFFSET
+from ..regression.effort_parts import OFFSET, rigid_and_offset
 from ..regression.observation_system import System
 from ..signals.samples import STANDSTILL
 
@@ -66,7 +66,7 @@ def joint_torques(
     Where viscous friction tells the speed, rows at standstill are left out.
     """
     result = []
-    rigid = _is_rigid(robot, base)
+    rigid, offset = rigid_and_offset(robot, base.columns)
     for j in range(robot.n):
         used = [_moving(robot, base, system, j) for system in systems]
         parts = list(zip(systems, used, strict=True))
@@ -77,18 +77,10 @@ def joint_torques(
         for column in np.flatnonzero(~rigid):
             torque = W[:, column] * value[column]
             if rms(torque) > NOTHING * rms(Y):
-                symbol = robot.parameters[base.columns[column]].symbol
-                name = OFFSET if is_offset(symbol) else base.names[column]
-                friction[name] = torque
+                friction[OFFSET if offset[column] else base.names[column]] = torque
         own = W[:, rigid] @ value[rigid]
         result.append(JointTorques(j, time, W, Y, Y - W @ value, own, friction))
     return result
-
-
-def _is_rigid(robot: Robot, base: BaseParameters) -> npt.NDArray[np.bool_]:
-    """Return which base parameters are no friction and no offset, (b,)."""
-    symbols = [robot.parameters[column].symbol for column in base.columns]
-    return np.array([is_rigid(symbol) for symbol in symbols])
 
 
 def _moving(

@@ -4,16 +4,15 @@ from collections.abc import Mapping, Sequence
 import dataclasses
 from xml.etree import ElementTree
 
-from ...exceptions import ModelError
+from ...exceptions import FEW, ModelError, shortened
 from .settings import RobotSettings
-from .urdf_parsing import parse_urdf
+from .urdf_parsing import link_at, parse_urdf
 
 # A joint that travels less is at rest [rad or m]: more than encoders' noise, less than any motion.
 MIN_TRAVEL = 1e-3
 # A joint without effort may travel so far and count as locked [rad or m]: fingers open, and the
 # centre of mass of a link of 1 m moves by a few centimetres, as URDFs are wrong anyway.
 MAX_LOCKED_TRAVEL = 0.05
-MAX_LISTED = 8  # joints in one sentence
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,13 +86,14 @@ def lock_missing(
             for name in known
         ]
         notes.append(
-            f'{_listed(places)}, without efforts beside those of the others: taken as locked there'
+            f'{shortened(places, FEW)}, without efforts beside those of the others: taken as '
+            'locked there'
         )
     if absent:
         places = [f'{name} at {locked[name]:.4g}' for name in absent]
         notes.append(
-            f'the recording lacks {_listed(places)}: taken as locked there; where that is wrong, '
-            'set robot.locked'
+            f'the recording lacks {shortened(places, FEW)}: taken as locked there; where that is '
+            'wrong, set robot.locked'
         )
     return locked, notes
 
@@ -101,8 +101,8 @@ def lock_missing(
 def no_joint_in_common(names: Sequence[str], recorded: Sequence[str]) -> ModelError:
     """Return the error for a description and a recording whose joints have different names."""
     text = (
-        f'the recording has the joints {_listed(recorded)}, the robot description '
-        f'{_listed(names) or "none"}: '
+        f'the recording has the joints {shortened(recorded, FEW)}, the robot description '
+        f'{shortened(names, FEW)}: '
     )
     pairs = matching_names(names, recorded)
     if not pairs:
@@ -112,7 +112,7 @@ def no_joint_in_common(names: Sequence[str], recorded: Sequence[str]) -> ModelEr
 
 def rename(pairs: Sequence[tuple[str, str]]) -> str:
     """List names with those that they get."""
-    return _listed([f'{name} to {other}' for name, other in pairs])
+    return shortened([f'{name} to {other}' for name, other in pairs], FEW)
 
 
 def matching_names(names: Sequence[str], recorded: Sequence[str]) -> list[tuple[str, str]]:
@@ -154,18 +154,13 @@ def _is_connected(
 
 def _ancestors(name: str, elements: Mapping[str, ElementTree.Element]) -> set[str]:
     """Return the joints between a joint and the base."""
-    parents = {_link(joint, 'child'): key for key, joint in elements.items()}
+    parents = {link_at(joint, 'child'): key for key, joint in elements.items()}
     found = set[str]()
-    above = parents.get(_link(elements[name], 'parent'))
+    above = parents.get(link_at(elements[name], 'parent'))
     while above is not None and above not in found:
         found.add(above)
-        above = parents.get(_link(elements[above], 'parent'))
+        above = parents.get(link_at(elements[above], 'parent'))
     return found
-
-
-def _link(joint: ElementTree.Element, end: str) -> str:
-    element = joint.find(end)
-    return '' if element is None else element.get('link', '')
 
 
 def _zero(joint: ElementTree.Element) -> float:
@@ -178,8 +173,3 @@ def _zero(joint: ElementTree.Element) -> float:
     except ValueError:
         return 0.0  # the robot's own limits are read, and refused, elsewhere
     return min(max(0.0, lower), upper) if lower <= upper else 0.0
-
-
-def _listed(words: Sequence[str]) -> str:
-    more = f' and {len(words) - MAX_LISTED} more' if len(words) > MAX_LISTED else ''
-    return ', '.join(words[:MAX_LISTED]) + more

@@ -48,15 +48,15 @@ def movable_names(root: ElementTree.Element) -> tuple[str, ...]:
     """Return the names of the joints that can move, branch by branch from the base outwards."""
     branches: dict[str, list[ElementTree.Element]] = {}
     for joint in root.findall('joint'):
-        branches.setdefault(_link(joint, 'parent'), []).append(joint)
-    children = {_link(joint, 'child') for joint in root.findall('joint')}
+        branches.setdefault(link_at(joint, 'parent'), []).append(joint)
+    children = {link_at(joint, 'child') for joint in root.findall('joint')}
     ahead = [joint for link in branches if link not in children for joint in branches[link]][::-1]
     names: list[str] = []
     while ahead:
         joint = ahead.pop()
         if joint.get('type') in MOVABLE_TYPES:
             names.append(str(joint.get('name')))
-        ahead += branches.pop(_link(joint, 'child'), [])[::-1]
+        ahead += branches.pop(link_at(joint, 'child'), [])[::-1]
     return tuple(names)
 
 
@@ -70,12 +70,13 @@ def root_link(urdf: str) -> str:
 
     """
     root = parse_urdf(urdf)
-    children = {_link(joint, 'child') for joint in root.findall('joint')}
+    children = {link_at(joint, 'child') for joint in root.findall('joint')}
     names = (link.get('name', '') for link in root.findall('link'))
     return next((name for name in names if name not in children), '')
 
 
-def _link(joint: ElementTree.Element, end: str) -> str:
+def link_at(joint: ElementTree.Element, end: str) -> str:
+    """Return the name of the link at the `parent` or `child` end of a joint, '' without one."""
     element = joint.find(end)
     return '' if element is None else element.get('link', '')
 
@@ -181,7 +182,7 @@ def check_tree(root: ElementTree.Element) -> None:
                 f'joint {joint.get("name", "")[:80]} of the robot description is of type '
                 f"'{joint.get('type', '')[:80]}': make it one of {', '.join(JOINT_TYPES)}"
             )
-        ends = [_link(joint, end) for end in ('parent', 'child')]
+        ends = [link_at(joint, end) for end in ('parent', 'child')]
         for end, name in zip(('parent', 'child'), ends, strict=True):
             if name not in links or (end == 'child' and name in children):
                 what = 'has another parent already' if name in links else 'is no link'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 import dataclasses
 
 import numpy as np
@@ -58,14 +58,13 @@ class EffortParts:
         return cls(*(np.concatenate([getattr(part, name) for part in known]) for name in names))
 
 
-def is_rigid(symbol: str) -> bool:
-    """Tell whether a standard parameter is of a link, a rotor or a counterbalance."""
-    return symbol in RIGID
-
-
-def is_offset(symbol: str) -> bool:
-    """Tell whether a standard parameter is an offset of the effort."""
-    return symbol.startswith('off')
+def rigid_and_offset(
+    robot: Robot, columns: Iterable[int]
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Tell which standard parameters are of links, rotors or counterbalances; which offsets."""
+    symbols = [robot.parameters[column].symbol for column in columns]
+    offset = [symbol.startswith('off') for symbol in symbols]
+    return np.array([symbol in RIGID for symbol in symbols]), np.array(offset)
 
 
 def parts_of_samples(
@@ -87,9 +86,7 @@ def parts_of_samples(
     """
     if isinstance(robot, ElasticRobot):
         return None
-    symbols = [parameter.symbol for parameter in robot.parameters]
-    rigid = np.array([is_rigid(symbol) for symbol in symbols])
-    offset = np.array([is_offset(symbol) for symbol in symbols])
+    rigid, offset = rigid_and_offset(robot, range(robot.p))
     still = np.zeros_like(samples.q)
     links = np.where(rigid, chi, 0.0)
     gravity = inverse_dynamics(robot, links, samples.q, still, still)
@@ -118,9 +115,7 @@ def parts_of_system(
         return None
     if system.W.shape[2] != len(base.columns) or len(system.q) != system.W.shape[1]:
         return None
-    symbols = [robot.parameters[column].symbol for column in base.columns]
-    rigid = np.array([is_rigid(symbol) for symbol in symbols])
-    offset = np.array([is_offset(symbol) for symbol in symbols])
+    rigid, offset = rigid_and_offset(robot, base.columns)
     chi, still = np.zeros(robot.p), np.zeros_like(system.q)
     chi[base.columns[rigid]] = value[rigid]
     gravity = inverse_dynamics(robot, chi, system.q, still, still)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...exceptions import DivergenceError
+from ...exceptions import DivergenceError, FEW, shortened
 from ..arrays import Array
 from ..regression.estimate import Estimate
 from ..regression.observation_system import System
@@ -25,7 +25,6 @@ from .prior_distribution import prior_distribution
 from .reference_and_torque import bandwidth
 from .reliability import (
     bandwidth_warnings,
-    listed,
     MAX_RESIDUAL,
     motion_warnings,
     prior_warnings,
@@ -138,7 +137,7 @@ def _without_convergence(
     )
     warning = (
         f'{replay.method.upper()} has not converged, its result is that of the last simulation: '
-        f'do not trust {listed(names)} ({error})'
+        f'do not trust {shortened(names, FEW)} ({error})'
     )
     return ReplayResult(estimate, system, _history(replay, iterates, system, warning))
 

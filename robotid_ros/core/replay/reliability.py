@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 
+from ...exceptions import FEW, shortened
 from ..arrays import Array
 from ..regression.estimate import Estimate
 from ..regression.observation_system import System
@@ -22,7 +23,6 @@ MIN_BANDWIDTH_RATIO = 5.0
 # the bandwidth comes to 0.5 and biases friction; half of it comes to 1, a third to 2, and with
 # these every parameter is biased.
 DOUBTFUL_RATIO, WRONG_RATIO = 0.5, 1.5
-MAX_LISTED = 8  # parameters in one warning: a line or two
 DOUBTFUL = 'doubtful, its friction above all'
 
 
@@ -85,13 +85,7 @@ def prior_warnings(estimate: Estimate) -> list[str]:
     if not names:
         return []
     return [
-        f'the motion tells too little of {listed(names)}: they stay near the values of the robot '
-        'description, dry friction of a joint that never slips at what holds it; excite these '
-        'joints more to identify them'
+        f'the motion tells too little of {shortened(names, FEW)}: they stay near the values of '
+        'the robot description, dry friction of a joint that never slips at what holds it; excite '
+        'these joints more to identify them'
     ]
-
-
-def listed(names: list[str]) -> str:
-    """Join names; of many, the first."""
-    more = f' and {len(names) - MAX_LISTED} more' if len(names) > MAX_LISTED else ''
-    return ', '.join(names[:MAX_LISTED]) + more

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...exceptions import FileError, RecordingError
+from ...exceptions import FileError, RecordingError, shortened
 
 Columns = dict[str, np.ndarray]
 
@@ -45,8 +45,7 @@ class Table:
     def known(self) -> str:
         """Names of the columns, for messages: a few of many."""
         names = [f'{n}[0:{w}]' if w else n for n, w in self.widths.items()]
-        shown = ', '.join(names[:24]) or 'none'
-        return f'{shown}, … ({len(names)} in all)' if len(names) > 24 else shown
+        return shortened(names, 24)
 
 
 def from_arrays(source: str, arrays: Mapping[str, np.ndarray]) -> Table:

@@ -8,7 +8,6 @@ from control_msgs.msg import JointTrajectoryControllerState
 import numpy as np
 from rclpy.node import Node
 
-from ...core.arrays import Array
 from ...exceptions import ControllerError
 from ..common.batched_subscription import BatchedSubscription
 from ..common.joint_states import stamps_to_nanoseconds
@@ -54,12 +53,9 @@ def moving_joints(states: Sequence[Any]) -> list[str]:
     """Names of the joints that travel in the course of a controller's states."""
     reference = np.array([state.reference.positions for state in states])
     measured = np.array([state.feedback.positions for state in states])
-    moves = (_travel(reference) > MAX_REFERENCE_TRAVEL) | (_travel(measured) > MAX_TRAVEL)
+    moves = np.ptp(reference, axis=0) > MAX_REFERENCE_TRAVEL
+    moves |= np.ptp(measured, axis=0) > MAX_TRAVEL
     return [name for name, moving in zip(states[0].joint_names, moves, strict=True) if moving]
-
-
-def _travel(positions: Array) -> Array:
-    return np.asarray(positions.max(axis=0) - positions.min(axis=0))
 
 
 def _span(states: Sequence[Any]) -> float:
