@@ -13,7 +13,7 @@ import pytest
 
 PACKAGE = 'robotid_ros'
 ROOT = Path(str(resources.files(PACKAGE)))
-LONGEST_FUNCTION, MOST_IN_A_ROOM = 60, 16
+LONGEST_FILE, LONGEST_FUNCTION, MOST_IN_A_ROOM = 300, 60, 16
 REPOSITORY = Path(__file__).resolve().parents[1]
 MODULES = sorted({*ROOT.rglob('*.py')} - {ROOT / '__init__.py'})
 ROS = re.compile(
@@ -131,6 +131,11 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
         if path.name != '__init__.py'
     }
     TopologicalSorter(graph).prepare()
+
+
+def test_no_file_is_long() -> None:
+    lengths = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in MODULES}
+    assert {name: count for name, count in lengths.items() if count > LONGEST_FILE} == {}
 
 
 @pytest.mark.parametrize('path', MODULES, ids=lambda p: str(p.relative_to(ROOT)))

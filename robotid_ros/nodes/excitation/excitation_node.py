@@ -1,9 +1,8 @@
 """Node `excitation`: designs the motion, runs it on the robot, and stops the robot in need."""
 
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import closing
 from functools import partial
-from pathlib import Path
 import threading
 from typing import Any
 import uuid
@@ -13,16 +12,11 @@ from rclpy.clock import Clock, ClockType
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
-from trajectory_msgs.msg import JointTrajectory
 
-from ...core.excitation import Design, Progress, waypoints
 from ...core.excitation.settings import payload_settings
-from ...core.model import build_robot, Robot
 from ...core.model.urdf_parsing import root_link
-from ...exceptions import ControllerError, ModelError, RobotIdError, TrajectoryError
-from ...files.atomic import expect_writable
+from ...exceptions import ModelError, RobotIdError, TrajectoryError
 from ...files.configuration import read_urdf
-from ...files.trajectory_file import dump_design, read_design, save_design
 from ...node_settings import ExcitationNodeSettings
 from ..common import runtime
 from ..common.controller_client import ControllerClient
@@ -30,21 +24,18 @@ from ..common.messages import format_seconds, one_line, State
 from ..common.runtime import LATCHED
 from ..common.waiting import wait_until
 from ..common.worker_node import WorkerNode
-from .design_process import check_design, design_in_process
-from .preflight import place_locked_joints, read_positions
+from .design_process import check_design
 from .preview import Preview
 from .rehearsal import Rehearsals
 from .session import ExcitationSession
+from .session_design import SessionDesign
 from .supervised_robot import SupervisedRobot
-from .trajectory_goal import trajectory_message, TrajectoryActionClient
+from .trajectory_goal import TrajectoryActionClient
 from .verification.verifications import Verifications
 from .workspace_markers import WorkspaceMarkers
 
 # How often a state in which the robot moves is repeated, waits included [s].
 HEARTBEAT_PERIOD = 0.1
-# What a recording needs at the most [bytes/s]: seven joints and their controller at 1 kHz; and how
-# long a session may last besides its excitation [s].
-RECORDING_RATE, OTHER_MOTIONS = 2e6, 60.0
 # Requests that may wait: more than these at once would go without an answer.
 SERVICE_QUEUE = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 Job = Callable[[], tuple[State, str]]
@@ -63,16 +54,12 @@ class Excitation(WorkerNode):
     def __init__(self, **options: Any):
         super().__init__('excitation', ('robot', 'excitation', 'recorder'), **options)
         self.settings: ExcitationNodeSettings = payload_settings(self.configuration.excitation)
-        self._design: Design | None = None
-        # The robot's settings, with other joints where they stood as the design was made.
-        self._placed = self.configuration.robot
-        self._description = self._file = ''
+        self._description = ''
         # Of the job that runs: who missed its end tells the next one by it.
         self._session = ''
         self.busy = False
         self._lock = threading.Lock()
-        self._reference = self.create_publisher(JointTrajectory, '~/reference', LATCHED)
-        self._trajectory = self.create_publisher(String, '~/trajectory', LATCHED)
+        self._design = SessionDesign(self, self.settings, self._publish_session_state, self._stop)
         self._workspace = WorkspaceMarkers(self, self.settings.workspace)
         self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
         name, timeout = self.settings.controller, self.settings.timeout
@@ -139,12 +126,13 @@ class Excitation(WorkerNode):
         return response
 
     def _on_show(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        if self.busy or self._design is None:
+        plan = self._design.plan
+        if self.busy or plan is None:
             todo = 'busy: call ~/stop first' if self.busy else 'no trajectory: call ~/design first'
             response.success, response.message = False, todo
             return response
         try:
-            duration = self._preview.play(self._design, self.settings.rate)
+            duration = self._preview.play(plan, self.settings.rate)
         except RobotIdError as error:
             response.success, response.message = False, one_line(error)
         else:
@@ -178,17 +166,17 @@ class Excitation(WorkerNode):
                 self.get_logger().error(text)
 
     def _run_design(self) -> tuple[State, str]:
-        self._design = None
+        self._design.plan = None
         urdf = self._urdf()
-        self._build(urdf)
-        plan = self._loaded() or self._compute_design(urdf)
-        return State.IDLE, f"a {plan.verdict} design is in '{self._file}': call ~/start"
+        self._design.build(urdf)
+        plan = self._design.find() or self._design.make(urdf)
+        return State.IDLE, f"a {plan.verdict} design is in '{self._design.file}': call ~/start"
 
     def _run_rehearsal(self) -> tuple[State, str]:
         """Run the session on a twin of the robot."""
         urdf = self._urdf()
-        robot = self._build(urdf)
-        plan = self._design or self._loaded() or self._compute_design(urdf)
+        robot = self._design.build(urdf)
+        plan = self._design.find() or self._design.make(urdf)
         check_design(plan)
 
         def show(share: float, text: str) -> None:
@@ -200,35 +188,37 @@ class Excitation(WorkerNode):
 
     def _run_session(self) -> tuple[State, str]:
         """Check what can be checked, design where there is no design yet, and move."""
-        self._rehearsals.require(self._design)
+        self._rehearsals.require(self._design.plan)
         self._publish_session_state(State.DESIGNING, 'checking the robot', {})
         urdf = self._urdf()
-        robot = self._build(urdf)
-        plan = self._design or self._loaded()
+        robot = self._design.build(urdf)
+        plan = self._design.find()
         session = ExcitationSession(self, robot, self.settings, *self._supervision)
         with closing(session):
             session.prepare()
             if plan is None:
-                plan = self._compute_design(urdf)
+                plan = self._design.make(urdf)
             check_design(plan)
             session.run(plan)
         return State.DONE, 'the robot has moved through its trajectories'
 
     def _run_verification(self, kind: str) -> tuple[State, str]:
         """Verify what was identified, on the motion that validated it."""
-        self._rehearsals.require(self._design)
-        plan = self._design or self._loaded()
+        self._rehearsals.require(self._design.plan)
+        plan = self._design.find()
         if plan is None or plan.validation is None:
             raise TrajectoryError(
                 'there is no validation motion to verify on: call ~/start or ~/design first, or '
                 'set excitation.trajectory; excitation.validation.kind must not be none'
             )
         urdf = self._urdf()
-        robot = self._build(urdf)
+        robot = self._design.build(urdf)
         supervised = SupervisedRobot(self, robot, self.settings, *self._supervision)
         self._publish_session_state(State.DESIGNING, 'checking the robot', {})
         with closing(supervised):
-            text = self._verifications.run(kind, supervised, plan.validation, urdf, self._placed)
+            text = self._verifications.run(
+                kind, supervised, plan.validation, urdf, self._design.placed
+            )
         return State.DONE, text
 
     @property
@@ -236,25 +226,6 @@ class Excitation(WorkerNode):
         """What a `SupervisedRobot` needs of this node, from `publish_state` on."""
         publish = self._publish_session_state
         return publish, self._session, self._stop, self._controller, self._action
-
-    def _build(self, urdf: str) -> Robot:
-        """Build the robot; joints that it does not move stand as they did for the design."""
-        if self._design is None:
-            self._placed = self.configuration.robot
-            # Who is silent does not keep a design from being made; a session asks again.
-            if self._placed.joints and self.count_publishers('joint_states'):
-                with suppress(ControllerError):
-                    positions = read_positions(self, self._placed.joints, self.settings.timeout)
-                    self._placed = place_locked_joints(urdf, self._placed, positions)
-        return build_robot(urdf, self._placed)
-
-    def _loaded(self) -> Design | None:
-        """Read the design that the settings name, if they do."""
-        if not self.settings.trajectory:
-            return None
-        self._file = self.settings.trajectory
-        self._publish_design(read_design(self._file))
-        return self._design
 
     def _urdf(self) -> str:
         """Take the configuration's description, else the published one."""
@@ -268,49 +239,12 @@ class Excitation(WorkerNode):
             )
         return self._description
 
-    def _compute_design(self, urdf: str) -> Design:
-        """Design; the result is published and saved whatever becomes of the session."""
-        self._publish_session_state(State.DESIGNING, 'designing the trajectory', {})
-        folder = Path(self.configuration.recorder.folder).expanduser().absolute()
-        robot, settings = self._placed, self.settings
-        seconds = settings.periods * settings.period + OTHER_MOTIONS
-        expect_writable(folder, round(seconds * RECORDING_RATE))
-        plan = design_in_process(urdf, robot, settings, self._on_progress, self._stop)
-        self._publish_design(plan)
-        self._file = str(save_design(folder, robot.name, plan))
-        condition, log = plan.condition_numbers['raw'], self.get_logger()
-        log.info(f"condition number {condition:.3g}, {plan.verdict}: saved as '{self._file}'")
-        for sentence in plan.notes:
-            log.info(sentence)
-        for sentence in (*plan.unchecked, *plan.shortcomings):
-            log.warning(sentence)
-        return plan
-
-    def _on_progress(self, progress: Progress) -> None:
-        best = 'none yet' if progress.criterion is None else f'{progress.criterion:.4g}'
-        self._publish_session_state(
-            State.DESIGNING,
-            f'{progress.phase}: best so far {best}',
-            {'progress': round(progress.fraction, 4), 'evaluations': progress.evaluations},
-        )
-
-    def _publish_design(self, plan: Design) -> None:
-        """Keep and publish what will be run."""
-        self._design, settings = plan, self.settings
-        motion = waypoints(plan.trajectory, settings.rate, settings.periods)
-        self._reference.publish(trajectory_message(motion))
-        self._trajectory.publish(String(data=dump_design(plan)))
-
     def _publish_session_state(self, state: State, message: str, values: dict[str, Any]) -> None:
         """Publish a state; `start` among the values is when it began, on the robot's clock."""
         now = self.get_clock().now().nanoseconds
         stamp = values.pop('start', None) or now
-        if self._design is not None:
-            values |= {'trajectory': self._design.trajectory.hash, 'file': self._file}
-            values['verdict'] = self._design.verdict
-            if self._design.validation is not None:
-                values['validation'] = self._design.validation.hash
         values = {'stamp': format_seconds(stamp), 'session': self._session, **values}
+        values |= self._design.values()
         arguments = (state.value, message, values)
         with self._publish_lock:
             self._moving = arguments if state.moving else None

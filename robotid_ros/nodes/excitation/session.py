@@ -33,7 +33,7 @@ class ExcitationSession(SupervisedRobot):
         """Approach the start of a motion, rest, run it."""
         what = f'moving to the start of {state.value}'
         self.move_to(State.APPROACHING, motion.q[0], what)
-        self.run_goal(state, motion, periods, state.value)
+        self.goals.run(state, motion, periods, state.value)
         # What follows is not part of the phase any more, though the robot still settles.
-        self.publish_standing(State.APPROACHING, 1.0)
-        self.wait_at_rest()
+        self.goals.publish_standing(State.APPROACHING, 1.0)
+        self.goals.wait_at_rest()

@@ -97,9 +97,9 @@ class VerificationRuns:
         robot.check()
         robot.move_to(State.VERIFYING, points.q[0], 'moving to the start')
         log.begin()
-        clock = robot.run_goal(State.VERIFYING, points, 1, what, log.poll)
-        robot.publish_standing(State.VERIFYING, 1.0)
-        robot.wait_at_rest(poll=log.poll)
+        clock = robot.goals.run(State.VERIFYING, points, 1, what, log.poll)
+        robot.goals.publish_standing(State.VERIFYING, 1.0)
+        robot.goals.wait_at_rest(poll=log.poll)
         rest = round(REST * 1e9 / clock.speed.get('speed', 1.0))
         return log.raw()._replace(start=clock.known_start + rest, stop=clock.end - rest)
 
@@ -139,8 +139,8 @@ class VerificationRuns:
         before = self._track('running the motion with the present gains', self.points)
         save_old(old)
         parameters = gain_parameters(old), gain_parameters(new)
-        with on_trial(robot.guardian, robot.controller, *parameters) as keep:
-            robot.wait_at_rest()
+        with on_trial(robot.goals.guardian, robot.controller, *parameters) as keep:
+            robot.goals.wait_at_rest()
             after = self._track('running the motion with the proposed gains', self.points)
             if kept := tracks_better(before, after):
                 save_new(new)
@@ -186,7 +186,7 @@ class VerificationRuns:
         speed = 1.875 * float(np.abs(posture - start).max()) / CREEP_TIME
         robot.move_to(State.VERIFYING, posture, what, speed)
         self._log.begin()
-        robot.wait_at_rest(MEASURING_TIME, self._log.poll)
+        robot.goals.wait_at_rest(MEASURING_TIME, self._log.poll)
         position, effort = MotionMessages(self._log.raw()).means()
         return position, np.asarray(effort * robot.robot.drive_gain)
 
