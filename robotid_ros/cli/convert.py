@@ -3,11 +3,11 @@
 import argparse
 
 from .shared_options import (
+    add_joints_option,
     add_log_options,
     add_output_options,
     add_urdf_option,
     LOG,
-    parse_names,
     read_options,
 )
 from .terminal import print_json, print_paragraph, ProgressBar
@@ -32,12 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('source', help=f'{LOG}; folder of a LeRobot data set')
     parser.add_argument('output', help='.mcap file, or folder; must not exist')
     add_urdf_option(parser)
-    parser.add_argument(
-        '--joints',
-        type=parse_names,
-        metavar='A,B,…',
-        default=(),
-        help='names of the columns; default: those of the robot description, or joint_1, …',
+    add_joints_option(
+        parser, 'names of the columns; default: those of the robot description, or joint_1, …'
     )
     add_log_options(parser)
     add_output_options(parser)

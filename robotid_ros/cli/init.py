@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from .demo import expect_ros
-from .shared_options import add_output_options, parse_names
+from .shared_options import add_joints_option, add_output_options
 from .terminal import lines_above, print_json, print_paragraph, ProgressBar
 
 if TYPE_CHECKING:
@@ -49,13 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '-o', '--output', metavar='FILE', help="default: the robot's name with .yaml, here"
     )
-    parser.add_argument(
-        '--joints',
-        type=parse_names,
-        metavar='A,B,…',
-        default=(),
-        help='identify these; default: the longest chain of driven joints',
-    )
+    add_joints_option(parser, 'identify these; default: the longest chain of driven joints')
     parser.add_argument('--tip', metavar='LINK', help='link that the arm moves, of several arms')
     parser.add_argument('--force', action='store_true', help='replace an existing configuration')
     parser.add_argument('--keys', action='store_true', help='explain every key, and write nothing')

@@ -27,13 +27,12 @@ def add_robot_options(
     default = f'default: the one in {where}'
     parser.add_argument('-c', '--config', metavar='FILE', help=default)
     parser.add_argument('--urdf', metavar='FILE', help='robot description; likewise')
-    parser.add_argument(
-        '--joints',
-        type=parse_names,
-        metavar='A,B,…',
-        default=(),
-        help=f"{verb}; default: the configuration's, else all that move",
-    )
+    add_joints_option(parser, f"{verb}; default: the configuration's, else all that move")
+
+
+def add_joints_option(parser: argparse.ArgumentParser, text: str) -> None:
+    """Add `--joints`, which `text` explains."""
+    parser.add_argument('--joints', type=parse_names, metavar='A,B,…', default=(), help=text)
 
 
 def add_log_options(parser: argparse.ArgumentParser) -> None:

@@ -1,23 +1,22 @@
 """The files of an identification: parameters.yaml, and torques.npz beside it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 import dataclasses
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from ..exceptions import FileError
 from .atomic import file_errors, read_text, write_text
 from .results import Comparison, Entry, Residual, Results
 from .torques_file import read_series, SimulatedPositions, Torques, write_series
 from .verification.verification_file import read_verification, VERIFICATION
-from .yaml import dump_yaml, from_plain, parse_yaml, to_plain
+from .yaml import dump_yaml, from_plain, parse_yaml, rows_from_plain, to_plain
 
 PARAMETERS = 'parameters.yaml'
 TORQUES = 'torques.npz'
 SIMULATED = 'simulated.npz'
 REPORT = 'report.html'
 FORMAT = 1
-T = TypeVar('T')
 
 
 def write_results(results: Results, folder: str | Path) -> Path:
@@ -96,8 +95,8 @@ def read_results(path: str | Path) -> Results:
 def _tables(content: Mapping[str, Any]) -> dict[str, Any]:
     """Read the tables that a result, or one to compare with, has."""
     kinds = {'base': Entry, 'standard': Entry, 'identification': Residual, 'validation': Residual}
-    return {name: _entries(kind, content[name]) for name, kind in kinds.items() if name in content}
-
-
-def _entries(kind: type[T], rows: Sequence[Mapping[str, Any]]) -> tuple[T, ...]:
-    return tuple(from_plain(kind, row) for row in rows)
+    return {
+        name: rows_from_plain(kind, content[name])
+        for name, kind in kinds.items()
+        if name in content
+    }

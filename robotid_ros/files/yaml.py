@@ -5,7 +5,7 @@ Aliases, which ROS refuses too, let a few bytes stand for any amount of data, an
 in C overruns its stack where brackets are nested deeply: both are looked for beforehand.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 import dataclasses
 import re
 from typing import Any, get_args, get_origin, get_type_hints, is_typeddict, Never, TypeVar
@@ -164,6 +164,11 @@ def from_plain(kind: type[T], values: Mapping[str, Any]) -> T:
         if name in values and not _fits(values[name], hint):
             raise TypeError(f'{name} is {values[name]!r:.80}')
     return kind(**values)
+
+
+def rows_from_plain(kind: type[T], rows: Iterable[Mapping[str, Any]]) -> tuple[T, ...]:
+    """Make a dataclass of each row; see `from_plain`."""
+    return tuple(from_plain(kind, row) for row in rows)
 
 
 def _fits(value: Any, hint: Any) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..core.arrays import Array
 from ..core.diagnostics.assumptions import data_warnings
+from ..core.identification_settings import IdentificationSettings
 from ..core.pipeline.chunked_estimation import ChunkedSystem
 from ..core.pipeline.estimation import as_asked
 from ..core.pipeline.several_logs import observe_log, stack_factors
@@ -116,11 +117,8 @@ def _identify(task: Task, piece_seconds: float) -> Session:
     whole = isinstance(log, Recording)
     observed = observe_log(log, robot, base, settings.signals, whole)
     most = max(1, MOST_BATCHES * 2 // task.pieces) if task.pieces > 1 else MOST_BATCHES
-    system, estimate, reason = observed.system, None, ''
-    try:
-        estimate = fit(as_asked(system, settings), settings.method, settings.iterations)
-    except RankDeficientError as error:
-        reason = str(error)
+    system = observed.system
+    estimate, reason = _fitted(system, settings)
     warnings = _warnings(task, observed, estimate)
     if estimate is not None and whole and task.pieces == 1:
         most = min(most, count_blocks(system, estimate.value))
@@ -139,6 +137,14 @@ def _identify(task: Task, piece_seconds: float) -> Session:
     )
 
 
+def _fitted(system: System, settings: IdentificationSettings) -> tuple[Estimate | None, str]:
+    """Return the estimate, or why the rows do not determine the parameters."""
+    try:
+        return fit(as_asked(system, settings), settings.method, settings.iterations), ''
+    except RankDeficientError as error:
+        return None, str(error)
+
+
 def _warnings(task: Task, observed: ChunkedSystem, estimate: Estimate | None) -> tuple[str, ...]:
     if estimate is None or task.pieces > 1:
         return ()
@@ -155,11 +161,7 @@ def put_together(pieces: Sequence[Session], model: FleetModel) -> Session:
         return (lost or list(pieces))[0]
     systems = [piece.system for piece in used if piece.system is not None]
     system = compress(stack_factors(systems), 2 * MOST_BATCHES)
-    estimate, reason = None, ''
-    try:
-        estimate = fit(as_asked(system, settings), settings.method, settings.iterations)
-    except RankDeficientError as error:
-        reason = str(error)
+    estimate, reason = _fitted(system, settings)
     failed = [piece.reason for piece in pieces if piece.status == FAILED]
     notes = [f'a long recording: the factors of {len(used)} pieces were merged']
     notes += [f'{len(failed)} pieces were left out: {why}' for why in failed[:1]]

@@ -128,10 +128,7 @@ def proven_time_unit(time: np.ndarray, position: np.ndarray, velocity: np.ndarra
     position, velocity : (N, n) as logged
 
     """
-    ratios = derivative_ratios(time, position, velocity)
-    if np.isnan(ratios).all():
-        return ''
-    ratio = float(np.nanmedian(ratios))
+    ratio = _usual_ratio(time, position, velocity)
     for unit, scale in FACTORS['time'].items():
         for factor in (1.0, DEGREE, RPM, 1.0 / DEGREE, RPM / DEGREE):
             if abs(ratio * scale * factor - 1.0) < FACTOR_TOLERANCE:
@@ -183,12 +180,15 @@ def derivative_ratios(time: np.ndarray, position: np.ndarray, other: np.ndarray)
     return ratios
 
 
+def _usual_ratio(time: np.ndarray, position: np.ndarray, velocity: np.ndarray) -> float:
+    """Return the median of `derivative_ratios`, NaN where there is none."""
+    ratios = derivative_ratios(time, position, velocity)
+    return math.nan if np.isnan(ratios).all() else float(np.nanmedian(ratios))
+
+
 def velocity_unit(time: np.ndarray, position: np.ndarray, velocity: np.ndarray) -> str:
     """Return 'deg/s' or 'rpm' where velocities are the positions' derivatives so, else ''."""
-    ratios = derivative_ratios(time, position, velocity)
-    if np.isnan(ratios).all():
-        return ''
-    ratio = float(np.nanmedian(ratios))
+    ratio = _usual_ratio(time, position, velocity)
     for unit, factor in (('deg/s', DEGREE), ('rpm', RPM)):
         if abs(ratio * factor - 1.0) < FACTOR_TOLERANCE:
             return unit

@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 import dataclasses
 from pathlib import Path
-from typing import Any
 
 from ...core.verification.static_postures import JointStatics
 from ...core.verification.tracking import Tracking
 from ...exceptions import FileError
 from ..atomic import read_text, write_text
 from ..torques_file import read_series, write_series
-from ..yaml import dump_yaml, from_plain, parse_yaml, to_plain
+from ..yaml import dump_yaml, from_plain, parse_yaml, rows_from_plain, to_plain
 from .values import EffortRow, GainTrial, TrackingRow, Verification
 
 VERIFICATION, SERIES = 'verification.yaml', 'verification.npz'
@@ -50,21 +49,17 @@ def read_verification(path: Path) -> Verification | None:
             raise ValueError('another format')
         values = {
             **content,
-            'tracking': _rows(TrackingRow, content['tracking']),
-            'efforts': _rows(EffortRow, content['efforts']),
-            'static': _rows(JointStatics, content['static']),
+            'tracking': rows_from_plain(TrackingRow, content['tracking']),
+            'efforts': rows_from_plain(EffortRow, content['efforts']),
+            'static': rows_from_plain(JointStatics, content['static']),
             'series': read_series(path.with_name(SERIES), Tracking, 'verify again'),
         }
         if values['gains'] is not None:
-            tracking = _rows(TrackingRow, values['gains']['tracking'])
+            tracking = rows_from_plain(TrackingRow, values['gains']['tracking'])
             values['gains'] = from_plain(GainTrial, {**values['gains'], 'tracking': tracking})
         return from_plain(Verification, values)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise FileError(f"'{path}' is damaged ({error}): verify again, or remove it") from error
-
-
-def _rows(kind: type, rows: Any) -> tuple[Any, ...]:
-    return tuple(from_plain(kind, row) for row in rows)
 
 
 def write_gains(

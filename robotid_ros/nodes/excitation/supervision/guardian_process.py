@@ -5,12 +5,14 @@ It also sets the controller's parameters back that were on trial. It lives in a 
 and takes no signal meant for the terminal's processes.
 """
 
+from collections.abc import Callable
 import contextlib
 import os
 import select
 import signal
 import sys
 import time
+from typing import Any
 import uuid
 
 from action_msgs.srv import CancelGoal
@@ -92,19 +94,11 @@ def _cancel(node: Node, client: Client, goal: uuid.UUID, reason: str) -> int:
     """Cancel a goal until the controller confirms; return the exit code."""
     request = CancelGoal.Request()
     request.goal_info.goal_id.uuid = list(goal.bytes)
-    end = time.monotonic() + CANCEL_RETRY_TIME
-    while time.monotonic() < end:
-        future = client.call_async(request)
-        rclpy.spin_until_future_complete(node, future, timeout_sec=ANSWER_TIMEOUT)
-        answer = future.result() if future.done() else None
-        # A goal that is unknown may still be on its way.
-        if answer and answer.return_code in (
-            CancelGoal.Response.ERROR_NONE,
-            CancelGoal.Response.ERROR_GOAL_TERMINATED,
-        ):
-            node.get_logger().warn(f'the excitation is {reason}: its motion was cancelled')
-            return 0
-        time.sleep(RETRY_PERIOD)
+    # A goal that is unknown may still be on its way.
+    ended = CancelGoal.Response.ERROR_NONE, CancelGoal.Response.ERROR_GOAL_TERMINATED
+    if _ask_until(node, client, request, lambda answer: answer.return_code in ended):
+        node.get_logger().warn(f'the excitation is {reason}: its motion was cancelled')
+        return 0
     node.get_logger().fatal(f'the excitation is {reason}, its motion could not be cancelled')
     return 1
 
@@ -114,17 +108,23 @@ def _restore(node: Node, client: Client, values: dict[str, float], reason: str) 
     parameters = [Parameter(k, Parameter.Type.DOUBLE, v) for k, v in values.items()]
     request = SetParametersAtomically.Request()
     request.parameters = [parameter.to_parameter_msg() for parameter in parameters]
+    if _ask_until(node, client, request, lambda answer: answer.result.successful):
+        node.get_logger().warn(f"the excitation is {reason}: the controller's gains are back")
+        return 0
+    node.get_logger().fatal(f"the excitation is {reason}, the controller's gains are not back")
+    return 1
+
+
+def _ask_until(node: Node, client: Client, request: Any, confirms: Callable[[Any], bool]) -> bool:
+    """Ask again and again, for a while, until an answer confirms; return whether one did."""
     end = time.monotonic() + CANCEL_RETRY_TIME
     while time.monotonic() < end:
         future = client.call_async(request)
         rclpy.spin_until_future_complete(node, future, timeout_sec=ANSWER_TIMEOUT)
-        answer = future.result() if future.done() else None
-        if answer and answer.result.successful:
-            node.get_logger().warn(f"the excitation is {reason}: the controller's gains are back")
-            return 0
+        if future.done() and (answer := future.result()) and confirms(answer):
+            return True
         time.sleep(RETRY_PERIOD)
-    node.get_logger().fatal(f"the excitation is {reason}, the controller's gains are not back")
-    return 1
+    return False
 
 
 def _watch(client: int, trial: dict[str, float]) -> tuple[uuid.UUID | None, str]:
