@@ -20,8 +20,7 @@ import sys
 import time
 
 from common import command_line, configured, verdict
-from didim_emps import KNOWN
-from didim_emps import replay as emps_replay
+from didim_emps import KNOWN, replay as emps_replay
 from didim_tx40 import session, truth
 import numpy as np
 from scara import problem

@@ -24,9 +24,7 @@ from robotid_ros.core.pipeline.several_logs import LogSet, observe_logs
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.files.bags import read_recording
 from robotid_ros.fleet.engine import Engine, Job
-from robotid_ros.fleet.findings import DRIFT, OUTLIER
-from robotid_ros.fleet.findings import PAYLOAD as PAYLOAD_KIND
-from robotid_ros.fleet.findings import SIGN as SIGN_KIND
+from robotid_ros.fleet.findings import DRIFT, OUTLIER, PAYLOAD as PAYLOAD_KIND, SIGN as SIGN_KIND
 from robotid_ros.fleet.model import load_models
 from robotid_ros.fleet.pooling import pool, ROBOT
 from robotid_ros.fleet.report.page import write_fleet_report

@@ -23,16 +23,7 @@ import numpy as np
 from scara_bandwidth import bandwidths, half_bandwidth, shares
 from scara_plant import Data, differentiated, experiment, NOMINAL, QUICK, RATE, SLOW
 from scara_problem import idim, idim_of_package, problem
-from scara_tables import (
-    Claims,
-    deviation,
-    iterations,
-    losses,
-    MATTER,
-    PER_PAPER,
-    percent,
-    table,
-)
+from scara_tables import Claims, deviation, iterations, losses, MATTER, PER_PAPER, percent, table
 
 from robotid_ros.core.regression.estimators import Estimate
 from robotid_ros.core.replay.convergence_history import History

@@ -12,8 +12,7 @@ import sys
 
 from common import command_line, configured, ROOT, verdict
 import numpy as np
-from plant_session import follow
-from plant_session import REST as HOLD
+from plant_session import follow, REST as HOLD
 
 from robotid_ros.core.excitation import Trajectory, Waypoints, waypoints
 from robotid_ros.core.model import Robot

@@ -39,27 +39,14 @@ if TYPE_CHECKING:
     from .exceptions import RobotIdError as RobotIdError
     from .library import (
         design as design,
-    )
-    from .library import (
         identify as identify,
-    )
-    from .library import (
         InverseDynamics as InverseDynamics,
-    )
-    from .library import (
         load_robot as load_robot,
-    )
-    from .library import (
         plot as plot,
-    )
-    from .library import (
         save as save,
-    )
-    from .library import (
         validate as validate,
     )
-    from .logs import from_arrays as from_arrays
-    from .logs import load as load
+    from .logs import from_arrays as from_arrays, load as load
     from .simulated_session import simulate as simulate
 
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .core.excitation import Design
-from .core.excitation import design as design_trajectory
+from .core.excitation import Design, design as design_trajectory
 from .core.identification_settings import IdentificationSettings
 from .core.model import build_robot, Robot, robot_dynamics
 from .core.parameters.standard import basic_solution

@@ -4,13 +4,7 @@ import argparse
 import dataclasses
 from typing import Any, TYPE_CHECKING
 
-from .shared_options import (
-    add_log_options,
-    add_output_options,
-    add_urdf_option,
-    LOG,
-    read_options,
-)
+from .shared_options import add_log_options, add_output_options, add_urdf_option, LOG, read_options
 from .terminal import format_number, format_table, print_json, print_paragraph, SHORT
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ import dataclasses
 from datetime import datetime
 
 import numpy as np
-from scipy.stats import f as f_distribution
-from scipy.stats import t as t_distribution
+from scipy.stats import f as f_distribution, t as t_distribution
 
 from ..core.arrays import Array
 from ..core.regression.observation_system import System

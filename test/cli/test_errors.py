@@ -12,8 +12,7 @@ import pytest
 from waiting import PATIENCE
 import yaml
 
-from robotid_ros.cli import identify, inspect
-from robotid_ros.cli import main as entry
+from robotid_ros.cli import identify, inspect, main as entry
 from robotid_ros.cli.main import VERBS
 
 from .conftest import unwrapped

@@ -3,8 +3,7 @@
 import os
 import stat
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import pytest
 
 from robotid_ros.exceptions import ConfigurationError, FileError

@@ -1,7 +1,6 @@
 """A design on disk comes back bit for bit, and a damaged one does not come back at all."""
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 

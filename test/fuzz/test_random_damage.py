@@ -1,8 +1,7 @@
 """Damage by chance to files of every kind; `benchmarks/damaged_files.py` does it at length."""
 
 from damage import Good, is_silently_wrong, KINDS, make_good
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from isolated import robotid
 import pytest
 

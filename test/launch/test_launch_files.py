@@ -16,9 +16,7 @@ from ament_index_python.packages import get_package_prefix, PackageNotFoundError
 from launch import LaunchContext, LaunchDescription  # noqa: E402
 from launch.actions import ExecuteProcess, OpaqueFunction, Shutdown  # noqa: E402
 from launch.events.process import ProcessExited  # noqa: E402
-from launch.launch_description_sources import (  # noqa: E402
-    get_launch_description_from_python_launch_file,
-)
+from launch.launch_description_sources import get_launch_description_from_python_launch_file  # noqa: E402
 from launch.utilities import perform_substitutions  # noqa: E402
 from launch_ros.utilities import evaluate_parameters  # noqa: E402
 import rclpy  # noqa: E402

@@ -4,13 +4,7 @@ from collections.abc import Mapping, Sequence
 import dataclasses
 
 from ...exceptions import ModelError
-from .missing_joints import (
-    lock_missing,
-    matching_names,
-    no_joint_in_common,
-    PositionRange,
-    rename,
-)
+from .missing_joints import lock_missing, matching_names, no_joint_in_common, PositionRange, rename
 from .settings import RobotSettings
 from .urdf_parsing import movable_joints
 

@@ -6,11 +6,7 @@ import numpy as np
 
 from ..arrays import Array, freeze_fields
 from ..model.parameters import INERTIAL, INERTIAL_UNITS
-from ..parameters.physical_consistency import (
-    inertial_parameters,
-    mass_properties,
-    pseudo_inertia,
-)
+from ..parameters.physical_consistency import inertial_parameters, mass_properties, pseudo_inertia
 from ..parameters.standard import physically_consistent_links
 
 # Mass, centre of mass and inertia at it, in this order.

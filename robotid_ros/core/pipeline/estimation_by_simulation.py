@@ -6,12 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...exceptions import (
-    ConfigurationError,
-    ControllerError,
-    DivergenceError,
-    UnknownNameError,
-)
+from ...exceptions import ConfigurationError, ControllerError, DivergenceError, UnknownNameError
 from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot

@@ -4,12 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from ...exceptions import (
-    ConfigurationError,
-    ControllerError,
-    DivergenceError,
-    RecordingError,
-)
+from ...exceptions import ConfigurationError, ControllerError, DivergenceError, RecordingError
 from ..diagnostics.assumptions import data_warnings
 from ..diagnostics.data_quality import data_quality
 from ..diagnostics.identifiability import disagreement_warnings, identifiability_warnings

@@ -11,10 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import Array
-from ..parameters.physical_consistency import (
-    consistent_parameters,
-    scaled_coordinates,
-)
+from ..parameters.physical_consistency import consistent_parameters, scaled_coordinates
 from ..parameters.prior_pull import nonnegative_columns
 from ..regression.estimate import Estimate
 from ..regression.gaussian_prior import GaussianPrior

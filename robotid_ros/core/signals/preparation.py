@@ -12,14 +12,7 @@ from .periodic import extend_periodically
 from .recording import Recording
 from .samples import Samples, SignalSettings
 from .uniform_recording import resample, UniformRecording
-from .usable_rows import (
-    away_from_gaps,
-    EDGE_PERIODS,
-    measured_rows,
-    Rows,
-    usable_rows,
-    UsableRows,
-)
+from .usable_rows import away_from_gaps, EDGE_PERIODS, measured_rows, Rows, usable_rows, UsableRows
 
 # Automatic cut-off over the motion's bandwidth: lower distorts accelerations, higher lets noise of
 # the encoders pass; and the least one [Hz], for recordings of a slow motion.

@@ -12,12 +12,7 @@ from ...exceptions import RecordingError, StandstillError
 from ..arrays import Array
 from ..model.robot import ElasticRobot, Robot
 from .invalid_samples import clipped_samples, quantization_steps
-from .periodic import (
-    average_periods,
-    find_period,
-    noise_between_periods,
-    repeated_trajectory,
-)
+from .periodic import average_periods, find_period, noise_between_periods, repeated_trajectory
 from .recording import Recording
 from .resampling import resample_uniformly
 from .samples import SignalSettings

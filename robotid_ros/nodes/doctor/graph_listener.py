@@ -24,13 +24,7 @@ from ..common.waiting import wait_until
 from ..excitation.other_clients import RESERVATION, RUNNING
 from ..excitation.trajectory_goal import ACTION
 from .controller_manager import ask_manager, MANAGER
-from .graph_snapshot import (
-    ControllerStates,
-    Endpoint,
-    ManagerState,
-    StateStream,
-    Topic,
-)
+from .graph_snapshot import ControllerStates, Endpoint, ManagerState, StateStream, Topic
 
 # How often what has arrived is taken [s]: half a second of 1 kHz fits into a queue many times.
 POLL_PERIOD = 0.02

@@ -17,9 +17,7 @@ from ...files.configuration import Configuration, read_urdf
 from ..common.messages import one_line
 from ..common.runtime import SpinThread
 from .graph_listener import GraphListener
-from .graph_snapshot import (
-    GraphSnapshot,
-)
+from .graph_snapshot import GraphSnapshot
 from .network_checks import ENVIRONMENT
 from .recording_checks import look_at_disk
 

@@ -7,8 +7,7 @@ import subprocess
 import sys
 import time
 
-from hypothesis import given, HealthCheck, settings
-from hypothesis import strategies as st
+from hypothesis import given, HealthCheck, settings, strategies as st
 import numpy as np
 import pytest
 

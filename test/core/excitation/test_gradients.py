@@ -1,7 +1,6 @@
 """Exact gradients against finite differences, for every robot and criterion."""
 
-from hypothesis import assume, given, HealthCheck, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, HealthCheck, settings, strategies as st
 import numpy as np
 import pytest
 

@@ -1,7 +1,6 @@
 """Families are linear, periodic, at rest where they say so, and know their derivatives."""
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 

@@ -1,7 +1,6 @@
 """Base parameters explain every torque, and nothing more can be found."""
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 
 from robotid_ros.core.model import inverse_dynamics, regressor

@@ -3,8 +3,7 @@
 import dataclasses
 
 from forward_dynamics import forward_dynamics
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import mujoco
 import numpy as np
 import pinocchio

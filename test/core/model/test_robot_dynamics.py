@@ -13,8 +13,7 @@ from robotid_ros.core.model.robot_dynamics import InverseDynamics
 from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.files.configuration import load, read_urdf
 
-from .test_mimic_joints import SETTINGS as MIMIC_SETTINGS
-from .test_mimic_joints import TEXT as MIMIC_ARM
+from .test_mimic_joints import SETTINGS as MIMIC_SETTINGS, TEXT as MIMIC_ARM
 
 ROOT = Path(__file__).resolve().parents[3]
 

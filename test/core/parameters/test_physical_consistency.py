@@ -1,7 +1,6 @@
 """Consistent standard parameters: possible bodies that fit data, and the prior in silence."""
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 

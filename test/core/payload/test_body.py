@@ -1,7 +1,6 @@
 """The parameters of a payload in other frames, and what is known of mass, centre and inertia."""
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import pinocchio as pin
 import pytest

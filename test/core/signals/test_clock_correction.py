@@ -1,7 +1,6 @@
 """Stamps that are no times of their own: rounded, equal, repeated."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 

@@ -1,7 +1,6 @@
 """Filters as products of matrices are SciPy's recursion, whatever is kept of the result."""
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 from scipy.signal import butter, sosfiltfilt

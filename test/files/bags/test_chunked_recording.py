@@ -3,8 +3,7 @@
 import itertools
 
 from bag_tools import controller_state, EPOCH, joint_state, motion, status, STEP
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 

@@ -1,8 +1,7 @@
 """Joint states serialized in bulk are those that rosbags serializes."""
 
 from bag_tools import joint_state
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as arrays
 import numpy as np
 

@@ -1,7 +1,6 @@
 """Messages that are found at once in a chunk are those that are found one by one."""
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from mcap.opcode import Opcode
 
 from robotid_ros.files.bags.repair.mcap_records import (

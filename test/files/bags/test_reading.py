@@ -12,8 +12,7 @@ from bag_tools import (
     write_mcap,
     write_sqlite,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 

@@ -8,8 +8,7 @@ import sys
 import time
 
 from bag_tools import EPOCH, JOINT_STATE, motion, states, STEP, write_mcap
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from mcap.reader import make_reader
 import numpy as np
 import pytest

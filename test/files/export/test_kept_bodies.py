@@ -3,8 +3,7 @@
 import re
 from xml.etree import ElementTree
 
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 import mujoco
 import numpy as np
 import pinocchio as pin

@@ -5,8 +5,7 @@ import re
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import pytest
 
 from robotid_ros.files.setup.view_layouts import foxglove_layout, plotjuggler_layout

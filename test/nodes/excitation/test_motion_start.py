@@ -3,8 +3,7 @@
 import time
 from types import SimpleNamespace
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 

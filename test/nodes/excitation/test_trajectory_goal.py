@@ -1,7 +1,6 @@
 """What goes to the controller: complete points, exact rest at the end, no NaN."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 

@@ -1,7 +1,6 @@
 """Proposed gains: poles where they were asked for, changes bounded."""
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 

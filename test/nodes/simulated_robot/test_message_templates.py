@@ -1,8 +1,7 @@
 """Patched bytes are what rclpy itself would have sent."""
 
 from control_msgs.msg import JointTrajectoryControllerState
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from rclpy.serialization import deserialize_message, serialize_message
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState

@@ -18,13 +18,7 @@ from ..schema.session_header import (
     SESSION_TOPIC,
     STATE_TOPIC,
 )
-from ..schema.session_phases import (
-    build_phases,
-    cut_notes,
-    parse_speed,
-    speed_notes,
-    StateChange,
-)
+from ..schema.session_phases import build_phases, cut_notes, parse_speed, speed_notes, StateChange
 from .clock_alignment import Clock
 from .storage import Bag
 

@@ -16,14 +16,7 @@ from ..foreign.table_reader import TableReader
 from ..repair.mcap_reader import McapReader
 from ..repair.mcap_records import Messages
 from ..schema.message_definitions import typestore_of
-from .bag_files import (
-    find_files,
-    missing_notes,
-    reader_of,
-    recording_errors,
-    remote_mcap,
-    ZSTD,
-)
+from .bag_files import find_files, missing_notes, reader_of, recording_errors, remote_mcap, ZSTD
 
 # Messages of files that are not MCAP that are read at once: some megabytes.
 BLOCK = 8192

@@ -15,14 +15,7 @@ import pinocchio as pin
 
 from ....core.model.urdf_parsing import parse_urdf, snap_angles
 from ....plant.physics.urdf_reading import Joint, JOINT_TYPES
-from ..drives import (
-    COUPLINGS,
-    Drive,
-    drives_of,
-    explain_losses,
-    GRAVITY,
-    ROTORS,
-)
+from ..drives import COUPLINGS, Drive, drives_of, explain_losses, GRAVITY, ROTORS
 from ..identified_model import IdentifiedModel
 from ..link_bodies import Array
 from ..xml_text import comment, spaced

@@ -6,16 +6,7 @@ from typing import Any, NamedTuple
 from bokeh.models import BoxAnnotation, ColumnDataSource
 import numpy as np
 
-from .canvas import (
-    finish,
-    MEASURED,
-    NEUTRAL,
-    new_plot,
-    PREDICTED,
-    RESIDUAL,
-    single,
-    span_of,
-)
+from .canvas import finish, MEASURED, NEUTRAL, new_plot, PREDICTED, RESIDUAL, single, span_of
 from .thinning import Phase, thin
 
 # Numbers of all joints together, and of a joint at least: four bytes each and a third more as

@@ -13,8 +13,7 @@ from ...verification.values import (
     TrackingRow,
     Verification,
 )
-from ..html import row as table_row
-from ..html import section, table
+from ..html import row as table_row, section, table
 from ..plots import curves
 from ..plots.canvas import Plots
 
