@@ -1,7 +1,6 @@
 """Recordings of every kind come back as they were written, or say in one sentence why not."""
 
 from bag_tools import (
-    control_store,
     controller_state,
     EPOCH,
     joint_state,
@@ -12,7 +11,6 @@ from bag_tools import (
     write_mcap,
     write_sqlite,
 )
-from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 
@@ -26,7 +24,6 @@ from robotid_ros.files.bags import (
     read_recording,
     Session,
 )
-from robotid_ros.files.bags.read.message_decoding import Decoder
 from robotid_ros.files.bags.read.summary import summarise
 
 JOINTS = ('a', 'b')
@@ -219,47 +216,6 @@ def test_a_cut_database_is_damaged_not_a_traceback(tmp_path):
         read_recording(path)
 
 
-def garbage(kind, number):
-    """Make one of many different messages that are no joint states of this robot."""
-    names = [f'{"x" * (number % 50)}{number}', 'b']
-    if kind == 'doubled':
-        return joint_state(EPOCH, ['a', 'b', 'a'], [number, 0, 0], (), [1, 2, 3])
-    if kind == 'doubled anew':
-        return joint_state(EPOCH, [*names, 'b'], [number, 0, 0])
-    if kind == 'too short':
-        return joint_state(EPOCH, ['a', 'b'], [number], (), [1, 2])
-    if kind == 'nameless':
-        return joint_state(EPOCH, [], [number])
-    if kind == 'other joints':
-        return joint_state(EPOCH, names, [number, 0])
-    return np.random.default_rng(number).bytes(5 + number % 300)
-
-
-@pytest.mark.parametrize(
-    'kind', ['doubled', 'doubled anew', 'too short', 'nameless', 'other joints', 'bytes']
-)
-def test_a_flood_of_garbage_hides_no_state(tmp_path, kind, monkeypatch):
-    monkeypatch.setattr('robotid_ros.files.bags.read.message_decoding.MAX_WALKS', 3000)
-    good = states(3000)
-    # Ten times as many as there are states, from the middle on.
-    flood = [garbage(kind, number) for number in range(15_000)]
-    rows = [*good[:1500]]
-    for k, state in enumerate(good[1500:]):
-        rows += [state, *flood[10 * k : 10 * k + 10]]
-    path = tmp_path / 'bag'
-    with BagWriter(tmp_path, 'bag') as writer:
-        writer.add_topic('/joint_states', 'sensor_msgs/msg/JointState')
-        for k, data in enumerate(rows):
-            writer.write('/joint_states', data, EPOCH + k * STEP // 11)
-    recording = read_recording(path)
-    np.testing.assert_array_equal(recording.position, motion(3000, 2)[0])
-    told = [note for note in recording.notes if 'messages of /joint_states were left out' in note]
-    count = sum(int(note.split()[0]) for note in told)
-    # Sound joint states of others are read as such, as far as they are told apart.
-    assert 15_000 - 1000 * (kind == 'other joints') <= count <= 15_000
-    assert len(told) <= 3
-
-
 def test_a_session_comes_back_whole(tmp_path):
     n = 100
     q, dq, tau = motion(n, 2)
@@ -298,54 +254,6 @@ def test_a_session_comes_back_whole(tmp_path):
     assert recording.urdf == '<robot name="x"/>'
     names = [(p.name, round(p.start, 9), round(p.stop, 9)) for p in recording.phases]
     assert names == [('exciting', 0.02, 0.12), ('validating', 0.12, 0.198)]
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    rows=st.lists(
-        st.tuples(
-            st.integers(0, 2**31 - 1),
-            st.integers(1, 4),
-            st.booleans(),
-            st.text(max_size=5).filter(lambda text: '\0' not in text),
-        ),
-        min_size=1,
-        max_size=12,
-    )
-)
-def test_bulk_decoding_agrees_with_message_by_message(rows):
-    from bag_tools import JOINT_STATE, STORE
-
-    payloads = []
-    for stamp, n, moving, frame in rows:
-        names = [f'j{k}{"x" * k}' for k in range(n)]
-        values = np.arange(n) + stamp * 1e-3
-        speed = values if moving else ()
-        payloads.append(joint_state(stamp, names, values, speed, -values, frame))
-    decoder = Decoder(STORE, JOINT_STATE)
-    seen = []
-    for number, matrix, index in decoder.groups(payloads):
-        layout = decoder.layouts[number]
-        for column, row in zip(layout.column(matrix, 'position'), index, strict=True):
-            message = STORE.deserialize_cdr(payloads[row], JOINT_STATE)
-            np.testing.assert_array_equal(column, message.position)
-            assert layout.texts['name'] == tuple(message.name)
-        for name in ('velocity', 'effort'):
-            for column, row in zip(layout.column(matrix, name), index, strict=True):
-                message = STORE.deserialize_cdr(payloads[row], JOINT_STATE)
-                np.testing.assert_array_equal(column, getattr(message, name))
-        seen += list(index)
-    assert sorted(seen) == list(range(len(rows)))
-
-
-def test_controller_states_decode_in_bulk_too():
-    store = control_store()
-    data = controller_state(EPOCH, ['x', 'yy'], [1, 2], [3, 4], [5, 6], [7, 8])
-    decoder = Decoder(store, CONTROLLER_STATE)
-    ((number, matrix, _),) = decoder.groups([data, data])
-    layout = decoder.layouts[number]
-    np.testing.assert_array_equal(layout.column(matrix, 'output.effort'), [[7, 8]] * 2)
-    np.testing.assert_array_equal(layout.column(matrix, 'reference.accelerations'), [[5, 6]] * 2)
 
 
 def test_the_summary_counts_what_is_wrong(tmp_path):

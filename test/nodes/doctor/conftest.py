@@ -1,6 +1,7 @@
-"""What the doctor would hear of a healthy robot."""
+"""What the doctor would hear of a healthy robot, and what it says of a graph."""
 
 from collections.abc import Callable
+import re
 
 import numpy as np
 import pytest
@@ -8,6 +9,8 @@ from three_joint_robot import three_joint_urdf
 
 from robotid_ros.files.configuration import Configuration
 from robotid_ros.nodes.common.controller_client import ControllerDescription
+from robotid_ros.nodes.doctor.diagnose import diagnose
+from robotid_ros.nodes.doctor.findings import Finding
 from robotid_ros.nodes.doctor.graph_snapshot import (
     ControllerStates,
     Disk,
@@ -97,3 +100,12 @@ def topics(**changes: Topic) -> dict[str, Topic]:
         'goals': Topic('/arm_controller/follow_joint_trajectory/_action/feedback'),
         **changes,
     }
+
+
+def told(snapshot: GraphSnapshot, severity: str, subject: str, says: str) -> list[Finding]:
+    """Return the findings of a severity and subject that say something."""
+    found = diagnose(snapshot)
+    of_kind = [f for f in found if (f.severity.name, f.subject) == (severity, subject)]
+    matching = [finding for finding in of_kind if re.search(says, finding.text)]
+    assert matching, '\n'.join(map(str, found))
+    return matching
