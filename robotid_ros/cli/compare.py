@@ -67,13 +67,13 @@ def run(args: argparse.Namespace) -> int:
 def _read(paths: list[str]) -> dict[str, 'Results']:
     """Read results by the names of their folders, and what other methods found beside them."""
     from ..files.results import of_other_method
-    from ..files.results_file import read_results
+    from ..files.results_file import read_results, results_folder
 
     found = dict[str, 'Results']()
     for given in paths:
         path = Path(given).absolute()
         results = read_results(path)
-        name = path.name if path.is_dir() else path.parent.name
+        name = results_folder(path).name
         name = name if name not in found else str(given)
         found[name] = results
         if results.compared is not None:

@@ -117,9 +117,10 @@ def _output(args: argparse.Namespace, robot: str) -> Path:
     """Return the file to write: as named, else by the robot's name beside the results."""
     if args.output:
         return Path(args.output)
-    path = Path(args.results)
+    from ..files.results_file import results_folder
+
     name = re.sub(r'[^\w.-]+', '_', robot).lstrip('.') or 'robot'
-    return (path if path.is_dir() else path.parent) / f'{name}{SUFFIXES[args.format]}'
+    return results_folder(args.results) / f'{name}{SUFFIXES[args.format]}'
 
 
 def _write_regressor(args: argparse.Namespace, model: 'IdentifiedModel', path: Path) -> list[str]:

@@ -29,13 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the page."""
     from ..files.report.page import write_report
-    from ..files.results_file import read_results, REPORT
+    from ..files.results_file import read_results, REPORT, results_folder
 
     path = Path(args.parameters)
     results = read_results(path)
-    folder = path if path.is_dir() else path.parent
     try:
-        page = write_report(results, args.output or folder / REPORT)
+        page = write_report(results, args.output or results_folder(path) / REPORT)
     except RobotIdError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:

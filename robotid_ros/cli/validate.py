@@ -101,10 +101,11 @@ def _output(args: argparse.Namespace) -> Path:
     """Return where the page goes: beside the parameters, named after the log."""
     if args.output:
         return Path(args.output)
-    parameters, log = Path(args.parameters), Path(args.bag).absolute()
+    from ..files.results_file import results_folder
+
+    log = Path(args.bag).absolute()
     name = log.stem if log.is_file() else log.name
-    folder = parameters if parameters.is_dir() else parameters.parent
-    return folder / f'validation_{name}.html'
+    return results_folder(args.parameters) / f'validation_{name}.html'
 
 
 def _print(
@@ -134,10 +135,10 @@ def _predict(
     """Predict the torques of the chosen part of the recording by every set of parameters."""
     from ..files.identification_input import split
     from ..files.results import URDF
+    from ..files.results_file import results_folder
 
     progress.step('reading')
-    path = Path(args.parameters)
-    identified = (path if path.is_dir() else path.parent) / URDF
+    identified = results_folder(args.parameters) / URDF
     known = identified.read_text() if identified.exists() else None
     joints = args.joints or results.joints
     session = open_logs(

@@ -13,7 +13,7 @@ from ..core.payload import KnownArm
 from .bags import open_recording
 from .identification_input import AnyRecording, open_session, split
 from .results import Results, URDF
-from .results_file import PARAMETERS, read_results
+from .results_file import PARAMETERS, read_results, results_folder
 
 TOOL = 'tool0'
 
@@ -65,7 +65,7 @@ def open_payload(
     """
     reference: AnyRecording | KnownArm
     if is_results(empty):
-        results, identified = read_results(empty), _folder(empty) / URDF
+        results, identified = read_results(empty), results_folder(empty) / URDF
         if identified.exists():
             options['urdf'] = identified.read_text()
         # With the friction that was chosen, and the joints that moved.
@@ -93,7 +93,3 @@ def known_arm(results: Results) -> KnownArm:
     value, sigma = np.array([(entry.value, entry.sigma) for entry in results.base]).T
     covariance = np.diag(sigma**2)
     return KnownArm(tuple(entry.name for entry in results.base), value, covariance, covariance)
-
-
-def _folder(path: str) -> Path:
-    return Path(path) if Path(path).is_dir() else Path(path).parent

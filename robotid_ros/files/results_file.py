@@ -47,6 +47,11 @@ def write_results(results: Results, folder: str | Path) -> Path:
     return write_text(Path(folder) / PARAMETERS, dump_yaml({'format': FORMAT, **plain}))
 
 
+def results_folder(path: str | Path) -> Path:
+    """Return the folder of results, of which the path is, or of the `parameters.yaml` in it."""
+    return Path(path) if Path(path).is_dir() else Path(path).parent
+
+
 def read_results(path: str | Path) -> Results:
     """
     Read `parameters.yaml`, or the folder that holds it; torques too when they are beside it.

@@ -12,7 +12,7 @@ from ...core.model.friction import FrictionTerm
 from ...core.model.robot import ElasticRobot
 from ..configuration import from_mapping
 from ..results import Results, URDF
-from ..results_file import read_results
+from ..results_file import read_results, results_folder
 from ..robot_description import read_description
 
 
@@ -38,11 +38,10 @@ def read_identified_model(path: str | Path) -> IdentifiedModel:
     RobotIdError : a file is missing or cannot be read
 
     """
-    results, folder = read_results(path), Path(path)
-    folder = folder if folder.is_dir() else folder.parent
+    results = read_results(path)
     values = results.model or _configured(results)
     settings = from_mapping({'robot': {'name': results.robot, **values}}).robot
-    robot = build_robot(read_description(folder / URDF), settings)
+    robot = build_robot(read_description(results_folder(path) / URDF), settings)
     robot = robot.elastic or robot
     chi = np.zeros(robot.p)
     for entry in results.standard:
