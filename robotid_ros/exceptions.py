@@ -114,7 +114,8 @@ class RankDeficientError(RobotIdError, ArithmeticError):
         self.names, self.singular_values = tuple(names), tuple(singular_values)
         super().__init__(
             f'the motion does not excite {", ".join(self.names)}: '
-            'run a richer trajectory or take these parameters out of the model'
+            'run a richer trajectory, leave out joints that hardly move (--joints names the '
+            'others), or take these parameters out of the model'
         )
 
 

@@ -81,6 +81,8 @@ def verdict(results: 'Results') -> tuple[str, str]:
         )
     fine = worst.reported <= GOOD_RESIDUAL
     word = 'Predicts another motion' if fine else 'Predicts another motion only in part'
+    if worst.reported > 1.0:
+        word = 'Does not predict another motion'
     return f'{word}: {share} is left{doubts}.', 'good' if fine and not count else 'doubtful'
 
 
@@ -134,9 +136,9 @@ def residual_table(results: 'Results') -> str:
         ]
         for same, last in zip(zip(*groups, strict=True), judged, strict=True)
     ]
-    if len(rows) > 1:
-        totals = [f'{100 * total_residual(group):.2f}' for group in groups]
-        rows.append(['all', *totals, *[''] * 4])
+    totals = [total_residual(group) for group in groups]
+    if len(rows) > 1 and not math.isnan(totals[-1]):  # not of N and N·m together
+        rows.append(['all', *(f'{100 * total:.2f}' for total in totals), *[''] * 4])
     names = ['fit [%]', 'validation [%]'][: len(groups)]
     headers = ['joint', *names, 'moving [%]', 'R²', 'RMS', 'unit']
     return format_table(headers, rows, '<' + '>' * (len(headers) - 2) + '<')

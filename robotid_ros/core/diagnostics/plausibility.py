@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
+from ...exceptions import shortened
 from ..arrays import Array
 from ..model.dynamics import regressor
 from ..model.friction import OF_POSITION
@@ -64,11 +65,12 @@ def plausibility_warnings(robot: Robot, samples: Samples, estimate: Estimate) ->
         gravity = gravity_warnings(robot, samples, rows[::3], may_hang=not wrong_sign)
     if gravity:
         return warnings + gravity
-    warnings += [
-        f'the effort of {robot.joints[j]} seems to have the opposite sign: set its '
-        'robot.drive_gain to -1'
-        for j in wrong_sign
-    ]
+    if wrong_sign:
+        those = shortened([robot.joints[j] for j in wrong_sign])
+        warnings.append(
+            f'the effort of {those} seems to have the opposite sign: set robot.drive_gain to -1 '
+            "there, or of a table --units 'effort=Nm*-1', one for each joint between commas"
+        )
     return warnings if wrong_sign else warnings + _scale_warnings(robot, checks)
 
 

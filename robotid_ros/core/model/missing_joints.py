@@ -8,8 +8,9 @@ from ...exceptions import FEW, ModelError, shortened
 from .settings import RobotSettings
 from .urdf_parsing import link_at, parse_urdf
 
-# A joint that travels less is at rest [rad or m]: more than encoders' noise, less than any motion.
-MIN_TRAVEL = 1e-3
+# A joint that travels less is at rest [rad or m]: more than two steps of an encoder of 12 bits,
+# less than any motion.
+MIN_TRAVEL = 3.5e-3
 # A joint without effort may travel so far and count as locked [rad or m]: fingers open, and the
 # centre of mass of a link of 1 m moves by a few centimetres, as URDFs are wrong anyway.
 MAX_LOCKED_TRAVEL = 0.05

@@ -146,7 +146,7 @@ def choose_pull(
         if left(fit) <= limit:
             break
     else:
-        fit, attainable = weighted, min(left(plain), left(thin))
+        fit, attainable = weighted, min(left(plain), left(thin), first)
         limit = (1.0 + SLACK) * left(weighted)
         owners = dict.fromkeys(p.joint for p in robot.parameters)  # couplings too
         without = {name: left(thin, without=name) for name in owners}

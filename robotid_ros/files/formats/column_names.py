@@ -10,11 +10,11 @@ Key = int | str | None
 
 WORDS: Mapping[str, frozenset[str]] = {
     'time': frozenset(
-        't time timestamp timestamps stamp clock secs sec seconds timems timeus timens nsec nsecs '
-        'nanosec nanosecs nanoseconds zeit'.split()
+        't time times timestamp timestamps stamp clock secs sec seconds timems timeus timens nsec '
+        'nsecs nanosec nanosecs nanoseconds zeit'.split()
     ),
     'position': frozenset(
-        'q pos position positions angle angles theta th qpos jpos jointpos jointposition '
+        'q pos position positions ang angle angles theta th qpos jpos jointpos jointposition '
         'jointpositions jointangle jointangles'.split()
     ),
     'velocity': frozenset(
@@ -37,11 +37,11 @@ REFERENCE = frozenset(
 )
 MEASURED = frozenset(
     'actual act meas measured msr fbk feedback real present raw state states obs observation '
-    'sensor'.split()
+    'sensor sen rec record recorded log logs logged'.split()
 )
 NEUTRAL = frozenset(
-    'joint joints j axis axes link l field header data robot value values id no m jointstate '
-    'jointstates motor drive actuator est estimated filtered filt left right'.split()
+    'joint joints j axis axes link l field header data all abs robot value values id no m '
+    'jointstate jointstates motor drive actuator est estimated filtered filt left right'.split()
 )
 # Other quantities: of the tool, of the model, of a drive's health.
 OTHER = frozenset(
@@ -49,7 +49,7 @@ OTHER = frozenset(
     'std limit limits max min pred predicted model sim imu base orientation quat dtau mode status '
     'ft wrench index seq scaling scale factor contact'.split()
 )
-UNIT_WORDS = frozenset('s ms us ns rad deg rev rpm nm n a mm cm ncm dot ps'.split())
+UNIT_WORDS = frozenset('s ms us ns rad deg rev rpm nm n a mm cm ncm dot ps per'.split())
 WORD = re.compile(r'[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+')
 BRACKETS = re.compile(r'[\[(]\s*([^\[\](){}\d][^\[\](){}]*)[\])]\s*$')
 
@@ -114,8 +114,10 @@ def _one_quantity(found: Sequence[str], words: set[str]) -> str | None:
     """Choose between several: `q_dot` is a velocity, `header.stamp` a time."""
     if 'time' in found and len(found) > 1 and words & WORDS['time'] <= {'t', 'sec', 's'}:
         found = [quantity for quantity in found if quantity != 'time']
+    if found in (['position', 'velocity'], ['position', 'acceleration']):
+        found = found[words & WORDS['position'] <= {'ang', 'angle'} :]  # ang_vel
     if len(found) > 1:
         return None
     if found == ['position'] and words & {'dot', 'ddot'}:
-        return 'velocity' if 'dot' in words else 'acceleration'
+        return 'acceleration' if words & {'ddot', 'd'} else 'velocity'
     return found[0]

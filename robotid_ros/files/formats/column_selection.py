@@ -5,6 +5,8 @@ import dataclasses
 from dataclasses import dataclass
 import re
 
+import numpy as np
+
 from ...exceptions import RecordingError
 from .column_groups import group
 from .column_names import Key, Meaning, understand
@@ -16,6 +18,7 @@ EXAMPLES = {
     'velocity': 'velocity=dq{i}',
     'effort': 'effort=tau{i}',
 }
+FOLDER_HINT = 'give the folder, where other files hold the other quantities'
 _SLICE = re.compile(r'(?P<name>.+)\[(?P<start>\d*):(?P<stop>\d*)\]$')
 
 
@@ -140,7 +143,7 @@ def find(table: Table, joints: Sequence[str]) -> dict[str, Selection]:
     for quantity in ('time', 'position', 'velocity', 'effort'):
         fitting = [s for s in selections if s.meaning and s.meaning.quantity == quantity]
         if quantity == 'time':
-            fitting = [s for s in fitting if len(s.members) == 1 and s.members[0][0] is None]
+            fitting = _times(table)
         elif quantity != 'effort':
             fitting = [s for s in fitting if s.meaning and not s.meaning.reference]
         if fitting:
@@ -148,6 +151,20 @@ def find(table: Table, joints: Sequence[str]) -> dict[str, Selection]:
             best = _with_nanoseconds(fitting) if quantity == 'time' else fitting[0]
             found[quantity] = dataclasses.replace(best, others=tuple(fitting[1:]))
     return found
+
+
+def _times(table: Table) -> list[Selection]:
+    """Return the columns that are times, mere counts of the rows only where there is no other."""
+    names = [n for n, width in table.widths.items() if not (width or re.search(r'\d', n))]
+    meant = [(name, meaning) for name in names if (meaning := understand(name))]
+    times = [
+        Selection(name, ((None, Column(name)),), meaning)
+        for name, meaning in meant
+        if meaning.quantity == 'time'
+    ]
+    columns = table.read([time.pattern for time in times]) if len(times) > 1 else {}
+    counts = [name for name, values in columns.items() if (np.diff(values) == 1).all()]
+    return [time for time in times if time.pattern not in counts] or times
 
 
 def _with_nanoseconds(ranked: Sequence[Selection]) -> Selection:
@@ -189,7 +206,10 @@ def missing(table: Table, quantity: str, selections: Mapping[str, Selection]) ->
     """Return the error for a table without a quantity."""
     taken: Iterable[str] = (f'{k} {s.pattern}' for k, s in selections.items())
     known = f'; found: {", ".join(taken)}' if selections else ''
+    array = next(iter(table.widths), '') if all(table.widths.values()) else ''
+    example = f'{quantity}={array}[0:6]' if array else EXAMPLES[quantity]
+    hint = f', or {FOLDER_HINT}' if quantity in ('position', 'effort') else ''
     return RecordingError(
         f"'{table.source}' has no column that looks like {quantity} (its columns: {table.known}"
-        f"{known}): name it with --columns '{EXAMPLES[quantity]}'"
+        f"{known}): name it with --columns '{example}'{hint}"
     )

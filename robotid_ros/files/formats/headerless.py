@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...exceptions import RecordingError
-from .column_selection import Column, Selection
+from .column_selection import Column, FOLDER_HINT, Selection
 from .table import Table
 from .units import derivative_ratios
 
@@ -30,11 +30,20 @@ def guess_columns(table: Table, joints: Sequence[str]) -> dict[str, Selection]:
     names = list(table.widths)
     columns = table.read(names)
     has_time = bool((np.diff(columns[names[0]]) > 0.0).all())
-    blocks, rest = divmod(len(names) - has_time, max(1, len(joints)))
-    if not joints or rest or blocks not in (2, 3):
+    n = len(joints) or 6
+    blocks, rest = divmod(len(names) - has_time, n)
+    example = (
+        f"name them, as in --columns 'time=column1 position=column2..column{n + 1} "
+        f"effort=column{n + 2}..column{2 * n + 1}'"
+    )
+    if (count := len(columns[names[0]])) < len(names):
         raise RecordingError(
-            f"'{table.source}' has {len(names)} columns without names: name them, as in --columns "
-            "'time=column1 position=column2..column7 effort=column8..column13'"
+            f"'{table.source}' has {len(names)} columns and {count} rows: give one row per sample"
+        )
+    if not joints or rest or blocks not in (2, 3):
+        hint = f', or {FOLDER_HINT}' if len(names) <= n else ''
+        raise RecordingError(
+            f"'{table.source}' has {len(names)} columns without names: {example}{hint}"
         )
     starts = [has_time + k * len(joints) for k in range(blocks)]
     parts = [names[start : start + len(joints)] for start in starts]
@@ -42,8 +51,7 @@ def guess_columns(table: Table, joints: Sequence[str]) -> dict[str, Selection]:
     if (blocks == 2 and alike) or (blocks == 3 and len(alike) != 1):
         raise RecordingError(
             f"'{table.source}' has columns without names that do not tell positions, velocities "
-            'and efforts apart: name them, as in --columns '
-            "'time=column1 position=column2..column7 effort=column8..column13'"
+            f'and efforts apart: {example}'
         )
     found = {'time': [names[0]]} if has_time else {}
     found['position'] = parts[0]

@@ -1,20 +1,28 @@
-"""Which files are tables, and of which format."""
+"""Which files are tables, of which format, and which folders are one table."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+import dataclasses
 import functools
 from pathlib import Path
+import re
 
-from ...exceptions import RecordingError, RobotIdError
+import numpy as np
+
+from ...exceptions import RecordingError, RobotIdError, shortened
 from ..atomic import file_errors, open_regular
 from .array_files import read_hdf5, read_mat, read_npy, read_npz
+from .column_groups import group
 from .joint_table import JointTable, read_joint_table
 from .parquet_table import is_lerobot, read_parquet
 from .read_options import ReadOptions
-from .table import Table
+from .table import Columns, from_arrays, Table
 from .text_table import read_text_table
 
 Reader = Callable[[Path], Table]
 TEXT_SUFFIXES = ('.csv', '.tsv', '.txt', '.dat', '.asc', '.gz')
+# Files beside which tables are no log of their own: a folder of these is a bag.
+BAG_SUFFIXES = ('.mcap', '.db3', '.bag', '.zstd')
 SUFFIXES = (*TEXT_SUFFIXES, '.npz', '.npy', '.mat', '.h5', '.hdf5', '.parquet')
 _MAGIC: tuple[tuple[bytes, Reader], ...] = (
     (b'PK\x03\x04', read_npz),
@@ -25,6 +33,8 @@ _MAGIC: tuple[tuple[bytes, Reader], ...] = (
 )
 # Where the header of MATLAB's own files ends and that of HDF5 begins.
 _USER_BLOCK = 512
+# So many joints may share a file of one number a line, those of a sample behind each other.
+MAX_INTERLEAVED = 64
 
 
 def table_reader(path: Path) -> Reader | None:
@@ -33,11 +43,11 @@ def table_reader(path: Path) -> Reader | None:
 
     Parameters
     ----------
-    path : file, or folder of a data set of LeRobot
+    path : file, or folder: a data set of LeRobot, or tables of one quantity each
 
     """
     if path.is_dir():
-        return read_parquet if is_lerobot(path) else None
+        return read_parquet if is_lerobot(path) else _folder_reader(path)
     with open_regular(path) as stream, file_errors(path):
         start = stream.read(_USER_BLOCK + 8)
     if start[_USER_BLOCK:].startswith(b'\x89HDF'):
@@ -48,6 +58,17 @@ def table_reader(path: Path) -> Reader | None:
     if path.suffix.lower() == '.mat':
         return read_mat
     return read_text_table if path.suffix.lower() in TEXT_SUFFIXES and start else None
+
+
+def _folder_reader(path: Path) -> Reader | None:
+    """Return what reads the tables of a folder, None for bags and single tables."""
+    with file_errors(path):
+        files = [file for file in path.iterdir() if file.is_file()]
+    if any(file.suffix in BAG_SUFFIXES for file in files):
+        return None
+    tables = [file for file in files if file.suffix.lower() in SUFFIXES]
+    readers = {file: reader for file in tables if (reader := table_reader(file))}
+    return functools.partial(_read_folder, files=readers) if len(readers) > 1 else None
 
 
 def open_table(path: Path, options: ReadOptions) -> JointTable:
@@ -77,3 +98,114 @@ def _read(path: Path, shown: str, _modified: int, _size: int, options: ReadOptio
         raise RecordingError(
             f"'{shown}' is damaged ({reason}): copy or export it again"
         ) from error
+
+
+def _read_folder(path: Path, files: Mapping[Path, Callable[[Path], Table]]) -> Table:
+    """
+    Put the tables of a folder beside each other; a file's name says what its columns do not.
+
+    Where each has times of its own, rows follow one another, empty in the columns of the others.
+
+    Parameters
+    ----------
+    path : of the folder
+    files : its tables, and what reads each
+
+    Raises
+    ------
+    RecordingError : no file says what it holds, or each is a whole log
+
+    """
+    parts: dict[str, Columns] = {}
+    labels: dict[str, tuple[str, ...]] = {}
+    for file in sorted(files, key=lambda file: file.name):
+        try:
+            columns = _columns(file, files[file](file), labels)
+        except RobotIdError:  # a text about the others
+            continue
+        said = _said(columns)
+        if {'position', 'effort'} <= said.keys():
+            raise RecordingError(
+                f"'{path}' holds tables that are logs of their own, as '{file.name}' is: give "
+                'these files, not their folder'
+            )
+        if said:
+            parts[file.name] = columns
+    if len(parts) < 2:
+        raise RecordingError(
+            f"'{path}' holds no recording (.mcap, .db3 or .bag), nor tables whose names say what "
+            'is in them, as positions.csv and efforts.csv: give another folder, or rename these'
+        )
+    parts = _deinterleaved(parts)
+    columns, left_out = _below(parts) or _beside(parts)
+    note = f'the tables of {shortened([n for n in parts if n not in left_out])} are one log'
+    note += f'; {shortened(left_out)} left out, of another length' if left_out else ''
+    return dataclasses.replace(from_arrays(str(path), columns), notes=(note,), labels=labels)
+
+
+def _columns(file: Path, table: Table, labels: dict[str, tuple[str, ...]]) -> Columns:
+    """Return columns that say what they are, and the others together by the name of their file."""
+    columns = table.read(list(table.widths))
+    told = {name: values for name, values in columns.items() if _said([name])}
+    other = {name: values for name, values in columns.items() if name not in told}
+    if other:
+        name = re.sub(r'\.[a-z]+$', '', file.stem)
+        told[name] = np.squeeze(np.column_stack(list(other.values())))
+        if table.has_header:
+            labels[name] = tuple(other)
+    return told
+
+
+def _said(names: Iterable[str]) -> dict[str, str]:
+    """Return which quantities names speak of, and the first column of each."""
+    groups = group((re.sub(r'\d+$', '', name) for name in names), ())
+    return {found.meaning.quantity: found.members[0][1] for found in reversed(groups)}
+
+
+def _length(columns: Columns) -> int:
+    return len(next(iter(columns.values())))
+
+
+def _deinterleaved(parts: dict[str, Columns]) -> dict[str, Columns]:
+    """Give files of one number a line, next to one of times, a column for each joint."""
+    times = [_length(columns) for columns in parts.values() if 'time' in _said(columns)]
+    count = times[0] if len(times) == 1 else 0
+    widths = {_length(columns) // max(1, count) for columns in parts.values()} - {1}
+    if len(widths) != 1 or not 1 < (width := widths.pop()) <= MAX_INTERLEAVED:
+        return parts
+    return {
+        file: {
+            name: values.reshape(-1, width) if values.shape == (count * width,) else values
+            for name, values in columns.items()
+        }
+        for file, columns in parts.items()
+    }
+
+
+def _below(parts: Mapping[str, Columns]) -> tuple[Columns, list[str]] | None:
+    """Return the rows of all files in turn, None unless their times have one name and differ."""
+    names = {_said(columns).get('time', '') for columns in parts.values()}
+    if len(names) > 1 or not (name := names.pop()):
+        return None
+    times = [columns[name] for columns in parts.values()]
+    if all(np.array_equal(time, times[0]) for time in times):
+        return None
+    starts = np.cumsum([0, *map(len, times)])
+    merged: Columns = {name: np.concatenate(times)}
+    for start, columns in zip(starts, parts.values(), strict=False):
+        for other in columns.keys() - {name}:
+            values = columns[other]
+            merged[other] = np.full((starts[-1], *values.shape[1:]), np.nan)
+            merged[other][start : start + len(values)] = values
+    return merged, []
+
+
+def _beside(parts: Mapping[str, Columns]) -> tuple[Columns, list[str]]:
+    """Return the columns of the files that have as many rows as most, and which have not."""
+    lengths = Counter(map(_length, parts.values()))
+    length = max(lengths, key=lambda n: (lengths[n], n))
+    merged: Columns = {}
+    for columns in parts.values():
+        if _length(columns) == length:
+            merged = {**columns, **merged}
+    return merged, [file for file, columns in parts.items() if _length(columns) != length]

@@ -118,9 +118,9 @@ def _share(cells: Iterable[str], comma: bool) -> float:
 
 
 def _first_row(rows: Sequence[list[str]], comma: bool) -> int | None:
-    """Return the first of the rows that stay a table of numbers, two in a row where there are."""
-    for k, row in enumerate(rows):
-        if sum(_is_value(cell, comma) for cell in row) < 2 or row[0].startswith(('#', '%')):
+    """Return the first of the rows that stay a table of numbers, of one column if need be."""
+    for least, k, row in ((n, k, row) for n in (2, 1) for k, row in enumerate(rows)):
+        if sum(_is_value(cell, comma) for cell in row) < least or row[0].startswith(('#', '%')):
             continue
         following = [other for other in rows[k + 1 :] if other][:2]
         if _share(row, comma) >= 0.5 and all(len(other) == len(row) for other in following):
@@ -169,7 +169,10 @@ def _rows(lines: Iterable[str], delimiter: str) -> list[list[str]]:
 
 
 def _cells(line: str, delimiter: str) -> list[str]:
-    return next(csv.reader([line], delimiter=delimiter), []) if delimiter else line.split()
+    try:
+        return next(csv.reader([line], delimiter=delimiter), []) if delimiter else line.split()
+    except csv.Error:  # a whole signal in one line
+        return line.split(delimiter)
 
 
 def _has_decimal_commas(lines: Iterable[str], delimiter: str) -> bool:

@@ -59,8 +59,9 @@ def is_unit(text: str) -> bool:
 
 
 def unit_in_name(words: tuple[str, ...], bracketed: str, quantity: str) -> str:
-    """Return the unit that a column's name ends with, '' for none; `rad_s` is rad/s."""
+    """Return the unit that a column's name ends with, '' for none; `rad_s`, `rad_per_s`: rad/s."""
     known = FACTORS[quantity]
+    words = tuple(word for word in words if word != 'per')
     if canonical(bracketed) in known:
         return canonical(bracketed)
     for text in ('/'.join(words[-2:]), ''.join(words[-2:]), *words[-1:]):

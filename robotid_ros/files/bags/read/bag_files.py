@@ -10,7 +10,7 @@ from typing import Any
 from ....exceptions import ConfigurationError, FileError, RecordingError, RobotIdError
 from ...atomic import open_regular, read_text
 from ...bounded import unpack_file
-from ...formats.open_table import SUFFIXES, table_reader
+from ...formats.open_table import BAG_SUFFIXES, SUFFIXES, table_reader
 from ...formats.read_options import ReadOptions
 from ...remote.remote_file import RemoteFile
 from ...yaml import parse_yaml
@@ -21,7 +21,6 @@ from ..repair.mcap_reader import McapReader
 from ..repair.mcap_records import is_mcap
 
 METADATA = 'metadata.yaml'
-BAG_SUFFIXES = ('.mcap', '.db3', '.bag', '.zstd')
 ZSTD = b'\x28\xb5\x2f\xfd'
 _SQLITE = b'SQLite format 3\0'
 
