@@ -107,13 +107,20 @@ class RankDeficientError(RobotIdError, ArithmeticError):
     ----------
     names : columns of the observation matrix that are involved
     singular_values : of the (scaled) observation matrix, descending
+    joints : that they belong to, where that is known
 
     """
 
-    def __init__(self, names: tuple[str, ...], singular_values: tuple[float, ...]):
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        singular_values: tuple[float, ...],
+        joints: tuple[str, ...] = (),
+    ):
         self.names, self.singular_values = tuple(names), tuple(singular_values)
+        of = f' of {shortened(joints)}' if joints else ''
         super().__init__(
-            f'the motion does not excite {", ".join(self.names)}: '
+            f'the motion does not excite {", ".join(self.names)}{of}: '
             'run a richer trajectory, leave out joints that hardly move (--joints names the '
             'others), or take these parameters out of the model'
         )

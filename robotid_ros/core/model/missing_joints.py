@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 import dataclasses
+import re
 from xml.etree import ElementTree
 
 from ...exceptions import FEW, ModelError, shortened
@@ -105,7 +106,9 @@ def no_joint_in_common(names: Sequence[str], recorded: Sequence[str]) -> ModelEr
         f'the recording has the joints {shortened(recorded, FEW)}, the robot description '
         f'{shortened(names, FEW)}: '
     )
+    shorter = without_beginning(recorded)
     pairs = matching_names(names, recorded)
+    pairs = pairs or [(name, shorter[rest]) for name, rest in matching_names(names, [*shorter])]
     if not pairs:
         return ModelError(text + 'give the description of the robot that was recorded')
     return ModelError(f'{text}rename {rename(pairs)} in the description')
@@ -129,6 +132,20 @@ def matching_names(names: Sequence[str], recorded: Sequence[str]) -> list[tuple[
             for key in _affixes(name, other):
                 found.setdefault(key, []).append((name, other))
     return max(found.values(), key=len, default=[])
+
+
+def without_beginning(names: Sequence[str]) -> dict[str, str]:
+    """Return names {without the words that all begin with: name}."""
+    begin = re.match(r'.*[^A-Za-z0-9]|', beginning(names))
+    start = begin.end() if begin is not None and len(names) > 1 else 0
+    return {name[start:]: name for name in names}
+
+
+def beginning(names: Sequence[str]) -> str:
+    """Return what all names begin with, which is what the first and the last sorted one do."""
+    first, last = min(names, default=''), max(names, default='')
+    same = (a == b for a, b in zip(first, last, strict=False))
+    return first[: next((k for k, equal in enumerate(same) if not equal), len(first))]
 
 
 def _affixes(name: str, other: str) -> list[tuple[str, str, bool]]:

@@ -149,7 +149,12 @@ def choose_pull(
         fit, attainable = weighted, min(left(plain), left(thin), first)
         limit = (1.0 + SLACK) * left(weighted)
         owners = dict.fromkeys(p.joint for p in robot.parameters)  # couplings too
-        without = {name: left(thin, without=name) for name in owners}
+        without = {
+            name: next(
+                filter(np.isfinite, (left(f, without=name) for f in (thin, weighted))), left(fit)
+            )
+            for name in owners
+        }
         obstacle = min(without.items(), key=lambda item: item[1])
     looser = _least(lambda tried: left(fit, tried) <= limit)
     found = fit(looser)

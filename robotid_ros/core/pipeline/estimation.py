@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 import dataclasses
 
-from ...exceptions import RecordingError
+from ...exceptions import RankDeficientError, RecordingError
 from ..elastic_joints.elastic_estimation import account_for_springs, check_deflections
 from ..identification_settings import IdentificationSettings, MODEL_ERROR, SIMULATED
 from ..model.base_parameters import BaseParameters
@@ -83,8 +83,24 @@ def estimate_base_parameters(
     Raises
     ------
     RecordingError : the recording cannot be used, or the method needs all of it at once
+    RankDeficientError : the motion leaves parameters undetermined
 
     """
+    try:
+        return _estimate(recording, robot, base, settings, progress)
+    except RankDeficientError as error:
+        weak = {name.removesuffix('R') for name in error.names}
+        joints = dict.fromkeys(p.joint for p in robot.parameters if p.name in weak)
+        raise RankDeficientError(error.names, error.singular_values, tuple(joints)) from error
+
+
+def _estimate(
+    recording: RecordingOrChunks,
+    robot: Robot,
+    base: BaseParameters,
+    settings: IdentificationSettings,
+    progress: Progress,
+) -> Estimation:
     if isinstance(recording, LogSet):
         return _estimate_logs(recording, robot, base, settings, progress)
     check_memory(recording, robot, settings)

@@ -206,9 +206,11 @@ def missing(table: Table, quantity: str, selections: Mapping[str, Selection]) ->
     """Return the error for a table without a quantity."""
     taken: Iterable[str] = (f'{k} {s.pattern}' for k, s in selections.items())
     known = f'; found: {", ".join(taken)}' if selections else ''
-    array = next(iter(table.widths), '') if all(table.widths.values()) else ''
-    example = f'{quantity}={array}[0:6]' if array else EXAMPLES[quantity]
-    hint = f', or {FOLDER_HINT}' if quantity in ('position', 'effort') else ''
+    example, hint = EXAMPLES[quantity], ''
+    if quantity in ('position', 'effort'):
+        hint = f', or {FOLDER_HINT}'
+        if all(table.widths.values()):
+            example = f'{quantity}={next(iter(table.widths))}[0:6]'
     return RecordingError(
         f"'{table.source}' has no column that looks like {quantity} (its columns: {table.known}"
         f"{known}): name it with --columns '{example}'{hint}"

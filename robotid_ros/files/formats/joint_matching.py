@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 import re
 
-from ...core.model.missing_joints import matching_names
+from ...core.model.missing_joints import beginning, matching_names, without_beginning
 
 # Names that have to differ by the same affix: one alone may end like another by chance.
 MIN_PAIRS = 2
@@ -25,9 +25,7 @@ def match_names(found: Sequence[str], known: Sequence[str]) -> dict[str, str]:
     known : joints of the robot
 
     """
-    begin = re.match(r'.*[^A-Za-z0-9]|', _beginning(found))
-    start = begin.end() if begin is not None and len(found) > 1 else 0
-    shorter = {name[start:]: name for name in found}
+    shorter = without_beginning(found)
     matched = _same(found, known)
     for names in ({name: name for name in found}, shorter):
         for shape in (str, simplified):
@@ -39,17 +37,10 @@ def numbers_in(names: Sequence[str]) -> list[int]:
     """Return the numbers of names that differ in one number only, [] for others."""
     if len(set(names)) < 2:
         return []
-    start = len(_beginning(names).rstrip(_DIGITS))
-    stop = len(_beginning([name[:start:-1] for name in names]).rstrip(_DIGITS))
+    start = len(beginning(names).rstrip(_DIGITS))
+    stop = len(beginning([name[:start:-1] for name in names]).rstrip(_DIGITS))
     middles = [name[start : len(name) - stop] for name in names]
     return [int(text) for text in middles] if all(map(str.isdecimal, middles)) else []
-
-
-def _beginning(names: Sequence[str]) -> str:
-    """Return what all names begin with, which is what the first and the last sorted one do."""
-    first, last = min(names, default=''), max(names, default='')
-    same = (a == b for a, b in zip(first, last, strict=False))
-    return first[: next((k for k, equal in enumerate(same) if not equal), len(first))]
 
 
 def simplified(name: str) -> str:

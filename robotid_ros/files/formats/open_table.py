@@ -1,7 +1,8 @@
 """Which files are tables, of which format, and which folders are one table."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+import contextlib
 import dataclasses
 import functools
 from pathlib import Path
@@ -89,8 +90,14 @@ def open_table(path: Path, options: ReadOptions) -> JointTable:
 def _read(path: Path, shown: str, _modified: int, _size: int, options: ReadOptions) -> JointTable:
     reader = table_reader(path)
     assert reader is not None
-    try:
+    with _told_of_damage(shown):
         return read_joint_table(reader(Path(shown)), options)
+
+
+@contextlib.contextmanager
+def _told_of_damage(shown: str) -> Iterator[None]:
+    try:
+        yield
     except RobotIdError:
         raise
     except Exception as error:
@@ -120,9 +127,12 @@ def _read_folder(path: Path, files: Mapping[Path, Callable[[Path], Table]]) -> T
     labels: dict[str, tuple[str, ...]] = {}
     for file in sorted(files, key=lambda file: file.name):
         try:
-            columns = _columns(file, files[file](file), labels)
-        except RobotIdError:  # a text about the others
-            continue
+            with _told_of_damage(str(file)):
+                columns = _columns(file, files[file](file), labels)
+        except RobotIdError:
+            if files[file] is read_text_table:  # a text about the others
+                continue
+            raise
         said = _said(columns)
         if {'position', 'effort'} <= said.keys():
             raise RecordingError(

@@ -41,6 +41,20 @@ def test_joints_at_rest_are_locked_where_they_stood():
     assert len(notes) == 1 and 'finger stood at 0.03' in notes[0]
 
 
+def test_an_encoder_that_flickers_is_at_rest():
+    """By two of the 4096 steps of a turn."""
+    step = 2.0 * np.pi / 4096.0
+    recorded = {'one': MOVED, 'two': PositionRange(-step, step)}
+    settings, _ = select_joints(gripper(), RobotSettings(), recorded)
+    assert settings.joints == ('one',)
+
+
+def test_names_that_begin_otherwise_here_and_there_are_told():
+    urdf = gripper().replace('name="one"', 'name="left_one"').replace('"two"', '"left_two"')
+    with pytest.raises(ModelError, match='rename left_one to arm_one, left_two to arm_two in'):
+        select_joints(urdf, RobotSettings(), {'arm_one': MOVED, 'arm_two': MOVED})
+
+
 def test_a_follower_stands_where_its_leader_puts_it():
     robot = build_robot(gripper(), RobotSettings(joints=('one', 'two'), locked={'finger': 0.03}))
     model = pin.buildModelFromXML(gripper().replace(FOLLOW, ''))

@@ -87,6 +87,14 @@ def test_what_does_not_move_is_named(robot, truth):
     assert set(caught.value.names) == {system.names[3], system.names[5]}
 
 
+def test_a_joint_that_does_not_move_is_named(robot, record):
+    recording = record()
+    position = recording.position * [1.0, 1.0, 1e-6]
+    still = dataclasses.replace(recording, position=position, velocity=None)
+    with pytest.raises(RankDeficientError, match=r'excite .* of j3: .*--joints'):
+        identify(still, robot, IdentificationSettings(method='ols'))
+
+
 def test_unknown_method_lists_the_known(robot, truth):
     with pytest.raises(UnknownNameError, match='wls'):
         fit(exact_system(robot, truth)[0], 'magic')

@@ -13,7 +13,10 @@ SPELLINGS = [
     *('axis1.position_deg q1[rad]'.split()),
     *('position 1', 'Joint 1 Position [deg]', 'Axis 1: actual angle'),
 ]
-VELOCITIES = 'dq1 qd1 dq_1 actual_qd_0 q_dot_1 q1_dot velocity_0 field.velocity0 joint1_vel speed1'
+VELOCITIES = (
+    'dq1 qd1 dq_1 actual_qd_0 q_dot_1 q1_dot velocity_0 field.velocity0 joint1_vel speed1 '
+    'ang_vel_1'
+)
 EFFORTS = (
     'tau1 tau_1 tau_J_1 effort_0 field.effort0 torque1 joint1_torque trq_1 J1ActTorque u_tau1'
 )
@@ -62,6 +65,11 @@ def test_a_commanded_position_is_a_reference(name):
     assert (found.meaning.quantity, found.meaning.reference) == ('position', True)
 
 
+@pytest.mark.parametrize('name', ['q_ddot_1', 'thetaDDot1', 'ang_acc_1'])
+def test_an_acceleration_is_no_velocity(name):
+    assert one(name).meaning.quantity == 'acceleration'
+
+
 @pytest.mark.parametrize('name', OTHERS.split())
 def test_other_columns_mean_nothing(name):
     assert group([name], ()) == []
@@ -87,7 +95,7 @@ def test_a_time_is_recognised(name):
         *(('q1 [deg]', 'deg'), ('pos_deg_1', 'deg'), ('q1[rad]', 'rad'), ('x_pos1 (mm)', 'mm')),
         *(('vel_deg_s_1', 'deg/s'), ('speed_rpm_2', 'rpm'), ('dq1 [rad/s]', 'rad/s')),
         *(('torque_Nm_1', 'nm'), ('torque_mNm_1', 'mnm'), ('tau1 [N.m]', 'nm'), ('tau1', '')),
-        *(('current_mA_1', 'ma'), ('current1 [A]', 'a')),
+        *(('current_mA_1', 'ma'), ('current1 [A]', 'a'), ('vel_1_deg_per_s', 'deg/s')),
     ],
 )
 def test_a_unit_in_a_name_counts(name, unit):

@@ -172,6 +172,18 @@ def test_stamps_are_told_by_their_size(time, told):
     assert any(f'count as {told}' in note for note in found.notes) == bool(told)
 
 
+def test_a_count_of_the_rows_is_no_time_where_there_is_one():
+    found = read(t=None, **{'log.time_index': np.arange(1, 601), 'data.time_cont': TIME})
+    np.testing.assert_allclose(found.stamp * 1e-9, TIME, atol=1e-9)
+    found = read(t=None, time=np.arange(600) * 1.0)  # ms
+    np.testing.assert_allclose(found.stamp * 1e-9, TIME * 0.1, atol=1e-9)
+
+
+def test_efforts_that_were_recorded_come_before_those_of_a_model():
+    found = read(tau_=None, rec_torque_abs_=TAU, tau_a_all_=np.ones_like(TAU))
+    np.testing.assert_array_equal(found.effort, TAU)
+
+
 @pytest.mark.parametrize('scale', [1e3, 1.0])
 @pytest.mark.parametrize('rate', [2000.0, 5000.0, 2.5, 100.0])
 @pytest.mark.parametrize('factors', [(1.0, 1.0), (180 / np.pi, 1.0), (1.0, 30 / np.pi)])

@@ -90,6 +90,13 @@ def test_logs_that_are_whole_are_not_put_together(tmp_path):
         open_table(tmp_path, OPTIONS)
 
 
+def test_a_damaged_file_of_a_folder_is_named(tmp_path):
+    write(tmp_path, q=Q, tau=TAU, time_s=TIME)
+    (tmp_path / 'velocity.npy').write_bytes(b'\x93NUMPY\x01\x00\x76\x00{')
+    with pytest.raises(RecordingError, match=r"velocity.npy' is damaged"):
+        open_table(tmp_path, OPTIONS)
+
+
 @pytest.mark.parametrize('names', [('one', 'two'), ('q', 'results'), ('tau',), ()])
 def test_a_folder_that_says_nothing_is_told_what_it_needs(tmp_path, names):
     write(tmp_path, **dict.fromkeys(names, Q))
