@@ -174,7 +174,7 @@ def clipped_samples(effort: Array, limit: Array | None = None) -> Mask:
             )
             if crowd:
                 found[:, j] |= sign * column >= levels[-1]
-            elif limit is not None and abs(levels[-1] / limit[j] - 1.0) < LIMIT_TOLERANCE:
+            elif limit is not None and abs(levels[-1] - limit[j]) < LIMIT_TOLERANCE * limit[j]:
                 found[:, j] |= sign * column >= (1.0 - LIMIT_TOLERANCE) * limit[j]
     return found
 
