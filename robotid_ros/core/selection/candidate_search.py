@@ -60,7 +60,11 @@ class CandidateSearch:
         self._choose_ripple_and_load()
         gain, error = plain_score.gain_over(self._chosen)
         clear = gain > max(error, self._chosen.least_gain())
-        if clear and self._is_possible(plain):
+        if (
+            clear
+            and self._is_possible(plain)
+            and plain_score.lost_joints <= self._chosen.lost_joints
+        ):
             self._candidate, self._chosen = plain, plain_score
         return Selection(
             self._candidate,

@@ -22,6 +22,9 @@ SAME = 1.002
 # of the accelerations into W, which shrinks inertias.
 EQUAL, USUAL = 1.03, 8.0
 
+# A joint of small efforts is lost beside large ones where so many times its effort are left.
+LOST = 1.5
+
 Places = list[npt.NDArray[np.intp]]
 
 
@@ -53,6 +56,11 @@ class Score:
         return np.asarray(
             np.sqrt(self.errors.sum(axis=0) / np.maximum(self.powers.sum(axis=0), 1e-300))
         )
+
+    @property
+    def lost_joints(self) -> int:
+        """How many joints are predicted worse than by no model, not only by chance."""
+        return int((self.joint_residuals > LOST).sum())
 
     def mean_error(self, joint: int | None = None) -> float:
         """Return the mean error of a block, of all joints together or of one."""
@@ -95,6 +103,9 @@ def simplest(scores: dict[Candidate, Score], joint: int | None = None) -> Candid
         return float(errors.sum() if joint is None else errors[:, joint].sum())
 
     scores = {c: s for c, s in scores.items() if s.is_physical} or scores
+    if joint is None:  # the large efforts do not decide alone
+        lost = min(score.lost_joints for score in scores.values())
+        scores = {c: s for c, s in scores.items() if s.lost_joints == lost}
     best = min(scores, key=error)
     near = []
     for candidate, score in scores.items():

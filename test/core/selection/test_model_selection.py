@@ -9,6 +9,9 @@ from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
 from robotid_ros.core.pipeline.choices import choose_model
 from robotid_ros.core.pipeline.identification import identify
+from robotid_ros.core.selection.candidates import Candidate
+from robotid_ros.core.selection.candidates import PLAIN as PLAIN_TERMS
+from robotid_ros.core.selection.cross_validation import Score, simplest
 from robotid_ros.core.selection.model_selection import select_model
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
@@ -163,3 +166,15 @@ def test_nothing_is_searched_unasked():
         recorded(), robot, IdentificationSettings(selection=False)
     )
     assert selection is None and chosen is robot and found.method == 'wls'
+
+
+@pytest.mark.parametrize('small', [1e-3, 1.0])
+def test_joints_of_small_efforts_are_not_given_up_for_those_of_large_ones(small):
+    """The best sum of squares, which leaves three times the effort of the second joint."""
+    powers = np.tile([1.0, small], (8, 1))
+    ols, wls = (Candidate(8.0, 20.0, 'all', kind, (PLAIN_TERMS,) * 2) for kind in ('ols', 'wls'))
+    scores = {
+        ols: Score(powers * [0.0100, 9.0 if small < 1.0 else 0.01], powers),
+        wls: Score(powers * [0.0200 + 9.0 * small, 0.04], powers),
+    }
+    assert simplest(scores) == (wls if small < 1.0 else ols)
