@@ -51,6 +51,8 @@ OTHER = frozenset(
 )
 UNIT_WORDS = frozenset('s ms us ns rad deg rev rpm nm n a mm cm ncm dot ps per'.split())
 WORD = re.compile(r'[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+')
+# A derivative where it is in front, d_theta, and what is desired behind, theta_d.
+_DERIVATIVES = re.compile(r'\b(dd?) (?:q|theta|th)\b')
 BRACKETS = re.compile(r'[\[(]\s*([^\[\](){}\d][^\[\](){}]*)[\])]\s*$')
 
 
@@ -82,6 +84,7 @@ def understand(pattern: str) -> Meaning | None:
     text = pattern[: bracketed.start()] if bracketed else pattern
     text = re.sub(r'\{\w+\}', ' ', text)
     raw = tuple(word.lower() for word in WORD.findall(text))
+    raw = tuple(_DERIVATIVES.sub(r'\1q', ' '.join(raw)).split())
     words = set(raw)
     found = [quantity for quantity, known in WORDS.items() if words & known]
     if 'current' in found and len(found) > 1:

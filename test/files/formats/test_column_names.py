@@ -15,7 +15,7 @@ SPELLINGS = [
 ]
 VELOCITIES = (
     'dq1 qd1 dq_1 actual_qd_0 q_dot_1 q1_dot velocity_0 field.velocity0 joint1_vel speed1 '
-    'ang_vel_1'
+    'ang_vel_1 D_Theta_1 joint1.d_q'
 )
 EFFORTS = (
     'tau1 tau_1 tau_J_1 effort_0 field.effort0 torque1 joint1_torque trq_1 J1ActTorque u_tau1'
@@ -58,14 +58,14 @@ def test_a_current_is_an_effort(name):
 
 
 @pytest.mark.parametrize(
-    'name', ['q_d1', 'target_q_0', 'q_des_1', 'pos_cmd1', 'desired_position_1']
+    'name', ['q_d1', 'theta_d_1', 'target_q_0', 'q_des_1', 'pos_cmd1', 'desired_position_1']
 )
 def test_a_commanded_position_is_a_reference(name):
     found = one(name)
     assert (found.meaning.quantity, found.meaning.reference) == ('position', True)
 
 
-@pytest.mark.parametrize('name', ['q_ddot_1', 'thetaDDot1', 'ang_acc_1'])
+@pytest.mark.parametrize('name', ['q_ddot_1', 'thetaDDot1', 'ang_acc_1', 'DD_Theta_1'])
 def test_an_acceleration_is_no_velocity(name):
     assert one(name).meaning.quantity == 'acceleration'
 
