@@ -10,6 +10,7 @@ import numpy as np
 from ...exceptions import RecordingError
 from .column_groups import group
 from .column_names import Key, Meaning, understand
+from .joint_matching import match_names
 from .table import Table
 
 EXAMPLES = {
@@ -147,7 +148,7 @@ def find(table: Table, joints: Sequence[str]) -> dict[str, Selection]:
         elif quantity != 'effort':
             fitting = [s for s in fitting if s.meaning and not s.meaning.reference]
         if fitting:
-            fitting.sort(key=_rank)
+            fitting.sort(key=lambda s: (_is_alien(s, joints), _rank(s)))
             best = _with_nanoseconds(fitting) if quantity == 'time' else fitting[0]
             found[quantity] = dataclasses.replace(best, others=tuple(fitting[1:]))
     return found
@@ -179,6 +180,12 @@ def _with_nanoseconds(ranked: Sequence[Selection]) -> Selection:
     return best
 
 
+def _is_alien(selection: Selection, joints: Sequence[str]) -> bool:
+    """Whether columns are named, and not after joints of the robot: those of a force sensor."""
+    words = [key for key, _ in selection.members if isinstance(key, str)]
+    return bool(words and joints) and not match_names(words, joints)
+
+
 def _rank(selection: Selection) -> tuple[object, ...]:
     """Sort key: the likeliest first; a stamp of the message before one of its reception."""
     meaning = selection.meaning
@@ -206,6 +213,7 @@ def missing(table: Table, quantity: str, selections: Mapping[str, Selection]) ->
     """Return the error for a table without a quantity."""
     taken: Iterable[str] = (f'{k} {s.pattern}' for k, s in selections.items())
     known = f'; found: {", ".join(taken)}' if selections else ''
+    known += ''.join(f'; {note}' for note in table.notes)
     example, hint = EXAMPLES[quantity], ''
     if quantity in ('position', 'effort'):
         hint = f', or {FOLDER_HINT}'

@@ -14,6 +14,7 @@ from ...exceptions import RecordingError, RobotIdError, shortened
 from ..atomic import file_errors, open_regular
 from .array_files import read_hdf5, read_mat, read_npy, read_npz
 from .column_groups import group
+from .column_names import understand
 from .joint_table import JointTable, read_joint_table
 from .parquet_table import is_lerobot, read_parquet
 from .read_options import ReadOptions
@@ -193,21 +194,26 @@ def _deinterleaved(parts: dict[str, Columns]) -> dict[str, Columns]:
 
 
 def _below(parts: Mapping[str, Columns]) -> tuple[Columns, list[str]] | None:
-    """Return the rows of all files in turn, None unless their times have one name and differ."""
-    names = {_said(columns).get('time', '') for columns in parts.values()}
-    if len(names) > 1 or not (name := names.pop()):
+    """Return the rows of all files in turn, None unless each has times, which differ."""
+    names = [_said(columns).get('time', '') for columns in parts.values()]
+    if '' in names or len({_unit(name) for name in names}) > 1:
         return None
-    times = [columns[name] for columns in parts.values()]
+    times = [columns[name] for name, columns in zip(names, parts.values(), strict=True)]
     if all(np.array_equal(time, times[0]) for time in times):
         return None
     starts = np.cumsum([0, *map(len, times)])
-    merged: Columns = {name: np.concatenate(times)}
-    for start, columns in zip(starts, parts.values(), strict=False):
-        for other in columns.keys() - {name}:
+    merged: Columns = {names[0]: np.concatenate(times)}
+    for start, own, columns in zip(starts, names, parts.values(), strict=False):
+        for other in columns.keys() - {own}:
             values = columns[other]
-            merged[other] = np.full((starts[-1], *values.shape[1:]), np.nan)
-            merged[other][start : start + len(values)] = values
+            empty = np.full((starts[-1], *values.shape[1:]), np.nan)
+            merged.setdefault(other, empty)[start : start + len(values)] = values
     return merged, []
+
+
+def _unit(name: str) -> str:
+    meaning = understand(name)
+    return meaning.unit if meaning else ''
 
 
 def _beside(parts: Mapping[str, Columns]) -> tuple[Columns, list[str]]:

@@ -64,15 +64,30 @@ def test_variables_of_mat_files_and_arrays(tmp_path):
     check(open_table(tmp_path, OPTIONS))
 
 
-def test_times_that_differ_are_interpolated(tmp_path):
+@pytest.mark.parametrize('name', ['t', 'time', 'stamp_ms'])
+def test_times_that_differ_are_interpolated(tmp_path, name):
+    """Of one unit, whatever they are called; those of another are not mixed with them."""
     fine = np.linspace(0.0, TIME[-1], 1500)
     at_fine = np.column_stack([np.interp(fine, TIME, column) for column in TAU.T])
     write(tmp_path, header='a,b', time=TIME, pos=Q)
-    write(tmp_path, header='a,b', time=fine, torque=at_fine)
+    content = np.column_stack([fine, at_fine])
+    text = {'header': f'{name},a,b', 'comments': ''}
+    np.savetxt(tmp_path / 'torque.csv', content, '%.17g', ',', **text)
+    if name == 'stamp_ms':
+        with pytest.raises(RecordingError, match='torque.csv left out, of another length'):
+            open_table(tmp_path, OPTIONS)
+        return
     found = open_table(tmp_path, OPTIONS)
     np.testing.assert_allclose(found.position, Q)
     np.testing.assert_allclose(found.effort, TAU, atol=2e-3 * np.abs(TAU).max())
     assert 'interpolated' in ' '.join(found.notes)
+
+
+def test_names_of_joints_count_before_what_other_files_are_called(tmp_path):
+    write(tmp_path, header='a,b', positions=Q)
+    write(tmp_path, header='b,a', torques=TAU[:, ::-1])
+    write(tmp_path, header='fx,fy', force_sensor=9.0 * Q)
+    check(open_table(tmp_path, ReadOptions(urdf=OPTIONS.urdf, rate=100.0)))
 
 
 def test_files_of_another_length_are_left_out_and_told(tmp_path):
