@@ -149,12 +149,7 @@ def choose_pull(
         fit, attainable = weighted, min(left(plain), left(thin), first)
         limit = (1.0 + SLACK) * left(weighted)
         owners = dict.fromkeys(p.joint for p in robot.parameters)  # couplings too
-        without = {
-            name: next(
-                filter(np.isfinite, (left(f, without=name) for f in (thin, weighted))), left(fit)
-            )
-            for name in owners
-        }
+        without = {k: min(left(f, without=k) for f in (thin, weighted)) for k in owners}
         obstacle = min(without.items(), key=lambda item: item[1])
     looser = _least(lambda tried: left(fit, tried) <= limit)
     found = fit(looser)

@@ -74,7 +74,7 @@ def test_times_that_differ_are_interpolated(tmp_path, name):
     text = {'header': f'{name},a,b', 'comments': ''}
     np.savetxt(tmp_path / 'torque.csv', content, '%.17g', ',', **text)
     if name == 'stamp_ms':
-        with pytest.raises(RecordingError, match='torque.csv left out, of another length'):
+        with pytest.raises(RecordingError, match=r'pos\.csv left out, of another length'):
             open_table(tmp_path, OPTIONS)
         return
     found = open_table(tmp_path, OPTIONS)
