@@ -41,6 +41,8 @@ BEYOND_LIMIT, INSIDE_LIMIT = 2.0, 1.1
 # A velocity that is a multiple of the position's derivative: correlation, tolerance of the
 # factor, share of the slopes that count.
 MIN_CORRELATION, FACTOR_TOLERANCE, WITHOUT_JUMPS = 0.9, 0.1, 0.99
+# Samples over which both are compared where neighbours are too noisy, or polled and repeated.
+SPAN = 5
 # Steps of stamps up to which they count as s, ms, µs: robots are logged at 5 Hz to 5 kHz.
 STEPS = (('s', 0.5), ('ms', 200.0), ('us', 2e5), ('ns', math.inf))
 
@@ -165,13 +167,20 @@ def derivative_ratios(time: np.ndarray, position: np.ndarray, other: np.ndarray)
     position, other : (N, n)
 
     """
+    ratios, smoother = (_ratios(time, position, other, span) for span in (1, SPAN))
+    return np.where(np.isnan(ratios), smoother, ratios)
+
+
+def _ratios(time: np.ndarray, position: np.ndarray, other: np.ndarray, span: int) -> np.ndarray:
+    """Return the same from differences over so many samples."""
     ratios = np.full(position.shape[1], np.nan)
-    steps = np.diff(time)
+    steps = (time[span:] - time[:-span])[:, None]
     with np.errstate(all='ignore'):
-        slope = np.diff(position, axis=0) / steps[:, None]
-        middle = 0.5 * (other[1:] + other[:-1])
+        slope = (position[span:] - position[:-span]) / steps
+        areas = 0.5 * (other[1:] + other[:-1]) * np.diff(time)[:, None]
+        middle = sum(areas[k : k + len(steps)] for k in range(span)) / steps
         for k, (a, b) in enumerate(zip(slope.T, middle.T, strict=True)):
-            good = np.isfinite(a) & np.isfinite(b) & (steps > 0.0)
+            good = np.isfinite(a) & np.isfinite(b) & (steps[:, 0] > 0.0)
             if good.sum() < 10:
                 continue
             # Jumps of the position have no part in its velocity.

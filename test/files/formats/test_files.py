@@ -37,6 +37,15 @@ def test_a_matrix_without_names_is_understood_by_its_values(tmp_path, name, bloc
     assert 'by their order and values' in found.notes[0]
 
 
+def test_velocities_of_positions_that_were_polled_are_recognised(tmp_path):
+    """Every seventh sample repeats the one before it, and the velocities are noisy."""
+    rng = np.random.default_rng(0)
+    tau, rows = rng.normal(size=Q.shape), np.arange(600) - (np.arange(600) % 7 == 0)
+    noisy = DQ + 0.4 * rng.normal(size=DQ.shape)
+    found = open_table(write(tmp_path / 'log.txt', TIME, Q[rows], noisy, tau), OPTIONS)
+    np.testing.assert_array_equal(found.effort, tau)
+
+
 def test_a_matrix_without_times_needs_a_rate(tmp_path):
     tau = np.random.default_rng(0).normal(size=Q.shape)
     path = write(tmp_path / 'log.txt', Q, tau)
