@@ -18,7 +18,10 @@ __version__ = '0.1.0'
 # Names of the library, by the module that has them.
 _NAMES = {
     'logs': ('load', 'from_arrays'),
-    'library': ('load_robot', 'identify', 'validate', 'design', 'save', 'plot', 'InverseDynamics'),
+    'library': (
+        *('load_robot', 'identify', 'validate', 'design', 'save', 'plot', 'save_design'),
+        'InverseDynamics',
+    ),
     'simulated_session': ('simulate',),
     'core.model.robot': ('Robot',),
     'core.signals.recording': ('Recording',),
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
         load_robot as load_robot,
         plot as plot,
         save as save,
+        save_design as save_design,
         validate as validate,
     )
     from .logs import from_arrays as from_arrays, load as load

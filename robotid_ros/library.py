@@ -31,6 +31,7 @@ from .files.identification_input import (
 from .files.results import Results
 from .files.robot_description import read_description
 from .files.save_results import save as save_results
+from .files.trajectory_file import write_design
 from .logs import Log, of_robot, opened, PathLike
 
 CONFIGURATION_SUFFIXES = ('.yaml', '.yml')
@@ -147,6 +148,35 @@ def design(robot: Robot | PathLike, **settings: Any) -> Design:
     """
     built, source = (robot, '') if isinstance(robot, Robot) else (load_robot(robot), robot)
     return design_trajectory(built, _configured(source, 'excitation', settings).excitation)
+
+
+def save_design(design: Design, robot: Robot | PathLike, path: PathLike, **settings: Any) -> Path:
+    """
+    Write trajectory.yaml, and beside it a page that shows the arm along the motion.
+
+    Parameters
+    ----------
+    design : what to write
+    robot, settings : what it was designed with, as `design` took them
+    path : of the trajectory; the page has its name, too, and ends in .html; files of the same
+        names are replaced
+
+    Returns
+    -------
+    The page.
+
+    Raises
+    ------
+    RobotIdError : Bokeh is not installed, a file cannot be written, or the design is another
+        robot's
+
+    """
+    from .files.report.page import page_beside, write_design_page
+
+    built, source = (robot, '') if isinstance(robot, Robot) else (load_robot(robot), robot)
+    page = page_beside(path)
+    write_design(path, design)
+    return write_design_page(page, design, built, _configured(source, 'excitation', settings))
 
 
 class InverseDynamics(robot_dynamics.InverseDynamics):

@@ -1,13 +1,14 @@
 """`robotid design CONFIG -o trajectory.yaml`: the motion that a robot will run."""
 
 import argparse
+import contextlib
 import dataclasses
 import math
 from pathlib import Path
 import time
 from typing import Any, TYPE_CHECKING
 
-from ..exceptions import ConfigurationError
+from ..exceptions import ConfigurationError, FileError, MissingPackageError
 from .shared_options import add_output_options
 from .terminal import (
     format_number,
@@ -20,30 +21,39 @@ from .terminal import (
 )
 
 if TYPE_CHECKING:
-    from ..core.excitation import Design, ExcitationSettings, Progress
+    from ..core.excitation import Design, Progress
     from ..core.model import Robot
+    from ..node_settings import ExcitationNodeSettings
 
 # A design that is written, but poor.
 EXIT_POOR = 3
+# Writing the page takes about so many times as long as importing what draws it.
+PAGE_SHARE = 2.0
 HELP = 'design the trajectory that excites the parameters'
 DESCRIPTION = (
     'Design a trajectory that keeps all limits of a robot and excites its '
     'parameters as well as possible, and another one for validation. Ctrl-C keeps the '
-    'best so far. The exit code is 3 for a poor design, which is written all the same.'
+    'best so far. The exit code is 3 for a poor design, which is written all the same. '
+    'A page beside it shows the arm in motion.'
 )
 EXAMPLES = """\
 examples:
   robotid design config/tx40.yaml -o trajectory.yaml
   robotid design arm.yaml -o payload_motion.yaml --payload 5
-  robotid design arm.yaml -o trajectory.yaml --plot trajectory.png --seed 3
+  robotid design arm.yaml -o other.yaml --seed 3
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument('config', help="the robot's configuration file")
-    parser.add_argument('-o', '--output', metavar='FILE', default='trajectory.yaml')
-    parser.add_argument('--plot', metavar='PICTURE', help='draw it: .png, .svg or .pdf')
+    parser.add_argument(
+        '-o',
+        '--output',
+        metavar='FILE',
+        default='trajectory.yaml',
+        help='default: %(default)s; the page has its name, too, and ends in .html',
+    )
     parser.add_argument('--seed', type=int, metavar='N', help="default: the configuration's")
     parser.add_argument('--time-limit', type=float, metavar='SECONDS', help='of all, likewise')
     parser.add_argument('--solver', choices=('gradient', 'genetic', 'hybrid'), help='likewise')
@@ -53,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='KG',
         help='a short motion instead, which tells payloads up to this mass',
     )
-    parser.add_argument('--force', action='store_true', help='replace an existing trajectory')
+    parser.add_argument('--force', action='store_true', help='replace existing files')
     add_output_options(parser)
 
 
@@ -62,45 +72,64 @@ def run(args: argparse.Namespace) -> int:
     begin = time.monotonic()
     from ..core.excitation import design
     from ..core.model import build_robot
-    from ..exceptions import FileError
-    from ..files.atomic import expect_writable
     from ..files.configuration import load, read_urdf
-    from ..files.report.pictures import picture_format
+    from ..files.report.page import write_design_page
     from ..files.trajectory_file import write_design
 
-    if Path(args.output).exists() and not args.force:
-        raise FileError(f"'{args.output}' exists already: name another file or add --force")
-    for path in filter(None, (args.output, args.plot)):
-        expect_writable(Path(path).parent)
-    if args.plot:
-        picture_format(args.plot)
+    page = _check_output(Path(args.output), args.force)
     configuration = load(args.config)
     urdf = read_urdf(configuration)
     if urdf is None:
         raise ConfigurationError(f"'{args.config}' names no URDF: set robot.urdf")
     robot = build_robot(urdf, configuration.robot)
     settings = _apply_options(configuration.excitation, args)
-    remaining = max(0.0, settings.time_limit - (time.monotonic() - begin))
+    used = dataclasses.replace(configuration, excitation=settings)
+    end = begin + settings.time_limit - _prepare_page()
+    remaining = max(0.0, end - time.monotonic())
     settings = dataclasses.replace(settings, time_limit=remaining)
     with ProgressBar(1) as bar:
         result = design(robot, settings, lambda progress: _show_progress(bar, progress))
     write_design(args.output, result, overwrite=args.force)
-    if args.plot:
-        from ..files.report.design_figure import write_design_figure
-
-        write_design_figure(args.plot, result, robot, settings.workspace.frame)
+    try:
+        write_design_page(page, result, robot, used, args.command_line, overwrite=args.force)
+        shown = {'page': str(page)}
+    except MissingPackageError as error:
+        shown = {'warning': str(error)}
     if args.json:
-        print_json(_design_data(result, args))
+        print_json({**_design_data(result, args), **shown})
     else:
-        _print_design(result, robot, args)
+        _print_design(result, robot, args.output, shown)
     if result.shortcomings:
         print_error(f'the design is poor: {"; ".join(result.shortcomings)}')
     return EXIT_POOR if result.shortcomings else 0
 
 
+def _check_output(path: Path, force: bool) -> Path:
+    """Check that trajectory and page can be written; return where the page goes."""
+    from ..files.atomic import expect_writable
+    from ..files.report.page import page_beside
+
+    page = page_beside(path)
+    for each in (path, page):
+        if each.exists() and not force:
+            raise FileError(f"'{each}' exists already: name another file or add --force")
+    expect_writable(path.parent)
+    return page
+
+
+def _prepare_page() -> float:
+    """Import what draws the page; return how long writing it will take about [s]."""
+    from ..files.report.page import check_plotting
+
+    begin = time.monotonic()
+    with contextlib.suppress(MissingPackageError):
+        check_plotting()
+    return PAGE_SHARE * (time.monotonic() - begin)
+
+
 def _apply_options(
-    settings: 'ExcitationSettings', args: argparse.Namespace
-) -> 'ExcitationSettings':
+    settings: 'ExcitationNodeSettings', args: argparse.Namespace
+) -> 'ExcitationNodeSettings':
     given = {'seed': args.seed, 'time_limit': args.time_limit, 'solver': args.solver}
     if args.payload is not None:
         if not 0.0 < args.payload < math.inf:
@@ -133,19 +162,18 @@ def _design_data(design: 'Design', args: argparse.Namespace) -> dict[str, Any]:
             'joints': trajectory.joints,
         },
         'written': args.output,
-        'drawn': args.plot,
     }
 
 
-def _print_design(design: 'Design', robot: 'Robot', args: argparse.Namespace) -> None:
+def _print_design(design: 'Design', robot: 'Robot', output: str, shown: dict[str, str]) -> None:
     print(_format_summary(design, robot))
     for note in design.notes:
         print_paragraph(note, 'note')
     for sentence in design.unchecked:
         print_paragraph(sentence, 'warning')
-    print(f'written: {args.output}')
-    if args.plot:
-        print(f'drawn: {args.plot}')
+    print(f'written: {output}')
+    for label, text in shown.items():
+        print_paragraph(text, label)
     number = format_number(design.condition_numbers['normalised'])
     style = 'doubtful' if design.shortcomings or design.unchecked else 'good'
     print_paragraph(f'The design is {design.verdict}: condition number {number}.', style=style)

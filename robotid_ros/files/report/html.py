@@ -8,9 +8,24 @@ from pathlib import Path
 _HERE = Path(__file__).parent
 # Rows from which a table can be searched.
 SEARCHED = 8
+# Sections of pages that the line of links names, by their anchors.
+CONTENTS = (
+    *(('residuals', 'Residuals'), ('joints', 'Joints'), ('robot', 'On the robot')),
+    *(('data', 'Data'), ('choice', 'Choice of the model'), ('base', 'Base parameters')),
+    *(('methods', 'Methods'), ('convergence', 'Convergence'), ('links', 'Links')),
+    *(('standard', 'Standard parameters'), ('motion', 'Motion'), ('shares', 'Limits')),
+    *(('search', 'Search'), ('provenance', 'Provenance')),
+)
 
 
-def page(title: str, heading: str, subtitle: str, body: str, scripts: str) -> str:
+def page(
+    title: str,
+    heading: str,
+    subtitle: str,
+    body: str,
+    scripts: str,
+    behaviours: Sequence[str] = ('report',),
+) -> str:
     """
     Compose a page that refers to nothing outside of itself.
 
@@ -20,10 +35,11 @@ def page(title: str, heading: str, subtitle: str, body: str, scripts: str) -> st
     heading, subtitle : at the top
     body : sections
     scripts : of the plots, see `Plots.script`
+    behaviours : scripts of our own, by the names of their files
 
     """
     style = (_HERE / 'report.css').read_text()
-    behaviour = (_HERE / 'report.js').read_text()
+    behaviour = '\n'.join((_HERE / f'{name}.js').read_text() for name in behaviours)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -44,6 +60,16 @@ def section(title: str, text: str, content: str, *, anchor: str = '', css: str =
     name = f' id="{escape(anchor)}"' if anchor else ''
     kind = f' class="{css}"' if css else ''
     return f'\n<section{name}{kind}><h2>{escape(title)}</h2>{note}{content}</section>'
+
+
+def contents(shown: str) -> str:
+    """List the sections that are there."""
+    links = ''.join(
+        f'<a href="#{anchor}">{title}</a>'
+        for anchor, title in CONTENTS
+        if f'<section id="{anchor}"' in shown
+    )
+    return f'\n<nav aria-label="Sections">{links}</nav>'
 
 
 def table(
@@ -122,6 +148,24 @@ def bar(share: float, label: str, css: str = '') -> str:
     return (
         f'<span class="bar {css}" aria-hidden="true"><i style="width:{width:.1f}%"></i></span>'
         f'<span class="value">{escape(label)}</span>'
+    )
+
+
+def time_window() -> str:
+    """Compose the fields of the time that all linked plots show."""
+    return (
+        '<form class="window" aria-label="Time shown of all joints"><label>from '
+        '<input type="number" step="any"> s</label><label>to <input type="number" step="any"> s'
+        '</label><button type="button">Show all</button></form>'
+    )
+
+
+def turn_sliders() -> str:
+    """Compose what turns a view of the arm, besides the pointer and the arrow keys."""
+    return (
+        '<div class="turn"><label>turn '
+        '<input type="range" min="-180" max="180" value="-50"></label>'
+        '<label>from above <input type="range" min="-90" max="90" value="20"></label></div>'
     )
 
 

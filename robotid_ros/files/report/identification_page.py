@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ..results import Results
-from .html import page
+from .html import contents, page
 from .plots.canvas import Plots
 from .sections.bodies import bodies
 from .sections.convergence import comparison, convergence
@@ -14,13 +14,6 @@ from .sections.provenance import provenance
 from .sections.selection import selection
 from .sections.verdict import verdict, warnings
 from .sections.verification import verification
-
-CONTENTS = (
-    *(('residuals', 'Residuals'), ('joints', 'Joints'), ('robot', 'On the robot')),
-    *(('data', 'Data'), ('choice', 'Choice of the model'), ('base', 'Base parameters')),
-    *(('methods', 'Methods'), ('convergence', 'Convergence'), ('links', 'Links')),
-    *(('standard', 'Standard parameters'), ('provenance', 'Provenance')),
-)
 
 
 def render(results: Results) -> str:
@@ -44,16 +37,6 @@ def render(results: Results) -> str:
     name = results.robot or 'robot'
     title = f'{name}: identified dynamic parameters'
     return page(title, name, _subtitle(results), body, plots.script())
-
-
-def contents(shown: str) -> str:
-    """List the sections that are there."""
-    links = ''.join(
-        f'<a href="#{anchor}">{title}</a>'
-        for anchor, title in CONTENTS
-        if f'<section id="{anchor}"' in shown
-    )
-    return f'\n<nav aria-label="Sections">{links}</nav>'
 
 
 def _subtitle(results: Results) -> str:

@@ -2,11 +2,17 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ...exceptions import MissingPackageError
+from ...exceptions import FileError, MissingPackageError
 from ..atomic import write_text
 from ..comparison.checked_parameters import CheckedParameters
 from ..results import Results
+
+if TYPE_CHECKING:
+    from ...core.excitation import Design
+    from ...core.model import Robot
+    from ..configuration import Configuration
 
 
 def write_report(results: Results, path: str | Path) -> Path:
@@ -66,6 +72,57 @@ def write_comparison(results: Mapping[str, Results], path: str | Path) -> Path:
     return write_text(path, render(results))
 
 
+def write_design_page(
+    path: str | Path,
+    design: 'Design',
+    robot: 'Robot',
+    configuration: 'Configuration',
+    command: str = '',
+    *,
+    overwrite: bool = True,
+) -> Path:
+    """
+    Write the page of a design, with the arm that moves.
+
+    Parameters
+    ----------
+    path : of the page
+    design : what it shows
+    robot : that it was designed for
+    configuration : its groups `robot` and `excitation`, as they were used
+    command : that repeats it
+    overwrite : False refuses to replace an existing file
+
+    Raises
+    ------
+    MissingPackageError : Bokeh is not installed
+    FileError : the page cannot be written
+    TrajectoryError : the design is for other joints
+
+    """
+    check_plotting()
+    from .design_page import render
+
+    return write_text(path, render(design, robot, configuration, command), overwrite=overwrite)
+
+
+def page_beside(path: str | Path) -> Path:
+    """
+    Return where the page of a file goes: beside it, under its name.
+
+    Raises
+    ------
+    FileError : the file has the name of its page, or none
+
+    """
+    if not Path(path).name.strip('.'):
+        raise FileError(f"'{path}' is a folder: name a file in it")
+    page = Path(path).with_suffix('.html')
+    if page == Path(path):
+        raise FileError(f"'{path}' would be its own page: let the name of the file end in .yaml")
+    return page
+
+
 def check_plotting() -> None:
     """
     Check that the plotting library of pages can be imported; it takes most of a second.
@@ -79,5 +136,6 @@ def check_plotting() -> None:
         import bokeh.plotting  # noqa: F401
     except ImportError as error:
         raise MissingPackageError(
-            f'the report needs bokeh ({error}): pip install bokeh, then robotid report FOLDER'
+            f'the page needs bokeh ({error}): pip install bokeh and repeat the command; robotid '
+            'report FOLDER writes that of an identification'
         ) from error

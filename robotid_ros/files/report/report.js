@@ -9,10 +9,10 @@ let printing = false;
 
 // -- plots --------------------------------------------------------------------------------------
 async function embed() {
-  if (!store) return;
+  if (!store) return {};
   const packed = Uint8Array.from(atob(store.textContent), (c) => c.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
-  const { document: content, roots } = await new Response(stream).json();
+  const { document: content, roots, data } = await new Response(stream).json();
   const item = { docid: 'report', roots, root_ids: Object.keys(roots) };
   await Bokeh.embed.embed_items({ report: content }, [item]);
   plots = Bokeh.documents[Bokeh.documents.length - 1];
@@ -26,6 +26,7 @@ async function embed() {
   }
   paint();
   linkWindow();
+  return data;
 }
 
 function paint() {
@@ -137,7 +138,6 @@ function linkWindow() {
     from.value = range.start.toFixed(2);
     to.value = range.end.toFixed(2);
   };
-  const whole = [range.start, range.end];
   const apply = (start, end) => {
     if (!(end > start)) return show();
     range.setv({ start, end });
@@ -146,35 +146,66 @@ function linkWindow() {
   for (const field of [from, to]) {
     field.addEventListener('change', () => apply(Number(from.value), Number(to.value)));
   }
-  form.querySelector('button').addEventListener('click', () => apply(...whole));
+  form.querySelector('button').addEventListener('click', () => range.reset());
   range.change.connect(show);
   show();
 }
 
-// -- bodies: ellipsoids of the same mass and inertia on the arm ----------------------------------
-function turnBodies(box) {
-  const { links, reach, centre } = JSON.parse(box.querySelector('script').textContent);
-  const svg = box.querySelector('svg');
-  const [around, above] = box.querySelectorAll('input');
-  const NS = 'http://www.w3.org/2000/svg';
-  const make = (name, attributes, text) => {
-    const node = document.createElementNS(NS, name);
-    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-    if (text) node.textContent = text;
-    return node;
-  };
-  const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+// -- views of the arm ---------------------------------------------------------------------------
+const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+function make(name, attributes, text) {
+  const node = document.createElementNS('http://www.w3.org/2000/svg', name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  if (text) node.textContent = text;
+  return node;
+}
 
-  function draw() {
+// What is around `centre`, as far as `reach`, in a circle of `size` around `middle`; sliders, the
+// pointer and arrow keys turn it, and `draw` it anew with the view.
+function turntable(box, { centre, reach }, middle, size, draw) {
+  const svg = box.querySelector('svg');
+  const [around, above] = box.querySelectorAll('.turn input');
+  function show() {
     const a = (around.value * Math.PI) / 180;
     const e = (above.value * Math.PI) / 180;
     const right = [-Math.sin(a), Math.cos(a), 0];
     const up = [-Math.sin(e) * Math.cos(a), -Math.sin(e) * Math.sin(a), Math.cos(e)];
-    const scale = 190 / reach;
+    const near = [Math.cos(e) * Math.cos(a), Math.cos(e) * Math.sin(a), Math.sin(e)];
+    const scale = size / reach;
     const place = (p) => {
       const d = [p[0] - centre[0], p[1] - centre[1], p[2] - centre[2]];
-      return [300 + scale * dot(right, d), 210 - scale * dot(up, d)];
+      return [middle[0] + scale * dot(right, d), middle[1] - scale * dot(up, d)];
     };
+    draw({ right, up, near, scale, place });
+  }
+  function turn(degrees, higher) {
+    around.value = ((Number(around.value) + degrees + 540) % 360) - 180;
+    above.value = Number(above.value) + higher;
+    show();
+  }
+  const keys = { ArrowLeft: [5, 0], ArrowRight: [-5, 0], ArrowUp: [0, -5], ArrowDown: [0, 5] };
+  svg.addEventListener('keydown', (event) => {
+    if (!keys[event.key]) return;
+    event.preventDefault();
+    turn(...keys[event.key]);
+  });
+  svg.addEventListener('pointerdown', (event) => svg.setPointerCapture(event.pointerId));
+  svg.addEventListener('pointermove', (event) => {
+    if (svg.hasPointerCapture(event.pointerId)) turn(-event.movementX, event.movementY);
+  });
+  around.addEventListener('input', show);
+  above.addEventListener('input', show);
+  show();
+  return show;
+}
+
+// -- bodies: ellipsoids of the same mass and inertia on the arm ----------------------------------
+function turnBodies(box) {
+  const scene = JSON.parse(box.querySelector('script').textContent);
+  const { links } = scene;
+  const svg = box.querySelector('svg');
+
+  function draw({ right, up, scale, place }) {
     const nodes = [make('polyline', { points: links.map((l) => place(l.origin)).join(' ') })];
     for (const link of links) {
       for (const kind of ['before', 'found']) {
@@ -200,10 +231,8 @@ function turnBodies(box) {
     }
     svg.replaceChildren(svg.querySelector('title'), ...nodes);
   }
-  around.addEventListener('input', draw);
-  above.addEventListener('input', draw);
-  draw();
+  turntable(box, scene, [300, 210], 190, draw);
 }
 for (const box of document.querySelectorAll('.bodies')) turnBodies(box);
 
-embed();
+const embedded = embed();

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from ..comparison.checked_parameters import BASE, CheckedParameters, PRIOR, STANDARD
 from ..results import Residual, total_residual
-from .html import bar, page, percent, row, section, table, text
-from .identification_page import contents
+from .html import bar, contents, page, percent, row, section, table, text
 from .plots.canvas import Plots
 from .sections.joints import joints
 from .sections.parameters import base

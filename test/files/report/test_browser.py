@@ -2,12 +2,17 @@
 
 import shutil
 
+import pinocchio as pin
 import pytest
 
 from robotid_ros.files.report.comparison_page import render as render_comparison
+from robotid_ros.files.report.design_page import render as render_design
 from robotid_ros.files.report.identification_page import render
+from robotid_ros.files.report.moving_arm import moving_arm
+from robotid_ros.files.report.plots.motion import motions_of
 
 from . import results as made
+from .designs import designed, OBSTACLES
 
 sync_api = pytest.importorskip('playwright.sync_api', reason='no playwright is installed')
 Axe = pytest.importorskip(
@@ -17,6 +22,7 @@ Axe = pytest.importorskip(
 BROWSERS = ('chromium', 'chromium-browser', 'google-chrome')
 # Against hangs only: an idle machine draws a page within seconds [ms].
 PATIENCE = 240_000
+SURROUNDINGS = {'obstacles': OBSTACLES, 'lower': (-1.5, -1.5, 0.0), 'upper': (1.5, 1.5, 2.0)}
 JOINTS = tuple(f'joint_{k}' for k in range(1, 7))
 
 
@@ -33,12 +39,13 @@ def browser():
 
 @pytest.fixture(scope='module')
 def pages(tmp_path_factory):
-    """Write the pages: two joints with awkward names, six with all that there is, a comparison."""
+    """Write pages: two joints with awkward names, six with all that there is, others."""
     folder = tmp_path_factory.mktemp('pages')
     texts = {
         'two': render(made.results()),
         'six': render(made.results(JOINTS, 45_000, 1000.0)),
         'comparison': render_comparison({'a': made.results(), 'b <c>': made.results()}),
+        'design': render_design(*designed(**SURROUNDINGS)),
     }
     for name, text in texts.items():
         (folder / f'{name}.html').write_text(text)
@@ -50,9 +57,12 @@ def opened(browser, pages):
     """Open a page, with what the console complains of in a list; every request is refused."""
     contexts = []
 
-    def open_page(name, width=1400, scheme='light'):
+    def open_page(name, width=1400, scheme='light', motion='reduce'):
         context = browser.new_context(
-            viewport={'width': width, 'height': 900}, color_scheme=scheme, offline=True
+            viewport={'width': width, 'height': 900},
+            color_scheme=scheme,
+            reduced_motion=motion,
+            offline=True,
         )
         contexts.append(context)
         page, complaints = context.new_page(), []
@@ -69,7 +79,7 @@ def opened(browser, pages):
         context.close()
 
 
-@pytest.mark.parametrize('name', ['two', 'six', 'comparison'])
+@pytest.mark.parametrize('name', ['two', 'six', 'comparison', 'design'])
 def test_a_page_opens_without_complaint_and_fits_a_phone(opened, name):
     page, complaints = opened(name, width=390)
     canvases = page.evaluate('plots.roots().length')
@@ -79,7 +89,7 @@ def test_a_page_opens_without_complaint_and_fits_a_phone(opened, name):
 
 @pytest.mark.parametrize('scheme', ['light', 'dark'])
 def test_axe_finds_nothing_serious(opened, scheme):
-    for name in ('two', 'comparison'):
+    for name in ('two', 'comparison', 'design'):
         page, _ = opened(name, scheme=scheme)
         found = Axe().run(page).response
         assert found['passes']
@@ -159,11 +169,116 @@ def test_dark_mode_and_print_change_what_is_drawn(opened):
     assert complaints == []
 
 
-def test_the_arm_can_be_turned(opened):
-    page, _ = opened('two')
-    assert page.locator('.bodies ellipse.found').count() == 2
-    before = page.locator('.bodies svg').inner_html()
-    slider = page.locator('.turn input').nth(0)
+@pytest.mark.parametrize(('name', 'box'), [('two', '.bodies'), ('design', '.player')])
+def test_the_arm_can_be_turned(opened, name, box):
+    """By a slider, by arrow keys, by the pointer."""
+    page, complaints = opened(name)
+    assert page.locator('.bodies ellipse.found').count() == (2 if name == 'two' else 0)
+    view, slider = page.locator(f'{box} svg'), page.locator(f'{box} .turn input').nth(0)
+    pictures = [view.inner_html()]
     slider.focus()
-    slider.press('End')
-    assert page.locator('.bodies svg').inner_html() != before
+    slider.press('Home')
+    pictures.append(view.inner_html())
+    view.focus()
+    view.press('ArrowLeft')
+    assert float(slider.input_value()) == -175.0
+    pictures.append(view.inner_html())
+    place = view.bounding_box()
+    x, y = (place[a] + place[b] / 2 for a, b in (('x', 'width'), ('y', 'height')))
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 30, y + 10, steps=3)
+    page.mouse.up()
+    page.mouse.move(x + 90, y)  # the button is up: nothing turns
+    assert float(slider.input_value()) == 155.0  # past −180° to the other end
+    pictures.append(view.inner_html())
+    assert len(set(pictures)) == 4 and complaints == []
+
+
+CURSORS = """plots.roots().flatMap((plot) => plot.center).filter((r) => r.name === 'cursor')
+  .map((r) => r.location)"""
+
+
+def time_of(page):
+    return float(page.locator('.player [aria-label=Time]').input_value())
+
+
+def test_playing_moves_slider_arm_and_cursors(opened):
+    page, complaints = opened('design', motion='no-preference')
+    button = page.locator('.player button')
+    assert button.inner_text() == 'Pause'  # it has begun by itself
+    slider = page.locator('.player [aria-label=Time]')
+    slider.scroll_into_view_if_needed()
+    joints = page.locator('.player circle').last
+    before, start = joints.get_attribute('cx'), time_of(page)
+    page.wait_for_function(
+        f"document.querySelector('.player [aria-label=Time]').value > {start} + 0.3"
+    )
+    assert joints.get_attribute('cx') != before
+    button.click()
+    assert button.inner_text() == 'Play'
+    stopped, places = time_of(page), page.evaluate(CURSORS)
+    assert max(places) == pytest.approx(stopped, abs=0.02)
+    page.evaluate(
+        'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))'
+    )
+    assert time_of(page) == stopped and complaints == []
+
+
+def test_nothing_moves_by_itself_for_who_does_not_want_it(opened):
+    page, _ = opened('design')
+    page.evaluate(
+        'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))'
+    )
+    assert time_of(page) == 0.0
+    button = page.locator('.player button')
+    button.focus()
+    button.press('Enter')
+    page.wait_for_function("document.querySelector('.player [aria-label=Time]').value > 0")
+
+
+@pytest.mark.parametrize('name', ['excitation', 'validation'])
+def test_the_arm_stands_where_the_motion_puts_it(opened, name):
+    """Joints in the picture against frames of Pinocchio's, seen from the front."""
+    design, robot, configuration = designed(**SURROUNDINGS)
+    motions = motions_of(design)
+    arm = moving_arm(robot, motions, configuration.excitation.workspace)
+    page, _ = opened('design')
+    page.locator(f'.player [value={name}]').check()
+    for index, degrees in enumerate((0, 0)):
+        page.locator('.player .turn input').nth(index).fill(str(degrees))
+    page.locator('.player [aria-label=Time]').fill('3.33')
+    data = robot.model.createData()
+    pin.forwardKinematics(robot.model, data, motions[name].sample(3.33).q[0][robot.order])
+    scale = 280.0 / arm['reach']
+    for j in range(1, robot.model.njoints):
+        circle = page.locator('.player circle').nth(j)
+        shown = [float(circle.get_attribute(key)) for key in ('cx', 'cy')]
+        _, y, z = data.oMi[j].translation - arm['centre']
+        # From the front x points to the reader; between 25 frames a second the way is straight.
+        assert shown == pytest.approx([scale * y, -scale * z], abs=0.5), j
+    said = page.locator('.player [aria-label=Time]').get_attribute('aria-valuetext')
+    assert said == '3.3 of 10 s'
+    curves = 'plots.roots().flatMap((plot) => plot.renderers).filter((r) => r.visible && r.name)'
+    assert set(page.evaluate(f'{curves}.map((r) => r.name)')) == {name}
+
+
+def test_surroundings_are_drawn(opened):
+    page, _ = opened('design')
+    assert page.locator('.player .obstacle').count() == len(OBSTACLES)
+    assert page.locator('.player .box').count() == 12
+    assert page.locator('.player .ground').count() > 10
+    assert 'squares of' in page.locator('.player svg').inner_html()
+
+
+def test_both_motions_are_on_paper(opened):
+    page, complaints = opened('design')
+    hidden = 'plots.roots().flatMap((p) => p.renderers).filter((r) => !r.visible).length'
+    assert page.evaluate(hidden) == 15  # three joints, five quantities: the validation's
+    page.emulate_media(media='print')
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate(hidden) == 0
+    assert page.locator('.player button').is_hidden()
+    assert page.pdf(format='A4').startswith(b'%PDF')
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(hidden) == 15 and complaints == []

@@ -58,7 +58,7 @@ def check_trajectory(
     CollisionError : names the two bodies and the time
 
     """
-    _check_joints(robot, motion.joints)
+    check_joints(robot, motion.joints)
     points = sample_waypoints(motion, settings.rate) if isinstance(motion, Trajectory) else motion
     # Positions of joints without limits are bounded in designs only.
     limits = replace(
@@ -73,7 +73,8 @@ def check_trajectory(
     return Usage(**{k: tuple(v.tolist()) for k, v in shares.items()}, distance=distance)
 
 
-def _check_joints(robot: Robot, joints: tuple[str, ...]) -> None:
+def check_joints(robot: Robot, joints: tuple[str, ...]) -> None:
+    """Raise an error where a motion is not for the robot's joints, in their order."""
     if tuple(joints) != robot.joints:
         raise TrajectoryError(
             f'the trajectory moves {", ".join(joints)}, the robot has {", ".join(robot.joints)}, '

@@ -25,12 +25,13 @@ class Plots:
     The plots of one page; ranges that they share link them.
 
     `place` returns the element of a plot, `script` what fills all of them: their description,
-    packed, as it repeats itself, and the library.
+    packed, as it repeats itself, and the library. `data` are plain values by name that the page's
+    own script needs beside them.
     """
 
     def __init__(self) -> None:
-        self._document = Document()
-        self._roots: dict[str, str] = {}
+        self._plots: list[Any] = []
+        self.data: dict[str, Any] = {}
 
     def place(self, plot: Any, caption: str, *, wide: bool = False) -> str:
         """
@@ -43,9 +44,8 @@ class Plots:
         wide : over the width of the page
 
         """
-        self._document.add_root(plot)
-        name = f'plot-{len(self._roots)}'
-        self._roots[plot.id] = name
+        name = f'plot-{len(self._plots)}'
+        self._plots.append(plot)
         css = 'plot wide' if wide else 'plot'
         return (
             f'<figure class="{css}"><figcaption>{escape(caption)}</figcaption>'
@@ -54,9 +54,15 @@ class Plots:
 
     def script(self) -> str:
         """Return the plotting library and the plots as elements of a page; '' without plots."""
-        if not self._roots:
+        if not self._plots:
             return ''
-        content = {'document': self._document.to_json(deferred=False), 'roots': self._roots}
+        document = Document()
+        with document.models.freeze():  # else all of it is looked through with every plot
+            for plot in self._plots:
+                document.add_root(plot)
+        roots = {plot.id: f'plot-{k}' for k, plot in enumerate(self._plots)}
+        described = document.to_json(deferred=False)
+        content = {'document': described, 'roots': roots, 'data': self.data}
         packed = gzip.compress(serialize_json(content).encode(), mtime=0)
         text = base64.b64encode(packed).decode()
         library = Resources(mode='inline', components=['bokeh']).js_raw

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...results import Results
-from ..html import number, row, section, table
+from ..html import number, row, section, table, turn_sliders
 
 SYMBOLS = ('XX', 'XY', 'XZ', 'YY', 'YZ', 'ZZ', 'MX', 'MY', 'MZ', 'M')
 # Of the second moments of a body, as a share of the largest: below, an ellipsoid is flat.
@@ -117,10 +117,8 @@ def _picture(results: Results, found: Mapping[str, Body], before: Mapping[str, B
     scene = {'links': links, 'reach': half, 'centre': (0.5 * (low + high)).tolist()}
     text = json.dumps(scene).replace('</', '<\\/').replace('<!--', '<\\u0021--')
     return (
-        '<div class="bodies"><svg viewBox="0 0 600 420" role="img" aria-label="The links as '
-        'ellipsoids on the arm, see the table below"><title>Links as ellipsoids</title></svg>'
-        '<div class="turn"><label>turn '
-        '<input type="range" min="-180" max="180" value="-50"></label>'
-        '<label>from above <input type="range" min="-90" max="90" value="20"></label></div>'
-        f'<script type="application/json">{text}</script></div>'
+        '<div class="bodies"><svg viewBox="0 0 600 420" role="img" tabindex="0" aria-label="The '
+        'links as ellipsoids on the arm, see the table below; arrow keys turn it">'
+        '<title>Links as ellipsoids</title></svg>'
+        f'{turn_sliders()}<script type="application/json">{text}</script></div>'
     )

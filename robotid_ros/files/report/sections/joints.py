@@ -7,7 +7,7 @@ import numpy as np
 
 from ...results import Residual, Results, total_residual
 from ...torques_file import Torques
-from ..html import bar, number, percent, row, section, table
+from ..html import bar, number, percent, row, section, table, time_window
 from ..plots.canvas import MEASURED, NEUTRAL, Plots, PREDICTED, RESIDUAL
 from ..plots.efforts import effort_series, efforts, EffortSeries
 from ..plots.residuals import autocorrelation, friction_curve, histogram, spectrum
@@ -74,12 +74,7 @@ def joints(results: Results, plots: Plots) -> str:
         _joint(number_, joint, units.get(joint, 'N·m'), lengths.get(joint, 'rad'), series, plots)
         for number_, joint in enumerate(found[0].data.joints)
     ]
-    window = (
-        '<form class="window" aria-label="Time shown of all joints"><label>from '
-        '<input type="number" step="any"> s</label><label>to <input type="number" step="any"> s'
-        '</label><button type="button">Show all</button></form>'
-    )
-    return section('Joints', _time_text(found), window + ''.join(parts), anchor='joints')
+    return section('Joints', _time_text(found), time_window() + ''.join(parts), anchor='joints')
 
 
 def _time_text(found: Sequence[Phase]) -> str:

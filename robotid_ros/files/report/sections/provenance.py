@@ -1,6 +1,8 @@
 """Where the result comes from: recording, versions, configuration, the command to repeat it."""
 
+from collections.abc import Mapping
 from html import escape
+from typing import Any
 
 from ...results import Results
 from ...yaml import dump_yaml
@@ -25,14 +27,22 @@ def provenance(results: Results) -> str:
     }
     for log in data.get('logs', ()):
         facts[f'SHA-256 of {log.get("source")}'] = log.get('sha256')
+    command = str(data.get('command') or '')
+    return origin('Recording and versions', facts, command, results.settings)
+
+
+def origin(
+    caption: str, facts: Mapping[str, Any], command: str, settings: Mapping[str, Any]
+) -> str:
+    """Show facts, but for missing ones, the command that repeats it, and the configuration."""
     rows = [
         row(key, text(value, 'wrap')) for key, value in facts.items() if value not in (None, '')
     ]
-    parts = [table((), rows, caption='Recording and versions')]
-    if command := data.get('command'):
-        parts.append(f'<h3>To repeat it</h3><pre tabindex="0">{escape(str(command))}</pre>')
-    if results.settings:
-        listing = escape(dump_yaml(dict(results.settings)))
+    parts = [table((), rows, caption=caption)]
+    if command:
+        parts.append(f'<h3>To repeat it</h3><pre tabindex="0">{escape(command)}</pre>')
+    if settings:
+        listing = escape(dump_yaml(dict(settings)))
         parts.append(details('Configuration in full', f'<pre tabindex="0">{listing}</pre>'))
     return section('Provenance', '', ''.join(parts), anchor='provenance')
 

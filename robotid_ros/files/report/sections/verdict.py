@@ -1,10 +1,10 @@
 """First screen: whether the result can be used, five figures, what to do next; warnings."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 import math
 import re
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ...results import count_within_sigma, Residual, Results, total_residual
 from ..html import percent, section
@@ -20,9 +20,12 @@ SERIOUS = 'serious'
 # What a remedy begins with: our sentences end with one, behind a colon or a semicolon.
 REMEDIES = (
     *('add', 'average', 'check', 'choose', 'compare', 'do', 'excite', 'fit', 'give', 'identify'),
-    *('if', 'leave', 'load', 'look', 'name', 'pip', 'raise', 'read', 'record', 'remove', 'repair'),
-    *('run', 'send', 'set', 'start', 'state', 'stop', 'try', 'use', 'validate', 'where', 'write'),
+    *('if', 'leave', 'lengthen', 'load', 'look', 'move', 'name', 'pip', 'raise', 'read', 'record'),
+    *('remove', 'repair', 'run', 'send', 'set', 'start', 'state', 'stop', 'try', 'use'),
+    *('validate', 'where', 'write'),
 )
+# Value, what it is, and class.
+Figure: TypeAlias = tuple[str, str, str]
 
 
 class Verdict(NamedTuple):
@@ -137,21 +140,25 @@ def _ranked(results: Results) -> list[tuple[str, str]]:
 
 def verdict(results: Results) -> str:
     """Show verdict, figures and next step."""
+    names = {'good': 'Can be used', 'fair': 'Can be used with care', 'poor': 'Not yet'}
     found = verdict_of(results)
+    return first_screen(names[found.level], found, _figures(results))
+
+
+def first_screen(title: str, found: Verdict, figures: Iterable[Figure]) -> str:
+    """Compose what a reader sees first: verdict, figures, next step."""
     tiles = ''.join(
         f'<div><dt>{escape(text)}</dt><dd class="{css}">{escape(value)}</dd></div>'
-        for value, text, css in _figures(results)
+        for value, text, css in figures
     )
     content = (
         f'<p>{escape(found.sentence)}</p><dl class="tiles">{tiles}</dl>'
         f'<p class="next"><b>Next:</b> {escape(found.next_step)}</p>'
     )
-    names = {'good': 'Can be used', 'fair': 'Can be used with care', 'poor': 'Not yet'}
-    return section(names[found.level], '', content, anchor='verdict', css=f'verdict {found.level}')
+    return section(title, '', content, anchor='verdict', css=f'verdict {found.level}')
 
 
-def _figures(results: Results) -> list[tuple[str, str, str]]:
-    """Return value, text and class of the five figures."""
+def _figures(results: Results) -> list[Figure]:
     rows = results.validation or results.identification
     what = 'validation' if results.validation else 'fit'
     tiles = []
@@ -181,17 +188,19 @@ def _figures(results: Results) -> list[tuple[str, str, str]]:
 
 def warnings(results: Results) -> str:
     """Show the warnings in order of severity, each with the joints it names and its remedy."""
-    ranked = _ranked(results)
+    meaning = (
+        'What matters most comes first: serious ones may make the result wrong, warnings limit '
+        'what it is good for, notes say what was done.'
+    )
+    return findings(meaning, _ranked(results), results.joints)
+
+
+def findings(meaning: str, ranked: Sequence[tuple[str, str]], joints: Sequence[str]) -> str:
+    """List sentences with their severities; empty without any."""
     if not ranked:
         return ''
-    items = ''.join(_item(text, severity, results.joints) for text, severity in ranked)
-    return section(
-        'Findings',
-        'What matters most comes first: serious ones may make the result wrong, warnings limit '
-        'what it is good for, notes say what was done.',
-        f'<ul class="warnings">{items}</ul>',
-        anchor='findings',
-    )
+    items = ''.join(_item(text, severity, joints) for text, severity in ranked)
+    return section('Findings', meaning, f'<ul class="warnings">{items}</ul>', anchor='findings')
 
 
 def _item(text: str, severity: str, joints: Sequence[str]) -> str:

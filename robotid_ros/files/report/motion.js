@@ -1,0 +1,191 @@
+// The arm that moves along a design, and the cursor of its curves.
+
+// Sides of the squares of the ground [m], and length of the base's axes as a share of the reach.
+const GRIDS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5];
+const AXES = 0.2;
+
+// Outline of what the points of a convex body look like: their convex hull, counter-clockwise.
+function outline(points) {
+  const sorted = [...points].sort((p, q) => p[0] - q[0] || p[1] - q[1]);
+  const half = (all) => {
+    const chain = [];
+    for (const p of all) {
+      while (chain.length > 1) {
+        const [a, b] = chain.slice(-2);
+        if ((b[0] - a[0]) * (p[1] - a[1]) > (b[1] - a[1]) * (p[0] - a[0])) break;
+        chain.pop();
+      }
+      chain.push(p);
+    }
+    return chain.slice(0, -1);
+  };
+  return [...half(sorted), ...half(sorted.reverse())];
+}
+
+// Frames of base and joints at a time, three rows each, between those that are kept.
+function framesAt({ period, frames }, unit, time) {
+  const place = (time / period) * (frames.length - 1);
+  const k = Math.min(Math.floor(place), frames.length - 2);
+  const [one, other, share] = [frames[k], frames[k + 1], place - k];
+  const flat = one.map((value, i) => unit * (value + share * (other[i] - value)));
+  const found = [[1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0]];
+  for (let i = 0; i < flat.length; i += 12) found.push(flat.slice(i, i + 12));
+  return found;
+}
+
+const moved = (f, [x, y, z]) => [0, 4, 8].map((r) => f[r] * x + f[r + 1] * y + f[r + 2] * z + f[r + 3]);
+
+// What stands still, as lines: the ground as a grid, the box of the tool, the axes of the base.
+function surroundings({ ground, box, centre, reach }, grid) {
+  const lines = [];
+  const most = Math.ceil(reach / grid);
+  const [x, y] = centre.map((value) => grid * Math.round(value / grid));
+  for (let k = -most; ground !== null && k <= most; k += 1) {
+    const [far, at] = [most * grid, k * grid];
+    lines.push(['ground', [[x - far, y + at, ground], [x + far, y + at, ground]]]);
+    lines.push(['ground', [[x + at, y - far, ground], [x + at, y + far, ground]]]);
+  }
+  const corner = (k) => [0, 1, 2].map((axis) => box[(k >> axis) & 1][axis]);
+  const finite = box.every((side) => side.length === 3 && side.every(Number.isFinite));
+  for (let k = 0; finite && k < 8; k += 1) {
+    for (const bit of [1, 2, 4]) {
+      if (!(k & bit)) lines.push(['box', [corner(k), corner(k | bit)]]);
+    }
+  }
+  const axis = (k) => [0, 1, 2].map((i) => (i === k ? AXES * reach : 0));
+  return [...lines, ...[0, 1, 2].map((k) => ['axis', [[0, 0, 0], axis(k)]])];
+}
+
+function drawArm(svg, arm) {
+  const grid = GRIDS.find((size) => arm.reach / size < 8) ?? GRIDS.at(-1);
+  const lines = surroundings(arm, grid);
+  const still = lines.map(([css, ends]) => [make('polyline', { class: css }), ends]);
+  const bodies = arm.bodies.map((body) => {
+    const node = make('polygon', { class: body.obstacle ? 'obstacle' : 'link' }, '');
+    node.append(make('title', {}, body.name));
+    return { ...body, node };
+  });
+  const group = make('g', {});
+  const path = make('polyline', { class: 'path' });
+  const bones = arm.edges.map(() => make('polyline', { class: 'bone' }));
+  const joints = arm.nodes.map(() => make('circle', { r: 3.5 }));
+  group.append(...bodies.map((body) => body.node));
+  const letters = ['x', 'y', 'z'].map((letter) => make('text', {}, letter));
+  svg.append(...still.map(([node]) => node), ...letters, path, group, ...bones, ...joints);
+  if (arm.ground !== null) svg.append(make('text', { x: -292, y: 290 }, `squares of ${grid} m`));
+
+  const corners = (points) => points.map((p) => p.map((v) => v.toFixed(1))).join(' ');
+  const toolPath = ({ period, frames }) => {
+    const [frame, ...point] = arm.nodes.at(-1);
+    const times = frames.map((_, k) => (k / (frames.length - 1)) * period);
+    return times.map((time) => moved(framesAt({ period, frames }, arm.unit, time)[frame], point));
+  };
+  const toolPaths = Object.fromEntries(
+    Object.entries(arm.motions).map(([name, motion]) => [name, toolPath(motion)]),
+  );
+
+  return ({ place, near }, motion, time) => {
+    for (const [node, ends] of still) node.setAttribute('points', corners(ends.map(place)));
+    letters.forEach((letter, k) => {
+      const [x, y] = place(lines.at(k - 3)[1][1]);
+      letter.setAttribute('x', x + 3);
+      letter.setAttribute('y', y);
+    });
+    path.setAttribute('class', `path ${motion.name}`);
+    path.setAttribute('points', corners(toolPaths[motion.name].map(place)));
+    const frames = framesAt(motion, arm.unit, time);
+    const depths = bodies.map(({ node, frame, points }) => {
+      const placed = points.map((p) => moved(frames[frame], p));
+      node.setAttribute('points', corners(outline(placed.map(place))));
+      return [placed.reduce((sum, p) => sum + dot(near, p), 0) / placed.length, node];
+    });
+    const order = depths.sort((a, b) => a[0] - b[0]).map(([, node]) => node);
+    if (order.some((node, k) => node !== group.children[k])) group.append(...order);
+    const nodes = arm.nodes.map(([frame, ...point]) => place(moved(frames[frame], point)));
+    arm.edges.forEach((edge, k) => bones[k].setAttribute('points', corners(edge.map((n) => nodes[n]))));
+    nodes.forEach(([x, y], k) => {
+      joints[k].setAttribute('cx', x);
+      joints[k].setAttribute('cy', y);
+    });
+  };
+}
+
+function animate({ arm }) {
+  const box = document.querySelector('.player');
+  if (!box || !arm) return;
+  const [slider, said] = [box.querySelector('[aria-label="Time"]'), box.querySelector('output')];
+  const button = box.querySelector('button');
+  const draw = drawArm(box.querySelector('svg'), arm);
+  const range = plots.get_model_by_name('time');
+  const curves = plots.roots().flatMap((plot) => plot.renderers).filter((r) => r.name in arm.motions);
+  const cursors = new Map();
+  plots.roots().forEach((plot, k) => {
+    const cursor = plot.center.find((r) => r.name === 'cursor');
+    if (cursor) cursors.set(document.getElementById(`plot-${k}`), cursor);
+  });
+  const visible = new Set();
+  let [motion, time, view, last] = [null, 0, null, null];
+
+  function show() {
+    draw(view, motion, time);
+    slider.value = time;
+    said.textContent = `${time.toFixed(1)} of ${motion.period} s`;
+    slider.setAttribute('aria-valuetext', said.textContent);
+    moveCursors(visible); // of the plots in view: each is drawn anew
+  }
+  function moveCursors(places) {
+    for (const place of places) cursors.get(place).location = time;
+  }
+  function choose(name) {
+    motion = { name, ...arm.motions[name] };
+    time = 0;
+    const whole = { start: 0, end: motion.period };
+    slider.max = motion.period;
+    range.setv({ ...whole, reset_start: 0, reset_end: motion.period, bounds: [0, motion.period] });
+    for (const curve of curves) curve.visible = curve.name === name;
+    if (view) show();
+  }
+  function step(now) {
+    if (last === null) return;
+    time = (time + Math.max(0, now - last) / 1000) % motion.period; // a frame may precede the click
+    last = now;
+    show();
+    requestAnimationFrame(step);
+  }
+  function play(on) {
+    button.textContent = on ? 'Pause' : 'Play';
+    last = on ? performance.now() : null;
+    if (on) requestAnimationFrame(step);
+  }
+
+  const watcher = new IntersectionObserver((entries) => {
+    for (const entry of entries) visible[entry.isIntersecting ? 'add' : 'delete'](entry.target);
+    moveCursors(visible);
+  });
+  for (const place of cursors.keys()) watcher.observe(place);
+  choose(Object.keys(arm.motions)[0]);
+  turntable(box, arm, [0, 0], 280, (now) => {
+    view = now;
+    show();
+  });
+  for (const radio of box.querySelectorAll('[type="radio"]')) {
+    radio.addEventListener('change', () => choose(radio.value));
+  }
+  slider.addEventListener('input', () => {
+    play(false);
+    time = Number(slider.value);
+    show();
+  });
+  button.addEventListener('click', () => play(last === null));
+  // On paper every motion is there.
+  addEventListener('beforeprint', () => {
+    moveCursors(cursors.keys());
+    for (const curve of curves) curve.visible = true;
+  });
+  addEventListener('afterprint', () => {
+    for (const curve of curves) curve.visible = curve.name === motion.name;
+  });
+  play(!matchMedia('(prefers-reduced-motion: reduce)').matches);
+}
+
+embedded.then(animate);

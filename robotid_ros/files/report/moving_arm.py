@@ -1,0 +1,152 @@
+"""The arm along a motion, as plain values that a browser draws: frames, bodies, surroundings."""
+
+from collections.abc import Mapping
+import math
+from typing import Any
+
+import numpy as np
+
+from ...core.excitation import Trajectory
+from ...core.excitation.batch_kinematics import KinematicTree
+from ...core.excitation.constraints.collision_bodies import collision_model, GROUND, tool_frame
+from ...core.excitation.settings import Workspace
+from ...core.model import Robot
+
+# Frames of a motion per second, and numbers of all frames of a motion at most: a megabyte of a
+# page holds two millions.
+RATE, NUMBERS = 25.0, 150_000
+# Lengths and cosines are whole numbers of this [m, 1].
+UNIT = 1e-4
+# Directions in which a body is bounded: it is drawn as the outline of its outermost points.
+DIRECTIONS, RING = 80, 24
+# Obstacles are shown as far as so many times the reach.
+SURROUNDED = 1.4
+
+
+def moving_arm(
+    robot: Robot, motions: Mapping[str, Trajectory], workspace: Workspace
+) -> dict[str, Any]:
+    """
+    Describe the arm along motions.
+
+    Parameters
+    ----------
+    robot : that moves
+    motions : by name
+    workspace : ground, obstacles and tool box
+
+    Returns
+    -------
+    `nodes` of the skeleton, (frame, x, y, z) [m] each, the tool last, and its `edges`; convex
+    `bodies` by outermost points in their frame; per motion its `period` [s] and `frames`, of each
+    joint the three rows of rotation and origin, in `unit`; frame 0 is the base, which stands.
+
+    """
+    model = robot.model.copy()
+    geometry = collision_model(robot, model, workspace)[0]
+    tree, parents = KinematicTree(model), [int(k) for k in model.parents]
+    tool = model.frames[tool_frame(model, workspace.frame)]
+    nodes = [[j, 0.0, 0.0, 0.0] for j in range(model.njoints)]
+    nodes.append([int(tool.parentJoint), *map(float, tool.placement.translation)])
+    edges = [[parents[j], j] for j in range(1, model.njoints)]
+    edges.append([int(tool.parentJoint), model.njoints])
+    bodies = [_body(each, workspace) for each in geometry.geometryObjects if each.name != GROUND]
+    placed = {name: _frames(tree, robot, motion) for name, motion in motions.items()}
+    centre, reach = _extent(np.concatenate(list(placed.values())), nodes, bodies)
+    return {
+        'nodes': nodes,
+        'edges': edges,
+        'bodies': bodies,
+        'ground': workspace.ground,
+        'box': [list(workspace.lower), list(workspace.upper)],
+        'centre': centre.tolist(),
+        'reach': reach,
+        'unit': UNIT,
+        'motions': {
+            name: {
+                'period': motions[name].period,
+                'frames': _whole(frames[:, 1:] / UNIT),
+            }
+            for name, frames in placed.items()
+        },
+    }
+
+
+def _whole(frames: np.ndarray) -> list[list[int]]:
+    found: list[list[int]] = np.rint(frames.reshape(len(frames), -1)).astype(int).tolist()
+    return found
+
+
+def _frames(tree: KinematicTree, robot: Robot, motion: Trajectory) -> np.ndarray:
+    """Return frames of the base and of the joints over a period, (N, 1 + n, 3, 4)."""
+    count = min(math.ceil(RATE * motion.period), NUMBERS // (12 * tree.n)) + 1
+    q = motion.sample(np.linspace(0.0, motion.period, count)).q
+    rotation, origin = tree.places(q[:, robot.order])
+    base = np.broadcast_to(np.eye(3, 4), (count, 1, 3, 4))
+    return np.concatenate([base, np.concatenate([rotation, origin[..., None]], axis=3)], axis=1)
+
+
+def _body(body: Any, workspace: Workspace) -> dict[str, Any]:
+    """Describe a collision body by its name, its frame and outermost points there [m]."""
+    place = body.placement
+    points = _outermost(body.geometry) @ place.rotation.T + place.translation
+    return {
+        'name': str(body.name),
+        'frame': int(body.parentJoint),
+        'obstacle': body.name in workspace.obstacles,
+        'points': np.round(points, 4).tolist(),
+    }
+
+
+def _outermost(shape: Any) -> np.ndarray:
+    """Return points (k, 3) whose convex hull looks like a shape; its box for unknown ones [m]."""
+    kind = type(shape).__name__
+    directions = _directions()
+    if kind == 'Sphere':
+        return np.asarray(shape.radius * directions)
+    if kind == 'Capsule':
+        ends = np.sign(directions[:, 2:]) * [0.0, 0.0, shape.halfLength]
+        return np.asarray(shape.radius * directions + ends)
+    if kind == 'Cylinder':
+        angle = 2.0 * np.pi * np.arange(RING) / RING
+        ring = shape.radius * np.column_stack([np.cos(angle), np.sin(angle), 0.0 * angle])
+        end = np.array([0.0, 0.0, shape.halfLength])
+        return np.concatenate([ring - end, ring + end])
+    if hasattr(shape, 'points'):
+        points = np.array(shape.points())
+        return points[np.unique(np.argmax(points @ directions.T, axis=0))]
+    shape.computeLocalAABB()
+    corners = np.stack(np.meshgrid([0.0, 1.0], [0.0, 1.0], [0.0, 1.0]), axis=-1).reshape(-1, 3)
+    box = shape.aabb_local
+    return np.asarray(box.min_ + corners * (box.max_ - box.min_))
+
+
+def _directions() -> np.ndarray:
+    """Return unit vectors that are spread evenly, (k, 3): a spiral of the golden angle."""
+    k = np.arange(DIRECTIONS) + 0.5
+    z, angle = 1.0 - 2.0 * k / DIRECTIONS, np.pi * (1.0 + 5.0**0.5) * k
+    return np.column_stack([*(np.sqrt(1.0 - z**2) * (np.cos(angle), np.sin(angle))), z])
+
+
+def _extent(
+    frames: np.ndarray, nodes: list[list[float]], bodies: list[dict[str, Any]]
+) -> tuple[np.ndarray, float]:
+    """Return centre and radius of what the arm reaches and of obstacles that are near [m]."""
+    own, others = [(int(node[0]), [node[1:]]) for node in nodes], list[np.ndarray]()
+    for body in bodies:
+        if body['obstacle']:
+            others.append(np.array(body['points']))
+        else:
+            own.append((body['frame'], body['points']))
+    arm = np.concatenate(
+        [
+            (points @ frames[:, j, :, :3].swapaxes(1, 2) + frames[:, j, None, :, 3]).reshape(-1, 3)
+            for j, points in own
+        ]
+    )
+    centre = 0.5 * (arm.min(axis=0) + arm.max(axis=0))
+    reach = float(np.linalg.norm(arm - centre, axis=1).max()) or 1.0
+    farthest = max(
+        (float(np.linalg.norm(each - centre, axis=1).max()) for each in others), default=0.0
+    )
+    return centre, min(max(reach, farthest), SURROUNDED * reach)
