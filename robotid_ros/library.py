@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .core.excitation import Design, design as design_trajectory
+from .core.excitation.constraints.trajectory_check import check_joints
 from .core.identification_settings import IdentificationSettings
 from .core.model import build_robot, Robot, robot_dynamics
 from .core.parameters.standard import basic_solution
@@ -175,6 +176,7 @@ def save_design(design: Design, robot: Robot | PathLike, path: PathLike, **setti
 
     built, source = (robot, '') if isinstance(robot, Robot) else (load_robot(robot), robot)
     page = page_beside(path)
+    check_joints(built, design.trajectory.joints)
     write_design(path, design)
     return write_design_page(page, design, built, _configured(source, 'excitation', settings))
 

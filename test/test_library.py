@@ -10,6 +10,7 @@ import pytest
 
 import robotid_ros as rid
 from robotid_ros.core.model import inverse_dynamics
+from robotid_ros.files.trajectory_file import read_design
 
 ROOT = Path(__file__).resolve().parents[1]
 LINK = (
@@ -152,6 +153,23 @@ def test_a_configuration_is_a_robot_and_a_design():
     assert rid.load_robot(path).joints == rid.load_robot(str(path)).joints
     assert rid.load_robot(path, friction={'default': ['viscous']}).p < rid.load_robot(path).p
     assert rid.design(path, iterations=2, starts=1, period=5.0).trajectory.period == 5.0
+
+
+def test_a_design_is_written_with_its_page(folder):
+    path, quick = ROOT / 'config' / 'scara.yaml', {'iterations': 2, 'starts': 1, 'period': 5.0}
+    design = rid.design(path, **quick)
+    page = rid.save_design(design, path, folder / 'moves' / 'scara.yaml', **quick)
+    assert page == folder / 'moves' / 'scara.html'
+    assert read_design(folder / 'moves' / 'scara.yaml') == design
+    text = page.read_text()
+    assert design.trajectory.hash in text and 'period: 5.0' in text and 'ground: 0.0' not in text
+    other = rid.save_design(
+        design, rid.load_robot(path), folder / 'b.yaml', workspace={'ground': 0.0}
+    )
+    assert 'ground: 0.0' in other.read_text()
+    with pytest.raises(rid.RobotIdError, match='design it for this robot'):
+        rid.save_design(design, ROOT / 'config' / 'arm3.yaml', folder / 'c.yaml')
+    assert not (folder / 'c.yaml').exists()
 
 
 @pytest.mark.parametrize(

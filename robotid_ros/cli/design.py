@@ -172,8 +172,10 @@ def _print_design(design: 'Design', robot: 'Robot', output: str, shown: dict[str
     for sentence in design.unchecked:
         print_paragraph(sentence, 'warning')
     print(f'written: {output}')
-    for label, text in shown.items():
-        print_paragraph(text, label)
+    if 'page' in shown:
+        print(f'page: {shown["page"]}')
+    else:
+        print_paragraph(shown['warning'], 'warning')
     number = format_number(design.condition_numbers['normalised'])
     style = 'doubtful' if design.shortcomings or design.unchecked else 'good'
     print_paragraph(f'The design is {design.verdict}: condition number {number}.', style=style)

@@ -1,6 +1,8 @@
 """`robotid design` writes what it promises, and says in one sentence what is wrong."""
 
+import json
 from pathlib import Path
+import sys
 
 import pytest
 
@@ -14,13 +16,31 @@ def design(*arguments):
     return main(['design', *map(str, arguments)])
 
 
-def test_writes_trajectory_and_picture(tmp_path, capsys):
-    file, picture = tmp_path / 'trajectory.yaml', tmp_path / 'picture.png'
-    assert design(CONFIG, '-o', file, '--plot', picture, '--seed', 4) == 0
-    result = read_design(file)
+def test_writes_trajectory_and_page(tmp_path, capsys):
+    file = tmp_path / 'trajectory.yaml'
+    assert design(CONFIG, '-o', file, '--seed', 4) == 0
+    result, page = read_design(file), (tmp_path / 'trajectory.html').read_text()
     assert result.seed == 4
-    assert result.trajectory.hash in capsys.readouterr().out
-    assert picture.read_bytes().startswith(b'\x89PNG')
+    out = capsys.readouterr().out
+    assert result.trajectory.hash in out and f'page: {tmp_path}/trajectory.html' in out
+    # What was used is in the page: hash, option, command.
+    command = f'robotid design {CONFIG} -o {file} --seed 4'
+    assert all(text in page for text in (result.trajectory.hash, 'seed: 4', command))
+
+
+def test_the_page_is_named_for_other_programs(tmp_path, capsys):
+    file = tmp_path / 'trajectory.yaml'
+    assert design(CONFIG, '-o', file, '--time-limit', 5, '--json') in (0, 3)
+    assert json.loads(capsys.readouterr().out)['page'] == str(tmp_path / 'trajectory.html')
+
+
+def test_without_its_plotting_library_there_is_a_trajectory_and_a_warning(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, 'bokeh.plotting', None)
+    assert design(CONFIG, '-o', tmp_path / 'trajectory.yaml', '--time-limit', 5) in (0, 3)
+    assert [path.name for path in tmp_path.iterdir()] == ['trajectory.yaml']
+    assert 'warning: the page needs bokeh' in ' '.join(capsys.readouterr().out.split())
 
 
 def test_a_poor_design_is_written_and_has_an_exit_code_of_its_own(tmp_path, capsys):
@@ -31,12 +51,13 @@ def test_a_poor_design_is_written_and_has_an_exit_code_of_its_own(tmp_path, caps
     assert 'the design is poor: the search was stopped' in capsys.readouterr().err
 
 
-def test_never_replaces_a_trajectory_unasked(tmp_path, capsys):
-    file = tmp_path / 'trajectory.yaml'
-    file.write_text('precious')
-    assert design(CONFIG, '-o', file) == 1
-    assert file.read_text() == 'precious'
-    assert '--force' in capsys.readouterr().err
+@pytest.mark.parametrize('name', ['trajectory.yaml', 'trajectory.html'])
+def test_never_replaces_a_file_unasked(tmp_path, capsys, name):
+    (tmp_path / name).write_text('precious')
+    assert design(CONFIG, '-o', tmp_path / 'trajectory.yaml') == 1
+    assert [path.read_text() for path in tmp_path.iterdir()] == ['precious']
+    error = capsys.readouterr().err
+    assert name in error and '--force' in error
 
 
 @pytest.mark.parametrize(

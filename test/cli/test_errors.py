@@ -264,7 +264,8 @@ def test_what_cannot_be_written_is_said_before_the_work(run, bag, tmp_path):
         (('-o', tmp_path / 'file'), 'exists already'),
         (('-o', tmp_path / 'a', '--time-limit', '-1'), 'above zero'),
         (('-o', tmp_path / 'a', '--time-limit', 'nan'), 'above zero'),
-        (('-o', tmp_path / 'a', '--plot', 'b.doc'), '.png, .svg, .pdf'),
+        (('-o', tmp_path / 'a.html'), 'its own page'),
+        (('-o', tmp_path / '..'), 'is a folder'),
     ):
         sentence(run('design', config, *options), words)
 

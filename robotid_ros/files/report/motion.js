@@ -177,10 +177,16 @@ function animate({ arm }) {
     show();
   });
   button.addEventListener('click', () => play(last === null));
+  box.querySelector('svg').addEventListener('keydown', (event) => {
+    if (event.key !== ' ') return;
+    event.preventDefault();
+    play(last === null);
+  });
   // On paper every motion is there.
   addEventListener('beforeprint', () => {
     moveCursors(cursors.keys());
     for (const curve of curves) curve.visible = true;
+    paintNow();
   });
   addEventListener('afterprint', () => {
     for (const curve of curves) curve.visible = curve.name === motion.name;

@@ -65,7 +65,10 @@ setTheme(wanted.matches ? 'dark' : 'light');
 wanted.addEventListener('change', (event) => setTheme(event.matches ? 'dark' : 'light'));
 button.addEventListener('click', () => setTheme(root.dataset.theme === 'dark' ? 'light' : 'dark'));
 
-// Print is light, with everything unfolded.
+// Print is light, with everything unfolded, and does not wait for the next frame.
+function paintNow() {
+  if (plots) for (const view of Bokeh.index.roots) view.paint?.();
+}
 let before = null;
 function beginPrint() {
   if (printing) return;
@@ -74,6 +77,7 @@ function beginPrint() {
   for (const each of before.closed) each.open = true;
   root.dataset.theme = 'light';
   paint();
+  paintNow();
 }
 function endPrint() {
   if (!printing) return;

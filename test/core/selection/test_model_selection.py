@@ -9,8 +9,7 @@ from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
 from robotid_ros.core.pipeline.choices import choose_model
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.selection.candidates import Candidate
-from robotid_ros.core.selection.candidates import PLAIN as PLAIN_TERMS
+from robotid_ros.core.selection.candidates import Candidate, PLAIN as PLAIN_TERMS
 from robotid_ros.core.selection.cross_validation import Score, simplest
 from robotid_ros.core.selection.model_selection import select_model
 from robotid_ros.core.signals.recording import Recording

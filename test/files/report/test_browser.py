@@ -235,6 +235,10 @@ def test_nothing_moves_by_itself_for_who_does_not_want_it(opened):
     button.focus()
     button.press('Enter')
     page.wait_for_function("document.querySelector('.player [aria-label=Time]').value > 0")
+    arm = page.locator('.player svg')
+    arm.focus()
+    arm.press(' ')
+    assert button.inner_text() == 'Play'
 
 
 @pytest.mark.parametrize('name', ['excitation', 'validation'])

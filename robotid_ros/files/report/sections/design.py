@@ -137,8 +137,8 @@ def _player(names: list[str]) -> str:
     )
     return (
         '<div class="player"><svg viewBox="-300 -300 600 600" role="img" tabindex="0" aria-label="'
-        'The arm along its motion, as its collision bodies; arrow keys turn it"></svg>'
-        '<div class="controls"><button type="button">Play</button>'
+        'The arm along its motion, as its collision bodies; arrow keys turn it, space plays"></svg>'
+        '<div class="controls play"><button type="button">Play</button>'
         '<input type="range" min="0" step="0.01" value="0" aria-label="Time"><output></output>'
         '</div>'
         f'<div class="controls" role="radiogroup" aria-label="Motion">{choices}</div>'
