@@ -3,7 +3,7 @@ Pictures of the documents, drawn by the package itself: `make pictures`.
 
 `arm.png`: an arm as its collision bodies, and the way of its tool along the motion that identifies
 it. `efforts.png`: efforts of a simulated session, on the motion that did not identify.
-`report.png`: the top of its report, in Chromium.
+`report.png`, `design.png`: the tops of its report and of the page of that motion, in Chromium.
 """
 
 from pathlib import Path
@@ -47,6 +47,8 @@ def main(folder: Path) -> None:
     with TemporaryDirectory() as results:
         rid.save(found, recording, results)
         draw_page(folder / 'report.png', Path(results) / 'report.html')
+        page = rid.save_design(design, config, Path(results) / 'design.yaml')
+        draw_page(folder / 'design.png', page)
 
 
 def draw_page(path: Path, page: Path) -> None:
@@ -55,7 +57,8 @@ def draw_page(path: Path, page: Path) -> None:
         browser = playwright.chromium.launch(
             executable_path=shutil.which('chromium'), args=['--no-sandbox']
         )
-        window = browser.new_page(viewport=dict(zip(('width', 'height'), WINDOW, strict=True)))
+        size = dict(zip(('width', 'height'), WINDOW, strict=True))
+        window = browser.new_page(viewport=size, reduced_motion='reduce')
         window.goto(page.as_uri())
         window.wait_for_function('document.querySelector(".bk-Figure, .bk-root, [data-root-id]")')
         window.wait_for_timeout(2000)

@@ -40,10 +40,11 @@ def verdict_of(design: Design, settings: ExcitationSettings) -> Verdict:
             f'It keeps every limit that is checked and excites all {columns}, but {finding}.',
             f'{action}, or accept it by name in excitation.accept_unchecked.',
         )
+    apart = f'; bodies stay at least {settings.workspace.distance:g} m apart'
     return Verdict(
         'good',
-        f'It keeps every limit at all times and excites all {columns}; bodies stay at least '
-        f'{settings.workspace.distance:g} m apart.',
+        f'It keeps every limit at all times and excites all {columns}'
+        f'{"" if design.usage.distance is None else apart}.',
         'Watch it below for what no configuration knows, such as cables, then run it: '
         'excitation.trajectory names the file.',
     )
@@ -136,9 +137,9 @@ def _player(names: list[str]) -> str:
         for k, name in enumerate(names)
     )
     return (
-        '<div class="player"><svg viewBox="-300 -300 600 600" role="img" tabindex="0" aria-label="'
-        'The arm along its motion, as its collision bodies; arrow keys turn it, space plays"></svg>'
-        '<div class="controls play"><button type="button">Play</button>'
+        '<div class="player"><svg viewBox="-300 -300 600 600" role="img" tabindex="0" aria-label='
+        '"The arm along its motion, as its collision bodies; arrow keys turn it, space plays">'
+        '</svg><div class="controls play"><button type="button">Play</button>'
         '<input type="range" min="0" step="0.01" value="0" aria-label="Time"><output></output>'
         '</div>'
         f'<div class="controls" role="radiogroup" aria-label="Motion">{choices}</div>'
