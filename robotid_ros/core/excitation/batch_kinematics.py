@@ -99,13 +99,17 @@ class KinematicTree:
         turn = np.swapaxes(rotation, 2, 3)
         to_link[:, :, :3, :3] = to_link[:, :, 3:, 3:] = turn
         to_link[:, :, :3, 3:] = -turn @ _skew(translation)
-        angular = (rotation @ self.axes[:, 3:, None])[..., 0]
-        turned = (_skew(translation) @ angular[..., None])[..., 0]
-        linear = (rotation @ self.axes[:, :3, None])[..., 0] + turned
-        screws = np.concatenate([linear, angular], axis=2)
+        screws = self.screws(rotation, translation)
         v = self.ancestors @ (screws * motion.dq[..., None])
         change = screws * motion.ddq[..., None] + cross(v, screws) * motion.dq[..., None]
         return Kinematics(screws, v, self.ancestors @ change - self.gravity, to_link)
+
+    def screws(self, rotation: Array, translation: Array) -> Array:
+        """Return the motion per unit speed of each joint, (N, n, 6), of frames as `places` has."""
+        angular = (rotation @ self.axes[:, 3:, None])[..., 0]
+        turned = (_skew(translation) @ angular[..., None])[..., 0]
+        linear = (rotation @ self.axes[:, :3, None])[..., 0] + turned
+        return np.concatenate([linear, angular], axis=2)
 
     def places(self, q: Array) -> tuple[Array, Array]:
         """Return rotations (N, n, 3, 3) and origins (N, n, 3) of the frames at q (N, n)."""

@@ -10,7 +10,8 @@ from rclpy.node import Node
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-from ...core.excitation.constraints.collision_bodies import check_obstacle, tool_box
+from ...core.excitation.constraints.collision_bodies import check_obstacle
+from ...core.excitation.constraints.tool_box import box_corners
 from ...core.excitation.settings import Obstacle, Workspace
 from ..common.runtime import LATCHED
 
@@ -73,7 +74,7 @@ def _shapes(settings: Workspace) -> Iterator[Marker]:
     if settings.lower or settings.upper:
         # Where it has no wall, as far as the ground is drawn.
         far = 0.5 * GROUND_SIDE
-        walls = np.where(np.isinf(box := np.stack(tool_box(settings))), np.sign(box) * far, box)
+        walls = np.where(np.isinf(box := np.stack(box_corners(settings))), np.sign(box) * far, box)
         corners = list(product(*walls.T.tolist()))
         edges = [
             corner

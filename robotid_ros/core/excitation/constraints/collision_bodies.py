@@ -6,7 +6,6 @@ import numpy as np
 import pinocchio as pin
 
 from ....exceptions import ConfigurationError, shortened, UnknownNameError
-from ...arrays import Array
 from ...model.robot import Robot
 from ..settings import Obstacle, Workspace
 
@@ -160,28 +159,6 @@ def _add_surrounding(geometry: Any, bodies: list[int], other: Any) -> None:
     number = geometry.addGeometryObject(other)
     for body in bodies:
         geometry.addCollisionPair(pin.CollisionPair(body, number))
-
-
-def tool_box(settings: Workspace) -> tuple[Array, Array]:
-    """
-    Return the corners of the box of the tool, (3,) each [m], infinite where it has no wall.
-
-    Raises
-    ------
-    ConfigurationError : not three numbers, or the lower corner is not below the upper one
-
-    """
-    corners = []
-    for name, open_side in (('lower', -np.inf), ('upper', np.inf)):
-        values = getattr(settings, name)
-        if len(values) not in (0, 3) or np.isnan(values).any():
-            raise ConfigurationError(f"'excitation.workspace.{name}' needs three numbers: x, y, z")
-        corners.append(np.array(values, dtype=float) if values else np.full(3, open_side))
-    if (corners[0] >= corners[1]).any():
-        raise ConfigurationError(
-            'excitation.workspace.lower must be below excitation.workspace.upper in x, y and z'
-        )
-    return corners[0], corners[1]
 
 
 def check_obstacle(name: str, obstacle: Obstacle) -> None:

@@ -1,5 +1,6 @@
 """Bounds on distances of bodies: how near they are, and how much nearer they come."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,25 +13,59 @@ def approach_bounds(model: Any, geometry: Any) -> Array:
     """
     Bound how much nearer two bodies come per unit that each joint moves, (pairs, n) [m/rad, 1].
 
-    The joints between two bodies turn one of them against the other; no point of it is farther
-    from the axis than the links in between and the strokes of prismatic joints are long.
+    The joints between two bodies turn one of them against the other, and it is the same which one
+    is taken to turn. The one that turns is in a ball, which the joints before sweep along, and no
+    point of that moves faster than it is far from the axis. The smaller of both bounds holds.
     """
+    tree, bodies = KinematicTree(model), geometry.geometryObjects
     result = np.zeros((len(geometry.collisionPairs), model.nv))
     for k, pair in enumerate(geometry.collisionPairs):
-        bodies = [geometry.geometryObjects[i] for i in (pair.first, pair.second)]
-        chains = [list(model.supports[body.parentJoint])[1:] for body in bodies]
-        for body, chain, other in zip(bodies, chains, chains[::-1], strict=True):
-            between = [j for j in chain if j not in other]
-            # Ground has no radius, and no joint that moves it.
-            reach = _radius(body) if between else 0.0
-            for joint in reversed(between):
-                prismatic = 'P' in model.joints[joint].shortname().removeprefix('JointModel')
-                place = model.joints[joint].idx_q
-                ends = model.lowerPositionLimit[place], model.upperPositionLimit[place]
-                reach += float(np.abs(ends).max()) if prismatic else 0.0
-                result[k, joint - 1] = 1.0 if prismatic else reach
-                reach += float(np.linalg.norm(model.jointPlacements[joint].translation))
+        ends = bodies[pair.first], bodies[pair.second]
+        one, two = (list(model.supports[body.parentJoint])[1:] for body in ends)
+        up, down = ([j for j in x if j not in y] for x, y in ((one, two), (two, one)))
+        # Ground has no end; the bounds of the other body hold.
+        found = [
+            dict(_bounds_along(model, tree, _sphere(body), *path))
+            for body, path in zip(ends, ((up, down), (down, up)), strict=True)
+            if not _is_plane(body)
+        ]
+        for joint in (*up, *down):
+            result[k, joint - 1] = min(bounds[joint] for bounds in found)
     return result
+
+
+def _bounds_along(
+    model: Any, tree: KinematicTree, ball: tuple[Array, float], up: list[int], down: list[int]
+) -> Iterator[tuple[int, float]]:
+    """
+    Yield the joints of a path with how fast each moves a ball, in the frames of what follows.
+
+    Parameters
+    ----------
+    model, tree : of the robot
+    ball : centre in the frame of the first joint, or in the base frame, and radius [m]
+    up : joints towards the base, from the base's side on
+    down : joints away from it, from the base's side on
+
+    """
+    centre, radius = ball
+    for joint in (*reversed(up), *down):
+        place = model.jointPlacements[joint]
+        if joint in down:
+            centre = place.actInv(centre)
+        axis = tree.axes[joint - 1]
+        if axis[3:].any():
+            # As the joint turns, the ball stays in one about a point of the axis.
+            foot = (centre @ axis[3:]) * axis[3:]
+            bound = radius = radius + float(np.linalg.norm(centre - foot))
+            centre = foot
+        else:
+            number, bound = model.joints[joint].idx_q, 1.0
+            ends = model.lowerPositionLimit[number], model.upperPositionLimit[number]
+            radius += float(np.abs(ends).max())
+        yield joint, bound
+        if joint in up:
+            centre = place.act(centre)
 
 
 class BoundingSpheres:
@@ -52,11 +87,11 @@ class BoundingSpheres:
         self._radii = np.array([radius for _, radius in spheres])
         pairs = [(pair.first, pair.second) for pair in geometry.collisionPairs]
         self._first, self._second = np.array(pairs, dtype=int).reshape(-1, 2).T
-        # Normal and offset of a half-space, not a number for other bodies.
-        self._planes = np.full((len(bodies), 4), np.nan)
-        for k, body in enumerate(bodies):
-            if _is_plane(body):
-                self._planes[k] = *np.ravel(body.geometry.n), body.geometry.d
+        # Pairs with a half-space, and normal and offset of that.
+        self._above = np.array([k for k, (_, b) in enumerate(pairs) if _is_plane(bodies[b])], int)
+        planes = [bodies[pairs[k][1]].geometry for k in self._above]
+        self._normals = np.array([np.ravel(plane.n) for plane in planes]).reshape(-1, 3)
+        self._offsets = np.array([plane.d for plane in planes])
 
     def gaps(self, q: Array) -> Array:
         """Return lower bounds on distances at q (N, n), in the model's order, (N, pairs) [m]."""
@@ -65,12 +100,15 @@ class BoundingSpheres:
         rotation = np.concatenate([np.broadcast_to(np.eye(3), (count, 1, 3, 3)), rotation], axis=1)
         translation = np.concatenate([np.zeros((count, 1, 3)), translation], axis=1)
         turned = (rotation[:, self._joints] @ self._centres[:, :, None])[..., 0]
-        centres = turned + translation[:, self._joints]
-        one, other = centres[:, self._first], centres[:, self._second]
-        apart: Array = np.linalg.norm(one - other, axis=2) - self._radii[self._second]
-        planes = self._planes[self._second]
-        above = np.sum(one * planes[:, :3], axis=2) - planes[:, 3]
-        return np.where(np.isnan(above), apart, above) - self._radii[self._first]
+        # Coordinate by coordinate, with whole rows of samples: there may be a hundred pairs.
+        centres = np.ascontiguousarray((turned + translation[:, self._joints]).transpose(2, 1, 0))
+        squares = sum((x[self._first] - x[self._second]) ** 2 for x in centres)
+        radii = self._radii[self._first] + self._radii[self._second]
+        result: Array = np.sqrt(squares) - radii[:, None]
+        low = self._first[self._above]
+        heights = np.einsum('xpn,px->pn', centres[:, low], self._normals)
+        result[self._above] = heights - (self._offsets + self._radii[low])[:, None]
+        return np.ascontiguousarray(result.T)
 
 
 def _is_plane(body: Any) -> bool:
@@ -82,11 +120,9 @@ def _sphere(body: Any) -> tuple[Array, float]:
     if _is_plane(body):
         return np.zeros(3), 0.0
     body.geometry.computeLocalAABB()
-    centre = np.asarray(body.placement.act(body.geometry.aabb_center))
-    return centre, float(body.geometry.aabb_radius)
-
-
-def _radius(body: Any) -> float:
-    """Return the largest distance of a body's points from its joint's origin [m]."""
-    centre, radius = _sphere(body)
-    return float(np.linalg.norm(centre)) + radius
+    middle, radius = np.asarray(body.geometry.aabb_center), float(body.geometry.aabb_radius)
+    if hasattr(body.geometry, 'points'):
+        # The corners of a hull are nearer than those of its box.
+        corners = np.asarray(body.geometry.points()) - middle
+        radius = min(radius, float(np.linalg.norm(corners, axis=1).max()))
+    return np.asarray(body.placement.act(middle)), radius

@@ -4,7 +4,8 @@ Clearances of a robot: to itself, the ground, obstacles, and the walls of its to
 Meshes are replaced by their convex hulls, which is on the safe side and quick.
 """
 
-from functools import cache, partial
+from collections.abc import Iterator
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -15,9 +16,12 @@ import pinocchio as pin
 from ....exceptions import CollisionError
 from ...arrays import Array
 from ...model.robot import Robot
+from ..batch_kinematics import KinematicTree
 from ..settings import Workspace
-from .collision_bodies import collision_model, tool_box, tool_frame
+from .collision_bodies import collision_model, DRAWS
 from .collision_bounds import approach_bounds, BoundingSpheres
+from .lasting_distance import always_apart
+from .tool_box import ToolBox
 
 # Clearances above this need not be measured [m].
 LARGE_CLEARANCE = 0.05
@@ -26,7 +30,10 @@ FREE_PART = 50
 # The penalty begins at this clearance, so that the search turns before bodies touch, and becomes
 # linear this much below it [m].
 PENALTY_CLEARANCE, PENALTY_UNIT = 0.004, 0.01
-WORLD_ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+# Nearest points that are nearer to each other do not give the direction between them [m].
+TOUCHING = 1e-9
+# Share of random configurations in which the spheres around two bodies are near.
+OFTEN = 0.5
 
 
 class CollisionScene:
@@ -56,46 +63,45 @@ class CollisionScene:
         self.geometry, self.notes, self.unchecked = collision_model(robot, self.model, settings)
         self.geometry_data = self.geometry.createData()
         self.pairs = len(self.geometry.collisionPairs)
-        self.tool = tool_frame(self.model, settings.frame)
-        self.box = tool_box(settings)
-        self.boxed = bool(settings.lower or settings.upper)
         self.approach_bounds = approach_bounds(self.model, self.geometry)
         self._spheres = BoundingSpheres(self.model, self.geometry)
+        self._tree = KinematicTree(self.model)
+        self._box = ToolBox(self.model, self._tree, settings)
+        limits = robot.limits
+        self._limits = np.array(limits.lower)[self.order], np.array(limits.upper)[self.order]
         # Of the last penalty: configurations, and what the clearances are at least.
         self._seen, self._least = np.empty((0, 0)), np.empty((0, 0))
 
     @property
     def empty(self) -> bool:
         """Whether there is nothing to touch."""
-        return not self.boxed and not self.pairs
+        return not self._box.walls and not self.pairs
 
     def _model_order(self, q: Array) -> Array:
         return np.ascontiguousarray(q[:, self.order])
-
-    def _wall_distances(self) -> Array:
-        """Return distances of the tool inside its box, (6,) or (0,) [m], of the placed model."""
-        if not self.boxed:
-            return np.empty(0)
-        pin.updateFramePlacement(self.model, self.data, self.tool)
-        place = self.data.oMf[self.tool].translation
-        return np.concatenate([place - self.box[0], self.box[1] - place])
 
     def _distances(self, q: Array) -> Array:
         """Return the distances of all pairs, negative where they overlap, (pairs,) [m]."""
         pin.computeDistances(self.model, self.data, self.geometry, self.geometry_data, q)
         return np.array([r.min_distance for r in self.geometry_data.distanceResults])
 
+    def _measured(
+        self, rows: Array, places: NDArray[np.intp], pairs: NDArray[np.intp]
+    ) -> Iterator[Any]:
+        """Yield what Pinocchio finds of pairs; their rows come one after another."""
+        placed = -1
+        for place, pair in zip(places.tolist(), pairs.tolist(), strict=True):
+            if place != placed:
+                pin.updateGeometryPlacements(
+                    self.model, self.data, self.geometry, self.geometry_data, rows[place]
+                )
+                placed = place
+            yield pin.computeDistance(self.geometry, self.geometry_data, pair)
+
     def _measure(self, rows: Array, near: NDArray[np.bool_], least: Array) -> Array:
         """Replace the clearances of `near` pairs, bounded from below so far, by what they are."""
-        pin_places = partial(
-            pin.updateGeometryPlacements, self.model, self.data, self.geometry, self.geometry_data
-        )
-        measure = partial(pin.computeDistance, self.geometry, self.geometry_data)
-        for k in np.flatnonzero(near.any(axis=1)).tolist():
-            pin_places(rows[k])
-            pairs = np.flatnonzero(near[k])
-            found = [measure(pair).min_distance for pair in pairs.tolist()]
-            least[k, pairs] = np.array(found) - self.settings.distance
+        found = [result.min_distance for result in self._measured(rows, *np.nonzero(near))]
+        least[near] = np.array(found) - self.settings.distance
         return least
 
     def _bounded(self, rows: Array) -> Array:
@@ -135,19 +141,29 @@ class CollisionScene:
         if self._seen.shape == rows.shape:
             approach = np.abs(rows - self._seen) @ self.approach_bounds.T
             least = np.maximum(least, self._least - approach)
-        near = least < PENALTY_CLEARANCE
+        near = (least < PENALTY_CLEARANCE) & ~self._always_apart
         self._seen, self._least = rows, self._measure(rows, near, least)
         return self._with_walls(rows, np.where(near, self._least, np.inf))
 
+    @cached_property
+    def _always_apart(self) -> NDArray[np.bool_]:
+        """Pairs that keep their distance in all configurations: no search has to part them."""
+        lower, upper = (np.clip(x, -np.pi, np.pi) for x in self._limits)
+        drawn = np.random.default_rng(0).uniform(lower, upper, (DRAWS, len(lower)))
+        # Spheres tell the others apart as quickly.
+        often = (self._bounded(drawn) < PENALTY_CLEARANCE).mean(axis=0) > OFTEN
+        return always_apart(
+            self.model,
+            self.geometry,
+            np.flatnonzero(often),
+            self.approach_bounds,
+            self._limits,
+            self.settings.distance,
+        )
+
     def _with_walls(self, rows: Array, clearances: Array) -> Array:
         """Append the distances of the tool inside its box, where it has one."""
-        if not self.boxed:
-            return clearances
-        found = []
-        for row in rows:
-            pin.framesForwardKinematics(self.model, self.data, row)
-            found.append(self._wall_distances())
-        return np.hstack([clearances, np.array(found).reshape(len(rows), 6)])
+        return np.hstack([clearances, self._box.distances(rows)])
 
     def penalty(self, q: Array) -> tuple[float, Array]:
         """
@@ -169,40 +185,52 @@ class CollisionScene:
         return float(np.sum(value)), -np.minimum(excess, 1.0) / PENALTY_UNIT
 
     def gradient(self, q: Array, weights: Array) -> Array:
-        """Differentiate `Σ weights ∘ clearances` in the configurations, (N, n)."""
-        result = np.zeros_like(q)
-        rows = self._model_order(q)
-        for k in np.flatnonzero(weights.any(axis=1)).tolist():
-            pin.computeJointJacobians(self.model, self.data, rows[k])
-            pin.updateGeometryPlacements(self.model, self.data, self.geometry, self.geometry_data)
-            pin.updateFramePlacement(self.model, self.data, self.tool)
-            for number in np.flatnonzero(weights[k]).tolist():
-                result[k, self.order] += weights[k, number] * self._slope(number)
+        """
+        Differentiate `Σ weights ∘ clearances` in the configurations, (N, n).
+
+        A distance changes by `nᵀ (J₂(p) − J₁(p))`, n from the nearest point of one body to that of
+        the other, p any point on their line.
+        """
+        rows, (places, numbers) = self._model_order(q), np.nonzero(weights)
+        normals, points = self._nearest(rows, places, numbers)
+        screws = self._tree.screws(*self._tree.places(rows))[places]
+        forces = np.concatenate([normals, np.cross(points, normals)], axis=1)
+        slopes = (screws @ forces[:, :, None])[..., 0] * self._moving[numbers]
+        found, result = np.zeros_like(rows), np.empty_like(rows)
+        np.add.at(found, places, weights[places, numbers][:, None] * slopes)
+        result[:, self.order] = found
         return result
 
-    def _slope(self, number: int) -> Array:
-        if number < self.pairs:
-            return self._pair_slope(number)
-        side, axis = divmod(number - self.pairs, 3)
-        jacobian = pin.getFrameJacobian(self.model, self.data, self.tool, WORLD_ALIGNED)
-        return np.asarray((1.0 - 2.0 * side) * jacobian[axis])
-
-    def _pair_slope(self, number: int) -> Array:
-        """Return ∂d/∂q = nᵀ (J₂(p₂) − J₁(p₁)), n from the nearest point p₁ to p₂."""
-        link = self.geometry.collisionPairs[number]
-        result = pin.computeDistance(self.geometry, self.geometry_data, number)
-        distance = float(result.min_distance)
-        first, second = result.getNearestPoint1(), result.getNearestPoint2()
-        normal = (second - first) / distance if abs(distance) > 1e-9 else result.normal
+    @cached_property
+    def _moving(self) -> Array:
+        """How joints move the second body of each pair, and the tool, against the first one."""
+        links = np.vstack([np.zeros(self._tree.n), self._tree.ancestors])
         objects = self.geometry.geometryObjects
-        one = self._point_jacobian(objects[link.first].parentJoint, first)
-        two = self._point_jacobian(objects[link.second].parentJoint, second)
-        return np.asarray(normal @ (two - one))
+        pairs = [
+            [objects[pair.first].parentJoint, objects[pair.second].parentJoint]
+            for pair in self.geometry.collisionPairs
+        ]
+        pairs += [[0, self._box.joint]] * self._box.walls
+        one, two = np.array(pairs, dtype=int).reshape(-1, 2).T
+        return np.asarray(links[two] - links[one])
 
-    def _point_jacobian(self, joint: int, point: Array) -> Array:
-        jacobian = pin.getJointJacobian(self.model, self.data, joint, WORLD_ALIGNED)
-        arm = point - self.data.oMi[joint].translation
-        return jacobian[:3] - pin.skew(arm) @ jacobian[3:]
+    def _nearest(
+        self, rows: Array, places: NDArray[np.intp], numbers: NDArray[np.intp]
+    ) -> tuple[Array, Array]:
+        """Return direction and one of the nearest points of pairs and walls, (A, 3) each."""
+        walls = numbers >= self.pairs
+        normals, points = np.empty((2, len(numbers), 3))
+        if walls.any():
+            normals[walls] = self._box.inwards(numbers[walls] - self.pairs)
+            points[walls] = self._box.places(rows)[places[walls]]
+        bodies = np.flatnonzero(~walls)
+        results = self._measured(rows, places[bodies], numbers[bodies])
+        for k, result in zip(bodies.tolist(), results, strict=True):
+            points[k], distance = result.getNearestPoint1(), result.min_distance
+            apart = abs(distance) > TOUCHING
+            across = (result.getNearestPoint2() - points[k]) / distance if apart else result.normal
+            normals[k] = across
+        return normals, points
 
     def check_path(self, q: Array, time: Array, step: int = 1) -> float | None:
         """
@@ -251,7 +279,7 @@ class CollisionScene:
         if (distances < self.settings.distance).any():
             pair = int(np.argmin(distances))
             raise CollisionError(self._collision_message(pair, float(distances[pair]), time))
-        walls = self._wall_distances()
+        walls = self._box.distances(q[None])
         if (walls < 0.0).any():
             raise CollisionError(
                 f'the tool leaves its box by {-walls.min():.3f} m at {time:.3f} s: '

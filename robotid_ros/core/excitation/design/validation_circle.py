@@ -12,7 +12,7 @@ from ....exceptions import TrajectoryError
 from ...arrays import Array
 from ...model.robot import Limits, Robot
 from ..constraints.collision_bodies import tool_frame
-from ..constraints.collision_scene import CollisionScene, WORLD_ALIGNED
+from ..constraints.collision_scene import CollisionScene
 from ..constraints.motion_limits import apply_margins, motion_limits
 from ..settings import ExcitationSettings
 from ..trajectories.trajectory import Motion, Trajectory
@@ -137,7 +137,9 @@ def _polish(
         if np.abs(miss).max() < 1e-9:
             break
         pin.computeJointJacobians(model, data, inner)
-        jacobian = pin.getFrameJacobian(model, data, frame, WORLD_ALIGNED)[:3]
+        jacobian = pin.getFrameJacobian(
+            model, data, frame, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        )[:3]
         inner = inner + np.linalg.lstsq(jacobian, miss, rcond=1e-3)[0]
     result = np.empty_like(q)
     result[order] = inner
