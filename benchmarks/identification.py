@@ -27,6 +27,7 @@ SAMPLES, REPEATS = 10_000, 3
 # alone, over the same number of bare calls; of a day, memory alone.
 BOUNDS = {
     'regressor': (1.3, 200.0),
+    'inspect': (0.7, 150.0),
     'tx40': (4.0, 300.0),
     'hour': (90.0, 800.0),
     'day': (float('inf'), 1000.0),
@@ -35,6 +36,7 @@ BOUNDS = {
 CHOICE = 3.0
 PEERS = {
     'regressor': 'figaroh 0.14-0.20 s, 355-400 MB; bare Pinocchio loop 0.04-0.05 s',
+    'inspect': 'no peer has it',
     'tx40': 'figaroh 3.2 s, 790 MB',
     'hour': 'no peer reads it',
     'day': 'no peer reads it',
@@ -240,6 +242,13 @@ def regressor_row() -> list[str]:
     return row('regressor', label, seconds, unit, max(c.megabytes for c in costs), note)
 
 
+def inspect_row(bag: Path, unit: float) -> list[str]:
+    """Measure `robotid inspect`, which is mostly imports."""
+    costs = [measure(['-m', 'robotid_ros.cli', 'inspect', bag]) for _ in range(REPEATS)]
+    least = min(costs, key=lambda cost: cost.seconds)
+    return row('inspect', 'TX-40, robotid inspect', least.seconds, unit, least.megabytes, '')
+
+
 def tx40_row(bag: Path, scratch: Path, unit: float) -> list[str]:
     """
     Measure the identification of the TX-40, and the whole verb with its report.
@@ -306,7 +315,9 @@ def main() -> int:
 
     with tempfile.TemporaryDirectory(dir=arguments.scratch) as folder:
         short, unit = regressor_row(), measured_yardstick()
-        short += tx40_row(tx40(arguments.folder, Path(folder)), Path(folder), unit)
+        bag = tx40(arguments.folder, Path(folder))
+        short += inspect_row(bag, unit)
+        short += tx40_row(bag, Path(folder), unit)
         if arguments.minutes:
             short += hour_rows(Path(folder), arguments.minutes, measured_yardstick())
         if arguments.hours:

@@ -202,6 +202,18 @@ def test_no_verb_on_recordings_touches_ros(bag, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+def test_what_a_bag_holds_needs_no_dynamics(bag):
+    script = (
+        'import sys\n'
+        'from robotid_ros.cli.main import main\n'
+        'assert main(["inspect", sys.argv[1]]) == 0\n'
+        'heavy = {"scipy", "pinocchio", "rosbags.rosbag1", "sqlite3"} & set(sys.modules)\n'
+        'sys.exit(f"imported {heavy}" if heavy else 0)\n'
+    )
+    done = python(script, bag)
+    assert done.returncode == 0, done.stderr
+
+
 def test_help_needs_no_numerics():
     script = (
         'import sys\n'

@@ -1,7 +1,6 @@
 """Pairs that keep their distance whatever joints do: proven, never guessed."""
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 

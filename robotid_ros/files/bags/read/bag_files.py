@@ -14,8 +14,6 @@ from ...formats.open_table import BAG_SUFFIXES, SUFFIXES, table_reader
 from ...formats.read_options import ReadOptions
 from ...remote.remote_file import RemoteFile
 from ...yaml import parse_yaml
-from ..foreign.ros1_reader import Ros1Reader
-from ..foreign.sqlite_reader import SqliteReader
 from ..foreign.table_reader import TableReader
 from ..repair.mcap_reader import McapReader
 from ..repair.mcap_records import is_mcap
@@ -158,10 +156,14 @@ def reader_of(
         wal = path.with_name(f'{path.name}-wal')
         if wal.exists() and wal.stat().st_size:
             notes.append(f"'{wal.name}' was not merged: run sqlite3 {path.name} .dump to do so")
+        from ..foreign.sqlite_reader import SqliteReader
+
         return SqliteReader(path)
     if start.startswith(ZSTD):
         raise RecordingError(f"'{path}' is compressed: rename it to '{path.name}.zstd'")
     if start.startswith(b'#ROSBAG'):
+        from ..foreign.ros1_reader import Ros1Reader
+
         return Ros1Reader(path)
     if is_mcap(path):
         return McapReader(path)

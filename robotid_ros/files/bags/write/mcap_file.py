@@ -15,8 +15,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-from mcap.writer import CompressionType, Writer
-
 from ....exceptions import FileError
 from ...atomic import file_errors, write_text
 from ...yaml import dump_yaml, parse_yaml
@@ -98,6 +96,9 @@ class McapFile:
     """
 
     def __init__(self, path: Path):
+        # Who only reads does without it.
+        from mcap.writer import CompressionType, Writer
+
         self.path = path
         self.topics: dict[int, dict[str, Any]] = {}
         self._schemas: dict[tuple[str, bytes], int] = {}
