@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+import re
 
 import numpy as np
 import pytest
@@ -118,7 +119,9 @@ def test_a_rigid_model_with_both_encoders_is_told(noise):
 def test_a_rigid_model_with_the_motors_encoder_alone_is_told(noise):
     motors = {'joint_1': 'joint_1_motor', 'joint_2': 'joint_2_motor'}
     found = identified(BOTH, (), noise, motors)
-    assert told(found, 'an elastic transmission would explain')
+    said = told(found, 'an elastic transmission of about')
+    stiffness = re.search(r'about ([\d.e+]+) N·m/rad .* at joint_1 ', said[0])
+    assert float(stiffness[1]) == pytest.approx(16000.0, rel=0.2)
 
 
 def test_a_rigid_robot_is_not_called_elastic():
