@@ -49,7 +49,7 @@ NAMED = {
     ),
     'regression/covariance': (
         ('no white floor of σ',
-         'scale = np.sqrt(np.maximum(1.0, variance', 'scale = np.sqrt(np.minimum(1.0, variance'),
+         'scale = np.sqrt(np.maximum(1.0, ratio', 'scale = np.sqrt(np.minimum(1.0, ratio'),
         ('residuals correlate in no time',
          'return int(np.clip(round(length / shortest), min(FEWEST, length), length))',
          'return length'),
@@ -60,7 +60,7 @@ NAMED = {
     ),
     'regression/estimators': (
         ('variance of the weighted residual dropped, output error included',
-         'bread.T * squares / max(int(rows.sum()) - len(value), 1)', 'bread.T'),
+         'white) * squares / max(int(rows.sum()) - len(value), 1)', 'white)'),
         ('what the model leaves out not in σ',
          'return covariance + model_error, classical, model_error',
          'return covariance, classical, model_error'),
