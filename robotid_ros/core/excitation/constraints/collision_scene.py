@@ -192,6 +192,8 @@ class CollisionScene:
         the other, p any point on their line.
         """
         rows, (places, numbers) = self._model_order(q), np.nonzero(weights)
+        if not len(places):
+            return np.zeros_like(q)
         normals, points = self._nearest(rows, places, numbers)
         screws = self._tree.screws(*self._tree.places(rows))[places]
         forces = np.concatenate([normals, np.cross(points, normals)], axis=1)
