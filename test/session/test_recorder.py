@@ -223,6 +223,12 @@ def test_a_session_whose_bag_cannot_be_opened_is_tried_once(session: Session, tm
         excitation.be('exciting')
         heartbeats.wait('failed')
         assert session.client.states('recorder').count('failed') == 1
+        # The next session's is none of this failure, though its end was not heard.
+        blocked.unlink()
+        excitation.session_id = 'two'
+        heartbeats.wait('recording')
+        said = [values_of(message) for message in heartbeats.seen]
+        assert 'failed' not in [v['state'] for v in said if v['session'] == 'two']
         excitation.be('done')
         heartbeats.wait('idle')
 

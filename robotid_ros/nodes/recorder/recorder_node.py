@@ -117,6 +117,8 @@ class Recorder(WorkerNode):
         self.recording = True
         self._heartbeat.messages = 0
         path = str(self._loop.path)
+        # What an earlier recording came to, such as a failure, is not this one's.
+        self._heartbeat.change('opening', f"opening '{path}'", str(self._loop.path.absolute()))
         self.publish_state('recording', f"recording '{path}'", {'path': path})
         self.get_logger().info(f"recording '{path}'")
         self.start_worker(self._record, self._loop)
