@@ -23,8 +23,8 @@ import numpy.typing as npt
 from ...exceptions import ConfigurationError, UnknownNameError
 from ..arrays import Array, frozen
 from .drive_torques import friction_columns
-from .friction import drive_symbols, FrictionTerm, LINK_SIDE_SUFFIX, make_terms
-from .parameters import INERTIAL, numbered, Parameter
+from .friction import FrictionTerm, LINK_SIDE_SUFFIX, make_terms
+from .parameters import drive_symbols, INERTIAL, numbered, Parameter
 from .robot import ElasticRobot, Limits, Robot
 from .settings import ElasticSettings, RobotSettings
 

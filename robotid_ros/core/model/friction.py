@@ -21,6 +21,8 @@ FORCE, VISCOUS, ROOT = '{f}', '{f}·s/{l}', '{f}·(s/{l})^⅓'
 STIFFNESS = '{f}/{l}'
 # A term for each order of ripple that a joint may have.
 RIPPLES = ('ripple', 'ripple_2', 'ripple_3')
+# Friction that a joint has besides while it is cold: what falls of it, and how steep its sign is.
+WARM_UPS, SIGN_STEEPNESS = ('viscous_warm_up', 'coulomb_warm_up'), 50.0
 # Default of a shape constant that no two robots share: the configuration has to give it.
 UNKNOWN = 0.0
 
@@ -101,6 +103,25 @@ def maxwell_slip(q: Array, dq: Array, constants: Mapping[str, float]) -> tuple[A
     return (np.clip(start[stretch] + q, -distance, distance) / distance,)
 
 
+def coldness(q: Array, way: float) -> Array:
+    """Return exp(−s/L) of the way s along a path (N,), shifted and scaled to go from 1 to 0."""
+    gone = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(q)))]) / way
+    span = -np.expm1(-gone[-1])
+    return np.asarray((np.exp(-gone) - np.exp(-gone[-1])) / max(float(span), 1e-300))
+
+
+def _warm_up(number: int, symbol: str, unit: str, shape: Callable[[Array], Array]) -> TermKind:
+    way = f'{WARM_UPS[number]}_way'
+
+    def of_path(q: Array, dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+        return (coldness(q, constants[way]) * shape(dq),)
+
+    # Where no path is known, the joint is warm.
+    return TermKind(
+        (symbol,), (unit,), lambda dq, _: (0.0 * dq,), {way: UNKNOWN}, (True,), of_path=of_path
+    )
+
+
 def _ripple(number: int) -> TermKind:
     name = RIPPLES[number]
     symbols = (f'R{number + 1}c', f'R{number + 1}s') if number else ('Rc', 'Rs')
@@ -170,6 +191,8 @@ TERMS: Mapping[str, TermKind] = {
         ('Kq',), (STIFFNESS,), lambda q, _: (q,), positive=(True,), of_position=True
     ),
     **{name: _ripple(number) for number, name in enumerate(RIPPLES)},
+    WARM_UPS[0]: _warm_up(0, 'Fvw', VISCOUS, lambda dq: dq),
+    WARM_UPS[1]: _warm_up(1, 'Fcw', FORCE, lambda dq: np.asarray(np.tanh(SIGN_STEEPNESS * dq))),
 }
 # Symbols of torques that the position determines: no friction.
 OF_POSITION = frozenset(
@@ -206,7 +229,8 @@ class FrictionTerm:
     def has_step(self) -> bool:
         """Whether it jumps where the joint turns round: at standstill it has no value."""
         steepest = max(self.constants.values(), default=0.0)
-        return self.name in STEPS or (steepest > STEEP and not self.kind.of_position)
+        of_speed = not self.kind.of_position and self.kind.of_path is None
+        return self.name in STEPS or (steepest > STEEP and of_speed)
 
     @property
     def kind(self) -> TermKind:
@@ -272,16 +296,3 @@ def make_terms(names: tuple[str, ...], constants: Mapping[str, float]) -> tuple[
                     'is looked for'
                 )
     return terms
-
-
-def drive_symbols(
-    terms: tuple[FrictionTerm, ...], prismatic: bool, rotor_inertia: bool = False
-) -> list[tuple[str, str]]:
-    """Return symbol and unit of a joint's rotor inertia, if asked for, and friction parameters."""
-    force, length = ('N', 'm') if prismatic else ('N·m', 'rad')
-    rotor = [('Ia', 'kg' if prismatic else 'kg·m²')] if rotor_inertia else []
-    return rotor + [
-        (symbol, unit.format(f=force, l=length))
-        for term in terms
-        for symbol, unit in zip(term.kind.symbols, term.kind.units, strict=True)
-    ]

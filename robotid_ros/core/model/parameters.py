@@ -6,6 +6,7 @@ import dataclasses
 import numpy as np
 
 from ..arrays import Array
+from .friction import FrictionTerm
 
 INERTIAL = ('XX', 'XY', 'XZ', 'YY', 'YZ', 'ZZ', 'MX', 'MY', 'MZ', 'M')
 INERTIAL_UNITS = ('kg·m²',) * 6 + ('kg·m',) * 3 + ('kg',)
@@ -40,6 +41,19 @@ def numbered(
 ) -> list[Parameter]:
     """Return parameters by symbol and unit, of a link by default, with its joint's number."""
     return [Parameter(f'{symbol}{number}', symbol, unit, joint) for symbol, unit in symbols]
+
+
+def drive_symbols(
+    terms: tuple[FrictionTerm, ...], prismatic: bool, rotor_inertia: bool = False
+) -> list[tuple[str, str]]:
+    """Return symbol and unit of a joint's rotor inertia, if asked for, and friction parameters."""
+    force, length = ('N', 'm') if prismatic else ('N·m', 'rad')
+    rotor = [('Ia', 'kg' if prismatic else 'kg·m²')] if rotor_inertia else []
+    return rotor + [
+        (symbol, unit.format(f=force, l=length))
+        for term in terms
+        for symbol, unit in zip(term.kind.symbols, term.kind.units, strict=True)
+    ]
 
 
 def from_pinocchio(dynamic: Array) -> Array:

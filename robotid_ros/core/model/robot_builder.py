@@ -9,8 +9,8 @@ import numpy as np
 from ...exceptions import ConfigurationError, UnknownNameError
 from ..arrays import Array, frozen
 from .elastic_robot import elastic_robot
-from .friction import drive_symbols, FrictionTerm, make_terms, TERMS
-from .parameters import from_pinocchio, INERTIAL, numbered, Parameter
+from .friction import FrictionTerm, make_terms, TERMS
+from .parameters import drive_symbols, from_pinocchio, INERTIAL, numbered, Parameter
 from .robot import Coupling, Limits, Robot
 from .robot_description import Description, read_description
 from .settings import CouplingSettings, RobotSettings

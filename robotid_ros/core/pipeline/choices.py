@@ -53,4 +53,5 @@ def choose_model(
         # Every chunk has ends, whose transients would count twice.
         signals = dataclasses.replace(settings.signals, rows='moving')
         settings = dataclasses.replace(settings, signals=signals)
-    return recording, *select_model(part, robot, settings)
+    warm_up = whole and isinstance(recording, Recording)
+    return recording, *select_model(part, robot, settings, warm_up)

@@ -21,6 +21,7 @@ from .chunked_estimation import observe_chunks, RecordingOrChunks, split_into_ch
 from .estimation_by_simulation import fit_by_instruments, fit_by_simulation, Fitted, Observed
 from .several_logs import LogSet, observe_logs
 from .validation import validate_system
+from .warm_up import fit_warm
 
 Progress = Callable[[str], None]
 # Methods that need all rows at once, not triangular factors of them.
@@ -163,11 +164,13 @@ def _regressed(observed: Observed, settings: IdentificationSettings, _: Progress
     if settings.covariance == MODEL_ERROR and not elastic:
         system = count_model_error(samples, system, robot, base)
     if settings.method == 'iv' and not elastic:
+        system, _warm, fell = fit_warm(samples, system, robot, 'wls', settings.iterations)
         system, estimate, notes = fit_by_instruments(observed._replace(system=system), settings)
+        notes = [*fell, *notes]
     else:
         # The instruments of springs follow from a weighted fit.
         method = 'wls' if settings.method == 'iv' else settings.method
-        estimate = fit(system, method, settings.iterations)
+        system, estimate, notes = fit_warm(samples, system, robot, method, settings.iterations)
     system, estimate, warnings = account_for_springs(
         recording, samples, system, robot, base, estimate
     )

@@ -28,6 +28,7 @@ from .resampling import resample
 from .results import Identification
 from .several_logs import check_method, LogSet, longest_log
 from .validation import validate, validate_samples
+from .warm_up import warm_robot
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,6 +93,11 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
     robot, notes = _search_friction_shapes(inputs, refined=selection is not None)
     base = base_parameters(robot)
     estimation = estimate_base_parameters(recording, robot, base, settings, inputs.progress)
+    if selection is not None:  # with constants as they were made exact
+        candidate = dataclasses.replace(selection.candidate, friction=robot.friction)
+        selection = dataclasses.replace(selection, candidate=candidate)
+    if (warm := warm_robot(robot)) is not robot:
+        robot, base = warm, base_parameters(warm)
     period = find_period(recording) if isinstance(recording, Recording) else None
     estimate, resampling = resample(estimation.estimate, estimation.system, period, settings)
     estimation = dataclasses.replace(estimation, estimate=estimate)

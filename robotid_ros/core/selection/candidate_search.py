@@ -1,9 +1,11 @@
 """The search among candidates: the simplest that predicts unseen blocks as well as the best."""
 
 import dataclasses
+from itertools import combinations
 
 import numpy as np
 
+from ..arrays import Array
 from ..identification_settings import IdentificationSettings
 from ..model.friction import FrictionTerm
 from ..model.robot import Robot
@@ -16,12 +18,14 @@ from .candidates import (
     ESTIMATORS,
     FRICTION,
     LOAD,
+    OFFSET,
     PLAIN,
     SPRING,
     Terms,
 )
 from .cross_validation import cross_validate, Score, simplest
 from .selection import Comparison, Selection
+from .warm_up import saved_by_falling, SUSPICIOUS, warm_up_terms
 
 # Share of a joint's squared error that a spring has to save, as in `residual_reasons`, with a gain
 # for all joints together: over a short way its column is much like those of gravity, and on other
@@ -47,8 +51,8 @@ class CandidateSearch:
         """Whether there are rows enough to tell candidates apart."""
         return bool(self._grams.training)
 
-    def run(self, springs: bool = True) -> Selection:
-        """Make all choices; `springs` tells whether joints may have some."""
+    def run(self, springs: bool = True, warm_up: bool = False) -> Selection:
+        """Make all choices; the flags tell whether joints may have springs, and warm up."""
         n = self._robot.n
         plain = Candidate(self._band, self._band, 'all', 'ols', (PLAIN,) * n)
         grams = self._grams
@@ -57,7 +61,7 @@ class CandidateSearch:
         self._choose_friction()
         while springs and self._add_spring():
             self._choose_friction()  # which had stood in for the spring
-        self._choose_ripple_and_load()
+        self._choose_others(warm_up)
         gain, error = plain_score.gain_over(self._chosen)
         clear = gain > max(error, self._chosen.least_gain())
         if (
@@ -126,13 +130,16 @@ class CandidateSearch:
         self._take(self._robot.joints[joint], {c: self._score(c) for c in options}, joint)
         return self._candidate != before
 
-    def _choose_ripple_and_load(self) -> None:
-        """Add ripple, then friction that grows with the load, where that predicts better."""
+    def _choose_others(self, warm_up: bool) -> None:
+        """Add ripple, friction that falls, and that grows with the load, where it predicts."""
         if not self._free_joints:
             return
         columns, values = self._grams.columns, self._grams.fit(self._candidate)
         ripples = self._grams.ripples(self._candidate, values)
-        terms = dict.fromkeys(term for j in self._free_joints for term in ripples[j])
+        warm_ups = self._warm_ups(values) if warm_up else {}
+        shapes = [shape for shapes in warm_ups.values() for shape in shapes]
+        found = [*(ripples[j] for j in self._free_joints), *shapes]
+        terms = dict.fromkeys(term for own in found for term in own)
         columns = dataclasses.replace(
             columns, terms=(*columns.terms, *terms), load=values[0, : columns.base.rank]
         )
@@ -144,10 +151,40 @@ class CandidateSearch:
                 if not saved:
                     break
                 self._add(joint, term.name, other, score)
+        for joint, shapes in warm_ups.items():
+            self._add_warm_up(joint, shapes)
         for joint in self._free_joints:
             saved, other, score = self._with_term(joint, LOAD)
             if saved:
                 self._add(joint, 'load', other, score)
+
+    def _warm_ups(self, values: Array) -> dict[int, list[Terms]]:
+        """Return terms of friction that falls, of joints whose blocks show that."""
+        candidate, columns, found = self._candidate, self._grams.columns, {}
+        ways = np.abs(np.diff(self._grams.even.recording.position, axis=0)).sum(axis=0)
+        for j in self._free_joints:
+            terms = candidate.friction[j]
+            products, _ = self._grams.training[candidate.signals].of(j, terms)
+            places = columns.places(terms)
+            own = [columns.places((term,))[-1] for term in terms if term != OFFSET]
+            saved = [saved_by_falling(products, places, place, values[j]) for place in own]
+            if max(saved, default=0.0) > SUSPICIOUS and ways[j] > 0.0:
+                found[j] = warm_up_terms(float(ways[j]))
+        return found
+
+    def _add_warm_up(self, joint: int, shapes: list[Terms]) -> None:
+        """Add what falls of a joint's friction, one term or both, over the way that tells best."""
+        before = self._candidate
+        for count in (1, 2):
+            options = [
+                self._with_terms(joint, terms, before)
+                for shape in shapes
+                for terms in combinations(shape, count)
+            ]
+            saved, other, score = max(options, key=lambda option: option[0])
+            if not saved:
+                break
+            self._add(joint, 'warm-up', other, score)
 
     def _add_spring(self) -> bool:
         """
@@ -175,7 +212,13 @@ class CandidateSearch:
 
     def _with_term(self, joint: int, term: FrictionTerm) -> tuple[float, Candidate, Score]:
         """Try a term more at a joint; return first which share of its error that clearly saves."""
-        other = self._candidate.with_terms(joint, (*self._candidate.friction[joint], term))
+        return self._with_terms(joint, (term,), self._candidate)
+
+    def _with_terms(
+        self, joint: int, terms: Terms, before: Candidate
+    ) -> tuple[float, Candidate, Score]:
+        """Try terms more at a joint than a candidate has; return the same."""
+        other = before.with_terms(joint, (*before.friction[joint], *terms))
         score = self._score(other)
         gain, error = score.gain_over(self._chosen, joint)
         clear = gain > max(error, self._chosen.least_gain(joint)) and score.is_physical

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 import dataclasses
 
-from ..model.friction import FrictionTerm, make_terms, RIPPLES, TERMS
+from ..model.friction import FrictionTerm, make_terms, RIPPLES, TERMS, WARM_UPS
 
 # A newcomer's choice, which is always among the candidates: 4th-order low-pass at a few hertz of
 # positions and torques, all rows, viscous and Coulomb friction, an offset, ordinary least squares.
@@ -121,6 +121,7 @@ def describe_terms(terms: Terms) -> str:
         'stribeck_velocity': '{:g} rad/s',
         'presliding_distance': '{:g} rad',
     }
+    shapes |= {constant: '{:.3g} rad' for name in WARM_UPS for constant in TERMS[name].constants}
     shapes |= {constant: 'order {:.5g}' for name in RIPPLES for constant in TERMS[name].constants}
     shown = []
     for term in terms:

@@ -33,7 +33,7 @@ GRAVITY_ROWS = 500
 
 
 def select_model(
-    recording: Recording, robot: Robot, settings: IdentificationSettings
+    recording: Recording, robot: Robot, settings: IdentificationSettings, warm_up: bool = False
 ) -> tuple[Robot, IdentificationSettings, Selection | None]:
     """
     Choose cut-off, rows, estimator and friction terms where the configuration leaves them open.
@@ -48,6 +48,7 @@ def select_model(
     recording : the excitation, or a part of it
     robot : the model; friction is open where `robot.open_friction` says so
     settings : zero cut-off, rows 'auto' and the method 'auto' are open
+    warm_up : whether friction may fall along the recording, which is identified as a whole
 
     Returns
     -------
@@ -68,9 +69,9 @@ def select_model(
         return robot, fixed, None  # `prepare` says what is wrong with the recording
     if not search.is_telling:
         return robot, fixed, None
-    found = search.run()
+    found = search.run(warm_up=warm_up)
     if _holds_wrong_gravity(even, robot, settings.signals, found.candidate):
-        found = CandidateSearch(even, robot, settings).run(springs=False)
+        found = CandidateSearch(even, robot, settings).run(False, warm_up)
     selection = dataclasses.replace(found, notes=notes)
     chosen = selection.candidate
     signals = dataclasses.replace(

@@ -70,7 +70,7 @@ class Selection:
 
     def configuration(self, robot: Robot) -> dict[str, dict[str, Any]]:
         """Return what a configuration has to say to make the same choices, section by section."""
-        friction = dict(zip(robot.joints, robot.friction, strict=True))
+        friction = dict(zip(robot.joints, self.candidate.friction, strict=True))
         signals = dict(zip(('cutoff', 'band', 'rows'), self.candidate.signals, strict=True))
         return {
             'robot': {

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..model.base_parameters import base_parameters
-from ..model.friction import FrictionTerm, RIPPLES, TERMS
+from ..model.friction import FrictionTerm, RIPPLES, TERMS, WARM_UPS
 from ..model.robot import ElasticRobot, Robot
 from ..regression.least_squares import project_out
 from ..regression.observation_system import decimate, observe
@@ -23,13 +23,14 @@ SHAPE_CONSTANTS = {
     'makkar': 'makkar_gamma3',
     'stribeck': 'stribeck_velocity',
     'presliding': 'presliding_distance',
-    **{name: constant for name in RIPPLES for constant in TERMS[name].constants},
+    **{name: constant for name in (*RIPPLES, *WARM_UPS) for constant in TERMS[name].constants},
 }
 SEARCH_FACTOR, GRID_POINTS = 30.0, 25
 # Where a constant was chosen among a few: only of a term whose shape is physical, and between its
 # neighbours, where that saves so much of the squared error. Others follow what they were fitted
 # to, and predict worse (TX-40: 24 % instead of 17).
-CHOSEN, CHOSEN_FACTOR, CHOSEN_GAIN = ('stribeck', 'presliding', *RIPPLES), 2.0, 0.1
+CHOSEN = ('stribeck', 'presliding', *RIPPLES, *WARM_UPS)
+CHOSEN_FACTOR, CHOSEN_GAIN, WARM_UP_FACTOR = 2.0, 0.1, 2.5
 
 
 def search_shape_constants(
@@ -92,6 +93,8 @@ def _bounds(term: FrictionTerm, q: Array, chosen: bool) -> tuple[float, float]:
     """Return the factor by which a constant may change, and the share of the error to save."""
     if term.name in RIPPLES:  # half a period more or less over the joint's way
         return 1.0 + np.pi / (np.ptp(q) * term.constants[SHAPE_CONSTANTS[term.name]]), 0.0
+    if term.name in WARM_UPS and chosen:  # from one of the ways that were tried to the other
+        return WARM_UP_FACTOR, 0.0
     return (CHOSEN_FACTOR, CHOSEN_GAIN) if chosen else (SEARCH_FACTOR, 0.0)
 
 
