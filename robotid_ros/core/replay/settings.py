@@ -39,7 +39,9 @@ class ReplaySettings:
         0, 'keep one row in so many, after low-pass filtering W and Y; 0: from ω_n', minimum=0
     )
     integrator: str = setting(
-        'rk4', 'rk4 is fast; adaptive is for checking', choices=('rk4', 'adaptive')
+        'auto',
+        'auto: midpoint where it is as good as rk4, else that; adaptive is for checking',
+        choices=('auto', 'midpoint', 'rk4', 'adaptive'),
     )
     step: float = setting(0.001, 'longest integration step', unit='s', minimum=1e-6)
     effort_delay: float = setting(

@@ -12,7 +12,13 @@ from robotid_ros.core.replay.simulation.closed_loop import (
     simulate,
     smallest_eigenvalue,
 )
-from robotid_ros.core.replay.simulation.integrators import runge_kutta, substeps
+from robotid_ros.core.replay.simulation.integrators import (
+    MIDPOINT,
+    quickest,
+    RK4,
+    runge_kutta,
+    substeps,
+)
 from robotid_ros.exceptions import DivergenceError
 
 from .arms import arm, block
@@ -31,20 +37,39 @@ def wave(count=1500, rate=500.0):
     )
 
 
-def fall(direct, h, duration=0.8, tau=(0.5, -0.2)):
-    step = runge_kutta(direct, h)
+def fall(direct, h, duration=0.8, tau=(0.5, -0.2), tableau=RK4):
+    step = runge_kutta(direct, h, tableau)
     q, dq = np.array([0.3, -0.2]), np.array([1.0, 2.0])
     for _ in range(round(duration / h)):
         q, dq, _, _ = step(q, dq, np.array(tau))
     return np.concatenate([q, dq])
 
 
-def test_fourth_order_without_dry_friction():
+@pytest.mark.parametrize(('tableau', 'order'), [(RK4, 4), (MIDPOINT, 2)])
+def test_order_without_dry_friction(tableau, order):
     direct = arm(friction=(0.0, 0.0))
     exact = fall(direct, 0.0005)
-    errors = [np.abs(fall(direct, h) - exact).max() for h in (0.02, 0.01, 0.005)]
+    steps = (0.02, 0.01, 0.005)
+    errors = [np.abs(fall(direct, h, tableau=tableau) - exact).max() for h in steps]
     orders = np.log2(np.array(errors[:-1]) / errors[1:])
-    assert np.all(orders > 3.7), orders
+    assert np.all(np.abs(orders - order) < 0.3), orders
+
+
+def test_two_stages_are_as_good_as_four_where_slips_reverse():
+    direct, desired = arm(), wave(700)
+    assert quickest(direct, desired.q[0], 1e-3) == 'midpoint'
+    names = ('auto', 'rk4', 'adaptive')
+    quick, four, sure = (simulate(direct, TRACKING, desired, integrator=name) for name in names)
+    assert 0.0 < np.abs(quick.q - four.q).max() < 0.2 * np.abs(four.q - sure.q).max()
+    assert np.abs(quick.q - sure.q).max() < 1.1 * np.abs(four.q - sure.q).max()
+
+
+def test_four_stages_are_taken_where_two_would_not_do():
+    q = np.zeros(2)
+    assert quickest(arm(), q, 2e-3) == 'rk4'
+    assert quickest(arm(viscous=(30.0, 30.0)), q, 1e-3) == 'rk4'
+    assert quickest(arm(friction=(0.0, 0.0)), q, 1e-3) == 'rk4'
+    assert quickest(arm(smooth_friction=lambda q, dq: 0.0 * q), q, 1e-3) == 'rk4'
 
 
 def test_energy_is_conserved_without_friction():

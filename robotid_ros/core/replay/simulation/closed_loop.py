@@ -10,7 +10,7 @@ from ....exceptions import DivergenceError, UnknownNameError
 from ...arrays import Array
 from ..laws.control_loop import ControlLaw, Desired
 from .direct_dynamics import DirectModel
-from .integrators import INTEGRATORS, substeps
+from .integrators import INTEGRATORS, quickest, substeps
 
 # Updates between two checks for divergence: seldom enough to cost nothing, often enough to end a
 # simulation that diverges early.
@@ -51,7 +51,7 @@ def simulate(
     desired: Desired,
     *,
     external: Array | None = None,
-    integrator: str = 'rk4',
+    integrator: str = 'auto',
     step: float = 1e-3,
     restart: int = 0,
 ) -> Simulation:
@@ -64,7 +64,7 @@ def simulate(
     law : how it is controlled
     desired : (K, n) reference at each update
     external : (K, n) known torque or force that acts besides the controller's, or None
-    integrator : key of `INTEGRATORS`: 'rk4', or 'adaptive' for reference
+    integrator : key of `INTEGRATORS`, 'adaptive' for reference; or 'auto', see `quickest`
     step : longest integration step [s]
     restart : updates after which the state is that of the reference again; 0: never
 
@@ -73,11 +73,14 @@ def simulate(
     DivergenceError : the robot leaves its reference, or the state is not finite
 
     """
-    if integrator not in INTEGRATORS:
-        raise UnknownNameError('integrator', integrator, tuple(INTEGRATORS))
+    if integrator not in (*INTEGRATORS, 'auto'):
+        raise UnknownNameError('integrator', integrator, (*INTEGRATORS, 'auto'))
     count, n = desired.q.shape
     parts = substeps(direct, desired.q[0], 1.0 / law.rate, step)
-    advance = INTEGRATORS[integrator](direct, 1.0 / (law.rate * parts))
+    h = 1.0 / (law.rate * parts)
+    if integrator == 'auto':
+        integrator = quickest(direct, desired.q[0], h)
+    advance = INTEGRATORS[integrator](direct, h)
     bound = _divergence_bound(desired.q)
     q, dq, ddq, tau = (np.empty((count, n)) for _ in range(4))
     slip = np.empty((count, direct.slip_directions.shape[0]))
