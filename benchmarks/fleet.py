@@ -81,7 +81,12 @@ def _import(number: int) -> int:
 
 
 def largest_difference(store: Store) -> float:
-    """Return the largest relative difference of pooled estimates from those of one process."""
+    """
+    Return the largest relative difference of pooled estimates from those of one process.
+
+    An estimate that is zero within its σ has no digits that could agree: there σ is what the
+    difference is relative to.
+    """
     worst = 0.0
     sessions = [row for row in store.current() if row['status'] == IDENTIFIED]
     for row in pool(store):
@@ -92,9 +97,10 @@ def largest_difference(store: Store) -> float:
         logs = LogSet(tuple(read_recording(s['source'], robot.joints) for s in own))
         assert logs.in_memory
         every = observe_logs(logs, robot, base, settings.signals).total.system
-        expected = fit(every, settings.method).value
+        expected = fit(every, settings.method)
         found = np.array([p['value'] for p in row['parameters']])
-        difference = np.abs(found - expected) / np.maximum(np.abs(expected), 1e-300)
+        size = np.maximum(np.abs(expected.value), expected.sigma)
+        difference = np.abs(found - expected.value) / size
         worst = max(worst, float(difference.max()))
     return worst
 

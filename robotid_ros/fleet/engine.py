@@ -13,6 +13,13 @@ from .settings import FleetSettings
 WORKERS_EVERY, FIRST_WORKER, RECONNECT = 5.0, 120.0, 300.0
 # Times that a job is handed out again when the scheduler forgets it.
 RESTARTS = 100
+# Of Dask on this machine: workers that may have children; and nothing that looks every few
+# milliseconds how the time is spent, which on two cores is a tenth of it.
+LOCAL = {
+    'distributed.worker.daemon': False,
+    'distributed.worker.profile.enabled': False,
+    'distributed.admin.tick.interval': '1s',
+}
 
 
 class EngineError(RobotIdError, RuntimeError):
@@ -67,7 +74,7 @@ class Engine:
         target: Any = scheduler
         try:
             if not scheduler:
-                dask.config.set({'distributed.worker.daemon': False})
+                dask.config.set(LOCAL)
                 target = self._cluster = distributed.LocalCluster(
                     n_workers=settings.workers or None,
                     threads_per_worker=1,
@@ -76,7 +83,11 @@ class Engine:
                     dashboard_address=':0',
                     silence_logs=50,
                 )
-            self.client = distributed.Client(target, set_as_default=False, timeout=FIRST_WORKER)
+            # Workers here can be reached: what they found need not go through the scheduler.
+            direct = None if scheduler else True
+            self.client = distributed.Client(
+                target, set_as_default=False, timeout=FIRST_WORKER, direct_to_workers=direct
+            )
             self.client._timeout = RECONNECT
             self.client.wait_for_workers(1, timeout=FIRST_WORKER)
         except (OSError, TimeoutError, RuntimeError) as error:

@@ -95,8 +95,8 @@ def _factors(system: System) -> dict[str, Any]:
     assert system.batches is not None
     return {
         'factor_size': total.shape[-1],
-        'factors': _packed(total).tolist(),
-        'batches': _packed(system.batches).tolist(),
+        'factors': _packed(total),
+        'batches': _packed(system.batches),
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..exceptions import ConfigurationError, FileError
 from ..files.atomic import open_regular
-from ..files.bags.read.bag_files import find_files
+from ..files.bags.read.bag_files import data_files
 from ..files.provenance import versions
 from ..files.remote.remote_file import hash_of, is_url, RemoteFile
 from .engine import Engine, Job, Lost
@@ -90,7 +90,7 @@ def hash_bag(location: str) -> tuple[str, int]:
     if is_url(location):
         remote = RemoteFile(location)
         return remote.fingerprint(), remote.stat().st_size
-    files, _ = find_files(Path(location), [])
+    files = data_files(Path(location))
     if any(file.is_dir() for file in files):
         files = sorted(file for folder in files for file in folder.rglob('*') if file.is_file())
     digest, size = hashlib.sha256(), 0

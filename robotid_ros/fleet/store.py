@@ -170,7 +170,8 @@ class Store:
         pa = optional_package('pyarrow', str(path))
         content = pa.Table.from_pylist(list(rows), schema=schemas()[table])
         with open_atomic(path) as stream:
-            parquet.write_table(content, stream, compression='zstd')
+            # Numbers that are all different: a dictionary of them takes time and room.
+            parquet.write_table(content, stream, use_dictionary=False)
 
     def rows(
         self,

@@ -41,10 +41,21 @@ def find_files(path: Path, notes: list[str]) -> tuple[list[Path], dict[str, Any]
     RecordingError : there are none
 
     """
+    files = data_files(path)
+    if files == [path]:
+        return files, {}
+    metadata, unusual = _read_metadata(path)
+    files, missing = _in_order(files, metadata)
+    notes += [*unusual, *missing]
+    return files, metadata
+
+
+def data_files(path: Path) -> list[Path]:
+    """Find the files that hold messages or rows, by their names; raises as `find_files`."""
     if not path.exists():
         raise RecordingError(f"there is no recording at '{path}': give a rosbag2 folder or file")
     if not path.is_dir() or table_reader(path):
-        return [path], {}
+        return [path]
     files = [f for f in sorted(path.iterdir(), key=_natural_order) if f.suffix in BAG_SUFFIXES]
     # What was unpacked beside the packed file counts once.
     files = [f for f in files if f.suffix != '.zstd' or f.with_suffix('') not in files]
@@ -52,10 +63,7 @@ def find_files(path: Path, notes: list[str]) -> tuple[list[Path], dict[str, Any]
         raise RecordingError(
             f"'{path}' holds no recording (.mcap, .db3 or .bag): give another folder"
         )
-    metadata, unusual = _read_metadata(path)
-    files, missing = _in_order(files, metadata)
-    notes += [*unusual, *missing]
-    return files, metadata
+    return files
 
 
 def _natural_order(path: Path) -> list[Any]:
