@@ -38,7 +38,7 @@ class Cost:
 
 def measure(arguments: Sequence[str | Path]) -> Cost:
     """
-    Run Python with these arguments on one thread.
+    Run Python with these arguments on one thread, its modules compiled as an installed one's are.
 
     Raises
     ------
@@ -48,6 +48,7 @@ def measure(arguments: Sequence[str | Path]) -> Cost:
     paths = [str(ROOT), *filter(None, [os.environ.get('PYTHONPATH')])]
     single = dict.fromkeys(THREADS, '1')
     environment = {**os.environ, **single, 'PYTHONPATH': os.pathsep.join(paths)}
+    environment.pop('PYTHONDONTWRITEBYTECODE', None)
     command, begin = [sys.executable, *map(str, arguments)], time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
