@@ -24,6 +24,8 @@ from .store import FORMAT, SESSIONS, Store
 Progress = Callable[[int, int, int], None]
 # Sessions after which the plan is written, for a client that is killed.
 PLAN_EVERY = 100
+# What follows the key of a job: the number of a piece, or this when all pieces are there.
+WHOLE = 'whole'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -193,7 +195,7 @@ class Run:
         return Job(key, identify_session, (task, self.settings.piece))
 
     def _take(self, job: Job, outcome: Any) -> None:
-        """Add a session, or hand out the pieces of a long one."""
+        """Add a session, or hand out the pieces of a long one, and then to put them together."""
         session = Session(LOST, outcome.reason) if isinstance(outcome, Lost) else outcome
         key, _, number = job.key.partition('-')
         bag = self._bags[key]
@@ -204,14 +206,14 @@ class Run:
                 task = Task(bag.source.location, bag.model, window, count)
                 self._more.append(self._job(f'{key}-{k}', task))
             return
-        if number:
+        if number and number != WHOLE:
             pieces = self._pieces[key]
             pieces[int(number)] = session
             found = [piece for piece in pieces if piece is not None]
-            if len(found) < len(pieces):
-                return
-            session = put_together(found, bag.model)
-            del self._pieces[key]
+            if len(found) == len(pieces):
+                del self._pieces[key]
+                self._more.append(Job(f'{key}-{WHOLE}', put_together, (found, bag.model)))
+            return
         self._add(bag, session)
 
     def _add(self, bag: Bag, session: Session) -> None:
