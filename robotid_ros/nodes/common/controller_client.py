@@ -45,6 +45,21 @@ class ControllerDescription:
         order = ('position', 'velocity', 'effort')
         return next((name for name in order if name in self.command_interfaces), 'effort')
 
+    def check_gains_are_torques(self) -> None:
+        """
+        Check that gains are torques per error, which follow from the inertia.
+
+        Raises
+        ------
+        ControllerError : the controller commands something else
+
+        """
+        if self.command_interfaces != ('effort',):
+            raise ControllerError(
+                f"'{self.name}' commands {', '.join(self.command_interfaces)}: gains follow from "
+                'the inertia only where efforts are commanded'
+            )
+
     def to_dict(self) -> dict[str, Any]:
         """Describe the controller by plain values, as a recording keeps it."""
         return {

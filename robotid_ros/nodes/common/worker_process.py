@@ -23,18 +23,18 @@ ProgressCallback = Callable[[Any], None]
 def run_in_process(
     function: Callable[..., Any],
     *arguments: Any,
-    progress: ProgressCallback,
+    progress: ProgressCallback | None = None,
     stop: threading.Event,
     time_limit: float,
 ) -> Any:
     """
-    Call `function(*arguments, progress)` in a process; wait for its result in a worker thread.
+    Call `function(*arguments)` in a process; wait for its result in a worker thread.
 
     Parameters
     ----------
-    function : a module's function; it passes what it reports to its last argument
+    function : a module's function
     arguments : values that can be pickled
-    progress : called here with what the function reports
+    progress : called here with what the function reports, to one more argument that it then has
     stop : ends the process when set
     time_limit : longest time [s]
 
@@ -43,7 +43,7 @@ def run_in_process(
     RobotIdError : the function's own, or it was stopped, took too long or died
 
     """
-    process, receiver = _start(function, arguments)
+    process, receiver = _start(function, arguments, progress is not None)
     deadline = time.monotonic() + time_limit
     try:
         while True:
@@ -56,7 +56,7 @@ def run_in_process(
             if not receiver.poll(POLL_PERIOD):
                 continue
             kind, value = _receive(receiver)
-            if kind == 'progress':
+            if kind == 'progress' and progress is not None:
                 progress(value)
             elif kind == 'result':
                 return value
@@ -71,13 +71,14 @@ def run_in_process(
 
 
 def _start(
-    function: Callable[..., Any], arguments: tuple[Any, ...]
+    function: Callable[..., Any], arguments: tuple[Any, ...], reports: bool
 ) -> tuple[SpawnProcess, Connection]:
     """Start the process; return it and the end of the pipe that its messages arrive at."""
     limit_blas_threads()
     context = multiprocessing.get_context('spawn')
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_child_main, args=(sender, function, arguments), daemon=True)
+    given = (sender, function, arguments, reports)
+    process = context.Process(target=_child_main, args=given, daemon=True)
     # A Ctrl-C in the terminal is for the node, which then ends the computation.
     old = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -96,13 +97,15 @@ def _receive(connection: Connection) -> tuple[str, Any]:
 
 
 def _child_main(
-    connection: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]
+    connection: Connection, function: Callable[..., Any], arguments: tuple[Any, ...], reports: bool
 ) -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None
     threading.Thread(target=_exit_with_parent, args=(parent.sentinel,), daemon=True).start()
     try:
-        result = function(*arguments, lambda value: connection.send(('progress', value)))
+        if reports:
+            arguments = (*arguments, lambda value: connection.send(('progress', value)))
+        result = function(*arguments)
         connection.send(('result', result))
     except RobotIdError as error:
         # Its text only: an error's own arguments do not survive pickling.

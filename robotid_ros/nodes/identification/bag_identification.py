@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
-from ...core.model import mass_matrix, RobotSettings
+from ...core.model import RobotSettings
 from ...core.model.robot import ElasticRobot, Robot
 from ...core.model.robot_dynamics import InverseDynamics
 from ...core.monitoring.contact_thresholds import contact_thresholds, ContactThresholds
@@ -25,11 +25,11 @@ from ...files.identification_input import AnyRecording, EXCITING, select_robot, 
 from ...files.results import chosen_settings
 from ...files.save_results import save
 from ...node_settings import IdentificationNodeSettings
+from .gain_proposal import largest_inertia
 from .outcome import IdentificationOutcome
 
 FAILED = 'failed'
-# Configurations at which the mass matrix is evaluated. Its diagonal varies slowly on a motion, so
-# that more would cost time and hardly change the largest value.
+# Configurations at which the mass matrix is evaluated.
 MAX_POSES = 500
 
 
@@ -80,7 +80,7 @@ def identify_bag(
         thresholds=_thresholds(
             model, possible, exciting if validating is None else validating, settings
         ),
-        inertia=_largest_inertia(model, possible, exciting),
+        inertia=largest_inertia(model, possible, _positions(model, exciting), MAX_POSES),
         gains=_effort_gains(recording.controller),
         origin=recording.origin,
     )
@@ -169,9 +169,7 @@ def _thresholds(
         return str(error)
 
 
-def _largest_inertia(robot: Robot, standard: Array, recording: AnyRecording) -> np.ndarray:
-    """Largest M_jj of the rigid robot, motors included, on the motion or the first piece of it."""
+def _positions(robot: Robot, recording: AnyRecording) -> Array:
+    """Return positions (N, n) on the motion or the first piece of it."""
     piece = recording if isinstance(recording, Recording) else next(iter(recording))
-    position = piece.select(robot.joints).position
-    poses = position[:: max(1, len(position) // MAX_POSES)]
-    return np.max([np.diag(mass_matrix(robot, standard, q)) for q in poses], axis=0)
+    return piece.select(robot.joints).position

@@ -4,6 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 import math
 
+import numpy as np
+
+from ...core.arrays import Array
+from ...core.model import mass_matrix, Robot
 from ...node_settings import GainSettings
 
 
@@ -57,6 +61,30 @@ def propose_gains(old: JointGains, settings: GainSettings) -> JointGains:
 
 def _bounded(old: float, new: float, factor: float) -> float:
     return min(max(new, old / factor), old * factor)
+
+
+Gains = dict[str, JointGains]
+
+
+def propose_for_joints(
+    robot: Robot,
+    inertia: Array,
+    present: Mapping[str, Mapping[str, float]],
+    settings: GainSettings,
+) -> tuple[Gains, Gains]:
+    """Present and proposed gains, from the inertia (n,) of each joint [kg·m² or kg]."""
+    old = {}
+    for joint, value, drive in zip(robot.joints, inertia, robot.drive_gain, strict=True):
+        p, i, d = (float(present.get(joint, {}).get(name, 0.0)) for name in 'pid')
+        old[joint] = JointGains(p, i, d, float(value / abs(drive)))
+    return old, {joint: propose_gains(gains, settings) for joint, gains in old.items()}
+
+
+def largest_inertia(robot: Robot, chi: Array, q: Array, poses: int) -> Array:
+    """Largest M_jj (n,), motors included, on a motion (N, n), at so many of its poses."""
+    # The diagonal varies slowly: more poses would cost time and hardly change the largest value.
+    chosen = q[:: max(1, len(q) // poses)]
+    return np.max([np.diag(mass_matrix(robot, chi, pose)) for pose in chosen], axis=0)
 
 
 def gain_parameters(gains: Mapping[str, JointGains]) -> dict[str, float]:

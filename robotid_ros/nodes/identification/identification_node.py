@@ -23,6 +23,7 @@ from ..common.worker_node import WorkerNode
 from ..common.worker_process import run_in_process
 from .drift import DriftTopics
 from .external_effort import ExternalEffortTopics
+from .gain_proposal import propose_for_joints
 from .gain_update import GainUpdate
 from .live_prediction import LivePrediction
 from .outcome import find_bag, IdentificationOutcome
@@ -181,7 +182,8 @@ class Identification(WorkerNode):
                 self._measured.publish(measured)
                 self._predicted.publish(predicted)
         if outcome.gains:
-            old, new = self._gain_update.propose(self._robot, outcome.inertia, outcome.gains)
+            gains = self.settings.controller_gains
+            old, new = propose_for_joints(self._robot, outcome.inertia, outcome.gains, gains)
             self._gains.publish(gains_message(old, new, now))
         self._start_live_prediction(outcome)
         for warning in results.warnings:

@@ -3,19 +3,16 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
-import numpy as np
-
 from ....core.arrays import Array
 from ....core.excitation import Waypoints
-from ....core.model import mass_matrix, Robot
+from ....core.model import Robot
 from ....exceptions import ControllerError, RobotIdError, RobotStateError
 from ....files.verification.verification_file import GAINS_BEFORE
 from ....node_settings import GainSettings
 from ...common.controller_client import ControllerClient
-from ...identification.gain_proposal import JointGains, propose_gains
+from ...identification.gain_proposal import Gains, largest_inertia, propose_for_joints
 from ..supervision.guardian import Guardian
 
-Gains = dict[str, JointGains]
 # Configurations of a motion at which the mass matrix is evaluated.
 MAX_POSES = 200
 
@@ -42,18 +39,13 @@ def gains_for_motion(
     ControllerError : the parameters are those of no bodies
 
     """
-    poses = motion.q[:: max(1, len(motion.q) // MAX_POSES)]
-    inertia = np.max([np.diag(mass_matrix(robot, chi, q)) for q in poses], axis=0)
+    inertia = largest_inertia(robot, chi, motion.q, MAX_POSES)
     if not (inertia > 0.0).all():
         raise ControllerError(
             'the results hold no physically consistent parameters, from which gains follow: '
             'identify again'
         )
-    old = {}
-    for joint, value, drive in zip(robot.joints, inertia, robot.drive_gain, strict=True):
-        p, i, d = (float(present.get(joint, {}).get(name, 0.0)) for name in 'pid')
-        old[joint] = JointGains(p, i, d, float(value / abs(drive)))
-    return old, {joint: propose_gains(gains, settings) for joint, gains in old.items()}
+    return propose_for_joints(robot, inertia, present, settings)
 
 
 @contextmanager

@@ -13,14 +13,14 @@ from ....core.identification_settings import IdentificationSettings
 from ....core.verification.feed_forward import check_feed_forward, REST, with_rests
 from ....core.verification.static_postures import RestPair, static_postures
 from ....core.verification.tracking import Tracking, tracks_better
-from ....exceptions import ControllerError, TrajectoryError
+from ....exceptions import TrajectoryError
 from ....node_settings import GainSettings
 from ...common.controller_client import ControllerDescription
 from ...common.messages import State
 from ...common.worker_process import run_in_process
-from ...identification.gain_proposal import gain_parameters
+from ...identification.gain_proposal import gain_parameters, Gains
 from ..supervised_robot import SupervisedRobot
-from .gain_trial import Gains, gains_for_motion, on_trial
+from .gain_trial import gains_for_motion, on_trial
 from .identified_model import IdentifiedModel
 from .motion_log import MotionLog, MotionMessages, RawMotion
 from .worker_jobs import PresentRun, read_present_run, read_tracking
@@ -104,13 +104,7 @@ class VerificationRuns:
         return log.raw()._replace(start=clock.known_start + rest, stop=clock.end - rest)
 
     def _in_worker(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return run_in_process(
-            function,
-            *arguments,
-            progress=lambda _: None,
-            stop=self._stop,
-            time_limit=WORKER_TIME,
-        )
+        return run_in_process(function, *arguments, stop=self._stop, time_limit=WORKER_TIME)
 
     def try_gains(
         self,
@@ -205,19 +199,3 @@ def why_no_feed_forward(controller: ControllerDescription) -> str:
         f"'{controller.name}' commands {', '.join(commands)} and takes no efforts: its "
         'command_interfaces would have to be [effort]'
     )
-
-
-def check_gains_follow_from_inertia(controller: ControllerDescription) -> None:
-    """
-    Check that a controller's gains are torques per error.
-
-    Raises
-    ------
-    ControllerError : it commands something else
-
-    """
-    if controller.command_interfaces != ('effort',):
-        raise ControllerError(
-            f"'{controller.name}' commands {', '.join(controller.command_interfaces)}: gains "
-            'follow from the inertia only where efforts are commanded'
-        )

@@ -34,17 +34,11 @@ from ....files.verification.verification_file import (
 from ...common.messages import values_of
 from ...common.runtime import ConfiguredNode, LATCHED
 from ...common.worker_process import run_in_process
-from ...identification.gain_proposal import JointGains
+from ...identification.gain_proposal import Gains
 from ..supervised_robot import SupervisedRobot
-from .gain_trial import Gains
 from .identified_model import find_results, IdentifiedModel, load_model
 from .messages import verification_message
-from .runs import (
-    check_gains_follow_from_inertia,
-    VerificationRuns,
-    why_no_feed_forward,
-    WORKER_TIME,
-)
+from .runs import VerificationRuns, why_no_feed_forward, WORKER_TIME
 from .worker_jobs import renew_report
 
 # What a kind of verification is given: the runs, and what is verified already, to which it adds.
@@ -173,7 +167,7 @@ class Verifications:
 
     def _verify_gains(self, runs: VerificationRuns, found: Verification) -> Verification:
         """Try the proposed gains; what was kept is written as a file for the controller."""
-        check_gains_follow_from_inertia(runs.controller)
+        runs.controller.check_gains_are_torques()
         controller = self._node.resolve_topic_name(runs.robot.controller.name)
         model = runs.model
         path, before_path = model.folder / GAINS, model.folder / GAINS_BEFORE
@@ -202,13 +196,7 @@ class Verifications:
     def _renew_report(self, folder: Path) -> None:
         """Write the report again; a verification is worth something without its picture."""
         try:
-            run_in_process(
-                renew_report,
-                folder,
-                progress=lambda _: None,
-                stop=self._stop,
-                time_limit=WORKER_TIME,
-            )
+            run_in_process(renew_report, folder, stop=self._stop, time_limit=WORKER_TIME)
         except RobotIdError as error:
             self._node.get_logger().error(f'the report is as it was before: {error}')
 
@@ -222,7 +210,7 @@ def _write_gains(path: Path, controller: str, comment: str, gains: Gains) -> Non
     write_gains(path, controller, _plain(gains), f'Gains of {controller} {comment}.')
 
 
-def _plain(gains: dict[str, JointGains]) -> dict[str, dict[str, float]]:
+def _plain(gains: Gains) -> dict[str, dict[str, float]]:
     return {joint: {'p': g.p, 'i': g.i, 'd': g.d} for joint, g in gains.items()}
 
 

@@ -1,8 +1,7 @@
 """What takes seconds or much memory: in a process of its own, see `run_in_process`."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,7 +33,7 @@ class PresentRun(NamedTuple):
     points: Waypoints
 
 
-def read_tracking(raw: RawMotion, progress: Callable[[Any], None]) -> Tracking:
+def read_tracking(raw: RawMotion) -> Tracking:
     """Read the tracking errors of a motion."""
     return MotionMessages(raw).tracking()
 
@@ -45,7 +44,6 @@ def read_present_run(
     points: Waypoints,
     model: IdentifiedModel,
     settings: IdentificationSettings,
-    progress: Callable[[Any], None],
 ) -> PresentRun:
     """
     Read a motion without feed-forward, predict its efforts, and add the feed-forward.
@@ -57,7 +55,6 @@ def read_present_run(
     points : the motion
     model : that predicts
     settings : of the signals
-    progress : not called
 
     Raises
     ------
@@ -77,7 +74,7 @@ def read_present_run(
     )
 
 
-def renew_report(folder: Path, progress: Callable[[Any], None]) -> None:
+def renew_report(folder: Path) -> None:
     """Write the report of a folder's results again."""
     from ....files.report.page import write_report
     from ....files.results_file import read_results, REPORT
