@@ -87,9 +87,9 @@ def session(
         q,
         tau,
         dq,
-        f'the simulated {robot.name}',
-        Reference(time, *desired),
-        Controller('arm', TYPE, settings.update_rate, robot.joints, ('effort',), gains),
+        source=f'the simulated {robot.name}',
+        reference=Reference(time, *desired),
+        controller=Controller('arm', TYPE, settings.update_rate, robot.joints, ('effort',), gains),
     )
 
 

@@ -111,7 +111,7 @@ def from_arrays(
         columns('position', position),
         columns('effort', effort),
         None if velocity is None else columns('velocity', velocity),
-        source,
+        source=source,
     )
 
 

@@ -102,17 +102,13 @@ class Controller:
 
 
 @dataclasses.dataclass(frozen=True)
-class Recording:
+class RunContext:
     """
-    Measured joint states as published, with all that is known about the run.
+    What is known about a run besides its samples.
 
     Attributes
     ----------
     joints : names, in the order of the columns
-    time : (N,) stamps [s], any origin; may jitter, repeat or have gaps
-    position : (N, n) [rad or m]
-    velocity : (N, n) [rad/s or m/s], or None when it was not measured
-    effort : (N, n) as published: torque, force or, with a drive gain, current
     source : where it comes from, for messages
     origin : the robot's clock at time 0 [ns]
     notes : what was repaired when it was read
@@ -121,12 +117,8 @@ class Recording:
     """
 
     joints: tuple[str, ...]
-    time: Array
-    position: Array
-    effort: Array
-    velocity: Array | None = None
+    _: dataclasses.KW_ONLY
     source: str = ''
-    reference: Reference | None = None
     controller: Controller | None = None
     phases: tuple[Phase, ...] = ()
     urdf: str | None = None
@@ -135,6 +127,33 @@ class Recording:
     origin: int = 0
     notes: tuple[str, ...] = ()
     left_out: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """All of this by name."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(RunContext)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Recording(RunContext):
+    """
+    Measured joint states as published, with all that is known about the run.
+
+    Attributes
+    ----------
+    time : (N,) stamps [s], any origin; may jitter, repeat or have gaps
+    position : (N, n) [rad or m]
+    velocity : (N, n) [rad/s or m/s], or None when it was not measured
+    effort : (N, n) as published: torque, force or, with a drive gain, current
+    reference : what the controller followed, when it was recorded
+
+    """
+
+    time: Array
+    position: Array
+    effort: Array
+    velocity: Array | None = None
+    reference: Reference | None = None
 
     def __post_init__(self) -> None:
         freeze_fields(self, 'time', 'position', 'velocity', 'effort')

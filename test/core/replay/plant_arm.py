@@ -90,7 +90,14 @@ def session() -> Session:
     q, dq, tau, *wanted = (np.array(column) for column in zip(*rows, strict=True))
     time = np.arange(len(q)) / RATE
     recording = Recording(
-        JOINTS, time, q, tau, dq, 'the simulated arm', Reference(time, *wanted), _controller()
+        JOINTS,
+        time,
+        q,
+        tau,
+        dq,
+        source='the simulated arm',
+        reference=Reference(time, *wanted),
+        controller=_controller(),
     )
     robot = build_robot(
         URDF,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 import dataclasses
 import math
-from typing import Any
 
 import numpy as np
 
-from ....core.signals.recording import Controller, find_phase, Phase, Recording
+from ....core.signals.recording import find_phase, Recording, RunContext
 from ....exceptions import RecordingError
 from ...formats.read_options import DEFAULTS, ReadOptions
 from . import session_context
@@ -28,7 +27,7 @@ CHUNK_DURATION = 60.0
 
 
 @dataclasses.dataclass(frozen=True)
-class ChunkedRecording:
+class ChunkedRecording(RunContext):
     """
     A recording that is too long for memory: iterating over it reads it, chunk by chunk.
 
@@ -37,7 +36,6 @@ class ChunkedRecording:
 
     Attributes
     ----------
-    metadata : all but the samples
     topic : of the joint states
     clock : of one in `clock_index.DECIMATION` joint states
     numbers : of these joint states, from 0
@@ -49,7 +47,6 @@ class ChunkedRecording:
 
     """
 
-    metadata: Recording
     topic: str
     clock: Clock
     numbers: np.ndarray
@@ -85,64 +82,18 @@ class ChunkedRecording:
         extremes = index.position_range[:, [index.joints.index(joint) for joint in kept]]
         clock, origin = index.clock(), index.origin
         end = (int(clock.stamp[-1]) - origin) * 1e-9
-        none = np.empty((0, len(kept)))
-        left_out = index.ranges_of_others(kept)
-        metadata = Recording(
-            *(tuple(kept), np.empty(0), none, none),
+        run = RunContext(
+            tuple(kept),
             source=source,
             origin=origin,
-            left_out=left_out,
+            left_out=index.ranges_of_others(kept),
             notes=drift_notes(clock.stamp, clock.received),
         )
-        metadata = session_context.add_context(bag, metadata, clock, end)
-        metadata = dataclasses.replace(metadata, notes=(*bag.notes, *metadata.notes))
+        found = session_context.add_context(bag, run, clock, end).context
+        found['notes'] = (*bag.notes, *found['notes'])
         numbers, limits = index.numbers(), (0.0, math.inf, max_samples)
-        return cls(metadata, topic, clock, numbers, extremes, *limits, progress, bag.options)
-
-    @property
-    def joints(self) -> tuple[str, ...]:
-        """Names, in the order of the columns."""
-        return self.metadata.joints
-
-    @property
-    def source(self) -> str:
-        """Where it comes from, for messages."""
-        return self.metadata.source
-
-    @property
-    def origin(self) -> int:
-        """The robot's clock at time 0 [ns]."""
-        return self.metadata.origin
-
-    @property
-    def controller(self) -> Controller | None:
-        """What moved the robot, when it was recorded."""
-        return self.metadata.controller
-
-    @property
-    def phases(self) -> tuple[Phase, ...]:
-        """Parts of the session."""
-        return self.metadata.phases
-
-    @property
-    def urdf(self) -> str | None:
-        """Robot description, when it was recorded."""
-        return self.metadata.urdf
-
-    @property
-    def configuration(self) -> Mapping[str, Any] | None:
-        """Of the session, when it was recorded."""
-        return self.metadata.configuration
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Notes on all of it; chunks have notes of their own."""
-        return self.metadata.notes
-
-    @property
-    def left_out(self) -> Mapping[str, tuple[float, float]]:
-        """Lowest and highest position of joints that have no effort."""
-        return self.metadata.left_out
+        own = (topic, clock, numbers, extremes, *limits, progress, bag.options)
+        return cls(found.pop('joints'), *own, **found)
 
     @property
     def time_range(self) -> tuple[float, float]:
@@ -174,14 +125,7 @@ class ChunkedRecording:
         return part if part.size > self.max_samples else part.load()
 
     def phase(self, name: str) -> Recording | ChunkedRecording:
-        """
-        Return the samples of a phase.
-
-        Raises
-        ------
-        UnknownNameError : the recording has no such phase
-
-        """
+        """Return the samples of a phase, as `Recording.phase`."""
         phase = find_phase(self.phases, name)
         return self.between(phase.start, phase.stop)
 
@@ -202,12 +146,12 @@ class ChunkedRecording:
                     'choose another part'
                 )
             notes = (*self.notes, *(note for chunk in chunks for note in chunk.notes))
-            recording = dataclasses.replace(
-                self.metadata,
-                time=np.concatenate([chunk.time for chunk in chunks]),
-                position=np.concatenate([chunk.position for chunk in chunks]),
-                effort=np.concatenate([chunk.effort for chunk in chunks]),
-                notes=tuple(dict.fromkeys(notes)),
+            samples = {
+                name: np.concatenate([getattr(chunk, name) for chunk in chunks])
+                for name in ('time', 'position', 'effort')
+            }
+            recording = Recording(
+                **{**self.context, **samples, 'notes': tuple(dict.fromkeys(notes))}
             )
             return self._with_reference(bag, recording).between(self.start, self.stop)
 

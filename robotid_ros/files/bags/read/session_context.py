@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 import contextlib
 import dataclasses
 from decimal import Decimal, InvalidOperation
-from typing import Any, TYPE_CHECKING
+from typing import Any, TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from ....core.signals.recording import Controller, Phase, Recording
+from ....core.signals.recording import Controller, Phase, RunContext
 from ....exceptions import RecordingError
 from ..schema.message_definitions import STATUS, STRING
 from ..schema.session_header import (
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 MAX_SECONDS = 9e9  # of a stamp: 64 bits of nanoseconds
 MAX_DIGITS = 9  # of a number of cycles
 StampConversion = Callable[[np.ndarray], np.ndarray]
+Run = TypeVar('Run', bound=RunContext)
 
 
 def _topic(bag: Bag, message_type: str, name: str) -> str | None:
@@ -47,14 +48,14 @@ def read_last_text(bag: Bag, name: str) -> str | None:
     return text
 
 
-def add_context(bag: Bag, recording: Recording, clock: Clock, end: float) -> Recording:
+def add_context(bag: Bag, recording: Run, clock: Clock, end: float) -> Run:
     """
     Add what a bag says about its joint states, but the reference.
 
     Parameters
     ----------
     bag : the recording
-    recording : joint states
+    recording : joint states, or what is known besides
     clock : of the stamps
     end : last time of the recording [s]
 
