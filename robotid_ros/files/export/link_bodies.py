@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 
 import numpy as np
 import numpy.typing as npt
-import pinocchio as pin
 
-from ...core.parameters.physical_consistency import mass_properties, pseudo_inertia
+from ...core.parameters.physical_consistency import mass_properties
+from ...plant.physics.urdf_reading import read_inertials
 
 Array = npt.NDArray[np.float64]
 
@@ -29,29 +29,8 @@ UNCHANGED = 1e-12
 
 def own_bodies(urdf: str) -> dict[str, Array]:
     """Return the body of each link alone, at the link's frame."""
-    links = ElementTree.fromstring(urdf.encode()).findall('link')
-    return {link.get('name', ''): pseudo_inertia(_parameters(link)) for link in links}
-
-
-def _parameters(link: ElementTree.Element) -> Array:
-    """Return `XX … M` (10,) at the link's frame."""
-    inertial = link.find('inertial')
-    if inertial is None:
-        return np.zeros(10)
-    origin, inertia = inertial.find('origin'), inertial.find('inertia')
-    mass = float(_attribute(inertial.find('mass'), 'value', '0'))
-    com = np.array(_attribute(origin, 'xyz', '0 0 0').split(), float)
-    rotation = pin.rpy.rpyToMatrix(np.array(_attribute(origin, 'rpy', '0 0 0').split(), float))
-    xx, xy, xz, yy, yz, zz = (float(_attribute(inertia, name, '0')) for name in MOMENTS)
-    central = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     # Not by Pinocchio's Inertia, which refuses what no body has: a description may hold that.
-    shift = mass * (com @ com * np.eye(3) - np.outer(com, com))
-    tensor = rotation @ central @ rotation.T + shift
-    return np.array([*tensor[np.triu_indices(3)], *mass * com, mass])
-
-
-def _attribute(element: ElementTree.Element | None, name: str, default: str) -> str:
-    return default if element is None else element.get(name, default)
+    return read_inertials(ElementTree.fromstring(urdf.encode()))
 
 
 def is_physical(body: Array) -> bool:

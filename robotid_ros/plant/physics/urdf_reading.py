@@ -149,7 +149,7 @@ def _joint(element: ET.Element) -> Joint:
         kind,
         element.find('parent').attrib['link'],  # type: ignore[union-attr]
         element.find('child').attrib['link'],  # type: ignore[union-attr]
-        _origin(element),
+        origin_of(element),
         axis / max(length, 1e-300),
         float(limit['lower']) if bounded else -np.inf,
         float(limit['upper']) if bounded else np.inf,
@@ -175,7 +175,8 @@ def _numbers(text: str, count: int) -> list[float]:
     return values
 
 
-def _origin(element: ET.Element) -> Array:
+def origin_of(element: ET.Element) -> Array:
+    """Return H (4, 4) of the `<origin>` of a joint, an inertial or a shape."""
     origin = _attributes(element, 'origin')
     transform = np.eye(4)
     transform[:3, :3] = rotation(*_numbers(origin.get('rpy', '0 0 0'), 3))
@@ -202,7 +203,7 @@ def _inertial(link: ET.Element) -> Array:
     values = _attributes(element, 'inertia')
     xx, xy, xz, yy, yz, zz = (float(values.get(name, '0')) for name in MOMENTS)
     local = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    place = _origin(element)
+    place = origin_of(element)
     return np.asarray(place @ pseudo_inertia(mass, np.zeros(3), local) @ place.T)
 
 

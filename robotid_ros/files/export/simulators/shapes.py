@@ -8,10 +8,8 @@ from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
-import numpy as np
-import pinocchio as pin
-
 from ....exceptions import FileError, RobotIdError
+from ....plant.physics.urdf_reading import origin_of
 from ...configuration import from_mapping, resolve
 from ..link_bodies import Array
 
@@ -73,21 +71,12 @@ def _shape(element: ElementTree.Element, colours: Mapping[Any, ElementTree.Eleme
     return Shape(
         element.tag == 'visual',
         geometry.tag,
-        placement(element.find('origin')),
+        origin_of(element),
         size,
         geometry.get('filename', ''),
         scale,
         () if colour is None else _numbers(colour.get('rgba', ''))[:4],
     )
-
-
-def placement(origin: ElementTree.Element | None) -> Array:
-    """Return H (4, 4) of an `<origin>`."""
-    result = np.eye(4)
-    if origin is not None:
-        result[:3, 3] = _numbers(origin.get('xyz', '0 0 0'))
-        result[:3, :3] = pin.rpy.rpyToMatrix(np.array(_numbers(origin.get('rpy', '0 0 0'))))
-    return result
 
 
 def _numbers(text: str) -> tuple[float, ...]:
