@@ -8,8 +8,8 @@ from pathlib import Path
 import time
 from typing import Any, TYPE_CHECKING
 
-from ..exceptions import ConfigurationError, FileError, MissingPackageError
-from .shared_options import add_output_options
+from ..exceptions import ConfigurationError, MissingPackageError
+from .shared_options import add_output_options, expect_new
 from .terminal import (
     format_number,
     format_table,
@@ -73,10 +73,12 @@ def run(args: argparse.Namespace) -> int:
     from ..core.excitation import design
     from ..core.model import build_robot
     from ..files.configuration import load, read_urdf
-    from ..files.report.page import write_design_page
+    from ..files.report.page import page_beside, write_design_page
     from ..files.trajectory_file import write_design
 
-    page = _check_output(Path(args.output), args.force)
+    page = page_beside(args.output)
+    for path in (Path(args.output), page):
+        expect_new(path, args.force)
     configuration = load(args.config)
     urdf = read_urdf(configuration)
     if urdf is None:
@@ -102,19 +104,6 @@ def run(args: argparse.Namespace) -> int:
     if result.shortcomings:
         print_error(f'the design is poor: {"; ".join(result.shortcomings)}')
     return EXIT_POOR if result.shortcomings else 0
-
-
-def _check_output(path: Path, force: bool) -> Path:
-    """Check that trajectory and page can be written; return where the page goes."""
-    from ..files.atomic import expect_writable
-    from ..files.report.page import page_beside
-
-    page = page_beside(path)
-    for each in (path, page):
-        if each.exists() and not force:
-            raise FileError(f"'{each}' exists already: name another file or add --force")
-    expect_writable(path.parent)
-    return page
 
 
 def _prepare_page() -> float:

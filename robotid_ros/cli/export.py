@@ -6,11 +6,12 @@ from pathlib import Path
 import re
 from typing import TYPE_CHECKING
 
-from ..exceptions import ConfigurationError, FileError
+from ..exceptions import ConfigurationError
 from .shared_options import (
     add_log_options,
     add_output_options,
     add_part_options,
+    expect_new,
     LOG,
     read_options,
     selected_part,
@@ -85,17 +86,15 @@ def run(args: argparse.Namespace) -> int:
     """Write the files, print what they lack."""
     if args.regressor and args.format not in TABLES:
         raise ConfigurationError(f'--regressor is for tables: choose one of {", ".join(TABLES)}')
-    from ..files.atomic import expect_writable, write_bytes
+    from ..files.atomic import write_bytes
     from ..files.export.export import Options, WRITERS
     from ..files.export.identified_model import read_identified_model
 
     model = read_identified_model(args.results)
     output = _output(args, model.robot.name)
     table = output.with_name(f'{output.stem}_regressor{output.suffix}')
-    expect_writable(output.parent)
     for path in (output, table) if args.regressor else (output,):
-        if path.exists() and not args.force:
-            raise FileError(f"'{path}' exists already: name another file or add --force")
+        expect_new(path, args.force)
     content, notes = WRITERS[args.format](model, Options(args.mesh_folder, args.like))
     written = [output]
     if args.regressor:

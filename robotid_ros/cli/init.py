@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from .demo import expect_ros
-from .shared_options import add_joints_option, add_output_options
+from .shared_options import add_joints_option, add_output_options, expect_new
 from .terminal import lines_above, print_json, print_paragraph, ProgressBar
 
 if TYPE_CHECKING:
@@ -80,7 +80,8 @@ def run(args: argparse.Namespace) -> int:
         description = read_description(source)
         output = Path(args.output or f'{source.name.split(".")[0]}.yaml')
     written = (output,) if facts is None else (output, source)
-    _expect_free(written, args.force)
+    for path in written:
+        expect_new(path, args.force)
     folders = mesh_folders(source.absolute())
     tip = args.tip or ''
     setup = set_up_robot(description, args.joints, tip, mesh_folders=folders, facts=facts)
@@ -118,17 +119,6 @@ def _print_setup(
     for sentence in sentences:
         print_paragraph(sentence)
     print(f'\nwritten: {", ".join(map(str, written))}')
-
-
-def _expect_free(paths: tuple[Path, ...], force: bool) -> None:
-    """Check that files can be written, and replace nothing that somebody may miss."""
-    from ..exceptions import FileError
-    from ..files.atomic import expect_writable
-
-    for path in paths:
-        if path.exists() and not force:
-            raise FileError(f"'{path}' exists already: name another file or add --force")
-        expect_writable(path.parent)
 
 
 def _ask_robot(controller: str, namespace: str) -> 'tuple[str, KnownFacts]':

@@ -118,6 +118,23 @@ def default_output(bag: str, suffix: str) -> Path:
     return path.with_name(f'{path.stem if path.is_file() else path.name}_{suffix}')
 
 
+def expect_new(path: Path, force: bool) -> None:
+    """
+    Check that a file can be written, and replaces nothing that somebody may miss.
+
+    Raises
+    ------
+    FileError : it is there, and not to be replaced; or its folder cannot be written
+
+    """
+    from ..exceptions import FileError
+    from ..files.atomic import expect_writable
+
+    if path.exists() and not force:
+        raise FileError(f"'{path}' exists already: name another file or add --force")
+    expect_writable(path.parent)
+
+
 def parse_names(text: str) -> tuple[str, ...]:
     """Read names between commas."""
     names = tuple(name.strip() for name in text.split(','))
