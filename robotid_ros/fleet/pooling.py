@@ -1,7 +1,7 @@
 """Pooled estimates of each robot and of each type, by merging the factors of their sessions."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 import contextlib
 import hashlib
 from typing import Any
@@ -11,13 +11,12 @@ import numpy as np
 from ..core.identification_settings import IdentificationSettings
 from ..core.pipeline.estimation import as_asked
 from ..core.pipeline.several_logs import stack_factors
-from ..core.regression.estimate import Estimate
 from ..core.regression.estimators import fit
 from ..core.regression.observation_system import System
 from ..core.regression.random_effects import agreement
 from ..core.regression.triangular_factors import compress
 from ..exceptions import RankDeficientError
-from .rows import estimate_columns, factors_of
+from .rows import estimate_columns, factors_of, joint_rows
 from .session import IDENTIFIED, UNDETERMINED
 from .store import Store
 
@@ -127,19 +126,11 @@ def _pooled_row(
     with contextlib.suppress(RankDeficientError):
         estimate = fit(as_asked(system, settings), settings.method, settings.iterations)
         row = {'level': level, 'name': name, 'sessions': [s['key'] for s in sessions]}
-        row |= estimate_columns(estimate) | {'joints': _joints(estimate, system)}
+        row |= estimate_columns(estimate) | {'joints': joint_rows(system, estimate)}
         if level == ROBOT:
             row |= _agreement(sessions)
         return [row]
     return []
-
-
-def _joints(estimate: Estimate, system: System) -> list[Mapping[str, Any]]:
-    columns = (system.joints, estimate.residual, estimate.sigma_torque, system.equations)
-    return [
-        {'name': joint, 'residual': float(r), 'sigma_torque': float(sigma), 'rows': int(count)}
-        for joint, r, sigma, count in zip(*columns, strict=True)
-    ]
 
 
 def _agreement(sessions: Sequence[Row]) -> Row:

@@ -52,29 +52,30 @@ def session_row(
     }
     if session.system is not None:
         row |= _factors(session.system)
-        counts = session.system.equations
         row['joints'] = [
-            {'name': joint, 'rows': int(count), 'delay': session.delays.get(joint, 0.0)}
-            for joint, count in zip(session.system.joints, counts, strict=True)
+            {**joint, 'delay': session.delays.get(joint['name'], 0.0)}
+            for joint in joint_rows(session.system, session.estimate)
         ]
         # Of one that is not determined, names and units still belong to the factors.
         pairs = zip(session.system.names, session.system.units, strict=True)
         row['parameters'] = [{'name': name, 'unit': unit} for name, unit in pairs]
     if session.estimate is not None:
         row |= estimate_columns(session.estimate)
-        for joint, found in zip(row['joints'], joint_rows(session), strict=True):
-            joint |= found
     return row
 
 
-def joint_rows(session: Session) -> list[dict[str, Any]]:
-    """Return residuals of the joints of a session that was identified."""
-    estimate = session.estimate
-    assert estimate is not None
-    return [
-        {'residual': float(residual), 'sigma_torque': float(sigma)}
-        for residual, sigma in zip(estimate.residual, estimate.sigma_torque, strict=True)
+def joint_rows(system: System, estimate: Estimate | None) -> list[dict[str, Any]]:
+    """Return the number of equations of each joint, and what an estimate leaves of it."""
+    rows: list[dict[str, Any]] = [
+        {'name': joint, 'rows': int(count)}
+        for joint, count in zip(system.joints, system.equations, strict=True)
     ]
+    if estimate is not None:
+        for row, residual, sigma in zip(
+            rows, estimate.residual, estimate.sigma_torque, strict=True
+        ):
+            row |= {'residual': float(residual), 'sigma_torque': float(sigma)}
+    return rows
 
 
 def estimate_columns(estimate: Estimate) -> dict[str, Any]:
