@@ -10,50 +10,27 @@ from launch_ros.parameter_descriptions import Parameter
 from robotid_ros.nodes.common.launch_actions import package_node
 from robotid_ros.nodes.common.launch_views import view_actions, VIEWS
 
-BOOLEANS = ['true', 'false']
+# Texts, empty by default, and what is off by default.
+TEXTS = {
+    'controller': "joint trajectory controller that moves the robot; empty: the file's",
+    'output_dir': "folder of recordings and results; empty: the configuration file's",
+    'namespace': 'of all nodes, such as /arm1, where the robot is; empty: none',
+}
+SWITCHES = {
+    'auto_start': 'move the robot at once; false: wait for excitation/start',
+    'rviz': 'show the robot and, after excitation/show, the designed motion in RViz',
+    'plotjuggler': 'plot motion and efforts, measured and predicted, in PlotJuggler',
+    'foxglove': 'bridge the topics to Foxglove, and write a layout for it',
+    'use_sim_time': 'time from /clock',
+}
 ARGUMENTS = [
     DeclareLaunchArgument('config', description="the robot's configuration file"),
-    DeclareLaunchArgument(
-        'controller',
-        default_value='',
-        description="joint trajectory controller that moves the robot; empty: the file's",
-    ),
-    DeclareLaunchArgument(
-        'output_dir',
-        default_value='',
-        description="folder of recordings and results; empty: the configuration file's",
-    ),
-    DeclareLaunchArgument(
-        'namespace',
-        default_value='',
-        description='of all nodes, such as /arm1, where the robot is; empty: none',
-    ),
-    DeclareLaunchArgument(
-        'auto_start',
-        default_value='false',
-        choices=BOOLEANS,
-        description='move the robot at once; false: wait for excitation/start',
-    ),
-    DeclareLaunchArgument(
-        'rviz',
-        default_value='false',
-        choices=BOOLEANS,
-        description='show the robot and, after excitation/show, the designed motion in RViz',
-    ),
-    DeclareLaunchArgument(
-        'plotjuggler',
-        default_value='false',
-        choices=BOOLEANS,
-        description='plot motion and efforts, measured and predicted, in PlotJuggler',
-    ),
-    DeclareLaunchArgument(
-        'foxglove',
-        default_value='false',
-        choices=BOOLEANS,
-        description='bridge the topics to Foxglove, and write a layout for it',
-    ),
-    DeclareLaunchArgument(
-        'use_sim_time', default_value='false', choices=BOOLEANS, description='time from /clock'
+    *(DeclareLaunchArgument(k, default_value='', description=text) for k, text in TEXTS.items()),
+    *(
+        DeclareLaunchArgument(
+            name, default_value='false', choices=['true', 'false'], description=text
+        )
+        for name, text in SWITCHES.items()
     ),
     DeclareLaunchArgument(
         'log_level',

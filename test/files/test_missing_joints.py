@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
-from robotid_ros.core.pipeline import identify
+from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.bags import open_recording
 from robotid_ros.files.identification_input import open_session

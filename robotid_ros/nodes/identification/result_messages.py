@@ -126,13 +126,8 @@ def _summary(row: Residual, fitted: Residual, title: str) -> DiagnosticStatus:
 
 
 def _gains(prefix: str, gains: JointGains) -> dict[str, float]:
-    return {
-        f'{prefix}_p': gains.p,
-        f'{prefix}_i': gains.i,
-        f'{prefix}_d': gains.d,
-        f'{prefix}_natural_frequency': gains.natural_frequency,
-        f'{prefix}_damping': gains.damping,
-    }
+    names = ('p', 'i', 'd', 'natural_frequency', 'damping')
+    return {f'{prefix}_{name}': getattr(gains, name) for name in names}
 
 
 def _array(stamp: Time, statuses: Iterable[DiagnosticStatus]) -> DiagnosticArray:

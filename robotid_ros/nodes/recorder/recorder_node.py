@@ -139,15 +139,12 @@ class Recorder(WorkerNode):
         self._heartbeat.beat()
 
     def _record(self, loop: BagWriterLoop) -> None:
-        failure: Exception | None = None
         try:
             loop.run()
         except Exception as error:
-            failure = error
-        if failure is not None:
-            self._fail(failure, loop.path)
-            if not isinstance(failure, RobotIdError):
-                raise failure
+            self._fail(error, loop.path)
+            if not isinstance(error, RobotIdError):
+                raise
             return
         path = str(loop.path)
         sentence = f"recorded '{path}'" + (f', cut: {loop.reason}' if loop.reason else '')

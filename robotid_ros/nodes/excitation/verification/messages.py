@@ -1,11 +1,13 @@
 """What `~/verification` says."""
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from std_msgs.msg import Header
 
+from ....core.verification.static_postures import JointStatics
 from ....files.verification.values import TrackingRow, Verification
 from ...common.messages import status
 
@@ -32,26 +34,14 @@ def _statuses(found: Verification) -> Iterator[DiagnosticStatus]:
             f'gravity {row.gravity_error:.3g} {row.unit} off, stiction {row.stiction:.3g} '
             f'{row.unit}'
         )
-        values = {
-            'gravity': row.gravity,
-            'gravity_error': row.gravity_error,
-            'gravity_worst': row.gravity_worst,
-            'stiction': row.stiction,
-            'predicted_stiction': row.predicted_stiction,
-            'unit': row.unit,
-        }
-        yield status(f'static {row.joint}', text, values)
+        yield status(f'static {row.joint}', text, _values(row))
 
 
 def _tracking(kind: str, how: str, rows: Iterable[TrackingRow]) -> Iterator[DiagnosticStatus]:
     for row in rows:
         text = f'tracking error {how}: {row.ratio:.3g} times smaller'
-        values = {
-            'rms_before': row.rms_before,
-            'rms_after': row.rms_after,
-            'peak_before': row.peak_before,
-            'peak_after': row.peak_after,
-            'ratio': row.ratio,
-            'unit': row.unit,
-        }
-        yield status(f'{kind} {row.joint}', text, values)
+        yield status(f'{kind} {row.joint}', text, {**_values(row), 'ratio': row.ratio})
+
+
+def _values(row: TrackingRow | JointStatics) -> dict[str, Any]:
+    return {name: value for name, value in vars(row).items() if name != 'joint'}
