@@ -1,6 +1,6 @@
 """Efforts that come on a topic of their own."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import re
 
 import numpy as np
@@ -75,23 +75,30 @@ def read_effort(
     if not parts:
         return np.full((len(stamp), len(joints)), np.nan)
     sequence = np.argsort(np.concatenate(order), kind='stable')
-    at, values = np.concatenate(times)[sequence], np.concatenate(parts)[sequence]
-    return _interpolated(at, values, stamp if stamped and at.any() else received)
+    at, first = np.unique(np.concatenate(times)[sequence], return_index=True)
+    near, interpolate = interpolator(stamp if stamped and at.any() else received, at, MAX_SPACING)
+    values = np.concatenate(parts)[sequence][first]
+    return np.column_stack([np.where(near, interpolate(v), np.nan) for v in values.T])
 
 
-def _interpolated(at: np.ndarray, values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Interpolate values (M, n) linearly, NaN where no two neighbours are near."""
-    at, first = np.unique(at, return_index=True)
-    values = values[first]
-    if len(at) < 2:
-        return np.full((len(wanted), values.shape[1]), np.nan)
-    after = np.clip(np.searchsorted(at, wanted), 1, len(at) - 1)
-    usual = float(np.median(np.diff(at)))
-    near = (at[after] - at[after - 1] <= MAX_SPACING * usual) & (
-        (wanted >= at[0] - 0.5 * usual) & (wanted <= at[-1] + 0.5 * usual)
+def interpolator(
+    wanted: np.ndarray, stamp: np.ndarray, spacing: float
+) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    """
+    Return where stamps (N,) lie between others, and how to interpolate values (M,) there.
+
+    Not where the others are more than `spacing` of their usual intervals apart.
+    """
+    if len(stamp) < 2:
+        return np.zeros(len(wanted), dtype=bool), lambda v: np.full(len(wanted), np.nan)
+    after = np.clip(np.searchsorted(stamp, wanted), 1, len(stamp) - 1)
+    width = stamp[after] - stamp[after - 1]
+    usual = float(np.median(np.diff(stamp)))
+    # At the ends half a sample is not worth a hole.
+    inside = (wanted >= stamp[0] - 0.5 * usual) & (wanted <= stamp[-1] + 0.5 * usual)
+    return inside & (width <= spacing * usual), lambda v: np.interp(
+        wanted - stamp[0], stamp - stamp[0], v
     )
-    columns = [np.interp(wanted - at[0], at - at[0], column) for column in values.T]
-    return np.where(near[:, None], np.column_stack(columns), np.nan)
 
 
 def _values(

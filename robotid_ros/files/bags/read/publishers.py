@@ -1,6 +1,6 @@
 """Several publishers of joint states: which topic counts, one table of the joints asked for."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 import contextlib
 import itertools
 import re
@@ -12,6 +12,7 @@ from ....exceptions import RecordingError, RobotIdError, shortened, UnknownNameE
 from ...formats.column_names import OTHER, REFERENCE
 from ..schema.message_definitions import JOINT_STATE
 from ..schema.session_header import JOINT_STATES_TOPIC
+from .effort_topic import interpolator
 from .joint_states import fault_of, FIELDS, JointStates
 from .message_decoding import Decoder
 from .session_context import read_urdf
@@ -145,7 +146,7 @@ def _interpolate_together(ranked: Sequence[JointStates], joints: Sequence[str]) 
     exact = True
     for key, table in used.items():
         sorted_table = table.rows(np.unique(table.stamp, return_index=True)[1])
-        inside, interpolate = _interpolator(slowest.stamp, sorted_table.stamp)
+        inside, interpolate = interpolator(slowest.stamp, sorted_table.stamp, MAX_SPACING)
         together &= inside
         exact &= bool(np.isin(slowest.stamp, sorted_table.stamp).all())
         for joint in (j for j in joints if id(owners[j]) == key):
@@ -163,19 +164,3 @@ def _interpolate_together(ranked: Sequence[JointStates], joints: Sequence[str]) 
     notes = (note,) if note else ()
     result = JointStates(tuple(joints), slowest.stamp, slowest.received, *tables, notes=notes)
     return result.rows(together)
-
-
-def _interpolator(
-    wanted: np.ndarray, stamp: np.ndarray
-) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-    """Return where stamps lie between others, not far from them, and how to interpolate there."""
-    if len(stamp) < 2:
-        return np.zeros(len(wanted), dtype=bool), lambda v: np.full(len(wanted), np.nan)
-    after = np.clip(np.searchsorted(stamp, wanted), 1, len(stamp) - 1)
-    width = stamp[after] - stamp[after - 1]
-    usual = float(np.median(np.diff(stamp)))
-    # At the ends half a sample is not worth a hole.
-    inside = (wanted >= stamp[0] - 0.5 * usual) & (wanted <= stamp[-1] + 0.5 * usual)
-    return inside & (width <= MAX_SPACING * usual), lambda v: np.interp(
-        wanted - stamp[0], stamp - stamp[0], v
-    )
