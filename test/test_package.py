@@ -23,7 +23,7 @@ ROS = re.compile(
 # From the bottom to the top: a module imports from its own layer and from those below it.
 LAYERS = (
     *('exceptions', 'threads', 'settings'),
-    *('core.arrays', 'core.table', 'core.model'),
+    *('core.arrays', 'core.friction_shapes', 'core.table', 'core.model'),
     *('core.excitation.settings', 'core.excitation.trajectories', 'core.excitation.results'),
     *('core.excitation.batch_kinematics', 'core.excitation.constraints'),
     'core.excitation.design',

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...exceptions import ConfigurationError, UnknownNameError
 from ..arrays import Array
+from ..friction_shapes import coldness, makkar, maxwell_slip, ripple, stiction, stribeck
 
 Columns = Callable[[Array, Mapping[str, float]], tuple[Array, ...]]
 PathColumns = Callable[[Array, Array, Mapping[str, float]], tuple[Array, ...]]
@@ -23,6 +24,10 @@ STIFFNESS = '{f}/{l}'
 RIPPLES = ('ripple', 'ripple_2', 'ripple_3')
 # Friction that a joint has besides while it is cold: what falls of it, and how steep its sign is.
 WARM_UPS, SIGN_STEEPNESS = ('viscous_warm_up', 'coulomb_warm_up'), 50.0
+# Friction that changes with the temperature of its joint.
+BY_TEMPERATURE = ('viscous_temperature', 'coulomb_temperature')
+# What a recording as a whole shows beside the robot as it then is.
+CHANGES = (*WARM_UPS, *BY_TEMPERATURE)
 # Default of a shape constant that no two robots share: the configuration has to give it.
 UNKNOWN = 0.0
 
@@ -44,6 +49,8 @@ class TermKind:
     of_position : whether the columns are functions of q instead of dq
     of_path : function of q, dq (N,) of successive samples and the constants, like `columns`, of a
         friction that remembers its path; `columns` are what it is where no path is known
+    by_temperature : whether the columns are multiplied by how far the joint's temperature is from
+        `reference_temperature` [°C]; they are zero where no temperature is known
 
     """
 
@@ -55,59 +62,7 @@ class TermKind:
     load_dependent: bool = False
     of_position: bool = False
     of_path: PathColumns | None = None
-
-
-def stiction(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
-    """Stiction and Stribeck effect, 2/π·atan(K_v·dq) and 2/π·atan(δ·dq) (STICTION eq. 7-9)."""
-    scale = 2.0 / np.pi
-    return (
-        scale * np.arctan(constants['stiction_steepness'] * dq),
-        scale * np.arctan(constants['stribeck_slope'] * dq),
-    )
-
-
-def stribeck(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
-    """Return static friction above Coulomb's, exp(−(dq/vs)²)·sign(dq) (Armstrong et al. 1994)."""
-    return (np.exp(-((dq / constants['stribeck_velocity']) ** 2)) * np.sign(dq),)
-
-
-def makkar(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
-    """Stribeck bump tanh(γ2·dq) − tanh(γ3·dq) and Coulomb tanh(γ5·dq) (Makkar et al. 2005)."""
-    bump = np.tanh(constants['makkar_gamma2'] * dq) - np.tanh(constants['makkar_gamma3'] * dq)
-    return bump, np.tanh(constants['makkar_gamma5'] * dq)
-
-
-def ripple(order: str, q: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
-    """Torque that comes back with the position, Rc cos(k q) + Rs sin(k q): cogging, gear teeth."""
-    return np.cos(constants[order] * q), np.sin(constants[order] * q)
-
-
-def maxwell_slip(q: Array, dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
-    """
-    Return the force of a Maxwell-slip element along a path (Al-Bender, Lampaert and Swevers 2005).
-
-    A spring that slips where its deflection z reaches the presliding distance Δ: z/Δ, with
-    dz = dq while |z| < Δ (the stop operator). Of each stretch between two turning points only
-    the ends of the stretches before count.
-    """
-    distance = constants['presliding_distance']
-    turns = np.flatnonzero(np.diff(np.sign(np.diff(q)))) + 1
-    ends = np.concatenate([[0], turns])
-    z = float(np.sign(dq[0])) * distance
-    states = [z]
-    for step in np.diff(q[ends]).tolist():
-        z = min(max(z + step, -distance), distance)
-        states.append(z)
-    stretch = np.searchsorted(turns, np.arange(len(q)), side='right')
-    start = np.array(states) - q[ends]
-    return (np.clip(start[stretch] + q, -distance, distance) / distance,)
-
-
-def coldness(q: Array, way: float) -> Array:
-    """Return exp(−s/L) of the way s along a path (N,), shifted and scaled to go from 1 to 0."""
-    gone = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(q)))]) / way
-    span = -np.expm1(-gone[-1])
-    return np.asarray((np.exp(-gone) - np.exp(-gone[-1])) / max(float(span), 1e-300))
+    by_temperature: bool = False
 
 
 def _warm_up(number: int, symbol: str, unit: str, shape: Callable[[Array], Array]) -> TermKind:
@@ -120,6 +75,15 @@ def _warm_up(number: int, symbol: str, unit: str, shape: Callable[[Array], Array
     return TermKind(
         (symbol,), (unit,), lambda dq, _: (0.0 * dq,), {way: UNKNOWN}, (True,), of_path=of_path
     )
+
+
+def _by_temperature(symbol: str, unit: str, columns: Columns) -> TermKind:
+    constants = {'reference_temperature': UNKNOWN}
+    return TermKind((symbol,), (unit,), columns, constants, (False,), by_temperature=True)
+
+
+def _smooth_sign(dq: Array) -> Array:
+    return np.asarray(np.tanh(SIGN_STEEPNESS * dq))
 
 
 def _ripple(number: int) -> TermKind:
@@ -192,7 +156,9 @@ TERMS: Mapping[str, TermKind] = {
     ),
     **{name: _ripple(number) for number, name in enumerate(RIPPLES)},
     WARM_UPS[0]: _warm_up(0, 'Fvw', VISCOUS, lambda dq: dq),
-    WARM_UPS[1]: _warm_up(1, 'Fcw', FORCE, lambda dq: np.asarray(np.tanh(SIGN_STEEPNESS * dq))),
+    WARM_UPS[1]: _warm_up(1, 'Fcw', FORCE, _smooth_sign),
+    BY_TEMPERATURE[0]: _by_temperature('Fvt', '{f}·s/({l}·K)', lambda dq, _: (dq,)),
+    BY_TEMPERATURE[1]: _by_temperature('Fct', '{f}/K', lambda dq, _: (_smooth_sign(dq),)),
 }
 # Symbols of torques that the position determines: no friction.
 OF_POSITION = frozenset(
@@ -229,7 +195,8 @@ class FrictionTerm:
     def has_step(self) -> bool:
         """Whether it jumps where the joint turns round: at standstill it has no value."""
         steepest = max(self.constants.values(), default=0.0)
-        of_speed = not self.kind.of_position and self.kind.of_path is None
+        kind = self.kind
+        of_speed = not (kind.of_position or kind.of_path or kind.by_temperature)
         return self.name in STEPS or (steepest > STEEP and of_speed)
 
     @property
@@ -238,7 +205,12 @@ class FrictionTerm:
         return TERMS[self.name]
 
     def columns(
-        self, q: Array, dq: Array, load: Array | None = None, successive: bool = False
+        self,
+        q: Array,
+        dq: Array,
+        load: Array | None = None,
+        successive: bool = False,
+        temperature: Array | None = None,
     ) -> tuple[Array, ...]:
         """
         Columns of the observation matrix.
@@ -248,6 +220,7 @@ class FrictionTerm:
         q, dq : (N,) position and velocity of the joint [rad, rad/s or m, m/s]
         load : (N,) torque that the joint transmits to the links [N·m or N]; None: none
         successive : whether the rows are samples of one motion, so that its path is known
+        temperature : (N,) of the joint [°C]; None or NaN: not known
 
         Returns
         -------
@@ -257,6 +230,11 @@ class FrictionTerm:
         if successive and self.kind.of_path is not None:
             return self.kind.of_path(q, dq, self.constants)
         values = self.kind.columns(q if self.kind.of_position else dq, self.constants)
+        if self.kind.by_temperature:
+            reference = self.constants['reference_temperature']
+            known = temperature is not None and not np.isnan(temperature).any()
+            warmer = temperature - reference if known else 0.0
+            return tuple(warmer * value for value in values)
         if not self.kind.load_dependent:
             return values
         size = 0.0 if load is None else np.abs(load)

@@ -1,11 +1,12 @@
-"""Friction that falls while joints warm up, estimated beside all else of the warm robot."""
+"""Friction that changes as joints warm up, estimated beside all else of the robot as it ended."""
 
 import dataclasses
 
 import numpy as np
 
+from ...exceptions import RecordingError
 from ..arrays import Array
-from ..model.friction import WARM_UPS
+from ..model.friction import BY_TEMPERATURE, CHANGES, FrictionTerm
 from ..model.robot import ElasticRobot, Robot
 from ..model.robot_builder import with_friction
 from ..regression.estimate import Estimate
@@ -18,10 +19,11 @@ def fit_warm(
     samples: Samples, system: System, robot: Robot, method: str, iterations: int
 ) -> tuple[System, Estimate, list[str]]:
     """
-    Fit a system together with what the joints' friction falls by along the recording.
+    Fit a system together with what the joints' friction changes by along the recording.
 
-    Y = W χ + W_w χ_w + ρ with the columns W_w of `WARM_UPS`, which are zero at the end. What is
-    returned is of χ: the covariance is that of both together, the torque without W_w χ_w.
+    Y = W χ + W_w χ_w + ρ with the columns W_w of `CHANGES`, which are zero at the end, or at the
+    reference temperature. What is returned is of χ: the covariance is that of both together, the
+    torque without W_w χ_w.
 
     Parameters
     ----------
@@ -31,16 +33,21 @@ def fit_warm(
 
     Returns
     -------
-    The system of the robot as warm as it ended, the estimate, and notes on what fell
+    The system of the robot as warm as it ended, the estimate, and notes on what changed
+
+    Raises
+    ------
+    RecordingError : friction of a joint is to change with a temperature that was not recorded
 
     """
-    names, columns = _warm_up_columns(samples, robot)
+    terms = _changing(robot)
+    names = tuple(f'{term.kind.symbols[0]}{j + 1}' for j, term in terms)
     if not names:
         return system, fit(system, method, iterations), []
     b, n = len(system.names), len(system.joints)
     W = np.zeros((n, len(system.time), len(names)))
-    for k, (j, values) in enumerate(columns):
-        W[j, :, k] = values
+    for k, (j, term) in enumerate(terms):
+        W[j, :, k] = _column(samples, j, term)
     units = ('',) * len(names)
     wider = dataclasses.replace(
         system, names=system.names + names, units=system.units + units,
@@ -49,9 +56,8 @@ def fit_warm(
     found = fit(wider, method, iterations)
     value, sigma = found.value[b:], found.sigma[b:]
     notes = [
-        f'friction of {robot.joints[j]} fell by {name} = {v:.3g} ± {s:.2g} as it warmed up: '
-        'the parameters are those at the end of the recording'
-        for (j, _), name, v, s in zip(columns, names, value, sigma, strict=True)
+        _note(robot.joints[j], term, f'{name} = {v:.3g} ± {s:.2g}')
+        for (j, term), name, v, s in zip(terms, names, value, sigma, strict=True)
     ]
     extra = None if found.model_error is None else found.model_error[:b, :b]
     estimate = dataclasses.replace(
@@ -62,8 +68,8 @@ def fit_warm(
 
 
 def warm_robot(robot: Robot) -> Robot:
-    """Return the robot as warm as it ended, without terms of what fell."""
-    terms = tuple(tuple(t for t in own if t.name not in WARM_UPS) for own in robot.friction)
+    """Return the robot as warm as it ended, without terms of what changed."""
+    terms = tuple(tuple(t for t in own if t.name not in CHANGES) for own in robot.friction)
     if isinstance(robot, ElasticRobot) or terms == robot.friction:
         return robot
     warm, load = with_friction(robot, terms), robot.load_parameters
@@ -72,17 +78,34 @@ def warm_robot(robot: Robot) -> Robot:
     return dataclasses.replace(warm, load_parameters=load)
 
 
-def _warm_up_columns(
-    samples: Samples, robot: Robot
-) -> tuple[tuple[str, ...], list[tuple[int, Array]]]:
-    """Return names, joints and decimated columns (N,) of what falls."""
-    names, columns = list[str](), list[tuple[int, Array]]()
+def _changing(robot: Robot) -> list[tuple[int, FrictionTerm]]:
+    """Return the terms of what changes, with the numbers of their joints."""
     if isinstance(robot, ElasticRobot):
-        return (), columns
-    for j, terms in enumerate(robot.friction):
-        for term in terms:
-            if term.name in WARM_UPS:
-                (values,) = term.columns(samples.q[:, j], samples.dq[:, j], successive=True)
-                columns.append((j, decimate(values[None], samples.decimation)[0]))
-                names.append(f'{term.kind.symbols[0]}{j + 1}')
-    return tuple(names), columns
+        return []
+    return [(j, t) for j, terms in enumerate(robot.friction) for t in terms if t.name in CHANGES]
+
+
+def _column(samples: Samples, joint: int, term: FrictionTerm) -> Array:
+    """Return the decimated column (N,) of what changes."""
+    temperature = None if samples.temperature is None else samples.temperature[:, joint]
+    if term.kind.by_temperature and (temperature is None or np.isnan(temperature).any()):
+        raise RecordingError(
+            f"friction '{term.name}' needs the temperature of {samples.joints[joint]}: record it, "
+            'or take the term out of robot.friction'
+        )
+    motion = samples.q[:, joint], samples.dq[:, joint]
+    (values,) = term.columns(*motion, successive=True, temperature=temperature)
+    return decimate(values[None], samples.decimation)[0]
+
+
+def _note(joint: str, term: FrictionTerm, value: str) -> str:
+    if term.name in BY_TEMPERATURE:
+        reference = term.constants['reference_temperature']
+        return (
+            f'friction of {joint} changes by {value} per K: the parameters are those at '
+            f'{reference:g} °C'
+        )
+    return (
+        f'friction of {joint} fell by {value} as it warmed up: the parameters are those at the '
+        'end of the recording'
+    )

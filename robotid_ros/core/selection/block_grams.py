@@ -64,7 +64,15 @@ class Columns:
             dtype=bool,
         )
 
-    def rows(self, q: Array, dq: Array, ddq: Array, tau: Array, step: int) -> list[Array]:
+    def rows(
+        self,
+        q: Array,
+        dq: Array,
+        ddq: Array,
+        tau: Array,
+        step: int,
+        temperature: Array | None = None,
+    ) -> list[Array]:
         """
         Return [W F Y] of each joint, one row in `step`, (N / step, b + f + 1).
 
@@ -83,8 +91,9 @@ class Columns:
             load = None
             if self.load is not None:
                 load = np.interp(samples, kept, own[:, :b] @ self.load)
-            motion = q[:, j], dq[:, j]
-            friction = [f for term in self.terms for f in term.columns(*motion, load, True)]
+            motion = q[:, j], dq[:, j], load, True
+            warmth = None if temperature is None else temperature[:, j]
+            friction = [f for term in self.terms for f in term.columns(*motion, warmth)]
             for place, column in enumerate([*friction, tau[:, j]], start=b):
                 own[:, place] = _means(column, step)[::step]
         return result
@@ -144,7 +153,7 @@ def block_grams(
     """
     motion, step = _motion(even, cutoff, signals), _first_step(even, band, signals)
     tau = even.recording.effort * columns.robot.drive_gain
-    rows = columns.rows(*motion, tau, step)
+    rows = columns.rows(*motion, tau, step, even.recording.temperature)
     second = (signals.decimation or decimation_of(even.rate, band)) // step
     if second > 1:
         rows = [decimate(part[None], second)[0] for part in rows]
@@ -175,7 +184,8 @@ def rows_of_joints(
     (q, dq, ddq), step = _motion(even, cutoff, signals), _first_step(even, band, signals)
     tau = even.recording.effort * columns.robot.drive_gain
     moving = usable_rows(even, columns.robot, dq, band, step, signals).moving
-    for j, own in enumerate(columns.rows(q, dq, ddq, tau, step)):
+    temperature = even.recording.temperature
+    for j, own in enumerate(columns.rows(q, dq, ddq, tau, step, temperature)):
         W, Y = own[:, :-1], own[:, -1]
         motion, used = (q[::step, j], dq[::step, j]), np.flatnonzero(values[j])
         residual = Y - W @ values[j]

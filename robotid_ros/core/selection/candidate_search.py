@@ -25,7 +25,7 @@ from .candidates import (
 )
 from .cross_validation import cross_validate, Score, simplest
 from .selection import Comparison, Selection
-from .warm_up import saved_by_falling, SUSPICIOUS, warm_up_terms
+from .warm_up import Change, possible_change, saved_by_change, SUSPICIOUS
 
 # Share of a joint's squared error that a spring has to save, as in `residual_reasons`, with a gain
 # for all joints together: over a short way its column is much like those of gravity, and on other
@@ -131,13 +131,13 @@ class CandidateSearch:
         return self._candidate != before
 
     def _choose_others(self, warm_up: bool) -> None:
-        """Add ripple, friction that falls, and that grows with the load, where it predicts."""
+        """Add ripple, friction that changes, and that grows with the load, where it predicts."""
         if not self._free_joints:
             return
         columns, values = self._grams.columns, self._grams.fit(self._candidate)
         ripples = self._grams.ripples(self._candidate, values)
-        warm_ups = self._warm_ups(values) if warm_up else {}
-        shapes = [shape for shapes in warm_ups.values() for shape in shapes]
+        changes = self._changes(values) if warm_up else {}
+        shapes = [terms for change in changes.values() for terms in change.terms]
         found = [*(ripples[j] for j in self._free_joints), *shapes]
         terms = dict.fromkeys(term for own in found for term in own)
         columns = dataclasses.replace(
@@ -151,40 +151,42 @@ class CandidateSearch:
                 if not saved:
                     break
                 self._add(joint, term.name, other, score)
-        for joint, shapes in warm_ups.items():
-            self._add_warm_up(joint, shapes)
+        for joint, change in changes.items():
+            self._add_change(joint, change)
         for joint in self._free_joints:
             saved, other, score = self._with_term(joint, LOAD)
             if saved:
                 self._add(joint, 'load', other, score)
 
-    def _warm_ups(self, values: Array) -> dict[int, list[Terms]]:
-        """Return terms of friction that falls, of joints whose blocks show that."""
+    def _changes(self, values: Array) -> dict[int, Change]:
+        """Return how friction may change, of joints whose blocks show that it does."""
         candidate, columns, found = self._candidate, self._grams.columns, {}
-        ways = np.abs(np.diff(self._grams.even.recording.position, axis=0)).sum(axis=0)
         for j in self._free_joints:
+            change = possible_change(self._grams.even.recording, self._grams.edges, j)
+            if change is None:
+                continue
             terms = candidate.friction[j]
             products, _ = self._grams.training[candidate.signals].of(j, terms)
             places = columns.places(terms)
             own = [columns.places((term,))[-1] for term in terms if term != OFFSET]
-            saved = [saved_by_falling(products, places, place, values[j]) for place in own]
-            if max(saved, default=0.0) > SUSPICIOUS and ways[j] > 0.0:
-                found[j] = warm_up_terms(float(ways[j]))
+            saved = [saved_by_change(products, places, k, values[j], change) for k in own]
+            if max(saved, default=0.0) > SUSPICIOUS:
+                found[j] = change
         return found
 
-    def _add_warm_up(self, joint: int, shapes: list[Terms]) -> None:
-        """Add what falls of a joint's friction, one term or both, over the way that tells best."""
+    def _add_change(self, joint: int, change: Change) -> None:
+        """Add what changes of a joint's friction, one term or both, by the best of the shapes."""
         before = self._candidate
         for count in (1, 2):
             options = [
                 self._with_terms(joint, terms, before)
-                for shape in shapes
+                for shape in change.terms
                 for terms in combinations(shape, count)
             ]
             saved, other, score = max(options, key=lambda option: option[0])
             if not saved:
                 break
-            self._add(joint, 'warm-up', other, score)
+            self._add(joint, change.what, other, score)
 
     def _add_spring(self) -> bool:
         """

@@ -120,6 +120,7 @@ def describe_terms(terms: Terms) -> str:
         'tanh_steepness': '{:g} s/rad',
         'stribeck_velocity': '{:g} rad/s',
         'presliding_distance': '{:g} rad',
+        'reference_temperature': '{:g} °C',
     }
     shapes |= {constant: '{:.3g} rad' for name in WARM_UPS for constant in TERMS[name].constants}
     shapes |= {constant: 'order {:.5g}' for name in RIPPLES for constant in TERMS[name].constants}

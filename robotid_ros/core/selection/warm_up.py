@@ -1,47 +1,96 @@
-"""Friction that falls while a joint warms up: where to look for it, and over which ways."""
+"""Friction that changes with a joint's temperature: where to look for it, and by which shapes."""
+
+import dataclasses
 
 import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array
-from ..model.friction import FrictionTerm, make_terms, TERMS, WARM_UPS
+from ..model.friction import BY_TEMPERATURE, FrictionTerm, make_terms, TERMS, WARM_UPS
+from ..signals.recording import Recording
 
 # Ways over which friction falls, over the way of a joint in the recording: early in it, and all
 # through it. They are refined in between.
 SHARES = (0.2, 1.0)
-# Of the squared error a friction that falls from block to block has to save so much before its
+# Mean temperatures of two blocks have to differ by so much [K]: drives round to a degree, and
+# other columns of a recording that is about as warm throughout would stand in for friction.
+LEAST_RANGE = 3.0
+# Share of the recording, at its end, whose temperature is the reference.
+LAST = 0.1
+# Of the squared error a friction that changes from block to block has to save so much before its
 # columns are computed: half of what they have to earn.
 SUSPICIOUS = 0.025
 
 
-def saved_by_falling(
-    products: Array, places: npt.NDArray[np.intp], friction: int, value: Array
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """
+    How friction of a joint may change along a recording.
+
+    Attributes
+    ----------
+    what : 'temperature', or 'warm-up' where none is known
+    of_blocks : (K,) the factor of what changes in each block
+    falls : whether friction can only fall by it
+    terms : viscous and Coulomb friction that changes so, by each shape that is tried
+
+    """
+
+    what: str
+    of_blocks: Array
+    falls: bool
+    terms: list[tuple[FrictionTerm, ...]]
+
+
+def possible_change(recording: Recording, edges: Array, joint: int) -> Change | None:
+    """Return the change by the temperature of a joint (number), else by its way; None at rest."""
+    if recording.temperature is not None:
+        own = recording.temperature[:, joint]
+        block = np.searchsorted(edges, recording.time, side='right') - 1
+        means = np.bincount(block, own) / np.bincount(block)
+        if np.ptp(means) >= LEAST_RANGE:
+            warmer = (means - means.mean()) / np.ptp(means)
+            reference = round(float(np.median(own[-int(LAST * len(own)) :])), 1)
+            constants = {'reference_temperature': reference}
+            return Change('temperature', warmer, False, [make_terms(BY_TEMPERATURE, constants)])
+    way = float(np.abs(np.diff(recording.position[:, joint])).sum())
+    blocks = np.arange(len(edges) - 1)
+    cold = (blocks.mean() - blocks) / len(blocks)
+    return Change('warm-up', cold, True, warm_up_terms(way)) if way > 0.0 else None
+
+
+def saved_by_change(
+    products: Array,
+    places: npt.NDArray[np.intp],
+    friction: int,
+    value: Array,
+    change: Change,
 ) -> float:
     """
-    Return which share of a joint's squared error it saves that a friction falls block by block.
+    Return which share of a joint's squared error it saves that a friction changes by blocks.
 
     Parameters
     ----------
     products : (K, c, c) [W F Y]ᵀ [W F Y] of the joint's rows in each block
     places : columns of the model
-    friction : column of the friction that is to fall
+    friction : column of the friction that is to change
     value : (c - 1,) parameters of all columns
+    change : of the joint
 
     """
-    blocks = np.arange(len(products))
-    cold = (blocks.mean() - blocks) / len(blocks)
+    factor = change.of_blocks
     model = np.append(-value, 1.0)
     errors = products @ model
     error = float(model @ errors.sum(axis=0))
     normal = products.sum(axis=0)[np.ix_(places, places)]
-    crossed = cold @ products[:, friction, places]
+    crossed = factor @ products[:, friction, places]
     along = np.linalg.lstsq(normal, crossed, rcond=1e-12)[0]
-    own = float(cold**2 @ products[:, friction, friction] - crossed @ along)
+    own = float(factor**2 @ products[:, friction, friction] - crossed @ along)
     # Other columns of the joint make up for a part of it.
-    score = float(cold @ errors[:, friction] - along @ errors.sum(axis=0)[places])
-    if own <= 0.0 or error <= 0.0:
+    score = float(factor @ errors[:, friction] - along @ errors.sum(axis=0)[places])
+    if own <= 0.0 or error <= 0.0 or (change.falls and score < 0.0):
         return 0.0
-    return float(np.sign(score)) * score**2 / (own * error)
+    return score**2 / (own * error)
 
 
 def warm_up_terms(way: float) -> list[tuple[FrictionTerm, ...]]:

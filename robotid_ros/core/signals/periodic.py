@@ -86,8 +86,9 @@ def average_periods(
     time = recording.time[0] + step * (np.arange(len(around)) - half)
     n = len(recording.joints)
     average = dataclasses.replace(
-        recording, time=time, position=around[:, :n], velocity=None, effort=around[:, n:]
-    )
+        recording, time=time, position=around[:, :n], velocity=None, effort=around[:, n:],
+        temperature=None,
+    )  # fmt: skip
     own = np.zeros(len(around), dtype=bool)
     own[half : half + len(mean)] = True
     return average, 1.0 / step, own

@@ -66,6 +66,7 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
         notes=even.notes,
         cutoff=cutoff,
         measured=np.asarray(measured_rows(even, band).any(axis=1)),
+        temperature=even.recording.temperature,
     )
 
 
@@ -111,7 +112,7 @@ def _chosen_rows(usable: UsableRows, robot: Robot, settings: SignalSettings) -> 
 
 def _has_shape(term: FrictionTerm) -> bool:
     """Tell whether shape constants say how a term changes with the speed."""
-    return bool(term.constants) and not term.kind.of_position
+    return bool(term.constants) and not (term.kind.of_position or term.kind.by_temperature)
 
 
 def _refuse(even: UniformRecording, band: float, settings: SignalSettings) -> None:

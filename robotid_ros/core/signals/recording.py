@@ -113,6 +113,7 @@ class RunContext:
     origin : the robot's clock at time 0 [ns]
     notes : what was repaired when it was read
     left_out : lowest and highest position of joints that have no effort beside the others'
+    temperature : (N, n) of the joints or their motors [°C], NaN of a joint without, or None
 
     """
 
@@ -127,6 +128,7 @@ class RunContext:
     origin: int = 0
     notes: tuple[str, ...] = ()
     left_out: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
+    temperature: Array | None = None
 
     @property
     def context(self) -> dict[str, Any]:
@@ -156,9 +158,9 @@ class Recording(RunContext):
     reference: Reference | None = None
 
     def __post_init__(self) -> None:
-        freeze_fields(self, 'time', 'position', 'velocity', 'effort')
+        freeze_fields(self, 'time', 'position', 'velocity', 'effort', 'temperature')
         shape = (self.time.size, len(self.joints))
-        for name in ('position', 'velocity', 'effort'):
+        for name in ('position', 'velocity', 'effort', 'temperature'):
             value = getattr(self, name)
             if value is not None and value.shape != shape:
                 raise RecordingError(
@@ -222,6 +224,7 @@ class Recording(RunContext):
             velocity=None if self.velocity is None else self.velocity[:, index],
             effort=self.effort[:, index],
             reference=None if self.reference is None else self.reference.columns(index),
+            temperature=None if self.temperature is None else self.temperature[:, index],
         )
 
     def between(self, start: float, stop: float) -> Recording:
@@ -236,6 +239,7 @@ class Recording(RunContext):
             effort=self.effort[rows],
             reference=None if self.reference is None else self.reference.between(start, stop),
             phases=phases,
+            temperature=None if self.temperature is None else self.temperature[rows],
         )
 
     def phase(self, name: str) -> Recording:

@@ -64,7 +64,17 @@ def resample_uniformly(
         effort = np.column_stack([np.interp(grid, short, column) for column in effort.T])
     covered = _covered(grid, short, np.flatnonzero(np.diff(time) > longest))
     stamps = grid if short[-1] == time[-1] else np.interp(grid, short, time)
-    result = Recording(recording.joints, stamps, position, effort, source=recording.source)
+    temperature = recording.temperature
+    if temperature is not None:
+        temperature = _temperatures_at(grid, short, temperature[kept])
+    result = Recording(
+        recording.joints,
+        stamps,
+        position,
+        effort,
+        source=recording.source,
+        temperature=temperature,
+    )
     return result, 1.0 / step, covered, notes
 
 
@@ -82,6 +92,16 @@ def _covered(grid: Array, time: Array, gaps: npt.NDArray[np.intp]) -> npt.NDArra
     for start, stop in zip(first, np.searchsorted(grid, time[gaps + 1]), strict=True):
         covered[start:stop] = False
     return covered
+
+
+def _temperatures_at(grid: Array, time: Array, values: Array) -> Array:
+    """Interpolate temperatures (N, n) between those that are numbers; NaN of a joint without."""
+    found = np.full((len(grid), values.shape[1]), np.nan)
+    for column, own in zip(found.T, values.T, strict=True):
+        known = np.isfinite(own)
+        if known.any():
+            column[:] = np.interp(grid, time[known], own[known])
+    return found
 
 
 def _sampling_period(time: Array) -> float:

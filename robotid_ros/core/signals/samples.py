@@ -93,6 +93,7 @@ class Samples:
     notes : what was repaired or looks wrong
     cutoff : of the filter of the positions [Hz]
     measured : (N,) False where a sample was made up to bridge a gap, or None: all were measured
+    temperature : (N, n) of the joints [°C], NaN of a joint without, or None
 
     """
 
@@ -109,6 +110,7 @@ class Samples:
     notes: tuple[str, ...] = ()
     cutoff: float = 0.0
     measured: npt.NDArray[np.bool_] | None = None
+    temperature: Array | None = None
 
     @property
     def moving(self) -> npt.NDArray[np.bool_]:
@@ -116,7 +118,7 @@ class Samples:
         return self.valid & (np.abs(self.dq) >= STANDSTILL)
 
     def __post_init__(self) -> None:
-        freeze_fields(self, 'time', 'q', 'dq', 'ddq', 'tau', 'noise')
+        freeze_fields(self, 'time', 'q', 'dq', 'ddq', 'tau', 'noise', 'temperature')
         if self.valid.flags.writeable:
             valid = self.valid.copy()
             valid.flags.writeable = False

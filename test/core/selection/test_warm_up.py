@@ -74,9 +74,7 @@ def test_friction_that_falls_is_found_and_all_else_is_right(viscous, coulomb):
 
 
 def test_without_a_fall_none_is_chosen_and_nothing_is_computed(monkeypatch):
-    monkeypatch.setattr(
-        'robotid_ros.core.selection.candidate_search.warm_up_terms', lambda way: pytest.fail()
-    )
+    monkeypatch.setattr('robotid_ros.core.model.friction.coldness', lambda *_: pytest.fail())
     robot, _, _ = select_model(recorded(), FREE, SETTINGS, warm_up=True)
     assert falls(robot.friction) == [[], [], []]
 

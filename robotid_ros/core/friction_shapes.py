@@ -1,0 +1,60 @@
+"""What terms of friction are made of: functions of position, speed, path and temperature."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from .arrays import Array
+
+
+def stiction(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+    """Stiction and Stribeck effect, 2/π·atan(K_v·dq) and 2/π·atan(δ·dq) (STICTION eq. 7-9)."""
+    scale = 2.0 / np.pi
+    return (
+        scale * np.arctan(constants['stiction_steepness'] * dq),
+        scale * np.arctan(constants['stribeck_slope'] * dq),
+    )
+
+
+def stribeck(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+    """Return static friction above Coulomb's, exp(−(dq/vs)²)·sign(dq) (Armstrong et al. 1994)."""
+    return (np.exp(-((dq / constants['stribeck_velocity']) ** 2)) * np.sign(dq),)
+
+
+def makkar(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+    """Stribeck bump tanh(γ2·dq) − tanh(γ3·dq) and Coulomb tanh(γ5·dq) (Makkar et al. 2005)."""
+    bump = np.tanh(constants['makkar_gamma2'] * dq) - np.tanh(constants['makkar_gamma3'] * dq)
+    return bump, np.tanh(constants['makkar_gamma5'] * dq)
+
+
+def ripple(order: str, q: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+    """Torque that comes back with the position, Rc cos(k q) + Rs sin(k q): cogging, gear teeth."""
+    return np.cos(constants[order] * q), np.sin(constants[order] * q)
+
+
+def maxwell_slip(q: Array, dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+    """
+    Return the force of a Maxwell-slip element along a path (Al-Bender, Lampaert and Swevers 2005).
+
+    A spring that slips where its deflection z reaches the presliding distance Δ: z/Δ, with
+    dz = dq while |z| < Δ (the stop operator). Of each stretch between two turning points only
+    the ends of the stretches before count.
+    """
+    distance = constants['presliding_distance']
+    turns = np.flatnonzero(np.diff(np.sign(np.diff(q)))) + 1
+    ends = np.concatenate([[0], turns])
+    z = float(np.sign(dq[0])) * distance
+    states = [z]
+    for step in np.diff(q[ends]).tolist():
+        z = min(max(z + step, -distance), distance)
+        states.append(z)
+    stretch = np.searchsorted(turns, np.arange(len(q)), side='right')
+    start = np.array(states) - q[ends]
+    return (np.clip(start[stretch] + q, -distance, distance) / distance,)
+
+
+def coldness(q: Array, way: float) -> Array:
+    """Return exp(−s/L) of the way s along a path (N,), shifted and scaled to go from 1 to 0."""
+    gone = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(q)))]) / way
+    span = -np.expm1(-gone[-1])
+    return np.asarray((np.exp(-gone) - np.exp(-gone[-1])) / max(float(span), 1e-300))
