@@ -14,6 +14,7 @@ from .atomic import file_errors
 from .bags.foreign.joint_state_messages import serialize_joint_states
 from .bags.read.controller_states import controller_state_topics
 from .bags.read.joint_states import FIELDS, JointStates, read_joint_states
+from .bags.read.joint_topics import temperature_topics
 from .bags.read.publishers import find_topic
 from .bags.read.storage import Bag, open_bag
 from .bags.schema.message_definitions import JOINT_STATE, STATUS, STRING
@@ -94,11 +95,11 @@ def _publish(written: Path, output: Path) -> None:
 
 
 def _copy_context(bag: Bag, writer: BagWriter) -> None:
-    """Copy robot description, session, phases and controller states as they are."""
+    """Copy description, session, phases, controller states and temperatures as they are."""
     wanted: dict[str, tuple[str, ...]] = {STRING: (SESSION_TOPIC,), STATUS: (STATE_TOPIC,)}
     if not bag.options.urdf:
         wanted[STRING] = (SESSION_TOPIC, DESCRIPTION_TOPIC)
-    topics = controller_state_topics(bag)
+    topics = controller_state_topics(bag) + temperature_topics(bag)
     for kind, names in wanted.items():
         topics += [t for t, n in bag.topics(kind).items() if n and t.endswith(names)]
     for topic in dict.fromkeys(topics):

@@ -231,9 +231,9 @@ class FrictionTerm:
             return self.kind.of_path(q, dq, self.constants)
         values = self.kind.columns(q if self.kind.of_position else dq, self.constants)
         if self.kind.by_temperature:
-            reference = self.constants['reference_temperature']
-            known = temperature is not None and not np.isnan(temperature).any()
-            warmer = temperature - reference if known else 0.0
+            if temperature is None or np.isnan(temperature).any():
+                return tuple(0.0 * value for value in values)
+            warmer = temperature - self.constants['reference_temperature']
             return tuple(warmer * value for value in values)
         if not self.kind.load_dependent:
             return values

@@ -113,7 +113,6 @@ class RunContext:
     origin : the robot's clock at time 0 [ns]
     notes : what was repaired when it was read
     left_out : lowest and highest position of joints that have no effort beside the others'
-    temperature : (N, n) of the joints or their motors [°C], NaN of a joint without, or None
 
     """
 
@@ -128,7 +127,6 @@ class RunContext:
     origin: int = 0
     notes: tuple[str, ...] = ()
     left_out: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
-    temperature: Array | None = None
 
     @property
     def context(self) -> dict[str, Any]:
@@ -147,6 +145,7 @@ class Recording(RunContext):
     position : (N, n) [rad or m]
     velocity : (N, n) [rad/s or m/s], or None when it was not measured
     effort : (N, n) as published: torque, force or, with a drive gain, current
+    temperature : (N, n) of the joints or their motors [°C], NaN of a joint without, or None
     reference : what the controller followed, when it was recorded
 
     """
@@ -156,6 +155,7 @@ class Recording(RunContext):
     effort: Array
     velocity: Array | None = None
     reference: Reference | None = None
+    temperature: Array | None = None
 
     def __post_init__(self) -> None:
         freeze_fields(self, 'time', 'position', 'velocity', 'effort', 'temperature')

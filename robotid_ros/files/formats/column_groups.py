@@ -19,7 +19,7 @@ from .column_names import (
 from .joint_matching import match_names, simplified
 
 # What says more of a column than which joint it is of.
-_QUANTITIES = ('position', 'velocity', 'effort', 'time')
+_QUANTITIES = ('position', 'velocity', 'effort', 'time', 'temperature')
 _SAY_MORE = (REFERENCE | MEASURED | OTHER).union(*(WORDS[q] for q in _QUANTITIES))
 _NUMBER = re.compile(r'\d+')
 _PATH = re.compile(r'(.*[/.])?(?P<joint>[^/.\[\]]+)[/.][A-Za-z_]+$')

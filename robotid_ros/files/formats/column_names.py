@@ -29,6 +29,7 @@ WORDS: Mapping[str, frozenset[str]] = {
         'forces jointtorque jointtorques jointeffort'.split()
     ),
     'current': frozenset('current currents curr iq amps'.split()),
+    'temperature': frozenset('temperature temperatures temp temps'.split()),
     'name': frozenset('name names'.split()),
 }
 REFERENCE = frozenset(
@@ -45,8 +46,8 @@ NEUTRAL = frozenset(
 )
 # Other quantities: of the tool, of the model, of a drive's health.
 OTHER = frozenset(
-    'ext external err error errors diff tcp pose cart cartesian ee eef temperature temp voltage '
-    'std limit limits max min pred predicted model sim imu base orientation quat dtau mode status '
+    'ext external err error errors diff tcp pose cart cartesian ee eef voltage std limit '
+    'limits max min pred predicted model sim imu base orientation quat dtau mode status '
     'ft wrench index seq scaling scale factor contact'.split()
 )
 UNIT_WORDS = frozenset('s ms us ns rad deg rev rpm nm n a mm cm ncm dot ps per'.split())

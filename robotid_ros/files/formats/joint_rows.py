@@ -19,7 +19,7 @@ def align_rows(stamp: np.ndarray, values: Values) -> tuple[np.ndarray, Values, l
     Parameters
     ----------
     stamp : (N,) [ns]
-    values : {position, velocity, effort: (N, n)}, NaN where there is none
+    values : {position, velocity, effort and perhaps more: (N, n)}, NaN where there is none
 
     Returns
     -------
@@ -67,11 +67,11 @@ def _taken(rows: np.ndarray, stamp: np.ndarray, values: Values) -> tuple[np.ndar
 
 
 def _joined(stamp: np.ndarray, values: Values) -> tuple[np.ndarray, Values]:
-    """Interpolate velocities and efforts onto the rows that hold positions; stamps grow."""
+    """Interpolate all else onto the rows that hold positions; stamps grow."""
     own = np.isfinite(values['position']).any(axis=1)
     time = (stamp - stamp[0]).astype(float)
     result = {'position': values['position'][own]}
-    for quantity in ('velocity', 'effort'):
+    for quantity in values.keys() - result.keys():
         found = np.full(result['position'].shape, math.nan)
         for k, column in enumerate(values[quantity].T):
             known = np.isfinite(column)

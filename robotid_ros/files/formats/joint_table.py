@@ -19,6 +19,7 @@ from .table import Columns, Table
 from .units import CURRENTS, factors, looks_like_degrees, velocity_unit
 
 QUANTITIES = ('position', 'velocity', 'effort')
+TEMPERATURE = 'temperature'
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class JointTable:
     stamp : (N,) [ns]
     position, velocity, effort : (N, n) in SI, NaN where there is none
     notes : what was found and assumed, in words
+    temperature : (N, n) [°C], NaN where there is none, or None
 
     """
 
@@ -41,6 +43,7 @@ class JointTable:
     velocity: np.ndarray
     effort: np.ndarray
     notes: tuple[str, ...] = ()
+    temperature: np.ndarray | None = None
 
 
 def read_joint_table(table: Table, options: ReadOptions) -> JointTable:
@@ -84,7 +87,8 @@ def read_joint_table(table: Table, options: ReadOptions) -> JointTable:
     notes += [*content.notes, *told, *aligned]
     notes += _apply_units(values, stamp, joints, units, found, robot, options)
     position, velocity, effort = (values[quantity] for quantity in QUANTITIES)
-    return JointTable(joints, stamp, position, velocity, effort, tuple(notes))
+    temperature = values.get(TEMPERATURE)
+    return JointTable(joints, stamp, position, velocity, effort, tuple(notes), temperature)
 
 
 @dataclass(frozen=True)
@@ -111,11 +115,30 @@ def _read(
         if quantity in found:
             places[quantity], more = places_of(table, quantity, found, positions, robot, options)
             notes += more
+    if warm := _temperature_places(table, found, positions, robot, options):
+        places[TEMPERATURE] = warm
     names = [c.name for members in places.values() for c in members.values()]
     names += [column.name for _, column in found['time'].members] if 'time' in found else []
     columns = table.read(list(dict.fromkeys(names)))
-    values = {q: _matrix(columns, places.get(q, {}), tuple(positions)) for q in QUANTITIES}
+    wanted = dict.fromkeys((*QUANTITIES, *places))
+    values = {q: _matrix(columns, places.get(q, {}), tuple(positions)) for q in wanted}
     return _Content(places, columns, values, tuple(dict.fromkeys(notes)))
+
+
+def _temperature_places(
+    table: Table,
+    found: Mapping[str, Selection],
+    positions: Mapping[str, Column],
+    robot: Described,
+    options: ReadOptions,
+) -> Mapping[str, Column]:
+    """Return the column of each joint's temperature, none where they are not those of joints."""
+    selection = found.get(TEMPERATURE)
+    if selection is None or (len(positions) > 1 and selection.members[0][0] is None):
+        return {}
+    with contextlib.suppress(RecordingError):
+        return places_of(table, TEMPERATURE, found, positions, robot, options)[0]
+    return {}
 
 
 def _with_live_efforts(

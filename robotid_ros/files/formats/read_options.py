@@ -5,7 +5,7 @@ import shlex
 
 from ...exceptions import ConfigurationError
 
-QUANTITIES = ('time', 'position', 'velocity', 'effort')
+QUANTITIES = ('time', 'position', 'velocity', 'effort', 'temperature')
 Assignments = tuple[tuple[str, str], ...]
 
 

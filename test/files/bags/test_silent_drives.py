@@ -8,7 +8,7 @@ from robotid_ros.files.bags import BagWriter, read_recording
 from robotid_ros.files.bags.read.joint_states import read_joint_states
 from robotid_ros.files.bags.read.storage import open_bag
 
-from .test_effort_topic import DYNAMIC, dynamic
+from .test_joint_topics import DYNAMIC, dynamic
 
 COUNT = 40
 ARM, GRIPPER = ('a', 'b'), ('left', 'right')

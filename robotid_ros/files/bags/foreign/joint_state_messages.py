@@ -38,6 +38,13 @@ def serialize_joint_states(
         yield from (data[k : k + length] for k in range(0, len(data), length))
 
 
+def serialize_temperature(joint: str, stamp: int, value: float) -> bytes:
+    """Return a sensor_msgs/Temperature [°C] with a joint in its frame_id, at a time [ns]."""
+    data = bytearray(b'\0\1\0\0' + struct.pack('<iI', *divmod(stamp, 10**9)))
+    _append_text(data, joint)
+    return bytes(data + bytes(-(len(data) - 4) % 8) + struct.pack('<dd', value, 0.0))
+
+
 def _layout(joints: Sequence[str], counts: Sequence[int]) -> tuple[bytes, list[int]]:
     """Return a message without its numbers, and where those of each field begin."""
     data = bytearray(b'\0\1\0\0' + bytes(8))

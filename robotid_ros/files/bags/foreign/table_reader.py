@@ -23,13 +23,21 @@ from ...formats.joint_table import QUANTITIES
 from ...formats.open_table import open_table
 from ...formats.parquet_table import EPISODE_GAP
 from ...formats.read_options import ReadOptions
-from ..schema.message_definitions import JOINT_STATE
+from ..schema.message_definitions import JOINT_STATE, TEMPERATURE
 from ..schema.session_header import JOINT_STATES_TOPIC
-from .joint_state_messages import serialize_joint_states
+from .joint_state_messages import serialize_joint_states, serialize_temperature
+
+# Temperatures change within minutes: so many of each joint are enough [1/s].
+TEMPERATURE_RATE = 1.0
 
 
 class TableReader:
-    """Reader of one topic, `/joint_states`, in the manner of those of `rosbags`."""
+    """
+    Reader in the manner of those of `rosbags`.
+
+    Its topics are `/joint_states`, and `/joint_temperatures/<joint>` of joints whose temperature
+    is known.
+    """
 
     def __init__(self, path: Path, options: ReadOptions):
         self.path, self.options = path, options
@@ -52,6 +60,12 @@ class TableReader:
         self.connections = [
             Connection(0, JOINT_STATES_TOPIC, JOINT_STATE, definition, '', count, kind, self)
         ]
+        self._warm = self._temperature_messages()
+        for k, (joint, messages) in enumerate(self._warm.items(), start=1):
+            topic, number = f'/joint_temperatures/{joint}', len(messages)
+            self.connections.append(
+                Connection(k, topic, TEMPERATURE, definition, '', number, kind, self)
+            )
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -60,6 +74,17 @@ class TableReader:
         self, connections: Collection[Any], start: int | None = None, stop: int | None = None
     ) -> Iterator[tuple[Connection, int, bytes]]:
         """Yield connection, time of reception [ns] and message of each row between times."""
+        for connection, messages in zip(self.connections[1:], self._warm.values(), strict=True):
+            if connection in connections:
+                for time, message in messages:
+                    if (start is None or time >= start) and (stop is None or time < stop):
+                        yield connection, time, message
+        if self.connections[0] in connections:
+            yield from self._joint_states(start, stop)
+
+    def _joint_states(
+        self, start: int | None, stop: int | None
+    ) -> Iterator[tuple[Connection, int, bytes]]:
         table = self._table
         received = np.maximum.accumulate(table.stamp)
         first = 0 if start is None else int(np.searchsorted(received, start))
@@ -68,6 +93,24 @@ class TableReader:
         data = serialize_joint_states(table.joints, table.stamp[first:last], fields)
         for time, message in zip(received[first:last].tolist(), data, strict=True):
             yield self.connections[0], time, message
+
+    def _temperature_messages(self) -> dict[str, list[tuple[int, bytes]]]:
+        """Return times of reception [ns] and messages of each joint whose temperature is known."""
+        table, found = self._table, dict[str, list[tuple[int, bytes]]]()
+        if table.temperature is None:
+            return found
+        received = np.maximum.accumulate(table.stamp)
+        for joint, column in zip(table.joints, table.temperature.T, strict=True):
+            known = np.flatnonzero(np.isfinite(column))
+            turns = (received[known] - received[0]) // round(1e9 / TEMPERATURE_RATE)
+            rows = known[np.unique(turns, return_index=True)[1]]
+            stamps, values = received[rows].tolist(), column[rows].tolist()
+            if stamps:
+                found[joint] = [
+                    (t, serialize_temperature(joint, t, v))
+                    for t, v in zip(stamps, values, strict=True)
+                ]
+        return found
 
 
 def join_trials(stamp: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

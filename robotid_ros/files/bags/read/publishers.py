@@ -12,8 +12,8 @@ from ....exceptions import RecordingError, RobotIdError, shortened, UnknownNameE
 from ...formats.column_names import OTHER, REFERENCE
 from ..schema.message_definitions import JOINT_STATE
 from ..schema.session_header import JOINT_STATES_TOPIC
-from .effort_topic import interpolator
 from .joint_states import fault_of, FIELDS, JointStates
+from .joint_topics import interpolator, says_temperature
 from .message_decoding import Decoder
 from .session_context import read_urdf
 from .storage import Bag
@@ -46,6 +46,7 @@ def find_topic(bag: Bag, joints: Sequence[str] | None = None) -> str:
 
     """
     counts = {topic: count for topic, count in bag.topics(JOINT_STATE).items() if count}
+    counts = {t: count for t, count in counts.items() if not says_temperature(t)} or counts
     if not counts:
         recorded = shortened(sorted({c.topic for c in bag.connections}))
         raise RecordingError(

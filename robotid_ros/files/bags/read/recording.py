@@ -14,6 +14,7 @@ from .clock_drift import drift_notes
 from .controller_states import add_reference, UNBOUNDED, Window
 from .joint_state_checks import data_available, ranges_of_others, to_recording, usable_joints
 from .joint_states import read_joint_states
+from .joint_topics import read_temperatures
 from .publishers import find_topic, select_joints
 from .storage import Bag, open_bag
 
@@ -123,7 +124,11 @@ def _read(
     states, jumped = correct_clock(states)
     recording = to_recording(states, states.stamp[0], str(bag.path))
     notes = (*recording.notes, *drift_notes(states.stamp, states.received))
-    recording = dataclasses.replace(recording, notes=notes)
+    published = tuple(dict.fromkeys(joint for table in tables for joint in table.joints))
+    temperature = read_temperatures(bag, published, states.received)
+    if temperature is not None:
+        temperature = temperature[:, [published.index(joint) for joint in recording.joints]]
+    recording = dataclasses.replace(recording, notes=notes, temperature=temperature)
     clock = Clock(states.received, states.stamp, jumped)
     recording = session_context.add_context(bag, recording, clock, float(recording.time[-1]))
     # The stamps of the reference jump as well, and nothing says where.

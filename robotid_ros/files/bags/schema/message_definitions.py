@@ -14,6 +14,7 @@ from rosbags.typesys import get_types_from_idl, get_types_from_msg, get_typestor
 from ....exceptions import RecordingError
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
+TEMPERATURE = 'sensor_msgs/msg/Temperature'
 STRING = 'std_msgs/msg/String'
 STATUS = 'diagnostic_msgs/msg/DiagnosticStatus'
 # Of one message type with all that it uses, and of all types of a recording together [characters]:

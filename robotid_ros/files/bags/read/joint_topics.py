@@ -1,12 +1,16 @@
-"""Efforts that come on a topic of their own."""
+"""Efforts and temperatures of joints that come on topics of their own."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+import contextlib
+import itertools
 import re
 
 import numpy as np
 
 from ....core.model.urdf_parsing import movable_joints
-from ....exceptions import RecordingError, UnknownNameError
+from ....exceptions import RecordingError, RobotIdError, UnknownNameError
+from ...formats.column_names import WORDS
+from ..schema.message_definitions import TEMPERATURE
 from .controller_states import MARGIN
 from .message_decoding import Decoder, Layout, stamps
 from .storage import Bag
@@ -16,6 +20,8 @@ DYNAMIC_STATE = 'control_msgs/msg/DynamicJointState'
 INTERFACES = ('effort', 'torque', 'current')
 FIELDS = ('effort', 'efforts', 'torque', 'torques', 'tau', 'current', 'currents', 'data')
 NAMES = ('name', 'names', 'joint_names', 'joint_name')
+# Interfaces of a DynamicJointState that are temperatures, the best first.
+WARMTH = ('temperature', 'motor_temperature')
 # Usual intervals between two messages beyond which nothing is interpolated.
 MAX_SPACING = 4.5
 _SLICE = re.compile(r'(?P<field>[^\[]*)\[(?P<start>\d*):(?P<stop>\d*)\]$')
@@ -56,29 +62,60 @@ def read_effort(
     kinds = {c.topic: c.msgtype for c in bag.connections if c.msgcount}
     if topic not in kinds:
         raise UnknownNameError('topic of the recording', topic, tuple(sorted(kinds)))
-    decoder = Decoder(bag.typestore, kinds[topic])
+    found = read_numbers(bag, topic, field, joints, received)
+    if found is None:
+        return np.full((len(stamp), len(joints)), np.nan)
+    at, reception, values = found
+    return _interpolated(*((at, values, stamp) if at.any() else (reception, values, received)))
+
+
+def read_numbers(
+    bag: Bag, topic: str, field: str, joints: Sequence[str], received: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """
+    Read the numbers of a topic at about the times of joint states.
+
+    Parameters
+    ----------
+    bag, topic, field, joints : as of `read_effort`
+    received : (N,) of the joint states [ns]
+
+    Returns
+    -------
+    Stamps, 0 where one has none, times of reception (M,) [ns], and values (M, n); None without any
+
+    Raises
+    ------
+    RecordingError, UnknownNameError : the topic lacks the field
+
+    """
+    kind = next(c.msgtype for c in bag.connections if c.topic == topic)
+    decoder = Decoder(bag.typestore, kind)
     window = int(received.min()) - MARGIN, int(received.max()) + MARGIN
-    order: list[np.ndarray] = []
-    times: list[np.ndarray] = []
-    parts: list[np.ndarray] = []
+    order, times, receptions, parts = (list[np.ndarray]() for _ in range(4))
     count, stamped = 0, True
     for batch in bag.blocks(topic, *window):
-        reception = batch.received.astype(np.int64)
         for number, payloads, rows in decoder.groups(batch):
             layout = decoder.layouts[number]
             stamped &= 'header.stamp.sec' in layout.numbers
-            times.append(stamps(layout, payloads) if stamped else reception[rows])
+            receptions.append(batch.received.astype(np.int64)[rows])
+            times.append(stamps(layout, payloads) if stamped else np.zeros_like(receptions[-1]))
             parts.append(_values(bag, layout, payloads, topic, field, joints))
             order.append(rows + count)
         count += batch.total
         bag.add_left_out(topic, decoder.left_out)
     if not parts:
-        return np.full((len(stamp), len(joints)), np.nan)
+        return None
     sequence = np.argsort(np.concatenate(order), kind='stable')
-    at, first = np.unique(np.concatenate(times)[sequence], return_index=True)
-    near, interpolate = interpolator(stamp if stamped and at.any() else received, at, MAX_SPACING)
-    values = np.concatenate(parts)[sequence][first]
-    return np.column_stack([np.where(near, interpolate(v), np.nan) for v in values.T])
+    at, reception, values = (np.concatenate(x)[sequence] for x in (times, receptions, parts))
+    return (at if stamped else np.zeros_like(at)), reception, values
+
+
+def _interpolated(at: np.ndarray, values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Interpolate values (M, n) linearly, NaN where no two neighbours are near."""
+    at, first = np.unique(at, return_index=True)
+    near, interpolate = interpolator(wanted, at, MAX_SPACING)
+    return np.column_stack([np.where(near, interpolate(v), np.nan) for v in values[first].T])
 
 
 def interpolator(
@@ -181,3 +218,73 @@ def _order(bag: Bag, joints: Sequence[str], count: int, topic: str) -> tuple[str
         f'{topic} has {count} numbers for {len(joints)} joints: choose among them as in '
         f"'{topic}:data[0:{len(joints)}]'"
     )
+
+
+def temperature_topics(bag: Bag) -> list[str]:
+    """Topics that may hold temperatures of joints, by their type or their name."""
+    kinds = {c.topic: c.msgtype for c in bag.connections if c.msgcount}
+    return [
+        topic
+        for topic, kind in kinds.items()
+        if kind in bag.typestore.fielddefs
+        and (kind in (TEMPERATURE, DYNAMIC_STATE) or says_temperature(topic))
+    ]
+
+
+def read_temperatures(bag: Bag, joints: Sequence[str], received: np.ndarray) -> np.ndarray | None:
+    """
+    Read the temperatures of joints, interpolated onto joint states by the times of reception.
+
+    Parameters
+    ----------
+    bag : where from: sensor_msgs/Temperature with the joint in `frame_id` or the topic's name,
+        an interface `temperature` of a DynamicJointState, or numbers of the joints, with their
+        names or in their order, on a topic whose name says temperature
+    joints : names of the columns, in the order of the joint states
+    received : (N,) of the joint states [ns]
+
+    Returns
+    -------
+    (N, n) [°C], NaN of a joint without, or None where no joint has any
+
+    """
+    found = np.full((len(received), len(joints)), np.nan)
+    for topic in temperature_topics(bag):
+        for field, named in _sources(bag, topic, joints):
+            with contextlib.suppress(RobotIdError):  # numbers of something else
+                numbers = read_numbers(bag, topic, field, named, received)
+                for joint, column in zip(named, numbers[2].T if numbers else (), strict=False):
+                    known, own = np.isfinite(column), found[:, joints.index(joint)]
+                    if numbers and known.any() and np.isnan(own).all():
+                        at = numbers[1][known] - received[0]
+                        own[:] = np.interp(received - received[0], at, column[known])
+    return None if np.isnan(found).all() else found
+
+
+def says_temperature(topic: str) -> bool:
+    """Tell whether a name says that its numbers are temperatures."""
+    return bool(WORDS['temperature'] & set(re.findall('[a-z]+', topic.lower())))
+
+
+def _sources(bag: Bag, topic: str, joints: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield the field of a topic that holds temperatures, and of which joints."""
+    decoder = Decoder(bag.typestore, next(c.msgtype for c in bag.connections if c.topic == topic))
+    first = [data for _, data in itertools.islice(bag.messages(topic), 1)]
+    for number, payloads, _ in decoder.groups(first):
+        layout = decoder.layouts[number]
+        if decoder.message_type == TEMPERATURE:
+            parts = (*layout.texts.get('header.frame_id', ()), *topic.split('/'))
+            if own := [part for part in parts if part in joints][:1]:
+                yield 'temperature', own
+        elif decoder.message_type == DYNAMIC_STATE:
+            offered = {name for names in layout.texts.values() for name in names}
+            yield from ((name, joints) for name in WARMTH if name in offered)
+        elif field := _field(layout, payloads):
+            yield field, joints
+
+
+def _field(layout: Layout, payloads: np.ndarray) -> str:
+    """Return the first array of numbers that says temperature, else the first that holds any."""
+    fields = [key for key, (_, kind, _) in layout.numbers.items() if kind.kind == 'f']
+    held = [key for key in fields if np.isfinite(layout.column(payloads, key)).any()]
+    return next((key for key in held if says_temperature(key)), next(iter(held), ''))
