@@ -32,7 +32,20 @@ def ripple(order: str, q: Array, constants: Mapping[str, float]) -> tuple[Array,
     return np.cos(constants[order] * q), np.sin(constants[order] * q)
 
 
-def maxwell_slip(q: Array, dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+def backlash(q: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+    """
+    Return the deflection q, but no more than the play lets pass to either side.
+
+    A spring K with a dead zone of width w is K q + K_b clip(q, ±w/2) with K_b = −K; where it is
+    only softer there, as a harmonic drive, K_b is between that and 0.
+    """
+    half = 0.5 * constants['backlash_width']
+    return (np.clip(q, -half, half),)
+
+
+def maxwell_slip(
+    distance_name: str, q: Array, dq: Array, constants: Mapping[str, float]
+) -> tuple[Array, ...]:
     """
     Return the force of a Maxwell-slip element along a path (Al-Bender, Lampaert and Swevers 2005).
 
@@ -40,7 +53,7 @@ def maxwell_slip(q: Array, dq: Array, constants: Mapping[str, float]) -> tuple[A
     dz = dq while |z| < Δ (the stop operator). Of each stretch between two turning points only
     the ends of the stretches before count.
     """
-    distance = constants['presliding_distance']
+    distance = constants[distance_name]
     turns = np.flatnonzero(np.diff(np.sign(np.diff(q)))) + 1
     ends = np.concatenate([[0], turns])
     z = float(np.sign(dq[0])) * distance

@@ -119,7 +119,8 @@ def fit_with_motion(
     The estimate by maximum likelihood, and a note; the start where that has no answer
 
     """
-    if start.residual[robot.elastic_joints].max() < NOISY:
+    # The period of a motion does not tell how a hysteresis began.
+    if start.residual[robot.elastic_joints].max() < NOISY or any(robot.transmission):
         return start, []
     periods = average_periods(recording, robot)
     found = None if periods is None else _maximise(periods, robot, base, start)

@@ -10,7 +10,7 @@ import pinocchio
 
 from ..arrays import Array
 from .drive_torques import drive_columns, friction, path_columns, path_friction, rotor_inertia
-from .elastic_robot import elastic_drive_columns
+from .elastic_robot import deflection_path_torques, elastic_drive_columns
 from .inertial_columns import inertial_columns
 from .parameters import INERTIAL, to_pinocchio
 from .robot import ElasticRobot, Robot
@@ -127,9 +127,11 @@ def inverse_dynamics(
 
     """
     q, dq, ddq = (np.asarray(x, dtype=float) for x in (q, dq, ddq))
-    if successive and not isinstance(robot, ElasticRobot):
+    if successive:
+        elastic = isinstance(robot, ElasticRobot)
         tau = inverse_dynamics(robot, chi, q, dq, ddq)
-        return np.asarray(tau + path_friction(robot, chi, q, dq))
+        along = deflection_path_torques if elastic else path_friction
+        return np.asarray(tau + along(robot, chi, q, dq))
     if np.any(np.asarray(chi)[robot.first_columns + 9] <= 0.0):
         return _by_regressor(robot, chi, q, dq, ddq)
     model, order = model_with(robot, chi, armature=False), robot.order

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...exceptions import ConfigurationError, UnknownNameError
 from ..arrays import Array
-from ..friction_shapes import coldness, makkar, maxwell_slip, ripple, stiction, stribeck
+from ..friction_shapes import backlash, coldness, makkar, maxwell_slip, ripple, stiction, stribeck
 
 Columns = Callable[[Array, Mapping[str, float]], tuple[Array, ...]]
 PathColumns = Callable[[Array, Array, Mapping[str, float]], tuple[Array, ...]]
@@ -134,7 +134,19 @@ TERMS: Mapping[str, TermKind] = {
         lambda dq, _: (np.sign(dq),),
         {'presliding_distance': 0.01},
         (True,),
-        of_path=maxwell_slip,
+        of_path=partial(maxwell_slip, 'presliding_distance'),
+    ),
+    # Of transmissions with a spring, by its deflection: play, and friction within it.
+    'backlash': TermKind(
+        ('Kb',), (STIFFNESS,), backlash, {'backlash_width': UNKNOWN}, (False,), of_position=True
+    ),
+    'hysteresis': TermKind(
+        ('Fh',),
+        (FORCE,),
+        lambda dq, _: (np.sign(dq),),
+        {'hysteresis_distance': UNKNOWN},
+        (True,),
+        of_path=partial(maxwell_slip, 'hysteresis_distance'),
     ),
     # Friction of gears grows with the load: Fl |τ| sign(dq) (Hamon, Gautier and Garrec 2010).
     'load_coulomb': TermKind(
@@ -171,12 +183,14 @@ STEEP = 500.0
 STEPS = frozenset({'coulomb', 'asymmetric_coulomb', 'load_coulomb', 'stribeck'})
 # Appended to the symbol of a friction parameter that acts on the link instead of the motor.
 LINK_SIDE_SUFFIX = 'l'
+# And to one of a parameter that acts between both, by the deflection of the transmission.
+DEFLECTION_SUFFIX = 'd'
 # Symbols that physics wants at least zero: rotor inertia, stiffness, friction on either side.
 NONNEGATIVE = frozenset({'Ia', 'K'}) | {
     symbol + side
     for kind in TERMS.values()
     for symbol, positive in zip(kind.symbols, kind.positive, strict=True)
-    for side in ('', LINK_SIDE_SUFFIX)
+    for side in ('', LINK_SIDE_SUFFIX, DEFLECTION_SUFFIX)
     if positive
 }
 

@@ -18,6 +18,7 @@ from ..regression.goodness_of_fit import Validation
 from ..selection.load_friction import iterate_friction_load
 from ..selection.selection import Selection
 from ..selection.shape_constants import search_shape_constants
+from ..selection.transmission import choose_transmission
 from ..signals.periodic import find_period
 from ..signals.recording import Recording
 from ..timing.delay_compensation import Delays, remove_delay
@@ -145,6 +146,9 @@ def _search_friction_shapes(inputs: _Inputs, refined: bool) -> tuple[Robot, list
     """Find what friction is not linear in: the load that it grows with, Stribeck velocities."""
     recording = longest_log(inputs.recording)
     robot, notes = iterate_friction_load(recording, inputs.robot, inputs.settings)
+    if isinstance(recording, Recording):
+        robot, found = choose_transmission(recording, robot, inputs.settings)
+        notes = [*notes, *found]
     if not inputs.settings.stribeck:
         # What was chosen among few shapes is made exact.
         if refined and isinstance(recording, Recording):

@@ -10,6 +10,7 @@ from ..arrays import Array, freeze_fields
 from ..model.base_parameters import BaseParameters
 from ..model.drive_torques import path_columns
 from ..model.dynamics import regressor
+from ..model.elastic_robot import deflection_paths
 from ..model.robot import ElasticRobot, Robot
 from ..signals.samples import Samples
 from ..signals.zero_phase import filter_without_phase
@@ -202,10 +203,9 @@ def _path_columns(
     samples: Samples, robot: Robot, base: BaseParameters
 ) -> list[tuple[int, int, Array]]:
     """Return joint, place among the base columns and values (N,) of friction along its path."""
-    if isinstance(robot, ElasticRobot):
-        return []
+    of_robot = deflection_paths if isinstance(robot, ElasticRobot) else path_columns
     place = {int(column): k for k, column in enumerate(base.columns)}
-    found = path_columns(robot, samples.q, samples.dq)
+    found = of_robot(robot, samples.q, samples.dq)
     return [(j, place[column], values) for j, column, values in found if column in place]
 
 

@@ -22,7 +22,7 @@ EFFORTS = (
 )
 CURRENTS = 'actual_current_0 current_1 iq1 motor_current_3 I_curr2'
 OTHERS = (
-    'actual_TCP_pose_0 tau_ext_1 dtau_1 q_error_1 temperature1 joint_temp_1 robot_mode '
+    'actual_TCP_pose_0 tau_ext_1 dtau_1 q_error_1 tcp_temperature1 joint_temp_limit_1 robot_mode '
     'actual_TCP_force_2 frame_id width'
 )
 JOINTS = ('shoulder_pan_joint', 'elbow_joint', 'wrist_10', 'wrist_1')

@@ -1,0 +1,226 @@
+"""
+Play and hysteresis of transmissions, where both of their sides are measured.
+
+The row of a link behind a spring, L + K d + K_b clip(d, ±w/2) + F_h s(d) = 0 with the torque L of
+the link and the deflection d = q − θ, says how far the spring is wound up,
+
+    d = −L/K + w/2 sign(−L) − F_h/K s(d),
+
+w the play and s the state of a spring that slips beyond a distance, −1 to 1. That holds no effort.
+Whether there is play or hysteresis at all is told by the deflection that the link predicts on the
+right, so that noise of the encoders stands on the left alone. Width and distance are then searched
+along the measured one, against the torque that accelerates and lifts the link, which the drives
+tell, beside the friction of the link.
+"""
+
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import Array
+from ..identification_settings import IdentificationSettings
+from ..model.base_parameters import base_parameters
+from ..model.elastic_robot import with_transmission
+from ..model.friction import FrictionTerm, make_terms
+from ..model.parameters import INERTIAL
+from ..model.robot import ElasticRobot, Robot
+from ..regression.estimators import fit
+from ..regression.observation_system import decimate, observe, System
+from ..signals.preparation import prepare
+from ..signals.recording import Recording
+from ..signals.samples import Samples
+from .block_grams import BLOCKS
+from .cross_validation import Score
+
+# Distances of a hysteresis that are tried, over the spread of the deflection, and how often the
+# deflection that the link predicts is computed again.
+DISTANCES, ROUNDS = (0.03, 0.1, 0.3, 1.0), 4
+# Widths and distances are searched by such a factor around what is found first, one after the
+# other, so often; the points of the grid, for the residual has several minima.
+SEARCH_FACTOR, SWEEPS, GRID_POINTS = 4.0, 2, 13
+RANK_TOLERANCE = 1e-9  # smallest singular value over the largest
+NAMES = {'backlash': 'backlash_width', 'hysteresis': 'hysteresis_distance'}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Rows:
+    """
+    Rows of a joint.
+
+    Attributes
+    ----------
+    deflection : (N,) [rad or m]
+    link : (N, c) columns of the link's torque L
+    torque : (N,) −L but for friction [N·m or N]
+    friction : (N, f) columns of friction in L
+    used : (N,) which rows count
+    path : deflection and its rate at full rate, (M,) each
+    keep : one row in so many of these
+
+    """
+
+    deflection: Array
+    link: Array
+    torque: Array
+    friction: Array
+    used: npt.NDArray[np.bool_]
+    path: tuple[Array, Array]
+    keep: int
+
+    def column(self, term: FrictionTerm) -> Array:
+        """Return the column (N,) of a term along the measured deflection."""
+        (values,) = term.columns(*self.path, successive=True)
+        return decimate(values[None], self.keep)[0]
+
+
+def choose_transmission(
+    recording: Recording, robot: Robot, settings: IdentificationSettings
+) -> tuple[Robot, list[str]]:
+    """
+    Choose play and hysteresis of each spring that the configuration leaves open.
+
+    Either has to predict the deflection of blocks that it was not fitted to better by the rules of
+    `CandidateSearch`, and to be positive.
+
+    Parameters
+    ----------
+    recording : the excitation
+    robot : the model; one without springs is returned as it is
+    settings : nothing is chosen without `selection`
+
+    Returns
+    -------
+    The robot, and notes on what was chosen
+
+    """
+    if not (isinstance(robot, ElasticRobot) and settings.selection):
+        return robot, []
+    if not any(robot.open_transmission):
+        return robot, []
+    samples = prepare(recording, robot, settings.signals)
+    base = base_parameters(robot)
+    system = observe(samples, robot, base)
+    inertial = [robot.parameters[k].symbol in INERTIAL for k in base.columns]
+    value = np.where(inertial, fit(system, 'wls').value, 0.0)
+    chosen, notes = list(robot.transmission), list[str]()
+    for j in np.flatnonzero(robot.open_transmission).tolist():
+        terms = _choose(_rows(samples, system, value, j, int(robot.motors[j])))
+        if terms:
+            chosen[j] = terms
+            notes.append(_note(robot.joints[j], terms))
+    return (with_transmission(robot, tuple(chosen)), notes) if notes else (robot, notes)
+
+
+def _rows(samples: Samples, system: System, value: Array, joint: int, motor: int) -> _Rows:
+    spring, W = system.names.index(f'K{joint + 1}'), system.W[joint]
+    others = [k for k in range(W.shape[1]) if k != spring and W[:, k].any()]
+    q, dq = (x[:, joint] - x[:, motor] for x in (samples.q, samples.dq))
+    friction = [k for k in others if value[k] == 0.0]
+    parts = W[:, spring], W[:, others], -W @ value, W[:, friction]
+    return _Rows(*parts, system.valid[joint], (q, dq), samples.decimation)
+
+
+def _choose(rows: _Rows) -> tuple[FrictionTerm, ...]:
+    """Add the shape that saves most, and then perhaps the other one."""
+    spread = float(rows.deflection[rows.used].std()) if rows.used.any() else 0.0
+    terms: tuple[FrictionTerm, ...] = ()
+    options = [('backlash', 0.0), *(('hysteresis', share * spread) for share in DISTANCES)]
+    while options and spread > 0.0:
+        columns = [rows.column(term) for term in terms]
+        score, _ = _score(rows, columns)
+        tried = {}
+        for new in options:
+            found, size = _score(rows, [*columns, _predicted(rows, columns, *new)])
+            tried[new] = (found, size[-1])
+        best = min(tried, key=lambda new: float(tried[new][0].errors.sum()))
+        (found, size), (name, distance) = tried[best], best
+        gain, error = found.gain_over(score)
+        if gain <= max(error, score.least_gain()) or size <= 0.0:
+            break
+        constant = 2.0 * size if name == 'backlash' else distance
+        terms = _searched(rows, (*terms, *make_terms((name,), {NAMES[name]: constant})))
+        options = [new for new in options if new[0] != name]
+    return terms
+
+
+def _predicted(rows: _Rows, others: list[Array], name: str, distance: float) -> Array:
+    """
+    Return what a unit of a shape adds to the deflection (N,), by what the link predicts.
+
+    Parameters
+    ----------
+    rows : of the joint
+    others : columns of other shapes
+    name, distance : of the shape; of a hysteresis [rad or m]
+
+    """
+    y = rows.deflection[rows.used]
+    A = without = np.column_stack([rows.link, *others])
+    own = np.zeros(len(A))
+    for _ in range(ROUNDS):
+        value = _solve(A[rows.used], y)
+        wound, predicted = without @ value[: without.shape[1]], A @ value
+        if name == 'backlash':
+            own = np.sign(wound)
+        else:
+            (term,) = make_terms((name,), {NAMES[name]: distance})
+            own = -term.columns(predicted, np.gradient(predicted), successive=True)[0]
+        A = np.column_stack([without, own])
+    return own
+
+
+def _searched(rows: _Rows, terms: tuple[FrictionTerm, ...]) -> tuple[FrictionTerm, ...]:
+    """Replace width and distance by those that leave the least residual."""
+    from scipy.optimize import minimize_scalar
+
+    def other(k: int, logarithm: float) -> tuple[FrictionTerm, ...]:
+        constants = {NAMES[terms[k].name]: float(np.exp(logarithm))}
+        return (*terms[:k], FrictionTerm(terms[k].name, constants), *terms[k + 1 :])
+
+    def squares(logarithm: float, k: int) -> float:
+        columns = [rows.column(term) for term in other(k, logarithm)]
+        A = np.column_stack([rows.deflection, rows.friction, *columns])[rows.used]
+        y = rows.torque[rows.used]
+        return float(np.sum((y - A @ _solve(A, y)) ** 2))
+
+    reach = np.linspace(-np.log(SEARCH_FACTOR), np.log(SEARCH_FACTOR), GRID_POINTS)
+    for _ in range(SWEEPS):
+        for k, term in enumerate(terms):
+            grid = np.log(term.constants[NAMES[term.name]]) + reach
+            start = int(np.argmin([squares(x, k) for x in grid]))
+            around = grid[max(start - 1, 0)], grid[min(start + 1, GRID_POINTS - 1)]
+            found = minimize_scalar(squares, bounds=around, args=(k,), method='bounded')
+            terms = other(k, found.x)
+    return terms
+
+
+def _score(rows: _Rows, columns: list[Array]) -> tuple[Score, Array]:
+    """Return the errors on blocks that were left out, and what each column is multiplied by."""
+    y, c = rows.deflection[rows.used], rows.link.shape[1]
+    A = np.column_stack([rows.link, *columns])[rows.used]
+    block = np.arange(len(y)) * BLOCKS // len(y)
+    errors = np.zeros((BLOCKS, 1))
+    for k in range(BLOCKS):
+        out = block == k
+        errors[k] = np.sum((y[out] - A[out] @ _solve(A[~out], y[~out])) ** 2)
+    powers = np.bincount(block, y**2, minlength=BLOCKS)[:, None]
+    return Score(errors, powers), _solve(A, y)[c:]
+
+
+def _solve(A: Array, y: Array) -> Array:
+    scale = np.linalg.norm(A, axis=0)
+    scale[scale == 0.0] = 1.0
+    return np.asarray(np.linalg.lstsq(A / scale, y, rcond=RANK_TOLERANCE)[0] / scale)
+
+
+def _note(joint: str, terms: tuple[FrictionTerm, ...]) -> str:
+    what = ' and '.join(
+        f'{term.name} over {value:.3g} rad' for term in terms for value in term.constants.values()
+    )
+    names = ', '.join(term.name for term in terms)
+    return (
+        f'the transmission of {joint} has {what}: parts of the recording that were not fitted are '
+        f'predicted better with it; robot.elastic.transmission keeps it ([{names}]) or leaves it '
+        'out ([])'
+    )

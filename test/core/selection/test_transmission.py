@@ -1,0 +1,178 @@
+"""Play and hysteresis of a transmission: of a simulated drive, chosen, and with their sizes."""
+
+from functools import lru_cache
+from math import copysign, cos, sin
+
+import numpy as np
+import pytest
+
+from robotid_ros.core.identification_settings import IdentificationSettings
+from robotid_ros.core.model import build_robot, regressor, RobotSettings
+from robotid_ros.core.model.settings import ElasticSettings
+from robotid_ros.core.parameters.standard import basic_solution
+from robotid_ros.core.pipeline.identification import identify
+from robotid_ros.core.pipeline.validation import validate
+from robotid_ros.core.signals.recording import Recording
+from robotid_ros.exceptions import ConfigurationError, UnknownNameError
+
+# A rod that hangs on a motor: inertia about the axis, first moment, motor, friction, spring.
+INERTIA, MOMENT, ROTOR, VISCOUS, COULOMB, LINK_VISCOUS, STIFFNESS = (
+    0.6,
+    1.2,
+    0.3,
+    2.0,
+    1.0,
+    0.3,
+    2e3,
+)
+WIDTH, FRICTION, DISTANCE = 2e-3, 1.5, 5e-4
+URDF = """
+<robot name="rod">
+  <link name="base"/>
+  <joint name="a" type="revolute">
+    <parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>
+    <limit lower="-3" upper="3" velocity="10" effort="100"/>
+  </joint>
+  <link name="rod"><inertial><origin xyz="0 0 -0.3"/><mass value="4"/>
+    <inertia ixx="0.2" iyy="0.2" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+</robot>
+"""
+RATE, SECONDS, SUBSTEPS = 200, 30, 50
+SETTINGS = IdentificationSettings(essential=False)
+
+
+def robot(**elastic):
+    settings = RobotSettings(
+        friction={'default': ('viscous', 'coulomb')},
+        elastic=ElasticSettings(('a',), link_friction={'a': ('viscous',)}, **elastic),
+    )
+    return build_robot(URDF, settings)
+
+
+@lru_cache
+def simulated(width=0.0, friction=0.0):
+    """Integrate rod and motor in small steps, with a spring that has play and slips."""
+    dt = 1.0 / (RATE * SUBSTEPS)
+    q = dq = th = dth = z = 0.0
+    rows = []
+    for k in range(SECONDS * RATE * SUBSTEPS):
+        t = k * dt
+        wanted = 0.7 * sin(1.9 * t) + 0.25 * sin(5.3 * t)
+        speed = 0.7 * 1.9 * cos(1.9 * t) + 0.25 * 5.3 * cos(5.3 * t)
+        u = 400.0 * (wanted - th) + 20.0 * (speed - dth)
+        if k % SUBSTEPS == 0:
+            rows.append((q, th, u))
+        d = q - th
+        spring = STIFFNESS * (d - max(-width / 2, min(width / 2, d)))
+        z = max(-DISTANCE, min(DISTANCE, z + (dq - dth) * dt))
+        spring += friction * z / DISTANCE
+        ddq = (-9.81 * MOMENT * sin(q) - LINK_VISCOUS * dq - spring) / INERTIA
+        ddth = (u - VISCOUS * dth - copysign(COULOMB, dth) + spring) / ROTOR
+        dq, dth = dq + ddq * dt, dth + ddth * dt
+        q, th = q + dq * dt, th + dth * dt
+    return np.array(rows)
+
+
+def recorded(width=0.0, friction=0.0, noise=2e-6, seed=0):
+    rng, rows = np.random.default_rng(seed), simulated(width, friction)
+    q = rows[:, :2] + noise * rng.normal(size=(len(rows), 2))
+    effort = np.column_stack([np.full(len(rows), np.nan), rows[:, 2]])
+    effort += 0.1 * rng.normal(size=effort.shape)
+    return Recording(('a', 'a_motor'), np.arange(len(rows)) / RATE, q, effort)
+
+
+def identified(*simulation, **elastic):
+    return identify(recorded(*simulation), robot(**elastic), SETTINGS)
+
+
+def terms(result):
+    return {term.name: term.constants for term in result.robot.transmission[0]}
+
+
+def values(result):
+    return dict(zip(result.estimate.names, result.estimate.value.tolist(), strict=True))
+
+
+def basic(result):
+    return basic_solution(result.base, result.estimate.value)
+
+
+def within(result, sigmas, **others):
+    names = ('YY1', 'MZ1', 'MX1', 'Ia1', 'Fv1', 'Fc1', 'K1', 'Fvl1')
+    sizes = (INERTIA, -MOMENT, 0.0, ROTOR, VISCOUS, COULOMB, STIFFNESS, LINK_VISCOUS)
+    truth = dict(zip(names, sizes, strict=True)) | others
+    for name, value, sigma in zip(
+        result.estimate.names, result.estimate.value, result.estimate.sigma, strict=True
+    ):
+        assert abs(value - truth[name]) <= sigmas * sigma, name
+
+
+@pytest.mark.parametrize('noise', [0.0, 1e-5, 1e-4])
+def test_a_spring_alone_gets_neither(noise):
+    result = identified(0.0, 0.0, noise)
+    assert not terms(result)
+    assert not any('transmission of a has' in text for text in result.warnings)
+    within(result, 3.0)
+
+
+@pytest.mark.parametrize('noise', [1e-5, 1e-4])
+def test_play_is_chosen_and_has_its_width(noise):
+    result = identified(WIDTH, 0.0, noise)
+    assert list(terms(result)) == ['backlash']
+    width = terms(result)['backlash']['backlash_width']
+    assert width == pytest.approx(WIDTH, rel=0.03)
+    # By how far both flanks are apart: within it there is no spring at all.
+    found = values(result)
+    assert -found['Kbd1'] / found['K1'] * width == pytest.approx(WIDTH, rel=0.01)
+    within(result, 3.0, Kbd1=values(result)['Kbd1'])
+    (text,) = [text for text in result.warnings if 'transmission of a has' in text]
+    assert f'backlash over {width:.3g} rad' in text
+    rigid = identified(WIDTH, 0.0, noise, transmission={'a': ()})
+    assert abs(values(rigid)['K1'] - STIFFNESS) > 0.2 * STIFFNESS
+    assert result.estimate.residual[0] < 0.2 * rigid.estimate.residual[0]
+
+
+def test_hysteresis_is_chosen_and_has_its_force_and_distance():
+    result = identified(0.0, FRICTION, 1e-5)
+    assert list(terms(result)) == ['hysteresis']
+    assert terms(result)['hysteresis']['hysteresis_distance'] == pytest.approx(DISTANCE, rel=0.06)
+    found = values(result)
+    assert found['Fhd1'] == pytest.approx(FRICTION, rel=0.03)
+    assert found['K1'] == pytest.approx(STIFFNESS, rel=0.01)
+    # The validation follows the path of the deflection, too.
+    again = validate(recorded(0.0, FRICTION, 1e-5, 1), result.robot, basic(result), SETTINGS)
+    assert again.total_residual() < 0.02
+
+
+def test_both_are_told_apart():
+    result = identified(WIDTH, FRICTION, 1e-5)
+    assert sorted(terms(result)) == ['backlash', 'hysteresis']
+    found, width = values(result), terms(result)['backlash']['backlash_width']
+    assert found['Fhd1'] == pytest.approx(FRICTION, rel=0.03)
+    assert found['K1'] == pytest.approx(STIFFNESS, rel=0.02)
+    assert -found['Kbd1'] / found['K1'] * width == pytest.approx(WIDTH, rel=0.03)
+
+
+def test_a_configuration_gives_terms_their_shape_and_units():
+    names = ('backlash', 'hysteresis', 'viscous')
+    settings = RobotSettings(
+        friction_constants={'a': {'backlash_width': WIDTH, 'hysteresis_distance': DISTANCE}},
+        elastic=ElasticSettings(('a',), transmission={'default': names}),
+    )
+    built = build_robot(URDF, settings).elastic
+    units = {p.name: p.unit for p in built.parameters[-3:]}
+    assert units == {'Kbd1': 'N·m/rad', 'Fhd1': 'N·m', 'Fvd1': 'N·m·s/rad'}
+    # By hand: what acts on the link acts on the motor the other way.
+    q, dq, ddq = np.random.default_rng(0).normal(size=(3, 40, 2)) * [[[1e-3]], [[1.0]], [[1.0]]]
+    rows = regressor(built, q, dq, ddq)[:, :, -3:]
+    half, d = WIDTH / 2, q[:, 0] - q[:, 1]
+    by_hand = [np.minimum(np.maximum(d, -half), half), np.sign(dq[:, 0] - dq[:, 1])]
+    by_hand.append(dq[:, 0] - dq[:, 1])
+    np.testing.assert_allclose(rows[0], np.column_stack(by_hand))
+    assert not rows[1].any()  # the sum of both
+
+
+@pytest.mark.parametrize('given', [{'b': ('backlash',)}, {'a': ('backlash',)}, {'a': ('play',)}])
+def test_terms_that_cannot_be_are_told(given):
+    with pytest.raises((ConfigurationError, UnknownNameError), match=r"backlash_width|'b'|'play'"):
+        robot(transmission=given)
