@@ -32,6 +32,7 @@ T = TypeVar('T')
 # Where formulas are; searches, settings and texts are not.
 MODULES = tuple(
     """
+    friction_shapes
     model/base_parameters model/dynamics model/drive_torques model/friction model/inertial_columns
     model/mimic_joints
     parameters/essential parameters/physical_consistency parameters/prior_pull parameters/standard
@@ -42,7 +43,8 @@ MODULES = tuple(
     replay/anderson_mixing replay/initial_parameters replay/replay_problem
     replay/simulated_observation replay/simulation/closed_loop
     replay/simulation/direct_dynamics replay/simulation/integrators
-    selection/cross_validation signals/filters signals/fourier_series signals/periodic
+    selection/cross_validation selection/transmission selection/warm_up
+    signals/filters signals/fourier_series signals/periodic
     signals/preparation signals/usable_rows signals/zero_phase
     timing/delay_compensation timing/delay_estimation
     """.split()

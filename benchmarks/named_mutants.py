@@ -1,6 +1,17 @@
 """Mistakes that matter to an identification, by module: what is wrong, the text, and what by."""
 
 NAMED = {
+    'friction_shapes': (
+        ('Stribeck effect without a sign',
+         "['stribeck_velocity']) ** 2)) * np.sign(dq)", "['stribeck_velocity']) ** 2)) * 1.0"),
+        ('play to one side alone', 'np.clip(q, -half, half)', 'np.clip(q, 0.0, half)'),
+        ('a spring that slips forgets where it turned round',
+         'z = min(max(z + step, -distance), distance)', 'z = min(max(step, -distance), distance)'),
+    ),
+    'model/elastic_robot': (
+        ('hysteresis pushes motor and link the same way',
+         'yield motor, k, -values', 'yield motor, k, values'),
+    ),
     'model/drive_torques': (
         ('motors of couplings drive one joint alone',
          'yield int(driven), k, coupling.ratios[driven] * values', 'yield int(driven), k, values'),
@@ -14,8 +25,8 @@ NAMED = {
          'lambda dq, _: (np.sign(dq),), positive=(False,), load_dependent=True'),
         ('load of friction without its size',
          'size = 0.0 if load is None else np.abs(load)', 'size = 0.0 if load is None else load'),
-        ('Stribeck effect without a sign',
-         "['stribeck_velocity']) ** 2)) * np.sign(dq)", "['stribeck_velocity']) ** 2)) * 1.0"),
+        ('friction by the temperature itself, not how far it is from the reference',
+         "temperature - self.constants['reference_temperature']", 'temperature'),
     ),
     'parameters/essential': (
         ('F-test with correlated rows as independent',
@@ -103,6 +114,15 @@ NAMED = {
     ),
     'replay/step_control': (
         ('gains never scaled', 'inertia / tuned', 'inertia / inertia if True else tuned'),
+    ),
+    'selection/transmission': (
+        ('play told by the measured deflection, which noise explains',
+         'own = np.sign(wound)', 'own = np.sign(rows.deflection)'),
+        ('springs that push are hysteresis', 'or size <= 0.0', 'or False'),
+    ),
+    'selection/warm_up': (
+        ('temperatures that hardly change are used',
+         'np.ptp(means) >= LEAST_RANGE', 'np.ptp(means) >= 0.0'),
     ),
     'signals/periodic': (
         ('noise between periods over all of them',

@@ -1,0 +1,90 @@
+"""What terms of friction are made of has the limits, signs and periods that papers give them."""
+
+import numpy as np
+import pytest
+
+from robotid_ros.core.friction_shapes import (
+    backlash,
+    coldness,
+    makkar,
+    maxwell_slip,
+    ripple,
+    stiction,
+    stribeck,
+)
+
+SPEED = np.concatenate([np.geomspace(1e-4, 5.0, 40), [1e3]])
+STICTION = {'stiction_steepness': 1000.0, 'stribeck_slope': 20.0}
+STRIBECK = {'stribeck_velocity': 0.1}
+MAKKAR = {'makkar_gamma2': 100.0, 'makkar_gamma3': 10.0, 'makkar_gamma5': 50.0}
+
+
+@pytest.mark.parametrize(
+    ('shape', 'constants'), [(stiction, STICTION), (stribeck, STRIBECK), (makkar, MAKKAR)]
+)
+def test_friction_turns_round_with_the_motion(shape, constants):
+    for forth, back in zip(shape(SPEED, constants), shape(-SPEED, constants), strict=True):
+        np.testing.assert_array_equal(back, -forth)
+        assert np.all(forth >= 0.0)  # against the motion
+
+
+def test_stiction_is_whole_at_speed_and_half_where_its_steepness_says():
+    fast, slow = stiction(np.array([1e6]), STICTION), stiction(np.array([1e-3, 0.05]), STICTION)
+    np.testing.assert_allclose(fast, 1.0, atol=1e-4)
+    assert slow[0][0] == pytest.approx(0.5) and slow[1][1] == pytest.approx(0.5)
+
+
+def test_the_stribeck_effect_is_gone_at_speed():
+    (values,) = stribeck(np.array([1e-9, 0.1, 0.2, 1.0]), STRIBECK)
+    np.testing.assert_allclose(values, [1.0, 1.0 / np.e, np.e**-4, 0.0], atol=1e-9)
+
+
+def test_the_bump_of_makkar_is_between_rest_and_speed_and_leaves_coulomb():
+    bump, coulomb = makkar(SPEED, MAKKAR)
+    assert bump[0] < 0.02 and bump[-1] == 0.0
+    assert 0.01 < SPEED[np.argmax(bump)] < 0.1  # between both steepnesses
+    assert coulomb[-1] == 1.0
+    # A tenth of a radian per second away from rest: tanh(10) − tanh(1).
+    assert makkar(np.array([0.1]), MAKKAR)[0][0] == pytest.approx(1.0 - 0.7615942, abs=1e-7)
+
+
+def test_ripple_comes_back_every_period_of_its_order():
+    q = np.linspace(-2.0, 2.0, 101)
+    for a, b in zip(
+        ripple('order', q, {'order': 7.0}),
+        ripple('order', q + 2.0 * np.pi / 7.0, {'order': 7.0}),
+        strict=True,
+    ):
+        np.testing.assert_allclose(a, b, atol=1e-12)
+        assert np.ptp(a) == pytest.approx(2.0, rel=1e-2)
+    cos, sin = ripple('order', np.array([0.0]), {'order': 7.0})
+    assert (cos[0], sin[0]) == (1.0, 0.0)
+
+
+def test_a_spring_with_play_has_no_force_within_it():
+    d = np.linspace(-5e-3, 5e-3, 201)
+    (column,) = backlash(d, {'backlash_width': 2e-3})
+    force = d - column  # stiffness 1, K_b −1
+    np.testing.assert_array_equal(force[np.abs(d) <= 1e-3], 0.0)
+    np.testing.assert_allclose(force[d > 1e-3], d[d > 1e-3] - 1e-3)
+    np.testing.assert_allclose(force[d < -1e-3], d[d < -1e-3] + 1e-3)
+
+
+def test_a_slipping_spring_loses_what_its_loop_holds():
+    """A cycle of amplitude A takes 4 Δ (A − Δ)/Δ of work per unit of force (Masing)."""
+    distance, amplitude, cycles = 0.01, 0.05, 3
+    q = amplitude * np.cos(np.linspace(0.0, 2.0 * np.pi * cycles, 30_001))
+    (z,) = maxwell_slip('distance', q, np.gradient(q), {'distance': distance})
+    assert np.abs(z).max() == 1.0
+    work = np.sum(0.5 * (z[1:] + z[:-1]) * np.diff(q))
+    assert work == pytest.approx(cycles * 4.0 * (amplitude - distance), rel=0.05)
+
+
+def test_coldness_is_one_at_first_and_nothing_at_the_end():
+    q = np.concatenate([np.linspace(0.0, 3.0, 400), np.linspace(3.0, -1.0, 500)])
+    cold = coldness(q, 2.0)
+    assert (cold[0], cold[-1]) == (1.0, 0.0)
+    # After its way, 1/e of what is lost in all, but for what the end has lost.
+    gone = np.searchsorted(np.cumsum(np.abs(np.diff(q, prepend=q[0]))), 2.0)
+    end = np.exp(-7.0 / 2.0)
+    assert cold[gone] == pytest.approx((1.0 / np.e - end) / (1.0 - end), abs=2e-3)
