@@ -128,10 +128,10 @@ def inverse_dynamics(
     """
     q, dq, ddq = (np.asarray(x, dtype=float) for x in (q, dq, ddq))
     if successive:
-        elastic = isinstance(robot, ElasticRobot)
         tau = inverse_dynamics(robot, chi, q, dq, ddq)
-        along = deflection_path_torques if elastic else path_friction
-        return np.asarray(tau + along(robot, chi, q, dq))
+        if isinstance(robot, ElasticRobot):
+            return np.asarray(tau + deflection_path_torques(robot, chi, q, dq))
+        return np.asarray(tau + path_friction(robot, chi, q, dq))
     if np.any(np.asarray(chi)[robot.first_columns + 9] <= 0.0):
         return _by_regressor(robot, chi, q, dq, ddq)
     model, order = model_with(robot, chi, armature=False), robot.order

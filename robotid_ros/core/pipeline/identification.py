@@ -92,8 +92,8 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
     recording, settings = inputs.recording, inputs.settings
     inputs.progress('preparing signals')
     robot, notes = _search_friction_shapes(inputs, refined=selection is not None)
-    base = base_parameters(robot)
-    estimation = estimate_base_parameters(recording, robot, base, settings, inputs.progress)
+    robot, base, estimation, found_between = _estimate(inputs, robot)
+    notes = [*notes, *found_between]
     if selection is not None:  # with constants as they were made exact
         candidate = dataclasses.replace(selection.candidate, friction=robot.friction)
         selection = dataclasses.replace(selection, candidate=candidate)
@@ -146,9 +146,6 @@ def _search_friction_shapes(inputs: _Inputs, refined: bool) -> tuple[Robot, list
     """Find what friction is not linear in: the load that it grows with, Stribeck velocities."""
     recording = longest_log(inputs.recording)
     robot, notes = iterate_friction_load(recording, inputs.robot, inputs.settings)
-    if isinstance(recording, Recording):
-        robot, found = choose_transmission(recording, robot, inputs.settings)
-        notes = [*notes, *found]
     if not inputs.settings.stribeck:
         # What was chosen among few shapes is made exact.
         if refined and isinstance(recording, Recording):
@@ -160,6 +157,23 @@ def _search_friction_shapes(inputs: _Inputs, refined: bool) -> tuple[Robot, list
         return robot, [*notes, text]
     robot, searched = search_shape_constants(recording, robot, inputs.settings.signals)
     return robot, notes + searched
+
+
+def _estimate(
+    inputs: _Inputs, robot: Robot
+) -> tuple[Robot, BaseParameters, Estimation, list[str]]:
+    """Estimate base parameters, again where springs turn out to have play or hysteresis."""
+    arguments, base = (inputs.settings, inputs.progress), base_parameters(robot)
+    found = estimate_base_parameters(inputs.recording, robot, base, *arguments)
+    if not (isinstance(robot, ElasticRobot) and inputs.settings.selection):
+        return robot, base, found, []
+    other, notes = choose_transmission(
+        robot, base, found.samples, found.system, found.estimate.value
+    )
+    if notes:
+        robot, base = other, base_parameters(other)
+        found = estimate_base_parameters(inputs.recording, robot, base, *arguments)
+    return robot, base, found, notes
 
 
 def _essential(estimation: Estimation, inputs: _Inputs) -> Essential | None:

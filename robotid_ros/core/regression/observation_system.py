@@ -203,9 +203,12 @@ def _path_columns(
     samples: Samples, robot: Robot, base: BaseParameters
 ) -> list[tuple[int, int, Array]]:
     """Return joint, place among the base columns and values (N,) of friction along its path."""
-    of_robot = deflection_paths if isinstance(robot, ElasticRobot) else path_columns
-    place = {int(column): k for k, column in enumerate(base.columns)}
-    found = of_robot(robot, samples.q, samples.dq)
+    place, motion = {int(c): k for k, c in enumerate(base.columns)}, (samples.q, samples.dq)
+    found = (
+        deflection_paths(robot, *motion)
+        if isinstance(robot, ElasticRobot)
+        else path_columns(robot, *motion)
+    )
     return [(j, place[column], values) for j, column, values in found if column in place]
 
 

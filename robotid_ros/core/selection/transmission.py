@@ -19,16 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array
-from ..identification_settings import IdentificationSettings
-from ..model.base_parameters import base_parameters
+from ..model.base_parameters import BaseParameters
 from ..model.elastic_robot import with_transmission
 from ..model.friction import FrictionTerm, make_terms
 from ..model.parameters import INERTIAL
-from ..model.robot import ElasticRobot, Robot
-from ..regression.estimators import fit
-from ..regression.observation_system import decimate, observe, System
-from ..signals.preparation import prepare
-from ..signals.recording import Recording
+from ..model.robot import ElasticRobot
+from ..regression.observation_system import decimate, System
 from ..signals.samples import Samples
 from .block_grams import BLOCKS
 from .cross_validation import Score
@@ -75,8 +71,8 @@ class _Rows:
 
 
 def choose_transmission(
-    recording: Recording, robot: Robot, settings: IdentificationSettings
-) -> tuple[Robot, list[str]]:
+    robot: ElasticRobot, base: BaseParameters, samples: Samples, system: System, value: Array
+) -> tuple[ElasticRobot, list[str]]:
     """
     Choose play and hysteresis of each spring that the configuration leaves open.
 
@@ -85,31 +81,24 @@ def choose_transmission(
 
     Parameters
     ----------
-    recording : the excitation
-    robot : the model; one without springs is returned as it is
-    settings : nothing is chosen without `selection`
+    robot, base : the model
+    samples, system : of the excitation
+    value : (b,) base parameters without them
 
     Returns
     -------
     The robot, and notes on what was chosen
 
     """
-    if not (isinstance(robot, ElasticRobot) and settings.selection):
-        return robot, []
-    if not any(robot.open_transmission):
-        return robot, []
-    samples = prepare(recording, robot, settings.signals)
-    base = base_parameters(robot)
-    system = observe(samples, robot, base)
     inertial = [robot.parameters[k].symbol in INERTIAL for k in base.columns]
-    value = np.where(inertial, fit(system, 'wls').value, 0.0)
+    value = np.where(inertial, value, 0.0)
     chosen, notes = list(robot.transmission), list[str]()
     for j in np.flatnonzero(robot.open_transmission).tolist():
         terms = _choose(_rows(samples, system, value, j, int(robot.motors[j])))
         if terms:
             chosen[j] = terms
             notes.append(_note(robot.joints[j], terms))
-    return (with_transmission(robot, tuple(chosen)), notes) if notes else (robot, notes)
+    return (with_transmission(robot, tuple(chosen)) if notes else robot), notes
 
 
 def _rows(samples: Samples, system: System, value: Array, joint: int, motor: int) -> _Rows:
@@ -129,6 +118,8 @@ def _choose(rows: _Rows) -> tuple[FrictionTerm, ...]:
     while options and spread > 0.0:
         columns = [rows.column(term) for term in terms]
         score, _ = _score(rows, columns)
+        if score.mean_error() <= score.least_gain():
+            break
         tried = {}
         for new in options:
             found, size = _score(rows, [*columns, _predicted(rows, columns, *new)])
@@ -204,8 +195,8 @@ def _score(rows: _Rows, columns: list[Array]) -> tuple[Score, Array]:
     for k in range(BLOCKS):
         out = block == k
         errors[k] = np.sum((y[out] - A[out] @ _solve(A[~out], y[~out])) ** 2)
-    powers = np.bincount(block, y**2, minlength=BLOCKS)[:, None]
-    return Score(errors, powers), _solve(A, y)[c:]
+    powers = [[np.sum(y[block == k] ** 2)] for k in range(BLOCKS)]
+    return Score(errors, np.array(powers)), _solve(A, y)[c:]
 
 
 def _solve(A: Array, y: Array) -> Array:

@@ -131,7 +131,7 @@ def _temperature_places(
     positions: Mapping[str, Column],
     robot: Described,
     options: ReadOptions,
-) -> Mapping[str, Column]:
+) -> dict[str, Column]:
     """Return the column of each joint's temperature, none where they are not those of joints."""
     selection = found.get(TEMPERATURE)
     if selection is None or (len(positions) > 1 and selection.members[0][0] is None):

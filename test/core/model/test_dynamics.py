@@ -22,7 +22,7 @@ from .arms import arm, urdf
 
 COUPLED = {'wrist': CouplingSettings((0.0, 1.0, 0.0, -2.0))}
 WAYS = {'viscous_warm_up_way': 5.0, 'coulomb_warm_up_way': 5.0}
-WAYS['reference_temperature'] = 40.0
+WAYS |= {'reference_temperature': 40.0, 'backlash_width': 0.5, 'hysteresis_distance': 0.1}
 ORDERS = {'ripple_order': 7.0, 'ripple_order_2': 21.0, 'ripple_order_3': 60.0, **WAYS}
 VARIANTS = [
     {},

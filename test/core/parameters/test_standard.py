@@ -143,7 +143,7 @@ POSITIVE = {'Ia', 'Fv', 'Fvp', 'Fvm', 'Fc', 'Fcp', 'Fcm', 'Fs', 'Fst', 'Fl', 'Kq
 def test_friction_that_physics_wants_positive_is_so(name):
     orders = {'ripple_order': 7.0, 'ripple_order_2': 21.0, 'ripple_order_3': 60.0}
     orders |= {'viscous_warm_up_way': 5.0, 'coulomb_warm_up_way': 5.0}
-    orders |= {'reference_temperature': 40.0}
+    orders |= {'reference_temperature': 40.0, 'backlash_width': 0.1, 'hysteresis_distance': 0.1}
     settings = RobotSettings(friction={'default': (name,)}, friction_constants={'default': orders})
     robot = build_robot(URDF, settings)
     symbols = ('Ia', *TERMS[name].symbols)
