@@ -1,6 +1,7 @@
 """`robotid demo [ROBOT]`: a whole session on the simulated robot, over services and topics."""
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,7 +65,8 @@ def run(args: argparse.Namespace) -> int:
     session = Demo(config, Path(args.output), log_level, VERIFICATIONS)
     with ProgressBar() as progress, lines_above(progress), session as demo:
         results = demo.run(progress.show, TIME_LIMIT)
-    return report(results, demo.folder, every=args.all, as_json=args.json)
+    pages = written_pages(demo.folder, demo.design)
+    return report(results, demo.folder, pages, every=args.all, as_json=args.json)
 
 
 def expect_ros(what: str) -> None:
@@ -110,18 +112,36 @@ def find_config(name: str) -> Path:
     return path
 
 
-def report(results: 'Results', folder: Path, *, every: bool = False, as_json: bool = False) -> int:
-    """Print residuals and parameters, and the verdict; return the exit code."""
+def written_pages(folder: Path, design: Path) -> dict[str, Path]:
+    """Return the pages of a session by what they show, as far as they could be written."""
+    from ..files.report.page import page_beside
+    from ..files.results_file import REPORT
+
+    pages = {'report': folder / REPORT, 'motion': page_beside(design)}
+    return {name: page for name, page in pages.items() if page.is_file()}
+
+
+def report(
+    results: 'Results',
+    folder: Path,
+    pages: Mapping[str, Path],
+    *,
+    every: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Print residuals and parameters, where more is, and the verdict; return the exit code."""
     from ..nodes.demo.verdict import MAX_RESIDUAL, MIN_SHARE_WITHIN, verdict_of
 
     judged = verdict_of(results)
     if as_json:
         data = {**results_data(results), 'verification': results.verification}
-        print_json({**data, 'passed': judged.passed, 'verdict': str(judged), 'folder': folder})
+        judgement = {'passed': judged.passed, 'verdict': str(judged)}
+        print_json({**data, **judgement, 'folder': folder, 'pages': pages})
     else:
         print_found(results, every=every)
         print_verification(results)
-        print_paragraph(str(folder), 'written')
+        for name, path in {'written': folder, **pages}.items():
+            print_paragraph(str(path), name)
         print_paragraph(f'{judged}.', style='good' if judged.passed else 'bad')
     if judged.passed:
         return 0

@@ -53,6 +53,11 @@ class Demo:
     log_level : severity from which the nodes log
     verifications : services of the excitation that are called after the session
 
+    Attributes
+    ----------
+    folder : of the results, when it has run
+    design : the file of the motion that was run, likewise
+
     """
 
     def __init__(
@@ -64,7 +69,7 @@ class Demo:
     ):
         self._config, self._output = config, output
         self._verifications = verifications
-        self.folder = output
+        self.folder, self.design = output, output
         self._domain = claim_domain()
         self._processes = NodeProcesses(config, self._domain, log_level)
 
@@ -100,6 +105,7 @@ class Demo:
                 client, lambda: client.state('identification') == 'done', show, end
             )
             self.folder = Path(client.value('identification', 'folder'))
+            self.design = Path(client.value('excitation', 'file'))
             truth = client.latest.get('simulated_robot/true_parameters')
             # Before the verifications, which write the report again.
             self._add_true_parameters(truth)

@@ -1,6 +1,7 @@
 """The design of a session: read where the settings name one, else made; published and saved."""
 
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 import threading
 from typing import Any
@@ -16,7 +17,7 @@ from ...files.trajectory_file import dump_design, read_design, save_design
 from ...node_settings import ExcitationNodeSettings
 from ..common.messages import State
 from ..common.runtime import ConfiguredNode, LATCHED
-from .design_process import design_in_process
+from .design_process import design_in_process, write_page
 from .preflight import place_locked_joints, read_positions
 from .supervised_goals import PublishState
 from .trajectory_goal import trajectory_message
@@ -79,7 +80,7 @@ class SessionDesign:
         return self.plan
 
     def make(self, urdf: str) -> Design:
-        """Design; the result is published and saved whatever becomes of the session."""
+        """Design; it is published and saved, with a page, whatever becomes of the session."""
         self._publish_state(State.DESIGNING, 'designing the trajectory', {})
         folder = Path(self._node.configuration.recorder.folder).expanduser().absolute()
         robot, settings = self.placed, self._settings
@@ -87,13 +88,15 @@ class SessionDesign:
         expect_writable(folder, round(seconds * RECORDING_RATE))
         plan = design_in_process(urdf, robot, settings, self._on_progress, self._stop)
         self._publish(plan)
-        self.file = str(save_design(folder, robot.name, plan))
+        file = save_design(folder, robot.name, plan)
+        self.file = str(file)
         condition, log = plan.condition_numbers['raw'], self._node.get_logger()
         log.info(f"condition number {condition:.3g}, {plan.verdict}: saved as '{self.file}'")
         for sentence in plan.notes:
             log.info(sentence)
         for sentence in (*plan.unchecked, *plan.shortcomings):
             log.warning(sentence)
+        write_page(file, plan, urdf, replace(self._node.configuration, robot=robot), log)
         return plan
 
     def values(self) -> dict[str, Any]:

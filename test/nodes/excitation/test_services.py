@@ -80,6 +80,7 @@ def test_a_design_is_saved_and_said(executor: SingleThreadedExecutor, node: Node
     assert answers(node, 'excitation/design', 1)[0].success
     wait_until(lambda: not excitation.busy, 'the design ends')
     (path,) = tmp_path.glob('scara_trajectory_*.yaml')
+    wait_until(path.with_suffix('.html').exists, 'its page is beside it')
     wait_until(lambda: str(path) in states[-1].message, 'its path is said')
     assert values_of(states[-1])['file'] == str(path)
     assert read_design(path).trajectory.hash == values_of(states[-1])['trajectory']
