@@ -1,17 +1,17 @@
 """
-Measure the report: size, time to write, time to open in a browser; screenshots on demand.
+Measure the report: size, time to write, time to open in a browser, and what works there.
 
     python benchmarks/report.py [FOLDER …] [--pictures DIR] [--check]
 
 FOLDER holds what `robotid identify` wrote. Without one, results are made up: two joints, six
-joints with 45,000 rows, seven joints with an hour at 1 kHz. A browser is used where Chromium and
-playwright are installed.
+joints with 45,000 rows by two methods, seven joints with an hour at 1 kHz. A browser is used where
+Chromium and playwright are installed: `report_reader.py` zooms, sorts, prints and runs axe-core.
 """
 
 import argparse
 from collections.abc import Iterator
+import dataclasses
 from pathlib import Path
-import shutil
 import sys
 import tempfile
 import time
@@ -19,17 +19,18 @@ from typing import Any
 
 from common import verdict
 import numpy as np
+from report_reader import open_browser, opened, shortcomings
 
 from robotid_ros.files.report.page import write_report
-from robotid_ros.files.results import Residual, Results
+from robotid_ros.files.results import Comparison, Entry, Residual, Results
 from robotid_ros.files.results_file import read_results
-from robotid_ros.files.torques_file import Torques
+from robotid_ros.files.torques_file import SimulatedPositions, Torques
 
 # Joints and rows of the made-up results.
 CASES = {'two joints': (2, 4000), '45,000 rows': (6, 45_000), 'an hour at 1 kHz': (7, 3_600_000)}
+BOTH = '45,000 rows'  # with a second method
 MOST_MEGABYTES = 3.0
 WIDTHS = (1400, 768, 390)
-SECONDS = 300.0  # a browser that has not drawn a page by then has failed
 
 
 def made_up(joints: int, rows: int) -> Results:
@@ -43,8 +44,24 @@ def made_up(joints: int, rows: int) -> Results:
     measured = predicted + 0.05 * rng.normal(size=angle.shape)
     data = Torques(names, time_, measured, predicted, np.sin(angle), np.cos(angle), *parts)
     lines = tuple(Residual(name, 0.03, 0.05, 1.6, 'N·m', 0.03, 0.99) for name in names)
-    return Results(
-        'robot', 'wls', '', names, (), (), lines, lines, torques={'identification': data}
+    values = rng.normal(size=8 * joints)
+    base = tuple(
+        Entry(f'P{k}', v, 0.1, 10.0 / abs(v), 'kg·m²', names[k % joints], 'essential', f'P{k}')
+        for k, v in enumerate(values.tolist())
+    )
+    torques = {'identification': data}
+    return Results('robot', 'wls', '', names, base, (), lines, lines, torques=torques)
+
+
+def by_both(results: Results) -> Results:
+    """Add what a second method, which simulates, leaves besides."""
+    data = results.torques['identification']
+    assert data.position is not None
+    moved = SimulatedPositions(data.joints, data.time, 1.01 * data.position, data.position, None)
+    history = tuple({'iteration': float(k), 'torque_error': 0.5**k} for k in range(5))
+    other = Comparison('didim', results.base[1:], results.identification)
+    return dataclasses.replace(
+        results, compared=other, history=history, simulated={'didim': moved}
     )
 
 
@@ -54,40 +71,20 @@ def cases(folders: list[str]) -> Iterator[tuple[str, Results]]:
         yield Path(folder).name, read_results(folder)
     if not folders:
         for name, (joints, rows) in CASES.items():
-            yield name, made_up(joints, rows)
+            results = made_up(joints, rows)
+            yield name, by_both(results) if name == BOTH else results
 
 
-def open_browser() -> Any | None:
-    """Start Chromium by playwright; None where either is missing."""
-    path = next(filter(None, map(shutil.which, ('chromium', 'google-chrome'))), None)
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        path = None
-    if path is None:
-        print('no browser: install Chromium and playwright to measure it')
-        return None
-    playwright = sync_playwright().start()
-    return playwright.chromium.launch(executable_path=path, args=['--no-sandbox'])
-
-
-def show(browser: Any, page: Path, pictures: Path | None) -> float:
-    """Open a page in a browser; return the seconds until all of its plots stand."""
-    seconds = 0.0
-    for scheme in ('light', 'dark'):
-        for width in WIDTHS if pictures else WIDTHS[:1]:
-            context = browser.new_context(
-                viewport={'width': width, 'height': 900}, color_scheme=scheme, offline=True
-            )
-            tab = context.new_page()
-            began = time.monotonic()
-            tab.goto(page.as_uri())
-            tab.wait_for_function('plots && plots.is_idle', timeout=1e3 * SECONDS)
-            seconds = seconds or time.monotonic() - began
-            if pictures:
+def look(browser: Any, page: Path, pictures: Path | None) -> float:
+    """Open a page; return the seconds until all of its plots stand. Pictures of all widths."""
+    began = time.monotonic()
+    with opened(browser, page):
+        seconds = time.monotonic() - began
+    for scheme in ('light', 'dark') if pictures else ():
+        for width in WIDTHS:
+            with opened(browser, page, width, scheme) as (tab, _):
                 name = f'{page.stem}_{width}_{scheme}.png'
                 tab.screenshot(path=pictures / name, full_page=True)
-            context.close()
     return seconds
 
 
@@ -96,7 +93,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
     parser.add_argument('folder', nargs='*')
     parser.add_argument('--pictures', type=Path, help='folder of screenshots, three widths')
-    parser.add_argument('--check', action='store_true', help='fail where a page is too large')
+    parser.add_argument(
+        '--check', action='store_true', help='fail where one is too large or fails'
+    )
     arguments = parser.parse_args()
     if arguments.pictures:
         arguments.pictures.mkdir(parents=True, exist_ok=True)
@@ -108,7 +107,8 @@ def main() -> int:
             wrote, size = time.process_time() - began, page.stat().st_size / 1e6
             print(f'{name:20s} {size:.2f} MB, written in {wrote:.1f} s of CPU', end='')
             if browser is not None:
-                print(f', opened in {show(browser, page, arguments.pictures):.1f} s', end='')
+                print(f', opened in {look(browser, page, arguments.pictures):.1f} s', end='')
+                short += [f'{name}: {text}' for text in shortcomings(browser, page)]
             print(flush=True)
             if size > MOST_MEGABYTES:
                 short.append(f'{name}: {size:.2f} MB')

@@ -8,7 +8,7 @@ from ..results import Residual, Results, total_residual
 from .html import number, page, percent, row, section, table, text
 from .plots import curves
 from .plots.canvas import Plots
-from .sections.convergence import difference_table
+from .sections.convergence import difference_table, LARGE
 from .sections.verdict import residual_class
 
 
@@ -66,7 +66,12 @@ def _cell(line: Residual | None) -> str:
 def _pair(first: str, second: str, results: Mapping[str, Results], plots: Plots) -> str:
     found = differences(results[first].base, results[second].base)
     missing = len(results[first].base) + len(results[second].base) - 2 * len(found)
-    note = f'{second} minus {first}, over the σ of the difference of independent estimates.'
+    known = [abs(each.normalised) for each in found if each.normalised is not None]
+    beyond = sum(size > LARGE for size in known)
+    note = (
+        f'{beyond} of {len(known)} parameters differ by more than {LARGE:g} σ of the difference '
+        f'of independent estimates: {second} minus {first}.'
+    )
     if missing:
         note += f' {missing} parameters are in one of both only, or combine others.'
     picture = ''

@@ -24,7 +24,7 @@ def render(results: Results) -> str:
         joints(results, plots),
         verification(results, plots),
         data(results, plots),
-        selection(results, plots),
+        selection(results),
         base(results, plots),
         comparison(results),
         convergence(results, plots),

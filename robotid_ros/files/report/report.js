@@ -204,6 +204,7 @@ function turntable(box, { centre, reach }, middle, size, draw) {
 }
 
 // -- bodies: ellipsoids of the same mass and inertia on the arm ----------------------------------
+const MIDDLE = 210;
 function turnBodies(box) {
   const scene = JSON.parse(box.querySelector('script').textContent);
   const { links } = scene;
@@ -228,14 +229,22 @@ function turnBodies(box) {
         }));
       }
     }
+    // Joints that are seen in one place share a line of text.
+    const spots = [];
     for (const link of links) {
       const [x, y] = place(link.origin);
       nodes.push(make('circle', { cx: x, cy: y, r: 4 }));
-      nodes.push(make('text', { x: x + 8, y: y - 6 }, link.name));
+      const spot = spots.find((other) => Math.abs(other.y - y) < 12 && Math.abs(other.x - x) < 60);
+      if (spot) spot.names.push(link.name);
+      else spots.push({ x, y, names: [link.name] });
+    }
+    for (const { x, y, names } of spots) {
+      const side = x > MIDDLE ? { x: x - 8, 'text-anchor': 'end' } : { x: x + 8 };
+      nodes.push(make('text', { ...side, y: y - 6 }, names.join(', ')));
     }
     svg.replaceChildren(svg.querySelector('title'), ...nodes);
   }
-  turntable(box, scene, [300, 210], 190, draw);
+  turntable(box, scene, [MIDDLE, MIDDLE], 190, draw);
 }
 for (const box of document.querySelectorAll('.bodies')) turnBodies(box);
 

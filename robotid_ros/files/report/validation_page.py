@@ -55,4 +55,4 @@ def _residuals(checked: CheckedParameters) -> str:
 
 def _cell(line: Residual) -> str:
     css = residual_class(line.reported)
-    return f'<td class="{css}">{bar(line.reported, percent(line.reported), css)}</td>'
+    return f'<td class="{css} keep">{bar(line.reported, percent(line.reported), css)}</td>'

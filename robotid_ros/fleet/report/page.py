@@ -60,7 +60,8 @@ def write_fleet_report(folder: str | Path, target: str | Path) -> list[Finding]:
     title = f'Fleet of {sum(len(r.names) for r in every)} robots'
     every_status = Counter(each['status'] for each in quality)
     told = ', '.join(
-        f'{count} sessions {status}' for status, count in sorted(every_status.items())
+        f'{count} session{"s" * (count != 1)} {status}'
+        for status, count in sorted(every_status.items())
     )
     write_text(target, page(title, title, told, ''.join(sections), ''))
     return found
@@ -73,7 +74,10 @@ def _findings(found: Sequence[Finding]) -> str:
         else 'No robot differs from the others of its type, and none changes.'
     )
     rows = [
-        row(f.robot, *(html.text(x) for x in (f.type, f.kind, f.text)), html.number(f.p, '.1g'))
+        row(
+            *(f.robot, html.text(f.type), html.text(f.kind)),
+            *(html.text(f.text, 'wrap'), html.number(f.p, '.1g')),
+        )
         for f in found
     ]
     head = ('robot', 'type', 'kind', 'what', 'p')
@@ -153,8 +157,8 @@ def _quality(rows: Sequence[dict[str, Any]]) -> str:
     lines = []
     for each in bad[:MOST_ROWS]:
         reasons = '; '.join([each['reason'] or '', *(each['warnings'] or ())]).strip('; ')
-        cells = (each['robot'], each['type'], each['status'], reasons)
-        lines.append(row(each['source'], *(html.text(x) for x in cells)))
+        cells = [html.text(each[key]) for key in ('robot', 'type', 'status')]
+        lines.append(row(each['source'], *cells, html.text(reasons, 'wrap')))
     if not lines:
         return section('Data quality', 'Every recording was identified without a warning.', '')
     told = f'{len(bad)} of {len(rows)} recordings failed or have warnings'

@@ -85,6 +85,11 @@ def test_a_page_opens_without_complaint_and_fits_a_phone(opened, name):
     canvases = page.evaluate('plots.roots().length')
     assert complaints == [] and canvases >= 1
     assert page.evaluate('document.documentElement.scrollWidth') <= 390
+    # What cannot be as narrow is scrolled in its place, by the keyboard, too.
+    held = page.locator('figure.plot').evaluate_all(
+        'all => all.every((each) => each.tabIndex === 0 || each.scrollWidth <= each.clientWidth)'
+    )
+    assert held
 
 
 @pytest.mark.parametrize('scheme', ['light', 'dark'])

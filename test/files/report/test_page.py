@@ -12,6 +12,8 @@ import pytest
 from robotid_ros.exceptions import FileError, MissingPackageError
 from robotid_ros.files.report.identification_page import render
 from robotid_ros.files.report.page import write_report, write_report_if_possible
+from robotid_ros.files.report.plots.residuals import friction_curve
+from robotid_ros.files.report.plots.thinning import phases
 from robotid_ros.files.report.sections.bodies import bodies_of
 from robotid_ros.files.report.sections.verdict import split_remedy, verdict_of
 from robotid_ros.files.results import Residual, Results, total_residual
@@ -220,6 +222,28 @@ def sphere(mass=5.0, radius=0.3):
         dataclasses.replace(entry, name=f'{s}1', value=values.get(s, 0.0), joint='ball')
         for entry, s in zip(made.standard()[:10], made.SYMBOLS, strict=True)
     )
+
+
+def test_candidates_are_listed_best_first_with_the_one_that_was_taken(results):
+    first = results.selection['comparisons'][0]
+    ranks = {'a': 0.03, 'viscous': 0.02, 'b': 0.025}
+    changed = {**results.selection, 'comparisons': [{**first, 'residuals': ranks}]}
+    shown = render(dataclasses.replace(results, selection=changed))
+    table = shown[shown.index('● was taken') :]
+    names = re.findall(r'<th scope="row">([^<]*)</th>', table)[:3]
+    assert names == ['● viscous', 'b', 'a']
+
+
+@pytest.mark.parametrize(('other', 'drawn'), [(0.0, 'Line'), (1.0, 'Scatter')])
+def test_friction_of_other_joints_is_no_curve_of_velocity(other, drawn):
+    """A model that depends on more than the joint's velocity is drawn point by point."""
+    data = made.torques()
+    friction = data.friction.copy()
+    friction[:, 0] += other * np.sin(3.0 * data.time)
+    changed = dataclasses.replace(data, friction=friction)
+    (phase,) = phases({'identification': changed})
+    plot = friction_curve([phase], 0, 'N·m', 'rad')
+    assert [type(renderer.glyph).__name__ for renderer in plot.renderers] == ['Scatter', drawn]
 
 
 def test_without_validation_there_are_no_columns_of_it(results):

@@ -8,7 +8,7 @@ from typing import Any
 
 from bokeh.core.json_encoder import serialize_json
 from bokeh.document import Document
-from bokeh.models import BasicTicker, BoxZoomTool, HoverTool, PlainText, Range1d
+from bokeh.models import BasicTicker, BoxZoomTool, HoverTool, LogTicker, PlainText, Range1d
 from bokeh.plotting import figure
 from bokeh.resources import Resources
 import numpy as np
@@ -47,8 +47,10 @@ class Plots:
         name = f'plot-{len(self._plots)}'
         self._plots.append(plot)
         css = 'plot wide' if wide else 'plot'
+        # One that cannot be as narrow as a phone is scrolled, also by the keyboard.
+        focus = '' if plot.min_width is None else ' tabindex="0"'
         return (
-            f'<figure class="{css}"><figcaption>{escape(caption)}</figcaption>'
+            f'<figure class="{css}"{focus}><figcaption>{escape(caption)}</figcaption>'
             f'<div id="{name}" style="min-height:{plot.height}px"></div></figure>'
         )
 
@@ -103,6 +105,8 @@ def new_plot(
         axis.minor_tick_line_color = None
     if isinstance(plot.yaxis.ticker, BasicTicker):
         plot.yaxis.ticker.desired_num_ticks = 5
+    elif isinstance(plot.yaxis.ticker, LogTicker):
+        plot.yaxis.ticker.desired_num_ticks = 3  # below two decades they are linear, and crowd
     return plot
 
 

@@ -1,16 +1,9 @@
-"""Plots of a whole result: convergence, simulated motion, tracking, correlation, candidates."""
+"""Plots of a whole result: convergence, simulated motion, tracking, correlation."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bokeh.models import (
-    BoxAnnotation,
-    ColumnDataSource,
-    FactorRange,
-    HoverTool,
-    LinearColorMapper,
-    Range1d,
-)
+from bokeh.models import BoxAnnotation, ColumnDataSource, FactorRange, HoverTool, LinearColorMapper
 import numpy as np
 
 from ...comparison.differences import Difference
@@ -31,8 +24,9 @@ from .thinning import thin
 
 # Of an iteration, what shows whether it converges.
 CONVERGENCE_MEASURES = ('torque_error', 'parameter_change', 'position_error')
-MAX_CANDIDATES = 24  # of a comparison that are drawn, best first
 ROWS = 1200  # of a curve over time
+# Of the name of a parameter below an axis, and beside it all together [px].
+NAME_WIDTH, BESIDE = 11, 90
 LINES = (PREDICTED, MEASURED, TRUE, GOOD, RESIDUAL, NEUTRAL)
 # From −1 to 1, white in between on light ground as on dark.
 DIVERGING = (
@@ -83,26 +77,13 @@ def time_range(*times: np.ndarray) -> Any:
     return span_of(np.concatenate(times))
 
 
-def candidates(comparison: Mapping[str, Any]) -> Any:
-    """Draw the cross-validated residual of each candidate, the chosen one in another colour."""
-    ranked = sorted(comparison['residuals'].items(), key=lambda item: item[1])[:MAX_CANDIDATES]
-    names = [name for name, _ in ranked][::-1]
-    values = [100.0 * value for _, value in ranked][::-1]
-    colors = [PREDICTED if name == comparison['chosen'] else NEUTRAL for name in names]
-    plot = new_plot(
-        'residual on blocks that were not fitted [%]', '', 70 + 20 * len(names), 'reset',
-        y_range=FactorRange(*names), x_range=Range1d(0.0, 1.05 * max([*values, 1e-9])),
-    )  # fmt: skip
-    source = ColumnDataSource({'name': names, 'value': values, 'color': colors})
-    plot.hbar('name', right='value', height=0.7, color='color', source=source)
-    return finish(plot, [('', '@name'), ('', '@value{0.000} %')])
-
-
 def normalised_differences(found: Sequence[Difference]) -> Any:
     """Draw differences over their σ, parameter by parameter; the band is ±3σ."""
     known = [each for each in found if each.normalised is not None]
     names, values = [each.name for each in known], [each.normalised for each in known]
-    plot = new_plot('', 'difference / σ', 300, 'reset', x_range=FactorRange(*names))
+    plot = new_plot(
+        '', 'difference / σ', 300, 'reset', x_range=FactorRange(*names), min_width=_width(names)
+    )
     plot.add_layout(
         BoxAnnotation(
             bottom=-3.0, top=3.0, fill_color=GOOD, fill_alpha=0.12, line_color=None,
@@ -113,6 +94,11 @@ def normalised_differences(found: Sequence[Difference]) -> Any:
     plot.vbar('name', top='value', width=0.6, color=PREDICTED, source=source)
     plot.xaxis.major_label_orientation = 'vertical'
     return finish(plot, [('', '@name'), ('difference / σ', '@value{0.00}')])
+
+
+def _width(names: Sequence[str]) -> int:
+    """Return the width below which names on an axis would cover each other [px]."""
+    return BESIDE + NAME_WIDTH * len(names)
 
 
 def singular_values(values: Sequence[float]) -> Any:
@@ -132,7 +118,7 @@ def correlation(names: Sequence[str], lower: Sequence[Sequence[float]]) -> Any:
         matrix[k, : k + 1] = matrix[: k + 1, k] = row
     plot = new_plot(
         '', '', 120 + min(12 * count, 700), 'box_zoom,reset',
-        x_range=FactorRange(*names), y_range=FactorRange(*names[::-1]),
+        x_range=FactorRange(*names), y_range=FactorRange(*names[::-1]), min_width=_width(names),
     )  # fmt: skip
     mapper = LinearColorMapper(palette=list(DIVERGING), low=-1.0, high=1.0)
     plot.image([single(matrix[::-1])], x=0, y=0, dw=count, dh=count, color_mapper=mapper)

@@ -48,11 +48,11 @@ def efforts(series: EffortSeries, joint: int, unit: str) -> tuple[Any, Any]:
     """Draw measured and predicted effort of a joint, and the residual on an axis of its own."""
     above = new_plot('', f'effort [{unit}]', 240, x_range=series.time, min_border_left=LEFT)
     line = above.line(
-        'x', f'm{joint}', source=series.source, color=MEASURED, width=3.2, alpha=0.6,
+        'x', f'm{joint}', source=series.source, color=MEASURED, width=4.5, alpha=0.5,
         legend_label='measured',
     )  # fmt: skip
     above.line(
-        'x', f'p{joint}', source=series.source, color=PREDICTED, width=1.2,
+        'x', f'p{joint}', source=series.source, color=PREDICTED, width=1.6,
         legend_label='predicted',
     )  # fmt: skip
     below = new_plot(

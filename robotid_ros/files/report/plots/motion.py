@@ -102,8 +102,8 @@ def _rule(place: float, dimension: str, color: str, **more: Any) -> Any:
 
 
 def search(design: Design) -> Any | None:
-    """Draw the best criterion over the evaluations of the search; None where none was better."""
-    if not design.history:
+    """Draw the best criterion over the evaluations of the search; None where there was none."""
+    if not design.history or not design.evaluations:
         return None
     count, value = (list(column) for column in zip(*design.history, strict=True))
     scale = 'log' if min(value) > 0.0 else 'linear'

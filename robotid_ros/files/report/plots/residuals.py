@@ -16,6 +16,10 @@ SMALL = 230  # height of the plots [px]
 # Samples of a window of the spectrum, lags of the autocorrelation, bars of the histogram, points
 # of the friction curve and its bins at most.
 WINDOW, LAGS, BARS, POINTS, BINS = 512, 200, 41, 900, 40
+# Of the model about its mean at a velocity, over the model: above, it is no curve of velocity.
+NO_CURVE = 0.1
+# Where histograms end, in root mean squares of the larger residual.
+REACH = 4.0
 ZOOM = 'box_zoom,pan,wheel_zoom,reset'
 
 
@@ -49,24 +53,23 @@ def spectrum(found: Sequence[Phase], joint: int, unit: str) -> Any:
 def histogram(found: Sequence[Phase], joint: int, unit: str) -> Any:
     """Draw how often the residual has which size, beside a normal distribution of its σ."""
     plot = new_plot(f'residual [{unit}]', 'density', SMALL, ZOOM)
-    for phase in found:
-        values = (phase.data.measured - phase.data.predicted)[:, joint]
-        reach = float(np.quantile(np.abs(values), 0.999)) or 1e-12
+    residuals = [(phase.data.measured - phase.data.predicted)[:, joint] for phase in found]
+    reach = REACH * max(float(np.sqrt(np.mean(values**2))) for values in residuals) or 1e-12
+    for phase, values in zip(found, residuals, strict=True):
         density, edges = np.histogram(values, BARS, (-reach, reach), density=True)
         plot.step(
             single(0.5 * (edges[1:] + edges[:-1])), single(density), mode='center',
             color=COLORS[phase.name], width=1.4, legend_label=NAMES[phase.name],
         )  # fmt: skip
-    values = (found[0].data.measured - found[0].data.predicted)[:, joint]
-    sigma = float(values.std()) or 1e-12
-    x = np.linspace(-4.0 * sigma, 4.0 * sigma, 81)
-    normal = np.exp(-0.5 * ((x - values.mean()) / sigma) ** 2) / (sigma * np.sqrt(2.0 * np.pi))
+    mean, sigma = float(residuals[0].mean()), float(residuals[0].std()) or 1e-12
+    x = np.linspace(-reach, reach, 161)
+    normal = np.exp(-0.5 * ((x - mean) / sigma) ** 2) / (sigma * np.sqrt(2.0 * np.pi))
     plot.line(
         single(x),
         single(normal),
         color=NEUTRAL,
         dash='dashed',
-        legend_label='normal, σ of the fit',
+        legend_label=f'normal, σ of the {NAMES[found[0].name]}',
     )
     return finish(plot)
 
@@ -108,16 +111,32 @@ def friction_curve(found: Sequence[Phase], joint: int, unit: str, speed: str) ->
         single(velocity[chosen]), single(measured[chosen]), size=3, color=MEASURED, alpha=0.55,
         line_color=None, legend_label='measured, without inertia and gravity',
     )  # fmt: skip
-    plot.line(*_means(velocity, model), color=PREDICTED, width=2.4, legend_label='model')
+    place, means, spread = _means(velocity, model)
+    if spread <= NO_CURVE * float(np.sqrt(np.mean(model**2))):
+        plot.line(place, means, color=PREDICTED, width=2.4, legend_label='model')
+    else:
+        plot.scatter(
+            single(velocity[chosen]), single(model[chosen]), size=2, color=PREDICTED,
+            line_color=None, legend_label='model, also of other joints or load',
+        )  # fmt: skip
     return finish(plot)
 
 
-def _means(velocity: np.ndarray, model: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean of the model in bins of velocity, broken where the joint turns round."""
-    x, y = list[float](), list[float]()
+def _means(velocity: np.ndarray, model: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """
+    Average the model in bins of velocity.
+
+    Returns
+    -------
+    velocities and means, broken where the joint turns round; the root mean square of the model
+    about its means
+
+    """
+    x, y, squares = list[float](), list[float](), 0.0
     for rows in (velocity < 0.0, velocity > 0.0):
         order = np.argsort(velocity[rows])
         bins = np.array_split(order, min(BINS, len(order))) if len(order) else []
         x += [float(velocity[rows][part].mean()) for part in bins] + [np.nan]
         y += [float(model[rows][part].mean()) for part in bins] + [np.nan]
-    return single(np.array(x)), single(np.array(y))
+        squares += sum(len(part) * float(model[rows][part].var()) for part in bins)
+    return single(np.array(x)), single(np.array(y)), (squares / max(len(model), 1)) ** 0.5

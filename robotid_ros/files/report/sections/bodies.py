@@ -117,7 +117,7 @@ def _picture(results: Results, found: Mapping[str, Body], before: Mapping[str, B
     scene = {'links': links, 'reach': half, 'centre': (0.5 * (low + high)).tolist()}
     text = json.dumps(scene).replace('</', '<\\/').replace('<!--', '<\\u0021--')
     return (
-        '<div class="bodies"><svg viewBox="0 0 600 420" role="img" tabindex="0" aria-label="The '
+        '<div class="bodies"><svg viewBox="0 0 420 420" role="img" tabindex="0" aria-label="The '
         'links as ellipsoids on the arm, see the table below; arrow keys turn it">'
         '<title>Links as ellipsoids</title></svg>'
         f'{turn_sliders()}<script type="application/json">{text}</script></div>'

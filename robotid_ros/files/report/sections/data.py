@@ -11,6 +11,8 @@ from ..plots import curves
 from ..plots.canvas import Plots
 
 REASONS = ('total', 'used', 'standstill', 'beside', 'bridged')
+# Scatter of steps between stamps, over their mean, that is nothing but rounding.
+EVEN = 1e-6
 HEADS = ('rows', 'used', 'at standstill', 'beside it, at ends and gaps', 'made up in gaps')
 
 
@@ -21,14 +23,15 @@ def data(results: Results, plots: Plots) -> str:
         return ''
     joints = found['joints']
     singular = found.get('singular_values', ())
-    parts = [f'<p>{escape(_stamps(found))}</p>', _excitation(joints), _rows(joints)]
+    efforts = {line.joint: line.unit for line in results.identification}
+    parts = [f'<p>{escape(_stamps(found))}</p>', _excitation(joints, efforts), _rows(joints)]
     if singular:
         condition = results.condition_number
         shown = f'{condition:.4g}' if math.isfinite(condition) else '—'
         parts.append(
             plots.place(
                 curves.singular_values(singular),
-                f'singular values of the weighted observation matrix, columns scaled to length '
+                f'Singular values of the weighted observation matrix, columns scaled to length '
                 f'one; condition number {shown}',
                 wide=True,
             )
@@ -39,14 +42,15 @@ def data(results: Results, plots: Plots) -> str:
 
 def _stamps(found: Mapping[str, Any]) -> str:
     gaps = f'{found["gaps"]} gaps' if found['gaps'] else 'no gaps'
+    scatter = f'scatter by {100 * found["jitter"]:.2g} %' if found['jitter'] > EVEN else 'are even'
     return (
-        f'{found["rate"]:.5g} Hz, steps between stamps scatter by {100 * found["jitter"]:.2g} %, '
+        f'{found["rate"]:.5g} Hz, steps between stamps {scatter}, '
         f'{gaps}, the longest step takes {1e3 * found["longest_gap"]:.4g} ms. Positions are '
         f'filtered at {found["cutoff"]:.3g} Hz, one row in {found["decimation"]} is kept.'
     )
 
 
-def _excitation(joints: Mapping[str, Any]) -> str:
+def _excitation(joints: Mapping[str, Any], efforts: Mapping[str, str]) -> str:
     body = []
     for joint, line in joints.items():
         unit = line['unit']
@@ -61,7 +65,7 @@ def _excitation(joints: Mapping[str, Any]) -> str:
                 _share(reach / allowed if allowed else math.nan),
                 number(line['fastest'], '.3g', f' {unit}/s'),
                 _share(speed),
-                number(line['noise'], '.3g'),
+                number(line['noise'], '.3g', f' {efforts.get(joint, "N·m")}'),
                 number(1e3 * line['delay'], '.3g', ' ms'),
             )
         )
@@ -79,7 +83,7 @@ def _excitation(joints: Mapping[str, Any]) -> str:
 def _share(value: float) -> str:
     if not math.isfinite(value) or value <= 0.0:
         return '<td>no limit</td>'
-    return f'<td data-v="{value:.6g}">{bar(value, f"{100 * value:.0f} %")}</td>'
+    return f'<td class="keep" data-v="{value:.6g}">{bar(value, f"{100 * value:.0f} %")}</td>'
 
 
 def _rows(joints: Mapping[str, Any]) -> str:

@@ -153,7 +153,7 @@ def shares(design: Design) -> str:
     rows = [
         row(
             joint,
-            *(f'<td data-v="{v:.9g}">{bar(v, percent(v, 0))}</td>' for v in values),
+            *(f'<td class="keep" data-v="{v:.9g}">{bar(v, percent(v, 0))}</td>' for v in values),
         )
         for joint, values in zip(design.trajectory.joints, usage, strict=True)
     ]
@@ -170,8 +170,8 @@ def search(design: Design, plots: Plots) -> str:
     """Show how the criterion came down, and the singular values it ended with."""
     found = motion.search(design)
     name = design.criterion.replace('_', ' ')
-    parts = [] if found is None else [plots.place(found, f'best {name} over the evaluations')]
-    parts.append(plots.place(singular_values(design.singular_values), 'singular values of W/√N'))
+    parts = [] if found is None else [plots.place(found, f'Best {name} over the evaluations')]
+    parts.append(plots.place(singular_values(design.singular_values), 'Singular values of W/√N'))
     return section(
         'Search',
         f'{design.solver}, {design.evaluations} evaluations, seed {design.seed}: {name} '

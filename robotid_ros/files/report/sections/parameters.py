@@ -98,7 +98,7 @@ def _correlation(results: Results, plots: Plots) -> str:
         return ''
     picture = plots.place(
         curves.correlation(names, lower),
-        'correlation of the base parameters, blue −1 to orange +1',
+        'Correlation of the base parameters, blue −1 to orange +1',
         wide=True,
     )
     pairs = sorted(
@@ -152,7 +152,7 @@ def standard(results: Results) -> str:
     return section(
         'Standard parameters',
         note,
-        f'{_definite(results)}{details("Table", listed)}',
+        f'{_definite(results)}{details(f"All {len(body)}, beside those of the URDF", listed)}',
         anchor='standard',
     )
 

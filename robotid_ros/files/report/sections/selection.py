@@ -4,12 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...results import Results
-from ..html import details, number, row, section, table, text
-from ..plots import curves
-from ..plots.canvas import Plots
+from ..html import bar, details, number, row, section, table, text
 
 
-def selection(results: Results, plots: Plots) -> str:
+def selection(results: Results) -> str:
     """Show the choice and its candidates; empty where nothing was open."""
     found = results.selection
     if not found:
@@ -25,32 +23,34 @@ def selection(results: Results, plots: Plots) -> str:
     ]
     head = ('joint', 'friction', 'residual', 'of plain least squares')
     listed = table(head, joints, numeric=(2, 3), caption='What was chosen for each joint')
+    first = [_candidates(each) for each in found['comparisons'][:1]]
     others = [
         details(f'{each["subject"]}: {each["chosen"]}', _candidates(each))
         for each in found['comparisons'][1:]
     ]
-    pictures = [
-        plots.place(
-            curves.candidates(each), f'{each["subject"]}: candidates, taken: {each["chosen"]}',
-            wide=True,
-        )
-        for each in found['comparisons'][:1]
-    ]  # fmt: skip
+    summary = found['summary']
     return section(
         'Choice of the model',
-        f'{found["summary"]}. Blocks of the recording are predicted in turn by what the others '
-        'gave; of the candidates within one standard error of the best, the one with the fewest '
-        'friction parameters was taken. The configuration kept in parameters.yaml makes the same '
-        'choice again.',
-        ''.join([listed, *pictures, *others]),
+        f'{summary[:1].upper()}{summary[1:]}. Blocks of the recording are predicted in turn by '
+        'what the others gave; of the candidates within one standard error of the best, the one '
+        'with the fewest friction parameters was taken. The configuration kept in parameters.yaml '
+        'makes the same choice again.',
+        ''.join([listed, *first, *others]),
         anchor='choice',
     )
 
 
 def _candidates(comparison: Mapping[str, Any]) -> str:
+    """List the candidates, best first, the one that was taken marked."""
+    chosen, residuals = comparison['chosen'], comparison['residuals']
+    largest = max(residuals.values(), default=0.0) or 1.0
     rows = [
-        row(name, number(100 * value, '.3f', ' %'))
-        for name, value in sorted(comparison['residuals'].items(), key=lambda item: item[1])
+        row(
+            f'● {name}' if name == chosen else name,
+            f'<td class="keep">{bar(value / largest, f"{100 * value:.3f} %")}</td>',
+            css='sum' if name == chosen else 'other',
+        )
+        for name, value in sorted(residuals.items(), key=lambda item: item[1])
     ]
-    caption = f'{comparison["subject"]}: residuals of the candidates'
-    return table(('candidate', 'residual'), rows, numeric=(1,), caption=caption)
+    head = ('candidate', 'residual on blocks that were not fitted')
+    return table(head, rows, caption=f'{comparison["subject"]}: candidates; ● was taken')
