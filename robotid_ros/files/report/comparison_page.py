@@ -77,6 +77,9 @@ def _pair(first: str, second: str, results: Mapping[str, Results], plots: Plots)
     picture = ''
     if any(each.normalised is not None for each in found):
         picture = plots.place(
-            curves.normalised_differences(found), f'{second} minus {first}, in σ', wide=True
+            curves.normalised_differences(found),
+            f'{second} minus {first}, in σ',
+            wide=True,
+            least_width=curves.width_of(known),
         )
     return section(f'{first} and {second}', note, picture + difference_table(first, second, found))

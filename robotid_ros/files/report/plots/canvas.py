@@ -33,7 +33,7 @@ class Plots:
         self._plots: list[Any] = []
         self.data: dict[str, Any] = {}
 
-    def place(self, plot: Any, caption: str, *, wide: bool = False) -> str:
+    def place(self, plot: Any, caption: str, *, wide: bool = False, least_width: int = 0) -> str:
         """
         Add a plot.
 
@@ -42,16 +42,17 @@ class Plots:
         plot : of Bokeh
         caption : what it shows, also for those who do not see it
         wide : over the width of the page
+        least_width : below which it is scrolled, but for print [px]
 
         """
         name = f'plot-{len(self._plots)}'
         self._plots.append(plot)
         css = 'plot wide' if wide else 'plot'
-        # One that cannot be as narrow as a phone is scrolled, also by the keyboard.
-        focus = '' if plot.min_width is None else ' tabindex="0"'
+        focus = ' tabindex="0"' if least_width else ''  # to be scrolled by the keyboard
+        least = f';min-width:{least_width}px' if least_width else ''
         return (
             f'<figure class="{css}"{focus}><figcaption>{escape(caption)}</figcaption>'
-            f'<div id="{name}" style="min-height:{plot.height}px"></div></figure>'
+            f'<div id="{name}" style="min-height:{plot.height}px{least}"></div></figure>'
         )
 
     def script(self) -> str:

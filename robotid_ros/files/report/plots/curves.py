@@ -1,6 +1,6 @@
 """Plots of a whole result: convergence, simulated motion, tracking, correlation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from typing import Any
 
 from bokeh.models import BoxAnnotation, ColumnDataSource, FactorRange, HoverTool, LinearColorMapper
@@ -81,9 +81,7 @@ def normalised_differences(found: Sequence[Difference]) -> Any:
     """Draw differences over their σ, parameter by parameter; the band is ±3σ."""
     known = [each for each in found if each.normalised is not None]
     names, values = [each.name for each in known], [each.normalised for each in known]
-    plot = new_plot(
-        '', 'difference / σ', 300, 'reset', x_range=FactorRange(*names), min_width=_width(names)
-    )
+    plot = new_plot('', 'difference / σ', 300, 'reset', x_range=FactorRange(*names))
     plot.add_layout(
         BoxAnnotation(
             bottom=-3.0, top=3.0, fill_color=GOOD, fill_alpha=0.12, line_color=None,
@@ -96,7 +94,7 @@ def normalised_differences(found: Sequence[Difference]) -> Any:
     return finish(plot, [('', '@name'), ('difference / σ', '@value{0.00}')])
 
 
-def _width(names: Sequence[str]) -> int:
+def width_of(names: Sized) -> int:
     """Return the width below which names on an axis would cover each other [px]."""
     return BESIDE + NAME_WIDTH * len(names)
 
@@ -118,7 +116,7 @@ def correlation(names: Sequence[str], lower: Sequence[Sequence[float]]) -> Any:
         matrix[k, : k + 1] = matrix[: k + 1, k] = row
     plot = new_plot(
         '', '', 120 + min(12 * count, 700), 'box_zoom,reset',
-        x_range=FactorRange(*names), y_range=FactorRange(*names[::-1]), min_width=_width(names),
+        x_range=FactorRange(*names), y_range=FactorRange(*names[::-1]),
     )  # fmt: skip
     mapper = LinearColorMapper(palette=list(DIVERGING), low=-1.0, high=1.0)
     plot.image([single(matrix[::-1])], x=0, y=0, dw=count, dh=count, color_mapper=mapper)

@@ -100,6 +100,7 @@ def _correlation(results: Results, plots: Plots) -> str:
         curves.correlation(names, lower),
         'Correlation of the base parameters, blue −1 to orange +1',
         wide=True,
+        least_width=curves.width_of(names),
     )
     pairs = sorted(
         (
