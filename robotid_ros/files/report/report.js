@@ -65,9 +65,13 @@ setTheme(wanted.matches ? 'dark' : 'light');
 wanted.addEventListener('change', (event) => setTheme(event.matches ? 'dark' : 'light'));
 button.addEventListener('click', () => setTheme(root.dataset.theme === 'dark' ? 'light' : 'dark'));
 
-// Print is light, with everything unfolded, and does not wait for the next frame.
+// Print is light, as wide as paper, with everything unfolded, and does not wait for the next frame.
 function paintNow() {
-  if (plots) for (const view of Bokeh.index.roots) view.paint?.();
+  if (!plots) return;
+  for (const view of Bokeh.index.roots) {
+    view.after_resize?.();
+    view.paint?.();
+  }
 }
 let before = null;
 function beginPrint() {
@@ -76,6 +80,7 @@ function beginPrint() {
   before = { theme: root.dataset.theme, closed: document.querySelectorAll('details:not([open])') };
   for (const each of before.closed) each.open = true;
   root.dataset.theme = 'light';
+  root.classList.add('printing');
   paint();
   paintNow();
 }
@@ -83,6 +88,7 @@ function endPrint() {
   if (!printing) return;
   printing = false;
   for (const each of before.closed) each.open = false;
+  root.classList.remove('printing');
   setTheme(before.theme);
 }
 addEventListener('beforeprint', beginPrint);
@@ -229,7 +235,7 @@ function turnBodies(box) {
         }));
       }
     }
-    // Joints that are seen in one place share a line of text.
+    // Names of joints that are seen in one place stand below each other.
     const spots = [];
     for (const link of links) {
       const [x, y] = place(link.origin);
@@ -240,7 +246,7 @@ function turnBodies(box) {
     }
     for (const { x, y, names } of spots) {
       const side = x > MIDDLE ? { x: x - 8, 'text-anchor': 'end' } : { x: x + 8 };
-      nodes.push(make('text', { ...side, y: y - 6 }, names.join(', ')));
+      names.forEach((name, k) => nodes.push(make('text', { ...side, y: y - 6 + 13 * k }, name)));
     }
     svg.replaceChildren(svg.querySelector('title'), ...nodes);
   }

@@ -50,10 +50,11 @@ def time_chart(title: str, unit: str, lines: Sequence[Line], accused: Sequence[s
     for place, name in enumerate(accused):
         colour = COLOURS[place % len(COLOURS)]
         parts.append(
-            f'<text x="{WIDTH + 6}" y="{14 * place + 12}" fill="{colour}">{escape(name)}</text>'
+            f'<rect x="{WIDTH + 6}" y="{14 * place + 4}" width="8" height="8" fill="{colour}"/>'
+            f'<text x="{WIDTH + 18}" y="{14 * place + 12}">{escape(name)}</text>'
         )
-    box = f'{-MARGIN} {-2 * MARGIN} {WIDTH + 110} {HEIGHT + 4 * MARGIN}'
-    head = f'viewBox="{box}" width="{WIDTH + 110}" fill="currentColor" font-size="11"'
+    box = f'{-MARGIN} {-2 * MARGIN} {WIDTH + 120} {HEIGHT + 4 * MARGIN}'
+    head = f'class="chart" viewBox="{box}" width="{WIDTH + 120}" font-size="11"'
     label = escape(f'{title} over time', quote=True)
     return f'<svg {head} role="img" aria-label="{label}">{"".join(parts)}</svg>'
 

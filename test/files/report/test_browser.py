@@ -167,11 +167,19 @@ def test_dark_mode_and_print_change_what_is_drawn(opened):
     page.emulate_media(media='print')
     page.wait_for_function(f"{color} === '{light}'")  # paper is white
     assert page.locator('details:not([open])').count() == 0
+    assert page.evaluate(FITS)
     pdf = page.pdf(format='A4', print_background=True)
     assert pdf.startswith(b'%PDF') and len(pdf) > 20_000
     page.emulate_media(media='screen')
     page.wait_for_function(f"{color} === '{dark}'")
     assert complaints == []
+
+
+# Every plot is as wide as its place on the paper, and as the paper at most.
+FITS = """Bokeh.index.roots.every((view) => {
+  const place = view.el.closest('figure');
+  return !place || (Math.abs(view.bbox.width - place.clientWidth) < 2 && place.clientWidth < 704);
+})"""
 
 
 @pytest.mark.parametrize(('name', 'box'), [('two', '.bodies'), ('design', '.player')])
@@ -286,7 +294,7 @@ def test_both_motions_are_on_paper(opened):
     assert page.evaluate(hidden) == 15  # three joints, five quantities: the validation's
     page.emulate_media(media='print')
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert page.evaluate(hidden) == 0
+    assert page.evaluate(hidden) == 0 and page.evaluate(FITS)
     assert page.locator('.player button').is_hidden()
     assert page.pdf(format='A4').startswith(b'%PDF')
     page.evaluate("dispatchEvent(new Event('afterprint'))")

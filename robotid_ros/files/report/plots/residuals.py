@@ -109,7 +109,7 @@ def friction_curve(found: Sequence[Phase], joint: int, unit: str, speed: str) ->
     plot = new_plot(f'velocity [{speed}/s]', f'effort [{unit}]', SMALL, ZOOM)
     plot.scatter(
         single(velocity[chosen]), single(measured[chosen]), size=3, color=MEASURED, alpha=0.55,
-        line_color=None, legend_label='measured, without inertia and gravity',
+        line_color=None, legend_label='measured',
     )  # fmt: skip
     place, means, spread = _means(velocity, model)
     if spread <= NO_CURVE * float(np.sqrt(np.mean(model**2))):
@@ -117,7 +117,7 @@ def friction_curve(found: Sequence[Phase], joint: int, unit: str, speed: str) ->
     else:
         plot.scatter(
             single(velocity[chosen]), single(model[chosen]), size=2, color=PREDICTED,
-            line_color=None, legend_label='model, also of other joints or load',
+            line_color=None, legend_label='model, not of velocity alone',
         )  # fmt: skip
     return finish(plot)
 

@@ -105,7 +105,7 @@ def _joint(
     ]
     curve = friction_curve(found, joint, unit, length)
     if curve is not None:
-        small.insert(0, (curve, 'friction curve'))
+        small.insert(0, (curve, 'friction curve: effort without inertia and gravity'))
     parts = [
         f'<h3>{escape(name)}</h3>',
         plots.place(above, f'{name}: measured and predicted effort', wide=True),

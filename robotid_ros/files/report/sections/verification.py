@@ -21,8 +21,8 @@ from ..plots.canvas import Plots
 MILLI = 1e3
 NAMES = {
     PRESENT: 'as it is',
-    FEED_FORWARD: 'with feed-forward',
-    NEW_GAINS: 'with the proposed gains',
+    FEED_FORWARD: 'feed-forward',
+    NEW_GAINS: 'proposed gains',
 }
 
 
