@@ -6,6 +6,7 @@ from math import inf
 from typing import Any
 
 from ..core.model import build_robot, Robot, RobotSettings
+from ..core.model.assumed_inertials import with_inertials
 from ..core.model.joint_selection import select_joints
 from ..core.pipeline.several_logs import LogSet
 from ..core.signals.recording import Recording
@@ -151,13 +152,17 @@ def select_robot(
     RobotIdError : joints and recordings do not fit
 
     """
-    if not all(set(wanted.joints) <= set(r.joints) for r in recordings) or wanted.elastic.joints:
-        return build_robot(urdf, wanted), wanted
-    check_joints(recordings, wanted.joints)
-    chosen, notes = select_joints(urdf, wanted, *position_ranges(recordings, wanted.joints))
-    check_positions(recordings, [k for k in chosen.locked if k not in wanted.locked])
+    urdf, notes = with_inertials(urdf)
+    chosen, assumed = wanted, bool(notes)
+    joints = set(wanted.joints)
+    if all(joints <= set(r.joints) for r in recordings) and not wanted.elastic.joints:
+        check_joints(recordings, wanted.joints)
+        chosen, told = select_joints(urdf, wanted, *position_ranges(recordings, wanted.joints))
+        check_positions(recordings, [k for k in chosen.locked if k not in wanted.locked])
+        notes = (*notes, *told)
     robot = build_robot(urdf, chosen)
-    return replace(robot, warnings=(*robot.warnings, *notes)), chosen
+    warnings = (*robot.warnings, *notes)
+    return replace(robot, warnings=warnings, assumed_inertials=assumed), chosen
 
 
 def split(

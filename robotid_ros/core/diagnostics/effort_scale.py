@@ -28,6 +28,8 @@ def scale_warnings(
 ) -> dict[str, list[str]]:
     """Return sentences on efforts of an implausible size, with the joints that they are about."""
     found = _beyond_limits(robot, samples)
+    if robot.assumed_inertials:
+        return found
     named = {joint for joints in found.values() for joint in joints}
     return found | _absurd_inertias(robot, base, samples, estimate, named)
 

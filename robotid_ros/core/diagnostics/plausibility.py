@@ -60,7 +60,8 @@ def plausibility_warnings(robot: Robot, samples: Samples, estimate: Estimate) ->
         check.factor < -1.0 / MAX_SCALE and not check.wrong_sign for check in checks
     )
     gravity: list[str] = []
-    if len(wrong_sign) < robot.n and (worst > GRAVITY_RESIDUAL or reversed_masses):
+    known = not robot.assumed_inertials
+    if known and len(wrong_sign) < robot.n and (worst > GRAVITY_RESIDUAL or reversed_masses):
         # Gravity that is wrong turns efforts round too; a wrong sign makes masses look reversed.
         gravity = gravity_warnings(robot, samples, rows[::3], may_hang=not wrong_sign)
     if gravity:
@@ -126,6 +127,8 @@ def _friction_loss(robot: Robot, joint: int, w: Array, y: Array, dq: Array) -> f
 
 def _effort_over_prior(robot: Robot, w: Array, y: Array, dq: Array, ddq: Array) -> float:
     """Return the effort over the torque of the URDF's masses, 0 where that does not show."""
+    if robot.assumed_inertials:
+        return 0.0
     masses = [k for k, p in enumerate(robot.parameters) if p.symbol in INERTIAL]
     prior = w[:, masses] @ robot.prior[masses]
     others = np.column_stack([ddq, dq, np.sign(dq), np.ones(dq.size)])

@@ -79,6 +79,7 @@ class Robot:
     locked : where the other joints stand in the model [rad or m], by name
     load_parameters : (p,) standard parameters whose links load the joints, for friction that
         grows with the load; None: the prior's
+    assumed_inertials : whether the description has none, so that the prior says nothing of links
 
     """
 
@@ -104,6 +105,7 @@ class Robot:
     followers: tuple[Follower, ...] = ()
     locked: Mapping[str, float] = dataclasses.field(default_factory=dict)
     load_parameters: Array | None = None
+    assumed_inertials: bool = False
 
     def __repr__(self) -> str:
         return f'<{self.name}: {", ".join(self.joints)}; {self.p} standard parameters>'

@@ -80,6 +80,7 @@ class InverseDynamics:
 
         `load` is what the joints bear, (n,); it counts for friction that grows with it.
         """
+        q, dq = np.asarray(q, float), np.asarray(dq, float)
         if not self._coupled:
             return self.drive_friction(q, dq, load)
         return np.asarray(self.drive_friction(q, self.drives @ dq, load) @ self.drives)

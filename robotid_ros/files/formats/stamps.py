@@ -9,10 +9,12 @@ from .column_selection import Column, missing, Selection
 from .joint_rows import is_disordered
 from .read_options import ReadOptions
 from .table import Columns, Table
-from .units import canonical, FACTORS, proven_time_unit, time_unit
+from .units import canonical, epoch_of, FACTORS, proven_time_unit, time_unit
 
 # Seconds since 1970 that a ROS time can hold.
 LATEST = 2.0**31
+# Share of the rows that move on under the stamp of the row before, from which a clock is coarse.
+MOSTLY = 0.5
 
 
 def make_stamps(
@@ -59,8 +61,10 @@ def make_stamps(
         )
         return stamp, kept, notes
     moved = (motion['position'][kept], motion['velocity'][kept])
-    unit, told = _unit(parts[0][kept], selection, options, *moved)
-    return _nanoseconds(parts[0][kept], unit, selection.pattern), kept, [*told, *notes]
+    unit, origin, told = _unit(parts[0][kept], selection, options, *moved)
+    stamp = _nanoseconds(parts[0][kept], unit, selection.pattern, origin)
+    stamp, spread = _spread(stamp, motion['position'][kept])
+    return stamp, kept, [*told, *spread, *notes]
 
 
 def _from_rate(table: Table, options: ReadOptions, count: int) -> tuple[np.ndarray, list[str]]:
@@ -85,36 +89,79 @@ def _unit(
     options: ReadOptions,
     position: np.ndarray,
     velocity: np.ndarray,
-) -> tuple[str, list[str]]:
-    given = dict(options.units).get('time', '')
+) -> tuple[str, float, list[str]]:
+    """Return the unit of times, the second since 1970 from which they count, and notes."""
+    given = canonical(dict(options.units).get('time', ''))
     if given:
-        if canonical(given) not in FACTORS['time']:
-            raise ConfigurationError(f"'{given}' is no unit of time: use s, ms, us or ns")
-        return canonical(given), []
+        if given not in FACTORS['time']:
+            known = ', '.join(FACTORS['time'])
+            raise ConfigurationError(f"'{given}' is no unit of time: use one of {known}")
+        return given, 0.0, []
     if selection.meaning is not None and selection.meaning.unit:
-        return selection.meaning.unit, []
+        return selection.meaning.unit, 0.0, []
     steps = np.abs(np.diff(np.sort(time) if is_disordered(time) else time))
-    unit = time_unit(float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 0.0)
-    reason = 'by their steps'
+    step = float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 0.0
+    unit, origin = epoch_of(time, step)
+    if unit:
+        told = f'the stamps {selection.pattern} count as {unit}, for so they are dates of today'
+        return unit, origin, [f'{told} (--units: others)'] if unit != 's' or origin else []
+    unit, reason = time_unit(step), 'by their steps'
     proven = proven_time_unit(time, position, velocity)
     if proven not in (unit, ''):
         unit, reason = proven, 'for so the velocities are the derivatives of the positions'
     elif unit == 's':
-        return unit, []
-    return unit, [f'the stamps {selection.pattern} count as {unit}, {reason} (--units: others)']
+        return unit, 0.0, []
+    if not unit and step:
+        raise RecordingError(
+            f'the times {selection.pattern} are {step:.3g} apart, too short for seconds: give '
+            "their unit, as in --units 'time=min' (also h, d for days, s)"
+        )
+    told = f'the stamps {selection.pattern} count as {unit or "s"}, {reason} (--units: others)'
+    return unit or 's', 0.0, [told]
 
 
-def _nanoseconds(time: np.ndarray, unit: str, name: str) -> np.ndarray:
+def _nanoseconds(time: np.ndarray, unit: str, name: str, origin: float = 0.0) -> np.ndarray:
     """Return int64 stamps, exact for integers, none of them before 1970."""
-    scale: Mapping[str, int] = {'s': 10**9, 'ms': 10**6, 'us': 10**3, 'ns': 1}
-    largest = float(np.abs(time.astype(float)).max()) * scale[unit] * 1e-9
+    scale, shift = round(FACTORS['time'][unit] * 1e9), round(origin * 1e9)
+    largest = float(np.abs(time.astype(float)).max()) * scale * 1e-9 + origin
     if largest >= LATEST:
         raise RecordingError(
             f'the times {name} reach {largest:.3g} s as {unit}: give their unit, as in --units '
             "'time=us', or name another column with --columns 'time=NAME'"
         )
     if time.dtype.kind in 'iu':
-        stamp = time.astype(np.int64) * scale[unit]
+        # Of Windows, before 1970: too large for 64 bits.
+        whole = shift // scale
+        stamp = (time.astype(np.int64) + whole) * scale + (shift - whole * scale)
     else:
-        stamp = np.round(time * float(scale[unit])).astype(np.int64)
+        stamp = np.round((time + shift / scale) * float(scale)).astype(np.int64)
     return np.asarray(stamp - min(0, int(stamp.min())))
+
+
+def _spread(stamp: np.ndarray, position: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """
+    Spread stamps [ns] evenly that are coarser than the rows, as of a clock of whole seconds.
+
+    Rows that repeat stamp and positions are published twice and stay.
+    """
+    new = np.diff(stamp) != 0
+    moved = (np.diff(position, axis=0) != 0.0).any(axis=1)
+    if (~new & moved).sum() < MOSTLY * len(new) or (np.diff(stamp) < 0).any() or new.sum() < 2:
+        return stamp, []
+    first = np.flatnonzero(new) + 1
+    line = np.polynomial.Polynomial.fit(first, stamp[first] - stamp[0], 1)
+    step = float(np.diff(line(np.arange(2)))[0])
+    coarse = float(np.median(np.diff(stamp)[new]))
+    rows = np.arange(len(stamp))
+    even = line(rows)
+    if np.abs(even[first] - (stamp[first] - stamp[0])).max() > coarse:  # rows are missing
+        even = np.interp(rows, first, stamp[first] - stamp[0], -1.0, np.inf)
+        before, after = rows < first[0], rows > first[-1]
+        even[before] = (rows[before] - first[0]) * step + stamp[first[0]] - stamp[0]
+        even[after] = (rows[after] - first[-1]) * step + stamp[first[-1]] - stamp[0]
+    even = np.round(even).astype(np.int64)
+    note = (
+        f'the stamps change every {coarse * 1e-9:.3g} s only, for several rows each: spread '
+        f'evenly, {1e9 / step:.6g} Hz (--rate: others)'
+    )
+    return np.asarray(stamp[0] + even - min(0, int(even.min()))), [note]

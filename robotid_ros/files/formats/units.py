@@ -10,7 +10,10 @@ from ...exceptions import ConfigurationError
 DEGREE, RPM = math.pi / 180.0, math.pi / 30.0
 # SI value of each unit, by quantity; written in lower case without signs between their parts.
 FACTORS: Mapping[str, Mapping[str, float]] = {
-    'time': {'s': 1.0, 'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9},
+    'time': {
+        **{'s': 1.0, 'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9},
+        **{'100ns': 1e-7, 'min': 60.0, 'h': 3600.0, 'd': 86400.0},
+    },
     'position': {
         **{'rad': 1.0, 'deg': DEGREE, 'rev': 2.0 * math.pi},
         **{'m': 1.0, 'cm': 1e-2, 'mm': 1e-3},
@@ -24,6 +27,14 @@ FACTORS: Mapping[str, Mapping[str, float]] = {
         **{'a': 1.0, 'ma': 1e-3},
     },
 }
+# Units that mean nothing without a gain, which the user gives: SI value of one of them.
+_COUNTS = ('inc', 'counts', '%', '0.1%', 'v', 'mv')
+WITHOUT_VALUE: Mapping[str, frozenset[str]] = {
+    'time': frozenset(),
+    'position': frozenset(_COUNTS),
+    'velocity': frozenset([*_COUNTS, 'inc/s', 'counts/s']),
+    'effort': frozenset(_COUNTS),
+}
 CURRENTS = ('a', 'ma')
 ANGLES = ('deg', 'rev', 'rad', 'deg/s', 'rpm', 'rev/s', 'rad/s')
 _ALIASES = {
@@ -32,10 +43,17 @@ _ALIASES = {
     **{'nanosecs': 'ns', 'nanoseconds': 'ns'},
     **{'radian': 'rad', 'radians': 'rad', 'degree': 'deg', 'degrees': 'deg', '°': 'deg'},
     **{'turn': 'rev', 'turns': 'rev', '°/s': 'deg/s', 'degps': 'deg/s', 'radps': 'rad/s'},
+    **{'minute': 'min', 'minutes': 'min', 'hours': 'h', 'day': 'd', 'days': 'd'},
+    **{'1/min': 'rpm', 'min⁻¹': 'rpm', 'u/min': 'rpm', 'tr/min': 'rpm'},
+    **{'grad': 'deg', 'grad/s': 'deg/s', 'degré': 'deg', 'degrés': 'deg', 'grados': 'deg'},
+    **{'incs': 'inc', 'incr': 'inc', 'increments': 'inc', 'inkremente': 'inc', 'count': 'counts'},
+    **{'cnt': 'counts', 'cnts': 'counts', 'pulse': 'counts', 'pulses': 'counts'},
+    **{'ticks': 'counts', 'percent': '%', '‰': '0.1%', 'permille': '0.1%', '1/1000': '0.1%'},
+    **{'volt': 'v', 'volts': 'v'},
     **{'r/min': 'rpm', 'rev/min': 'rpm', 'amp': 'a', 'amps': 'a', 'ampere': 'a'},
 }
 # Letters that are units only between brackets: in names they are something else.
-_BRACKETS_ONLY = ('s', 'm', 'n', 'a')
+_BRACKETS_ONLY = ('s', 'm', 'n', 'a', 'min', 'h', 'd', 'v')
 # A position beyond so many times its limit, and inside it in degrees, is one in degrees.
 BEYOND_LIMIT, INSIDE_LIMIT = 2.0, 1.1
 # A velocity that is a multiple of the position's derivative: correlation, tolerance of the
@@ -43,8 +61,19 @@ BEYOND_LIMIT, INSIDE_LIMIT = 2.0, 1.1
 MIN_CORRELATION, FACTOR_TOLERANCE, WITHOUT_JUMPS = 0.9, 0.1, 0.99
 # Samples over which both are compared where neighbours are too noisy, or polled and repeated.
 SPAN = 5
-# Steps of stamps up to which they count as s, ms, µs: robots are logged at 5 Hz to 5 kHz.
-STEPS = (('s', 0.5), ('ms', 200.0), ('us', 2e5), ('ns', math.inf))
+_COMMON = ('s', 'ms', 'us', 'ns')
+# Steps of stamps up to which they count as s, ms, µs: robots are logged at 5 Hz to 5 kHz, shorter
+# ones are of minutes, hours or days.
+STEPS = (('', 9e-5), ('s', 0.5), ('ms', 200.0), ('us', 2e5), ('ns', math.inf))
+# Units of times and the second since 1970 from which they count: of Unix, Windows, LabVIEW, .NET,
+# Excel and MATLAB. Times between the years 2000 and 2040 of one of them, with steps of robots,
+# are such.
+_EPOCHS = (
+    *(('s', 0.0), ('ms', 0.0), ('us', 0.0), ('ns', 0.0), ('100ns', -11644473600.0)),
+    *(('s', -2082844800.0), ('100ns', -62135596800.0), ('d', -2209161600.0)),
+    ('d', -62167219200.0 - 86400.0),
+)
+_YEARS, _EPOCH_STEPS = (946684800.0, 2208988800.0), (2e-5, 2.0)  # [s]
 
 
 def canonical(unit: str) -> str:
@@ -57,17 +86,26 @@ def canonical(unit: str) -> str:
 
 def is_unit(text: str) -> bool:
     """Return whether a text is a unit of anything."""
-    return any(canonical(text) in factors for factors in FACTORS.values()) or text in ('1', '%')
+    return text == '1' or any(_is_unit_of(quantity, canonical(text)) for quantity in FACTORS)
+
+
+def quantity_of(unit: str) -> str:
+    """Return which quantity of a joint a unit is of, '' where it is of none or of several."""
+    found = [quantity for quantity, known in FACTORS.items() if canonical(unit) in known]
+    return found[0] if len(found) == 1 and found != ['time'] else ''
+
+
+def _is_unit_of(quantity: str, unit: str) -> bool:
+    return unit in FACTORS[quantity] or unit in WITHOUT_VALUE[quantity]
 
 
 def unit_in_name(words: tuple[str, ...], bracketed: str, quantity: str) -> str:
     """Return the unit that a column's name ends with, '' for none; `rad_s`, `rad_per_s`: rad/s."""
-    known = FACTORS[quantity]
     words = tuple(word for word in words if word != 'per')
-    if canonical(bracketed) in known:
+    if _is_unit_of(quantity, canonical(bracketed)):
         return canonical(bracketed)
     for text in ('/'.join(words[-2:]), ''.join(words[-2:]), *words[-1:]):
-        if canonical(text) in known and canonical(text) not in _BRACKETS_ONLY:
+        if _is_unit_of(quantity, canonical(text)) and canonical(text) not in _BRACKETS_ONLY:
             return canonical(text)
     return ''
 
@@ -105,18 +143,39 @@ def factors(quantity: str, text: str, count: int, prismatic: np.ndarray) -> np.n
 def _factor(quantity: str, text: str) -> float:
     text = 'nm' if quantity == 'effort' and text.lower() == 'n*m' else text
     unit, star, gain = text.partition('*')
+    own = {**FACTORS[quantity], **(dict.fromkeys(WITHOUT_VALUE[quantity], 1.0) if star else {})}
     try:
-        return FACTORS[quantity][canonical(unit)] * (float(gain) if star else 1.0)
+        return own[canonical(unit)] * (float(gain) if star else 1.0)
     except (KeyError, ValueError):
-        known = ', '.join(FACTORS[quantity])
+        known = ', '.join((*FACTORS[quantity], *sorted(WITHOUT_VALUE[quantity])))
         raise ConfigurationError(
             f"'{text}' is no unit of {quantity}: use one of {known}, with a gain as in A*0.12"
         ) from None
 
 
 def time_unit(step: float) -> str:
-    """Return the unit of stamps that are so far apart."""
+    """Return the unit of stamps that are so far apart, '' where it is longer than a second."""
     return next(unit for unit, longest in STEPS if step <= longest)
+
+
+def epoch_of(time: np.ndarray, step: float) -> tuple[str, float]:
+    """
+    Return unit and origin [s since 1970] of times that are dates, ('', 0.0) for others.
+
+    Parameters
+    ----------
+    time : (N,) as logged
+    step : that is usual between two of them
+
+    """
+    ends = np.array([time.min(), time.max()], float)
+    for unit, origin in _EPOCHS:
+        scale = FACTORS['time'][unit]
+        first, last = ends * scale + origin
+        if _YEARS[0] < first <= last < _YEARS[1]:
+            if _EPOCH_STEPS[0] < step * scale <= _EPOCH_STEPS[1]:
+                return unit, origin
+    return '', 0.0
 
 
 def proven_time_unit(time: np.ndarray, position: np.ndarray, velocity: np.ndarray) -> str:
@@ -132,11 +191,15 @@ def proven_time_unit(time: np.ndarray, position: np.ndarray, velocity: np.ndarra
 
     """
     ratio = _usual_ratio(time, position, velocity)
-    for unit, scale in FACTORS['time'].items():
-        for factor in (1.0, DEGREE, RPM, 1.0 / DEGREE, RPM / DEGREE):
-            if abs(ratio * scale * factor - 1.0) < FACTOR_TOLERANCE:
-                return unit
-    return ''
+    others = (DEGREE, RPM, 1.0 / DEGREE, RPM / DEGREE)
+    # Rare units count only where nothing else has to be assumed.
+    factors = {unit: (1.0, *(others if unit in _COMMON else ())) for unit in FACTORS['time']}
+    errors = {
+        unit: min(abs(ratio * FACTORS['time'][unit] * factor - 1.0) for factor in own)
+        for unit, own in factors.items()
+    }
+    best = min(errors, key=lambda unit: errors[unit])
+    return best if errors[best] < FACTOR_TOLERANCE else ''
 
 
 def looks_like_degrees(position: np.ndarray, limits: np.ndarray) -> bool:

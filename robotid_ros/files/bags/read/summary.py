@@ -118,7 +118,7 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
             bag, session, lambda t: t + lag, int(raw[0]), duration
         )
         channels = statistics.channels()
-        urdf = session_context.read_urdf(bag)
+        urdf = options.urdf or session_context.read_urdf(bag)
         description = urdf and summarise_description(urdf, [c.joint for c in channels])
         return BagSummary(
             path=Path(path),
