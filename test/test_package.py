@@ -49,7 +49,7 @@ LAYERS = (
     *('files.robot_description', 'files.formats'),
     'files.trajectory_file',
     *('files.bags.schema', 'files.bags.foreign', 'files.bags.write', 'files.bags.repair'),
-    'files.bags.read',
+    *('files.bags.messages', 'files.bags.read'),
     *(
         'files.configuration',
         'files.log_comparison',

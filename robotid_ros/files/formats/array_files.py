@@ -100,7 +100,9 @@ def _flat(content: Any, name: str = '') -> Iterator[tuple[str, np.ndarray]]:
         isinstance(content, np.ndarray) and content.dtype == object and content.ndim == 1
     ):
         for k, value in enumerate(content):
-            yield from _flat(value, f'{name}[{k}]')
+            label = value.get('label') if isinstance(value, Mapping) else None  # of Simulink
+            own = f'.{label}' if isinstance(label, str) and label else f'[{k}]'
+            yield from _flat(value, f'{name}{own}')
 
 
 def _words(content: Any) -> list[str]:

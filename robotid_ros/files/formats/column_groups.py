@@ -5,17 +5,8 @@ from collections.abc import Iterable, Sequence, Set
 import dataclasses
 import re
 
-from .column_names import (
-    BRACKETS,
-    Key,
-    Meaning,
-    MEASURED,
-    OTHER,
-    REFERENCE,
-    understand,
-    WORD,
-    WORDS,
-)
+from .column_names import BRACKETS, Key, Meaning, understand
+from .column_words import MEASURED, OTHER, REFERENCE, WORD, WORDS
 from .joint_matching import match_names, simplified
 
 # What says more of a column than which joint it is of.
@@ -72,23 +63,31 @@ def _merged(groups: Iterable[Group]) -> list[Group]:
     families: dict[tuple[str, Meaning], list[Group]] = defaultdict(list)
     for found in groups:
         families[_family(found)].append(found)
-    return [one for (pattern, _), parts in families.items() for one in _joined(pattern, parts)]
+    return [one for parts in families.values() for one in _joined(parts)]
 
 
 def _family(found: Group) -> tuple[str, Meaning]:
     """Return what groups have in common that are one quantity of several joints."""
-    meaning, pattern = found.meaning, found.pattern
+    pattern, meaning = _bare(found), found.meaning
+    if meaning.unit and BRACKETS.search(found.pattern):
+        meaning = dataclasses.replace(meaning, unit='any')
+    # Torques of some joints and forces of others are one quantity.
+    words = WORDS.get(meaning.quantity, frozenset())
+    alike = (meaning.quantity if w[0].lower() in words else w[0] for w in WORD.finditer(pattern))
+    return WORD.sub(lambda _: next(alike), pattern), dataclasses.replace(meaning, score=0)
+
+
+def _bare(found: Group) -> str:
+    """Return a pattern without unit, and without what says that a name is repeated."""
+    pattern, meaning = found.pattern, found.meaning
     repeated = _REPEATED.search(pattern)
     if repeated and meaning.quantity != 'time' and found.members[0][0] == _SECOND[repeated[0]]:
         pattern = pattern[: repeated.start()]
     bracketed = BRACKETS.search(pattern)
-    if meaning.unit and bracketed:
-        pattern = pattern[: bracketed.start()].rstrip()
-        meaning = dataclasses.replace(meaning, unit='any')
-    return pattern, dataclasses.replace(meaning, score=0)
+    return pattern[: bracketed.start()].rstrip() if meaning.unit and bracketed else pattern
 
 
-def _joined(pattern: str, parts: Sequence[Group]) -> Sequence[Group]:
+def _joined(parts: Sequence[Group]) -> Sequence[Group]:
     """Return one group of several that hold different joints, else these."""
     members = [(key, name, part.meaning.unit) for part in parts for key, name in part.members]
     first = min((key for key, _, _ in members if isinstance(key, int)), default=0) - 1
@@ -99,7 +98,7 @@ def _joined(pattern: str, parts: Sequence[Group]) -> Sequence[Group]:
     units = [unit for _, _, unit in numbered]
     unit = units[0] if len(set(units)) == 1 else ','.join(units)
     meaning = dataclasses.replace(parts[0].meaning, unit=unit)
-    return [Group(pattern, meaning, tuple((key, name) for key, name, _ in numbered))]
+    return [Group(_bare(parts[0]), meaning, tuple((key, name) for key, name, _ in numbered))]
 
 
 def _named(options: Iterable[tuple[str, Key]], joints: Sequence[str]) -> set[tuple[str, Key]]:

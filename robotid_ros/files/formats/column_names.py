@@ -1,60 +1,18 @@
 """What the names of columns say: quantity, unit, measured or commanded."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 import re
 
-from .units import FACTORS, unit_in_name
+from .column_words import IDIOMS, MEASURED, NEUTRAL, OTHER, REFERENCE, UNIT_WORDS, WORDS, words_of
+from .units import canonical, CURRENTS, FACTORS, quantity_of, unit_in_name
 
 Key = int | str | None
 
-WORDS: Mapping[str, frozenset[str]] = {
-    'time': frozenset(
-        't time times timestamp timestamps stamp clock secs sec seconds timems timeus timens nsec '
-        'nsecs nanosec nanosecs nanoseconds zeit'.split()
-    ),
-    'position': frozenset(
-        'q pos position positions ang angle angles theta th qpos jpos jointpos jointposition '
-        'jointpositions jointangle jointangles'.split()
-    ),
-    'velocity': frozenset(
-        'dq qd qdot vel velo velocity velocities speed speeds omega qvel dtheta thetadot jvel '
-        'jointvel jointvelocity jointvelocities'.split()
-    ),
-    'acceleration': frozenset(
-        'ddq qdd qddot acc accel acceleration accelerations qacc ddtheta'.split()
-    ),
-    'effort': frozenset(
-        'tau torque torques effort efforts moment moments trq torq jtau qfrc force '
-        'forces jointtorque jointtorques jointeffort'.split()
-    ),
-    'current': frozenset('current currents curr iq amps'.split()),
-    'temperature': frozenset('temperature temperatures temp temps'.split()),
-    'name': frozenset('name names'.split()),
-}
-REFERENCE = frozenset(
-    'target ref reference desired des d cmd command commanded setpoint sp goal nominal set '
-    'planned action'.split()
-)
-MEASURED = frozenset(
-    'actual act meas measured msr fbk feedback real present raw state states obs observation '
-    'sensor sen rec record recorded log logs logged'.split()
-)
-NEUTRAL = frozenset(
-    'joint joints j axis axes link l field header data all abs robot value values id no m '
-    'jointstate jointstates motor drive actuator est estimated filtered filt left right'.split()
-)
-# Other quantities: of the tool, of the model, of a drive's health.
-OTHER = frozenset(
-    'ext external err error errors diff tcp pose cart cartesian ee eef voltage std limit '
-    'limits max min pred predicted model sim imu base orientation quat dtau mode status '
-    'ft wrench index seq scaling scale factor contact'.split()
-)
-UNIT_WORDS = frozenset('s ms us ns rad deg rev rpm nm n a mm cm ncm dot ps per'.split())
-WORD = re.compile(r'[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+')
 # A derivative where it is in front, d_theta, and what is desired behind, theta_d.
 _DERIVATIVES = re.compile(r'\b(dd?) (?:q|theta|th)\b')
-BRACKETS = re.compile(r'[\[(]\s*([^\[\](){}\d][^\[\](){}]*)[\])]\s*$')
+# A unit between brackets: no index, but per mille.
+BRACKETS = re.compile(r'[\[(]\s*([^\[\](){}\d][^\[\](){}]*|[\d.]+ ?%|100 ?ns|1/[a-z]+)[\])]\s*$')
 
 
 @dataclass(frozen=True)
@@ -84,14 +42,16 @@ def understand(pattern: str) -> Meaning | None:
     bracketed = BRACKETS.search(pattern)
     text = pattern[: bracketed.start()] if bracketed else pattern
     text = re.sub(r'\{\w+\}', ' ', text)
-    raw = tuple(word.lower() for word in WORD.findall(text))
+    raw = words_of(text)
     raw = tuple(_DERIVATIVES.sub(r'\1q', ' '.join(raw)).split())
     words = set(raw)
     found = [quantity for quantity, known in WORDS.items() if words & known]
     if 'current' in found and len(found) > 1:
         found.remove('current')  # the present one
-    if words & OTHER or not found:
-        return _observed(words)
+    if words & OTHER:
+        return None
+    if not found:
+        return _by_idiom_or_unit(words, bracketed.group(1) if bracketed else '')
     quantity = _one_quantity(found, words)
     if quantity is None:
         return None
@@ -102,16 +62,24 @@ def understand(pattern: str) -> Meaning | None:
         if (quantity in FACTORS)
         else ''
     )
+    return Meaning(quantity, bool(words & REFERENCE), current, unit, _score(quantity, words))
+
+
+def _score(quantity: str, words: set[str]) -> int:
     known = WORDS[quantity] | REFERENCE | MEASURED | NEUTRAL | WORDS['current']
-    score = len(words & MEASURED) - 2 * len(words - known - UNIT_WORDS)
-    return Meaning(quantity, bool(words & REFERENCE), current, unit, score)
+    return len(words & MEASURED) - 2 * len(words - known - UNIT_WORDS)
 
 
-def _observed(words: set[str]) -> Meaning | None:
-    """`observation.state` and `action` are the positions of LeRobot's data sets."""
-    if words in ({'observation', 'state'}, {'action'}):
-        return Meaning('position', words == {'action'}, False, '', 0)
-    return None
+def _by_idiom_or_unit(words: set[str], bracketed: str) -> Meaning | None:
+    """Return what names without a word for a quantity say: `action`, `J1 (Nm)`."""
+    if found := IDIOMS.get(frozenset(words)):
+        return Meaning(*found, False, '', 0)
+    quantity = quantity_of(bracketed)
+    if not quantity:
+        return None
+    unit = canonical(bracketed)
+    score = _score(quantity, words) - 1
+    return Meaning(quantity, bool(words & REFERENCE), unit in CURRENTS, unit, score)
 
 
 def _one_quantity(found: Sequence[str], words: set[str]) -> str | None:

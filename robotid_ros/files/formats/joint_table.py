@@ -16,7 +16,7 @@ from .joint_rows import align_rows
 from .read_options import ReadOptions
 from .stamps import make_stamps
 from .table import Columns, Table
-from .units import CURRENTS, factors, looks_like_degrees, velocity_unit
+from .units import canonical, CURRENTS, factors, looks_like_degrees, velocity_unit, WITHOUT_VALUE
 
 QUANTITIES = ('position', 'velocity', 'effort')
 TEMPERATURE = 'temperature'
@@ -110,7 +110,7 @@ def _read(
     table: Table, found: Mapping[str, Selection], robot: Described, options: ReadOptions
 ) -> _Content:
     positions, notes = columns_of_joints(table, found['position'], robot, options)
-    places = {'position': positions}
+    places: dict[str, Mapping[str, Column]] = {'position': positions}
     for quantity in QUANTITIES[1:]:
         if quantity in found:
             places[quantity], more = places_of(table, quantity, found, positions, robot, options)
@@ -222,12 +222,26 @@ def _apply_units(
             reason = 'so much the derivative of the positions is'
         if reason and unit:
             notes.append(f'{quantity} counts as {unit}, for {reason} (--units: others)')
-        if quantity == 'effort' and ((meaning and meaning.current) or unit in CURRENTS):
+        bare = next((u for u in unit.split(',') if canonical(u) in WITHOUT_VALUE[quantity]), '')
+        if bare and quantity == 'position':
+            raise RecordingError(
+                f'the positions {found[quantity].pattern} are in {bare}, whose size the log does '
+                f"not say: give it in rad or m, as in --units 'position={bare}*1.2e-5', or one "
+                'for each joint between commas'
+            )
+        if bare and quantity == 'velocity':
+            values[quantity][:] = math.nan
+            notes.append(f'the velocities are in {bare}, whose size nothing says: left out')
+            continue
+        if quantity == 'effort' and ((meaning and meaning.current) or unit in CURRENTS or bare):
             if '*' not in unit:
+                what = (bare, bare) if bare else ('currents', 'ampere')
+                one = bare or 'A'
                 notes.append(
-                    'the efforts are currents, parameters come out per ampere: give gains '
-                    "[N·m/A], --units 'effort=A*0.12'"
+                    f'the efforts are {what[0]}, parameters come out per {what[1]}: give gains '
+                    f"[N·m/{one}], --units 'effort={one}*0.12'"
                 )
+                unit = '' if bare else unit
         if unit:
             values[quantity] *= factors(quantity, unit, len(joints), prismatic)
     return notes

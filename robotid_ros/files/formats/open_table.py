@@ -16,8 +16,11 @@ from .array_files import read_hdf5, read_mat, read_npy, read_npz
 from .column_groups import group
 from .column_names import understand
 from .joint_table import JointTable, read_joint_table
-from .parquet_table import is_lerobot, read_parquet
+from .parquet_table import is_lerobot, read_feather, read_parquet
 from .read_options import ReadOptions
+from .records import read_json
+from .signals import one_row_a_time
+from .spreadsheet import is_workbook, read_xlsx
 from .table import Columns, from_arrays, Table
 from .text_table import read_text_table
 
@@ -25,14 +28,34 @@ Reader = Callable[[Path], Table]
 TEXT_SUFFIXES = ('.csv', '.tsv', '.txt', '.dat', '.asc', '.gz')
 # Files beside which tables are no log of their own: a folder of these is a bag.
 BAG_SUFFIXES = ('.mcap', '.db3', '.bag', '.zstd')
-SUFFIXES = (*TEXT_SUFFIXES, '.npz', '.npy', '.mat', '.h5', '.hdf5', '.parquet')
+SUFFIXES = (
+    *(*TEXT_SUFFIXES, '.lvm', '.json', '.jsonl', '.xlsx'),
+    *('.npz', '.npy', '.mat', '.h5', '.hdf5', '.parquet', '.feather'),
+)
+
+
+def _read_archive(path: Path) -> Table:
+    return read_xlsx(path) if is_workbook(path) else read_npz(path)
+
+
 _MAGIC: tuple[tuple[bytes, Reader], ...] = (
-    (b'PK\x03\x04', read_npz),
+    (b'PK\x03\x04', _read_archive),
     (b'\x93NUMPY', read_npy),
     (b'\x89HDF\r\n\x1a\n', read_hdf5),
     (b'MATLAB 5.0', read_mat),
     (b'PAR1', read_parquet),
+    (b'ARROW1', read_feather),
 )
+# Files of other programs that are not read, and what to do.
+_PICKLE = 'is pickled, which may run anything when it is read: save it as .npz or CSV'
+_FOREIGN = (
+    (b'\xd0\xcf\x11\xe0', 'is a workbook of old Excel: save it as .xlsx or CSV'),
+    (b'TDSm', 'is TDMS of LabVIEW: export it as CSV or .lvm, or by Python as .npz (nptdms)'),
+    (b'\x80\x04\x95', _PICKLE),
+    (b'\x80\x05\x95', _PICKLE),
+)
+# First bytes by which a file without a known ending is a text, and signs that no text has.
+_SAMPLE, _BINARY = 4096, bytes({*range(9), *range(14, 27), *range(28, 32)})
 # Where the header of MATLAB's own files ends and that of HDF5 begins.
 _USER_BLOCK = 512
 # So many joints may share a file of one number a line, those of a sample behind each other.
@@ -51,7 +74,10 @@ def table_reader(path: Path) -> Reader | None:
     if path.is_dir():
         return read_parquet if is_lerobot(path) else _folder_reader(path)
     with open_regular(path) as stream, file_errors(path):
-        start = stream.read(_USER_BLOCK + 8)
+        start = stream.read(_SAMPLE)
+    for magic, sentence in _FOREIGN:
+        if start.startswith(magic):
+            raise RecordingError(f"'{path}' {sentence}")
     if start[_USER_BLOCK:].startswith(b'\x89HDF'):
         return read_hdf5
     for magic, reader in _MAGIC:
@@ -59,7 +85,25 @@ def table_reader(path: Path) -> Reader | None:
             return reader
     if path.suffix.lower() == '.mat':
         return read_mat
-    return read_text_table if path.suffix.lower() in TEXT_SUFFIXES and start else None
+    return _text_reader(start) if start else None
+
+
+def _text_reader(start: bytes) -> Reader | None:
+    """Return what reads a text by its first bytes, None where it is none."""
+    if start[:2] in (b'\xff\xfe', b'\xfe\xff', b'\x1f\x8b') or _is_wide(start):
+        return read_text_table
+    if start.translate(None, _BINARY) != start:
+        return None
+    return (
+        read_json if start.lstrip(b'\xef\xbb\xbf \t\r\n')[:1] in (b'{', b'[') else read_text_table
+    )
+
+
+def _is_wide(start: bytes) -> bool:
+    """Return whether a text without a mark has two bytes a sign."""
+    return any(start[k::2].count(0) > 0.4 * len(start) for k in (0, 1)) and any(
+        start[k::2].count(0) == 0 for k in (0, 1)
+    )
 
 
 def _folder_reader(path: Path) -> Reader | None:
@@ -92,7 +136,7 @@ def _read(path: Path, shown: str, _modified: int, _size: int, options: ReadOptio
     reader = table_reader(path)
     assert reader is not None
     with _told_of_damage(shown):
-        return read_joint_table(reader(Path(shown)), options)
+        return read_joint_table(one_row_a_time(reader(Path(shown))), options)
 
 
 @contextlib.contextmanager
@@ -131,7 +175,7 @@ def _read_folder(path: Path, files: Mapping[Path, Callable[[Path], Table]]) -> T
             with _told_of_damage(str(file)):
                 columns = _columns(file, files[file](file), labels)
         except RobotIdError:
-            if files[file] is read_text_table:  # a text about the others
+            if files[file] in (read_text_table, read_json):  # a text about the others
                 continue
             raise
         said = _said(columns)

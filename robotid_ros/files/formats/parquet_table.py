@@ -12,7 +12,7 @@ import numpy as np
 from ...exceptions import RecordingError
 from ..atomic import read_text
 from ..bounded import check_unpacked
-from .table import Columns, labels_of, optional_package, Table
+from .table import Columns, from_arrays, labels_of, optional_package, Table
 
 INFO = 'meta/info.json'
 EPISODE = 'episode_index'
@@ -62,7 +62,29 @@ def read_parquet(path: Path) -> Table:
         functools.partial(_read, files, episodes),
         labels=labels,
         rate=float(info.get('fps') or 0.0),
+        texts={field.name: '' for field in schema if _is_text(path, field)},
+        words=functools.partial(_read_words, files),
     )
+
+
+def read_feather(path: Path) -> Table:
+    """
+    Read a file of Arrow, as Feather is.
+
+    Raises
+    ------
+    FileError : pyarrow is not installed
+    RecordingError : there is nothing in it
+
+    """
+    ipc = optional_package('pyarrow.ipc', str(path))
+    with ipc.open_file(str(path)) as file:
+        batches = [file.get_batch(k) for k in range(file.num_record_batches)]
+        table = optional_package('pyarrow', str(path)).Table.from_batches(batches, file.schema)
+    check_unpacked(path, table.nbytes)
+    arrays = {n: _array(table.column(n), table.num_rows, n) for n in table.column_names}
+    texts = {name: array.astype(str) for name, array in arrays.items() if array.dtype == object}
+    return from_arrays(str(path), arrays | texts)
 
 
 def _check_size(metadata: Any, file: Path) -> None:
@@ -124,6 +146,18 @@ def _width(parquet: Any, path: Path, field: Any) -> int | None:
         return None
     batch = next(parquet.ParquetFile(path).iter_batches(1, columns=[field.name]), None)
     return len(batch.column(0)[0].as_py() or ()) or None if batch is not None else None
+
+
+def _is_text(path: Path, field: Any) -> bool:
+    types = optional_package('pyarrow', str(path)).types
+    kind = field.type.value_type if types.is_dictionary(field.type) else field.type
+    return bool(types.is_string(kind) or types.is_large_string(kind))
+
+
+def _read_words(files: Sequence[Path], name: str) -> np.ndarray:
+    parquet = optional_package('pyarrow.parquet', str(files[0]))
+    tables = (parquet.read_table(file, columns=[name]) for file in files)
+    return np.array([word or '' for table in tables for word in table.column(name).to_pylist()])
 
 
 def _is_number(types: Any, kind: Any) -> bool:

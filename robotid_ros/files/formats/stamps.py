@@ -49,6 +49,8 @@ def make_stamps(
         return stamp, slice(None), notes
     parts = [_column(columns, column) for _, column in selection.members]
     kept = np.asarray(np.isfinite(parts).all(axis=0))
+    if kept.sum() < 2 and table.rate:
+        return make_stamps(table, None, columns, options, motion)
     if kept.sum() < 2:
         raise RecordingError(
             f"'{table.source}' has no times in {selection.pattern}: name another column with "
@@ -61,7 +63,8 @@ def make_stamps(
         )
         return stamp, kept, notes
     moved = (motion['position'][kept], motion['velocity'][kept])
-    unit, origin, told = _unit(parts[0][kept], selection, options, *moved)
+    said = table.units.get(selection.members[0][1].name, '')
+    unit, origin, told = _unit(parts[0][kept], selection, said, options, *moved)
     stamp = _nanoseconds(parts[0][kept], unit, selection.pattern, origin)
     stamp, spread = _spread(stamp, motion['position'][kept])
     return stamp, kept, [*told, *spread, *notes]
@@ -86,6 +89,7 @@ def _column(columns: Columns, column: Column) -> np.ndarray:
 def _unit(
     time: np.ndarray,
     selection: Selection,
+    said: str,
     options: ReadOptions,
     position: np.ndarray,
     velocity: np.ndarray,
@@ -97,14 +101,17 @@ def _unit(
             known = ', '.join(FACTORS['time'])
             raise ConfigurationError(f"'{given}' is no unit of time: use one of {known}")
         return given, 0.0, []
-    if selection.meaning is not None and selection.meaning.unit:
-        return selection.meaning.unit, 0.0, []
+    said = said or (selection.meaning.unit if selection.meaning else '')
+    if said:
+        return said, 0.0, []
     steps = np.abs(np.diff(np.sort(time) if is_disordered(time) else time))
     step = float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 0.0
     unit, origin = epoch_of(time, step)
     if unit:
         told = f'the stamps {selection.pattern} count as {unit}, for so they are dates of today'
         return unit, origin, [f'{told} (--units: others)'] if unit != 's' or origin else []
+    if (steps == 0.0).mean() > MOSTLY:  # coarse ones
+        step *= float((steps > 0.0).mean())
     unit, reason = time_unit(step), 'by their steps'
     proven = proven_time_unit(time, position, velocity)
     if proven not in (unit, ''):

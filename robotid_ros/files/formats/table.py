@@ -29,6 +29,8 @@ class Table:
     labels : {name of an array: names of its columns}
     rate : that the file names [Hz], 0 for none
     notes : what was unusual about it, in words
+    units : {column: unit} that the file says elsewhere than in the name, as of dates
+    words : returns a column of `texts`, (N,)
 
     """
 
@@ -40,6 +42,8 @@ class Table:
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     rate: float = 0.0
     notes: tuple[str, ...] = ()
+    units: Mapping[str, str] = field(default_factory=dict)
+    words: Callable[[str], np.ndarray] | None = None
 
     @property
     def known(self) -> str:
@@ -48,12 +52,15 @@ class Table:
         return shortened(names, 24)
 
 
-def from_arrays(source: str, arrays: Mapping[str, np.ndarray]) -> Table:
+def from_arrays(
+    source: str, arrays: Mapping[str, np.ndarray], units: Mapping[str, str] | None = None
+) -> Table:
     """
     Make a table of arrays that are in memory already, (N,), (N, n) or (n, N).
 
-    N is the length that most values share. Lists of words (n,) may name the columns of the others;
-    arrays of one value, of more than two axes or of another length are passed over.
+    N is the length that most values share. Lists of words (n,) may name the columns of the others,
+    words (N,) are columns of texts; arrays of one value, of more than two axes or of another
+    length are passed over. `units` are those of columns that their names do not say.
 
     Raises
     ------
@@ -83,6 +90,9 @@ def from_arrays(source: str, arrays: Mapping[str, np.ndarray]) -> Table:
         widths,
         lambda names: {name: columns[name] for name in names},
         labels=labels_of(widths, lists),
+        texts={name: words[0] for name, words in lists.items() if len(words) == count},
+        units=units or {},
+        words=lambda name: np.array(lists[name]),
     )
 
 
@@ -113,9 +123,9 @@ def _differ(words: Sequence[str]) -> bool:
     return len(set(words)) == len(words)
 
 
-def optional_package(name: str, source: str) -> Any:
+def optional_package(name: str, source: str, otherwise: str = '') -> Any:
     """
-    Import a module that only some formats need.
+    Import a module that only some formats need; `otherwise` is what to do else.
 
     Raises
     ------
@@ -127,5 +137,5 @@ def optional_package(name: str, source: str) -> Any:
     except ImportError as error:
         package, reason = name.split('.')[0], str(error).split('\n')[0].rstrip('.')
         raise FileError(
-            f"'{source}' needs the package {package} ({reason}): pip install {package}"
+            f"'{source}' needs the package {package} ({reason}): pip install {package}{otherwise}"
         ) from error

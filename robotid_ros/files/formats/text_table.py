@@ -1,7 +1,7 @@
 """Tables as text: CSV of any delimiter, with a header or without."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 import contextlib
 import csv
 from dataclasses import dataclass
@@ -11,7 +11,6 @@ import io
 import itertools
 import math
 from pathlib import Path
-import re
 from typing import Any
 
 import numpy as np
@@ -19,18 +18,24 @@ import numpy as np
 from ...exceptions import RecordingError
 from ..atomic import file_errors, open_regular
 from ..bounded import BoundedStream
-from .table import Columns, Table
-from .units import is_unit
+from .column_names import understand
+from .table import Columns, from_arrays, Table
+from .text_cells import convert, is_date, is_value, number, over_midnight
+from .text_header import header_of, rate_of, unique
 
 DELIMITERS = (',', ';', '\t', '|')
 # Lines in which header and first numbers are looked for; rows that are converted together.
 HEAD, ROWS = 200, 20_000
-# Without the offset from Greenwich, which is the same all over a log.
-_DATE = re.compile(
-    r'\s*(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d*)?)?)\s*(?:Z|[+-]\d\d:?\d\d)?\s*$'
-)
+# Of texts that are not Unicode: the one in which most names say something counts.
+ENCODINGS = ('cp1252', 'gb18030', 'cp932', 'euc_kr', 'cp1251')
+# Share of a row that has to be values, at least and over that of the rows far below: half of what
+# devices tell of each of their signals is numbers, too.
+LEAST, BESIDE = 0.5, 0.75
+# So many times more columns than rows: a row is a signal.
+_WIDE = 4
 _GZIP = b'\x1f\x8b'
-_MISSING = ('', 'na', 'n/a', 'null', 'none', '-', 'nan')
+# Opens a text in an encoding, without end as often as it is called.
+Opener = Callable[[str], io.TextIOBase]
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,16 @@ class _Form:
     first: int
 
 
+@dataclass(frozen=True)
+class _Head:
+    """What the first lines show: form, header, a first cell of each column, rate [Hz] or 0."""
+
+    form: _Form
+    header: list[str]
+    cells: list[str]
+    rate: float
+
+
 def read_text_table(path: Path) -> Table:
     """
     Open a text file of numbers.
@@ -52,30 +67,63 @@ def read_text_table(path: Path) -> Table:
     FileError, RecordingError : it cannot be read, or holds no table
 
     """
-    encoding = _encoding(path)
-    lines = _head(path, encoding)
-    if any('\ufffd' in line for line in lines):  # not UTF-8
-        lines = _head(path, encoding := 'cp1252')
-    form, header, cells = _analyse(path, lines, encoding)
-    names = _unique(header or [f'column{k + 1}' for k in range(len(cells))])
+    with _open(path, 'latin-1') as stream:
+        start = stream.read(HEAD)
+    encodings: Sequence[str] = ('utf-8-sig',)
+    if start[:2] in ('\xff\xfe', '\xfe\xff'):
+        encodings = ('utf-16',)
+    elif '\0' in start[:4]:
+        encodings = ('utf-16-le' if start[1] == '\0' else 'utf-16-be',)
+    elif any('\ufffd' in line for line in _lines(functools.partial(_open, path), encodings[0])):
+        encodings = ENCODINGS
+    return read_text(str(path), functools.partial(_open, path), encodings)
+
+
+def read_text(source: str, opener: Opener, encodings: Sequence[str] = ('utf-8',)) -> Table:
+    """
+    Make a table of a text.
+
+    Parameters
+    ----------
+    source : for messages
+    opener : of the text
+    encodings : that it may have, the likeliest first
+
+    Raises
+    ------
+    RecordingError : it holds no table
+
+    """
+    found = [(_lines(opener, encoding), encoding) for encoding in encodings]
+    heads = [_analyse(source, lines, encoding) for lines, encoding in found]
+    best = max(range(len(heads)), key=lambda k: sum(map(_says, heads[k].header)))
+    head, lines = heads[best], found[best][0]
+    form, cells = head.form, head.cells
+    if len(lines) < HEAD and len(cells) > _WIDE * len(lines):
+        signals = _signals(_rows(lines, form.delimiter), form.decimal_comma)
+        if len(signals) > 1:
+            return from_arrays(source, signals)
+    names = unique(head.header or [f'column{k + 1}' for k in range(len(cells))])
     texts = {
         name: cell.strip()
         for name, cell in zip(names, cells, strict=True)
-        if cell.strip() and not _is_value(cell, form.decimal_comma)
+        if cell.strip() and not is_value(cell, form.decimal_comma)
     }
+    dates = {name: 's' for name, cell in zip(names, cells, strict=True) if is_date(cell)}
     widths = {name: 0 for name in names if name not in texts}
-    read = functools.partial(_read, path, form, names)
-    return Table(str(path), widths, read, bool(header), texts)
+    read = functools.partial(_read, opener, form, names, frozenset(dates))
+    words = functools.partial(_words, opener, form, names)
+    return Table(
+        source, widths, read, bool(head.header), texts, rate=head.rate, units=dates, words=words
+    )
 
 
-def _encoding(path: Path) -> str:
-    with open_regular(path) as stream, file_errors(path):
-        start = stream.read(4)
-    return 'utf-16' if start[:2] in (b'\xff\xfe', b'\xfe\xff') else 'utf-8-sig'
+def _says(name: str) -> bool:
+    return understand(name) is not None
 
 
-def _head(path: Path, encoding: str) -> list[str]:
-    with _open(path, encoding) as stream:
+def _lines(opener: Opener, encoding: str) -> list[str]:
+    with opener(encoding) as stream:
         return list(itertools.islice(stream, HEAD))
 
 
@@ -87,7 +135,7 @@ def _open(path: Path, encoding: str) -> io.TextIOBase:
         return io.TextIOWrapper(stream, encoding=encoding, errors='replace', newline='')
 
 
-def _analyse(path: Path, lines: list[str], encoding: str) -> tuple[_Form, list[str], list[str]]:
+def _analyse(source: str, lines: list[str], encoding: str) -> _Head:
     """Find the delimiter that leaves most numbers, the header, and a first cell of each column."""
     found: dict[_Form, list[list[str]]] = {}
     shares: dict[_Form, float] = {}
@@ -101,61 +149,46 @@ def _analyse(path: Path, lines: list[str], encoding: str) -> tuple[_Form, list[s
             shares[form] = _share(itertools.chain(*rows[first:]), comma)
     if not found:
         raise RecordingError(
-            f"'{path}' holds no table of numbers in its first {HEAD} lines: give a recording, or "
-            'a CSV file with one row per sample'
+            f"'{source}' holds no table of numbers in its first {HEAD} lines: give a recording, "
+            'or a CSV file with one row per sample'
         )
     form = max(shares, key=lambda form: shares[form])
     above, rows = found[form][: form.first], found[form][form.first :]
     width = len(rows[0])
     cells = [next((r[k] for r in rows if k < len(r) and r[k].strip()), '') for k in range(width)]
-    return form, _header(above, width, form.decimal_comma), cells
+    header = header_of(above, width, lambda row: _share(row, form.decimal_comma) < 0.5)
+    return _Head(form, header, cells, rate_of(above, form.decimal_comma))
 
 
 def _share(cells: Iterable[str], comma: bool) -> float:
     """Return the share of the cells that hold values, among those that hold anything."""
     filled = [cell for cell in cells if cell.strip()]
-    return sum(_is_value(cell, comma) for cell in filled) / max(1, len(filled))
+    return sum(is_value(cell, comma) for cell in filled) / max(1, len(filled))
 
 
 def _first_row(rows: Sequence[list[str]], comma: bool) -> int | None:
     """Return the first of the rows that stay a table of numbers, of one column if need be."""
+    later = [_share(row, comma) for row in rows[len(rows) // 2 :] if any(row)]
+    enough = max(LEAST, BESIDE * float(np.median(later))) if later else LEAST
     for least, k, row in ((n, k, row) for n in (2, 1) for k, row in enumerate(rows)):
-        if sum(_is_value(cell, comma) for cell in row) < least or row[0].startswith(('#', '%')):
+        if sum(is_value(cell, comma) for cell in row) < least or row[0].startswith(('#', '%')):
             continue
-        following = [other for other in rows[k + 1 :] if other][:2]
-        if _share(row, comma) >= 0.5 and all(len(other) == len(row) for other in following):
+        following = [other for other in rows[k + 1 :] if any(other)][:2]
+        alike = all(len(r) == len(row) and _share(r, comma) >= enough for r in following)
+        if alike and _share(row, comma) >= enough:
             return k
     return None
 
 
-def _header(rows: Sequence[list[str]], width: int, comma: bool) -> list[str]:
-    """Return the names: the last row of words above the numbers, units joined to them."""
-    fitting = []
+def _signals(rows: Iterable[list[str]], comma: bool) -> dict[str, np.ndarray]:
+    """Return rows that are a name and its values, also `name = [values]`: the columns' signals."""
+    found = {}
     for row in rows:
-        if len(row) == width + 1 and row[0] in ('#', '%'):
-            row = row[1:]
-        elif len(row) == width + 1 and not row[-1].strip():
-            row = row[:-1]
-        if len(row) == width and any(row) and _share(row, comma) < 0.5:
-            fitting.append(row)
-    if not fitting:
-        return []
-    names = fitting[-1]
-    if len(fitting) > 1 and all(is_unit(cell.strip(' []()')) for cell in names if cell.strip()):
-        units, names = names, fitting[-2]
-        names = [f'{n} [{u.strip(" []()")}]' for n, u in zip(names, units, strict=True)]
-    return [name.strip().lstrip('#%').strip() for name in names]
-
-
-def _unique(names: Sequence[str]) -> list[str]:
-    """Give empty and repeated names one of their own."""
-    seen: dict[str, int] = {}
-    result = []
-    for k, name in enumerate(names):
-        own = name or f'column{k + 1}'
-        seen[own] = seen.get(own, 0) + 1
-        result.append(own if seen[own] == 1 else f'{own} ({seen[own]})')
-    return result
+        name, _, first = row[0].partition('=') if row else ('', '', '')
+        cells = [cell.strip(' []{};\r\n') for cell in (*([first] if first else ()), *row[1:])]
+        if name.strip() and not is_value(name, comma) and _share(cells, comma) > 0.5:
+            found[name.strip(' :')] = convert(cells, comma)
+    return found
 
 
 def _rows(lines: Iterable[str], delimiter: str) -> list[list[str]]:
@@ -177,39 +210,48 @@ def _cells(line: str, delimiter: str) -> list[str]:
 
 def _has_decimal_commas(lines: Iterable[str], delimiter: str) -> bool:
     cells = itertools.chain.from_iterable(_cells(line, delimiter) for line in lines)
-    numbers = [cell for cell in cells if not math.isnan(_number(cell, True))]
+    numbers = [cell for cell in cells if not math.isnan(number(cell, True))]
     return not any('.' in cell for cell in numbers) and any(',' in cell for cell in numbers)
 
 
-def _is_value(cell: str, decimal_comma: bool) -> bool:
-    return (
-        cell.strip().lower() in _MISSING[1:]
-        or not math.isnan(_number(cell, decimal_comma))
-        or _is_date(cell)
-    )
-
-
-def _is_date(cell: str) -> bool:
-    return _DATE.match(cell) is not None
-
-
-def _number(cell: str, decimal_comma: bool = False) -> float:
-    try:
-        return float(cell.replace(',', '.') if decimal_comma else cell)
-    except ValueError:
-        return math.nan
-
-
-def _read(path: Path, form: _Form, names: Sequence[str], wanted: Sequence[str]) -> Columns:
-    """Read columns of a file, a block of rows at a time."""
-    index = [names.index(name) for name in wanted]
-    blocks = []
-    with file_errors(path), _open(path, form.encoding) as stream:
+def _blocks(opener: Opener, form: _Form) -> Iterable[list[str]]:
+    """Yield the lines of the table, a block at a time."""
+    with opener(form.encoding) as stream:
         lines = itertools.islice(stream, form.first, None)
         kept = (line for line in lines if line.strip() and line[0] not in '#%')
         while block := list(itertools.islice(kept, ROWS)):
-            blocks.append(_numbers(block, form, index))
-    return dict(zip(wanted, np.concatenate(blocks).T, strict=True))
+            yield block
+
+
+def _read(
+    opener: Opener,
+    form: _Form,
+    names: Sequence[str],
+    dates: frozenset[str],
+    wanted: Sequence[str],
+) -> Columns:
+    """Read columns of a file, a block of rows at a time."""
+    index = [names.index(name) for name in wanted]
+    blocks = [_numbers(block, form, index) for block in _blocks(opener, form)]
+    columns = dict(zip(wanted, np.concatenate(blocks).T, strict=True))
+    return {k: over_midnight(v) if k in dates else v for k, v in columns.items()}
+
+
+def _words(opener: Opener, form: _Form, names: Sequence[str], name: str) -> np.ndarray:
+    """Read a column of words, (N,)."""
+    index = names.index(name)
+    found = (
+        row[index].strip() if index < len(row) else ''
+        for block in _blocks(opener, form)
+        for row in _split(block, form)
+    )
+    return np.array([*found])
+
+
+def _split(lines: Sequence[str], form: _Form) -> Iterable[list[str]]:
+    if form.delimiter:
+        return csv.reader(lines, delimiter=form.delimiter)
+    return (line.split() for line in lines)
 
 
 def _numbers(lines: Sequence[str], form: _Form, index: Sequence[int]) -> np.ndarray:
@@ -220,25 +262,6 @@ def _numbers(lines: Sequence[str], form: _Form, index: Sequence[int]) -> np.ndar
             return np.loadtxt(
                 lines, delimiter=delimiter, usecols=index, ndmin=2, comments=None, quotechar='"'
             )
-    if form.delimiter:
-        rows = list(csv.reader(lines, delimiter=form.delimiter))
-    else:
-        rows = [line.split() for line in lines]
+    rows = [*_split(lines, form)]
     columns = ([row[k] if k < len(row) else '' for row in rows] for k in index)
-    return np.column_stack([_convert(column, form.decimal_comma) for column in columns])
-
-
-def _convert(cells: Sequence[str], decimal_comma: bool) -> np.ndarray:
-    """Turn cells into numbers, dates into seconds since 1970; NaN for anything else."""
-    try:
-        return np.fromiter((float(cell or 'nan') for cell in cells), float, len(cells))
-    except ValueError:
-        pass
-    if any(map(_is_date, itertools.islice(filter(str.strip, cells), 3))):
-        found = map(_DATE.match, cells)
-        try:
-            dates = np.array([date[1] if date else 'NaT' for date in found], 'datetime64[ns]')
-        except ValueError:  # the 30th of February
-            return np.full(len(cells), math.nan)
-        return np.where(np.isnat(dates), math.nan, dates.astype(np.int64) * 1e-9)
-    return np.fromiter((_number(cell, decimal_comma) for cell in cells), float, len(cells))
+    return np.column_stack([convert(column, form.decimal_comma) for column in columns])

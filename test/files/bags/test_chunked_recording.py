@@ -31,7 +31,7 @@ FIELDS = ('time', 'position', 'effort')
 @pytest.fixture(autouse=True)
 def short_chunks(monkeypatch):
     monkeypatch.setattr('robotid_ros.files.bags.read.chunked_recording.CHUNK_DURATION', 4.0)
-    monkeypatch.setattr('robotid_ros.files.bags.read.message_decoding.BATCH', 500)
+    monkeypatch.setattr('robotid_ros.files.bags.messages.message_decoding.BATCH', 500)
 
 
 def write(folder, jump=None):

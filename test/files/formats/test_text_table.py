@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 
 from robotid_ros.exceptions import RecordingError
-from robotid_ros.files.formats.open_table import open_table
-from robotid_ros.files.formats.read_options import ReadOptions
 from robotid_ros.files.formats.text_table import read_text_table
 
 ROWS = np.array([[0.0, 1.5, -2.25], [0.1, 1.625, 3e-5], [0.2, 1.75, 4e10], [0.3, -1.0, 0.0]])
@@ -176,11 +174,12 @@ def test_what_is_no_table_is_one_sentence(tmp_path, text):
         read_text_table(path)
 
 
-def test_a_signal_a_line_is_told_to_be_turned(tmp_path):
+def test_a_line_may_be_a_signal(tmp_path):
     path = tmp_path / 'a.txt'
     path.write_text('\n'.join(f'q{k} := [{"0.125, " * 30_000}0.5];' for k in range(6)))
-    with pytest.raises(RecordingError, match='columns and 6 rows: give one row per sample'):
-        open_table(path, ReadOptions())
+    table = read_text_table(path)
+    assert list(table.widths) == [f'q{k}' for k in range(6)]
+    np.testing.assert_array_equal(table.read(['q3'])['q3'], [*[0.125] * 30_000, 0.5])
 
 
 def test_repeated_and_empty_names_become_unique(tmp_path):

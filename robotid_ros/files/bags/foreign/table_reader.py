@@ -19,7 +19,7 @@ from rosbags.interfaces import (
 )
 
 from ....core.signals.clock_correction import MAX_STEP_BACK, MIN_PART_SAMPLES
-from ...formats.joint_table import QUANTITIES
+from ...formats.joint_table import JointTable, QUANTITIES
 from ...formats.open_table import open_table
 from ...formats.parquet_table import EPISODE_GAP
 from ...formats.read_options import ReadOptions
@@ -35,18 +35,32 @@ class TableReader:
     """
     Reader in the manner of those of `rosbags`.
 
-    Its topics are `/joint_states`, and `/joint_temperatures/<joint>` of joints whose temperature
-    is known.
+    Its topics are that of the joint states, and `/joint_temperatures/<joint>` of joints whose
+    temperature is known.
+
+    Parameters
+    ----------
+    path : of the table
+    options : how to read it
+    made : joint states that are read already
+    topic : what to call it
+
     """
 
-    def __init__(self, path: Path, options: ReadOptions):
-        self.path, self.options = path, options
+    def __init__(
+        self,
+        path: Path,
+        options: ReadOptions,
+        made: JointTable | None = None,
+        topic: str = JOINT_STATES_TOPIC,
+    ):
+        self.path, self.options, self.topic, self._made = path, options, topic, made
         self.connections: list[Connection] = []
         self.notes: tuple[str, ...] = ()
 
     def open(self) -> None:
         """Read the table."""
-        table = open_table(self.path, self.options)
+        table = self._made or open_table(self.path, self.options)
         stamp, self.notes = join_trials(table.stamp), table.notes
         if stamp is not table.stamp:
             self.notes += (
@@ -58,7 +72,7 @@ class TableReader:
         kind = ConnectionExtRosbag2('cdr', [])
         count = len(self._table.stamp)
         self.connections = [
-            Connection(0, JOINT_STATES_TOPIC, JOINT_STATE, definition, '', count, kind, self)
+            Connection(0, self.topic, JOINT_STATE, definition, '', count, kind, self)
         ]
         self._warm = self._temperature_messages()
         for k, (joint, messages) in enumerate(self._warm.items(), start=1):

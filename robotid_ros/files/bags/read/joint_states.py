@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ....exceptions import RecordingError, shortened
+from ..messages.message_decoding import batches, Decoder, is_between_batches, Layout, stamps
 from ..schema.message_definitions import JOINT_STATE
 from .controller_states import commanded_effort, controllers_of
 from .joint_topics import dynamic_state_topics, read_effort
-from .message_decoding import batches, Decoder, is_between_batches, Layout, stamps
 from .storage import Bag
 
 FIELDS = ('position', 'velocity', 'effort')

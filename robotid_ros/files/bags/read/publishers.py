@@ -9,12 +9,12 @@ import numpy as np
 
 from ....core.model.urdf_parsing import movable_joints
 from ....exceptions import RecordingError, RobotIdError, shortened, UnknownNameError
-from ...formats.column_names import OTHER, REFERENCE
+from ...formats.column_words import OTHER, REFERENCE
+from ..messages.message_decoding import Decoder
 from ..schema.message_definitions import JOINT_STATE
 from ..schema.session_header import JOINT_STATES_TOPIC
 from .joint_states import fault_of, FIELDS, JointStates
 from .joint_topics import interpolator, says_temperature
-from .message_decoding import Decoder
 from .session_context import read_urdf
 from .storage import Bag
 
@@ -50,7 +50,9 @@ def find_topic(bag: Bag, joints: Sequence[str] | None = None) -> str:
     if not counts:
         recorded = shortened(sorted({c.topic for c in bag.connections}))
         raise RecordingError(
-            f"'{bag.path}' holds no joint states (its topics: {recorded}): record /joint_states"
+            f"'{bag.path}' holds no joint states (its topics: {recorded}), nor another topic with "
+            'fields of positions and efforts by their names: record /joint_states, or name fields '
+            "of a topic by --columns 'position=FIELD effort=FIELD'"
         )
     if len(counts) == 1:
         return next(iter(counts))

@@ -13,9 +13,11 @@ from ...bounded import unpack, unpack_limit
 from ...formats.read_options import DEFAULTS, ReadOptions
 from ...remote.remote_file import is_url, RemoteFile
 from ..foreign.table_reader import TableReader
+from ..messages.topic_tables import joint_states_of_topics
 from ..repair.mcap_reader import McapReader
 from ..repair.mcap_records import Messages
-from ..schema.message_definitions import typestore_of
+from ..schema.message_definitions import JOINT_STATE, typestore_of
+from ..schema.session_header import JOINT_STATES_TOPIC
 from .bag_files import find_files, missing_notes, reader_of, recording_errors, remote_mcap, ZSTD
 
 # Messages of files that are not MCAP that are read at once: some megabytes.
@@ -51,7 +53,7 @@ class Bag:
         size: int,
     ):
         self.path, self.options = path, options
-        self._readers, self._notes, self._size = readers, notes, size
+        self._readers, self._notes, self.size = readers, notes, size
         self.connections = [c for reader in readers for c in _connections(reader)]
         self.typestore = typestore_of(self.connections)
         self._left_out: dict[tuple[str, str], int] = {}
@@ -121,7 +123,7 @@ class Bag:
         RecordingError : the file is damaged
 
         """
-        budget, damaged = [unpack_limit(self._size)], itertools.count(1)
+        budget, damaged = [unpack_limit(self.size)], itertools.count(1)
 
         def sound(messages: Iterable[tuple[Any, Any]]) -> Iterator[tuple[int, bytes]]:
             for time, data in messages:
@@ -241,7 +243,23 @@ def open_bag(path: str | Path | RemoteFile, options: ReadOptions = DEFAULTS) -> 
         if not count:
             raise RecordingError(f"'{path}' holds no messages: record again")
         notes += missing_notes(metadata, count)
-        yield bag
+        yield _with_joint_states(bag, readers, notes)
+
+
+def _with_joint_states(bag: Bag, readers: list[Any], notes: list[str]) -> Bag:
+    """Return a bag without joint states with those that the fields of another topic make."""
+    if any(bag.topics(JOINT_STATE).values()):
+        return bag
+    found = joint_states_of_topics(
+        str(bag.path), bag.connections, bag.blocks, bag.typestore, bag.options
+    )
+    if found is None:
+        return bag
+    taken = {connection.topic for connection in bag.connections}
+    name = f'{found[0]}{JOINT_STATES_TOPIC}' if JOINT_STATES_TOPIC in taken else JOINT_STATES_TOPIC
+    reader = TableReader(Path(str(bag.path)), bag.options, found[1], name)
+    reader.open()
+    return Bag(bag.path, [reader, *readers], notes, bag.options, bag.size)
 
 
 def _close(reader: Any) -> None:

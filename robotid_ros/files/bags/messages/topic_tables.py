@@ -1,0 +1,186 @@
+"""Joint states of topics that are no sensor_msgs/JointState, by the names of their fields."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+import contextlib
+import dataclasses
+import itertools
+import json
+from typing import Any
+
+import numpy as np
+
+from ....exceptions import RecordingError, RobotIdError
+from ...formats.column_joints import describe
+from ...formats.column_selection import find, select
+from ...formats.joint_table import JointTable, read_joint_table
+from ...formats.read_options import ReadOptions
+from ...formats.records import from_records
+from ...formats.table import from_arrays, optional_package, Table
+from ..repair.mcap_records import Messages
+from .message_decoding import Decoder, Layout
+
+# Messages of a topic that are looked at, and fewer than which are no recording of a motion.
+FIRST, FEWEST = 50, 10
+_TIME = 'time of reception'
+# Returns the messages of a topic.
+Blocks = Callable[[str], Iterable[Messages]]
+
+
+def joint_states_of_topics(
+    source: str, connections: Sequence[Any], blocks: Blocks, typestore: Any, options: ReadOptions
+) -> tuple[str, JointTable] | None:
+    """
+    Return the topic whose fields are positions and efforts of joints, and its joint states.
+
+    Of several it is the one with most messages. None where there is none.
+
+    Parameters
+    ----------
+    source : of the bag, for messages
+    connections : topics as rosbags describes them
+    blocks : returns the messages of a topic
+    typestore : that knows their types
+    options : joints and columns that the user names
+
+    Raises
+    ------
+    RobotIdError : the fields do not fit the robot or the options
+
+    """
+    for connection in sorted(connections, key=lambda c: -c.msgcount):
+        if connection.msgcount < FEWEST:
+            continue
+        first = _first(blocks(connection.topic))
+        # Whatever messages of unknown types lead to: they are not joint states then.
+        with contextlib.suppress(Exception):
+            if not _is_of_joints(_table(source, connection, first, typestore, options), options):
+                continue
+            table = _table(source, connection, blocks(connection.topic), typestore, options)
+            note = f'there are no sensor_msgs/JointState: those of {connection.topic} are taken'
+            table = dataclasses.replace(table, notes=(*table.notes, note))
+            break
+    else:
+        return None
+    return connection.topic, read_joint_table(table, options)
+
+
+def _first(blocks: Iterable[Messages]) -> list[Messages]:
+    return [block.rows(slice(0, FIRST)) for block in itertools.islice(blocks, 1)]
+
+
+def _is_of_joints(table: Table, options: ReadOptions) -> bool:
+    """Whether positions and efforts are among the columns, by their names or the user's."""
+    if not table.has_header:
+        return True
+    found = set(find(table, describe(options.urdf).names or options.joints))
+    for quantity, pattern in options.columns:
+        try:
+            select(table, quantity, pattern)
+        except RecordingError:
+            return False
+        found.add(quantity)
+    return {'position', 'effort'} <= found
+
+
+def _table(
+    source: str, connection: Any, blocks: Iterable[Messages], typestore: Any, options: ReadOptions
+) -> Table:
+    """Make a table of the messages of a topic, whose columns are called after their fields."""
+    encoding = connection.ext.serialization_format
+    name = f'{connection.topic} of {source}'
+    if encoding in ('json', 'protobuf'):
+        parse = json.loads if encoding == 'json' else _protobuf(connection)
+        return from_records(name, _records(blocks, parse))
+    arrays, words = _of_layouts(connection.msgtype, blocks, typestore)
+    named = {key: np.array(values) for key, values in words.items()}
+    table = from_arrays(name, arrays | named, {_TIME: 'ns'})
+    return _without_names(table, arrays, options) or table
+
+
+def _records(blocks: Iterable[Messages], parse: Callable[[bytes], Any]) -> Iterator[Any]:
+    for block in blocks:
+        for received, payload in zip(block.received.tolist(), block.payloads(), strict=True):
+            yield {**parse(payload), f'{_TIME} [ns]': received}
+
+
+def _protobuf(connection: Any) -> Callable[[bytes], Any]:
+    """Return what parses messages of a topic, by the definition that MCAP holds."""
+    topic = connection.topic
+    pool = optional_package('google.protobuf.descriptor_pool', topic).DescriptorPool()
+    files = optional_package('google.protobuf.descriptor_pb2', topic).FileDescriptorSet()
+    factory = optional_package('google.protobuf.message_factory', topic)
+    convert = optional_package('google.protobuf.json_format', topic).MessageToDict
+    files.ParseFromString(connection.owner.channels[connection.id][1].data)
+    for file in files.file:
+        pool.Add(file)
+    kind = factory.GetMessageClass(pool.FindMessageTypeByName(connection.msgtype))
+
+    def parse(payload: bytes) -> Any:
+        return _numbered(convert(kind.FromString(payload), preserving_proto_field_name=True))
+
+    return parse
+
+
+def _numbered(value: Any) -> Any:
+    """Turn integers of 64 bits, which are texts in JSON, into numbers again."""
+    if isinstance(value, dict):
+        return {key: _numbered(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_numbered(item) for item in value]
+    return int(value) if isinstance(value, str) and value.lstrip('-').isdecimal() else value
+
+
+def _of_layouts(
+    message_type: str, blocks: Iterable[Messages], typestore: Any
+) -> tuple[dict[str, np.ndarray], dict[str, tuple[str, ...]]]:
+    """Return numbers (N,) or (N, n) and words of the messages of the layout that most have."""
+    decoder = Decoder(typestore, message_type)
+    parts: dict[int, list[tuple[np.ndarray, dict[str, np.ndarray]]]] = {}
+    for block in blocks:
+        received = block.received.astype(np.int64)
+        for number, payloads, rows in decoder.groups(block):
+            columns = _columns(decoder.layouts[number], payloads)
+            parts.setdefault(number, []).append((received[rows], columns))
+    best = max(parts, key=lambda number: sum(len(time) for time, _ in parts[number]))
+    joined = {_TIME: np.concatenate([time for time, _ in parts[best]])}
+    for name in parts[best][0][1]:
+        values = np.concatenate([columns[name] for _, columns in parts[best]])
+        if not (name.startswith('header.stamp') and not values.any()):
+            joined[name] = values[:, 0] if values.shape[1] == 1 else values
+    return joined, decoder.layouts[best].texts
+
+
+def _columns(layout: Layout, payloads: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the numbers of messages, (M, n) each, by the joints and interfaces they name."""
+    joints = next((t for path, t in layout.texts.items() if path.endswith('joint_names')), ())
+    found = {}
+    for path in layout.numbers:
+        values = layout.column(payloads, path)
+        parent = path.rpartition('.')[0]
+        own = next((t for p, t in layout.texts.items() if p.rpartition('.')[0] == parent), ())
+        place, _, number = parent.rpartition('.')
+        if number.isdecimal() and int(number) < len(joints) and len(own) == values.shape[1]:
+            for k, interface in enumerate(own):
+                found[f'{place}.{joints[int(number)]}.{interface}'] = values[:, k : k + 1]
+        else:
+            found[path] = values
+    return found
+
+
+def _without_names(
+    table: Table, arrays: dict[str, np.ndarray], options: ReadOptions
+) -> Table | None:
+    """Return a table without header of the one array of a message, two or three of each joint."""
+    wide = [name for name, values in arrays.items() if values.ndim == 2]
+    try:
+        count = len(describe(options.urdf).names)
+    except RobotIdError:
+        return None
+    if options.columns or len(wide) != 1 or not count:
+        return None
+    if arrays[wide[0]].shape[1] not in (2 * count, 3 * count) or _is_of_joints(table, options):
+        return None
+    columns = {'column1': arrays[_TIME]}
+    columns |= {f'column{k + 2}': column for k, column in enumerate(arrays[wide[0]].T)}
+    made = from_arrays(table.source, columns, {'column1': 'ns'})
+    return dataclasses.replace(made, has_header=False)
