@@ -18,7 +18,7 @@ from .column_names import understand
 from .joint_table import JointTable, read_joint_table
 from .parquet_table import is_lerobot, read_feather, read_parquet
 from .read_options import ReadOptions
-from .records import read_json
+from .records import read_json, read_yaml_documents
 from .signals import one_row_a_time
 from .spreadsheet import is_workbook, read_xlsx
 from .table import Columns, from_arrays, Table
@@ -54,6 +54,8 @@ _FOREIGN = (
     (b'\x80\x04\x95', _PICKLE),
     (b'\x80\x05\x95', _PICKLE),
 )
+# A line between two documents of YAML, behind a key.
+_DOCUMENTS = re.compile(rb'^\w+:[^,;\t]*$(?s:.*)^---\s*$', re.MULTILINE)
 # First bytes by which a file without a known ending is a text, and signs that no text has.
 _SAMPLE, _BINARY = 4096, bytes({*range(9), *range(14, 27), *range(28, 32)})
 # Where the header of MATLAB's own files ends and that of HDF5 begins.
@@ -94,9 +96,9 @@ def _text_reader(start: bytes) -> Reader | None:
         return read_text_table
     if start.translate(None, _BINARY) != start:
         return None
-    return (
-        read_json if start.lstrip(b'\xef\xbb\xbf \t\r\n')[:1] in (b'{', b'[') else read_text_table
-    )
+    if start.lstrip(b'\xef\xbb\xbf \t\r\n')[:1] in (b'{', b'['):
+        return read_json
+    return read_yaml_documents if _DOCUMENTS.search(start) else read_text_table
 
 
 def _is_wide(start: bytes) -> bool:
@@ -175,7 +177,11 @@ def _read_folder(path: Path, files: Mapping[Path, Callable[[Path], Table]]) -> T
             with _told_of_damage(str(file)):
                 columns = _columns(file, files[file](file), labels)
         except RobotIdError:
-            if files[file] in (read_text_table, read_json):  # a text about the others
+            if files[file] in (
+                read_text_table,
+                read_json,
+                read_yaml_documents,
+            ):  # a text about the others
                 continue
             raise
         said = _said(columns)

@@ -1,17 +1,21 @@
 """Records of named values, as of JSON: a line each, a list of them, or one of whole signals."""
 
 from collections.abc import Iterable, Iterator, Mapping
+import csv
 import itertools
 import json
+import math
 from pathlib import Path
+import re
 from typing import Any
 
 import numpy as np
 
-from ...exceptions import RecordingError
+from ...exceptions import RecordingError, RobotIdError
 from ..atomic import read_text
+from ..yaml import parse_yaml
 from .table import from_arrays, Table
-from .text_cells import convert, is_date
+from .text_cells import convert, is_date, number
 
 # What names an item of a list better than its number.
 _NAMES = ('name', 'joint', 'joint_name', 'id')
@@ -42,6 +46,48 @@ def read_json(path: Path) -> Table:
         return from_records(str(path), records)
     arrays = {k: np.array(v) for k, v in _arrays(content)}
     return from_arrays(str(path), {k: v for k, v in arrays.items() if v.dtype.kind in 'biufU'})
+
+
+def read_yaml_documents(path: Path) -> Table:
+    """
+    Read documents of YAML behind each other, as `ros2 topic echo` writes messages.
+
+    Raises
+    ------
+    RobotIdError : the first one is no YAML, or they hold no numbers
+
+    """
+    texts = [text for text in re.split(r'(?m)^---\s*$', read_text(path)) if text.strip()]
+
+    def documents() -> Iterator[Any]:
+        for place, text in enumerate(texts):
+            try:
+                yield parse_yaml(text, str(path))
+            except RobotIdError:
+                if not place:
+                    raise
+                # one that was cut short
+
+    return from_records(str(path), documents())
+
+
+def records_of_cells(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a CSV whose cells may be lists in quotes, `"[0.1, 0.2]"`."""
+    lines = iter(lines)
+    head = next(lines, '')
+    delimiter = max(',;\t|', key=head.count)
+    for row in csv.DictReader(itertools.chain([head], lines), delimiter=delimiter):
+        yield {name: _of_cell(cell) for name, cell in row.items() if name and cell}
+
+
+def _of_cell(cell: str) -> Any:
+    inside = cell.strip()
+    if inside[:1] in ('[', '('):
+        items = re.split(r'[,;\s]+', inside.strip('[]() '))
+        values = [number(item) for item in items]
+        return [item.strip('\'"') for item in items] if math.isnan(values[0]) else values
+    value = number(cell)
+    return cell if math.isnan(value) else value
 
 
 def from_records(source: str, records: Iterable[Any]) -> Table:
@@ -79,12 +125,12 @@ def from_records(source: str, records: Iterable[Any]) -> Table:
 
 
 def _lines(path: Path, text: str) -> Iterator[Any]:
-    for number, line in enumerate(text.splitlines(), 1):
+    for place, line in enumerate(text.splitlines(), 1):
         if line.strip():
             try:
                 yield json.loads(line)
             except (ValueError, RecursionError) as error:
-                if number > 1:  # cut short, or a line of the logger's own
+                if place > 1:  # cut short, or a line of the logger's own
                     continue
                 raise RecordingError(
                     f"'{path}' is no JSON ({error}): export it again, or as CSV"

@@ -19,6 +19,7 @@ from ...exceptions import RecordingError
 from ..atomic import file_errors, open_regular
 from ..bounded import BoundedStream
 from .column_names import understand
+from .records import from_records, records_of_cells
 from .table import Columns, from_arrays, Table
 from .text_cells import convert, is_date, is_value, number, over_midnight
 from .text_header import header_of, rate_of, unique
@@ -95,6 +96,9 @@ def read_text(source: str, opener: Opener, encodings: Sequence[str] = ('utf-8',)
 
     """
     found = [(_lines(opener, encoding), encoding) for encoding in encodings]
+    if any('"[' in line for line in found[0][0]):
+        with opener(encodings[0]) as stream:
+            return from_records(source, records_of_cells(stream))
     heads = [_analyse(source, lines, encoding) for lines, encoding in found]
     best = max(range(len(heads)), key=lambda k: sum(map(_says, heads[k].header)))
     head, lines = heads[best], found[best][0]

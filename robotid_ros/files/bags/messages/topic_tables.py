@@ -151,7 +151,7 @@ def _of_layouts(
 
 
 def _columns(layout: Layout, payloads: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the numbers of messages, (M, n) each, by the joints and interfaces they name."""
+    """Return the numbers of messages, (M, n) each, by the names of joints and interfaces."""
     joints = next((t for path, t in layout.texts.items() if path.endswith('joint_names')), ())
     found = {}
     for path in layout.numbers:

@@ -82,6 +82,11 @@ class Bag:
             self._left_out[key] = max(count, self._left_out.get(key, 0))
 
     @property
+    def has_tables(self) -> bool:
+        """Whether options for tables count."""
+        return any(isinstance(reader, TableReader) for reader in self._readers)
+
+    @property
     def time_range(self) -> tuple[int, int] | None:
         """Reception of the first and the last message [ns], None where only reading tells."""
         known = [getattr(reader, 'time_range', None) for reader in self._readers]
@@ -234,16 +239,15 @@ def open_bag(path: str | Path | RemoteFile, options: ReadOptions = DEFAULTS) -> 
             with recording_errors(path):
                 reader.open()
             stack.callback(_close, reader)
-        if (options.columns or options.units or options.rate) and not any(
-            isinstance(reader, TableReader) for reader in readers
-        ):
-            notes.append('columns, units and rate are of tables: passed over for a bag')
         bag = Bag(path, readers, notes, options, sum(part.stat().st_size for part in parts))
         count = sum(connection.msgcount for connection in bag.connections)
         if not count:
             raise RecordingError(f"'{path}' holds no messages: record again")
         notes += missing_notes(metadata, count)
-        yield _with_joint_states(bag, readers, notes)
+        bag = _with_joint_states(bag, readers, notes)
+        if (options.columns or options.units or options.rate) and not bag.has_tables:
+            notes.append('columns, units and rate are of tables: passed over for a bag')
+        yield bag
 
 
 def _with_joint_states(bag: Bag, readers: list[Any], notes: list[str]) -> Bag:
