@@ -172,6 +172,7 @@ def _with_nanoseconds(ranked: Sequence[Selection]) -> Selection:
     """Join a column of seconds with the one of nanoseconds that belongs to it."""
     best = ranked[0]
     twins = {re.sub(r'sec(ond)?s?$', f'{n}secs', best.pattern) for n in ('n', 'nano')}
+    twins.add(re.sub(r'sec(ond)?s?$', 'nanos', best.pattern))
     twins |= {twin[:-1] for twin in twins} | {f'{twin[:-1]}onds' for twin in twins}
     for other in ranked[1:]:
         if other.pattern in twins:

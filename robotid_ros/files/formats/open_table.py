@@ -38,6 +38,7 @@ def _read_archive(path: Path) -> Table:
     return read_xlsx(path) if is_workbook(path) else read_npz(path)
 
 
+_TEXTS = (read_text_table, read_json, read_yaml_documents)
 _MAGIC: tuple[tuple[bytes, Reader], ...] = (
     (b'PK\x03\x04', _read_archive),
     (b'\x93NUMPY', read_npy),
@@ -177,11 +178,7 @@ def _read_folder(path: Path, files: Mapping[Path, Callable[[Path], Table]]) -> T
             with _told_of_damage(str(file)):
                 columns = _columns(file, files[file](file), labels)
         except RobotIdError:
-            if files[file] in (
-                read_text_table,
-                read_json,
-                read_yaml_documents,
-            ):  # a text about the others
+            if files[file] in _TEXTS:  # about the others
                 continue
             raise
         said = _said(columns)

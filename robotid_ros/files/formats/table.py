@@ -123,9 +123,9 @@ def _differ(words: Sequence[str]) -> bool:
     return len(set(words)) == len(words)
 
 
-def optional_package(name: str, source: str, otherwise: str = '') -> Any:
+def optional_package(name: str, source: str) -> Any:
     """
-    Import a module that only some formats need; `otherwise` is what to do else.
+    Import a module that only some formats need.
 
     Raises
     ------
@@ -137,5 +137,5 @@ def optional_package(name: str, source: str, otherwise: str = '') -> Any:
     except ImportError as error:
         package, reason = name.split('.')[0], str(error).split('\n')[0].rstrip('.')
         raise FileError(
-            f"'{source}' needs the package {package} ({reason}): pip install {package}{otherwise}"
+            f"'{source}' needs the package {package} ({reason}): pip install {package}"
         ) from error

@@ -15,9 +15,10 @@ from ...formats.column_selection import find, select
 from ...formats.joint_table import JointTable, read_joint_table
 from ...formats.read_options import ReadOptions
 from ...formats.records import from_records
-from ...formats.table import from_arrays, optional_package, Table
+from ...formats.table import from_arrays, Table
 from ..repair.mcap_records import Messages
 from .message_decoding import Decoder, Layout
+from .protobuf import parser_of
 
 # Messages of a topic that are looked at, and fewer than which are no recording of a motion.
 FIRST, FEWEST = 50, 10
@@ -89,7 +90,10 @@ def _table(
     encoding = connection.ext.serialization_format
     name = f'{connection.topic} of {source}'
     if encoding in ('json', 'protobuf'):
-        parse = json.loads if encoding == 'json' else _protobuf(connection)
+        parse: Callable[[bytes], Any] = json.loads
+        if encoding == 'protobuf':
+            schema = connection.owner.channels[connection.id][1]
+            parse = parser_of(schema.data, connection.msgtype)
         return from_records(name, _records(blocks, parse))
     arrays, words = _of_layouts(connection.msgtype, blocks, typestore)
     named = {key: np.array(values) for key, values in words.items()}
@@ -101,33 +105,6 @@ def _records(blocks: Iterable[Messages], parse: Callable[[bytes], Any]) -> Itera
     for block in blocks:
         for received, payload in zip(block.received.tolist(), block.payloads(), strict=True):
             yield {**parse(payload), f'{_TIME} [ns]': received}
-
-
-def _protobuf(connection: Any) -> Callable[[bytes], Any]:
-    """Return what parses messages of a topic, by the definition that MCAP holds."""
-    topic = connection.topic
-    pool = optional_package('google.protobuf.descriptor_pool', topic).DescriptorPool()
-    files = optional_package('google.protobuf.descriptor_pb2', topic).FileDescriptorSet()
-    factory = optional_package('google.protobuf.message_factory', topic)
-    convert = optional_package('google.protobuf.json_format', topic).MessageToDict
-    files.ParseFromString(connection.owner.channels[connection.id][1].data)
-    for file in files.file:
-        pool.Add(file)
-    kind = factory.GetMessageClass(pool.FindMessageTypeByName(connection.msgtype))
-
-    def parse(payload: bytes) -> Any:
-        return _numbered(convert(kind.FromString(payload), preserving_proto_field_name=True))
-
-    return parse
-
-
-def _numbered(value: Any) -> Any:
-    """Turn integers of 64 bits, which are texts in JSON, into numbers again."""
-    if isinstance(value, dict):
-        return {key: _numbered(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_numbered(item) for item in value]
-    return int(value) if isinstance(value, str) and value.lstrip('-').isdecimal() else value
 
 
 def _of_layouts(
