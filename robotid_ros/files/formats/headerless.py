@@ -52,6 +52,7 @@ def guess_columns(table: Table, joints: Sequence[str]) -> dict[str, Selection]:
     starts = [len(times) + k * n for k in range(blocks)]
     parts = [names[start : start + n] for start in starts]
     alike = [k for k in range(1, blocks) if _is_derivative(columns, parts[0], parts[k])]
+    alike = alike if not told else [1] if blocks == 3 else []  # the order of joint states
     if (blocks == 2 and alike) or (blocks == 3 and len(alike) != 1):
         raise RecordingError(
             f"'{table.source}' has columns without names that do not tell positions, velocities "

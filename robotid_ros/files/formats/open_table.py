@@ -12,17 +12,17 @@ import numpy as np
 
 from ...exceptions import RecordingError, RobotIdError, shortened
 from ..atomic import file_errors, open_regular
-from .array_files import read_hdf5, read_mat, read_npy, read_npz
 from .column_groups import group
 from .column_names import understand
 from .joint_table import JointTable, read_joint_table
-from .parquet_table import is_lerobot, read_feather, read_parquet
 from .read_options import ReadOptions
-from .records import read_json, read_yaml_documents
+from .readers.array_files import read_hdf5, read_mat, read_npy, read_npz
+from .readers.parquet_table import is_lerobot, read_feather, read_parquet
+from .readers.records import read_json, read_yaml_documents
+from .readers.spreadsheet import is_workbook, read_xlsx
+from .readers.text_table import read_text_table
 from .signals import one_row_a_time
-from .spreadsheet import is_workbook, read_xlsx
 from .table import Columns, from_arrays, Table
-from .text_table import read_text_table
 
 Reader = Callable[[Path], Table]
 TEXT_SUFFIXES = ('.csv', '.tsv', '.txt', '.dat', '.asc', '.gz')

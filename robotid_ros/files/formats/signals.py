@@ -5,10 +5,11 @@ import dataclasses
 
 import numpy as np
 
+from .column_groups import Group, group
 from .column_names import understand
 from .column_words import words_of
+from .readers.text_header import REPEATED
 from .table import from_arrays, Table
-from .text_header import REPEATED
 
 # One signal: (N,) times in whatever unit, and (N,) or (N, n) values.
 Signal = tuple[np.ndarray, np.ndarray]
@@ -92,7 +93,7 @@ def _at(clock: np.ndarray, time: np.ndarray, values: np.ndarray) -> np.ndarray:
     if len(time) < 2:
         return np.full((len(clock), *values.shape[1:]), np.nan)
     near = time[after] - time[after - 1] <= MAX_SPACING * usual
-    near &= (clock >= time[0] - 0.5 * usual) & (clock <= time[-1] + 0.5 * usual)
+    near &= (clock >= time[0]) & (clock <= time[-1])
     flat = values.reshape(len(values), -1)
     found = np.column_stack([np.interp(clock, time, column) for column in flat.T])
     found[~near] = np.nan
@@ -169,7 +170,7 @@ def _grows(time: np.ndarray) -> bool:
 def _without_keys(table: Table) -> Table:
     """Give each key of a table in rows a column of its own."""
     keys = dict(_key_columns(table))
-    if not keys:
+    if not keys or any(_of_several_joints(found) for found in group(table.widths, ())):
         return table
     others = [n for n, width in table.widths.items() if n not in keys and not width]
     times = [n for n in others if (m := understand(n)) and m.quantity == 'time']
@@ -192,6 +193,11 @@ def _without_keys(table: Table) -> Table:
                 signals[_name(label, name)] = (time[rows], columns[name][rows])
     note = f'rows of one {" and ".join(keys)} each are columns here'
     return on_one_clock(dataclasses.replace(table, notes=(*table.notes, note)), signals, times[0])
+
+
+def _of_several_joints(found: Group) -> bool:
+    """Whether columns are the positions of several joints: words beside them name trials."""
+    return found.meaning.quantity == 'position' and len(found.members) > 1
 
 
 def _key_columns(table: Table) -> Iterator[tuple[str, np.ndarray]]:

@@ -48,7 +48,14 @@ _ALIASES = {
     **{'grad': 'deg', 'grad/s': 'deg/s', 'degré': 'deg', 'degrés': 'deg', 'grados': 'deg'},
     **{'incs': 'inc', 'incr': 'inc', 'increments': 'inc', 'inkremente': 'inc', 'count': 'counts'},
     **{'cnt': 'counts', 'cnts': 'counts', 'pulse': 'counts', 'pulses': 'counts'},
-    **{'ticks': 'counts', 'percent': '%', '‰': '0.1%', 'permille': '0.1%', '1/1000': '0.1%'},
+    **{
+        'ticks': 'counts',
+        'percent': '%',
+        '‰': '0.1%',
+        'permille': '0.1%',
+        '1/1000': '0.1%',
+        '01%': '0.1%',
+    },
     **{'volt': 'v', 'volts': 'v'},
     **{'r/min': 'rpm', 'rev/min': 'rpm', 'amp': 'a', 'amps': 'a', 'ampere': 'a'},
 }

@@ -21,8 +21,8 @@ from rosbags.interfaces import (
 from ....core.signals.clock_correction import MAX_STEP_BACK, MIN_PART_SAMPLES
 from ...formats.joint_table import JointTable, QUANTITIES
 from ...formats.open_table import open_table
-from ...formats.parquet_table import EPISODE_GAP
 from ...formats.read_options import ReadOptions
+from ...formats.readers.parquet_table import EPISODE_GAP
 from ..schema.message_definitions import JOINT_STATE, TEMPERATURE
 from ..schema.session_header import JOINT_STATES_TOPIC
 from .joint_state_messages import serialize_joint_states, serialize_temperature

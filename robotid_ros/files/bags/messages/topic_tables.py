@@ -14,7 +14,7 @@ from ...formats.column_joints import describe
 from ...formats.column_selection import find, select
 from ...formats.joint_table import JointTable, read_joint_table
 from ...formats.read_options import ReadOptions
-from ...formats.records import from_records
+from ...formats.readers.records import from_records
 from ...formats.table import from_arrays, Table
 from ..repair.mcap_records import Messages
 from .message_decoding import Decoder, Layout

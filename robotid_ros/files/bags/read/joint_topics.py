@@ -9,7 +9,7 @@ import numpy as np
 
 from ....core.model.urdf_parsing import movable_joints
 from ....exceptions import RecordingError, RobotIdError, UnknownNameError
-from ...formats.column_names import WORDS
+from ...formats.column_words import WORDS
 from ..messages.message_decoding import Decoder, Layout, stamps
 from ..schema.message_definitions import TEMPERATURE
 from .controller_states import MARGIN

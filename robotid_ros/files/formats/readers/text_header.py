@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 import math
 import re
 
-from .column_names import BRACKETS
-from .column_words import words_of
+from ..column_names import BRACKETS
+from ..column_words import words_of
+from ..units import canonical, FACTORS, is_unit
 from .text_cells import number
-from .units import canonical, FACTORS, is_unit
 
 # Words of lines that tell the interval between rows, or their rate.
 _INTERVALS = (

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from ...exceptions import RecordingError
-from ..atomic import file_errors, open_regular
-from ..bounded import BoundedStream
-from .column_names import understand
+from ....exceptions import RecordingError
+from ...atomic import file_errors, open_regular
+from ...bounded import BoundedStream
+from ..column_names import understand
+from ..table import Columns, from_arrays, Table
 from .records import from_records, records_of_cells
-from .table import Columns, from_arrays, Table
 from .text_cells import convert, is_date, is_value, number, over_midnight
 from .text_header import header_of, rate_of, unique
 

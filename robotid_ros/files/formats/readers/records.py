@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ...exceptions import RecordingError, RobotIdError
-from ..atomic import read_text
-from ..yaml import parse_yaml
-from .table import from_arrays, Table
+from ....exceptions import RecordingError, RobotIdError
+from ...atomic import read_text
+from ...yaml import parse_yaml
+from ..table import from_arrays, Table
 from .text_cells import convert, is_date, number
 
 # What names an item of a list better than its number.
@@ -143,7 +143,7 @@ def _longest_list(content: Any) -> list[Any] | None:
         return content if content and isinstance(content[0], Mapping) else None
     lists = [v for v in content.values() if _longest_list(v)] if isinstance(content, dict) else []
     lists = [found for value in lists if (found := _longest_list(value))]
-    best = max(lists, key=len, default=[])
+    best: list[Any] = max(lists, key=len, default=[])
     return best if len(best) > _LONGEST // 4 else None
 
 

@@ -9,10 +9,10 @@ import zlib
 
 import numpy as np
 
-from ...exceptions import RecordingError
-from ..atomic import open_regular
-from ..bounded import check_unpacked, load_npz
-from .table import from_arrays, optional_package, Table
+from ....exceptions import RecordingError
+from ...atomic import open_regular
+from ...bounded import check_unpacked, load_npz
+from ..table import from_arrays, optional_package, Table
 
 _MAT_HEADER, _MAT_COMPRESSED = 128, 15
 _BLOCK = 1 << 22  # of what is unpacked only to be counted [bytes]

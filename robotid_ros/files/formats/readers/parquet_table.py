@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ...exceptions import RecordingError
-from ..atomic import read_text
-from ..bounded import check_unpacked
-from .table import Columns, from_arrays, labels_of, optional_package, Table
+from ....exceptions import RecordingError
+from ...atomic import read_text
+from ...bounded import check_unpacked
+from ..table import Columns, from_arrays, labels_of, optional_package, Table
 
 INFO = 'meta/info.json'
 EPISODE = 'episode_index'

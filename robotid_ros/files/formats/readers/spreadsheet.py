@@ -8,10 +8,10 @@ from typing import IO
 from xml.etree import ElementTree
 import zipfile
 
-from ...exceptions import RecordingError
-from ..atomic import open_regular
-from ..bounded import check_unpacked
-from .table import Table
+from ....exceptions import RecordingError
+from ...atomic import open_regular
+from ...bounded import check_unpacked
+from ..table import Table
 from .text_table import read_text
 
 _WORKBOOK, _SHARED = 'xl/workbook.xml', 'xl/sharedStrings.xml'

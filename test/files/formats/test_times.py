@@ -1,0 +1,92 @@
+"""Times of every unit and origin."""
+
+import datetime
+
+import numpy as np
+import pytest
+
+from robotid_ros.exceptions import RecordingError
+
+from .strangers import check, columns, text
+from .tables import DQ, Q, TAU, TIME
+
+START = datetime.datetime(2026, 5, 4, 23, 59, 57, tzinfo=datetime.UTC)
+SECONDS = START.timestamp()
+NAMES = ['q1', 'q2', 'dq1', 'dq2', 'tau1', 'tau2']
+CLOCK = [START + datetime.timedelta(seconds=float(t)) for t in TIME]
+QUIET = [name for name in NAMES if name[0] != 'd'], columns(Q, TAU)
+
+
+def write(path, time, name='time', velocity=True, delimiter=','):
+    header, values = (NAMES, columns(Q, DQ, TAU)) if velocity else QUIET
+    path.write_text(text([name, *header], [time, *values], delimiter))
+    return path
+
+
+@pytest.mark.parametrize('velocity', [True, False])
+@pytest.mark.parametrize(
+    ('time', 'resolution'),
+    [
+        (TIME + SECONDS, 2e-6),
+        ((TIME + SECONDS) * 1e3, 2e-6),
+        ((TIME + SECONDS) / 86400.0 + 25569.0, 1e-5),  # of Excel
+        ((TIME + SECONDS) / 86400.0 + 719529.0, 1e-4),  # of MATLAB
+        (TIME + SECONDS + 2082844800.0, 2e-6),  # of LabVIEW
+        ([str(round((t + SECONDS) * 1e7) + 116444736000000000) for t in TIME], 2e-6),  # Windows
+    ],
+)
+def test_dates_tell_the_unit(tmp_path, time, resolution, velocity):
+    path = write(tmp_path / 'a.csv', time, velocity=velocity)
+    check(path, velocity=velocity, resolution=resolution)
+
+
+@pytest.mark.parametrize('scale', [1e3, 1e6, 1e9, 1e7, 1.0 / 60.0, 1.0 / 3600.0, 1.0 / 86400.0])
+def test_velocities_tell_the_unit(tmp_path, scale):
+    check(write(tmp_path / 'a.csv', TIME * scale))
+
+
+def test_steps_too_short_for_seconds_are_asked_for(tmp_path):
+    path = write(tmp_path / 'a.csv', TIME / 3600.0, velocity=False)
+    with pytest.raises(RecordingError, match=r"too short for seconds: .* --units 'time=min'"):
+        check(path)
+    check(path, 'time=h', velocity=False)
+
+
+@pytest.mark.parametrize(
+    'form',
+    [
+        '%Y-%m-%d %H:%M:%S.%f',
+        '%Y-%m-%dT%H:%M:%S.%fZ',
+        '%Y/%m/%d %H:%M:%S.%f',
+        '%d.%m.%Y %H:%M:%S,%f',
+        '%d.%m.%y %H:%M:%S,%f',
+        '%m/%d/%Y %I:%M:%S.%f %p',
+        '%H:%M:%S.%f',
+        '%H:%M:%S:%f',
+    ],
+)
+def test_dates_and_times_of_day_also_over_midnight(tmp_path, form):
+    check(write(tmp_path / 'a.csv', [t.strftime(form) for t in CLOCK], delimiter=';'))
+
+
+@pytest.mark.parametrize('form', ['%Y-%m-%d %H:%M:%S', '%H:%M:%S', ''])
+@pytest.mark.parametrize('velocity', [True, False])
+def test_stamps_of_a_coarse_clock_are_spread(tmp_path, form, velocity):
+    time = [t.strftime(form) for t in CLOCK] if form else np.floor(TIME + SECONDS)
+    path = write(tmp_path / 'a.csv', time, velocity=velocity)
+    notes = check(path, velocity=velocity)
+    assert any('spread evenly, 100 Hz' in note for note in notes)
+
+
+def test_states_that_are_published_twice_keep_their_stamps(tmp_path):
+    header = ['time', *NAMES]
+    values = [np.repeat(x, 2) for x in columns(TIME, Q, DQ, TAU)]
+    (tmp_path / 'a.csv').write_text(text(header, values))
+    check(tmp_path / 'a.csv', stamps=np.repeat(TIME, 2))
+
+
+def test_a_rate_above_the_table_makes_stamps(tmp_path):
+    for line in ('Rate;100', 'Sample time [ms];10', 'dt;0.01', 'Abtastzeit [ms];10'):
+        path = tmp_path / 'a.csv'
+        path.write_text(text(NAMES, columns(Q, DQ, TAU), ';', above=['Robot;arm', line, '']))
+        assert any('from the rate of the file, 100 Hz' in note for note in check(path))
