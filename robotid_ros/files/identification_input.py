@@ -6,9 +6,9 @@ from math import inf
 from typing import Any
 
 from ..core.model import build_robot, Robot, RobotSettings
-from ..core.model.assumed_inertials import with_inertials
 from ..core.model.joint_selection import select_joints
 from ..core.pipeline.several_logs import LogSet
+from ..core.setup.assumed_inertials import with_inertials
 from ..core.signals.recording import Recording
 from ..exceptions import ConfigurationError, RecordingError
 from .bags import ChunkedRecording, open_recording

@@ -71,9 +71,9 @@ def write_sqlite(folder: Path, messages: Iterable[bytes], name: str = 'bag') -> 
 
 
 def controller_state(
-    stamp: int, joints: Sequence[str], q: Any, dq: Any, ddq: Any, effort: Any
+    stamp: int, joints: Sequence[str], q: Any, dq: Any, ddq: Any, effort: Any, measured: Any = ()
 ) -> bytes:
-    """Serialize one control_msgs/JointTrajectoryControllerState."""
+    """Serialize one control_msgs/JointTrajectoryControllerState, positions that it measures."""
     name = 'control_msgs/msg/JointTrajectoryControllerState'
     store = control_store()
     point = store.types['trajectory_msgs/msg/JointTrajectoryPoint']
@@ -84,6 +84,7 @@ def controller_state(
         'header': header(stamp),
         'joint_names': list(joints),
         'reference': point(*(np.asarray(a, float) for a in (q, dq, ddq)), none, zero),
+        'feedback': point(np.asarray(measured, float), none, none, none, zero),
         'output': point(none, none, none, np.asarray(effort, float), zero),
     }
     for field, description in store.fielddefs[name][1]:

@@ -58,8 +58,9 @@ def on_one_clock(table: Table, signals: Mapping[str, Signal], time: str) -> Tabl
 
     """
     known = {name: signal for name, signal in map(_finite, signals.items()) if len(signal[0]) > 1}
-    positions = [name for name in known if (m := understand(name)) and m.quantity == 'position']
-    measured = [name for name in positions if not understand(name).reference]  # type: ignore[union-attr]
+    said = {name: understand(name) for name in known}
+    positions = [name for name, m in said.items() if m and m.quantity == 'position']
+    measured = [name for name, m in said.items() if name in positions and m and not m.reference]
     best = max(measured or positions or known, key=lambda name: len(known[name][0]), default='')
     if not best:
         return table

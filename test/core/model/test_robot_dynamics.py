@@ -125,3 +125,10 @@ def test_the_jacobian_is_the_frame_s_velocity(kind):
     for q, dq in rng.uniform(-1.0, 1.0, (5, 2, robot.n)):
         moved = pinocchio.log6(pose(q - h * dq).actInv(pose(q + h * dq))).vector / (2.0 * h)
         np.testing.assert_allclose(model.jacobian(q, frame) @ dq, moved, atol=1e-8)
+
+
+def test_plain_lists_are_vectors():
+    robot = ROBOTS['other order']()
+    model = InverseDynamics(robot, with_drives(robot))
+    q, dq = np.random.default_rng(9).uniform(-1.0, 1.0, (2, robot.n))
+    np.testing.assert_array_equal(model.friction(q.tolist(), dq.tolist()), model.friction(q, dq))

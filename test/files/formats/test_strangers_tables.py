@@ -96,7 +96,7 @@ def test_signals_of_other_rates_are_interpolated_onto_the_positions(tmp_path):
     known = np.isfinite(found.effort).all(axis=1)
     assert known.sum() >= len(TIME) - 1
     np.testing.assert_allclose(found.effort[known], TAU[known], atol=3e-3)
-    assert any('interpolated onto those of GVL.base.ActPos' in note for note in found.notes)
+    assert any('interpolated onto those of GVL' in note for note in found.notes)
 
 
 @pytest.mark.parametrize('repeated', [True, False])

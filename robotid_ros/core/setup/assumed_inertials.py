@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from ...exceptions import ModelError
-from .urdf_parsing import movable_names, parse_urdf
+from ..model.urdf_parsing import movable_names, parse_urdf
 
 # Of each moving link: enough that the parameters which no motion tells are those of a body.
 MASS, RADIUS = 1.0, 0.05  # [kg], [m]
