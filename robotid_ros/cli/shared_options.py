@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 # start, stop, whether they are fractions: the parser must not import what the work needs.
 PartBounds = tuple[float, float, bool]
-LOG = 'rosbag2 folder, .mcap or .db3 file; .bag of ROS 1; .csv, .npz, .mat, .h5, .parquet'
+LOG = (
+    'rosbag2 folder, .mcap or .db3 file; .bag of ROS 1; .csv, .xlsx, .json, .npz, .mat, .h5, '
+    '.parquet'
+)
 COLUMNS_EXAMPLE = 'time=t position=q{i} effort=tau{i}'
 UNITS_EXAMPLE = 'time=ms position=deg effort=A*0.12'
 

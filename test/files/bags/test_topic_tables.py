@@ -81,8 +81,9 @@ def test_states_with_names_of_joints_are_joint_states(tmp_path, kind, serialize)
     path = bag(tmp_path, kind, serialize)
     notes = check(path)
     assert any('no sensor_msgs/JointState: those of /state are taken' in note for note in notes)
-    summary = summarise(path)
-    assert summary.usable and {t.name for t in summary.topics} == {'/joint_states', '/state'}
+    summary = summarise(path, ReadOptions(urdf=URDF))
+    assert {topic.name for topic in summary.topics} == {'/joint_states', '/state'}
+    assert summary.description == "'arm' with the joints base, elbow"
 
 
 def test_numbers_without_names_are_told_apart_by_their_values(tmp_path):

@@ -22,6 +22,8 @@ FIELDS = ('effort', 'efforts', 'torque', 'torques', 'tau', 'current', 'currents'
 NAMES = ('name', 'names', 'joint_names', 'joint_name')
 # Interfaces of a DynamicJointState that are temperatures, the best first.
 WARMTH = ('temperature', 'motor_temperature')
+# Words of topics; of columns 'temps' may be French for times.
+TEMPERATURES = WORDS['temperature'] | {'temps'}
 # Usual intervals between two messages beyond which nothing is interpolated.
 MAX_SPACING = 4.5
 _SLICE = re.compile(r'(?P<field>[^\[]*)\[(?P<start>\d*):(?P<stop>\d*)\]$')
@@ -263,7 +265,7 @@ def read_temperatures(bag: Bag, joints: Sequence[str], received: np.ndarray) -> 
 
 def says_temperature(topic: str) -> bool:
     """Tell whether a name says that its numbers are temperatures."""
-    return bool(WORDS['temperature'] & set(re.findall('[a-z]+', topic.lower())))
+    return bool(TEMPERATURES & set(re.findall('[a-z]+', topic.lower())))
 
 
 def _sources(bag: Bag, topic: str, joints: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
