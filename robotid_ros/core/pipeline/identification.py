@@ -167,9 +167,7 @@ def _estimate(
     found = estimate_base_parameters(inputs.recording, robot, base, *arguments)
     if not (isinstance(robot, ElasticRobot) and inputs.settings.selection):
         return robot, base, found, []
-    other, notes = choose_transmission(
-        robot, base, found.samples, found.system, found.estimate.value
-    )
+    other, notes = choose_transmission(robot, base, found.samples, found.system)
     if notes:
         robot, base = other, base_parameters(other)
         found = estimate_base_parameters(inputs.recording, robot, base, *arguments)

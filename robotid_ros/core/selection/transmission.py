@@ -9,11 +9,14 @@ the link and the deflection d = q − θ, says how far the spring is wound up,
 w the play and s the state of a spring that slips beyond a distance, −1 to 1. That holds no effort.
 Whether there is play or hysteresis at all is told by the deflection that the link predicts on the
 right, so that noise of the encoders stands on the left alone. Width and distance are then searched
-along the measured one, against the torque that accelerates and lifts the link, which the drives
-tell, beside the friction of the link.
+along the measured one, against the torque that accelerates and lifts the link, beside columns of
+its friction: that of weighted least squares, where rows of a link that the model has wrong count
+little beside those of drives.
 """
 
+from collections.abc import Callable
 import dataclasses
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +27,7 @@ from ..model.elastic_robot import with_transmission
 from ..model.friction import FrictionTerm, make_terms
 from ..model.parameters import INERTIAL
 from ..model.robot import ElasticRobot
+from ..regression.estimators import fit
 from ..regression.observation_system import decimate, System
 from ..signals.samples import Samples
 from .block_grams import BLOCKS
@@ -48,7 +52,7 @@ class _Rows:
     ----------
     deflection : (N,) [rad or m]
     link : (N, c) columns of the link's torque L
-    torque : (N,) −L but for friction [N·m or N]
+    torque : returns −L but for friction (N,) [N·m or N]
     friction : (N, f) columns of friction in L
     used : (N,) which rows count
     path : deflection and its rate at full rate, (M,) each
@@ -58,7 +62,7 @@ class _Rows:
 
     deflection: Array
     link: Array
-    torque: Array
+    torque: Callable[[], Array]
     friction: Array
     used: npt.NDArray[np.bool_]
     path: tuple[Array, Array]
@@ -71,7 +75,7 @@ class _Rows:
 
 
 def choose_transmission(
-    robot: ElasticRobot, base: BaseParameters, samples: Samples, system: System, value: Array
+    robot: ElasticRobot, base: BaseParameters, samples: Samples, system: System
 ) -> tuple[ElasticRobot, list[str]]:
     """
     Choose play and hysteresis of each spring that the configuration leaves open.
@@ -83,31 +87,34 @@ def choose_transmission(
     ----------
     robot, base : the model
     samples, system : of the excitation
-    value : (b,) base parameters without them
 
     Returns
     -------
     The robot, and notes on what was chosen
 
     """
-    inertial = [robot.parameters[k].symbol in INERTIAL for k in base.columns]
-    value = np.where(inertial, value, 0.0)
+    inertial = np.array([robot.parameters[k].symbol in INERTIAL for k in base.columns])
+
+    @cache
+    def value() -> Array:
+        return np.where(inertial, fit(system, 'wls').value, 0.0)
+
+    def rows(j: int) -> _Rows:
+        spring, W = system.names.index(f'K{j + 1}'), system.W[j]
+        others = [k for k in range(W.shape[1]) if k != spring and W[:, k].any()]
+        link, friction = W[:, others], W[:, [k for k in others if not inertial[k]]]
+        q, dq = (x[:, j] - x[:, robot.motors[j]] for x in (samples.q, samples.dq))
+        parts = W[:, spring], link, lambda: -W @ value(), friction
+        return _Rows(*parts, system.valid[j], (q, dq), samples.decimation)
+
     chosen, notes = list(robot.transmission), list[str]()
     for j in np.flatnonzero(robot.open_transmission).tolist():
-        terms = _choose(_rows(samples, system, value, j, int(robot.motors[j])))
+        terms = _choose(rows(j))
         if terms:
             chosen[j] = terms
-            notes.append(_note(robot.joints[j], terms))
+            unit = 'm' if robot.prismatic[j] else 'rad'
+            notes.append(_note(robot.joints[j], terms, unit))
     return (with_transmission(robot, tuple(chosen)) if notes else robot), notes
-
-
-def _rows(samples: Samples, system: System, value: Array, joint: int, motor: int) -> _Rows:
-    spring, W = system.names.index(f'K{joint + 1}'), system.W[joint]
-    others = [k for k in range(W.shape[1]) if k != spring and W[:, k].any()]
-    q, dq = (x[:, joint] - x[:, motor] for x in (samples.q, samples.dq))
-    friction = [k for k in others if value[k] == 0.0]
-    parts = W[:, spring], W[:, others], -W @ value, W[:, friction]
-    return _Rows(*parts, system.valid[joint], (q, dq), samples.decimation)
 
 
 def _choose(rows: _Rows) -> tuple[FrictionTerm, ...]:
@@ -165,6 +172,8 @@ def _searched(rows: _Rows, terms: tuple[FrictionTerm, ...]) -> tuple[FrictionTer
     """Replace width and distance by those that leave the least residual."""
     from scipy.optimize import minimize_scalar
 
+    torque = rows.torque()
+
     def other(k: int, logarithm: float) -> tuple[FrictionTerm, ...]:
         constants = {NAMES[terms[k].name]: float(np.exp(logarithm))}
         return (*terms[:k], FrictionTerm(terms[k].name, constants), *terms[k + 1 :])
@@ -172,7 +181,7 @@ def _searched(rows: _Rows, terms: tuple[FrictionTerm, ...]) -> tuple[FrictionTer
     def squares(logarithm: float, k: int) -> float:
         columns = [rows.column(term) for term in other(k, logarithm)]
         A = np.column_stack([rows.deflection, rows.friction, *columns])[rows.used]
-        y = rows.torque[rows.used]
+        y = torque[rows.used]
         return float(np.sum((y - A @ _solve(A, y)) ** 2))
 
     reach = np.linspace(-np.log(SEARCH_FACTOR), np.log(SEARCH_FACTOR), GRID_POINTS)
@@ -205,13 +214,15 @@ def _solve(A: Array, y: Array) -> Array:
     return np.asarray(np.linalg.lstsq(A / scale, y, rcond=RANK_TOLERANCE)[0] / scale)
 
 
-def _note(joint: str, terms: tuple[FrictionTerm, ...]) -> str:
+def _note(joint: str, terms: tuple[FrictionTerm, ...], unit: str) -> str:
     what = ' and '.join(
-        f'{term.name} over {value:.3g} rad' for term in terms for value in term.constants.values()
+        f'{term.name} over {value:.3g} {unit}'
+        for term in terms
+        for value in term.constants.values()
     )
     names = ', '.join(term.name for term in terms)
     return (
         f'the transmission of {joint} has {what}: parts of the recording that were not fitted are '
-        f'predicted better with it; robot.elastic.transmission keeps it ([{names}]) or leaves it '
-        'out ([])'
+        f'predicted better with it; robot.elastic.transmission: [{names}] keeps it, with '
+        'robot.friction_constants, and [] leaves it out'
     )
