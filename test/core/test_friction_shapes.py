@@ -1,5 +1,7 @@
 """What terms of friction are made of has the limits, signs and periods that papers give them."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -78,6 +80,14 @@ def test_a_slipping_spring_loses_what_its_loop_holds():
     assert np.abs(z).max() == 1.0
     work = np.sum(0.5 * (z[1:] + z[:-1]) * np.diff(q))
     assert work == pytest.approx(cycles * 4.0 * (amplitude - distance), rel=0.05)
+
+
+def test_a_slipping_spring_remembers_where_it_turned_round():
+    """Short ways back and forth add up in it, and a closed one comes back to where it began."""
+    turns = np.cumsum([0.0, 5.0, -0.5, 0.2, -0.4, 0.7])
+    q = np.concatenate([np.linspace(a, b, 50) for a, b in pairwise(turns)])
+    (z,) = maxwell_slip('distance', q, np.gradient(q), {'distance': 1.0})
+    np.testing.assert_allclose(z[49::50], [1.0, 0.5, 0.7, 0.3, 1.0])
 
 
 def test_coldness_is_one_at_first_and_nothing_at_the_end():
