@@ -1,5 +1,6 @@
 """Play and hysteresis of a transmission: of a simulated drive, chosen, and with their sizes."""
 
+from dataclasses import replace
 from functools import lru_cache
 from math import copysign, cos, sin
 
@@ -113,6 +114,19 @@ def test_a_spring_alone_gets_neither(noise):
     assert not terms(result)
     assert not any('transmission of a has' in text for text in result.warnings)
     within(result, 3.0)
+
+
+def test_noise_of_encoders_larger_than_the_deflection_is_no_play():
+    """It is in the deflection and in the sign of that alike, but not in what the link predicts."""
+    assert not terms(identified(0.0, 0.0, 1e-2))
+
+
+def test_a_deflection_that_jumps_against_the_torque_is_no_play():
+    recording = recorded(0.0, 0.0, 1e-5)
+    q = recording.position.copy()
+    q[:, 0] -= 5e-4 * np.tanh((q[:, 0] - q[:, 1]) / 1e-4)
+    found = identify(replace(recording, position=q), robot(), SETTINGS)
+    assert 'backlash' not in terms(found)
 
 
 @pytest.mark.parametrize('noise', [1e-5, 1e-4])
