@@ -124,7 +124,7 @@ def _head_cell(text: str, number: bool, sortable: bool) -> str:
 def row(name: str, *cells: str, css: str = '') -> str:
     """Compose a row: its name, and cells `<td>…</td>`."""
     kind = f' class="{css}"' if css else ''
-    return f'<tr{kind}><th scope="row">{escape(name)}</th>{"".join(cells)}</tr>'
+    return f'<tr{kind}><th scope="row">{_breakable(name)}</th>{"".join(cells)}</tr>'
 
 
 def number(value: float | None, form: str = '.4g', unit: str = '', css: str = '') -> str:
@@ -139,7 +139,12 @@ def number(value: float | None, form: str = '.4g', unit: str = '', css: str = ''
 def text(value: object, css: str = '') -> str:
     """Compose a cell of text."""
     kind = f' class="{css}"' if css else ''
-    return f'<td{kind}>{escape(str(value))}</td>'
+    return f'<td{kind}>{_breakable(str(value))}</td>'
+
+
+def _breakable(text: str) -> str:
+    """Escape a text whose names may go on in another line behind each underscore."""
+    return escape(text).replace('_', '_<wbr>')
 
 
 def bar(share: float, label: str, css: str = '') -> str:
