@@ -73,8 +73,8 @@ def _absurd_inertias(
         return {}
     text = (
         f'joints move like inertias of {", ".join(odd.values())} kg·m² (prismatic: kg): check '
-        'unit, sign and robot.drive_gain of the efforts, a spring at the joint, and the inertias '
-        'of the URDF'
+        'unit, sign and robot.drive_gain of the efforts, the unit of the times, a spring at the '
+        'joint, and the inertias of the URDF'
     )
     return {text: list(odd)}
 

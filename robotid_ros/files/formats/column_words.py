@@ -7,7 +7,8 @@ import unicodedata
 WORDS: Mapping[str, frozenset[str]] = {
     'time': frozenset(
         't time times timestamp timestamps stamp clock secs sec seconds timems timeus timens nsec '
-        'nsecs nanosec nanosecs nanoseconds datetime elapsed duration ipoc '
+        'nsecs nanosec nanosecs nanoseconds ts date datetime elapsed duration ipoc '
+        'datum '
         'zeit zeitstempel temps tiempo tempo время 时间 時間 时间戳 시간'.split()
     ),
     'position': frozenset(

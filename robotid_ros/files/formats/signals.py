@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 import dataclasses
+import itertools
 
 import numpy as np
 
@@ -23,6 +24,8 @@ _KEYS = frozenset(
 _VALUES = frozenset('value values val data wert valeur valor'.split())
 # Rows of one key at least, and different keys at most: joints times quantities of a large robot.
 _ROWS, _KEYS_AT_MOST = 10, 400
+# Rows belong together that share times, or whose keys take turns: shares of all rows.
+_SHARED, _CHANGING = 0.75, 0.5
 
 
 def one_row_a_time(table: Table) -> Table:
@@ -185,8 +188,9 @@ def _without_keys(table: Table) -> Table:
         return table
     columns = table.read([times[0], *values])
     time = columns[times[0]]
-    if len(np.unique(time)) > 0.75 * len(time):
-        return table  # no two rows belong together: words that tell what the robot does
+    changes = sum(a != b for a, b in itertools.pairwise(labels)) / len(labels)
+    if len(np.unique(time)) > _SHARED * len(time) and changes < _CHANGING:
+        return table  # words that tell for long what the robot does
     signals = {}
     for label, rows in counts.items():
         for name in values:

@@ -133,6 +133,18 @@ def test_a_row_may_be_of_one_joint(tmp_path, joint):
     assert any('rows of one joint each are columns here' in note for note in notes)
 
 
+def test_joints_that_report_in_turn_have_stamps_of_their_own(tmp_path):
+    time, *others = tidy(lambda k: JOINTS[k])
+    stamps = np.array(time) + 1e-3 * np.array([name == 'elbow' for name in others[0]])
+    header = ['time', 'joint', 'position', 'velocity', 'torque']
+    (tmp_path / 'a.csv').write_text(text(header, [stamps, *others]))
+    found = open_table(tmp_path / 'a.csv', ReadOptions(urdf=urdf(*JOINTS)))
+    known = np.isfinite(found.position).all(axis=1)
+    late = np.column_stack([np.sin(2.0 * TIME), 0.5 * np.cos(3.0 * (TIME - 1e-3))])
+    assert known.sum() >= len(TIME) - 1
+    np.testing.assert_allclose(found.position[known], late[known], atol=2e-4)
+
+
 def long_form():
     """Return the columns of a table with a row for each value, signals behind each other."""
     return [
