@@ -137,9 +137,11 @@ def test_inspect_tells_which_robot_is_described(run, bag, scara, tmp_path):
     table = np.column_stack([t, q, q])
     np.savetxt(tmp_path / 'a.csv', table, delimiter=',', header='t,q1,q2,tau1,tau2', comments='')
     (tmp_path / 'a.urdf').write_text(robot.urdf)
-    _, out, _ = run('inspect', tmp_path / 'a.csv', '--urdf', tmp_path / 'a.urdf')
+    out = run('inspect', tmp_path / 'a.csv')[1]
     assert 'robot description: none recorded' in out
     assert 'self-contained: no, no robot description: give --urdf FILE or' in out
+    out = run('inspect', tmp_path / 'a.csv', '--urdf', tmp_path / 'a.urdf')[1]
+    assert "robot description: 'scara' with the joints joint_1, joint_2\n" in out
     third = '<link name="x"/><joint name="j3" type="prismatic"><parent link="link_2"/>'
     third += '<child link="x"/></joint></robot>'
     text = summarise_description(robot.urdf.replace('</robot>', third), robot.joints)

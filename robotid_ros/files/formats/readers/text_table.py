@@ -153,8 +153,8 @@ def _analyse(source: str, lines: list[str], encoding: str) -> _Head:
             shares[form] = _share(itertools.chain(*rows[first:]), comma)
     if not found:
         raise RecordingError(
-            f"'{source}' holds no table of numbers in its first {HEAD} lines: give a recording, "
-            'or a CSV file with one row per sample'
+            f"'{source}' holds no table of numbers in its first {HEAD} lines: give a bag "
+            '(MCAP, SQLite), or a CSV file with one row per sample'
         )
     form = max(shares, key=lambda form: shares[form])
     above, rows = found[form][: form.first], found[form][form.first :]
