@@ -67,10 +67,16 @@ button.addEventListener('click', () => setTheme(root.dataset.theme === 'dark' ? 
 
 // Print is light, as wide as paper, with everything unfolded, and does not wait for the next frame.
 function paintNow() {
-  if (!plots) return;
-  for (const view of Bokeh.index.roots) {
-    view.after_resize?.();
-    view.paint?.();
+  if (plots) for (const view of Bokeh.index.roots) view.paint?.();
+}
+// Plots keep the size that they were drawn with, and are scaled: another size would leave them empty.
+const places = () => [...document.querySelectorAll('figure.plot > div')];
+function fitPaper() {
+  const shown = places().map((place) => [place, place.clientWidth]);
+  beginPrint();
+  for (const [place, width] of shown) {
+    place.style.width = `${width}px`;
+    place.style.zoom = Math.min(1, place.parentElement.clientWidth / width);
   }
 }
 let before = null;
@@ -89,9 +95,10 @@ function endPrint() {
   printing = false;
   for (const each of before.closed) each.open = false;
   root.classList.remove('printing');
+  for (const place of places()) place.style.width = place.style.zoom = '';
   setTheme(before.theme);
 }
-addEventListener('beforeprint', beginPrint);
+addEventListener('beforeprint', fitPaper);
 addEventListener('afterprint', endPrint);
 matchMedia('print').addEventListener('change', (e) => (e.matches ? beginPrint() : endPrint()));
 
