@@ -72,15 +72,25 @@ class Evidence(NamedTuple):
         and with γ. For a wide γ it is twice the logarithm of the generalised likelihood ratio
         (Willsky and Jones 1976), χ² of as many degrees as the group has members.
         """
-        mean, covariance = self.estimate()
-        score = self.score - self.information @ mean
-        inside = self.information - self.information @ covariance @ self.information
+        score, inside = self._beside()
         result = []
         for group in groups:
             members = np.array(group.members)
             block = inside[np.ix_(members, members)] + np.diag(1.0 / wide[members])
             result.append(float(score[members] @ np.linalg.solve(block, score[members])))
         return np.array(result)
+
+    def expected(self, group: Group, change: Array) -> float:
+        """Return the statistic of a change γ of a group without noise, γᵀ Φ_kᵀ Σ₀⁻¹ Φ_k γ."""
+        members = np.array(group.members)
+        _, inside = self._beside()
+        return float(change @ inside[np.ix_(members, members)] @ change)
+
+    def _beside(self) -> tuple[Array, Array]:
+        """Return Φᵀ Σ₀⁻¹ y (m,) and Φᵀ Σ₀⁻¹ Φ (m, m)."""
+        mean, covariance = self.estimate()
+        inside = self.information - self.information @ covariance @ self.information
+        return self.score - self.information @ mean, inside
 
 
 class ChangeTests:
@@ -143,6 +153,14 @@ class ChangeTests:
         """Return what a group alone explains, over its threshold."""
         (statistic,) = self._evidence(rows, noise, ()).statistics((group,), self._wide)
         return float(statistic / self._thresholds[self.groups.index(group)])
+
+    def expected(
+        self, group: Group, value: Array, rows: ForgettingLeastSquares, noise: Array
+    ) -> float:
+        """Return what a group at a value (of its members) would explain, over its threshold."""
+        change = value - self.reference[list(group.members)]
+        statistic = self._evidence(rows, noise, ()).expected(group, change)
+        return statistic / float(self._thresholds[self.groups.index(group)])
 
     def estimate(
         self, rows: ForgettingLeastSquares, noise: Array, free: Sequence[Group]

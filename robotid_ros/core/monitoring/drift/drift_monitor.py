@@ -124,7 +124,7 @@ class DriftMonitor:
         """Take in a row; return what is told."""
         errors = row.values @ np.append(-self._recent_value, 1.0)
         if self._trial is None:
-            self._noise.add(errors, row.used)
+            self._noise.hold(errors, row.used)
         if not row.used.any():
             return []
         self.last_motion[row.used] = row.stamp
@@ -157,21 +157,24 @@ class DriftMonitor:
             self._fit()
         if change is None:
             return []
+        self._noise.drop()
         self.changes.pop(change.group, None)
         if not change.reverted:
             self.changes[change.group] = change
         return [change]
 
     def _suspect(self, stamp: int) -> None:
-        """Learn where groups start, and begin a trial where rows show a change of one."""
+        """Begin a trial where rows show a change; where not, learn where groups start."""
         noise = self._noise.per_row()
+        for rows in (*self._recent, self._rows):
+            if found := self._tests.find(rows, noise):
+                group = found[0].group
+                value = self._tests.estimate(rows, noise, (group,))[0][list(group.members)]
+                self._trial = Trial(
+                    self.followed, self._tests, self._noise, self._settings, group, value, stamp
+                )
+                return
         for group in self._unlearned[:]:
             if self._rows.time[list(group.joints)].min() >= START:
                 self._tests.learn(group, self._rows, noise)
                 self._unlearned.remove(group)
-        for rows in (*self._recent, self._rows):
-            if found := self._tests.find(rows, noise):
-                self._trial = Trial(
-                    self.followed, self._tests, self._noise, self._settings, found[0].group, stamp
-                )
-                return

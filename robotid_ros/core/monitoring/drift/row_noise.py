@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import numpy as np
 import numpy.typing as npt
 
@@ -52,14 +54,32 @@ class RowNoise:
         # Σ (sum of a stretch)²/(N s²) and the number of stretches, older ones less.
         self._ratio = np.full(n, PRIOR_STRETCHES * PRIOR_CORRELATION)
         self._count = np.full(n, PRIOR_STRETCHES)
+        self._held: deque[tuple[Array, npt.NDArray[np.bool_]]] = deque()
+        self._taken = 0
 
     @property
     def correlation(self) -> Array:
         """κ (n,), at least one."""
         return np.maximum(self._ratio / self._count, 1.0)
 
+    def hold(self, errors: Array, used: npt.NDArray[np.bool_]) -> None:
+        """
+        Take in the errors (n,) of a row's joints that moved, once they are old.
+
+        Of the rows so far the newer half is held back, as many as are remembered at the most: a
+        small change is told after tens of seconds, and would hide behind errors of its own making.
+        """
+        self._held.append((errors, used))
+        if len(self._held) > min(self._taken, MEMORY):
+            self.add(*self._held.popleft())
+            self._taken += 1
+
+    def drop(self) -> None:
+        """Forget what is held back: a change made these errors."""
+        self._held.clear()
+
     def add(self, errors: Array, used: npt.NDArray[np.bool_]) -> None:
-        """Take in the errors (n,) of a row's joints that moved."""
+        """Take in the errors (n,) of a row's joints that moved, now."""
         square = np.minimum(errors**2, OUTLIER**2 * self.variance)
         self._rows = np.minimum(self._rows + used, MEMORY)
         new = self.variance + (square - self.variance) / self._rows

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 import dataclasses
 
 import numpy as np
 
 from ...arrays import Array
-from .change_tests import ChangeTests, Finding
+from .change_tests import ChangeTests
 from .followed_parameters import FollowedParameters, FRICTION, Group, PAYLOAD
 from .forgetting_least_squares import ForgettingLeastSquares
 from .motion_rows import Row
@@ -17,6 +18,9 @@ from .settings import DriftSettings
 # A change has to show in so many stretches of time one after the other, each by itself: what a
 # push does is over by the second one. The joint has to move in this share of it, or it goes on.
 STRETCHES, MOTION = 2, 0.15
+# Pauses and motion that shows little may have drawn the first stretch out: the second one, which
+# begins when the push that the first may have been is over, then need only be so long.
+LEAST_SECOND = 0.4
 # A stretch that leaves this share of the threshold goes on, for so many times its length: then it
 # was a contact that comes and goes, or a motion that shows too little. So it is with so much
 # motion of other joints.
@@ -24,6 +28,9 @@ DOUBT, PATIENCE, OTHERS = 0.2, 3.0, 2.0
 # The second stretch has to find what the first did: within three σ, to which this share of it is
 # added, for the first one may begin amid the change. A push leaves something else in each.
 AGREEMENT, NEAR = 0.25, 3.0
+# A push that ended leaves so many rows at the most, at the end of a stretch, e⁵ times as likely
+# without the change.
+LAST, ENDED = 12, 10.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,6 +64,7 @@ class Trial:
     ----------
     followed, tests, noise, settings : of the monitor
     suspected : group
+    value : of its members that made it suspect
     since : stamp of the suspicion [ns]
 
     Attributes
@@ -68,16 +76,18 @@ class Trial:
 
     def __init__(
         self, followed: FollowedParameters, tests: ChangeTests, noise: RowNoise,
-        settings: DriftSettings, suspected: Group, since: int,
+        settings: DriftSettings, suspected: Group, value: Array, since: int,
     ):  # fmt: skip
         self._followed, self._tests, self._noise = followed, tests, noise
         self._settings = settings
         self._first: tuple[Array, Array] | None = None
+        self._first_began, self._value = since, value
         self.ended = False
         self._begin(suspected, since, since)
 
     def add(self, row: Row) -> None:
         """Take in a row."""
+        self._last.append(row)
         self.rows.add(row.values, row.used, row.duration)
 
     def judge(self, stamp: int) -> Change | None:
@@ -85,17 +95,27 @@ class Trial:
         found = self._tests.find(self.rows, noise := self._row_sigma())
         ready = [each for each in found if each.clear and self._seen(each.group, stamp) >= 1.0]
         if ready:
-            return self._pass(ready[0], found, noise, stamp)
+            free = [each.group for each in found]
+            value, sigma = self._tests.estimate(self.rows, noise, free)
+            if not self._is_over(value):
+                return self._pass(ready[0].group, value, sigma, stamp)
         seen = self._seen(found[0].group if found else self.suspected, stamp)
         longest = float(self.rows.time.max()) / self._length(self.suspected)
-        doubt = bool(found) or self._tests.strength(self.suspected, self.rows, noise) > DOUBT
-        self.ended = seen >= (PATIENCE if doubt else 1.0) or longest >= OTHERS
+        over = seen >= 1.0 and not found and self._refuted(noise)
+        self.ended = over or seen >= PATIENCE or longest >= OTHERS
         return None
+
+    def _refuted(self, noise: Array) -> bool:
+        """Whether the rows would show the change, and do not."""
+        strength = self._tests.strength(self.suspected, self.rows, noise)
+        expected = self._tests.expected(self.suspected, self._value, self.rows, noise)
+        return strength <= DOUBT and expected >= 1.0
 
     def _begin(self, group: Group, since: int, stamp: int) -> None:
         self.suspected, self.since, self._began = group, since, stamp
         n, m = len(self._followed.level), len(self._followed.columns)
         self.rows = ForgettingLeastSquares(n, m, np.inf)
+        self._last: deque[Row] = deque(maxlen=LAST)
 
     def _row_sigma(self) -> Array:
         """Return the σ (n,) of rows about their own fit, whatever changed."""
@@ -103,9 +123,13 @@ class Trial:
         return self._noise.per_row_of(self.rows, value)
 
     def _seen(self, group: Group, stamp: int) -> float:
-        """Return how long a group was seen, over the length of a stretch."""
-        motion = float(self.rows.time[list(group.joints)].max())
-        return min((stamp - self._began) * 1e-9, motion / MOTION) / self._length(group)
+        """Return how long a group was seen, over what is asked for."""
+        motion, length = float(self.rows.time[list(group.joints)].max()), self._length(group)
+        seen = min((stamp - self._began) * 1e-9, motion / MOTION) / length
+        if self._first is None or group != self.suspected:
+            return seen
+        both = (stamp - self._first_began) * 1e-9 / (STRETCHES * length)
+        return min(both, seen / LEAST_SECOND)
 
     def _length(self, group: Group) -> float:
         """Return the length of a stretch [s]."""
@@ -113,24 +137,38 @@ class Trial:
         whole = settings.payload_duration if group.kind == PAYLOAD else settings.duration
         return whole / STRETCHES
 
-    def _pass(
-        self, best: Finding, found: list[Finding], noise: Array, stamp: int
-    ) -> Change | None:
-        """End a stretch that told of a change: begin the next one, or tell."""
-        value, sigma = self._tests.estimate(self.rows, noise, [f.group for f in found])
-        members = list(best.group.members)
+    def _is_over(self, value: Array) -> bool:
+        """
+        Whether the last rows say that what was found, parameters at a value (m,), has ended.
+
+        Σ (|y − Φ δ|² − |y − Φ δ₀|²)/σ², δ₀ the reference, over the rows from some instant on,
+        whichever speaks most against δ (the cumulative sum of Page 1954).
+        """
+        noise, over = self._noise.per_row(), 0.0
+        for row in self._last:
+            left = [
+                row.values @ np.append(-each, 1.0) / noise
+                for each in (value, self._tests.reference)
+            ]
+            changed, same = (float(np.sum(each[row.used] ** 2)) for each in left)
+            over = max(0.0, over + changed - same)
+        return over > ENDED
+
+    def _pass(self, group: Group, value: Array, sigma: Array, stamp: int) -> Change | None:
+        """End a stretch that told of a change of a group: begin the next one, or tell."""
+        members = list(group.members)
         value, sigma = value[members], sigma[members]
-        same = best.group == self.suspected
-        if not same or self._first is None or not self._agree(best.group, value, sigma):
-            self._begin(best.group, self.since if same else stamp, stamp)
-            self._first = value, sigma
+        same = group == self.suspected
+        if not same or self._first is None or not self._agree(group, value, sigma):
+            self._first, self._first_began, self._value = (value, sigma), self._began, value
+            self._begin(group, self.since if same else self._began, stamp)
             return None
         self.ended = True
         self._tests.reference[members] = value
         change = value - self._tests.start[members]
         sigma = np.hypot(sigma, self._tests.start_sigma[members])
-        share, reverted = self._share(best.group, change), self._tests.is_none(best.group, change)
-        return Change(best.group, self.since, change, sigma, share, reverted)
+        share, reverted = self._share(group, change), self._tests.is_none(group, change)
+        return Change(group, self.since, change, sigma, share, reverted)
 
     def _agree(self, group: Group, value: Array, sigma: Array) -> bool:
         """Whether a stretch finds the change since the reference that the first one found."""

@@ -24,6 +24,15 @@ def test_a_statistic_is_the_difference_of_dense_likelihoods():
         assert statistic == pytest.approx(exact, rel=1e-9)
 
 
+def test_the_statistic_of_a_change_is_what_is_expected_of_it():
+    rng = np.random.default_rng(3)
+    phi, change = rng.normal(size=(40, 3)), np.array([0.8, -1.5])
+    y = phi[:, :2] @ change  # without noise
+    evidence = Evidence(phi.T @ phi, phi.T @ y, VARIANCE)
+    found = evidence.statistics(GROUPS, np.full(3, 1e9))[0]
+    assert evidence.expected(GROUPS[0], change) == pytest.approx(found, rel=1e-6)
+
+
 def test_an_estimate_is_that_of_the_prior_and_the_rows():
     rng = np.random.default_rng(1)
     phi, y = rng.normal(size=(20, 3)), rng.normal(size=20)

@@ -104,12 +104,44 @@ def test_nothing_is_told_where_nothing_changes(monitor, at_work):
     assert (abs(value - identified) < 4.0 * sigma).all()
 
 
-def test_pushes_are_not_told(monitor, at_work):
-    stamp, q, effort = at_work(120.0, 100.0)
-    rng = np.random.default_rng(4)
-    for start in range(0, len(stamp) - 100, 500):
-        effort[start : start + rng.integers(5, 100)] += rng.normal(size=3) * 10.0
+@pytest.mark.parametrize(
+    ('seed', 'every', 'longest'), [(4, 500, 100), (5, 300, 100), (5, 700, 150)]
+)
+def test_pushes_are_not_told(monitor, at_work, seed, every, longest):
+    stamp, q, effort = at_work(120.0, 100.0, 0 if seed == 4 else seed)
+    rng = np.random.default_rng(seed)
+    for start in range(0, len(stamp) - longest, every):
+        effort[start : start + rng.integers(5, longest)] += rng.normal(size=3) * 10.0
     assert feed(monitor, stamp, q, effort) == []
+
+
+def test_pushes_at_first_do_not_move_the_start(monitor, at_work):
+    stamp, q, effort = at_work(60.0, 100.0)
+    rng = np.random.default_rng(4)
+    for start in range(0, len(stamp), 500):
+        effort[start : start + 60] += rng.normal(size=3) * 10.0
+    feed(monitor, stamp, q, effort)
+    # An identification without σ, here: no motion shows another start.
+    tests = monitor._tests
+    assert (abs(tests.start) < 0.05 * monitor.followed.scale).all()
+
+
+def test_a_pause_within_a_trial_does_not_delay_a_payload(monitor, at_work):
+    load = {'M3': 1.0, 'MX3': 0.2, 'MY3': -0.05, 'MZ3': 0.02}
+    stamp, q, effort = at_work(24.0, **load)
+    # Seconds 15.7 to 17.2 at rest, where a joint bears what it likes.
+    time = stamp * 1e-9 - 5.0
+    first = np.searchsorted(time, 15.7)
+    stamp = stamp + np.where(np.arange(len(stamp)) >= first, 1_500_000_000, 0)
+    rest = stamp[first - 1] + np.arange(1, 187) * 8_000_000
+    stamp = np.concatenate([stamp[:first], rest, stamp[first:]])
+    q, effort = (
+        np.concatenate([x[:first], np.repeat(x[first - 1 : first], 186, axis=0), x[first:]])
+        for x in (q, effort)
+    )
+    told = feed(monitor, stamp, q, effort)
+    assert [change.group.kind for _, change in told] == [PAYLOAD]
+    assert told[0][0] < CHANGED + 3.5
 
 
 def test_rest_changes_nothing(monitor, at_work):

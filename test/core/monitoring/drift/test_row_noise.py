@@ -42,6 +42,25 @@ def test_a_step_is_no_noise_for_two_seconds():
     assert (fed(errors).per_row() < 3.0 * before).all()
 
 
+def test_a_small_change_does_not_hide_behind_its_own_errors():
+    errors = 0.1 * np.random.default_rng(3).normal(size=(900, 2))
+    quiet, changed = (RowNoise(np.full(2, 0.5), np.ones(2)) for _ in range(2))
+    for k, row in enumerate(errors):
+        quiet.hold(row, ALL & (k % 30 > 0))
+        # As many rows with it as without.
+        changed.hold(row + 0.15 * (k >= 450), ALL & (k % 30 > 0))
+    assert np.array_equal(changed.per_row(), quiet.per_row())
+    before = quiet.per_row()
+    changed.drop()
+    for k, row in enumerate(errors):
+        changed.hold(row, ALL & (k % 30 > 0))
+    assert (changed.per_row() < 1.2 * before).all()
+    # What nobody tells is noise in the end.
+    for k, row in enumerate(np.tile(errors, (2, 1))):
+        quiet.hold(row + 0.15, ALL & (k % 30 > 0))
+    assert (quiet.per_row() > 1.5 * before).all()
+
+
 def test_what_is_not_known_is_taken_for_large():
     level = np.array([10.0, 1.0])
     assert RowNoise(np.zeros(2), level).per_row() == pytest.approx(level * 0.1 * np.sqrt(2.0))
