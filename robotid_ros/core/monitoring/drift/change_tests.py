@@ -162,6 +162,20 @@ class ChangeTests:
         statistic = self._evidence(rows, noise, ()).expected(group, change)
         return statistic / float(self._thresholds[self.groups.index(group)])
 
+    def agree(
+        self, group: Group, free: Sequence[Group], stretches: Sequence[ForgettingLeastSquares],
+        noise: Array,
+    ) -> bool:  # fmt: skip
+        """Whether one value of a group explains more of all stretches than one of them shows."""
+        parts = [self._evidence(rows, noise, free) for rows in stretches]
+        both = Evidence(
+            sum((part.information for part in parts), np.zeros(())),
+            sum((part.score for part in parts), np.zeros(())),
+            parts[0].variance,
+        )
+        together, *each = (part.statistics((group,), self._wide)[0] for part in (both, *parts))
+        return bool(together >= max(each))
+
     def estimate(
         self, rows: ForgettingLeastSquares, noise: Array, free: Sequence[Group]
     ) -> tuple[Array, Array]:

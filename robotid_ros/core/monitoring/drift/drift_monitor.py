@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import numpy as np
 import numpy.typing as npt
 
@@ -14,7 +16,7 @@ from .forgetting_least_squares import ForgettingLeastSquares
 from .motion_rows import MotionRows, Row
 from .row_noise import RowNoise
 from .settings import DriftSettings
-from .trial import Change, Trial
+from .trial import Change, LAST, Trial
 
 # Longer silence starts the filter anew [s]: a few lost messages at 100 Hz do not. What it then
 # took for a rest has left it after so many periods of its cut-off.
@@ -22,8 +24,8 @@ MAX_GAP, SETTLING = 0.055, 3.0
 # Time constants of rows that show a large change at once, and a smaller one soon [s of motion]:
 # what is known from the past would hide it for as long as it is remembered.
 RECENT = (2.0, 8.0)
-# Blocks with motion from one test to the next: it takes some milliseconds.
-TEST_EVERY = 4
+# Blocks with motion from one test to the next, and to the next of a trial: some milliseconds.
+TEST_EVERY, TRIAL_EVERY = 4, 2
 # A joint is known from so much motion that is remembered on [s], and so much at first shows where
 # it starts: more exactly than an identification, whose σ counts what another motion may show.
 ENOUGH, START = 2.0, 10.0
@@ -34,7 +36,7 @@ class DriftMonitor:
     Follows friction, offsets and payload, and tells changes that are significant and last.
 
     All rows pass least squares with forgetting. Where a likelihood ratio says that they do not go
-    with what was identified, a trial begins: rows from then on, alone, have to say the same of
+    with what was identified, a trial begins: rows since the change, alone, have to say the same of
     the same group in two stretches of motion. Either way the trial's rows replace the older ones:
     these are about a robot that has changed, or spoiled by a push.
 
@@ -71,6 +73,7 @@ class DriftMonitor:
         self._noise = RowNoise(residual, followed.level)
         own = sigma[followed.columns]
         self._tests = ChangeTests(followed, own, settings.tolerance, settings.significance)
+        self._latest: deque[Row] = deque(maxlen=LAST)
         self._trial: Trial | None = None
         self._unlearned = list(followed.groups)
         self._blocks = 0
@@ -130,10 +133,11 @@ class DriftMonitor:
         self.last_motion[row.used] = row.stamp
         for rows in (self._rows, *self._recent):
             rows.add(row.values, row.used, row.duration)
+        self._latest.append(row)
         if self._trial is not None:
             self._trial.add(row)
         self._blocks += 1
-        if self._blocks % TEST_EVERY:
+        if self._blocks % (TEST_EVERY if self._trial is None else TRIAL_EVERY):
             return []
         self._fit()
         return self._test(row.stamp)
@@ -147,7 +151,7 @@ class DriftMonitor:
 
     def _test(self, stamp: int) -> list[Change]:
         if self._trial is None:
-            self._suspect(stamp)
+            self._suspect()
             return []
         change = self._trial.judge(stamp)
         if self._trial.ended:
@@ -163,7 +167,7 @@ class DriftMonitor:
             self.changes[change.group] = change
         return [change]
 
-    def _suspect(self, stamp: int) -> None:
+    def _suspect(self) -> None:
         """Begin a trial where rows show a change; where not, learn where groups start."""
         noise = self._noise.per_row()
         for rows in (*self._recent, self._rows):
@@ -171,8 +175,9 @@ class DriftMonitor:
                 group = found[0].group
                 value = self._tests.estimate(rows, noise, (group,))[0][list(group.members)]
                 self._trial = Trial(
-                    self.followed, self._tests, self._noise, self._settings, group, value, stamp
-                )
+                    self.followed, self._tests, self._noise, self._settings, group, value,
+                    self._latest,
+                )  # fmt: skip
                 return
         for group in self._unlearned[:]:
             if self._rows.time[list(group.joints)].min() >= START:

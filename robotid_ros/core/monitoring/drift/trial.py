@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,7 +31,7 @@ DOUBT, PATIENCE, OTHERS = 0.2, 3.0, 2.0
 # added, for the first one may begin amid the change. A push leaves something else in each.
 AGREEMENT, NEAR = 0.25, 3.0
 # A push that ended leaves so many rows at the most, at the end of a stretch, e⁵ times as likely
-# without the change.
+# without the change; and of so many before a suspicion, the change is sought that made it.
 LAST, ENDED = 12, 10.0
 
 
@@ -56,16 +58,24 @@ class Change:
     reverted: bool
 
 
+class Stretch(NamedTuple):
+    """Rows of a stretch, and value and σ of the members of the group that they tell of."""
+
+    rows: ForgettingLeastSquares
+    value: Array
+    sigma: Array
+
+
 class Trial:
     """
-    Rows from a suspicion on, alone, have to say the same of the same group, stretch by stretch.
+    Rows since a change, alone, have to say the same of the same group, stretch by stretch.
 
     Parameters
     ----------
     followed, tests, noise, settings : of the monitor
     suspected : group
     value : of its members that made it suspect
-    since : stamp of the suspicion [ns]
+    latest : rows that made it suspect, with some from before the change
 
     Attributes
     ----------
@@ -76,14 +86,18 @@ class Trial:
 
     def __init__(
         self, followed: FollowedParameters, tests: ChangeTests, noise: RowNoise,
-        settings: DriftSettings, suspected: Group, value: Array, since: int,
+        settings: DriftSettings, suspected: Group, value: Array, latest: Sequence[Row],
     ):  # fmt: skip
         self._followed, self._tests, self._noise = followed, tests, noise
         self._settings = settings
-        self._first: tuple[Array, Array] | None = None
-        self._first_began, self._value = since, value
+        self._first: Stretch | None = None
+        self._value = value
         self.ended = False
+        rows = self._since_change(suspected, latest)
+        self._first_began = since = rows[0].stamp - round(rows[0].duration * 1e9)
         self._begin(suspected, since, since)
+        for row in rows:
+            self.add(row)
 
     def add(self, row: Row) -> None:
         """Take in a row."""
@@ -98,7 +112,7 @@ class Trial:
             free = [each.group for each in found]
             value, sigma = self._tests.estimate(self.rows, noise, free)
             if not self._is_over(value):
-                return self._pass(ready[0].group, value, sigma, stamp)
+                return self._pass(ready[0].group, free, value, sigma, stamp)
         seen = self._seen(found[0].group if found else self.suspected, stamp)
         longest = float(self.rows.time.max()) / self._length(self.suspected)
         over = seen >= 1.0 and not found and self._refuted(noise)
@@ -144,23 +158,41 @@ class Trial:
         Σ (|y − Φ δ|² − |y − Φ δ₀|²)/σ², δ₀ the reference, over the rows from some instant on,
         whichever speaks most against δ (the cumulative sum of Page 1954).
         """
-        noise, over = self._noise.per_row(), 0.0
+        over = 0.0
         for row in self._last:
-            left = [
-                row.values @ np.append(-each, 1.0) / noise
-                for each in (value, self._tests.reference)
-            ]
-            changed, same = (float(np.sum(each[row.used] ** 2)) for each in left)
-            over = max(0.0, over + changed - same)
+            over = max(0.0, over + self._excess(row, value))
         return over > ENDED
 
-    def _pass(self, group: Group, value: Array, sigma: Array, stamp: int) -> Change | None:
+    def _since_change(self, group: Group, latest: Sequence[Row]) -> Sequence[Row]:
+        """Return the last rows that the change of a group explains best, at least one."""
+        value = self._tests.reference.copy()
+        value[list(group.members)] = self._value
+        explained = np.cumsum([-self._excess(row, value) for row in reversed(latest)])
+        return list(latest)[-1 - int(np.argmax(explained)) :]
+
+    def _excess(self, row: Row, value: Array) -> float:
+        """Return (|y − Φ δ|² − |y − Φ δ₀|²)/σ² of a row, parameters at a value (m,)."""
+        noise = self._noise.per_row()
+        left = [
+            row.values @ np.append(-each, 1.0) / noise for each in (value, self._tests.reference)
+        ]
+        changed, same = (float(np.sum(each[row.used] ** 2)) for each in left)
+        return changed - same
+
+    def _pass(
+        self, group: Group, free: Sequence[Group], value: Array, sigma: Array, stamp: int
+    ) -> Change | None:
         """End a stretch that told of a change of a group: begin the next one, or tell."""
         members = list(group.members)
         value, sigma = value[members], sigma[members]
         same = group == self.suspected
-        if not same or self._first is None or not self._agree(group, value, sigma):
-            self._first, self._first_began, self._value = (value, sigma), self._began, value
+        if (
+            not same
+            or self._first is None
+            or not self._agree(group, free, value, sigma, self._first)
+        ):
+            self._first, self._value = Stretch(self.rows, value, sigma), value
+            self._first_began = self._began
             self._begin(group, self.since if same else self._began, stamp)
             return None
         self.ended = True
@@ -170,13 +202,16 @@ class Trial:
         share, reverted = self._share(group, change), self._tests.is_none(group, change)
         return Change(group, self.since, change, sigma, share, reverted)
 
-    def _agree(self, group: Group, value: Array, sigma: Array) -> bool:
-        """Whether a stretch finds the change since the reference that the first one found."""
-        assert self._first is not None
-        first, spread = self._first
-        size = np.abs(first - self._tests.reference[list(group.members)])
-        least = spread**2 + sigma**2 + (AGREEMENT * size) ** 2
-        return bool(np.all((value - first) ** 2 <= NEAR**2 * least))
+    def _agree(
+        self, group: Group, free: Sequence[Group], value: Array, sigma: Array, first: Stretch
+    ) -> bool:
+        """Whether this stretch finds the change since the reference that the first one found."""
+        size = np.abs(first.value - self._tests.reference[list(group.members)])
+        least = first.sigma**2 + sigma**2 + (AGREEMENT * size) ** 2
+        others = [each for each in free if each != group]
+        return bool(np.all((value - first.value) ** 2 <= NEAR**2 * least)) and self._tests.agree(
+            group, others, (first.rows, self.rows), self._row_sigma()
+        )
 
     def _share(self, group: Group, change: Array) -> float:
         """Return the torque of a change over the friction of these joints, on this motion."""
