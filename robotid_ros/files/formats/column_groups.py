@@ -1,12 +1,12 @@
 """Columns of one quantity: names that differ in the number or the name of a joint."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 import dataclasses
 import re
 
 from .column_names import BRACKETS, Key, Meaning, understand
-from .column_words import MEASURED, OTHER, REFERENCE, WORD, WORDS
+from .column_words import MEASURED, OTHER, REFERENCE, WORD, WORDS, words_of
 from .joint_matching import match_names, simplified
 
 # What says more of a column than which joint it is of.
@@ -136,20 +136,28 @@ def _candidates(name: str, joints: Sequence[str]) -> list[tuple[str, Key]]:
 
 def _remainders(name: str, spelt: Set[str] = frozenset()) -> list[tuple[str, Key]]:
     """
-    Split off the quantity at one end of a name: `shoulder_pan.position`.
+    Split off the quantity at one end of a name: `shoulder_pan.position`, `Lage_ist_X`.
 
     What remains says nothing else, such as `target_shoulder`, or is a joint that is known.
     """
     found: list[tuple[str, Key]] = []
+    for start, stop in _remaining_spans(name):
+        joint = name[start:stop]
+        words = {word.lower() for word in WORD.findall(joint)}
+        if simplified(joint) in spelt or not words & _SAY_MORE:
+            found.append((f'{name[:start]}{{joint}}{name[stop:]}', joint))
+    return [option for option in found if understand(option[0])]
+
+
+def _remaining_spans(name: str) -> Iterator[tuple[int, int]]:
+    """Yield what a name is without its first or last word, or those that say what it is."""
     for match in (
         re.match(r'(?P<quantity>[A-Za-z]+)[_./ :-]+(?P<joint>.+)$', name),
         re.match(r'\W*(?P<joint>\w.*)[_./ :-]+(?P<quantity>[A-Za-z]+)$', name),
     ):
-        if match is None or match.group('quantity').lower() in REFERENCE | MEASURED:
-            continue
-        start, stop = match.span('joint')
-        pattern = f'{name[:start]}{{joint}}{name[stop:]}'
-        words = {word.lower() for word in WORD.findall(match.group('joint'))}
-        if simplified(match.group('joint')) in spelt or not words & _SAY_MORE:
-            found.append((pattern, match.group('joint')))
-    return [option for option in found if understand(option[0])]
+        if match and match.group('quantity').lower() not in REFERENCE | MEASURED:
+            yield match.span('joint')
+    parts = list(re.finditer(r'[^_./ :-]+', name))
+    silent = [k for k, part in enumerate(parts) if _SAY_MORE.isdisjoint(words_of(part[0]))]
+    if silent and len(silent) < len(parts):
+        yield parts[silent[0]].start(), parts[silent[-1]].end()

@@ -65,6 +65,17 @@ def test_what_names_do_not_say(name):
     assert understand(name) is None
 
 
+@pytest.mark.parametrize('form', ['{0}_ist_{1}', '{0}.act.{1}', '{1} actual {0}'])
+def test_words_may_stand_between_quantity_and_axis(tmp_path, form):
+    words = ('Lage', 'Geschwindigkeit', 'Moment')
+    header = ['t', *(form.format(word, axis) for word in words for axis in 'XZ')]
+    (tmp_path / 'a.csv').write_text(text(header, [TIME, *ALL]))
+    found = open_table(tmp_path / 'a.csv', ReadOptions())
+    assert found.joints == ('X', 'Z')
+    np.testing.assert_allclose(found.position, Q, atol=1e-6)
+    np.testing.assert_allclose(found.effort, TAU, atol=1e-6)
+
+
 def scope(path, step=1):
     """Write a scope of a PLC: a pair of columns a signal, each with times of its own."""
     signals = []
