@@ -126,7 +126,7 @@ def _run(args: argparse.Namespace, interrupted: threading.Event) -> int:
         return _fail('interrupted', EXIT_INTERRUPTED)
     except BrokenPipeError:
         # The reader of our output is gone (a pager, head): nobody would read a message.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return 1
     except RobotIdError as error:
         if args.debug:
@@ -139,6 +139,8 @@ def _run(args: argparse.Namespace, interrupted: threading.Event) -> int:
             raise
         if isinstance(error, OSError) and error.errno:
             where = f" '{error.filename}'" if error.filename else ' the output'
+            if not error.filename:
+                _discard_output()
             return _fail(
                 f'cannot read or write{where}: {(error.strerror or str(error)).lower()}', 1
             )
@@ -148,6 +150,11 @@ def _run(args: argparse.Namespace, interrupted: threading.Event) -> int:
         what = f'{files} is damaged, or this is' if files else 'this is'
         text = f'{type(error).__name__}: {error}; {what} a bug: run again with --debug'
         return _fail(text, 1)
+
+
+def _discard_output() -> None:
+    """Forget what is not written yet: the interpreter would try again at its end, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _inputs(args: argparse.Namespace) -> list[str]:

@@ -33,6 +33,9 @@ AGREEMENT, NEAR = 0.25, 3.0
 # A push that ended leaves so many rows at the most, at the end of a stretch, e⁵ times as likely
 # without the change; and of so many before a suspicion, the change is sought that made it.
 LAST, ENDED = 12, 10.0
+# It was not there yet in rows within a stretch that say so e¹⁰ times as likely: what a stretch
+# shows then is the next push. Rows that begin or end amid a change cost a payload less than that.
+NOT_YET = 20.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,8 +96,10 @@ class Trial:
         self._first: Stretch | None = None
         self._value = value
         self.ended = False
-        rows = self._since_change(suspected, latest)
-        self._first_began = since = rows[0].stamp - round(rows[0].duration * 1e9)
+        whole = tests.reference.copy()
+        whole[list(suspected.members)] = value
+        rows = self._since_change(whole, latest)
+        self._first_began = since = _begin_of(rows[0])
         self._begin(suspected, since, since)
         for row in rows:
             self.add(row)
@@ -153,20 +158,19 @@ class Trial:
 
     def _is_over(self, value: Array) -> bool:
         """
-        Whether the last rows say that what was found, parameters at a value (m,), has ended.
+        Whether some of the last rows say that what was found, parameters at a value (m,), was not.
 
-        Σ (|y − Φ δ|² − |y − Φ δ₀|²)/σ², δ₀ the reference, over the rows from some instant on,
-        whichever speaks most against δ (the cumulative sum of Page 1954).
+        Σ (|y − Φ δ|² − |y − Φ δ₀|²)/σ², δ₀ the reference, over rows in succession, whichever speak
+        most against δ (the cumulative sum of Page 1954): it has ended, or has begun just now.
         """
-        over = 0.0
+        over = most = 0.0
         for row in self._last:
             over = max(0.0, over + self._excess(row, value))
-        return over > ENDED
+            most = max(most, over)
+        return over > ENDED or most > NOT_YET
 
-    def _since_change(self, group: Group, latest: Sequence[Row]) -> Sequence[Row]:
-        """Return the last rows that the change of a group explains best, at least one."""
-        value = self._tests.reference.copy()
-        value[list(group.members)] = self._value
+    def _since_change(self, value: Array, latest: Sequence[Row]) -> Sequence[Row]:
+        """Return the last rows that parameters at a value (m,) explain best, at least one."""
         explained = np.cumsum([-self._excess(row, value) for row in reversed(latest)])
         return list(latest)[-1 - int(np.argmax(explained)) :]
 
@@ -183,7 +187,7 @@ class Trial:
         self, group: Group, free: Sequence[Group], value: Array, sigma: Array, stamp: int
     ) -> Change | None:
         """End a stretch that told of a change of a group: begin the next one, or tell."""
-        members = list(group.members)
+        members, shown = list(group.members), self._since_change(value, self._last)
         value, sigma = value[members], sigma[members]
         same = group == self.suspected
         if (
@@ -192,7 +196,8 @@ class Trial:
             or not self._agree(group, free, value, sigma, self._first)
         ):
             self._first, self._value = Stretch(self.rows, value, sigma), value
-            self._first_began = self._began
+            all_show = len(shown) == len(self._last)
+            self._first_began = self._began if all_show else _begin_of(shown[0])
             self._begin(group, self.since if same else self._began, stamp)
             return None
         self.ended = True
@@ -231,3 +236,7 @@ class Trial:
             return float('nan')
         sign = torque @ before if group.kind == FRICTION else change[0]
         return float(np.copysign(np.linalg.norm(torque) / size, sign))
+
+
+def _begin_of(row: Row) -> int:
+    return row.stamp - round(row.duration * 1e9)

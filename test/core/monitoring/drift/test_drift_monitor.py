@@ -22,15 +22,29 @@ def monitor(robot, truth):
     return DriftMonitor(robot, truth, np.zeros(robot.p), residual, DriftSettings(), 10.0, 0.02)
 
 
+def pausing(time, seed, start, length, ramp=0.2):
+    """Make the motion of `motion` that slows down to rest, for a while, and goes on."""
+    fine = np.arange(0.0, time[-1] + 1e-3, 1e-3)
+    nodes = start + np.array([0.0, ramp, ramp + length, 2.0 * ramp + length])
+    share = np.interp(fine, nodes, [1.0, 0.0, 0.0, 1.0])
+    pace = 0.5 - 0.5 * np.cos(np.pi * share)
+    path = np.concatenate([[0.0], np.cumsum(0.5e-3 * (pace[1:] + pace[:-1]))])
+    place, rate, change = (
+        np.interp(time, fine, x)[:, None] for x in (path, pace, np.gradient(pace, 1e-3))
+    )
+    q, dq, ddq = motion(place[:, 0], seed)
+    return np.array([q, dq * rate, ddq * rate**2 + dq * change])
+
+
 @pytest.fixture
 def at_work(robot, truth):
     """Make joint states: stamps, positions and efforts of a robot that changes half-way."""
 
-    def make(seconds, rate=125.0, seed=0, noise=NOISE, at=CHANGED, **changes):
+    def make(seconds, rate=125.0, seed=0, noise=NOISE, at=CHANGED, pause=None, **changes):
         rng = np.random.default_rng(seed)
         time = (np.arange(round(seconds * rate)) + rng.uniform(-0.2, 0.2)) / rate
         time = time + rng.uniform(0.0, 0.2 / rate, len(time))
-        states = motion(time, seed)
+        states = motion(time, seed) if pause is None else pausing(time, seed, *pause)
         later = truth.copy()
         for name, change in changes.items():
             later[robot.column(name)] += change
@@ -128,17 +142,7 @@ def test_pushes_at_first_do_not_move_the_start(monitor, at_work):
 
 def test_a_pause_within_a_trial_does_not_delay_a_payload(monitor, at_work):
     load = {'M3': 1.0, 'MX3': 0.2, 'MY3': -0.05, 'MZ3': 0.02}
-    stamp, q, effort = at_work(24.0, **load)
-    # Seconds 15.7 to 17.2 at rest, where a joint bears what it likes.
-    time = stamp * 1e-9 - 5.0
-    first = np.searchsorted(time, 15.7)
-    stamp = stamp + np.where(np.arange(len(stamp)) >= first, 1_500_000_000, 0)
-    rest = stamp[first - 1] + np.arange(1, 187) * 8_000_000
-    stamp = np.concatenate([stamp[:first], rest, stamp[first:]])
-    q, effort = (
-        np.concatenate([x[:first], np.repeat(x[first - 1 : first], 186, axis=0), x[first:]])
-        for x in (q, effort)
-    )
+    stamp, q, effort = at_work(24.0, pause=(CHANGED + 0.6, 1.5), **load)
     told = feed(monitor, stamp, q, effort)
     assert [change.group.kind for _, change in told] == [PAYLOAD]
     assert told[0][0] < CHANGED + 3.5
