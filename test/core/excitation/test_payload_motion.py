@@ -19,7 +19,7 @@ from robotid_ros.core.excitation.settings import (
     Workspace,
 )
 from robotid_ros.core.model import inverse_dynamics
-from robotid_ros.exceptions import ConfigurationError
+from robotid_ros.exceptions import ConfigurationError, RobotIdError
 
 from .robots import FREE, quick, robot_named
 
@@ -126,3 +126,16 @@ def test_a_centre_has_three_coordinates():
     wrong = quick(payload=PayloadMotion(mass=1.0, com=(0.1,)), workspace=FREE)
     with pytest.raises(ConfigurationError, match='three coordinates'):
         design(robot_named('arm3'), wrong)
+
+
+def test_a_motion_that_shrinks_to_nothing_is_the_worst():
+    given = problem('ur10')
+    nothing = np.zeros((20, given.robot.n, given.robot.p))
+    value, gradient = given.information(nothing)
+    assert value == np.inf and not gradient.any()
+
+
+def test_an_arm_that_cannot_hold_what_it_carries_says_so():
+    heavy = quick(payload=PayloadMotion(mass=500.0, com=(0.0, 0.0, 0.5)), workspace=FREE)
+    with pytest.raises(RobotIdError):
+        design(robot_named('ur10'), heavy)

@@ -211,12 +211,18 @@ class Problem:
         return Motion(start + phi @ c, dphi @ c, ddphi @ c)
 
     def information(self, w: Array, sharpness: float = np.inf) -> tuple[float, Array]:
-        """Return the objective of W (N, n, columns) and its gradient in S = WᵀW/N, (b, b)."""
+        """
+        Return the objective of W (N, n, columns) and its gradient in S = WᵀW/N, (b, b).
+
+        It is infinite where S is singular: of a motion that limits shrink to nothing.
+        """
         flat = self._weighted_columns(w).reshape(-1, len(self.columns))
         s = flat.T @ flat / len(w)
-        if self.criterion.smoothable:
-            return self.criterion.objective(s, sharpness)
-        return self.criterion.objective(s)
+        smoothing = (sharpness,) if self.criterion.smoothable else ()
+        try:
+            return self.criterion.objective(s, *smoothing)
+        except np.linalg.LinAlgError:
+            return np.inf, np.zeros_like(s)
 
     def _effort(self, w: Array) -> tuple[float, Array]:
         """Return barrier and penalty of the efforts that W (N, n, columns) predicts, and slope."""
