@@ -153,8 +153,11 @@ def _run(args: argparse.Namespace, interrupted: threading.Event) -> int:
 
 
 def _discard_output() -> None:
-    """Forget what is not written yet: the interpreter would try again at its end, and complain."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Forget what cannot be written: the interpreter would try again at its end, and complain."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _inputs(args: argparse.Namespace) -> list[str]:

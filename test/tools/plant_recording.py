@@ -8,6 +8,7 @@ import numpy as np
 
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.plant.physics.mujoco_physics import Physics
 from robotid_ros.simulation_settings import NoiseSettings, SimulationSettings
@@ -75,3 +76,15 @@ def arm(**settings):
     """Build the model of the arm, with the friction that its physics has."""
     settings = {'friction': {'default': ('viscous', 'coulomb', 'offset')}, **settings}
     return build_robot(URDF, RobotSettings(joints=JOINTS, **settings))
+
+
+def sines(seconds, rate, seed):
+    """Return a generator, times (N,), motion and torques of the true arm along slow sines."""
+    robot, truth, rng = arm(), plant().truth, np.random.default_rng(seed)
+    chi = np.array([truth[p.joint].get(p.symbol, 0.0) for p in robot.parameters])
+    time = np.arange(round(seconds * rate)) / rate
+    w = 2.0 * np.pi * 0.1 * np.arange(1, 6) * rng.uniform(0.9, 1.1, 5)
+    a, b = rng.uniform(-0.25, 0.25, (2, 5, 3))
+    s, c = np.sin(np.outer(time, w)), np.cos(np.outer(time, w))
+    q, dq, ddq = START + s @ a + c @ b, (c * w) @ a - (s * w) @ b, -(s * w**2) @ a - (c * w**2) @ b
+    return rng, time, q, dq, inverse_dynamics(robot, chi, q, dq, ddq)

@@ -96,7 +96,7 @@ def write_page(
         try:
             run_in_process(
                 _draw_page, *(page, plan, urdf, configuration),
-                progress=lambda _: None, stop=threading.Event(), time_limit=PAGE_LIMIT,
+                stop=threading.Event(), time_limit=PAGE_LIMIT,
             )  # fmt: skip
         except RobotIdError as error:
             log.warning(f'the design has no page: {one_line(error)}')
@@ -106,9 +106,7 @@ def write_page(
     threading.Thread(target=wait, daemon=True).start()
 
 
-def _draw_page(
-    page: Path, plan: Design, urdf: str, configuration: Configuration, _: object
-) -> None:
+def _draw_page(page: Path, plan: Design, urdf: str, configuration: Configuration) -> None:
     """Draw with what the robot and its guards leave of the machine."""
     os.nice(LOWEST_PRIORITY)
     write_design_page(

@@ -3,12 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
-from plant_recording import arm, JOINTS, plant, START, URDF
+from plant_recording import arm, JOINTS, plant, sines, URDF
 import pytest
 
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, RobotSettings
-from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.core.model.friction import BY_TEMPERATURE, CHANGES, WARM_UPS
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.selection.model_selection import select_model
@@ -30,14 +29,8 @@ def temperatures(time, warmer=12.0):
 
 def recorded(per_kelvin=PER_KELVIN, warmer=12.0, seed=0):
     """Record an arm whose second joint rubs less the warmer it is."""
-    robot, truth, rng = arm(), plant().truth, np.random.default_rng(seed)
-    chi = np.array([truth[p.joint].get(p.symbol, 0.0) for p in robot.parameters])
-    time = np.arange(round(SECONDS * RATE)) / RATE
-    w = 2.0 * np.pi * 0.1 * np.arange(1, 6) * rng.uniform(0.9, 1.1, 5)
-    a, b = rng.uniform(-0.25, 0.25, (2, 5, 3))
-    s, c = np.sin(np.outer(time, w)), np.cos(np.outer(time, w))
-    q, dq, ddq = START + s @ a + c @ b, (c * w) @ a - (s * w) @ b, -(s * w**2) @ a - (c * w**2) @ b
-    tau, degrees = inverse_dynamics(robot, chi, q, dq, ddq), temperatures(time, warmer)
+    rng, time, q, dq, tau = sines(SECONDS, RATE, seed)
+    degrees = temperatures(time, warmer)
     warmer = degrees[:, 1] - 30.0
     tau[:, 1] += per_kelvin.get('Fvt2', 0.0) * warmer * dq[:, 1]
     tau[:, 1] += per_kelvin.get('Fct2', 0.0) * warmer * np.sign(dq[:, 1])

@@ -3,13 +3,12 @@
 from functools import lru_cache
 
 import numpy as np
-from plant_recording import arm, JOINTS, plant, START, URDF
+from plant_recording import arm, JOINTS, plant, sines, URDF
 import pytest
 
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
-from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.core.model.friction import coldness, WARM_UPS
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.warm_up import fit_warm
@@ -26,14 +25,7 @@ FREE = build_robot(URDF, RobotSettings(joints=JOINTS))
 @lru_cache
 def recorded(viscous=0.0, coulomb=0.0, seed=0):
     """Record an arm whose second joint has that much more friction while it is cold."""
-    robot, truth, rng = arm(), plant().truth, np.random.default_rng(seed)
-    chi = np.array([truth[p.joint].get(p.symbol, 0.0) for p in robot.parameters])
-    time = np.arange(round(SECONDS * RATE)) / RATE
-    w = 2.0 * np.pi * 0.1 * np.arange(1, 6) * rng.uniform(0.9, 1.1, 5)
-    a, b = rng.uniform(-0.25, 0.25, (2, 5, 3))
-    s, c = np.sin(np.outer(time, w)), np.cos(np.outer(time, w))
-    q, dq, ddq = START + s @ a + c @ b, (c * w) @ a - (s * w) @ b, -(s * w**2) @ a - (c * w**2) @ b
-    tau = inverse_dynamics(robot, chi, q, dq, ddq)
+    rng, time, q, dq, tau = sines(SECONDS, RATE, seed)
     own = q[:, 1]
     cold = coldness(own, SHARE * np.abs(np.diff(own)).sum())
     tau[:, 1] += cold * (viscous * dq[:, 1] + coulomb * np.sign(dq[:, 1]))

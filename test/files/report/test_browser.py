@@ -1,7 +1,15 @@
 """The page in a real browser: plots, linked axes, sorting, themes, print, accessibility."""
 
-import shutil
+import contextlib
 
+from browser_pages import (
+    BROWSERS,
+    drag_over_first_effort,
+    find_browser,
+    launch,
+    opened as in_browser,
+    serious_findings,
+)
 import pinocchio as pin
 import pytest
 
@@ -15,24 +23,19 @@ from . import results as made
 from .designs import designed, OBSTACLES
 
 sync_api = pytest.importorskip('playwright.sync_api', reason='no playwright is installed')
-Axe = pytest.importorskip(
-    'axe_playwright_python.sync_playwright', reason='no axe-playwright-python is installed'
-).Axe
+pytest.importorskip('axe_playwright_python', reason='no axe-playwright-python is installed')
 
-BROWSERS = ('chromium', 'chromium-browser', 'google-chrome')
-# Against hangs only: an idle machine draws a page within seconds [ms].
-PATIENCE = 240_000
 SURROUNDINGS = {'obstacles': OBSTACLES, 'lower': (-1.5, -1.5, 0.0), 'upper': (1.5, 1.5, 2.0)}
 JOINTS = tuple(f'joint_{k}' for k in range(1, 7))
 
 
 @pytest.fixture(scope='module')
 def browser():
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    path = find_browser()
     if path is None:
         pytest.skip(f'none of {", ".join(BROWSERS)} is installed')
     with sync_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=path, args=['--no-sandbox'])
+        running = launch(playwright, path)
         yield running
         running.close()
 
@@ -55,28 +58,13 @@ def pages(tmp_path_factory):
 @pytest.fixture
 def opened(browser, pages):
     """Open a page, with what the console complains of in a list; every request is refused."""
-    contexts = []
+    with contextlib.ExitStack() as stack:
 
-    def open_page(name, width=1400, scheme='light', motion='reduce'):
-        context = browser.new_context(
-            viewport={'width': width, 'height': 900},
-            color_scheme=scheme,
-            reduced_motion=motion,
-            offline=True,
-        )
-        contexts.append(context)
-        page, complaints = context.new_page(), []
-        page.set_default_timeout(PATIENCE)
-        page.on('console', lambda m: complaints.append(m.text) if m.type == 'error' else None)
-        page.on('pageerror', lambda error: complaints.append(str(error)))
-        page.on('request', lambda r: complaints.append(r.url) if 'http' in r.url[:4] else None)
-        page.goto((pages / f'{name}.html').as_uri())
-        page.wait_for_function('plots && plots.is_idle')
-        return page, complaints
+        def open_page(name, **options):
+            page = in_browser(browser, pages / f'{name}.html', **options)
+            return stack.enter_context(page)
 
-    yield open_page
-    for context in contexts:
-        context.close()
+        yield open_page
 
 
 @pytest.mark.parametrize('name', ['two', 'six', 'comparison', 'design'])
@@ -96,10 +84,7 @@ def test_a_page_opens_without_complaint_and_fits_a_phone(opened, name):
 def test_axe_finds_nothing_serious(opened, scheme):
     for name in ('two', 'comparison', 'design'):
         page, _ = opened(name, scheme=scheme)
-        found = Axe().run(page).response
-        assert found['passes']
-        bad = [v for v in found['violations'] if v['impact'] in ('serious', 'critical')]
-        assert [(v['id'], v['nodes'][0]['html'][:200]) for v in bad] == []
+        assert serious_findings(page) == []
 
 
 def time_ranges(page):
@@ -116,14 +101,7 @@ def test_dragging_over_an_effort_zooms_all_joints(opened):
     page, _ = opened('two')
     count, start, end = time_ranges(page)
     assert count == 4  # effort and residual of both joints
-    place = page.locator('#plot-0')
-    place.scroll_into_view_if_needed()
-    box = place.bounding_box()
-    middle = box['y'] + box['height'] / 2
-    page.mouse.move(box['x'] + 0.4 * box['width'], middle)
-    page.mouse.down()
-    page.mouse.move(box['x'] + 0.6 * box['width'], middle, steps=5)
-    page.mouse.up()
+    drag_over_first_effort(page)
     page.wait_for_function(f"plots.get_model_by_name('time').end < {end}")
     _, low, high = time_ranges(page)
     assert start < low < high < end

@@ -163,17 +163,13 @@ class ChangeTests:
         return statistic / float(self._thresholds[self.groups.index(group)])
 
     def agree(
-        self, group: Group, free: Sequence[Group], stretches: Sequence[ForgettingLeastSquares],
-        noise: Array,
+        self, group: Group, free: Sequence[Group], first: ForgettingLeastSquares,
+        second: ForgettingLeastSquares, noise: Array,
     ) -> bool:  # fmt: skip
-        """Whether one value of a group explains more of all stretches than one of them shows."""
-        parts = [self._evidence(rows, noise, free) for rows in stretches]
-        both = Evidence(
-            sum((part.information for part in parts), np.zeros(())),
-            sum((part.score for part in parts), np.zeros(())),
-            parts[0].variance,
-        )
-        together, *each = (part.statistics((group,), self._wide)[0] for part in (both, *parts))
+        """Whether one value of a group explains more of all rows than either part shows."""
+        a, b = (self._evidence(rows, noise, free) for rows in (first, second))
+        both = Evidence(a.information + b.information, a.score + b.score, a.variance)
+        together, *each = (part.statistics((group,), self._wide)[0] for part in (both, a, b))
         return bool(together >= max(each))
 
     def estimate(

@@ -215,7 +215,7 @@ class Trial:
         least = first.sigma**2 + sigma**2 + (AGREEMENT * size) ** 2
         others = [each for each in free if each != group]
         return bool(np.all((value - first.value) ** 2 <= NEAR**2 * least)) and self._tests.agree(
-            group, others, (first.rows, self.rows), self._row_sigma()
+            group, others, first.rows, self.rows, self._row_sigma()
         )
 
     def _share(self, group: Group, change: Array) -> float:
