@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.identification_settings import IdentificationSettings
-from robotid_ros.core.model import build_robot, regressor, RobotSettings
+from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.settings import ElasticSettings
 from robotid_ros.core.parameters.standard import basic_solution
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.validation import validate
 from robotid_ros.core.signals.recording import Recording
-from robotid_ros.exceptions import ConfigurationError, UnknownNameError
 
 # A rod that hangs on a motor: inertia about the axis, first moment, motor, friction, spring.
 INERTIA, MOMENT, ROTOR, VISCOUS, COULOMB, LINK_VISCOUS, STIFFNESS = (
@@ -165,28 +164,3 @@ def test_both_are_told_apart():
     assert found['Fhd1'] == pytest.approx(FRICTION, rel=0.03)
     assert found['K1'] == pytest.approx(STIFFNESS, rel=0.02)
     assert -found['Kbd1'] / found['K1'] * width == pytest.approx(WIDTH, rel=0.03)
-
-
-def test_a_configuration_gives_terms_their_shape_and_units():
-    names = ('backlash', 'hysteresis', 'viscous')
-    settings = RobotSettings(
-        friction_constants={'a': {'backlash_width': WIDTH, 'hysteresis_distance': DISTANCE}},
-        elastic=ElasticSettings(('a',), transmission={'default': names}),
-    )
-    built = build_robot(URDF, settings).elastic
-    units = {p.name: p.unit for p in built.parameters[-3:]}
-    assert units == {'Kbd1': 'N·m/rad', 'Fhd1': 'N·m', 'Fvd1': 'N·m·s/rad'}
-    # By hand: what acts on the link acts on the motor the other way.
-    q, dq, ddq = np.random.default_rng(0).normal(size=(3, 40, 2)) * [[[1e-3]], [[1.0]], [[1.0]]]
-    rows = regressor(built, q, dq, ddq)[:, :, -3:]
-    half, d = WIDTH / 2, q[:, 0] - q[:, 1]
-    by_hand = [np.minimum(np.maximum(d, -half), half), np.sign(dq[:, 0] - dq[:, 1])]
-    by_hand.append(dq[:, 0] - dq[:, 1])
-    np.testing.assert_allclose(rows[0], np.column_stack(by_hand))
-    assert not rows[1].any()  # the sum of both
-
-
-@pytest.mark.parametrize('given', [{'b': ('backlash',)}, {'a': ('backlash',)}, {'a': ('play',)}])
-def test_terms_that_cannot_be_are_told(given):
-    with pytest.raises((ConfigurationError, UnknownNameError), match=r"backlash_width|'b'|'play'"):
-        robot(transmission=given)
