@@ -112,7 +112,7 @@ NAMED = {
         ('dry friction by the sign of the speed alone', 'full[:, :, column] = values.T', 'pass'),
         ('held joints are fitted', '~held.T)', 'np.ones_like(held.T))'),
     ),
-    'replay/step_control': (
+    'replay/iteration_step': (
         ('gains never scaled', 'inertia / tuned', 'inertia / inertia if True else tuned'),
     ),
     'selection/transmission': (

@@ -21,6 +21,7 @@ from ..regression.estimate import Estimate
 from ..regression.observation_system import System
 from .convergence_history import History, Iteration, SimulatedMotion
 from .initial_parameters import estimate_a_priori_inertia
+from .iteration_step import first_iterate, Iterate, next_iterate
 from .prior_distribution import prior_distribution
 from .reference_and_torque import bandwidth
 from .reliability import (
@@ -33,7 +34,6 @@ from .reliability import (
 )
 from .replay_problem import ReplayProblem
 from .settings import ReplaySettings
-from .step_control import first_iterate, Iterate, next_iterate
 
 Progress = Callable[[Iteration], None]
 # Changes of a parameter below this many standard deviations are noise: waiting for smaller ones

@@ -9,13 +9,13 @@ from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.replay.didim import didim
 from robotid_ros.core.replay.initial_parameters import initial_parameters
+from robotid_ros.core.replay.iteration_step import gain_scale_of
 from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
 from robotid_ros.core.replay.reference_and_torque import Torque
 from robotid_ros.core.replay.replay_problem import ReplayProblem
 from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.replay.simulation.closed_loop import simulate
 from robotid_ros.core.replay.simulation.direct_model import direct_model
-from robotid_ros.core.replay.step_control import gain_scale_of
 from robotid_ros.exceptions import DivergenceError
 
 from .arms import parameters, planar_urdf
