@@ -55,6 +55,19 @@ def test_regressor_times_parameters_is_inverse_dynamics(variant, seed):
     np.testing.assert_allclose((W @ chi).T, tau, atol=1e-9 * scale)
 
 
+@pytest.mark.parametrize('side', [1.0, -1.0])
+def test_first_moments_without_a_mass_are_those_of_the_regressor(side):
+    """Of base parameters alone: a mass so small that no digit shows it stands in for none."""
+    robot = arm(friction={'default': ()})
+    q, zero = np.full((robot.n, robot.n), 0.4), np.zeros((robot.n, robot.n))
+    chi = np.zeros(robot.p)
+    for start in robot.first_columns:
+        chi[start + 6 : start + 9] = side * np.array([3.0, 1.0, 2.0])
+    still = inverse_dynamics(robot, chi, q, zero, zero)
+    columns = inverse_dynamics(robot, chi, q, zero, np.eye(robot.n)) - still
+    np.testing.assert_allclose(mass_matrix(robot, chi, q[0]), columns.T, atol=1e-6)
+
+
 def test_prior_gives_the_torque_of_the_description():
     robot = arm()
     rng = np.random.default_rng(1)

@@ -36,6 +36,14 @@ def test_echelon_form_is_exact(rank, seed):
         assert not row[:column].any()
 
 
+def test_fewer_rows_than_columns_have_no_more_pivots_than_rows():
+    W = np.random.default_rng(0).normal(size=(3, 6))
+    for reduction in (reduce_by_qr, row_echelon):
+        columns, matrix = reduction(W)
+        np.testing.assert_array_equal(columns, range(3))
+        np.testing.assert_allclose(W[:, columns] @ matrix, W, atol=1e-7)
+
+
 def test_unknown_reduction_lists_the_known(robot):
     with pytest.raises(UnknownNameError, match='rref'):
         base_parameters(robot, reduction='svd')

@@ -10,6 +10,7 @@ from robotid_ros.core.parameters.physical_consistency import (
     inertial_parameters,
     link_coordinates,
     pseudo_inertia,
+    scaled_coordinates,
     SolverError,
 )
 
@@ -82,6 +83,16 @@ def test_a_massless_prior_becomes_a_small_body():
     result = consistent_parameters(np.zeros((1, 10)), np.zeros(1), np.zeros(10), [0])
     assert result.value[9] > 0
     assert np.linalg.eigvalsh(pseudo_inertia(result.value))[0] > 0
+
+
+def test_the_scale_of_a_needle_is_that_of_a_body_of_some_thickness():
+    """A rod along z without thickness: its radii across become a share of the one along it."""
+    rod = inertial_parameters(np.diag([0.0, 0.0, 2.0 * 0.3**2, 2.0]))
+    T = scaled_coordinates(rod, [0], None, 0.2, slenderness=0.25)[0]
+    identity = np.array([1, 0, 1, 0, 0, 1, 0, 0, 0, 1.0])
+    P = pseudo_inertia(T @ identity)
+    across = 2.0 * (0.25 * 0.3) ** 2
+    np.testing.assert_allclose(P, np.diag([across, across, 2.0 * 0.3**2, 2.0]), atol=1e-9)
 
 
 @pytest.mark.parametrize('value', [np.nan, np.inf, 1e200])

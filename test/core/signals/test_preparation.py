@@ -65,6 +65,16 @@ def test_derivatives_are_right():
     assert samples.decimation == 10
 
 
+def test_the_cut_off_follows_the_motion_unless_it_is_given():
+    """By ten times what the faster joint moves at, not below 5 Hz."""
+    slow = prepare(recording(), ROBOT, SignalSettings())
+    time = recording().time
+    fast = recording(position=np.sin(2.0 * np.pi * 3.0 * time)[:, None] * [1.0, 0.5])
+    assert 5.0 <= slow.cutoff < 15.0
+    assert prepare(fast, ROBOT, SignalSettings()).cutoff == pytest.approx(30.0, rel=0.2)
+    assert prepare(recording(), ROBOT, PLAIN).cutoff == 20.0
+
+
 def test_rows_at_standstill_and_at_the_edges_are_left_out():
     samples = prepare(recording(), ROBOT, PLAIN)
     assert not samples.valid[0].any() and not samples.valid[-1].any()
