@@ -159,6 +159,8 @@ NAMED = {
 
 # Drawn mutations that change no result, with the reason.
 EQUIVALENT: dict[str, str] = {
+    'model/base_parameters:107 sign: R[:, column] - basis @ (basis.T @ R[:, column]) → '
+    '((R[:, column]) + (basis @ (basis.T @ R[:, column])))': 'the second projection undoes it',
     'regression/least_squares:94 constant: 1.0 → 3.0': 'their length is taken back',
     'selection/cross_validation:198 constant: 1.0 → 3.0': 'as above, beside a ridge of rounding',
 }

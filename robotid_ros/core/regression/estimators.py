@@ -101,9 +101,8 @@ def _irls(joint_rows: JointRows, system: System, value: Array | None) -> Weights
 def _rms(residual: Array, w: Array, y: Array, value: Array, count: int) -> float:
     if not len(residual):
         return np.inf
-    floor = 1e-12 * max(float(np.abs(y).max()), float(np.abs(w).max()))
-    if not y.any():
-        floor = BALANCED * float(np.abs(w * value).max())
+    share, size = (1e-12, y) if y.any() else (BALANCED, w * value)
+    floor = share * float(np.abs(size).max())
     return max(float(np.linalg.norm(residual)) / np.sqrt(count), floor, 1e-300)
 
 

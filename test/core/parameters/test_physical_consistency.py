@@ -86,13 +86,18 @@ def test_a_massless_prior_becomes_a_small_body():
 
 
 def test_the_scale_of_a_needle_is_that_of_a_body_of_some_thickness():
-    """A rod along z without thickness: its radii across become a share of the one along it."""
-    rod = inertial_parameters(np.diag([0.0, 0.0, 2.0 * 0.3**2, 2.0]))
-    T = scaled_coordinates(rod, [0], None, 0.2, slenderness=0.25)[0]
+    """Its radii of gyration across become a share of the one along it, wherever it is."""
+    mass, along, centre = 2.0, 0.3, np.array([0.5, -0.2, 0.1])
+
+    def rod(across):
+        P = np.diag([*(mass * np.array([across, across, along]) ** 2), mass])
+        P[:3, :3] += mass * np.outer(centre, centre)
+        P[:3, 3] = P[3, :3] = mass * centre
+        return P
+
+    T = scaled_coordinates(inertial_parameters(rod(1e-6)), [0], None, 0.2, slenderness=0.25)[0]
     identity = np.array([1, 0, 1, 0, 0, 1, 0, 0, 0, 1.0])
-    P = pseudo_inertia(T @ identity)
-    across = 2.0 * (0.25 * 0.3) ** 2
-    np.testing.assert_allclose(P, np.diag([across, across, 2.0 * 0.3**2, 2.0]), atol=1e-9)
+    np.testing.assert_allclose(pseudo_inertia(T @ identity), rod(0.25 * along), rtol=1e-6)
 
 
 @pytest.mark.parametrize('value', [np.nan, np.inf, 1e200])

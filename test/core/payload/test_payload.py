@@ -8,11 +8,16 @@ import pinocchio
 import pytest
 
 from robotid_ros.core.excitation.constraints.body_frames import body_frame
+from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.parameters.physical_consistency import pseudo_inertia
 from robotid_ros.core.payload.drive_gains import identify_drive_gains
-from robotid_ros.core.payload.payload_identification import identify_payload, KnownArm
+from robotid_ros.core.payload.payload_identification import (
+    identify_payload,
+    KnownArm,
+    payload_from_recordings,
+)
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.core.signals.preparation import prepare
@@ -122,6 +127,19 @@ def test_an_identified_arm_takes_the_place_of_a_recording(recordings):
     known = KnownArm(empty.names, empty.value, spread, spread)
     found = identify_payload(ROBOT, base, known, loaded)
     assert np.all(np.abs(found.value - at_the_joint()) < 4.0 * found.sigma)
+    assert found.mass == pytest.approx(BODY.mass, rel=0.03)
+
+
+def test_the_friction_of_an_identified_arm_is_chosen_already(recordings):
+    """Of a robot whose friction is open: with it, the recording alone is identified."""
+    robot = build_robot(URDF, RobotSettings(rotor_inertia=False))
+    base = base_parameters(robot)
+    empty = fit(observe(prepare(recordings[0], robot, SETTINGS), robot, base))
+    known = KnownArm(empty.names, empty.value, empty.covariance, empty.classical)
+    steps = []
+    settings = IdentificationSettings(signals=SETTINGS)
+    found = payload_from_recordings(known, recordings[1], robot, settings, steps.append)[0]
+    assert steps == ['identifying, loaded']
     assert found.mass == pytest.approx(BODY.mass, rel=0.03)
 
 

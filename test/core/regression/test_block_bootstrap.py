@@ -46,6 +46,16 @@ def test_bootstrap_is_what_fresh_data_show(method):
     assert np.all(np.diag(classical) < 0.3 * np.diag(observed))
 
 
+def test_few_blocks_do_not_make_the_variance_smaller():
+    """Of the mean of ten blocks it is what their sample variance says, not 9/10 of that."""
+    count, Y = 20, np.random.default_rng(4).normal(size=(1, 20))
+    one = np.ones((1, count, 1)), Y, np.ones((1, count), dtype=bool)
+    mean = System(('a',), ('1',), ('j1',), np.arange(float(count)), *one)
+    blocks = Y.reshape(10, 2).mean(axis=1)
+    found = bootstrap(mean, 'ols', draws=20_000)
+    assert found.item() == pytest.approx(np.var(blocks, ddof=1) / 10, rel=0.05)
+
+
 def test_bootstrap_of_triangular_factors_is_that_of_their_rows():
     rows = system()
     parts = np.array_split(np.concatenate([rows.W, rows.Y[:, :, None]], axis=2), 50, axis=1)

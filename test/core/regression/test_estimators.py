@@ -135,6 +135,15 @@ def test_blocks_are_counted_in_seconds(step):
     assert 50 <= count_blocks(dataclasses.replace(one, time=time), TRUTH) <= 60
 
 
+def test_blocks_are_enough_for_a_covariance_and_no_more_than_rows():
+    """However long residuals remember, and of however few rows."""
+    one = system(2, 3000)
+    drifting = dataclasses.replace(one, Y=one.Y + np.linspace(-1.0, 1.0, 3000))
+    assert count_blocks(drifting, TRUTH) == 10
+    few = system(2, 6, (0.3, 0.3))
+    assert count_blocks(dataclasses.replace(few, time=10.0 * np.arange(6)), TRUTH) == 6
+
+
 @pytest.mark.parametrize('keep', [3, 5, 12])
 def test_the_decimation_leaves_a_known_share_of_white_noise(keep):
     white = np.random.default_rng(3).normal(size=(1, 40_000 * keep, 1))

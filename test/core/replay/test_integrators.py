@@ -146,6 +146,16 @@ def test_coupled_motor_sticks_and_turns_like_the_adaptive_one():
     assert np.abs(fast.q - sure.q).max() < 2e-5
 
 
+def test_a_motor_that_sticks_stops_no_joint():
+    """Of a motor that turns by the sum of two joints: they go on, one against the other."""
+    direct = arm(friction=(50.0,), slip_directions=np.array([[1.0, 1.0]]), gravity=0.0)
+    step = runge_kutta(direct, 1e-3)
+    q, dq = np.array([0.3, -0.2]), np.array([1.0, -1.0])
+    for _ in range(50):
+        q, dq, _, _ = step(q, dq, np.zeros(2))
+        assert abs(dq.sum()) < 1e-6 and 0.5 < dq[0] < 1.0
+
+
 def test_steep_smooth_friction_gets_smaller_steps():
     def steep(_, dq):
         return 2.0 * np.tanh(dq / 1e-3)
@@ -161,6 +171,12 @@ def test_unstable_loop_is_said_not_returned():
     wild = JointTrajectoryEffort(500.0, np.array([-200.0, -80.0]))
     with pytest.raises(DivergenceError, match='leaves its reference'):
         simulate(arm(), wild, wave())
+
+
+def test_a_robot_held_at_rest_has_not_left_its_reference():
+    q = np.tile([0.3, -0.2], (200, 1))
+    held = Desired(q, *np.zeros((3, 200, 2)))
+    assert np.abs(simulate(arm(), TRACKING, held).q - q).max() < 1e-3
 
 
 def test_joint_inertia_is_the_largest_and_definiteness_is_seen():

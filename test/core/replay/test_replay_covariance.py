@@ -7,13 +7,14 @@ import pytest
 
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import NOISE_BAND
+from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
 from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.replay.simulated_observation import observe_simulation
 from robotid_ros.core.replay.simulation.closed_loop import simulate
 from robotid_ros.core.replay.simulation.direct_model import direct_model
 
 from .arms import parameters
-from .test_didim import case_of, INERTIA, RATE
+from .test_didim import case_of, D, INERTIA, P, RATE
 
 SETTINGS = ReplaySettings(decimation=5, step=0.002)
 
@@ -41,6 +42,16 @@ def test_white_noise_leaves_what_the_decimation_passes_of_it(simulated):
     # 1.39 is expected; of 100 draws of thirteen parameters 0.06 is chance.
     ratio = np.var(values, axis=0, ddof=1) / np.mean(classical, axis=0)
     assert ratio.mean() == pytest.approx(1.0 / NOISE_BAND, rel=0.15)
+
+
+def test_the_transient_of_an_integral_takes_a_part_of_the_recording_at_most():
+    """One of 100 s would leave nothing of four; without one 5/ω_n are left out."""
+    slow = JointTrajectoryEffort(RATE, P, P / 100.0, D)
+    with_integral, without = (
+        dataclasses.replace(case[0], a_priori_inertia=INERTIA).transient
+        for case in (case_of(SETTINGS, law=law, duration=4.0) for law in (slow, None))
+    )
+    assert 0.0 < without < with_integral == pytest.approx(0.2 * 4.0)
 
 
 def test_the_transient_of_the_first_state_is_left_out(simulated):
