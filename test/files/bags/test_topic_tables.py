@@ -63,6 +63,8 @@ def bag(folder, kind, serialize):
         writer.add_topic('/state', kind)
         for k in range(COUNT):
             writer.write('/state', serialize(k), EPOCH + k * STEP)
+            if k == 0:
+                writer.flush()  # so that the first chunk has one message
     return writer.path
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 import contextlib
 import dataclasses
-import itertools
 import json
 from typing import Any
 
@@ -66,7 +65,13 @@ def joint_states_of_topics(
 
 
 def _first(blocks: Iterable[Messages]) -> list[Messages]:
-    return [block.rows(slice(0, FIRST)) for block in itertools.islice(blocks, 1)]
+    """Return some of the first messages; a flush of the recorder may end a block after any one."""
+    found: list[Messages] = []
+    for block in blocks:
+        found.append(block.rows(slice(0, FIRST)))
+        if sum(part.total for part in found) >= FIRST:
+            break
+    return found
 
 
 def _is_of_joints(table: Table, options: ReadOptions) -> bool:
