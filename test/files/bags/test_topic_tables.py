@@ -1,9 +1,12 @@
 """Bags without sensor_msgs/JointState: other topics whose fields are positions and efforts."""
 
 import json
-import struct
 
 from bag_tools import controller_state, EPOCH, header, STEP, STORE
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
+from google.protobuf.json_format import ParseDict
+from google.protobuf.message import DecodeError
+from google.protobuf.message_factory import GetMessages
 from mcap.writer import Writer
 import numpy as np
 import pytest
@@ -123,69 +126,65 @@ def test_messages_in_json_are_joint_states(tmp_path):
     check(write_mcap(tmp_path / 'a.mcap', 'json', 'sensor_msgs/JointState', b'', serialize))
 
 
-def varint(value):
-    value &= 2**64 - 1
-    parts = []
-    while value > 127:
-        parts.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*parts, value])
+def proto(label, kind, *names):
+    return [{'name': name, 'label': label, 'type': kind} for name in names]
 
 
-def field(number, value):
-    """Encode a field: an integer as a number of any length, bytes behind their length."""
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    return varint(number << 3 | 2) + varint(len(value)) + value
+def definition_of_states():
+    """Return a FileDescriptorSet with the type lab.States, one of its types nested in it."""
+    one, many = 'LABEL_OPTIONAL', 'LABEL_REPEATED'
+    time = proto(one, 'TYPE_INT64', 'seconds') + proto(one, 'TYPE_INT32', 'nanos')
+    states = [
+        {**proto(one, 'TYPE_MESSAGE', 'stamp')[0], 'type_name': '.lab.States.Time'},
+        *proto(many, 'TYPE_STRING', 'name'),
+        *proto(many, 'TYPE_DOUBLE', 'position', 'torque'),
+        *proto(many, 'TYPE_SINT64', 'steps'),
+        *(proto(one, 'TYPE_BOOL', 'ok') + proto(one, 'TYPE_FLOAT', 'gain')),
+        *(proto(one, 'TYPE_STRING', 'mode') + proto(one, 'TYPE_BYTES', 'raw')),
+        {**proto(many, 'TYPE_MESSAGE', 'load')[0], 'type_name': '.lab.States.LoadEntry'},
+    ]
+    entry = proto(one, 'TYPE_STRING', 'key') + proto(one, 'TYPE_DOUBLE', 'value')
+    for fields in (time, states, entry):
+        for number, own in enumerate(fields, 1):
+            own['number'] = number
+    nested = [
+        {'name': 'Time', 'field': time},
+        {'name': 'LoadEntry', 'field': entry, 'options': {'map_entry': True}},
+    ]
+    message = {'name': 'States', 'field': states, 'nested_type': nested}
+    file = {'name': 'a.proto', 'package': 'lab', 'syntax': 'proto3', 'message_type': [message]}
+    return ParseDict({'file': [file]}, FileDescriptorSet())
 
 
-def declared(name, fields, nested=b''):
-    """Encode a message of descriptor.proto: {name: (number, type, repeated, other type)}."""
-    content = field(1, name)
-    for own, (number, kind, repeated, other) in fields.items():
-        parts = field(1, own) + field(3, number) + field(4, 3 if repeated else 1)
-        content += field(2, parts + field(5, kind) + (field(6, other) if other else b''))
-    return content + nested
-
-
-TIMES = declared(b'Time', {b'seconds': (1, 3, False, b''), b'nanos': (2, 5, False, b'')})
-STATES = declared(
-    b'States',
-    {
-        b'stamp': (1, 11, False, b'.lab.States.Time'),
-        b'name': (2, 9, True, b''),
-        b'position': (3, 1, True, b''),
-        b'torque': (4, 1, True, b''),
-        b'steps': (5, 18, True, b''),
-        b'ok': (6, 8, False, b''),
-        b'gain': (7, 2, False, b''),
-    },
-    field(3, TIMES),
-)
-DEFINITION = field(1, field(1, b'a.proto') + field(2, b'lab') + field(4, STATES))
+DEFINITION = definition_of_states()
+States = GetMessages(DEFINITION.file)['lab.States']
 
 
 def encoded(k):
     seconds, nanos = divmod(EPOCH + k * STEP, 10**9)
-    stamp = (field(1, seconds) if seconds else b'') + field(2, nanos)
-    message = field(1, stamp) + b''.join(field(2, joint.encode()) for joint in JOINTS)
-    message += field(3, Q[k].astype('<f8').tobytes())
-    return message + b''.join(varint(4 << 3 | 1) + struct.pack('<d', x) for x in TAU[k])
+    stamp = {'seconds': seconds, 'nanos': nanos}
+    return States(stamp=stamp, name=JOINTS, position=Q[k], torque=TAU[k]).SerializeToString()
 
 
 def test_messages_of_protocol_buffers_are_joint_states(tmp_path):
-    check(write_mcap(tmp_path / 'a.mcap', 'protobuf', 'lab.States', DEFINITION, encoded))
+    serialized = DEFINITION.SerializeToString()
+    check(write_mcap(tmp_path / 'a.mcap', 'protobuf', 'lab.States', serialized, encoded))
 
 
 def test_fields_of_protocol_buffers():
-    parse = parser_of(DEFINITION, 'lab.States')
-    empty = parse(b'')
-    assert empty == {'name': [], 'position': [], 'torque': [], 'steps': [], 'ok': 0, 'gain': 0}
-    packed = field(5, varint(1) + varint(4)) + field(99, b'unknown')
-    one = varint(7 << 3 | 5) + struct.pack('<f', 0.5)
-    found = parse(packed + field(6, 1) + one + field(1, field(1, -2)))
-    assert (found['steps'], found['ok'], found['gain']) == ([-1, 2], 1, 0.5)
-    assert found['stamp'] == {'seconds': -2, 'nanos': 0}
+    parse = parser_of(DEFINITION.SerializeToString(), 'lab.States')
+    empty = {'name': [], 'position': [], 'torque': [], 'steps': [], 'ok': 0, 'gain': 0}
+    assert parse(b'') == empty
+    message = States(steps=[-1, 2], ok=True, gain=0.5, stamp={'seconds': -2}, mode='run')
+    message.raw, message.load['elbow'] = b'\xff', 2.5
+    assert parse(message.SerializeToString()) == {
+        **empty,
+        **{'steps': [-1, 2], 'ok': 1, 'gain': 0.5, 'stamp': {'seconds': -2, 'nanos': 0}},
+        **{'mode': 'run', 'raw': '\ufffd', 'load': {'elbow': 2.5}},
+    }
     for broken in (b'\x0a\x7f', b'\x80', b'\x0b'):
-        with pytest.raises(ValueError, match=r'longer|end|known'):
+        with pytest.raises(DecodeError):
             parse(broken)
+    for broken in (b'\x0a\x7f', b''):
+        with pytest.raises((DecodeError, LookupError)):
+            parser_of(broken, 'lab.States')
