@@ -1,13 +1,16 @@
 """Elastic robots, simulated for benchmarks: their motion, recordings with noise, estimates."""
 
 import dataclasses
+import sys
 from unittest.mock import patch
 
 from common import configured, ROOT
 import numpy as np
 
+sys.path.insert(0, str(ROOT / 'test' / 'tools'))
+from best_cases import cramer_rao_bound
+
 from robotid_ros.core.elastic_joints import elastic_estimation
-from robotid_ros.core.elastic_joints.maximum_likelihood import cramer_rao_bound
 from robotid_ros.core.model import build_robot, regressor
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.pipeline.identification import identify

@@ -24,6 +24,7 @@ from waiting import log_to, tails
 from robotid_ros.exceptions import ControllerError, RecordingError, RobotIdError
 from robotid_ros.files.bags import read_recording
 from robotid_ros.nodes.common.messages import values_of
+from robotid_ros.nodes.common.waiting import wait_until
 from robotid_ros.nodes.demo.domains import claim_domain, release_domain
 from robotid_ros.nodes.demo.node_processes import NodeProcesses
 
@@ -169,7 +170,7 @@ class Trial:
 
     def _await(self, condition: Callable[[], bool], what: str, timeout: float = DEADLINE) -> None:
         try:
-            self.client.wait_for(condition, timeout, what)
+            wait_until(condition, timeout, what=f'{what} did not happen within {timeout:g} s')
         except ControllerError as error:
             seen = ', '.join(f'{name} {self.client.states(name)[-3:]}' for name in NODES[1:])
             raise ControllerError(f'{error}; seen of {seen}') from None

@@ -1,15 +1,18 @@
 """The SCARA study's experiments as DIDIM and IDIM take them."""
 
 import dataclasses
+import sys
 
-from common import configured
+from common import configured, ROOT
 import numpy as np
 from scara_plant import Data, differentiated, INERTIA, RATE, ZETA
+
+sys.path.insert(0, str(ROOT / 'test' / 'tools'))
+from best_cases import tuned_pd
 
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.regression.estimators import Estimate, fit
 from robotid_ros.core.regression.observation_system import observe, System
-from robotid_ros.core.replay.laws.cascaded_loops import tuned_pd
 from robotid_ros.core.replay.laws.control_loop import Desired
 from robotid_ros.core.replay.reference_and_torque import Torque
 from robotid_ros.core.replay.replay_problem import ReplayProblem

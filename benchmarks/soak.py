@@ -22,6 +22,7 @@ from measure import busy, run_in_real_time
 import numpy as np
 
 from robotid_ros.files.bags import open_recording
+from robotid_ros.nodes.common.waiting import wait_until
 
 # Flat: what a session or a minute may add after the first third of the run, which fills caches.
 MEGABYTES, HANDLES = 0.5, 0.1
@@ -97,7 +98,8 @@ def recording(trial: Trial, minutes: float, missed: list[str]) -> None:
         rows.append(measured(trial))
     table('minute', np.array(rows), missed)
     trial.client.call_set_bool('recorder/record', False, PATIENCE)
-    trial.client.wait_for(lambda: trial.client.state('recorder') == 'closed', 60.0, 'a whole bag')
+    closed = 'the bag was not closed within a minute'
+    wait_until(lambda: trial.client.state('recorder') == 'closed', 60.0, what=closed)
     for name, before in zip(NODES, used, strict=True):
         share = (seconds_of(trial.process(name)) - before) / (60.0 * minutes)
         print(f'{name:16} {100 * share:5.1f} % of a core')

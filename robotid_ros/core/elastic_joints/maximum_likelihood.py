@@ -90,22 +90,3 @@ def maximum_likelihood(
         if relative_change.max() < CONVERGED:
             return MotionSolution(value, step.covariance, c, delay, step.misfit)
     return None
-
-
-def cramer_rao_bound(
-    periods: AveragePeriod, robot: ElasticRobot, base: BaseParameters, value: Array
-) -> Array:
-    """
-    Return the covariance (b, b) that no unbiased estimate falls below (Cramér and Rao).
-
-    Torques are right to 1e-4 but for an unknown delay, and friction is as modelled at all times.
-
-    Parameters
-    ----------
-    periods : of a motion free of noise, with the noise that encoders would add
-    robot, base : the model
-    value : (b,) true base parameters
-
-    """
-    problem = LinearisedPeriod(periods, robot, base, np.inf)
-    return problem.step(value, problem.measured, np.zeros(robot.n), [], 0.0).covariance

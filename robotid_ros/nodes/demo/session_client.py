@@ -122,17 +122,6 @@ class SessionClient:
         """Call a SetBool service; errors as in `call_trigger`."""
         return self._call(SetBool, service, SetBool.Request(data=on), timeout)
 
-    def wait_for(self, condition: Callable[[], bool], timeout: float, what: str) -> None:
-        """
-        Wait for something.
-
-        Raises
-        ------
-        ControllerError : it did not happen in time
-
-        """
-        wait_until(condition, timeout, what=f'{what} did not happen within {timeout:g} s')
-
     def call(self, service_type: type, service: str, request: Any, timeout: float = 10.0) -> Any:
         """
         Call any service.

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from best_cases import cramer_rao_bound
 import numpy as np
 import pytest
 
@@ -9,7 +10,7 @@ from robotid_ros.core.elastic_joints.elastic_estimation import (
     fit_with_instruments,
     fit_with_motion,
 )
-from robotid_ros.core.elastic_joints.maximum_likelihood import cramer_rao_bound, maximum_likelihood
+from robotid_ros.core.elastic_joints.maximum_likelihood import maximum_likelihood
 from robotid_ros.core.excitation import Trajectory
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.settings import ElasticSettings

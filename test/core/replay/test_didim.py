@@ -3,6 +3,7 @@
 import dataclasses
 import types
 
+from best_cases import tuned_pd
 import numpy as np
 import pytest
 
@@ -15,7 +16,6 @@ from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.replay.didim import didim
 from robotid_ros.core.replay.didim_from_recording import identify_closed_loop
 from robotid_ros.core.replay.initial_parameters import initial_parameters
-from robotid_ros.core.replay.laws.cascaded_loops import tuned_pd
 from robotid_ros.core.replay.laws.control_loop import Desired
 from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
 from robotid_ros.core.replay.reference_and_torque import Torque

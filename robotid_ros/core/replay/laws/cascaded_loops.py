@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ...arrays import Array
 from .control_loop import ControlLoop, Desired, initial_integral, Step, with_differenced_velocity
@@ -76,32 +74,3 @@ class CascadeControl(ControlLoop):
 
         step = with_integral if np.any(ki) else proportional
         return with_differenced_velocity(step, self.rate) if self.differences else step
-
-
-def tuned_pd(
-    rate: float,
-    natural_frequency: npt.ArrayLike,
-    damping: npt.ArrayLike,
-    inertia: npt.ArrayLike,
-    gain: npt.ArrayLike = 1.0,
-    **options: Any,
-) -> CascadeControl:
-    """
-    Tune the law of DIDIM eq. 53: `v_τ = k_p k_v (q_r − q) − k_v q̇`.
-
-    Eq. 58: `k_p = ω_n/(2ζ)`, `k_v = 2 ζ ω_n J/g_τ`.
-
-    Parameters
-    ----------
-    rate : update rate [Hz]
-    natural_frequency : (n,) ω_n [rad/s]
-    damping : (n,) ζ
-    inertia : (n,) J, see `joint_inertia` [kg·m² or kg]
-    gain : (n,) drive gain g_τ
-    options : the other fields of `CascadeControl`
-
-    """
-    omega, zeta, gain = np.asarray(natural_frequency), np.asarray(damping), np.asarray(gain)
-    kv = 2.0 * zeta * omega * np.asarray(inertia) / gain
-    kp = np.broadcast_to(omega / (2.0 * zeta), kv.shape)
-    return CascadeControl(rate, kp, kv, gain=np.broadcast_to(gain, kv.shape), **options)

@@ -1,5 +1,5 @@
 """
-The parts that all control laws share: sensor resolution, delay, saturation and drive gain.
+The parts that all control laws share: sensor resolution, saturation and drive gain.
 
 A law is discrete: once a period it turns the measured state into a torque that is held until the
 next one. It is described by a frozen value and started on a reference; `start` returns the
@@ -79,18 +79,14 @@ class ControlLoop:
     rate : update rate [Hz]
     gain : (n,) drive gain g_τ, torque per unit of the controller's output
     limit : the output saturates at plus and minus this, in its own unit
-    delay : updates between a measurement and the torque computed from it
     resolution : (n,) or scalar, one count of the position sensor; 0: none [rad or m]
-    output_resolution : one count of the output; 0: none
 
     """
 
     rate: float
     gain: Array = dataclasses.field(default_factory=lambda: np.ones(1), kw_only=True)
     limit: Array | float = dataclasses.field(default=np.inf, kw_only=True)
-    delay: int = dataclasses.field(default=0, kw_only=True)
     resolution: Array | float = dataclasses.field(default=0.0, kw_only=True)
-    output_resolution: Array | float = dataclasses.field(default=0.0, kw_only=True)
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -120,10 +116,7 @@ class ControlLoop:
             step = _with_encoder(step, self.resolution)
         if np.any(np.isfinite(self.limit)):
             step = _saturated(step, self.limit)
-        if np.any(self.output_resolution > 0.0):
-            step = _quantised(step, self.output_resolution)
-        scaled = step if np.all(gain == 1.0) else lambda k, q, dq: step(k, q, dq) * gain
-        return _delayed(scaled, self.delay)
+        return step if np.all(gain == 1.0) else lambda k, q, dq: step(k, q, dq) * gain
 
     def output(self, desired: Desired, initial_effort: Array | None = None) -> Step:
         """Start the bare law, whose output has neither limits nor a unit of torque."""
@@ -138,23 +131,6 @@ def _with_encoder(step: Step, resolution: Array | float) -> Step:
 def _saturated(step: Step, limit: Array | float) -> Step:
     low, high = -np.asarray(limit), np.asarray(limit)
     return lambda k, q, dq: np.minimum(np.maximum(step(k, q, dq), low), high)
-
-
-def _quantised(step: Step, quantum: Array | float) -> Step:
-    count = np.where(np.asarray(quantum) > 0.0, quantum, 1e-300)
-    return lambda k, q, dq: np.round(step(k, q, dq) / count) * count
-
-
-def _delayed(step: Step, delay: int) -> Step:
-    if delay < 1:
-        return step
-    pending: deque[Array] = deque(maxlen=delay + 1)
-
-    def delayed(k: int, q: Array, dq: Array) -> Array:
-        pending.append(step(k, q, dq))
-        return pending[0]
-
-    return delayed
 
 
 def with_differenced_velocity(step: Step, rate: float) -> Step:
