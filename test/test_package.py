@@ -48,8 +48,8 @@ LAYERS = (
     ),
     *('files.robot_description', 'files.formats'),
     'files.trajectory_file',
-    *('files.bags.schema', 'files.bags.foreign', 'files.bags.write', 'files.bags.repair'),
-    *('files.bags.messages', 'files.bags.read'),
+    *('files.bags.schema', 'files.bags.write', 'files.bags.repair', 'files.bags.messages'),
+    *('files.bags.foreign', 'files.bags.read'),
     *(
         'files.configuration',
         'files.log_comparison',

@@ -1,12 +1,18 @@
-"""Joint states as serialized messages, thousands at once."""
+"""Joint states as serialized messages, thousands at once: one by rosbags, patched for each row."""
 
 from collections.abc import Iterator, Sequence
-import struct
+from typing import Any
 
 import numpy as np
+from rosbags.typesys import get_typestore, Stores
+
+from ..messages.message_decoding import Decoder
+from ..schema.message_definitions import JOINT_STATE, TEMPERATURE
 
 # Rows that are serialized together: some megabytes.
 _BATCH = 8192
+_FIELDS = ('position', 'velocity', 'effort')
+_STORE = get_typestore(Stores.ROS2_JAZZY)
 
 
 def serialize_joint_states(
@@ -23,50 +29,30 @@ def serialize_joint_states(
 
     """
     counts = [len(joints) if np.isfinite(values).any() else 0 for values in fields]
-    prefix, starts = _layout(joints, counts)
+    sample = _serialize(JOINT_STATE, 0, '', list(joints), *map(np.zeros, counts))
+    decoder = Decoder(_STORE, JOINT_STATE)
+    next(decoder.groups([sample]))
+    places = decoder.layouts[0].numbers
+    seconds, nanoseconds = np.divmod(stamp, 10**9)
+    columns = {'header.stamp.sec': seconds[:, None], 'header.stamp.nanosec': nanoseconds[:, None]}
+    columns |= dict(zip(_FIELDS, fields, strict=True))
     for first in range(0, len(stamp), _BATCH):
-        rows = slice(first, first + _BATCH)
-        size = len(stamp[rows])
-        matrix = np.tile(np.frombuffer(prefix, np.uint8), (size, 1))
-        matrix[:, 4:8] = (stamp[rows] // 10**9).astype('<i4').view(np.uint8).reshape(size, 4)
-        matrix[:, 8:12] = (stamp[rows] % 10**9).astype('<u4').view(np.uint8).reshape(size, 4)
-        for values, start, count in zip(fields, starts, counts, strict=True):
-            if count:
-                block = np.ascontiguousarray(values[rows], '<f8').view(np.uint8)
-                matrix[:, start : start + 8 * count] = block
+        size = len(stamp[first : first + _BATCH])
+        matrix = np.tile(np.frombuffer(sample, np.uint8), (size, 1))
+        for name, (start, dtype, count) in places.items():
+            block = np.ascontiguousarray(columns[name][first : first + size], dtype).view(np.uint8)
+            matrix[:, start : start + dtype.itemsize * count] = block
         data, length = matrix.tobytes(), matrix.shape[1]
         yield from (data[k : k + length] for k in range(0, len(data), length))
 
 
 def serialize_temperature(joint: str, stamp: int, value: float) -> bytes:
     """Return a sensor_msgs/Temperature [°C] with a joint in its frame_id, at a time [ns]."""
-    data = bytearray(b'\0\1\0\0' + struct.pack('<iI', *divmod(stamp, 10**9)))
-    _append_text(data, joint)
-    return bytes(data + bytes(-(len(data) - 4) % 8) + struct.pack('<dd', value, 0.0))
+    return _serialize(TEMPERATURE, stamp, joint, value, 0.0)
 
 
-def _layout(joints: Sequence[str], counts: Sequence[int]) -> tuple[bytes, list[int]]:
-    """Return a message without its numbers, and where those of each field begin."""
-    data = bytearray(b'\0\1\0\0' + bytes(8))
-    _append_text(data, '')
-    _append_length(data, len(joints))
-    for joint in joints:
-        _append_text(data, joint)
-    starts = []
-    for count in counts:
-        _append_length(data, count)
-        if count:
-            data += bytes(-(len(data) - 4) % 8)
-        starts.append(len(data))
-        data += bytes(8 * count)
-    return bytes(data), starts
-
-
-def _append_length(data: bytearray, count: int) -> None:
-    data += bytes(-(len(data) - 4) % 4) + struct.pack('<I', count)
-
-
-def _append_text(data: bytearray, text: str) -> None:
-    encoded = text.encode() + b'\0'
-    _append_length(data, len(encoded))
-    data += encoded
+def _serialize(kind: str, stamp: int, frame: str, *values: Any) -> bytes:
+    types = _STORE.types
+    time = types['builtin_interfaces/msg/Time'](*divmod(stamp, 10**9))
+    message = types[kind](types['std_msgs/msg/Header'](time, frame), *values)
+    return bytes(_STORE.serialize_cdr(message, kind))
