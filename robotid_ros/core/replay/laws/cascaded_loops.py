@@ -7,11 +7,11 @@ import dataclasses
 import numpy as np
 
 from ...arrays import Array
-from .control_loop import ControlLoop, Desired, initial_integral, Step, with_differenced_velocity
+from .control_loop import ControlLaw, Desired, initial_integral, Step, with_differenced_velocity
 
 
 @dataclasses.dataclass(frozen=True)
-class CascadeControl(ControlLoop):
+class CascadeControl(ControlLaw):
     """
     Velocity loop inside a position loop, as drives have it.
 
@@ -55,7 +55,7 @@ class CascadeControl(ControlLoop):
         return self.kv * self.gain
 
     def output(self, desired: Desired, initial_effort: Array | None = None) -> Step:
-        """Start the cascade; see `ControlLoop.output`."""
+        """Start the cascade; see `ControlLaw.output`."""
         wanted = self.kp * desired.q + self.velocity_feedforward * desired.dq
         forward = self.acceleration_feedforward * desired.ddq + desired.effort
         kp, kv, ki = self.kp, self.kv, np.asarray(self.ki) / self.rate

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 import dataclasses
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,41 +38,10 @@ class Desired(NamedTuple):
     effort: Array
 
 
-class ControlLaw(Protocol):
-    """What the simulation needs of a control law."""
-
-    @property
-    def rate(self) -> float:
-        """Update rate [Hz]."""
-
-    def start(self, desired: Desired, initial_effort: Array | None = None) -> Step:
-        """
-        Return `step(k, q, dq) -> tau`, to be called for k = 0, 1, 2 … in turn.
-
-        The integral starts where the torque on the reference is `initial_effort` (n,), as that of
-        a controller that has held the robot for a while; without it at 0, as after activation.
-        """
-
-    def scaled(self, factor: npt.ArrayLike) -> ControlLaw:
-        """Return the law of a loop whose joints have `factor` times the inertia."""
-
-    @property
-    def stiffness(self) -> Array:
-        """Torque per position error, (n,) [N·m/rad or N/m]."""
-
-    @property
-    def damping(self) -> Array:
-        """Torque per velocity, (n,) [N·m·s/rad or N·s/m]."""
-
-    @property
-    def integral_time(self) -> Array:
-        """Integral time, with which an integral's initial value decays, (n,) [s]."""
-
-
 @dataclasses.dataclass(frozen=True)
-class ControlLoop:
+class ControlLaw:
     """
-    Control loop of every joint, whatever its law: `τ = g_τ sat(v_τ)` (DIDIM eq. 54).
+    Control loop of every joint, whatever its output v_τ: `τ = g_τ sat(v_τ)` (DIDIM eq. 54).
 
     Attributes
     ----------
@@ -109,7 +78,12 @@ class ControlLoop:
         return dataclasses.replace(self, gain=self.gain * np.asarray(factor, dtype=float))
 
     def start(self, desired: Desired, initial_effort: Array | None = None) -> Step:
-        """Start the law on a reference; see `ControlLaw.start`."""
+        """
+        Return `step(k, q, dq) -> tau`, to be called for k = 0, 1, 2 … in turn.
+
+        The integral starts where the torque on the reference is `initial_effort` (n,), as that of
+        a controller that has held the robot for a while; without it at 0, as after activation.
+        """
         gain = self.gain
         step = self.output(desired, None if initial_effort is None else initial_effort / gain)
         if np.any(self.resolution > 0.0):
@@ -117,6 +91,21 @@ class ControlLoop:
         if np.any(np.isfinite(self.limit)):
             step = _saturated(step, self.limit)
         return step if np.all(gain == 1.0) else lambda k, q, dq: step(k, q, dq) * gain
+
+    @property
+    def stiffness(self) -> Array:
+        """Torque per position error, (n,) [N·m/rad or N/m]."""
+        raise NotImplementedError
+
+    @property
+    def damping(self) -> Array:
+        """Torque per velocity, (n,) [N·m·s/rad or N·s/m]."""
+        raise NotImplementedError
+
+    @property
+    def integral_time(self) -> Array:
+        """Integral time, with which an integral's initial value decays, (n,) [s]."""
+        raise NotImplementedError
 
     def output(self, desired: Desired, initial_effort: Array | None = None) -> Step:
         """Start the bare law, whose output has neither limits nor a unit of torque."""

@@ -7,11 +7,11 @@ import dataclasses
 import numpy as np
 
 from ...arrays import Array
-from .control_loop import ControlLoop, Desired, initial_integral, Step
+from .control_loop import ControlLaw, Desired, initial_integral, Step
 
 
 @dataclasses.dataclass(frozen=True)
-class JointTrajectoryEffort(ControlLoop):
+class JointTrajectoryEffort(ControlLaw):
     """
     ros2_control's joint_trajectory_controller with effort as its only command interface.
 
@@ -62,7 +62,7 @@ class JointTrajectoryEffort(ControlLoop):
         return np.asarray(self.d) * self.gain
 
     def output(self, desired: Desired, initial_effort: Array | None = None) -> Step:
-        """Start the controller, just activated; see `ControlLoop.output`."""
+        """Start the controller, just activated; see `ControlLaw.output`."""
         ahead = self.ff_velocity_scale * desired.dq + desired.effort
         forward = np.vstack([ahead[1:], ahead[-1:]])
         clamped = np.any(np.isfinite(self.u_clamp_min)) or np.any(np.isfinite(self.u_clamp_max))

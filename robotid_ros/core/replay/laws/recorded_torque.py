@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ...arrays import Array
-from .control_loop import ControlLoop, Desired, Step
+from .control_loop import ControlLaw, Desired, Step
 
 
 @dataclasses.dataclass(frozen=True)
-class RecordedTorque(ControlLoop):
+class RecordedTorque(ControlLaw):
     """
     The torque that was measured, whatever the robot does.
 
@@ -37,5 +37,5 @@ class RecordedTorque(ControlLoop):
     damping = integral_time = stiffness
 
     def output(self, desired: Desired, initial_effort: Array | None = None) -> Step:
-        """Play the torque; see `ControlLoop.output`."""
+        """Play the torque; see `ControlLaw.output`."""
         return lambda k, q, dq: self.torque[k]
