@@ -1,5 +1,7 @@
 """Arrays of values that are read-only once they are made."""
 
+import dataclasses
+
 import numpy as np
 import numpy.typing as npt
 
@@ -21,3 +23,13 @@ def freeze_fields(instance: object, *fields: str) -> None:
         value = getattr(instance, field)
         if value is not None:
             object.__setattr__(instance, field, frozen(value))
+
+
+class ReadOnlyArrays:
+    """Base of frozen dataclasses: fields of type `Array` or `Array | None` become read-only."""
+
+    def __post_init__(self) -> None:
+        # As text where annotations are not evaluated.
+        kinds = (Array, Array | None, 'Array', 'Array | None')
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]
+        freeze_fields(self, *(field.name for field in fields if field.type in kinds))

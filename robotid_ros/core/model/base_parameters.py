@@ -8,7 +8,7 @@ import numpy.typing as npt
 from scipy.linalg import qr
 
 from ...exceptions import UnknownNameError
-from ..arrays import Array, freeze_fields
+from ..arrays import Array, ReadOnlyArrays
 from .dynamics import regressor
 from .robot import Robot
 
@@ -24,7 +24,7 @@ SAMPLES = 200  # random states: several times as many rows as any arm has parame
 
 
 @dataclasses.dataclass(frozen=True)
-class BaseParameters:
+class BaseParameters(ReadOnlyArrays):
     """
     The minimal set of parameters that the dynamics depend on: χ_b = χ_L + B χ_K.
 
@@ -45,9 +45,6 @@ class BaseParameters:
     matrix: Array
     columns: npt.NDArray[np.intp]
     classes: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        freeze_fields(self, 'matrix')
 
     @property
     def rank(self) -> int:

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import RecordingError
-from ..arrays import Array, freeze_fields
+from ..arrays import Array, ReadOnlyArrays
 from .external_effort import ExternalEffort
 
 # Rows count for the size of the residual where friction is known to within this share of what it
@@ -20,7 +20,7 @@ FEWEST = 100
 
 
 @dataclasses.dataclass(frozen=True)
-class ContactThresholds:
+class ContactThresholds(ReadOnlyArrays):
     """
     External efforts beyond which something touches the robot.
 
@@ -39,9 +39,6 @@ class ContactThresholds:
     lowest: Array
     highest: Array
     false_alarms: float
-
-    def __post_init__(self) -> None:
-        freeze_fields(self, 'variance', 'factor', 'lowest', 'highest')
 
     def sigma(self, speed: Array, inertia: Array) -> Array:
         """Return the standard deviation of the residual at speeds and inertias (…, n)."""

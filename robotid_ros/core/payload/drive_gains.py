@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from ...exceptions import RecordingError
-from ..arrays import Array, freeze_fields
+from ..arrays import Array, ReadOnlyArrays
 from ..model.base_parameters import base_parameters
 from ..model.dynamics import regressor
 from ..model.robot import Robot
@@ -20,7 +20,7 @@ from .payload_identification import depends_on_links, RANK_TOLERANCE, SIGNIFICAN
 
 
 @dataclasses.dataclass(frozen=True)
-class DriveGains:
+class DriveGains(ReadOnlyArrays):
     """
     Torque per unit of published effort.
 
@@ -34,9 +34,6 @@ class DriveGains:
     joints: tuple[str, ...]
     value: Array
     sigma: Array
-
-    def __post_init__(self) -> None:
-        freeze_fields(self, 'value', 'sigma')
 
 
 def identify_drive_gains(

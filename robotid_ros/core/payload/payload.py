@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from ..arrays import Array, freeze_fields
+from ..arrays import Array, ReadOnlyArrays
 from ..model.parameters import INERTIAL, INERTIAL_UNITS
 from ..parameters.physical_consistency import inertial_parameters, mass_properties, pseudo_inertia
 from ..parameters.standard import physically_consistent_links
@@ -20,7 +20,7 @@ UPPER = np.triu_indices(3)
 
 
 @dataclasses.dataclass(frozen=True)
-class Payload:
+class Payload(ReadOnlyArrays):
     """
     A body that a link carries.
 
@@ -41,9 +41,6 @@ class Payload:
     undetermined: Array
     unconstrained: Array
 
-    def __post_init__(self) -> None:
-        freeze_fields(self, 'value', 'covariance', 'undetermined', 'unconstrained')
-
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the ten parameters."""
@@ -58,12 +55,6 @@ class Payload:
     def sigma(self) -> Array:
         """σ (10,); infinite where the data do not determine a parameter."""
         return self._sigma(np.eye(10))
-
-    @property
-    def relative_sigma(self) -> Array:
-        """%σ (10,); inf for a parameter that is zero."""
-        with np.errstate(divide='ignore', invalid='ignore'):
-            return np.where(self.value == 0.0, np.inf, 100.0 * self.sigma / np.abs(self.value))
 
     @property
     def consistent(self) -> bool:

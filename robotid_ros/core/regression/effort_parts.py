@@ -8,7 +8,7 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Array, freeze_fields
+from ..arrays import Array, ReadOnlyArrays
 from ..model.base_parameters import BaseParameters
 from ..model.dynamics import inverse_dynamics
 from ..model.friction import OF_POSITION
@@ -22,7 +22,7 @@ RIGID = (*INERTIAL, 'Ia', *OF_POSITION)
 
 
 @dataclasses.dataclass(frozen=True)
-class EffortParts:
+class EffortParts(ReadOnlyArrays):
     """
     Motion of predicted efforts, and their parts, which add up to them; (N, n) each.
 
@@ -40,9 +40,6 @@ class EffortParts:
     gravity: Array
     friction: Array
     offset: Array
-
-    def __post_init__(self) -> None:
-        freeze_fields(self, *(field.name for field in dataclasses.fields(self)))
 
     def at(self, rows: npt.NDArray[np.bool_]) -> EffortParts:
         """Return the parts of some rows (N,)."""

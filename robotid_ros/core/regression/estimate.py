@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Array, freeze_fields
+from ..arrays import Array, ReadOnlyArrays
 from ..table import Table
 
 
 @dataclasses.dataclass(frozen=True)
-class Estimate:
+class Estimate(ReadOnlyArrays):
     """
     Estimated parameters with their uncertainty.
 
@@ -49,9 +49,6 @@ class Estimate:
     method: str
     model_error: Array | None = None
     from_prior: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        freeze_fields(self, 'value', 'covariance', 'classical', 'residual', 'sigma_torque')
 
     @property
     def noise_covariance(self) -> Array:

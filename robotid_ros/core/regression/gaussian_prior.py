@@ -5,11 +5,11 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arrays import Array, freeze_fields
+from ..arrays import Array, ReadOnlyArrays
 
 
 @dataclasses.dataclass(frozen=True)
-class GaussianPrior:
+class GaussianPrior(ReadOnlyArrays):
     """
     Parameters before any data, normally distributed.
 
@@ -22,9 +22,6 @@ class GaussianPrior:
 
     mean: Array
     covariance: Array
-
-    def __post_init__(self) -> None:
-        freeze_fields(self, 'mean', 'covariance')
 
     @cached_property
     def whitening(self) -> Array:

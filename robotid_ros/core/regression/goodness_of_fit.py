@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Array, freeze_fields
+from ..arrays import Array, ReadOnlyArrays
 from ..table import Table
 from .effort_parts import EffortParts
 
 
 @dataclasses.dataclass(frozen=True)
-class Validation:
+class Validation(ReadOnlyArrays):
     """
     Measured and predicted efforts on one motion.
 
@@ -35,9 +35,6 @@ class Validation:
     predicted: Array
     valid: npt.NDArray[np.bool_]
     parts: EffortParts | None = None
-
-    def __post_init__(self) -> None:
-        freeze_fields(self, 'time', 'measured', 'predicted')
 
     @classmethod
     def concatenate(cls, parts: Sequence[Validation]) -> Validation:

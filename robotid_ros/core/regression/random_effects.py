@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 from scipy.stats import chi2
 
-from ..arrays import Array, freeze_fields
+from ..arrays import Array, ReadOnlyArrays
 
 
 @dataclasses.dataclass(frozen=True)
-class RandomEffects:
+class RandomEffects(ReadOnlyArrays):
     """
     What K groups have in common, x_k = μ + u_k + e_k with u_k ~ N(0, τ²) and e_k ~ N(0, σ_k²).
 
@@ -27,9 +27,6 @@ class RandomEffects:
     between: Array
     statistic: Array
     p: Array
-
-    def __post_init__(self) -> None:
-        freeze_fields(self, 'mean', 'sigma', 'between', 'statistic', 'p')
 
 
 def random_effects(values: Array, sigmas: Array) -> RandomEffects:

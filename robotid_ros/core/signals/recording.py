@@ -9,7 +9,7 @@ from typing import Any, TYPE_CHECKING
 import numpy as np
 
 from ...exceptions import RecordingError, UnknownNameError
-from ..arrays import Array, freeze_fields
+from ..arrays import Array, freeze_fields, ReadOnlyArrays
 
 if TYPE_CHECKING:
     from ..excitation.trajectories.trajectory import Trajectory
@@ -42,7 +42,7 @@ class Phase:
 
 
 @dataclasses.dataclass(frozen=True)
-class Reference:
+class Reference(ReadOnlyArrays):
     """
     What the controller was asked to do and what it commanded.
 
@@ -59,9 +59,6 @@ class Reference:
     dq: Array
     ddq: Array
     command: Array | None = None
-
-    def __post_init__(self) -> None:
-        freeze_fields(self, 'time', 'q', 'dq', 'ddq', 'command')
 
     def columns(self, index: list[int]) -> Reference:
         """Return the reference of the joints of these columns, in this order."""

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from ..arrays import Array, freeze_fields
+from ..arrays import Array, ReadOnlyArrays
 
 # What the root mean square of a tracking error may differ by from run to run, as noise and
 # friction are never the same: simulated arms repeat theirs to some 0.3 %.
@@ -14,7 +14,7 @@ REPEATABILITY = 0.01
 
 
 @dataclasses.dataclass(frozen=True)
-class Tracking:
+class Tracking(ReadOnlyArrays):
     """
     Tracking error of a run.
 
@@ -29,9 +29,6 @@ class Tracking:
     joints: tuple[str, ...]
     time: Array
     error: Array
-
-    def __post_init__(self) -> None:
-        freeze_fields(self, 'time', 'error')
 
     @property
     def rms(self) -> Array:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.arrays import Array, freeze_fields
+from ...core.arrays import Array, ReadOnlyArrays
 from ...files.configuration import Configuration
 from ..common.controller_client import ControllerDescription
 
@@ -38,7 +38,7 @@ class Topic:
 
 
 @dataclass(frozen=True)
-class StateStream:
+class StateStream(ReadOnlyArrays):
     """
     Joint states that name the same joints.
 
@@ -56,9 +56,6 @@ class StateStream:
     position: Array
     velocity: Array
     effort: Array
-
-    def __post_init__(self) -> None:
-        freeze_fields(self, 'position', 'velocity', 'effort')
 
 
 @dataclass(frozen=True)
