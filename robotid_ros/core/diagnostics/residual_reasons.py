@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from ..arrays import Array
 from ..model.robot import Robot
+from ..regression.least_squares import project_out
 from ..regression.observation_system import decimate, System
 from ..signals.samples import Samples
 
@@ -26,6 +27,7 @@ MIN_OWN, MAX_OWN_SHARE = 0.04, 0.5
 # Share of the residual's power in the motion's band, over what white noise has there.
 MIN_STRUCTURE, MOTION_SHARE = 1.5, 0.95
 MIN_ROWS = 8  # over the number of columns
+ROUNDING = 1e-10  # below which columns depend on others
 # Speed at which friction is no longer that of standstill [rad/s or m/s].
 STRIBECK_SPEED = 0.1
 GENERAL = 'check its sign, unit and delay, robot.gravity and the joint axes of the URDF'
@@ -125,7 +127,7 @@ class _Rest:
         error = y - predicted[system.valid[joint]]
         W = W[:, np.abs(W).max(axis=0, initial=0.0) > 0.0]
         enough = len(y) >= MIN_ROWS * W.shape[1]
-        own = _project_out(W, error[:, None])[:, 0] if enough else error
+        own = project_out(W, ROUNDING)(error) if enough else error
         size = float(np.linalg.norm(own) / max(float(np.linalg.norm(y)), 1e-300))
         return cls(joint, W, error, own, predicted, size)
 
@@ -205,17 +207,11 @@ def _reasons(
     )
 
 
-def _project_out(W: Array, columns: Array) -> Array:
-    """Return columns (N, c) without what W explains."""
-    scale = np.maximum(np.linalg.norm(W, axis=0), 1e-300)
-    return np.asarray(columns - W / scale @ np.linalg.lstsq(W / scale, columns, rcond=1e-10)[0])
-
-
 def _explained(W: Array, columns: Array, error: Array) -> float:
     """Return the share of an error that columns explain on parts that they were not fitted to."""
     size = np.linalg.norm(columns, axis=0)
     columns = columns[:, size > 0.0] / size[size > 0.0]
-    rest = _project_out(W, np.column_stack([columns, error]))
+    rest = project_out(W, ROUNDING)(np.column_stack([columns, error]))
     F, e = rest[:, :-1], rest[:, -1]
     part = np.arange(len(e)) * PARTS // len(e) % 2
     left = 0.0

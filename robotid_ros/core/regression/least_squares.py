@@ -83,7 +83,7 @@ def project_out(columns: Array, tolerance: float) -> Callable[[Array], Array]:
     norms = np.linalg.norm(columns, axis=0)
     used = norms > 0.0
     U, s, _ = np.linalg.svd(columns[:, used] / norms[used], full_matrices=False)
-    U = U[:, s > tolerance * s[0]]
+    U = U[:, s > tolerance * s.max(initial=0.0)]
     return lambda x: x - U @ (U.T @ x)
 
 

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from ...exceptions import ModelError
-from ..model.urdf_parsing import movable_names, parse_urdf
+from ..model.urdf_parsing import link_at, movable_names, parse_urdf
 
 # Of each moving link: enough that the parameters which no motion tells are those of a body.
 MASS, RADIUS = 1.0, 0.05  # [kg], [m]
@@ -33,14 +33,14 @@ def with_inertials(urdf: str) -> tuple[str, tuple[str, ...]]:
     except ModelError:  # which whoever builds the robot says
         return urdf, ()
     joints = {str(joint.get('name')): joint for joint in root.findall('joint')}
-    moving = {_end(joints[name], 'child') for name in movable_names(root) if name in joints}
+    moving = {link_at(joints[name], 'child') for name in movable_names(root) if name in joints}
     links = [link for link in root.findall('link') if link.get('name') in moving]
     if not links or any(_mass(link) > 0.0 for link in root.findall('link')):
         return urdf, ()
     for link in links:
         for empty in link.findall('inertial'):
             link.remove(empty)
-        carried = [j for j in joints.values() if _end(j, 'parent') == link.get('name')]
+        carried = [j for j in joints.values() if link_at(j, 'parent') == link.get('name')]
         link.append(_rod(np.mean([_origin(j) for j in carried] or [np.zeros(3)], axis=0)))
     note = (
         f'the URDF has no inertials: rods of {MASS:g} kg are assumed, which base parameters and '
@@ -48,11 +48,6 @@ def with_inertials(urdf: str) -> tuple[str, tuple[str, ...]]:
         'does, so give rough masses and inertias for a URDF to simulate with'
     )
     return ElementTree.tostring(root, encoding='unicode'), (note,)
-
-
-def _end(joint: ElementTree.Element, key: str) -> str:
-    element = joint.find(key)
-    return '' if element is None else element.get('link', '')
 
 
 def _mass(link: ElementTree.Element) -> float:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 from typing import Any
 
 
@@ -54,24 +55,8 @@ class Finding:
         }
 
 
-def fine(subject: str, sentence: str) -> Finding:
-    """Say what is as it should be."""
-    return Finding(Severity.OK, subject, sentence)
-
-
-def note(subject: str, sentence: str, remedy: str = '') -> Finding:
-    """Make a note."""
-    return Finding(Severity.NOTE, subject, sentence, remedy)
-
-
-def warning(subject: str, sentence: str, remedy: str) -> Finding:
-    """Make a warning."""
-    return Finding(Severity.WARNING, subject, sentence, remedy)
-
-
-def error(subject: str, sentence: str, remedy: str) -> Finding:
-    """Make an error."""
-    return Finding(Severity.ERROR, subject, sentence, remedy)
+# With subject, sentence and remedy.
+fine, note, warning, error = (partial(Finding, severity) for severity in Severity)
 
 
 def split_remedy(text: str) -> tuple[str, str]:

@@ -8,8 +8,8 @@ import numpy as np
 
 from ....core.parameters.physical_consistency import mass_properties
 from ....exceptions import shortened
-from ....plant.physics.urdf_reading import Joint, read_joints, root_link
-from ..link_bodies import Array, own_bodies
+from ....plant.physics.urdf_reading import Joint, read_inertials, read_joints, root_link
+from ..link_bodies import Array
 
 # Of the triangle inequality, relative: what rounding in a description explains.
 ROUNDING = 1e-6
@@ -54,7 +54,7 @@ def rigid_bodies(root: ElementTree.Element) -> tuple[RigidBody, ...]:
 
     """
     joints = read_joints(root)
-    own = own_bodies(ElementTree.tostring(root, encoding='unicode'))
+    own = read_inertials(root)
     bodies: list[RigidBody] = []
     ahead: list[tuple[Joint | None, int, Array, str]] = [
         (None, -1, np.eye(4), root_link(root, joints))
