@@ -1,6 +1,7 @@
 """Tables as PLCs, controllers, spreadsheets and data frames export them."""
 
 import json
+import zipfile
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from robotid_ros.exceptions import RecordingError
 from robotid_ros.files.formats.column_names import understand
 from robotid_ros.files.formats.open_table import open_table
 from robotid_ros.files.formats.read_options import ReadOptions
+from robotid_ros.files.formats.readers.spreadsheet import read_xlsx
 
 from .strangers import check, columns, JOINTS, text, workbook
 from .tables import DQ, Q, TAU, TIME, urdf
@@ -194,6 +196,19 @@ def test_a_sheet_of_a_workbook_is_a_table(tmp_path):
     rows = [['Time', *NAMES], *(list(row) for row in zip(TIME, *ALL, strict=True))]
     workbook(tmp_path / 'a.xlsx', [[['robot', 'date'], ['arm', 46000.0]], rows])
     check(tmp_path / 'a.xlsx')
+
+
+def test_cells_far_apart_take_no_memory(tmp_path):
+    rows = [[float(k)] * (1 + len(NAMES)) for k in range(6)]
+    workbook(tmp_path / 'a.xlsx', [[['Time', *NAMES], *rows]])
+    with zipfile.ZipFile(tmp_path / 'a.xlsx') as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    far = b'<row r="99999999999"><c r="A1"><v>6</v></c><c r="XFD1"><v>2</v></c></row></sheetData>'
+    with zipfile.ZipFile(tmp_path / 'a.xlsx', 'w') as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content.replace(b'</sheetData>', far))
+    time = read_xlsx(tmp_path / 'a.xlsx').read(['Time'])['Time']
+    np.testing.assert_equal(time, [*range(7)])
 
 
 def records():

@@ -1,4 +1,9 @@
-"""Workbooks of Excel (.xlsx): zipped XML, read without a package for it."""
+"""
+Workbooks of Excel (.xlsx): zipped XML.
+
+Ours, since two cells far apart end the process with python-calamine, which fills all between them,
+and keep openpyxl counting rows for ever.
+"""
 
 from collections.abc import Iterator
 import io
