@@ -6,6 +6,7 @@ import numpy as np
 
 from ...exceptions import ModelError
 from ..model.urdf_parsing import link_at, movable_names, parse_urdf
+from .kinematic_tree import link_mass
 
 # Of each moving link: enough that the parameters which no motion tells are those of a body.
 MASS, RADIUS = 1.0, 0.05  # [kg], [m]
@@ -35,7 +36,7 @@ def with_inertials(urdf: str) -> tuple[str, tuple[str, ...]]:
     joints = {str(joint.get('name')): joint for joint in root.findall('joint')}
     moving = {link_at(joints[name], 'child') for name in movable_names(root) if name in joints}
     links = [link for link in root.findall('link') if link.get('name') in moving]
-    if not links or any(_mass(link) > 0.0 for link in root.findall('link')):
+    if not links or any(link_mass(link) > 0.0 for link in root.findall('link')):
         return urdf, ()
     for link in links:
         for empty in link.findall('inertial'):
@@ -48,14 +49,6 @@ def with_inertials(urdf: str) -> tuple[str, tuple[str, ...]]:
         'does, so give rough masses and inertias for a URDF to simulate with'
     )
     return ElementTree.tostring(root, encoding='unicode'), (note,)
-
-
-def _mass(link: ElementTree.Element) -> float:
-    mass = link.find('inertial/mass')
-    try:
-        return 0.0 if mass is None else float(mass.get('value', '0'))
-    except ValueError:
-        return 1.0  # which whoever builds the robot refuses
 
 
 def _origin(joint: ElementTree.Element) -> np.ndarray:

@@ -54,7 +54,7 @@ class KinematicTree:
         self.passive = _passive(root, [n for n in self.movable if n not in self.mimics])
         inactive = {*self.mimics, *self.passive}
         self.driven = tuple(name for name in self.movable if name not in inactive)
-        self._masses = {str(link.get('name')): _mass(link) for link in root.findall('link')}
+        self._masses = {str(link.get('name')): link_mass(link) for link in root.findall('link')}
         self._carrier = {joint.child: joint for joint in self.joints.values()}
 
     @property
@@ -137,7 +137,8 @@ def _read_joint(element: ElementTree.Element) -> TreeJoint:
     return TreeJoint(name, kind, end('parent'), end('child'), mimics, lower, upper)
 
 
-def _mass(link: ElementTree.Element) -> float:
+def link_mass(link: ElementTree.Element) -> float:
+    """Return the mass of a link of a checked description [kg], 0 where it says none."""
     mass = link.find('inertial/mass')
     return 0.0 if mass is None else float(mass.get('value', '0'))
 
