@@ -17,6 +17,8 @@ WIDE = 5.0
 # By how much twice the logarithm of the likelihood has to exceed that of any other single group,
 # e⁵ times as likely, and what each further parameter of a group has to explain (Akaike 1974).
 MARGIN, PRICE = 10.0, 2.0
+# Each of two parts has to show so much of a threshold, and to add it to what the other shows.
+CONFIRMED = 0.5
 # Parameters are as identified again within so many σ of what is no change.
 NONE = 3.0
 # Least standard deviation of what is no change, over its scale: a numerical bound.
@@ -166,11 +168,12 @@ class ChangeTests:
         self, group: Group, free: Sequence[Group], first: ForgettingLeastSquares,
         second: ForgettingLeastSquares, noise: Array,
     ) -> bool:  # fmt: skip
-        """Whether one value of a group explains more of all rows than either part shows."""
+        """Whether one value of a group explains rows of two parts, each by its own evidence."""
         a, b = (self._evidence(rows, noise, free) for rows in (first, second))
         both = Evidence(a.information + b.information, a.score + b.score, a.variance)
         together, *each = (part.statistics((group,), self._wide)[0] for part in (both, a, b))
-        return bool(together >= max(each))
+        threshold = self._thresholds[self.groups.index(group)]
+        return bool(min(together - max(each), *each) >= CONFIRMED * threshold)
 
     def estimate(
         self, rows: ForgettingLeastSquares, noise: Array, free: Sequence[Group]
@@ -187,9 +190,10 @@ class ChangeTests:
         self.start_sigma[members] = sigma[members]
         self._narrow[members] = self._tolerated[members] + sigma[members] ** 2
 
-    def is_none(self, group: Group, change: Array) -> bool:
-        """Whether a difference from the start is within what is none."""
-        return bool(np.all(change**2 <= NONE**2 * self._narrow[list(group.members)]))
+    def is_none(self, group: Group, change: Array, sigma: Array) -> bool:
+        """Whether a difference from the start, known to within σ, is within what is none."""
+        tolerated = self._tolerated[list(group.members)]
+        return bool(np.all(change**2 <= NONE**2 * (tolerated + sigma**2)))
 
     def _evidence(
         self, rows: ForgettingLeastSquares, noise: Array, free: Sequence[Group]

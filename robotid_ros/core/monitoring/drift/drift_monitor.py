@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from .forgetting_least_squares import ForgettingLeastSquares
 from .motion_rows import MotionRows, Row
 from .row_noise import RowNoise
 from .settings import DriftSettings
-from .trial import Change, LAST, Trial
+from .trial import Change, Trial
 
 # Longer silence starts the filter anew [s]: a few lost messages at 100 Hz do not. What it then
 # took for a rest has left it after so many periods of its cut-off.
@@ -24,6 +25,8 @@ MAX_GAP, SETTLING = 0.055, 3.0
 # Time constants of rows that show a large change at once, and a smaller one soon [s of motion]:
 # what is known from the past would hide it for as long as it is remembered.
 RECENT = (2.0, 8.0)
+# Numbers of last rows that show by themselves what has just begun.
+WINDOWS = (3, 6, 12, 24)
 # Blocks with motion from one test to the next, and to the next of a trial: some milliseconds.
 TEST_EVERY, TRIAL_EVERY = 4, 2
 # A joint is known from so much motion that is remembered on [s], and so much at first shows where
@@ -35,10 +38,11 @@ class DriftMonitor:
     """
     Follows friction, offsets and payload, and tells changes that are significant and last.
 
-    All rows pass least squares with forgetting. Where a likelihood ratio says that they do not go
-    with what was identified, a trial begins: rows since the change, alone, have to say the same of
-    the same group in two stretches of motion. Either way the trial's rows replace the older ones:
-    these are about a robot that has changed, or spoiled by a push.
+    All rows pass least squares with forgetting. Where a likelihood ratio says that they, or the
+    last of them alone, do not go with what was identified, a trial begins: rows since the change,
+    alone, have to show a group, and rows that come later have to confirm it. Either way the
+    trial's rows replace the older ones: these are about a robot that has changed, or spoiled by a
+    push.
 
     Parameters
     ----------
@@ -73,7 +77,7 @@ class DriftMonitor:
         self._noise = RowNoise(residual, followed.level)
         own = sigma[followed.columns]
         self._tests = ChangeTests(followed, own, settings.tolerance, settings.significance)
-        self._latest: deque[Row] = deque(maxlen=LAST)
+        self._latest: deque[Row] = deque(maxlen=WINDOWS[-1])
         self._trial: Trial | None = None
         self._unlearned = list(followed.groups)
         self._blocks = 0
@@ -150,11 +154,8 @@ class DriftMonitor:
         self._recent_value, _ = tests.estimate(self._recent[-1], noise, tests.groups)
 
     def _test(self, stamp: int) -> list[Change]:
-        if self._trial is None:
-            self._suspect()
-            return []
-        change = self._trial.judge(stamp)
-        if self._trial.ended:
+        change = self._suspect() if self._trial is None else self._trial.judge(stamp)
+        if self._trial is not None and self._trial.ended:
             self._rows, self._trial = self._trial.rows, None
             self._rows.memory = self._settings.memory
             self._recent = [self._rows.copy(memory) for memory in RECENT]
@@ -167,19 +168,28 @@ class DriftMonitor:
             self.changes[change.group] = change
         return [change]
 
-    def _suspect(self) -> None:
+    def _suspect(self) -> Change | None:
         """Begin a trial where rows show a change; where not, learn where groups start."""
         noise = self._noise.per_row()
-        for rows in (*self._recent, self._rows):
+        for rows in (*self._windows(), *self._recent, self._rows):
             if found := self._tests.find(rows, noise):
                 group = found[0].group
                 value = self._tests.estimate(rows, noise, (group,))[0][list(group.members)]
                 self._trial = Trial(
-                    self.followed, self._tests, self._noise, self._settings, group, value,
-                    self._latest,
-                )  # fmt: skip
-                return
+                    self.followed, self._tests, self._noise, self._settings, group, value
+                )
+                return self._trial.begin(self._latest)
         for group in self._unlearned[:]:
             if self._rows.time[list(group.joints)].min() >= START:
                 self._tests.learn(group, self._rows, noise)
                 self._unlearned.remove(group)
+        return None
+
+    def _windows(self) -> Iterator[ForgettingLeastSquares]:
+        """Yield the last rows alone, more and more of them."""
+        n, m = len(self.followed.level), len(self.followed.columns)
+        rows = ForgettingLeastSquares(n, m, np.inf)
+        for count, row in enumerate(reversed(self._latest), 1):
+            rows.add(row.values, row.used, row.duration)
+            if count in WINDOWS:
+                yield rows

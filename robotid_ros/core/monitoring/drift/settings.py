@@ -18,16 +18,17 @@ class DriftSettings:
     )
     significance: float = setting(
         5.0,
-        'a change is told from so many σ on; at 5 chance shows one in 1.7 million looks, of which '
-        'three in a row have to agree',
+        'a change is told from so many σ on; at 5 chance shows one in 1.7 million looks, and '
+        'two of a trial have to agree with it',
         unit='σ',
         minimum=2.0,
         maximum=20.0,
     )
     duration: float = setting(
-        12.0, 'how long friction or an offset has to be changed', unit='s',
-        minimum=0.5, maximum=3600.0,
+        6.0, 'how long a change of friction or an offset that shows has to last before motion '
+        'confirms it', unit='s', minimum=0.5, maximum=3600.0,
     )  # fmt: skip
     payload_duration: float = setting(
-        2.0, 'how long the payload has to be changed', unit='s', minimum=0.5, maximum=3600.0
-    )
+        1.2, 'the same of the payload; longer than the pushes that are not to be told', unit='s',
+        minimum=0.5, maximum=3600.0,
+    )  # fmt: skip

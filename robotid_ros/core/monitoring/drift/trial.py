@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 import dataclasses
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,24 +16,16 @@ from .motion_rows import Row
 from .row_noise import RowNoise
 from .settings import DriftSettings
 
-# A change has to show in so many stretches of time one after the other, each by itself: what a
-# push does is over by the second one. The joint has to move in this share of it, or it goes on.
-STRETCHES, MOTION = 2, 0.15
-# Pauses and motion that shows little may have drawn the first stretch out: the second one, which
-# begins when the push that the first may have been is over, then need only be so long.
-LEAST_SECOND = 0.4
-# A stretch that leaves this share of the threshold goes on, for so many times its length: then it
-# was a contact that comes and goes, or a motion that shows too little. So it is with so much
-# motion of other joints.
-DOUBT, PATIENCE, OTHERS = 0.2, 3.0, 2.0
-# The second stretch has to find what the first did: within three σ, to which this share of it is
-# added, for the first one may begin amid the change. A push leaves something else in each.
-AGREEMENT, NEAR = 0.25, 3.0
-# A push that ended leaves so many rows at the most, at the end of a stretch, e⁵ times as likely
-# without the change; and of so many before a suspicion, the change is sought that made it.
-LAST, ENDED = 12, 10.0
-# It was not there yet in rows within a stretch that say so e¹⁰ times as likely: what a stretch
-# shows then is the next push. Rows that begin or end amid a change cost a payload less than that.
+# Rows that come later have so much time to confirm or refute a change, over what is asked for,
+# half of it where other joints alone move. They count as time for the joint as far as it moves
+# in this share of it, and refute a change that they would show where this share of the threshold
+# is left: it was a contact that comes and goes, or a motion that shows too little.
+PATIENCE, OTHERS, MOTION, DOUBT = 3.0, 2.0, 0.15, 0.2
+# A push that ended leaves rows at the end of the last ones, so many, e⁵ times as likely without
+# the change; and among so many before a look, the change is sought that made it.
+LAST, ENDED = 24, 10.0
+# It was not there yet in any of these rows that say so e¹⁰ times as likely: what shows then is the
+# next push. Rows that begin or end amid a change cost a payload less than that.
 NOT_YET = 20.0
 
 
@@ -61,100 +52,120 @@ class Change:
     reverted: bool
 
 
-class Stretch(NamedTuple):
-    """Rows of a stretch, and value and σ of the members of the group that they tell of."""
-
-    rows: ForgettingLeastSquares
-    value: Array
-    sigma: Array
-
-
 class Trial:
     """
-    Rows since a change, alone, have to say the same of the same group, stretch by stretch.
+    Rows since a change, alone, have to show it, and rows that come later have to confirm it.
+
+    When a group shows first, it has to last: rows from some time after that, in which a push is
+    over, have to show one value of it together with those before, by evidence of their own.
 
     Parameters
     ----------
     followed, tests, noise, settings : of the monitor
     suspected : group
     value : of its members that made it suspect
-    latest : rows that made it suspect, with some from before the change
 
     Attributes
     ----------
-    rows : of the present stretch
+    rows : since the change
+    since : when the change began [ns]
     ended : whether the trial is over
 
     """
 
     def __init__(
         self, followed: FollowedParameters, tests: ChangeTests, noise: RowNoise,
-        settings: DriftSettings, suspected: Group, value: Array, latest: Sequence[Row],
+        settings: DriftSettings, suspected: Group, value: Array,
     ):  # fmt: skip
         self._followed, self._tests, self._noise = followed, tests, noise
         self._settings = settings
-        self._first: Stretch | None = None
-        self._value = value
+        self.suspected, self._value = suspected, value
         self.ended = False
-        whole = tests.reference.copy()
-        whole[list(suspected.members)] = value
+
+    def begin(self, latest: Sequence[Row]) -> Change | None:
+        """Look at the latest rows one by one, from the change on; return what is told."""
+        whole = self._tests.reference.copy()
+        whole[list(self.suspected.members)] = self._value
         rows = self._since_change(whole, latest)
-        self._first_began = since = _begin_of(rows[0])
-        self._begin(suspected, since, since)
+        self._restart(rows[0])
+        change = None
         for row in rows:
-            self.add(row)
+            if not self.ended:
+                self.add(row)
+                change = self.judge(row.stamp)
+        return change
+
+    def _restart(self, first: Row) -> None:
+        """Forget all rows; the next one is to be the first."""
+        self.since = _begin_of(first)
+        self.rows, self._early, self._late = self._none(), self._none(), self._none()
+        self._last: deque[Row] = deque(maxlen=LAST)
+        # From when on rows are late [ns].
+        self._late_from: int | None = None
 
     def add(self, row: Row) -> None:
         """Take in a row."""
         self._last.append(row)
-        self.rows.add(row.values, row.used, row.duration)
+        late = self._late_from is not None and _begin_of(row) >= self._late_from
+        for rows in (self.rows, self._late if late else self._early):
+            rows.add(row.values, row.used, row.duration)
 
     def judge(self, stamp: int) -> Change | None:
         """Look at the rows so far, of which the last ends at a stamp; return what is told."""
         found = self._tests.find(self.rows, noise := self._row_sigma())
-        ready = [each for each in found if each.clear and self._seen(each.group, stamp) >= 1.0]
-        if ready:
-            free = [each.group for each in found]
-            value, sigma = self._tests.estimate(self.rows, noise, free)
-            if not self._is_over(value):
-                return self._pass(ready[0].group, free, value, sigma, stamp)
-        seen = self._seen(found[0].group if found else self.suspected, stamp)
-        longest = float(self.rows.time.max()) / self._length(self.suspected)
-        over = seen >= 1.0 and not found and self._refuted(noise)
-        self.ended = over or seen >= PATIENCE or longest >= OTHERS
+        if found and found[0].clear:
+            group, *free = (each.group for each in found)
+            value, sigma = self._tests.estimate(self.rows, noise, (group, *free))
+            if group != self.suspected or self._late_from is None:
+                self._await(group, value, stamp)
+            elif not self._is_over(value) and self._tests.agree(
+                group, free, self._early, self._late, noise
+            ):
+                return self._tell(group, value, sigma)
+        self.ended = self._is_unconfirmed(stamp, noise)
         return None
 
-    def _refuted(self, noise: Array) -> bool:
-        """Whether the rows would show the change, and do not."""
-        strength = self._tests.strength(self.suspected, self.rows, noise)
-        expected = self._tests.expected(self.suspected, self._value, self.rows, noise)
-        return strength <= DOUBT and expected >= 1.0
+    def _await(self, group: Group, value: Array, stamp: int) -> None:
+        """Let rows that come later confirm a group, parameters at a value (m,)."""
+        shown = self._since_change(value, self._last)
+        if len(shown) < len(self._last):
+            # What made it suspect was something else, or the rows from before the change hid it.
+            self._restart(shown[0])
+            for row in shown:
+                self.add(row)
+        if not self._is_over(value):
+            self.suspected, self._value = group, value[list(group.members)]
+            self._late_from = stamp + round(self._duration() * 1e9)
+            self._early, self._late = self.rows.copy(np.inf), self._none()
 
-    def _begin(self, group: Group, since: int, stamp: int) -> None:
-        self.suspected, self.since, self._began = group, since, stamp
+    def _is_unconfirmed(self, stamp: int, noise: Array) -> bool:
+        """Whether rows would show the change and do not, or had time enough."""
+        rows, since = self._early, self.since
+        if self._late_from is not None:
+            rows, since = self._late, self._late_from
+        asked, motion = self._duration(), float(rows.time[list(self.suspected.joints)].max())
+        seen = min((stamp - since) * 1e-9, motion / MOTION) / asked
+        if seen >= PATIENCE or float(rows.time.max()) >= OTHERS * asked:
+            return True
+        return (
+            seen >= 1.0
+            and self._tests.strength(self.suspected, rows, noise) <= DOUBT
+            and self._tests.expected(self.suspected, self._value, rows, noise) >= 1.0
+        )
+
+    def _none(self) -> ForgettingLeastSquares:
         n, m = len(self._followed.level), len(self._followed.columns)
-        self.rows = ForgettingLeastSquares(n, m, np.inf)
-        self._last: deque[Row] = deque(maxlen=LAST)
+        return ForgettingLeastSquares(n, m, np.inf)
 
     def _row_sigma(self) -> Array:
         """Return the σ (n,) of rows about their own fit, whatever changed."""
         value, _ = self._tests.estimate(self.rows, self._noise.per_row(), self._tests.groups)
         return self._noise.per_row_of(self.rows, value)
 
-    def _seen(self, group: Group, stamp: int) -> float:
-        """Return how long a group was seen, over what is asked for."""
-        motion, length = float(self.rows.time[list(group.joints)].max()), self._length(group)
-        seen = min((stamp - self._began) * 1e-9, motion / MOTION) / length
-        if self._first is None or group != self.suspected:
-            return seen
-        both = (stamp - self._first_began) * 1e-9 / (STRETCHES * length)
-        return min(both, seen / LEAST_SECOND)
-
-    def _length(self, group: Group) -> float:
-        """Return the length of a stretch [s]."""
-        settings = self._settings
-        whole = settings.payload_duration if group.kind == PAYLOAD else settings.duration
-        return whole / STRETCHES
+    def _duration(self) -> float:
+        """Return how long the suspected group has to last before rows confirm it [s]."""
+        payload, settings = self.suspected.kind == PAYLOAD, self._settings
+        return settings.payload_duration if payload else settings.duration
 
     def _is_over(self, value: Array) -> bool:
         """
@@ -183,40 +194,15 @@ class Trial:
         changed, same = (float(np.sum(each[row.used] ** 2)) for each in left)
         return changed - same
 
-    def _pass(
-        self, group: Group, free: Sequence[Group], value: Array, sigma: Array, stamp: int
-    ) -> Change | None:
-        """End a stretch that told of a change of a group: begin the next one, or tell."""
-        members, shown = list(group.members), self._since_change(value, self._last)
-        value, sigma = value[members], sigma[members]
-        same = group == self.suspected
-        if (
-            not same
-            or self._first is None
-            or not self._agree(group, free, value, sigma, self._first)
-        ):
-            self._first, self._value = Stretch(self.rows, value, sigma), value
-            all_show = len(shown) == len(self._last)
-            self._first_began = self._began if all_show else _begin_of(shown[0])
-            self._begin(group, self.since if same else self._began, stamp)
-            return None
+    def _tell(self, group: Group, value: Array, sigma: Array) -> Change:
         self.ended = True
-        self._tests.reference[members] = value
-        change = value - self._tests.start[members]
-        sigma = np.hypot(sigma, self._tests.start_sigma[members])
-        share, reverted = self._share(group, change), self._tests.is_none(group, change)
-        return Change(group, self.since, change, sigma, share, reverted)
-
-    def _agree(
-        self, group: Group, free: Sequence[Group], value: Array, sigma: Array, first: Stretch
-    ) -> bool:
-        """Whether this stretch finds the change since the reference that the first one found."""
-        size = np.abs(first.value - self._tests.reference[list(group.members)])
-        least = first.sigma**2 + sigma**2 + (AGREEMENT * size) ** 2
-        others = [each for each in free if each != group]
-        return bool(np.all((value - first.value) ** 2 <= NEAR**2 * least)) and self._tests.agree(
-            group, others, first.rows, self.rows, self._row_sigma()
-        )
+        members = list(group.members)
+        changed = np.any(self._tests.reference[members] != self._tests.start[members])
+        self._tests.reference[members] = value[members]
+        change = value[members] - self._tests.start[members]
+        sigma = np.hypot(sigma[members], self._tests.start_sigma[members])
+        reverted = bool(changed) and self._tests.is_none(group, change, sigma)
+        return Change(group, self.since, change, sigma, self._share(group, change), reverted)
 
     def _share(self, group: Group, change: Array) -> float:
         """Return the torque of a change over the friction of these joints, on this motion."""

@@ -1,11 +1,14 @@
 """What a change explains is the difference of two Gaussian likelihoods; chance is calibrated."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.stats import binom, chi2
 
-from robotid_ros.core.monitoring.drift.change_tests import Evidence
+from robotid_ros.core.monitoring.drift.change_tests import ChangeTests, Evidence
 from robotid_ros.core.monitoring.drift.followed_parameters import FRICTION, Group
+from robotid_ros.core.monitoring.drift.forgetting_least_squares import ForgettingLeastSquares
 
 GROUPS = (Group(FRICTION, 'a', (0, 1), (0,)), Group(FRICTION, 'b', (2,), (1,)))
 VARIANCE, WIDE = np.array([0.04, 0.01, 0.09]), np.array([25.0, 16.0, 9.0])
@@ -52,3 +55,23 @@ def test_chance_exceeds_a_threshold_as_often_as_it_says():
         false += statistics > chi2.isf(level, [2, 1])
     low, high = binom.interval(0.999, tries, level)
     assert (false >= low).all() and (false <= high).all()
+
+
+def test_parts_agree_where_each_shows_one_value_by_itself():
+    followed = SimpleNamespace(groups=GROUPS, columns=np.arange(3), scale=np.ones(3))
+    tests = ChangeTests(followed, np.zeros(3), 0.01, 5.0)
+    rng, noise = np.random.default_rng(4), np.ones(1)
+
+    def part(*change):
+        rows = ForgettingLeastSquares(1, 3, np.inf)
+        for phi in rng.normal(size=(40, 3)):
+            measured = phi @ change + rng.normal()
+            rows.add(np.append(phi, measured)[None], np.ones(1, dtype=bool), 0.05)
+        return rows
+
+    early = part(2.0, -1.0, 0.0)
+    assert tests.agree(GROUPS[0], (), early, part(2.0, -1.0, 0.0), noise)
+    # A push that is over, another one, and the same after which hardly anything moved.
+    assert not tests.agree(GROUPS[0], (), early, part(0.0, 0.0, 0.0), noise)
+    assert not tests.agree(GROUPS[0], (), early, part(-1.0, 2.0, 0.0), noise)
+    assert not tests.agree(GROUPS[0], (), early, ForgettingLeastSquares(1, 3, np.inf), noise)

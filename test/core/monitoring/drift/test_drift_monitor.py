@@ -91,7 +91,7 @@ def test_a_payload_is_told_with_its_mass_and_leaves_again(robot, monitor, at_wor
     load = {'M3': 1.0, 'MX3': 0.2, 'MY3': -0.05, 'MZ3': 0.02}
     stamp, q, effort = at_work(24.0, **load)
     ((when, change),) = feed(monitor, stamp, q, effort)
-    assert change.group.kind == PAYLOAD and when < CHANGED + 5.0
+    assert change.group.kind == PAYLOAD and when < CHANGED + 2.5
     assert (abs(change.value - list(load.values())) < 4.0 * change.sigma).all()
     # The mass of an arm whose last joints are parallel shows in the first moment alone.
     assert change.value[1] == pytest.approx(0.2 + 0.0, abs=0.02)
