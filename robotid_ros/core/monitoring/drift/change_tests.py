@@ -17,7 +17,7 @@ WIDE = 5.0
 # By how much twice the logarithm of the likelihood has to exceed that of any other single group,
 # e⁵ times as likely, and what each further parameter of a group has to explain (Akaike 1974).
 MARGIN, PRICE = 10.0, 2.0
-# Each of two parts has to show so much of a threshold, and to add it to what the other shows.
+# Late rows have to show so much of a threshold, and either part to add it to the other one.
 CONFIRMED = 0.5
 # Parameters are as identified again within so many σ of what is no change.
 NONE = 3.0
@@ -165,15 +165,16 @@ class ChangeTests:
         return statistic / float(self._thresholds[self.groups.index(group)])
 
     def agree(
-        self, group: Group, free: Sequence[Group], first: ForgettingLeastSquares,
-        second: ForgettingLeastSquares, noise: Array,
+        self, group: Group, free: Sequence[Group], early: ForgettingLeastSquares,
+        late: ForgettingLeastSquares, noise: Array,
     ) -> bool:  # fmt: skip
-        """Whether one value of a group explains rows of two parts, each by its own evidence."""
-        a, b = (self._evidence(rows, noise, free) for rows in (first, second))
+        """Whether one value of a group explains early and late rows, by evidence of each."""
+        a, b = (self._evidence(rows, noise, free) for rows in (early, late))
         both = Evidence(a.information + b.information, a.score + b.score, a.variance)
-        together, *each = (part.statistics((group,), self._wide)[0] for part in (both, a, b))
+        together, first, then = (x.statistics((group,), self._wide)[0] for x in (both, a, b))
         threshold = self._thresholds[self.groups.index(group)]
-        return bool(min(together - max(each), *each) >= CONFIRMED * threshold)
+        gain = min(then, together - first, together - then)
+        return bool(first >= threshold and gain >= CONFIRMED * threshold)
 
     def estimate(
         self, rows: ForgettingLeastSquares, noise: Array, free: Sequence[Group]

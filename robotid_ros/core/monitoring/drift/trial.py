@@ -113,30 +113,34 @@ class Trial:
     def judge(self, stamp: int) -> Change | None:
         """Look at the rows so far, of which the last ends at a stamp; return what is told."""
         found = self._tests.find(self.rows, noise := self._row_sigma())
-        if found and found[0].clear:
+        if found:
             group, *free = (each.group for each in found)
             value, sigma = self._tests.estimate(self.rows, noise, (group, *free))
-            if group != self.suspected or self._late_from is None:
-                self._await(group, value, stamp)
-            elif not self._is_over(value) and self._tests.agree(
-                group, free, self._early, self._late, noise
-            ):
-                return self._tell(group, value, sigma)
+            new = group != self.suspected or self._late_from is None
+            if new:
+                self._drop_older(value)
+            if found[0].clear and not self._is_over(value):
+                if new:
+                    self._await(group, value, stamp)
+                elif self._tests.agree(group, free, self._early, self._late, noise):
+                    return self._tell(group, value, sigma)
         self.ended = self._is_unconfirmed(stamp, noise)
         return None
 
+    def _drop_older(self, value: Array) -> None:
+        """Begin anew where some of the last rows say that parameters were not at a value (m,)."""
+        before = np.cumsum([self._excess(row, value) for row in reversed(self._last)])
+        if before[-1] - before.min() > ENDED:
+            rows = list(self._last)[-1 - int(np.argmin(before)) :]
+            self._restart(rows[0])
+            for row in rows:
+                self.add(row)
+
     def _await(self, group: Group, value: Array, stamp: int) -> None:
         """Let rows that come later confirm a group, parameters at a value (m,)."""
-        shown = self._since_change(value, self._last)
-        if len(shown) < len(self._last):
-            # What made it suspect was something else, or the rows from before the change hid it.
-            self._restart(shown[0])
-            for row in shown:
-                self.add(row)
-        if not self._is_over(value):
-            self.suspected, self._value = group, value[list(group.members)]
-            self._late_from = stamp + round(self._duration() * 1e9)
-            self._early, self._late = self.rows.copy(np.inf), self._none()
+        self.suspected, self._value = group, value[list(group.members)]
+        self._late_from = stamp + round(self._duration() * 1e9)
+        self._early, self._late = self.rows.copy(np.inf), self._none()
 
     def _is_unconfirmed(self, stamp: int, noise: Array) -> bool:
         """Whether rows would show the change and do not, or had time enough."""
