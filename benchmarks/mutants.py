@@ -35,7 +35,8 @@ MODULES = tuple(
     friction_shapes
     model/base_parameters model/dynamics model/drive_torques model/friction model/inertial_columns
     model/mimic_joints
-    parameters/essential parameters/physical_consistency parameters/prior_pull parameters/standard
+    parameters/cone_program parameters/essential parameters/physical_consistency
+    parameters/prior_pull parameters/standard
     payload/drive_gains payload/payload payload/payload_identification
     regression/block_bootstrap regression/block_sampling regression/covariance
     regression/estimators regression/gaussian_prior regression/goodness_of_fit

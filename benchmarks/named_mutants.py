@@ -28,14 +28,18 @@ NAMED = {
         ('friction by the temperature itself, not how far it is from the reference',
          "temperature - self.constants['reference_temperature']", 'temperature'),
     ),
+    'parameters/cone_program': (
+        ('impossible bodies',
+         'clarabel.PSDTriangleConeT(4)] * matrices', 'clarabel.PSDTriangleConeT(4)] * 0'),
+    ),
     'parameters/essential': (
         ('F-test with correlated rows as independent',
          'return float(estimate.rows.sum() / max(ratio, 1.0))',
          'return float(estimate.rows.sum())'),
     ),
     'parameters/physical_consistency': (
-        ('impossible bodies',
-         'clarabel.PSDTriangleConeT(4)] * matrices', 'clarabel.PSDTriangleConeT(4)] * 0'),
+        ('centres of mass as sure as what is near them',
+         'W[block, block] @= _mean_metric(prior[block], centre_sigma)', 'pass'),
     ),
     'parameters/prior_pull': (
         ('prior pulls a thousand times less',

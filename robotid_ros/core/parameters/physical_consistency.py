@@ -15,21 +15,15 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
-from ...exceptions import ConfigurationError, RobotIdError
 from ..arrays import Array, freeze_fields
+from .cone_program import least_norm
 
 # Of a link whose prior has no mass or an impossible inertia [kg], and its radius of gyration [m]:
 # small beside any link, so that the data decide; its σ_S is so many times that of the others.
 SMALLEST_MASS, SMALLEST_RADIUS = 1e-3, 1e-2
 UNKNOWN = 1e3
-# Numbers whose squares are some still.
-LARGEST = 1e100
 UPPER = tuple((i, j) for j in range(4) for i in range(j + 1))  # column by column, as Clarabel
 IDENTITY = np.array([float(i == j) for i, j in UPPER])  # svec(I)
-
-
-class SolverError(RobotIdError, RuntimeError):
-    """The semidefinite program was not solved."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,10 +101,12 @@ def consistent_parameters(
     margin: float = 0.01,
     noise: Array | None = None,
     free: Sequence[int] = (),
+    centre_sigma: float = 0.0,
 ) -> Consistent:
     """
     Solve min ‖F χ − g‖² + Σ_links ‖S − I‖²_F/σ_S² + Σ_others ((χ − χ_ref)/σ_ref)².
 
+    ‖S − I‖² is its mean over the centres of mass that the link may have, see `centre_sigma`.
     Subject to S ⪰ margin·I for each link and χ_i ≥ 0 for `positive`.
 
     Parameters
@@ -125,6 +121,7 @@ def consistent_parameters(
     margin : smallest allowed eigenvalue of S
     noise : (b, b) covariance of g, where whitening did not make it the identity; for `sigma`
     free : links that need not be possible bodies
+    centre_sigma : by how much of its distance from the joint the prior's centre of mass may be off
 
     Raises
     ------
@@ -132,8 +129,10 @@ def consistent_parameters(
 
     """
     T, origin, weight = scaled_coordinates(prior, links, prior_sigma, link_sigma)
-    F = np.asarray(factor)
-    least, root = _least_squares(np.vstack([F @ T, np.diag(weight)]), [*target, *weight * origin])
+    F, W = np.asarray(factor), np.diag(weight)
+    for block in (slice(start, start + 10) for start in links if centre_sigma):
+        W[block, block] @= _mean_metric(prior[block], centre_sigma)
+    least, root = _least_squares(np.vstack([F @ T, W]), [*target, *W @ origin])
     bodies = [start for start in links if start not in free]
     z = least + root @ _project(least, root, bodies, positive, margin)
     value = T @ z
@@ -142,7 +141,7 @@ def consistent_parameters(
     misfit = np.sum((F @ value - target) ** 2) - np.sum((F @ alone - target) ** 2)
     return Consistent(
         value,
-        _standard_deviation(T @ root, F @ T @ root, weight[:, None] * root, noise),
+        _standard_deviation(T @ root, F @ T @ root, W @ root, noise),
         float(misfit),
         np.array([np.linalg.norm(S - np.eye(4)) for S in scaled]),
         np.array([np.linalg.eigvalsh(S)[0] for S in scaled]),
@@ -212,6 +211,28 @@ def scaled_coordinates(
     return T, origin, weight
 
 
+def _mean_metric(prior: Array, sigma: float) -> Array:
+    """
+    Return R (10, 10): ‖R svec(S − I)‖² is the mean of ‖S − I‖² over links of other centres.
+
+    These have S in their own units; centres are those of the prior (10,) times normal factors
+    around one, to the third order (Gauss-Hermite). Of a thin link that is far from its joint a
+    change that is small for the prior is large for many that the true link may be.
+    """
+    P = _repair(pseudo_inertia(prior))
+    L, shift, rows = np.linalg.cholesky(P), np.eye(4), []
+    for step, share in ((-np.sqrt(3.0), 1 / 6), (0.0, 2 / 3), (np.sqrt(3.0), 1 / 6)):
+        shift[:3, 3] = step * sigma * P[:3, 3] / P[3, 3]
+        B = np.linalg.solve(L, shift @ L)
+        moved = [B @ _smat(svec) @ B.T for svec in np.eye(10)]
+        scales = [1.0 if i == j else np.sqrt(2.0) for i, j in UPPER]
+        rows += [
+            np.sqrt(share) * s * np.array([S[ij] for S in moved])
+            for ij, s in zip(UPPER, scales, strict=True)
+        ]
+    return np.asarray(np.linalg.qr(np.array(rows), mode='r'))
+
+
 def _smat(svec: Array) -> Array:
     S = np.zeros((4, 4))
     for value, (i, j) in zip(svec, UPPER, strict=True):
@@ -250,36 +271,4 @@ def _project(
     rows = np.vstack([root[list(positive)] / sizes[:, None], *(root[block] for block in blocks)])
     limits = [free[list(positive)] / sizes, *(free[block] - bound for block in blocks)]
     unit = np.linalg.norm(rows, axis=0).max()
-    return _least_norm(rows / unit, np.concatenate(limits), len(positive), len(blocks)) / unit
-
-
-def _least_norm(rows: Array, limits: Array, scalars: int, matrices: int) -> Array:
-    """Return the w of least ‖w‖ with `rows w + limits` in ℝ₊ (scalars) and 𝕊₊⁴ (matrices)."""
-    try:
-        import clarabel
-    except ImportError as error:
-        raise ConfigurationError(
-            "consistent parameters need the solver clarabel: 'pip install clarabel'"
-        ) from error
-    from scipy import sparse
-
-    remedy = 'raise identification.prior_spread or check the inertias of the URDF'
-    # The solver does not survive what overflows in it.
-    if not max(np.abs(rows).max(), np.abs(limits).max()) < LARGEST:
-        raise SolverError(f'consistent parameters were not found (no numbers): {remedy}')
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    # A possible body always exists, so what looks infeasible is only badly scaled.
-    settings.tol_infeas_abs = settings.tol_infeas_rel = 1e-14
-    solution = clarabel.DefaultSolver(
-        sparse.identity(rows.shape[1], format='csc'),
-        np.zeros(rows.shape[1]),
-        sparse.csc_matrix(-rows),
-        limits,
-        [clarabel.NonnegativeConeT(scalars)] * bool(scalars)
-        + [clarabel.PSDTriangleConeT(4)] * matrices,
-        settings,
-    ).solve()
-    if 'Solved' not in str(solution.status):
-        raise SolverError(f'consistent parameters were not found ({solution.status}): {remedy}')
-    return np.asarray(solution.x)
+    return least_norm(rows / unit, np.concatenate(limits), len(positive), len(blocks)) / unit

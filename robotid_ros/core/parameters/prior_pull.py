@@ -18,8 +18,9 @@ from ..model.friction import NONNEGATIVE, OF_POSITION
 from ..model.robot import Robot
 from ..regression.estimate import Estimate
 from ..regression.observation_system import System
+from .cone_program import SolverError
 from .essential import effective_sample_size
-from .physical_consistency import Consistent, consistent_parameters, SolverError
+from .physical_consistency import Consistent, consistent_parameters
 
 # Standard deviation of the prior of a rotor inertia or a friction coefficient, over its value, and
 # at least [SI]: descriptions know little of either, the prior only holds what no data determine.
@@ -95,6 +96,7 @@ class _Fit:
             self.margin,
             self.data.noise,
             [starts[without]] if without in starts else [],
+            self.spread,
         )
 
 

@@ -9,7 +9,7 @@ from ...exceptions import DivergenceError
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
-from ..parameters.physical_consistency import SolverError
+from ..parameters.cone_program import SolverError
 from ..regression.estimators import fit
 from ..regression.observation_system import observe
 from ..signals.recording import Recording

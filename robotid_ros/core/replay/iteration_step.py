@@ -9,7 +9,7 @@ import numpy as np
 
 from ...exceptions import DivergenceError
 from ..arrays import Array
-from ..parameters.physical_consistency import SolverError
+from ..parameters.cone_program import SolverError
 from ..regression.estimators import Estimate, fit
 from ..regression.observation_system import System
 from .anderson_mixing import ANDERSON_DEPTH, anderson_mixing

@@ -10,7 +10,13 @@ from robotid_ros.core.model import build_robot, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.settings import CouplingSettings
 from robotid_ros.core.parameters.essential import effective_sample_size
-from robotid_ros.core.parameters.physical_consistency import link_coordinates, UPPER
+from robotid_ros.core.parameters.physical_consistency import (
+    inertial_parameters,
+    link_coordinates,
+    mass_properties,
+    pseudo_inertia,
+    UPPER,
+)
 from robotid_ros.core.parameters.prior_pull import choose_pull
 from robotid_ros.core.parameters.standard import standard_parameters
 from robotid_ros.core.regression.estimators import fit
@@ -47,6 +53,17 @@ def other_bodies(robot, scale, seed=3):
         if p.symbol in ('Fv', 'Fc', 'Ia'):
             chi[k] = 0.5
     return chi
+
+
+def with_centre(inertial, factor):
+    """Return a link (10,) whose centre of mass is so many times as far from the joint."""
+    mass, centre, inertia = mass_properties(pseudo_inertia(inertial))
+    centre = factor * centre
+    P = np.empty((4, 4))
+    P[:3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia + mass * np.outer(centre, centre)
+    P[:3, 3] = P[3, :3] = mass * centre
+    P[3, 3] = mass
+    return inertial_parameters(P)
 
 
 def test_a_good_prior_keeps_its_weight(robot, truth):
@@ -181,8 +198,11 @@ def test_the_prior_weighs_what_its_spread_says(robot, truth, spread):
             right[k] += own * prior
     for first in robot.first_columns:
         link = slice(first, first + 10)
-        scaled = np.linalg.inv(link_coordinates(robot.prior[link]))  # svec of S, I for the prior
-        precision[link, link] += scaled.T @ scaled / spread**2
-        right[link] += scaled.T @ scaled @ robot.prior[link] / spread**2
+        # In units of links whose centres are where the prior says, and to either side.
+        for step, share in ((-math.sqrt(3.0), 1 / 6), (0.0, 2 / 3), (math.sqrt(3.0), 1 / 6)):
+            other = with_centre(robot.prior[link], 1.0 + step * spread)
+            scaled = np.linalg.inv(link_coordinates(other))  # svec of S, I for this link
+            precision[link, link] += share * scaled.T @ scaled / spread**2
+            right[link] += share * scaled.T @ scaled @ robot.prior[link] / spread**2
     found = choose_pull(robot, base, estimate, None, spread, COST).found.value
     np.testing.assert_allclose(found, np.linalg.solve(precision, right), rtol=1e-5, atol=1e-6)
