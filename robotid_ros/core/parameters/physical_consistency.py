@@ -221,14 +221,15 @@ def _mean_metric(prior: Array, sigma: float) -> Array:
     """
     P = _repair(pseudo_inertia(prior))
     L, shift, rows = np.linalg.cholesky(P), np.eye(4), []
+    units = np.array([_smat(svec) for svec in np.eye(10)])
+    scales = [1.0 if i == j else np.sqrt(2.0) for i, j in UPPER]
     for step, share in ((-np.sqrt(3.0), 1 / 6), (0.0, 2 / 3), (np.sqrt(3.0), 1 / 6)):
         shift[:3, 3] = step * sigma * P[:3, 3] / P[3, 3]
         B = np.linalg.solve(L, shift @ L)
-        moved = [B @ _smat(svec) @ B.T for svec in np.eye(10)]
-        scales = [1.0 if i == j else np.sqrt(2.0) for i, j in UPPER]
+        moved = B @ units @ B.T
         rows += [
-            np.sqrt(share) * s * np.array([S[ij] for S in moved])
-            for ij, s in zip(UPPER, scales, strict=True)
+            np.sqrt(share) * scale * moved[:, i, j]
+            for (i, j), scale in zip(UPPER, scales, strict=True)
         ]
     return np.asarray(np.linalg.qr(np.array(rows), mode='r'))
 
