@@ -216,7 +216,7 @@ def _mean_metric(prior: Array, sigma: float) -> Array:
     Return R (10, 10): ‖R svec(S − I)‖² is the mean of ‖S − I‖² over links of other centres.
 
     These have S in their own units; centres are those of the prior (10,) times normal factors
-    around one, to the third order (Gauss-Hermite). Of a thin link that is far from its joint a
+    around one (Gauss-Hermite, exact here). Of a thin link that is far from its joint a
     change that is small for the prior is large for many that the true link may be.
     """
     P = _repair(pseudo_inertia(prior))
