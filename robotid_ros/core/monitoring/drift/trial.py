@@ -68,7 +68,7 @@ class Trial:
     Attributes
     ----------
     rows : since the change
-    since : when the change began [ns]
+    since : when it was first seen [ns]
     ended : whether the trial is over
 
     """
@@ -97,7 +97,7 @@ class Trial:
 
     def _restart(self, first: Row) -> None:
         """Forget all rows; the next one is to be the first."""
-        self.since = _begin_of(first)
+        self.since = first.stamp
         self.rows, self._early, self._late = self._none(), self._none(), self._none()
         self._last: deque[Row] = deque(maxlen=LAST)
         # From when on rows are late [ns].
