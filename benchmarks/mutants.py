@@ -41,6 +41,7 @@ MODULES = tuple(
     regression/block_bootstrap regression/block_sampling regression/covariance
     regression/estimators regression/gaussian_prior regression/goodness_of_fit
     regression/least_squares regression/model_error regression/observation_system
+    regression/repetition
     replay/anderson_mixing replay/initial_parameters replay/replay_problem
     replay/simulated_observation replay/simulation/closed_loop
     replay/simulation/direct_dynamics replay/simulation/integrators

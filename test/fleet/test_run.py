@@ -157,8 +157,9 @@ def test_a_long_bag_is_cut_into_pieces_that_workers_share(work, tmp_path, monkey
     assert cut['samples'] == whole['samples'] == 12_000
     for a, b in zip(cut['parameters'], whole['parameters'], strict=True):
         assert a['value'] == pytest.approx(b['value'], abs=3.0 * b['sigma'])
-        # What the model may leave out counts from a level on: in one of them, or in both.
-        assert 0.4 < a['sigma'] / b['sigma'] < 2.5
+        # What the model may leave out counts from a level on: in one of them, or in both. That
+        # the motion repeats is known of the bag in memory alone, where σ are larger for it.
+        assert 0.2 < a['sigma'] / b['sigma'] < 2.5
 
 
 class Backwards(InProcess):

@@ -23,6 +23,9 @@ RecordingOrChunks = Recording | Iterable[Recording]
 # Rows of a chunk that a recording in memory is cut into: a minute at 1 kHz. Memory grows with it,
 # and so does the share of rows that overlap where it is small.
 CHUNK_SAMPLES = 60_000
+# Of what comes in chunks, however short the first is [s]: zeros that wander are told by waves so
+# long, slower than motions are.
+LEAST_DURATION = 30.0
 MAX_NOTES = 20  # of all chunks together, for the user
 
 
@@ -67,7 +70,8 @@ def observe_chunks(
     first: ObservedChunk | None = None
     for chunk in observe_in_turn(chunks, robot, base, settings):
         if first is None:
-            first, errors = chunk, ModelErrors.of(chunk.samples, chunk.system, robot, base)
+            first = chunk
+            errors = ModelErrors.of(chunk.samples, chunk.system, robot, base, LEAST_DURATION)
         notes.update(dict.fromkeys(chunk.notes))
         factors.add(errors.attach(chunk.samples, chunk.system))
         if sampled_systems.takes_next():

@@ -59,10 +59,13 @@ def fit_warm(
         _note(robot.joints[j], term, f'{name} = {v:.3g} ± {s:.2g}')
         for (j, term), name, v, s in zip(terms, names, value, sigma, strict=True)
     ]
-    extra = None if found.model_error is None else found.model_error[:b, :b]
+    extra, of_noise = (
+        None if c is None else c[:b, :b] for c in (found.model_error, found.of_noise)
+    )
     estimate = dataclasses.replace(
         found, names=system.names, units=system.units, value=found.value[:b],
         covariance=found.covariance[:b, :b], classical=found.classical[:b, :b], model_error=extra,
+        of_noise=of_noise,
     )  # fmt: skip
     return dataclasses.replace(system, Y=system.Y - W @ value), estimate, notes
 

@@ -1,9 +1,12 @@
 """Covariances of estimates whose residuals are correlated."""
 
 import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr, stdtrit
 
 from ..arrays import Array
 from .observation_system import System
+from .repetition import find_repetition
 
 # Length of blocks of the rows in memory [s], how many times longer they are at least than rows
 # correlate, and their least number. Calibrated with benchmarks/coverage.py: σ are right for noise
@@ -13,6 +16,8 @@ SECONDS, MEMORIES, FEWEST = 1.0, 1.5, 10
 # 1/(1 − h/2) ≈ 1/√(1 − h), which is right for white noise. All of it would enlarge σ once more,
 # and leave a parameter that one block alone determines without an estimate.
 TAKEN = 0.5
+# What ± so many σ hold of a normal variable, they shall hold of an estimate with few blocks.
+INTERVAL = 3.0
 
 
 def with_minimum_variance(covariance: Array, variance: Array) -> Array:
@@ -28,6 +33,14 @@ def with_minimum_variance(covariance: Array, variance: Array) -> Array:
     # One block alone says nothing of the spread.
     white = np.diag(np.where(known, 0.0, variance))
     return np.asarray(covariance * np.outer(scale, scale) + white)
+
+
+def largest(covariances: list[Array], least: Array) -> Array:
+    """Return the first covariance (b, b) with the largest variances of all, and of some (b,)."""
+    result = with_minimum_variance(covariances[0], least)
+    for other in covariances[1:]:
+        result = with_minimum_variance(result, np.diag(other))
+    return result
 
 
 def propagated(bread: Array, covariance: Array) -> Array:
@@ -71,11 +84,25 @@ def jackknife(normals: Array, scores: Array, bread: Array) -> Array:
     return np.asarray(changes.T @ changes * ((count - 1) / count))
 
 
-def block_products(
+def widened(covariance: Array, blocks: int) -> Array:
+    """
+    Return the covariance (b, b) of K blocks, larger as 3 σ hold of fewer what a normal one does.
+
+    Student's t with K − 1 degrees of freedom at the chance of 3 σ, over 3, squared.
+    """
+    quantile = float(stdtrit(max(blocks - 1, 1), ndtr(INTERVAL)))
+    return covariance * (quantile / INTERVAL) ** 2
+
+
+def cluster_products(
     system: System, value: Array, instruments: list[Array], weights: list[Array]
-) -> tuple[Array, Array]:
+) -> list[tuple[Array, Array]]:
     """
     Return normals (K, b, b) and scores (K, b) of contiguous blocks, for `jackknife`.
+
+    Where the motion repeats, a second pair follows: of blocks of its period, each with all its
+    repetitions. What the model leaves out comes back with the motion, noise does not: of blocks of
+    time alone, errors of the model would seem to average out the more the longer it repeats.
 
     Parameters
     ----------
@@ -86,41 +113,82 @@ def block_products(
 
     """
     if system.batches is not None:
-        k = np.array([w[0] if len(w) else 0.0 for w in weights]) ** 2
-        W = system.batches[..., :-1]
-        error = system.batches[..., -1] - W @ value
-        normals = np.einsum('j,jkra,jkrb->kab', k, W, W, optimize=True)
-        return normals, np.einsum('j,jkra,jkr->ka', k, W, error, optimize=True)
-    _, length, b = system.W.shape
-    count = count_blocks(system, value)
-    normals, scores = np.zeros((count, b, b)), np.zeros((count, b))
+        return [_batch_products(system.batches, value, weights)]
+    length = system.W.shape[1]
+    shortest = _shortest(system, value)
+    period = None if system.q is None else find_repetition(system.q)
+    count = _count(length, shortest)
     edges = np.linspace(0, length, count + 1).astype(int)
+    labels = [np.repeat(np.arange(count), np.diff(edges))]
+    if period is not None:
+        phase = np.arange(length) % period / period
+        labels.append((phase * _count(int(period), shortest)).astype(int))
+    return [_products(system, value, instruments, weights, each) for each in labels]
+
+
+def _products(
+    system: System,
+    value: Array,
+    instruments: list[Array],
+    weights: list[Array],
+    labels: npt.NDArray[np.intp],
+) -> tuple[Array, Array]:
+    """Return normals and scores of rows (N,) by their labels."""
+    b, count = len(value), int(labels.max()) + 1
+    normals, scores = np.zeros((count, b, b)), np.zeros((count, b))
     for j, (z, k) in enumerate(zip(instruments, weights, strict=True)):
         w, y = system.rows(j)
         error = y - w @ value
-        limits = np.searchsorted(np.flatnonzero(system.valid[j]), edges)
+        own = labels[system.valid[j]]
         for block in range(count):
-            own = slice(limits[block], limits[block + 1])
-            projected = z[own] * (k[own] ** 2)[:, None]
-            normals[block] += projected.T @ w[own]
-            scores[block] += projected.T @ error[own]
+            rows = own == block
+            projected = z[rows] * (k[rows] ** 2)[:, None]
+            normals[block] += projected.T @ w[rows]
+            scores[block] += projected.T @ error[rows]
     return normals, scores
 
 
-def count_blocks(system: System, value: Array) -> int:
-    """
-    Return into how many blocks to cut rows, so that a block outlasts what residuals remember.
+def _batch_products(batches: Array, value: Array, weights: list[Array]) -> tuple[Array, Array]:
+    """Return normals and scores of batches, merged where scores of neighbours correlate."""
+    k = np.array([w[0] if len(w) else 0.0 for w in weights]) ** 2
+    W = batches[..., :-1]
+    error = batches[..., -1] - W @ value
+    normals = np.einsum('j,jkra,jkrb->kab', k, W, W, optimize=True)
+    scores = np.einsum('j,jkra,jkr->ka', k, W, error, optimize=True)
+    shortest = 1.0 + MEMORIES * (_memory(scores.T) - 1.0)
+    count = _count(len(scores), shortest)
+    starts = np.unique(np.arange(len(scores)) * count // len(scores), return_index=True)[1]
+    return np.add.reduceat(normals, starts), np.add.reduceat(scores, starts)
 
-    Rows that correlate with one: 1 + 2 Σ ρ_k up to the first k with ρ_k ≤ 0 (Geyer 1992).
-    """
+
+def count_blocks(system: System, value: Array) -> int:
+    """Return into how many blocks to cut rows: a block outlasts what residuals remember."""
+    length = system.W.shape[1]
+    return _count(length, _shortest(system, value))
+
+
+def _count(length: int, shortest: float) -> int:
+    return int(np.clip(round(length / shortest), min(FEWEST, length), length))
+
+
+def _shortest(system: System, value: Array) -> float:
+    """Return of how many rows a block is at least."""
     error = np.where(system.valid, system.Y - system.predict(value), 0.0)
-    error = error / np.maximum(np.linalg.norm(error, axis=1, keepdims=True), 1e-300)
-    length = error.shape[1]
-    power = np.abs(np.fft.rfft(error, 2 * length, axis=1)) ** 2
+    time = system.time
+    step = float(np.median(np.diff(time))) if len(time) > 1 else 0.0
+    return max(MEMORIES * _memory(error), SECONDS / step if step > 0.0 else 1.0)
+
+
+def _memory(series: Array) -> float:
+    """
+    Return how many successive values (…, N) correlate with one, all series together.
+
+    1 + 2 Σ ρ_k up to the first k with ρ_k ≤ 0 (Geyer 1992).
+    """
+    series = series / np.maximum(np.linalg.norm(series, axis=1, keepdims=True), 1e-300)
+    length = series.shape[1]
+    power = np.abs(np.fft.rfft(series, 2 * length, axis=1)) ** 2
     correlation = np.fft.irfft(power.sum(axis=0))[:length]
     positive = correlation > 0.0
     end = length if positive.all() else int(np.argmin(positive))
-    rows = 2.0 * correlation[:end].sum() / max(correlation[0], 1e-300) - 1.0
-    step = float(np.median(np.diff(system.time))) if length > 1 else 0.0
-    shortest = max(MEMORIES * rows, SECONDS / step if step > 0.0 else 1.0)
-    return int(np.clip(round(length / shortest), min(FEWEST, length), length))
+    return float(2.0 * correlation[:end].sum() / max(correlation[0], 1e-300) - 1.0)

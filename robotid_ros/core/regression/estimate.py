@@ -32,6 +32,8 @@ class Estimate(ReadOnlyArrays):
     condition_number : of the observation matrix, columns scaled to length one
     method : 'ols', 'wls', ...
     model_error : (b, b) part of the covariance that counts what the model leaves out, or None
+    of_noise : (b, b) covariance if the model left nothing out and blocks of residuals were many,
+        or None: `covariance`
     from_prior : places of the parameters that a prior knows better than the data; none without
 
     """
@@ -48,12 +50,13 @@ class Estimate(ReadOnlyArrays):
     condition_number: float
     method: str
     model_error: Array | None = None
+    of_noise: Array | None = None
     from_prior: tuple[int, ...] = ()
 
     @property
     def noise_covariance(self) -> Array:
         """Covariance (b, b) of the estimate if the model left nothing out."""
-        return self.covariance - (0.0 if self.model_error is None else self.model_error)
+        return self.covariance if self.of_noise is None else self.of_noise
 
     @property
     def sigma(self) -> Array:

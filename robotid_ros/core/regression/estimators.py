@@ -1,12 +1,15 @@
 """The fit of an observation system; methods differ in how rows are weighted, or solved."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from ...exceptions import RankDeficientError, RecordingError, UnknownNameError
 from ..arrays import Array
-from .covariance import block_products, inflation, jackknife, propagated, with_minimum_variance
+from .covariance import cluster_products, inflation, jackknife, largest, propagated, widened
 from .estimate import Estimate
 from .least_squares import instrumental_variables, least_squares, Solution, total_least_squares
 from .model_error import model_error_covariance
@@ -187,29 +190,41 @@ def _solve(system: System, joint_rows: JointRows, weights: Weights, method: str)
     return solution
 
 
+class _Covariances(NamedTuple):
+    """Fields of an estimate."""
+
+    covariance: Array
+    classical: Array
+    model_error: Array | None = None
+    of_noise: Array | None = None
+
+    def plus(self, known: Array) -> _Covariances:
+        """Return what they are with an error of other rows, (b, b)."""
+        of_noise = None if self.of_noise is None else self.of_noise + known
+        return _Covariances(
+            self.covariance + known, self.classical + known, self.model_error, of_noise
+        )
+
+
 def _estimate(
     system: System, joint_rows: JointRows, weights: Weights, solution: Solution, method: str
 ) -> Estimate:
     value = solution.value
     residual = [y - w @ value for w, y in joint_rows]
-    covariance, classical, model_error = _covariances(
-        system, [w for w, _ in joint_rows], weights, solution, method
-    )
+    found = _covariances(system, [w for w, _ in joint_rows], weights, solution, method)
     rows = system.equations
     from_prior = np.zeros(len(value), dtype=bool)
     if system.prior is not None and method in WHITENED:
         # What the prior adds to the normal equations has an error of its own.
         bread = solution.bread
         known = bread @ system.prior.whitening.T @ system.prior.whitening @ bread.T
-        covariance, classical = covariance + known, classical + known
+        found = found.plus(known)
         from_prior = np.diag(bread) > LEFT_BY_DATA * np.diag(system.prior.covariance)
     return Estimate(
         names=system.names,
         units=system.units,
         value=value,
-        covariance=covariance,
-        classical=classical,
-        model_error=model_error,
+        **found._asdict(),
         residual=system.relative_residual(value),
         total_residual=system.total_residual(value),
         sigma_torque=np.array(
@@ -224,8 +239,8 @@ def _estimate(
 
 def _covariances(
     system: System, W: list[Array], weights: Weights, solution: Solution, method: str
-) -> tuple[Array, Array, Array | None]:
-    """Return the covariance, that of white residuals, and what the model leaves out adds."""
+) -> _Covariances:
+    """Return the covariance, that of white residuals, what model errors add, and the rest."""
     value, bread, rows = solution.value, solution.bread, system.equations
     Z = [system.instruments(j) for j in range(len(W))] if method == 'iv' else W
     white, squares = np.zeros_like(bread), 0.0
@@ -234,14 +249,18 @@ def _covariances(
         w, y = system.rows(j)
         squares += float(np.sum((k * (y - w @ value)) ** 2))
     classical = propagated(bread, white) * squares / max(int(rows.sum()) - len(value), 1)
-    blocks = block_products(system, value, Z, weights)
-    covariance = with_minimum_variance(jackknife(*blocks, bread), np.diag(classical) / system.band)
+    products = cluster_products(system, value, Z, weights)
+    blocks = [jackknife(*each, bread) for each in products]
+    least = np.diag(classical) / system.band
     if system.D is None:
-        return covariance, classical, None
+        return _Covariances(largest(blocks, least), classical)
     gain = [
         bread @ (z * (k**2)[:, None]).T @ system.discrepancies(j)
         for j, (z, k) in enumerate(zip(Z, weights, strict=True))
     ]
-    correlation = inflation(classical, covariance)
+    # Without what comes back with the motion, as errors of the model do.
+    correlation = inflation(classical, largest(blocks[:1], least))
     model_error = model_error_covariance(system, value, np.hstack(gain), correlation)
-    return covariance + model_error, classical, model_error
+    wider = [widened(c, len(scores)) for c, (_, scores) in zip(blocks, products, strict=True)]
+    total = largest(wider, least) + model_error
+    return _Covariances(total, classical, model_error, largest(blocks, least))

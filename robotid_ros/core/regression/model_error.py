@@ -22,19 +22,27 @@ if TYPE_CHECKING:
 # Speeds over which friction at low speed fades, over the rms of the joint's own: of the first few
 # degrees per second of an arm, and of much of its range.
 FADING = (0.1, 0.5)
+# Half waves over the recording of a zero that wanders.
+WAVES = 3
 # Columns of one joint by what they are functions of, see `ModelErrors.columns`: those of one group
-# share a variance.
-GROUPS = np.array([*3 * [0], 1, 2, *3 * [3], *4 * [4], 5])
-COLUMNS = len(GROUPS)
+# share a variance. Those of the load do so for all joints, whose gears are alike: of joints where
+# friction that grows with the load is seen it is known for those where it looks like Coulomb's.
+GROUPS = np.array([*3 * [0], 1, 2, 3, 3, *4 * [4], 5, *(WAVES + 1) * [6]])
+COLUMNS, OF_LOAD = len(GROUPS), (1, 2)
 # A group counts from this p-value on. Calibrated with benchmarks/coverage.py: of white noise alone
 # one group in a hundred counts, and σ stay within some per cent of what they are without; 0.05
 # would hardly find more.
 SIGNIFICANT = 0.01
+# What makes a joint's load: links, and a rotor whose bearings carry its torque.
+RIGID = (*INERTIAL, 'Ia')
+RCOND = 1e-10  # least singular value over the largest of the fit that tells the load
 # Share of a column that the model's own must leave: of less, nothing can be seen.
 VISIBLE = 1e-8
 # Times that groups are added. Most iterations for their variances, and the relative change of
 # these that ends it. A group that explains less than NOTHING of the noise's variance is dropped.
-ROUNDS, ITERATIONS, TOLERANCE, NOTHING = 4, 100, 0.01, 1e-3
+ROUNDS, ITERATIONS, TOLERANCE, NOTHING = 10, 100, 0.01, 1e-3
+# Groups are added together whose statistics are at least this share of the largest.
+CLEAR = 0.5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +54,7 @@ class ModelErrors:
     ----------
     speed, centre, spread : (n,) rms speed, mean and standard deviation of the position
     middle, duration : of the recording or its first part [s]
-    links : (n, b) parameters of the links, by each joint's own least squares
+    rigid : (b,) parameters of links and rotors, by least squares
 
     """
 
@@ -55,23 +63,28 @@ class ModelErrors:
     spread: Array
     middle: float
     duration: float
-    links: Array
+    rigid: Array
 
     @classmethod
     def of(
-        cls, samples: Samples, system: System, robot: Robot, base: BaseParameters
+        cls,
+        samples: Samples,
+        system: System,
+        robot: Robot,
+        base: BaseParameters,
+        least: float = 0.0,
     ) -> ModelErrors:
-        """Take the scales of a recording, or of its first part."""
+        """Take the scales of a recording, or of the first part of one of so many seconds."""
         time = system.time
-        inertial = np.array([robot.parameters[k].symbol in INERTIAL for k in base.columns])
-        own = [_least_squares(*system.rows(j)) for j in range(robot.n)]
+        duration = max(float(time[-1] - time[0]), least, 1e-300)
+        rigid = np.array([robot.parameters[k].symbol in RIGID for k in base.columns])
         return cls(
             np.sqrt(np.mean(samples.dq**2, axis=0)),
             samples.q.mean(axis=0),
             samples.q.std(axis=0),
-            float(time[0] + time[-1]) / 2.0,
-            max(float(time[-1] - time[0]), 1e-300),
-            np.where(inertial, own, 0.0),
+            float(time[0]) + duration / 2.0,
+            duration,
+            np.where(rigid, _least_squares(system), 0.0),
         )
 
     def attach(self, samples: Samples, system: System) -> System:
@@ -90,24 +103,35 @@ class ModelErrors:
         Return the columns of one joint (N, d): smooth functions of what its torque depends on.
 
         Of its speed, odd: friction at low speed (Stribeck), and that is not linear. Of its load:
-        friction that grows with it. Of time: friction and zero that drift. Of position: springs,
-        friction that changes with it, and friction that depends on the direction. Of the rate of
-        its load: a delay of its effort that is too short to be removed.
+        friction that grows with it. Of time: friction that drifts. Of position: springs, friction
+        that changes with it, and friction that depends on the direction. Of the rate of its load:
+        a delay of its effort that is too short to be removed. Of time again: a zero that wanders,
+        slow half waves and their mean. What the fit took of that mean nobody sees, but the waves
+        say how large it may be.
         """
         v = dq / max(self.speed[joint], 1e-300)
         x = (q - self.centre[joint]) / max(self.spread[joint], 1e-300)
         t = (system.time - self.middle) / self.duration
-        links = system.W[joint] @ self.links[joint]
-        load, rate = np.abs(links), np.gradient(links, system.time)
+        torque = system.W[joint] @ self.rigid
+        load, rate = np.abs(torque), np.gradient(torque, system.time)
         s, size = np.sign(v), np.abs(v)
         low = [s * np.exp(-size / speed) for speed in FADING]
+        waves = np.cos(np.pi * (t[:, None] + 0.5) * np.arange(WAVES + 1))
         return np.column_stack(
-            [*low, v * size, load * s, load * v, t, t * s, t * v, x, x**2, x * s, size, rate]
+            [*low, v * size, load * s, load * v, t * s, t * v, x, x**2, x * s, size, rate, waves]
         )
 
 
-def _least_squares(W: Array, Y: Array) -> Array:
-    return np.asarray(np.linalg.lstsq(W, Y, rcond=1e-10)[0] if len(Y) else np.zeros(W.shape[1]))
+def _least_squares(system: System) -> Array:
+    """Return the parameters (b,), rows in units of the σ that their joint's own fit leaves."""
+    rows = []
+    for w, y in (system.rows(j) for j in range(len(system.joints))):
+        own = np.linalg.lstsq(w, y, rcond=RCOND)[0] if len(y) else np.zeros(w.shape[1])
+        sigma = float(np.linalg.norm(y - w @ own)) / np.sqrt(max(len(y), 1))
+        sigma = max(sigma, 1e-9 * float(np.abs(y).max(initial=0.0)), 1e-300)
+        rows.append(np.column_stack([w, y]) / sigma)
+    both = np.vstack(rows)
+    return np.asarray(np.linalg.lstsq(both[:, :-1], both[:, -1], rcond=RCOND)[0])
 
 
 def count_model_error(
@@ -138,7 +162,8 @@ def model_error_covariance(
     """
     information, score, scale = _information(system, value)
     joints = np.repeat(np.arange(len(system.joints)), COLUMNS)
-    labels = joints * (GROUPS[-1] + 1) + np.tile(GROUPS, len(system.joints))
+    groups = np.tile(GROUPS, len(system.joints))
+    labels = np.where(np.isin(groups, OF_LOAD), 0, joints) * (GROUPS[-1] + 1) + groups
     moment = _second_moment(information / correlation, score / correlation, labels)
     H = gain * scale
     return np.asarray(H @ moment @ H.T)
@@ -159,6 +184,7 @@ def _information(system: System, value: Array) -> tuple[Array, Array, Array]:
         root = np.sqrt(max(count, 1))
         size = np.linalg.norm(D, axis=0)
         scale = np.where(size > 0.0, sigma / np.where(size > 0.0, size, 1.0), 0.0)
+        scale = np.where(np.isin(GROUPS, OF_LOAD), 1.0, scale)
         w, error, D = (x * (root / sigma) for x in (w, error, D * scale))
         normal, right = normal + w.T @ w, right + w.T @ error
         crossed.append(w.T @ D)
@@ -180,7 +206,8 @@ def _second_moment(information: Array, score: Array, labels: npt.NDArray[np.intp
     """
     Return E[δ δᵀ | Y], the variance of each group being the one that makes Y likeliest.
 
-    Groups count whose score test is significant beside those that count already.
+    Groups count whose score test is significant beside those that count already. The clearest
+    ones come first: others may then have nothing left to explain.
     """
     groups = [np.flatnonzero(labels == label) for label in np.unique(labels)]
     variance, mean = np.zeros(len(groups)), np.zeros(len(score))
@@ -188,8 +215,10 @@ def _second_moment(information: Array, score: Array, labels: npt.NDArray[np.intp
     for _ in range(ROUNDS):
         rest = score - information @ mean
         unexplained = information - information @ posterior @ information
-        first = [_first_variance(unexplained, rest, group) for group in groups]
-        new = np.where(variance > 0.0, 0.0, first)
+        found = np.array([_score_test(unexplained, rest, group) for group in groups])
+        new = np.where(variance > 0.0, 0.0, found[:, 0])
+        clear = found[:, 1] >= CLEAR * np.max(found[:, 1], where=new > 0.0, initial=0.0)
+        new = np.where(clear, new, 0.0)
         if not new.any():
             break
         variance, mean, posterior = _likeliest(information, score, groups, variance + new)
@@ -226,12 +255,14 @@ def _likeliest(
     return variance, mean, posterior
 
 
-def _first_variance(information: Array, score: Array, group: npt.NDArray[np.intp]) -> float:
-    """Return a variance to begin with, zero where the group's score test is not significant."""
+def _score_test(
+    information: Array, score: Array, group: npt.NDArray[np.intp]
+) -> tuple[float, float]:
+    """Return a first variance, zero where a group is not significant, and its statistic."""
     inner = information[np.ix_(group, group)]
     size = float(np.diag(inner).mean())
     if size <= 0.0:
-        return 0.0
+        return 0.0, 0.0
     solved, _, rank, _ = np.linalg.lstsq(inner, score[group], rcond=1e-9)
     statistic = float(score[group] @ solved)
-    return statistic / size if chdtrc(rank, statistic) <= SIGNIFICANT else 0.0
+    return (statistic / size if chdtrc(rank, statistic) <= SIGNIFICANT else 0.0), statistic

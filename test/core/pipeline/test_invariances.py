@@ -12,6 +12,7 @@ from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.pipeline.chunked_estimation import observe_chunks, split_into_chunks
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.estimators import fit
+from robotid_ros.core.regression.model_error import count_model_error
 from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.samples import SignalSettings
@@ -84,7 +85,8 @@ def test_units_of_torque_do_not_matter(noisy, found, robot):
     """In mN·m every base parameter is a thousand times as large, its %σ as it was."""
     milli = dataclasses.replace(noisy, effort=1000.0 * noisy.effort)
     base = base_parameters(robot)
-    estimate = fit(observe(prepare(milli, robot, SIGNALS), robot, base))
+    samples = prepare(milli, robot, SIGNALS)
+    estimate = fit(count_model_error(samples, observe(samples, robot, base), robot, base))
     np.testing.assert_allclose(estimate.value, 1000.0 * found.estimate.value, rtol=1e-8)
     np.testing.assert_allclose(estimate.relative_sigma, found.estimate.relative_sigma, rtol=1e-6)
 

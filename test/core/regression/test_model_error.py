@@ -5,11 +5,12 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 from robotid_ros.core.parameters.essential import effective_sample_size
 from robotid_ros.core.regression import covariance
 from robotid_ros.core.regression.estimators import fit
-from robotid_ros.core.regression.model_error import COLUMNS, GROUPS
+from robotid_ros.core.regression.model_error import COLUMNS, GROUPS, ModelErrors
 from robotid_ros.core.regression.observation_system import System
 from robotid_ros.core.regression.triangular_factors import TriangularFactors
 
@@ -64,7 +65,7 @@ def test_the_jackknife_is_the_fit_without_each_block(monkeypatch):
     )
     rows = [some.rows(j) for j in range(2)]
     weights = [np.ones(len(y)) for _, y in rows]
-    products = covariance.block_products(some, whole, [w for w, _ in rows], weights)
+    (products,) = covariance.cluster_products(some, whole, [w for w, _ in rows], weights)
     bread = np.linalg.inv(sum(w.T @ w for w, _ in rows))
     share = (count - 1) / count
     np.testing.assert_allclose(
@@ -142,3 +143,45 @@ def test_noise_that_remembers_is_taken_for_no_model_error():
         estimate = fit(dataclasses.replace(some, Y=some.Y + 0.1 * noise), 'ols')
         counted += bool(estimate.model_error.any())
     assert counted <= 1
+
+
+def wandering(seed, memory=3.0, step=0.05, rows=600):
+    """Return a joint with an offset, whose zero wanders: 30 s, and the memory of the noise."""
+    rng, time = np.random.default_rng(seed), step * np.arange(rows)
+    W = np.column_stack([np.ones(rows), *(np.sin(0.7 * k * time + k) for k in range(1, 5))])
+    keep = np.exp(-step / memory)
+    noise = lfilter([np.sqrt(1.0 - keep**2)], [1.0, -keep], rng.normal(size=rows + 2000))[2000:]
+    errors = ModelErrors(*(np.ones(1), np.zeros(1), np.ones(1)), 15.0, 30.0, np.zeros(5))
+    names, Y = tuple('abcde'), 0.1 * noise + 0.02 * rng.normal(size=rows)
+    valid = np.ones((1, rows), dtype=bool)
+    some = System(names, ('1',) * 5, ('j',), time, W[None], Y[None], valid)
+    q, dq = np.sin(0.7 * time), np.cos(0.7 * time)
+    return dataclasses.replace(some, D=errors.columns(0, q, dq, some)[None])
+
+
+def test_an_offset_counts_the_waves_of_a_zero_that_wanders():
+    """Three seconds of memory leave five independent values in 30 s, and the fit takes one."""
+    inside, without_it, stated, errors = [], [], [], []
+    for seed in range(60):
+        some = wandering(seed)
+        counted, residuals = fit(some), fit(dataclasses.replace(some, D=None))
+        inside.append(abs(counted.value[0]) <= 3.0 * counted.sigma[0])
+        without_it.append(abs(residuals.value[0]) <= 3.0 * residuals.sigma[0])
+        stated.append(counted.model_error[0, 0])
+        errors.append(counted.value[0] ** 2)
+    assert np.mean(inside) >= 0.92 > 0.87 > np.mean(without_it)
+    assert 0.3 < np.mean(stated) / np.mean(errors) < 2.0
+
+
+def test_friction_by_load_that_one_joint_shows_counts_in_one_that_does_not():
+    """In the second joint it is a parameter's column but for a thousandth of it."""
+    some = system()
+    W, D = some.W.copy(), some.D.copy()
+    W[0, :, 1] = 0.0
+    D[1, :, LOAD] = W[1, :, 1] + 1e-3 * D[1, :, LOAD]
+    right = W @ TRUTH + some.Y - some.W @ TRUTH
+    some = dataclasses.replace(some, W=W, D=D, Y=right + 0.05 * D[:, :, LOAD])
+    found, nothing = (fit(each, 'ols') for each in (some, dataclasses.replace(some, Y=right)))
+    assert abs(found.value[1] - TRUTH[1]) == pytest.approx(0.05, rel=0.5)
+    assert 0.03 < np.sqrt(found.model_error[1, 1]) < 0.1
+    assert nothing.model_error[1, 1] == 0.0
