@@ -64,7 +64,7 @@ class Result(NamedTuple):
 
     def line(self) -> str:
         """Format a row of the table."""
-        reason = EQUIVALENT.get(self.mutation.name, '')
+        reason = EQUIVALENT.get((self.mutation.module, self.mutation.change), '')
         killer = f'equivalent: {reason}' if reason and self.killer == SURVIVED else self.killer
         return f'{self.mutation.name}\n    {killer}'
 
@@ -194,7 +194,7 @@ def summary(results: list[Result], check: bool) -> int:
     survivors = []
     for mutation, killer in results:
         folders[mutation.module.split('/')[0]].append(killer != SURVIVED)
-        if killer == SURVIVED and mutation.name not in EQUIVALENT:
+        if killer == SURVIVED and (mutation.module, mutation.change) not in EQUIVALENT:
             survivors.append(mutation.name)
     for folder, seen in sorted(folders.items()):
         print(f'{folder}: {sum(seen)} of {len(seen)}')

@@ -32,7 +32,12 @@ class Mutation:
     @property
     def name(self) -> str:
         """What `--only` looks for."""
-        return f'{self.module}:{self.line} {self.kind}: {self.old} → {self.new}'
+        return f'{self.module}:{self.line} {self.change}'
+
+    @property
+    def change(self) -> str:
+        """What is changed, wherever in its module."""
+        return f'{self.kind}: {self.old} → {self.new}'
 
     def apply(self, source: str) -> str:
         """Return the source with the mistake."""

@@ -169,10 +169,11 @@ NAMED = {
     ),
 }  # fmt: skip
 
-# Drawn mutations that change no result, with the reason.
-EQUIVALENT: dict[str, str] = {
-    'model/base_parameters:107 sign: R[:, column] - basis @ (basis.T @ R[:, column]) → '
-    '((R[:, column]) + (basis @ (basis.T @ R[:, column])))': 'the second projection undoes it',
-    'regression/least_squares:94 constant: 1.0 → 3.0': 'their length is taken back',
-    'selection/cross_validation:198 constant: 1.0 → 3.0': 'as above, beside a ridge of rounding',
+# Drawn mutations that change no result, by module and change, with the reason.
+EQUIVALENT: dict[tuple[str, str], str] = {
+    (
+        'model/base_parameters',
+        'sign: R[:, column] - basis @ (basis.T @ R[:, column]) → '
+        '((R[:, column]) + (basis @ (basis.T @ R[:, column])))',
+    ): 'the second projection undoes it',
 }
