@@ -25,11 +25,12 @@ def freeze_fields(instance: object, *fields: str) -> None:
             object.__setattr__(instance, field, frozen(value))
 
 
+@dataclasses.dataclass(frozen=True)
 class ReadOnlyArrays:
     """Base of frozen dataclasses: fields of type `Array` or `Array | None` become read-only."""
 
     def __post_init__(self) -> None:
         # As text where annotations are not evaluated.
         kinds = (Array, Array | None, 'Array', 'Array | None')
-        fields = dataclasses.fields(self)  # type: ignore[arg-type]
+        fields = dataclasses.fields(self)
         freeze_fields(self, *(field.name for field in fields if field.type in kinds))

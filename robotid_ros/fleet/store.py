@@ -21,7 +21,7 @@ from ..files.formats.table import optional_package
 from ..files.yaml import parse_yaml
 from .model import FleetModel
 
-FORMAT = 1
+FORMAT = 2
 HEAD, SESSIONS, POOLED, PLANS, COSTS, MODELS = (
     *('store.json', 'sessions', 'pooled', 'plans', 'costs'),
     'models',

@@ -144,7 +144,8 @@ def test_what_does_not_fit_is_one_sentence(bags, work, tmp_path):
 def test_a_long_bag_is_cut_into_pieces_that_workers_share(work, tmp_path, monkeypatch):
     from robotid_ros.files.bags.read import recording
 
-    bag = write_bag(tmp_path / 'r0', 'long', seconds=120.0)
+    # A motion that does not repeat: of one that does, σ know of the bag in memory alone.
+    bag = write_bag(tmp_path / 'r0', 'long', seconds=120.0, exponent=1.13)
     whole = work(tmp_path / 'whole', [bag]).store.current()[0]
     monkeypatch.setattr(recording, 'MAX_SAMPLES', 5000)
     models, _ = load_models([str(CONFIG)])
@@ -157,9 +158,8 @@ def test_a_long_bag_is_cut_into_pieces_that_workers_share(work, tmp_path, monkey
     assert cut['samples'] == whole['samples'] == 12_000
     for a, b in zip(cut['parameters'], whole['parameters'], strict=True):
         assert a['value'] == pytest.approx(b['value'], abs=3.0 * b['sigma'])
-        # What the model may leave out counts from a level on: in one of them, or in both. That
-        # the motion repeats is known of the bag in memory alone, where σ are larger for it.
-        assert 0.2 < a['sigma'] / b['sigma'] < 2.5
+        # What the model may leave out counts from a level on: in one of them, or in both.
+        assert 0.4 < a['sigma'] / b['sigma'] < 2.5
 
 
 class Backwards(InProcess):

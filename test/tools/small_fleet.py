@@ -25,25 +25,25 @@ def scara():
     return robot, chi
 
 
-def sums(seed, seconds):
-    """Sample sums of sines: time, q, dq, ddq."""
+def sums(seed, seconds, exponent=1.0):
+    """Sample sums of sines of k^exponent / 6 Hz, which repeat where it is 1: time, q, dq, ddq."""
     t, rng = np.arange(0.0, seconds, 1.0 / RATE), np.random.default_rng(seed)
     q, dq, ddq = np.zeros((3, t.size, 2))
     for joint in range(2):
         for k in range(1, 5):
-            w, phase, a = 2 * np.pi * k / 6.0, rng.uniform(0, 6.28), 0.9 / k
+            w, phase, a = 2 * np.pi * k**exponent / 6.0, rng.uniform(0, 6.28), 0.9 / k
             q[:, joint] += a * np.sin(w * t + phase)
             dq[:, joint] += a * w * np.cos(w * t + phase)
             ddq[:, joint] -= a * w * w * np.sin(w * t + phase)
     return t, q, dq, ddq
 
 
-def write_bag(folder, name, *, seed=0, seconds=12.0, day=0, change=(), still=()):
+def write_bag(folder, name, *, seed=0, seconds=12.0, day=0, change=(), still=(), exponent=1.0):
     """Write a bag; `change` are pairs of a parameter and what is added, joints `still` rest."""
     robot, chi = scara()
     for parameter, value in change:
         chi[robot.column(parameter)] += value
-    t, q, dq, ddq = sums(seed, seconds)
+    t, q, dq, ddq = sums(seed, seconds, exponent)
     for motion in (q, dq, ddq):
         motion[:, list(still)] = 0.0
     tau = inverse_dynamics(robot, chi, q, dq, ddq)

@@ -15,7 +15,7 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Array, freeze_fields
+from ..arrays import Array, ReadOnlyArrays
 from .cone_program import least_norm
 
 # Of a link whose prior has no mass or an impossible inertia [kg], and its radius of gyration [m]:
@@ -27,7 +27,7 @@ IDENTITY = np.array([float(i == j) for i, j in UPPER])  # svec(I)
 
 
 @dataclasses.dataclass(frozen=True)
-class Consistent:
+class Consistent(ReadOnlyArrays):
     """
     Standard parameters that a real robot can have.
 
@@ -46,9 +46,6 @@ class Consistent:
     misfit: float
     distance: Array
     margin: Array
-
-    def __post_init__(self) -> None:
-        freeze_fields(self, 'value', 'sigma', 'distance', 'margin')
 
 
 def pseudo_inertia(inertial: Array) -> Array:

@@ -6,7 +6,7 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Array, freeze_fields
+from ..arrays import Array, ReadOnlyArrays
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
 from ..regression.estimate import Estimate
@@ -20,7 +20,7 @@ TOLERANCES = (0.0, -0.01, -0.02, -0.04)
 
 
 @dataclasses.dataclass(frozen=True)
-class Standard:
+class Standard(ReadOnlyArrays):
     """
     Standard parameters that explain the data.
 
@@ -54,9 +54,6 @@ class Standard:
     attainable: float = float('nan')
     obstacle: str = ''
     notes: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        freeze_fields(self, 'value', 'sigma', 'cad', 'cad_essential')
 
 
 def standard_parameters(

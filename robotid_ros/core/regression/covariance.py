@@ -140,8 +140,10 @@ def _products(
         w, y = system.rows(j)
         error = y - w @ value
         own = labels[system.valid[j]]
+        order = np.argsort(own, kind='stable')
+        limits = np.searchsorted(own[order], np.arange(count + 1))
         for block in range(count):
-            rows = own == block
+            rows = order[limits[block] : limits[block + 1]]
             projected = z[rows] * (k[rows] ** 2)[:, None]
             normals[block] += projected.T @ w[rows]
             scores[block] += projected.T @ error[rows]

@@ -12,6 +12,18 @@ JOINT = """
 <limit lower="-2" upper="2" velocity="3" effort="50"/>
 <dynamics damping="0.5" friction="0.25"/>{extra}</joint>
 """
+# A rod that hangs on one joint.
+ROD = """
+<robot name="rod">
+  <link name="base"/>
+  <joint name="a" type="revolute">
+    <parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>
+    <limit lower="-3" upper="3" velocity="10" effort="100"/>
+  </joint>
+  <link name="rod"><inertial><origin xyz="0 0 -0.3"/><mass value="4"/>
+    <inertia ixx="0.2" iyy="0.2" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+</robot>
+"""
 
 
 def urdf(

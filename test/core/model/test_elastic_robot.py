@@ -7,18 +7,9 @@ from robotid_ros.core.model import build_robot, regressor, RobotSettings
 from robotid_ros.core.model.settings import ElasticSettings
 from robotid_ros.exceptions import ConfigurationError, UnknownNameError
 
+from .arms import ROD
+
 WIDTH, DISTANCE = 2e-3, 5e-4
-URDF = """
-<robot name="rod">
-  <link name="base"/>
-  <joint name="a" type="revolute">
-    <parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>
-    <limit lower="-3" upper="3" velocity="10" effort="100"/>
-  </joint>
-  <link name="rod"><inertial><origin xyz="0 0 -0.3"/><mass value="4"/>
-    <inertia ixx="0.2" iyy="0.2" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
-</robot>
-"""
 
 
 def test_a_configuration_gives_terms_their_shape_and_units():
@@ -27,7 +18,7 @@ def test_a_configuration_gives_terms_their_shape_and_units():
         friction_constants={'a': {'backlash_width': WIDTH, 'hysteresis_distance': DISTANCE}},
         elastic=ElasticSettings(('a',), transmission={'default': names}),
     )
-    built = build_robot(URDF, settings).elastic
+    built = build_robot(ROD, settings).elastic
     units = {p.name: p.unit for p in built.parameters[-3:]}
     assert units == {'Kbd1': 'N·m/rad', 'Fhd1': 'N·m', 'Fvd1': 'N·m·s/rad'}
     # By hand: what acts on the link acts on the motor the other way.
@@ -43,4 +34,4 @@ def test_a_configuration_gives_terms_their_shape_and_units():
 @pytest.mark.parametrize('given', [{'b': ('backlash',)}, {'a': ('backlash',)}, {'a': ('play',)}])
 def test_terms_that_cannot_be_are_told(given):
     with pytest.raises((ConfigurationError, UnknownNameError), match=r"backlash_width|'b'|'play'"):
-        build_robot(URDF, RobotSettings(elastic=ElasticSettings(('a',), transmission=given)))
+        build_robot(ROD, RobotSettings(elastic=ElasticSettings(('a',), transmission=given)))

@@ -15,6 +15,8 @@ from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.validation import validate
 from robotid_ros.core.signals.recording import Recording
 
+from ..model.arms import ROD
+
 # A rod that hangs on a motor: inertia about the axis, first moment, motor, friction, spring.
 INERTIA, MOMENT, ROTOR, VISCOUS, COULOMB, LINK_VISCOUS, STIFFNESS = (
     0.6,
@@ -26,17 +28,6 @@ INERTIA, MOMENT, ROTOR, VISCOUS, COULOMB, LINK_VISCOUS, STIFFNESS = (
     2e3,
 )
 WIDTH, FRICTION, DISTANCE = 2e-3, 1.5, 5e-4
-URDF = """
-<robot name="rod">
-  <link name="base"/>
-  <joint name="a" type="revolute">
-    <parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>
-    <limit lower="-3" upper="3" velocity="10" effort="100"/>
-  </joint>
-  <link name="rod"><inertial><origin xyz="0 0 -0.3"/><mass value="4"/>
-    <inertia ixx="0.2" iyy="0.2" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
-</robot>
-"""
 RATE, SECONDS, SUBSTEPS = 200, 30, 50
 SETTINGS = IdentificationSettings(essential=False)
 
@@ -46,7 +37,7 @@ def robot(**elastic):
         friction={'default': ('viscous', 'coulomb')},
         elastic=ElasticSettings(('a',), link_friction={'a': ('viscous',)}, **elastic),
     )
-    return build_robot(URDF, settings)
+    return build_robot(ROD, settings)
 
 
 @lru_cache

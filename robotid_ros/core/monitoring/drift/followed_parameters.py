@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays import Array, freeze_fields
+from ...arrays import Array, ReadOnlyArrays
 from ...model.dynamics import regressor
 from ...model.friction import OF_POSITION
 from ...model.parameters import INERTIAL
@@ -48,7 +48,7 @@ class Group(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class FollowedParameters:
+class FollowedParameters(ReadOnlyArrays):
     """
     The m parameters that are followed, and how large their changes may be.
 
@@ -70,9 +70,6 @@ class FollowedParameters:
     scale: Array
     level: Array
     groups: tuple[Group, ...]
-
-    def __post_init__(self) -> None:
-        freeze_fields(self, 'identified', 'scale', 'level')
 
 
 def follow(robot: Robot, standard: Array) -> FollowedParameters:

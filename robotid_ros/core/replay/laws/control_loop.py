@@ -8,6 +8,7 @@ function that the simulation calls, with all that depends on the reference alone
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 import dataclasses
@@ -39,7 +40,7 @@ class Desired(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class ControlLaw:
+class ControlLaw(ABC):
     """
     Control loop of every joint, whatever its output v_τ: `τ = g_τ sat(v_τ)` (DIDIM eq. 54).
 
@@ -93,23 +94,23 @@ class ControlLaw:
         return step if np.all(gain == 1.0) else lambda k, q, dq: step(k, q, dq) * gain
 
     @property
+    @abstractmethod
     def stiffness(self) -> Array:
         """Torque per position error, (n,) [N·m/rad or N/m]."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def damping(self) -> Array:
         """Torque per velocity, (n,) [N·m·s/rad or N·s/m]."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def integral_time(self) -> Array:
         """Integral time, with which an integral's initial value decays, (n,) [s]."""
-        raise NotImplementedError
 
+    @abstractmethod
     def output(self, desired: Desired, initial_effort: Array | None = None) -> Step:
         """Start the bare law, whose output has neither limits nor a unit of torque."""
-        raise NotImplementedError
 
 
 def _with_encoder(step: Step, resolution: Array | float) -> Step:
