@@ -84,14 +84,13 @@ def named() -> list[Mutation]:
 
 
 def drawn(seed: int, count: int) -> list[Mutation]:
-    """Draw mutations, from each module in turn."""
-    rng = random.Random(seed)
+    """Draw mutations, from each module in turn; a change in one leaves those of the others."""
     pools = []
     for module in MODULES:
         pool = mutations(module, (ROOT / CORE / f'{module}.py').read_text())
-        rng.shuffle(pool)
+        random.Random(f'{seed} {module}').shuffle(pool)
         pools.append(pool)
-    rng.shuffle(pools)
+    random.Random(seed).shuffle(pools)
     found: list[Mutation] = []
     while len(found) < count and any(pools):
         found += [pool.pop() for pool in pools if pool]
