@@ -133,10 +133,10 @@ class Session:
         self.robot = Robot(self.client, self.describe)
 
     def start(self, *names: str, **parameters: dict[str, object]) -> None:
-        """Start nodes; parameters by node. A session needs no recorder unless they say so."""
+        """Start nodes; parameters by node. A session waits for a recorder started beside it."""
+        waits = {'excitation': {'excitation.require_recorder': 'recorder' in names}}
         for name in names:
-            given = {'excitation.require_recorder': False} if name == 'excitation' else {}
-            self.processes.start(name, given | parameters.get(name, {}))
+            self.processes.start(name, waits.get(name, {}) | parameters.get(name, {}))
 
     def ready(self, *nodes: str) -> None:
         """Wait until nodes have said something."""
