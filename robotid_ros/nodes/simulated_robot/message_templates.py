@@ -26,7 +26,7 @@ class MessageTemplate:
     ----------
     message : with every array at its final length
     arrays : paths such as 'reference.positions', arrays of float64 or one such number
-    times : paths of stamps and durations
+    times : paths of stamps and durations; the message's last field is among these or `arrays`
 
     """
 
@@ -48,6 +48,8 @@ class MessageTemplate:
             marks.append((path, '<iI', [stamp.sec, stamp.nanosec]))
         self._buffer = bytearray(serialize_message(message))
         self._fields = {path: self._locate(layout, values) for path, layout, values in marks}
+        # ROS 2 reserves more than messages with empty arrays take, and sends what was there.
+        del self._buffer[max(offset + layout.size for layout, offset in self._fields.values()) :]
 
     def fill(self, arrays: Mapping[str, Sequence[float]], times: Mapping[str, int]) -> bytes:
         """Serialise the message with these arrays and times [ns]."""
