@@ -176,4 +176,8 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         'sign: R[:, column] - basis @ (basis.T @ R[:, column]) → '
         '((R[:, column]) + (basis @ (basis.T @ R[:, column])))',
     ): 'the second projection undoes it',
+    (
+        'regression/observation_system',
+        'factor dropped: 4 * overlap → (4)',
+    ): 'blocks of rows are shorter, what is in them is the same',
 }

@@ -8,7 +8,7 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Array
+from ..arrays import Array, diagonal_scale
 from ..regression.estimate import Estimate
 from ..regression.observation_system import System
 from ..signals.recording import Recording
@@ -155,6 +155,6 @@ def singular_values(system: System, sigma: Array) -> Array:
     for joint, scale in enumerate(np.where(sigma > 0.0, sigma, 1.0)):
         W = system.rows(joint)[0] / scale
         gram += W.T @ W
-    length = np.sqrt(np.maximum(np.diag(gram), 1e-300))
+    length = diagonal_scale(gram)
     values = np.linalg.eigvalsh(gram / np.outer(length, length))[::-1]
     return np.sqrt(np.maximum(values, 0.0))

@@ -12,7 +12,7 @@ import dataclasses
 
 import numpy as np
 
-from ..arrays import Array
+from ..arrays import Array, diagonal_scale
 from ..model.base_parameters import BaseParameters
 from ..model.friction import NONNEGATIVE, OF_POSITION
 from ..model.robot import Robot
@@ -211,7 +211,7 @@ def _by_estimate(base: BaseParameters, estimate: Estimate) -> _Data:
     Rows count as far as they are independent. The covariance that respects their correlation would
     do as well without constraints; with them it gives way where residuals are large already.
     """
-    scale = np.sqrt(np.maximum(np.diag(estimate.classical), 1e-300))
+    scale = diagonal_scale(estimate.classical)
     values, vectors = np.linalg.eigh(estimate.classical / np.outer(scale, scale))
     root = (vectors / np.sqrt(np.maximum(values, 1e-10 * values[-1]))).T / scale
     root = root / np.sqrt(_inflation(estimate))

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import ConfigurationError, RecordingError
-from ..arrays import Array
+from ..arrays import Array, diagonal_scale
 from .estimators import fit, WHITEN
 from .observation_system import System
 
@@ -48,7 +48,7 @@ def bootstrap(system: System, method: str = 'wls', draws: int = DRAWS) -> Array:
         rows = np.column_stack(system.prior.rows)
         prior = rows.T @ rows
     whole = grams.sum(axis=0) + prior
-    scale = 1.0 / np.sqrt(np.maximum(np.diagonal(whole)[:size], 1e-300))
+    scale = 1.0 / diagonal_scale(whole)[:size]
     both = np.outer([*scale, 1.0], [*scale, 1.0])
     grams, prior, whole = grams * both, prior * both, whole * both
     rng = np.random.default_rng(0)

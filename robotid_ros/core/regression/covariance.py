@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, stdtrit
 
-from ..arrays import Array
+from ..arrays import Array, diagonal_scale
 from .observation_system import System
 from .repetition import find_repetition
 
@@ -45,7 +45,7 @@ def largest(covariances: list[Array], least: Array) -> Array:
 
 def propagated(bread: Array, covariance: Array) -> Array:
     """Return B C Bᵀ (b, b), which rounding does not make indefinite."""
-    scale = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    scale = diagonal_scale(covariance)
     variances, directions = np.linalg.eigh(covariance / np.outer(scale, scale))
     half = bread * scale @ (directions * np.sqrt(np.maximum(variances, 0.0)))
     return np.asarray(half @ half.T)
@@ -53,8 +53,8 @@ def propagated(bread: Array, covariance: Array) -> Array:
 
 def inflation(classical: Array, covariance: Array) -> float:
     """Return the mean ratio of a covariance (b, b) to the classical one, over all directions."""
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(classical), 1e-300))
-    white, correlated = (np.outer(scale, scale) * c for c in (classical, covariance))
+    scale = diagonal_scale(classical)
+    white, correlated = (c / np.outer(scale, scale) for c in (classical, covariance))
     return float(np.trace(np.linalg.solve(white, correlated)) / len(scale))
 
 
@@ -75,7 +75,7 @@ def jackknife(normals: Array, scores: Array, bread: Array) -> Array:
     bread : (b, b) B with χ̂ − χ = B Σ_k s_k
 
     """
-    scale = np.sqrt(np.maximum(np.diag(bread), 1e-300))
+    scale = diagonal_scale(bread)
     B = bread / np.outer(scale, scale)
     left = np.eye(len(scale)) - TAKEN * B @ (normals * np.outer(scale, scale))
     right = (scores * scale) @ B.T

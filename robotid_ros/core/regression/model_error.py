@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.linalg import block_diag
 from scipy.special import chdtrc
 
-from ..arrays import Array
+from ..arrays import Array, diagonal_scale
 from ..model.parameters import INERTIAL
 from .observation_system import read_only, System
 
@@ -128,7 +128,7 @@ def _least_squares(system: System) -> Array:
     for w, y in (system.rows(j) for j in range(len(system.joints))):
         own = np.linalg.lstsq(w, y, rcond=RCOND)[0] if len(y) else np.zeros(w.shape[1])
         sigma = float(np.linalg.norm(y - w @ own)) / np.sqrt(max(len(y), 1))
-        sigma = max(sigma, 1e-9 * float(np.abs(y).max(initial=0.0)), 1e-300)
+        sigma = max(sigma, 1e-9 * float(np.linalg.norm(y)), 1e-300)
         rows.append(np.column_stack([w, y]) / sigma)
     both = np.vstack(rows)
     return np.asarray(np.linalg.lstsq(both[:, :-1], both[:, -1], rcond=RCOND)[0])
@@ -191,9 +191,9 @@ def _information(system: System, value: Array) -> tuple[Array, Array, Array]:
         own.append(D.T @ D)
         scores.append(D.T @ error)
         scales.append(scale)
-    length = 1.0 / np.sqrt(np.maximum(np.diag(normal), 1e-300))
-    both = np.column_stack([*crossed, right]) * length[:, None]
-    solved = np.linalg.lstsq(normal * np.outer(length, length), both, rcond=1e-13)[0]
+    length = diagonal_scale(normal)
+    both = np.column_stack([*crossed, right]) / length[:, None]
+    solved = np.linalg.lstsq(normal / np.outer(length, length), both, rcond=1e-13)[0]
     total = block_diag(*own)
     information = total - both[:, :-1].T @ solved[:, :-1]
     score = np.concatenate(scores) - both[:, :-1].T @ solved[:, -1]

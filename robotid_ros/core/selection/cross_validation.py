@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Array
+from ..arrays import Array, diagonal_scale
 from .block_grams import BlockGrams, Columns
 from .candidates import Candidate
 
@@ -185,7 +185,7 @@ class _Problem:
 
     def squares(self, products: Array, values: Array, joint: int) -> Array:
         """Return ‖Y − W χ‖² of rows of a joint with each of some products and values, (K,)."""
-        columns = np.append(self._columns[joint], products.shape[-1] - 1)
+        columns = np.append(self._columns[joint], -1)
         vectors = np.column_stack([-values[:, self._places[joint]], np.ones(len(values))])
         products = products[:, columns[:, None], columns]
         return np.asarray(
@@ -195,7 +195,7 @@ class _Problem:
 
 def _solve(left: Array, right: Array) -> Array:
     """Solve systems of normal equations, (K, b, b) and (K, b), each normalised."""
-    scale = 1.0 / np.sqrt(np.maximum(np.einsum('kii->ki', left), 1e-300))
+    scale = 1.0 / diagonal_scale(left)
     normal = left * scale[:, :, None] * scale[:, None, :]
     normal[:, np.arange(left.shape[1]), np.arange(left.shape[1])] += RIDGE
     return np.asarray(np.linalg.solve(normal, (right * scale)[..., None])[..., 0] * scale)

@@ -190,9 +190,7 @@ def hold_delay(recording: Recording) -> float | None:
     # Rates are not exact: states as often as updates have the period of these.
     often = recording.rate > MORE_OFTEN * controller.rate
     period = 1.0 / recording.rate if often else update
-    inside = (recording.time > reference.time[0] + (MOST_UPDATES_HELD + 1) * update) & (
-        recording.time <= reference.time[-1]
-    )
+    inside = (recording.time > reference.time[0]) & (recording.time <= reference.time[-1])
     time, effort = recording.time[inside], recording.effort[inside]
     if len(time) < LEAST_MATCHES or not np.isfinite(effort).all():
         return None

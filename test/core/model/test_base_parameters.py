@@ -6,6 +6,8 @@ import numpy as np
 from robotid_ros.core.model import inverse_dynamics, regressor
 from robotid_ros.core.model.base_parameters import base_parameters, reduce_by_qr
 
+from .arms import arm
+
 
 def states(robot, seed=0, count=60):
     return np.random.default_rng(seed).normal(size=(3, count, robot.n))
@@ -25,6 +27,12 @@ def test_rank_is_the_numerical_rank(robot):
     W = regressor(robot, *states(robot, 1)).reshape(-1, robot.p)
     assert base.rank == np.linalg.matrix_rank(W)
     assert np.linalg.matrix_rank(W[:, base.columns]) == base.rank
+
+
+def test_joints_without_limits_turn_as_others_do():
+    robot = arm()
+    assert np.isinf(robot.limits.lower).any() and np.isinf(robot.limits.upper).any()
+    test_rank_is_the_numerical_rank(robot)
 
 
 def test_seed_does_not_matter(robot):

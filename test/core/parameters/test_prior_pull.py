@@ -17,7 +17,7 @@ from robotid_ros.core.parameters.physical_consistency import (
     pseudo_inertia,
     UPPER,
 )
-from robotid_ros.core.parameters.prior_pull import choose_pull
+from robotid_ros.core.parameters.prior_pull import _by_estimate, _Fit, _least, choose_pull
 from robotid_ros.core.parameters.standard import standard_parameters
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import System
@@ -88,8 +88,13 @@ def test_a_wrong_prior_gives_way_and_no_more_than_it_has_to(robot, method):
     assert pull.residual == pytest.approx(system.total_residual(base.of(pull.found.value)))
     assert pull.residual <= limit
     # A prior that is trusted a quarter more, as finely as the bisection tells, costs too much.
-    tighter = choose_pull(robot, base, estimate, system, pull.spread / 1.25, math.inf)
-    assert tighter.residual > limit
+    tighter = _Fit(robot, _by_estimate(base, estimate), SPREAD)(pull.spread / SPREAD / 1.25)
+    assert system.total_residual(base.of(tighter.value)) > limit
+
+
+@pytest.mark.parametrize('needed', [1.3, 3.0, 40.0, 900.0])
+def test_the_bisection_ends_at_most_a_quarter_above_what_is_needed(needed):
+    assert needed <= _least(lambda looser: looser >= needed) <= 1.25 * needed
 
 
 def test_a_looser_prior_than_the_configured_one_is_not_sought_where_any_cost_is_right(robot):

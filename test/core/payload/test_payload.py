@@ -9,7 +9,7 @@ import pytest
 
 from robotid_ros.core.excitation.constraints.body_frames import body_frame
 from robotid_ros.core.identification_settings import IdentificationSettings
-from robotid_ros.core.model import build_robot, RobotSettings
+from robotid_ros.core.model import build_robot, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.parameters.physical_consistency import pseudo_inertia
 from robotid_ros.core.payload.drive_gains import identify_drive_gains
@@ -19,13 +19,15 @@ from robotid_ros.core.payload.payload_identification import (
     payload_from_recordings,
 )
 from robotid_ros.core.regression.estimators import fit
-from robotid_ros.core.regression.observation_system import observe
+from robotid_ros.core.regression.observation_system import observe, System
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.exceptions import ConfigurationError, RecordingError, UnknownNameError
 from robotid_ros.plant.physics.mujoco_physics import Physics
 from robotid_ros.simulation_settings import PayloadSettings, SimulationSettings
+
+from ..replay.arms import planar_urdf
 
 mujoco = pytest.importorskip('mujoco')
 URDF = (Path(__file__).resolve().parents[3] / 'urdf' / 'ur10.urdf').read_text()
@@ -95,6 +97,31 @@ def test_exact_data_give_the_payload():
     assert found.consistent
 
 
+def test_what_a_planar_arm_does_not_show_is_open():
+    """To add it to the payload changes no torque."""
+    robot = build_robot(planar_urdf(), RobotSettings())
+    base, own = base_parameters(robot), slice(robot.first_columns[-1], None)
+    q, dq, ddq = np.random.default_rng(0).normal(size=(3, 200, robot.n))
+    W, chi = regressor(robot, q, dq, ddq), np.array(robot.prior)
+    valid = np.ones(W.shape[:2], dtype=bool)
+    loaded = chi.copy()
+    loaded[own][:10] += at_the_joint()
+    one, two = (
+        fit(
+            System(
+                base.names, base.units, robot.joints, np.arange(200.0), W[:, :, base.columns],
+                W @ parameters, valid
+            )
+        )
+        for parameters in (chi, loaded)
+    )  # fmt: skip
+    found = identify_payload(robot, base, one, two)
+    open_, columns = found.undetermined, W[:, :, own][:, :, :10]
+    assert open_.shape[1] == 10 - np.linalg.matrix_rank(columns.reshape(-1, 10)) > 0
+    np.testing.assert_allclose(columns @ open_, 0.0, atol=1e-6)
+    np.testing.assert_allclose(columns @ (found.unconstrained - at_the_joint()), 0.0, atol=1e-6)
+
+
 def test_a_payload_is_told_in_any_frame_of_its_link():
     """The same body at tool0, where MuJoCo has it on wrist_3_link."""
     (base, empty), (_, loaded) = map(estimate, (session(), session(BODY)))
@@ -159,9 +186,11 @@ def test_gains_scale_with_the_payload_that_is_told(recordings):
     np.testing.assert_allclose(twice.value, 2.0 * one.value, rtol=1e-9)
 
 
-def test_no_payload_gives_no_gain(recordings):
+@pytest.mark.parametrize('second, share', [(0, 1.0), (1, 0.0)])
+def test_no_payload_gives_no_gain(recordings, second, share):
+    loaded, payload = recordings[second], share * at_the_joint()
     with pytest.raises(RecordingError, match='feel the payload'):
-        identify_drive_gains(ROBOT, recordings[0], recordings[0], at_the_joint(), SETTINGS)
+        identify_drive_gains(ROBOT, recordings[0], loaded, payload, SETTINGS)
 
 
 def test_other_models_are_refused(recordings):

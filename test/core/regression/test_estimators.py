@@ -35,6 +35,13 @@ def test_every_method_finds_the_truth_in_exact_data(method):
     assert estimate.method == method
 
 
+def test_each_joint_has_the_sigma_of_its_own_residual():
+    rows = system(1, 300, (0.3, 0.1))
+    estimate = fit(rows, 'wls')
+    rms = np.sqrt(np.mean((rows.Y - rows.predict(estimate.value)) ** 2, axis=1))
+    np.testing.assert_allclose(estimate.sigma_torque, rms)
+
+
 @pytest.mark.parametrize('method', sorted(WHITEN))
 def test_every_method_states_an_honest_sigma(method):
     draws = [fit(system(seed, 300, (0.3, 0.1)), method) for seed in range(80)]

@@ -13,6 +13,7 @@ from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.replay.didim import didim
 from robotid_ros.core.replay.initial_parameters import (
     initial_parameters,
+    MAX_DAMPING_PER_UPDATE,
     minimum_damped_inertia,
     prior_parameters,
 )
@@ -137,6 +138,13 @@ def test_the_prior_can_be_simulated_at_the_robots_gains(case):
     with pytest.raises(DivergenceError):
         stiff.simulate(plain, np.ones(3))
     stiff.simulate(chi, np.ones(3))
+
+
+def test_a_loop_without_damping_is_slower_than_its_updates(case):
+    """The mass on its spring goes through so many radians in an update, and no more."""
+    stiff = dataclasses.replace(case[0], law=JointTrajectoryEffort(RATE, 9.0 * P, 0.0, 0.0 * D))
+    frequency = np.sqrt(9.0 * P / minimum_damped_inertia(stiff))
+    np.testing.assert_allclose(frequency / RATE, MAX_DAMPING_PER_UPDATE)
 
 
 def test_a_fit_that_no_body_has_is_replaced_by_the_nearest_bodies(case):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robotid_ros.core.signals.filters import motion_bandwidth
+from robotid_ros.core.signals.filters import lowpass, motion_bandwidth
 
 RATE, SECONDS = 1000.0, 20.0
 TIME = np.arange(round(RATE * SECONDS)) / RATE
@@ -45,3 +45,10 @@ def test_no_noise_counts_as_motion_however_strong_it_is():
     for seed in range(20):
         noise = 0.05 * np.random.default_rng(seed).normal(size=(TIME.size, 2))
         assert motion_bandwidth(motion(TIME) + noise, RATE) < 1.1 * FAST
+
+
+@pytest.mark.parametrize('cutoff', [0.5, 0.7, 3.0])
+def test_a_cut_off_above_nyquists_lets_everything_pass(cutoff):
+    x = np.random.default_rng(0).normal(size=(50, 2))
+    np.testing.assert_array_equal(lowpass(x, cutoff * RATE, RATE), x)
+    assert not np.allclose(lowpass(x, 0.4 * RATE, RATE), x, atol=0.01)

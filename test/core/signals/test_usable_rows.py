@@ -14,6 +14,7 @@ from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.signals.usable_rows import EDGE_PERIODS
 
 from ..conftest import motion, URDF
 
@@ -129,3 +130,10 @@ def test_a_motor_of_two_joints_that_stands_has_no_sign_of_friction():
     against = dataclasses.replace(recording, position=position)
     valid = prepare(against, robot, SignalSettings(cutoff=20.0, rows='moving')).valid
     assert valid[:, 0].any() and not valid[:, 1:].any()
+
+
+def test_ends_count_as_so_many_periods_of_the_band_where_that_is_a_whole_number():
+    """Rows of the filters' transients are left out, and no row more."""
+    found = samples(('smooth_coulomb',), rows='moving', band=20.0)
+    used, edge = np.flatnonzero(found.valid[:, 0]), round(EDGE_PERIODS * RATE / 20.0)
+    assert used[0] == edge and used[-1] == len(found.valid) - 1 - edge

@@ -1,0 +1,28 @@
+"""Values that cannot be written, and the scale of matrices."""
+
+import numpy as np
+import pytest
+
+from robotid_ros.core.arrays import diagonal_scale, frozen
+
+
+def test_frozen_arrays_cannot_be_written_and_leave_what_was_given():
+    given = np.arange(3)
+    array = frozen(given)
+    with pytest.raises(ValueError, match='read-only'):
+        array[0] = 1.0
+    given[0] = 7
+    assert array[0] == 0.0 and frozen(array) is array
+
+
+def test_scaled_by_its_diagonal_a_matrix_has_ones_there_whatever_the_units():
+    rng = np.random.default_rng(0)
+    columns = rng.normal(size=(2, 9, 3))
+    columns[1, :, 2] = 0.0
+    units = np.array([1e-6, 1.0, 1e5])
+    grams = [np.swapaxes(x, 1, 2) @ x for x in (columns, columns * units)]
+    scales = [diagonal_scale(gram) for gram in grams]
+    np.testing.assert_allclose(scales[0][0], np.linalg.norm(columns[0], axis=0))
+    one, other = (g / (s[:, :, None] * s[:, None, :]) for g, s in zip(grams, scales, strict=True))
+    np.testing.assert_allclose(one, other, atol=1e-14)
+    np.testing.assert_allclose(np.einsum('kii->ki', one), [[1.0, 1.0, 1.0], [1.0, 1.0, 0.0]])
