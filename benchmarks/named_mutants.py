@@ -180,4 +180,8 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         'regression/observation_system',
         'factor dropped: 4 * overlap → (4)',
     ): 'blocks of rows are shorter, what is in them is the same',
+    (
+        'model/dynamics',
+        'branch skipped: not robot.followers → False',
+    ): 'without followers the matrix is the identity: this only saves the product',
 }

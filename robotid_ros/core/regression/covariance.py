@@ -113,7 +113,7 @@ def cluster_products(
 
     """
     if system.batches is not None:
-        return [_batch_products(system.batches, value, weights)]
+        return _batch_products(system.batches, value, weights)
     length = system.W.shape[1]
     shortest = _shortest(system, value)
     period = None if system.q is None else find_repetition(system.q)
@@ -150,17 +150,26 @@ def _products(
     return normals, scores
 
 
-def _batch_products(batches: Array, value: Array, weights: list[Array]) -> tuple[Array, Array]:
-    """Return normals and scores of batches, merged where scores of neighbours correlate."""
+def _batch_products(
+    batches: Array, value: Array, weights: list[Array]
+) -> list[tuple[Array, Array]]:
+    """
+    Return normals and scores of batches, merged where scores of neighbours correlate.
+
+    Once as all scores together do, and once as the one that does so longest: an offset remembers
+    slow noise that the others hardly see.
+    """
     k = np.array([w[0] if len(w) else 0.0 for w in weights]) ** 2
     W = batches[..., :-1]
     error = batches[..., -1] - W @ value
     normals = np.einsum('j,jkra,jkrb->kab', k, W, W, optimize=True)
     scores = np.einsum('j,jkra,jkr->ka', k, W, error, optimize=True)
-    shortest = 1.0 + MEMORIES * (_memory(scores.T) - 1.0)
-    count = _count(len(scores), shortest)
-    starts = np.unique(np.arange(len(scores)) * count // len(scores), return_index=True)[1]
-    return np.add.reduceat(normals, starts), np.add.reduceat(scores, starts)
+    found = []
+    for memory in (_memory(scores.T), max(_memory(each[None]) for each in scores.T)):
+        count = _count(len(scores), 1.0 + MEMORIES * (memory - 1.0))
+        starts = np.unique(np.arange(len(scores)) * count // len(scores), return_index=True)[1]
+        found.append((np.add.reduceat(normals, starts), np.add.reduceat(scores, starts)))
+    return found
 
 
 def count_blocks(system: System, value: Array) -> int:

@@ -46,6 +46,7 @@ def test_combinations_say_what_the_matrix_does(robot, truth):
     values = {p.name: value for p, value in zip(robot.parameters, truth, strict=True)}
     for text, value in zip(base.combinations, base.of(truth), strict=True):
         terms = text.partition(' = ')[2] or text
+        assert ' 1·' not in terms
         expression = terms.replace('·', '*')
         np.testing.assert_allclose(eval(expression, {}, values), value, rtol=1e-4, atol=1e-9)
 

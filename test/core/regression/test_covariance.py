@@ -97,3 +97,21 @@ def test_batches_merge_where_their_scores_correlate():
         # Of white noise through the filter: its gain over √N.
         ratios.append(sigma / (50.0 / np.sqrt(6400)))
     assert 0.7 < np.sqrt(np.mean(np.square(ratios))) < 1.2
+
+
+def test_an_offset_among_fast_columns_remembers_slow_noise():
+    """Rows that are kept as triangular factors: their scores show it, that of the offset most."""
+    errors, sigmas = [], []
+    for seed in range(80):
+        rng = np.random.default_rng(seed)
+        count, memory = 6000, np.exp(-0.01 / 2.0)
+        slow = lfilter([np.sqrt(1.0 - memory**2)], [1.0, -memory], rng.normal(size=count + 2000))
+        W = np.column_stack([rng.normal(size=(count, 12)), np.ones(count)])
+        valid, time = np.ones((1, count), dtype=bool), 0.01 * np.arange(count)
+        names = tuple('abcdefghijklm')
+        rows = System(names, ('1',) * 13, ('j',), time, W[None], slow[None, 2000:], valid)
+        found = fit(compress(rows, 96), 'ols')
+        errors.append(found.value)
+        sigmas.append(found.sigma)
+    ratio = np.sqrt(np.mean(np.square(sigmas), axis=0) / np.mean(np.square(errors), axis=0))
+    assert np.all((ratio > 0.75) & (ratio < 1.6)), ratio
