@@ -177,3 +177,10 @@ def test_joints_of_small_efforts_are_not_given_up_for_those_of_large_ones(small)
         wls: Score(powers * [0.0200 + 9.0 * small, 0.04], powers),
     }
     assert simplest(scores) == (wls if small < 1.0 else ols)
+
+
+def test_residuals_are_shares_of_the_effort():
+    powers = np.array([[4.0, 1.0], [12.0, 3.0]])
+    score = Score(powers * [0.01, 0.36], powers)
+    np.testing.assert_allclose(score.joint_residuals, [0.1, 0.6])
+    assert score.residual == pytest.approx(np.sqrt(0.01 * 0.8 + 0.36 * 0.2))
