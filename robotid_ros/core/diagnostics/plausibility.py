@@ -12,6 +12,7 @@ from ..model.friction import OF_POSITION
 from ..model.parameters import INERTIAL
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
+from ..regression.least_squares import scaled_least_squares
 from ..signals.samples import Samples
 from .gravity_direction import gravity_warnings
 
@@ -119,8 +120,7 @@ def _friction_loss(robot: Robot, joint: int, w: Array, y: Array, dq: Array) -> f
     ]
     if not friction:
         return MIN_LOSS
-    size = np.maximum(np.linalg.norm(w, axis=0), 1e-300)
-    chi = np.linalg.lstsq(w / size, y, rcond=RANK_TOLERANCE)[0] / size
+    chi = scaled_least_squares(w, y, RANK_TOLERANCE)
     work = float(np.mean((w[:, friction] @ chi[friction]) * dq))
     return work / max(float(np.mean(np.abs(y * dq))), 1e-300)
 

@@ -5,6 +5,7 @@ import numpy.typing as npt
 
 from ..arrays import Array
 from ..model.robot import Robot
+from ..regression.least_squares import scaled_least_squares
 from ..regression.observation_system import System
 from ..signals.samples import Samples
 from .torque_parts import rms
@@ -49,11 +50,6 @@ def saturation_warnings(robot: Robot, samples: Samples, system: System) -> dict[
     return found
 
 
-def _solve(W: Array, y: Array) -> Array:
-    scale = np.maximum(np.linalg.norm(W, axis=0), 1e-300)
-    return np.asarray(np.linalg.lstsq(W / scale, y, rcond=RANK_TOLERANCE)[0] / scale)
-
-
 def _cut_share(effort: Array, measured: Array, W: Array, valid: Mask, keep: int) -> float:
     """Return the share of efforts (N,) that is cut off at the upper end, 0 if none is."""
     step = np.abs(np.diff(effort, n=2))
@@ -72,7 +68,7 @@ def _cut_share(effort: Array, measured: Array, W: Array, valid: Mask, keep: int)
     if rows.sum() < MIN_ROWS or others.sum() < MIN_OTHERS * len(W[0]):
         return 0.0
     # The joint alone, without these rows: what is wrong with others does not count here.
-    expected = W @ _solve(W[others], measured[others])
+    expected = W @ scaled_least_squares(W[others], measured[others], RANK_TOLERANCE)
     excess = float(np.mean(expected[rows] - measured[rows]))
     spread = float(np.std(expected[rows]))
     usual = rms(expected[others] - measured[others])

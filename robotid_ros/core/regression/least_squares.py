@@ -78,6 +78,20 @@ def instrumental_variables(W: Array, Y: Array, Z: Array) -> Solution:
     return Solution(bread @ (Z.T @ Y), bread, s, Vt[-1])
 
 
+def scaled_least_squares(A: Array, y: Array, tolerance: float = 1e-9) -> Array:
+    """
+    Return the solution of least norm in units in which columns have the length one.
+
+    Parameters
+    ----------
+    A, y : (N, b) and (N,)
+    tolerance : singular values below this share of the largest count as none
+
+    """
+    scale = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
+    return np.asarray(np.linalg.lstsq(A / scale, y, rcond=tolerance)[0] / scale)
+
+
 def project_out(columns: Array, tolerance: float) -> Callable[[Array], Array]:
     """Return the projection of rows (N, …) on the orthogonal complement of columns (N, b)."""
     norms = np.linalg.norm(columns, axis=0)

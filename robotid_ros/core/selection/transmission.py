@@ -28,6 +28,7 @@ from ..model.friction import FrictionTerm, make_terms
 from ..model.parameters import INERTIAL
 from ..model.robot import ElasticRobot
 from ..regression.estimators import fit
+from ..regression.least_squares import scaled_least_squares
 from ..regression.observation_system import decimate, System
 from ..signals.samples import Samples
 from .block_grams import BLOCKS
@@ -39,7 +40,6 @@ DISTANCES, ROUNDS = (0.03, 0.1, 0.3, 1.0), 4
 # Widths and distances are searched by such a factor around what is found first, one after the
 # other, so often; the points of the grid, for the residual has several minima.
 SEARCH_FACTOR, SWEEPS, GRID_POINTS = 4.0, 2, 13
-RANK_TOLERANCE = 1e-9  # smallest singular value over the largest
 NAMES = {'backlash': 'backlash_width', 'hysteresis': 'hysteresis_distance'}
 
 
@@ -157,7 +157,7 @@ def _predicted(rows: _Rows, others: list[Array], name: str, distance: float) -> 
     A = without = np.column_stack([rows.link, *others])
     own = np.zeros(len(A))
     for _ in range(ROUNDS):
-        value = _solve(A[rows.used], y)
+        value = scaled_least_squares(A[rows.used], y)
         wound, predicted = without @ value[: without.shape[1]], A @ value
         if name == 'backlash':
             own = np.sign(wound)
@@ -182,7 +182,7 @@ def _searched(rows: _Rows, terms: tuple[FrictionTerm, ...]) -> tuple[FrictionTer
         columns = [rows.column(term) for term in other(k, logarithm)]
         A = np.column_stack([rows.deflection, rows.friction, *columns])[rows.used]
         y = torque[rows.used]
-        return float(np.sum((y - A @ _solve(A, y)) ** 2))
+        return float(np.sum((y - A @ scaled_least_squares(A, y)) ** 2))
 
     reach = np.linspace(-np.log(SEARCH_FACTOR), np.log(SEARCH_FACTOR), GRID_POINTS)
     for _ in range(SWEEPS):
@@ -203,15 +203,9 @@ def _score(rows: _Rows, columns: list[Array]) -> tuple[Score, Array]:
     errors = np.zeros((BLOCKS, 1))
     for k in range(BLOCKS):
         out = block == k
-        errors[k] = np.sum((y[out] - A[out] @ _solve(A[~out], y[~out])) ** 2)
+        errors[k] = np.sum((y[out] - A[out] @ scaled_least_squares(A[~out], y[~out])) ** 2)
     powers = [[np.sum(y[block == k] ** 2)] for k in range(BLOCKS)]
-    return Score(errors, np.array(powers)), _solve(A, y)[c:]
-
-
-def _solve(A: Array, y: Array) -> Array:
-    scale = np.linalg.norm(A, axis=0)
-    scale[scale == 0.0] = 1.0
-    return np.asarray(np.linalg.lstsq(A / scale, y, rcond=RANK_TOLERANCE)[0] / scale)
+    return Score(errors, np.array(powers)), scaled_least_squares(A, y)[c:]
 
 
 def _note(joint: str, terms: tuple[FrictionTerm, ...], unit: str) -> str:

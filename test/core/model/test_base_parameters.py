@@ -1,5 +1,7 @@
 """Base parameters explain every torque, and nothing more can be found."""
 
+import dataclasses
+
 from hypothesis import given, settings, strategies as st
 import numpy as np
 
@@ -33,6 +35,12 @@ def test_joints_without_limits_turn_as_others_do():
     robot = arm()
     assert np.isinf(robot.limits.lower).any() and np.isinf(robot.limits.upper).any()
     test_rank_is_the_numerical_rank(robot)
+
+
+def test_joints_that_may_not_move_have_those_of_their_model_too(robot):
+    fixed = dataclasses.replace(robot.limits, upper=robot.limits.lower)
+    locked = dataclasses.replace(robot, limits=fixed)
+    assert base_parameters(locked).names == base_parameters(robot).names
 
 
 def test_seed_does_not_matter(robot):

@@ -13,10 +13,12 @@ from robotid_ros.core.model import build_robot, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.parameters.physical_consistency import pseudo_inertia
 from robotid_ros.core.payload.drive_gains import identify_drive_gains
+from robotid_ros.core.payload.payload import _product, Payload
 from robotid_ros.core.payload.payload_identification import (
     identify_payload,
     KnownArm,
     payload_from_recordings,
+    payload_notes,
 )
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe, System
@@ -120,6 +122,19 @@ def test_what_a_planar_arm_does_not_show_is_open():
     assert open_.shape[1] == 10 - np.linalg.matrix_rank(columns.reshape(-1, 10)) > 0
     np.testing.assert_allclose(columns @ open_, 0.0, atol=1e-6)
     np.testing.assert_allclose(columns @ (found.unconstrained - at_the_joint()), 0.0, atol=1e-6)
+
+
+def test_terms_that_nearly_cancel_are_nothing():
+    """Base parameters are known to 1e-7 or so: what they leave open is rounded no better."""
+    columns = np.array([[1.0, 1.0], [1.0001, 1.01]])
+    np.testing.assert_allclose(_product(np.array([[1.0, -1.0]]), columns), [[0.0, -0.01]])
+
+
+@pytest.mark.parametrize('over_sigma, said', [(2.0, True), (4.0, False)])
+def test_a_mass_counts_that_stands_out_of_its_sigma(over_sigma, said):
+    covariance = np.diag((at_the_joint() / over_sigma) ** 2)
+    found = Payload('tool', at_the_joint(), covariance, np.zeros((10, 0)), at_the_joint())
+    assert any('does not stand out' in note for note in payload_notes(found, 'j6', '')) == said
 
 
 def test_a_payload_is_told_in_any_frame_of_its_link():

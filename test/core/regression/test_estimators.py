@@ -7,7 +7,11 @@ import pytest
 
 from robotid_ros.core.regression.covariance import count_blocks
 from robotid_ros.core.regression.estimators import fit, WHITEN
-from robotid_ros.core.regression.least_squares import least_squares, total_least_squares
+from robotid_ros.core.regression.least_squares import (
+    least_squares,
+    scaled_least_squares,
+    total_least_squares,
+)
 from robotid_ros.core.regression.observation_system import decimate, NOISE_BAND, System
 from robotid_ros.exceptions import RecordingError
 
@@ -94,6 +98,14 @@ def test_least_squares_is_the_pseudo_inverse():
     solution = least_squares(W, Y)
     np.testing.assert_allclose(solution.value, np.linalg.pinv(W) @ Y)
     np.testing.assert_allclose(solution.bread, np.linalg.inv(W.T @ W))
+
+
+def test_scaled_least_squares_does_not_depend_on_units_and_leaves_out_what_is_not_there():
+    A, y = np.random.default_rng(0).normal(size=(30, 4)), np.arange(30.0)
+    units = np.array([1e-8, 1.0, 1e6, 0.0])
+    expected = [*np.linalg.lstsq(A[:, :3], y, rcond=None)[0], 0.0]
+    found = scaled_least_squares(A * units, y)
+    np.testing.assert_allclose(found * [*units[:3], 1.0], expected, rtol=1e-9, atol=1e-12)
 
 
 def test_iterated_weights_are_a_fixed_point():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robotid_ros.core.signals.filters import lowpass, motion_bandwidth
+from robotid_ros.core.signals.filters import _noise_floor, lowpass, motion_bandwidth
 
 RATE, SECONDS = 1000.0, 20.0
 TIME = np.arange(round(RATE * SECONDS)) / RATE
@@ -52,3 +52,13 @@ def test_a_cut_off_above_nyquists_lets_everything_pass(cutoff):
     x = np.random.default_rng(0).normal(size=(50, 2))
     np.testing.assert_array_equal(lowpass(x, cutoff * RATE, RATE), x)
     assert not np.allclose(lowpass(x, 0.4 * RATE, RATE), x, atol=0.01)
+
+
+@pytest.mark.parametrize('positions, stamps', [(1.0, 0.0), (0.0, 1.0), (1.0, 0.7)])
+def test_the_floor_is_the_spectrum_of_noise_of_positions_and_of_stamps(positions, stamps):
+    rng, count, window = np.random.default_rng(1), 40_000, np.hanning(40_000)
+    noise = positions * np.diff(rng.normal(size=count + 1)) + stamps * rng.normal(size=count)
+    share = np.fft.rfftfreq(count)
+    floor = _noise_floor(np.abs(np.fft.rfft(noise * window)) ** 2, share)
+    expected = (4.0 * (positions * np.sin(np.pi * share)) ** 2 + stamps**2) * np.sum(window**2)
+    np.testing.assert_allclose(floor, expected, rtol=0.1, atol=0.03 * expected.max())
