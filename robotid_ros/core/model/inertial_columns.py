@@ -165,8 +165,6 @@ def _joints(model: Any) -> list[_Joint]:
 
 def _frame_along(axis: Array) -> Array:
     """Return a rotation whose last column is an axis."""
-    if axis[2] == 1.0:
-        return np.eye(3)
     other = np.cross(np.eye(3)[np.argmin(np.abs(axis))], axis)
     other /= np.linalg.norm(other)
     return np.column_stack([other, np.cross(axis, other), axis])
