@@ -79,6 +79,15 @@ def test_an_odd_period_is_predicted_worst():
     assert np.all(np.argmax(residual, axis=0) == 2)
 
 
+@pytest.mark.parametrize('share, periods', [(0.2, 3), (0.8, 4)])
+def test_a_part_of_a_period_counts_where_it_is_most_of_one(share, periods):
+    one = system(periods=4)
+    end = round((3 + share) * PERIOD * RATE)
+    part = {name: getattr(one, name)[:, :end] for name in ('W', 'Y', 'valid')}
+    found = leave_one_out(dataclasses.replace(one, time=one.time[:end], **part), PERIOD)
+    assert len(found) == periods
+
+
 def test_a_period_left_out_is_really_left_out():
     one = system(periods=3)
     Y = one.Y.copy()

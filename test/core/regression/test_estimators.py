@@ -92,6 +92,12 @@ def test_total_least_squares_is_the_null_vector_of_the_joined_matrix():
     np.testing.assert_allclose(total_least_squares(W, Y).value, expected, rtol=1e-8)
 
 
+def test_total_least_squares_of_exact_data_has_the_covariance_of_least_squares():
+    W = np.random.default_rng(0).normal(size=(50, 3)) @ np.array([[1, 0, 0], [1, 1, 0], [1, 1, 9]])
+    bread = total_least_squares(W, W @ TRUTH[:3]).bread
+    np.testing.assert_allclose(bread, np.linalg.inv(W.T @ W), rtol=1e-6)
+
+
 def test_least_squares_is_the_pseudo_inverse():
     rng = np.random.default_rng(4)
     W, Y = rng.normal(size=(60, 5)), rng.normal(size=60)

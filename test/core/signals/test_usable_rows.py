@@ -65,7 +65,7 @@ def test_rows_beside_standstill_are_left_out_of_moving_rows():
 
 def test_a_slow_axis_moves_too():
     """Linear axes are ten times slower than joints turn: standstill is a share of their speed."""
-    slow = samples(('viscous', 'coulomb'), moved(0.1))
+    slow = samples(('viscous', 'coulomb'), moved(0.04))
     assert slow.valid[:, :2].mean() > 0.75
     # Not so an axis that never moves but for noise.
     noise = np.random.default_rng(1).normal(scale=1e-6, size=(4000, 3))
