@@ -42,24 +42,23 @@ def bootstrap(system: System, method: str = 'wls', draws: int = DRAWS) -> Array:
             "set identification.covariance to 'model_error'"
         )
     grams = _grams(system, method)
-    size = grams.shape[-1] - 1
     prior = np.zeros(grams.shape[1:])
     if system.prior is not None:
         rows = np.column_stack(system.prior.rows)
         prior = rows.T @ rows
     whole = grams.sum(axis=0) + prior
-    scale = 1.0 / diagonal_scale(whole)[:size]
-    both = np.outer([*scale, 1.0], [*scale, 1.0])
-    grams, prior, whole = grams * both, prior * both, whole * both
+    units = diagonal_scale(whole)
+    grams, prior, whole = (each / np.outer(units, units) for each in (grams, prior, whole))
+    scale = units[-1] / units[:-1]
     rng = np.random.default_rng(0)
-    values = np.empty((draws, size))
+    values = np.empty((draws, len(scale)))
     for k, chosen in enumerate(rng.integers(len(grams), size=(draws, len(grams)))):
         total = grams[chosen].sum(axis=0) + prior
         values[k] = np.linalg.lstsq(total[:-1, :-1], total[:-1, -1], rcond=1e-12)[0]
     # A sample of K blocks varies by (K − 1)/K of what the population does.
     correction = len(grams) / (len(grams) - 1)
     bread = np.linalg.pinv(whole[:-1, :-1])
-    known = bread @ prior[:-1, :-1] @ bread * np.outer(scale, scale)
+    known = bread @ prior[:-1, :-1] @ bread / np.outer(units[:-1], units[:-1])
     return np.asarray(np.cov(values * scale, rowvar=False) * correction + known)
 
 

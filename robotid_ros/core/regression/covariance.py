@@ -186,8 +186,8 @@ def _shortest(system: System, value: Array) -> float:
     """Return of how many rows a block is at least."""
     error = np.where(system.valid, system.Y - system.predict(value), 0.0)
     time = system.time
-    step = float(np.median(np.diff(time))) if len(time) > 1 else 0.0
-    return max(MEMORIES * _memory(error), SECONDS / step if step > 0.0 else 1.0)
+    step = float(np.median(np.diff(time))) if len(time) > 1 else SECONDS
+    return max(MEMORIES * _memory(error), SECONDS / step)
 
 
 def _memory(series: Array) -> float:

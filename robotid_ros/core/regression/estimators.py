@@ -64,8 +64,6 @@ def _wls(joint_rows: JointRows, system: System, value: Array | None) -> Weights:
 
 def _own_sigma(w: Array, y: Array, count: int) -> float:
     """Return σ of a joint's own least squares, NaN where that says nothing about its noise."""
-    if not len(y):
-        return np.inf
     chi, _, rank, _ = np.linalg.lstsq(w, y, rcond=1e-10)
     if not y.any() or count < FEW_ROWS * rank:
         return np.nan
@@ -95,7 +93,7 @@ def _irls(joint_rows: JointRows, system: System, value: Array | None) -> Weights
             weights.append(residual)
             continue
         sigma = MAD_TO_SIGMA * float(np.median(np.abs(residual)))
-        sigma = max(sigma, 1e-12 * float(np.abs(y).max()), 1e-300)
+        sigma = max(sigma, 1e-12 * float(np.linalg.norm(y)), 1e-300)
         size = np.abs(residual) / sigma
         weights.append(np.sqrt(HUBER / np.maximum(size, HUBER)) / sigma)
     return weights

@@ -26,9 +26,10 @@ class GaussianPrior(ReadOnlyArrays):
     @cached_property
     def whitening(self) -> Array:
         """V (b, b) with `‖V (χ − mean)‖² = (χ − mean)ᵀ covariance⁻¹ (χ − mean)`."""
-        scale = np.sqrt(np.diag(self.covariance))
-        root = np.linalg.cholesky(self.covariance / np.outer(scale, scale))
-        return np.asarray(np.linalg.inv(root) / scale)
+        from scipy.linalg import solve_triangular
+
+        root = np.linalg.cholesky(self.covariance)
+        return np.asarray(solve_triangular(root, np.eye(len(root)), lower=True))
 
     @property
     def rows(self) -> tuple[Array, Array]:

@@ -8,7 +8,8 @@ import numpy as np
 from ...exceptions import RecordingError
 from ..arrays import Array
 
-TINY = 1e-16  # least singular value over the largest that is inverted, so that nothing overflows
+# Least singular value that is inverted, of columns of length one, so that nothing overflows.
+TINY = 1e-16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +36,7 @@ def least_squares(W: Array, Y: Array) -> Solution:
     """Return χ̂ = W⁺ Y by QR and the singular values of the triangular factor (DIDIM eq. 15)."""
     scale, R, projected = _factored(W, Y)
     U, s, Vt = np.linalg.svd(R)
-    inverse = 1.0 / np.maximum(s, TINY * s[0])
+    inverse = 1.0 / np.maximum(s, TINY)
     value = scale * (Vt.T @ (inverse * (U.T @ projected)))
     root = scale[:, None] * Vt.T * inverse
     return Solution(value, root @ root.T, s, Vt[-1])
@@ -55,7 +56,7 @@ def total_least_squares(W: Array, Y: Array) -> Solution:
     joined[:-1, :-1], joined[:-1, -1], joined[-1, -1] = R, projected / length, rest / length
     smallest = np.linalg.svd(joined, compute_uv=False)[-1]
     _, s, Vt = np.linalg.svd(R)
-    inverse = 1.0 / np.maximum(s**2 - smallest**2, TINY * s[0] ** 2)
+    inverse = 1.0 / np.maximum(s**2 - smallest**2, TINY)
     value = scale * (Vt.T @ (inverse * (Vt @ (R.T @ projected))))
     bread = (scale[:, None] * Vt.T * inverse) @ (Vt * scale)
     return Solution(value, bread, s, Vt[-1])
@@ -67,14 +68,14 @@ def instrumental_variables(W: Array, Y: Array, Z: Array) -> Solution:
 
     Z is the observation matrix of a motion without noise, such as the reference.
     """
-    scale = 1.0 / np.maximum(np.linalg.norm(W, axis=0), 1e-300)
-    other = 1.0 / np.maximum(np.linalg.norm(Z, axis=0), 1e-300)
-    crossed = (Z * other).T @ (W * scale)
+    length = np.maximum(np.linalg.norm(W, axis=0), 1e-300)
+    other = np.maximum(np.linalg.norm(Z, axis=0), 1e-300)
+    crossed = (Z / other).T @ (W / length)
     s = np.linalg.svd(crossed, compute_uv=False)
-    Vt = np.linalg.svd(np.linalg.qr(W * scale, mode='r'))[2]
+    Vt = np.linalg.svd(np.linalg.qr(W / length, mode='r'))[2]
     if s[-1] < 1e-12 * s[0]:
         return Solution(np.zeros(W.shape[1]), np.zeros(crossed.shape), s, Vt[-1])
-    bread = scale[:, None] * np.linalg.inv(crossed) * other
+    bread = np.linalg.inv(crossed) / length[:, None] / other
     return Solution(bread @ (Z.T @ Y), bread, s, Vt[-1])
 
 

@@ -163,7 +163,8 @@ def model_error_covariance(
     information, score, scale = _information(system, value)
     joints = np.repeat(np.arange(len(system.joints)), COLUMNS)
     groups = np.tile(GROUPS, len(system.joints))
-    labels = np.where(np.isin(groups, OF_LOAD), 0, joints) * (GROUPS[-1] + 1) + groups
+    own = np.column_stack([np.where(np.isin(groups, OF_LOAD), 0, joints), groups])
+    labels = np.unique(own, axis=0, return_inverse=True)[1].ravel()
     moment = _second_moment(information / correlation, score / correlation, labels)
     H = gain * scale
     return np.asarray(H @ moment @ H.T)

@@ -88,7 +88,7 @@ class System:
             units=tuple(self.units[k] for k in kept),
             W=self.W[:, :, kept],
             Z=None if self.Z is None else self.Z[:, :, kept],
-            batches=None if batches is None else batches[..., [*kept, batches.shape[-1] - 1]],
+            batches=None if batches is None else batches[..., [*kept, -1]],
             prior=None,
         )
 
@@ -195,7 +195,7 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> System:
 
 def _used_columns(robot: Robot, base: BaseParameters) -> npt.NDArray[np.bool_]:
     """Return which columns (n, b) of a joint are not zero: most links do not hang on a joint."""
-    q, dq, ddq = np.random.default_rng(0).uniform(-1.0, 1.0, (3, STATES, robot.n))
+    q, dq, ddq = np.random.default_rng(0).normal(size=(3, STATES, robot.n))
     return np.asarray(regressor(robot, q, dq, ddq, columns=base.columns).any(axis=1))
 
 

@@ -46,9 +46,9 @@ def motion_bandwidth(q: Array, rate: float, share: float = 0.99) -> float:
     not count. The power of noise at one frequency is exponentially distributed: it exceeds r times
     its mean with the probability exp(−r).
     """
-    speed = np.diff(q, axis=0) * rate
-    spectrum = np.abs(np.fft.rfft(speed * np.hanning(len(speed))[:, None], axis=0)) ** 2
-    frequency = np.fft.rfftfreq(len(speed), 1.0 / rate).astype(float)
+    steps = np.diff(q, axis=0)
+    spectrum = np.abs(np.fft.rfft(steps * np.hanning(len(steps))[:, None], axis=0)) ** 2
+    frequency = np.fft.rfftfreq(len(steps), 1.0 / rate).astype(float)
     floor = np.column_stack([_noise_floor(column, frequency / rate) for column in spectrum.T])
     spectrum[spectrum < np.log(spectrum.size / FALSE_ALARMS) * floor] = 0.0
     total = np.cumsum(spectrum, axis=0)

@@ -5,8 +5,13 @@ import dataclasses
 import numpy as np
 import pytest
 from scipy.signal import lfilter
+from scipy.stats import norm, t
 
+from robotid_ros.core.regression import covariance
 from robotid_ros.core.regression.covariance import (
+    cluster_products,
+    count_blocks,
+    inflation,
     jackknife,
     propagated,
     widened,
@@ -44,6 +49,113 @@ def test_one_block_leaves_the_variances_of_white_noise():
     np.testing.assert_array_equal(found, np.diag(white))
 
 
+def test_a_minimum_of_variance_leaves_correlations_as_they_are():
+    root = np.random.default_rng(2).normal(size=(4, 4))
+    known = root @ root.T
+    least = np.diag(known) * [0.5, 2.0, 9.0, 1.0]
+    found = with_minimum_variance(known, least)
+    np.testing.assert_allclose(np.diag(found), np.maximum(np.diag(known), least))
+    np.testing.assert_allclose(correlations(found), correlations(known))
+
+
+def correlations(matrix):
+    return matrix / np.sqrt(np.outer(np.diag(matrix), np.diag(matrix)))
+
+
+def test_inflation_is_the_mean_ratio_of_variances_in_any_units():
+    classical, units = np.array([[2.0, 1.0], [1.0, 1.0]]), np.array([1e-6, 1e3])
+    root = np.linalg.cholesky(classical)
+    correlated = root @ np.diag([1.0, 5.0]) @ root.T
+    both = np.outer(units, units)
+    assert inflation(classical * both, correlated * both) == pytest.approx(3.0)
+
+
+def factors_of(noise):
+    """Return batches of one row each, of a column of ones and this noise (K,)."""
+    batches = np.zeros((1, len(noise), 2, 2))
+    batches[0, :, 0] = np.column_stack([np.ones(len(noise)), noise])
+    row = np.ones((1, 2, 1)), np.zeros((1, 2)), np.ones((1, 2), dtype=bool)
+    counts = np.array([len(noise)])
+    return System(('a',), ('',), ('j',), np.arange(2.0), *row, counts=counts, batches=batches)
+
+
+@pytest.mark.parametrize('memory', [1, 3, 5])
+def test_batches_last_half_as_long_again_as_what_scores_remember(memory):
+    """Of a moving average, neighbours correlate as far as it reaches."""
+    white = np.random.default_rng(4).normal(size=4000 + memory - 1)
+    noise = np.convolve(white, np.ones(memory), 'valid')
+    products = cluster_products(factors_of(noise), np.zeros(1), [], [np.ones(2)])
+    for normals, scores in products:
+        assert len(scores) == pytest.approx(4000 / (1.0 + 1.5 * (memory - 1)), rel=0.2)
+        assert scores.sum() == pytest.approx(noise.sum()) and normals.sum() == 4000.0
+
+
+def two_joints(seed=0, rows=1200):
+    """Return rows of two joints with slow columns, 0.01 s apart, and white noise."""
+    rng = np.random.default_rng(seed)
+    W = np.cumsum(rng.normal(size=(2, rows, 3)), axis=1) / 10.0
+    Y = W @ [1.0, -2.0, 0.5] + 0.1 * rng.normal(size=(2, rows))
+    valid = np.ones((2, rows), dtype=bool)
+    return System(tuple('abc'), ('',) * 3, ('j', 'k'), 0.01 * np.arange(rows), W, Y, valid)
+
+
+def test_normals_and_scores_of_factors_are_those_of_their_rows_however_they_weigh():
+    rows, value = two_joints(), np.array([1.1, -1.9, 0.4])
+    whole = compress(rows, 24)
+    for some in (rows, whole):
+        weights = [np.full(len(some.rows(j)[1]), k) for j, k in enumerate((2.0, 0.1))]
+        for normals, scores in cluster_products(some, value, [*rows.W], weights):
+            left = rows.Y - rows.predict(value)
+            expected = [4.0 * rows.W[0].T @ rows.W[0], 0.01 * rows.W[1].T @ rows.W[1]]
+            np.testing.assert_allclose(normals.sum(axis=0), sum(expected))
+            expected = [4.0 * rows.W[0].T @ left[0], 0.01 * rows.W[1].T @ left[1]]
+            np.testing.assert_allclose(scores.sum(axis=0), sum(expected), rtol=1e-6)
+
+
+def test_blocks_outlast_what_residuals_remember_and_not_what_torques_do():
+    value, white = np.array([1.0, -2.0, 0.5]), two_joints()
+    assert count_blocks(white, value) == 12  # of a second
+    rng, memory = np.random.default_rng(3), 6
+    some = two_joints(rows=8000)
+    noise = np.convolve(rng.normal(size=8000 + memory - 1), np.ones(memory), 'valid')
+    other = np.convolve(rng.normal(size=8000 + memory - 1), np.ones(memory), 'valid')
+    some = dataclasses.replace(some, time=np.arange(8000.0))
+    for units in (1.0, 1e4):
+        scale = np.array([[1.0], [units]])
+        W = some.W * scale[:, :, None]
+        seen = dataclasses.replace(some, W=W, Y=W @ value + [noise, other] * scale)
+        assert count_blocks(seen, value) == pytest.approx(8000 / (1.5 * memory), rel=0.15)
+    # One that remembers counts half beside one that does not, whatever their units.
+    counts = []
+    for units in (1e-4, 1.0, 1e4):
+        W = some.W * np.array([1.0, units])[:, None, None]
+        left = np.array([noise, units * rng.normal(size=8000)])
+        counts.append(count_blocks(dataclasses.replace(some, W=W, Y=W @ value + left), value))
+    assert np.ptp(counts) < 0.15 * counts[0]
+    one = dataclasses.replace(some, W=some.W[:, :1], Y=some.Y[:, :1], valid=some.valid[:, :1])
+    assert count_blocks(dataclasses.replace(one, time=np.zeros(1)), value) == 1
+
+
+def test_blocks_of_a_period_hold_all_its_repetitions(monkeypatch):
+    monkeypatch.setattr(covariance, 'find_repetition', lambda q: 150.0)
+    three, value = repeated(3, 0), np.zeros(6)
+    one = dataclasses.replace(
+        three,
+        **{name: getattr(three, name)[:, :150] for name in ('W', 'Y', 'valid')},
+        time=three.time[:150],
+        q=three.q[:150],
+    )
+    valid = np.tile(one.valid, 3)
+    three = dataclasses.replace(three, Y=np.tile(one.Y, 3), valid=valid)
+    found = [
+        cluster_products(each, value, [each.W[0]], [np.ones(each.Y.size)]) for each in (one, three)
+    ]
+    (normals, scores), expected = found[1][1], found[0][1]
+    assert len(normals) == len(expected[0])
+    np.testing.assert_allclose(normals, 3.0 * expected[0])
+    np.testing.assert_allclose(scores, 3.0 * expected[1], atol=1e-12)
+
+
 def repeated(repetitions: int, seed: int) -> System:
     """Return a motion that repeats; a torque that goes with the position is left out."""
     rng = np.random.default_rng(seed)
@@ -71,14 +183,11 @@ def test_what_comes_back_with_the_motion_does_not_average_out():
     assert np.mean(inside) > 0.94 and np.mean(by_time) < 0.85
 
 
-def test_sigma_of_few_blocks_hold_at_3_sigma_what_normal_ones_do():
-    rng = np.random.default_rng(0)
-    for count in (8, 15, 60):
-        sample = rng.normal(size=(200_000, count)) if count < 60 else rng.normal(size=(60_000, 60))
-        variance = sample.var(axis=1, ddof=1) / count
-        wider = widened(np.eye(1), count)[0, 0]
-        outside = np.mean(np.abs(sample.mean(axis=1)) > 3.0 * np.sqrt(wider * variance))
-        assert 0.0018 < outside < 0.0037  # 0.0027 of a normal variable
+@pytest.mark.parametrize('count', [2, 8, 15, 60])
+def test_sigma_of_few_blocks_hold_at_3_sigma_what_normal_ones_do(count):
+    """The mean of so many normal values over its own σ is Student's t."""
+    wider = np.sqrt(widened(np.eye(2), count).diagonal())
+    np.testing.assert_allclose(t(count - 1).sf(3.0 * wider), norm.sf(3.0), rtol=1e-9)
 
 
 def test_batches_merge_where_their_scores_correlate():

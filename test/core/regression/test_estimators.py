@@ -4,16 +4,19 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.stats import linregress, norm
 
 from robotid_ros.core.regression.covariance import count_blocks
 from robotid_ros.core.regression.estimators import fit, WHITEN
+from robotid_ros.core.regression.gaussian_prior import GaussianPrior
 from robotid_ros.core.regression.least_squares import (
     least_squares,
+    project_out,
     scaled_least_squares,
     total_least_squares,
 )
 from robotid_ros.core.regression.observation_system import decimate, NOISE_BAND, System
-from robotid_ros.exceptions import RecordingError
+from robotid_ros.exceptions import RankDeficientError, RecordingError
 
 TRUTH = np.array([1.5, -0.7, 0.2, 3.0])
 
@@ -37,6 +40,20 @@ def test_every_method_finds_the_truth_in_exact_data(method):
     estimate = fit(system(), method)
     np.testing.assert_allclose(estimate.value, TRUTH, rtol=1e-8)
     assert estimate.method == method
+
+
+def test_classical_covariance_is_that_of_a_line_through_points():
+    time, y = np.arange(9.0), np.random.default_rng(0).normal(size=9)
+    W = np.column_stack([time, np.ones(9)])[None]
+    names, valid = ('slope', 'intercept'), np.ones((1, 9), dtype=bool)
+    found, line = (
+        fit(System(names, ('',) * 2, ('j',), time, W, y[None], valid)),
+        linregress(time, y),
+    )
+    np.testing.assert_allclose(found.value, [line.slope, line.intercept])
+    sigma = np.sqrt(np.diag(found.classical))
+    np.testing.assert_allclose(sigma, [line.stderr, line.intercept_stderr])
+    assert found.condition_number == pytest.approx(np.linalg.cond(W[0] / [np.sqrt(204.0), 3.0]))
 
 
 def test_each_joint_has_the_sigma_of_its_own_residual():
@@ -73,6 +90,18 @@ def test_outliers_hardly_move_the_robust_fit():
     spoiled = dataclasses.replace(clean, Y=Y)
     error = {m: np.abs(fit(spoiled, m).value - TRUTH).max() for m in ('wls', 'irls')}
     assert error['irls'] < 0.05 < 0.1 < error['wls']
+
+
+def test_robust_fit_is_hubers():
+    """Σ ψ(r/σ) w/σ = 0, ψ cut at 1.345 and σ from the median of each joint (Huber 1981)."""
+    clean = system(1, 300, (0.3, 0.1))
+    spoiled = dataclasses.replace(clean, Y=clean.Y + 3.0 * (np.arange(300) % 20 == 0))
+    left = spoiled.Y - spoiled.predict(fit(spoiled, 'irls').value)
+    sigma = np.median(np.abs(left), axis=1, keepdims=True) / norm.ppf(0.75)
+    psi = np.clip(left / sigma, -1.345, 1.345) / sigma
+    scores = np.einsum('jr,jrb->b', psi, clean.W)
+    whole = np.einsum('jr,jrb->b', np.abs(psi), np.abs(clean.W))
+    assert np.all(np.abs(scores) < 1e-4 * whole)
 
 
 def test_errors_in_the_columns_bias_least_squares_but_not_instruments():
@@ -116,10 +145,142 @@ def test_scaled_least_squares_does_not_depend_on_units_and_leaves_out_what_is_no
 
 def test_iterated_weights_are_a_fixed_point():
     noisy = system(5, 500, (1.0, 0.1))
+    valid = noisy.valid.copy()
+    valid[0, :430] = False
+    prior = GaussianPrior(TRUTH + 0.1, 1e-4 * np.eye(4))
+    noisy = dataclasses.replace(noisy, valid=valid, prior=prior)
     estimate = fit(noisy, 'wls', iterations=50)
     sigma = [np.sqrt(np.mean((y - w @ estimate.value) ** 2)) for w, y in map(noisy.rows, range(2))]
     known = dataclasses.replace(noisy, noise=np.array(sigma))
     np.testing.assert_allclose(fit(known, 'mle').value, estimate.value, rtol=1e-5)
+
+
+def test_weights_that_stay_end_the_iteration(monkeypatch):
+    calls = []
+    weigh = WHITEN['wls']
+    monkeypatch.setitem(WHITEN, 'wls', lambda *given: calls.append(1) or weigh(*given))
+    fit(system(5, 500, (1.0, 0.1)), 'wls', iterations=100)
+    assert 2 < len(calls) < 15
+
+
+@pytest.mark.parametrize('iterations', [1, 3])
+@pytest.mark.parametrize('method', ['wls', 'irls'])
+def test_a_joint_without_rows_is_as_if_it_were_not_there(method, iterations):
+    both = system(6, 300, (0.3, 0.1))
+    valid = both.valid.copy()
+    valid[1] = False
+    alone = dataclasses.replace(
+        both, joints=('j1',), W=both.W[:1], Y=both.Y[:1], valid=both.valid[:1]
+    )
+    found, expected = (
+        fit(each, method, iterations) for each in (dataclasses.replace(both, valid=valid), alone)
+    )
+    np.testing.assert_allclose(found.value, expected.value, rtol=1e-9)
+
+
+def weights_of(rows, value=None):
+    """Return the first weight of each joint."""
+    joint_rows = [rows.rows(j) for j in range(len(rows.joints))]
+    return np.array([w[0] for w in WHITEN['wls'](joint_rows, rows, value)])
+
+
+def test_a_joint_of_few_rows_has_the_sigma_of_the_common_fit():
+    rows = system(7, 300, (0.3, 0.1))
+    valid = rows.valid.copy()
+    valid[1, 11:] = False  # of four parameters: twelve would be enough
+    few = dataclasses.replace(rows, valid=valid)
+    common = fit(few, 'ols').value
+    left = few.Y[1, :11] - few.predict(common)[1, :11]
+    own = few.Y[0] - few.W[0] @ np.linalg.lstsq(few.W[0], few.Y[0])[0]
+    expected = [np.sqrt(296.0) / np.linalg.norm(own), np.sqrt(11.0) / np.linalg.norm(left)]
+    np.testing.assert_allclose(weights_of(few), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize('value', [None, np.array([2.0, 1.0, -1.5])])
+def test_rows_without_torque_weigh_alike_whatever_the_units_and_signs(value):
+    """A link behind a spring: its terms cancel, and the largest of them is its scale."""
+    rng = np.random.default_rng(8)
+    W = np.abs(rng.normal(size=(2, 60, 3)))
+    W[1, :, 2] = (2.0 * W[1, :, 0] + W[1, :, 1]) / 1.5
+    Y = np.array([W[0] @ [2.0, 1.0, -1.5] + 0.1 * rng.normal(size=60), np.zeros(60)])
+    rows = System(
+        tuple('abc'), ('',) * 3, ('j', 'link'), np.arange(60.0), W, Y, np.ones((2, 60), dtype=bool)
+    )
+    expected = weights_of(rows, value)
+    if value is not None:
+        assert expected[1] == pytest.approx(1e6 / np.abs(W[1] * value).max())
+    for units in ([1e-3, 1e4, 1.0], [-1.0, -1.0, -1.0]):
+        other = dataclasses.replace(rows, W=W / units)
+        found = weights_of(other, None if value is None else value * units)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+    if value is not None:
+        found = weights_of(dataclasses.replace(rows, Y=-Y), -value)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize('method', ['ols', 'tls', 'iv'])
+@pytest.mark.parametrize('units', [1.0, 1e6])
+def test_columns_that_depend_on_each_other_are_named(method, units):
+    """Sixteen that sum to zero among twenty: each has a quarter of the weakest direction."""
+    rng = np.random.default_rng(9)
+    W = rng.normal(size=(1, 200, 20))
+    own = np.linalg.qr(W[0, :, :16])[0]
+    W[0, :, :16] = own - own.mean(axis=1, keepdims=True)
+    W[0, :, 3] *= units
+    W[0, :, 18] *= units
+    names = tuple('abcdefghijklmnopqrst')
+    some = System(
+        names, ('',) * 20, ('j',), np.arange(200.0), W, rng.normal(size=(1, 200)),
+        np.ones((1, 200), dtype=bool), Z=W,
+    )  # fmt: skip
+    with pytest.raises(RankDeficientError) as found:
+        fit(some, method)
+    assert found.value.names == names[:16]
+
+
+@pytest.mark.parametrize('method', ['ols', 'tls', 'iv'])
+@pytest.mark.parametrize('column', [0, 2, 3])
+def test_a_column_of_zeros_is_named_and_nothing_overflows(method, column):
+    W = system(10).W.copy()
+    W[:, :, column] = 0.0
+    some = dataclasses.replace(system(10), W=W, Z=W)
+    with np.errstate(all='raise'), pytest.raises(RankDeficientError) as found:
+        fit(some, method)
+    assert found.value.names == (some.names[column],)
+
+
+def test_rank_is_that_of_columns_of_length_one_over_the_largest_singular_value():
+    """Two columns at an angle α have the singular values √2 and α/√2: 2·10⁻¹² is too little."""
+    W, valid = np.zeros((1, 4, 2)), np.ones((1, 4), dtype=bool)
+    for angle, enough in ((1.7e-12, False), (2.3e-12, True)):
+        W[0, 0], W[0, 1, 1] = 1.0, angle
+        some = System(('a', 'b'), ('',) * 2, ('j',), np.arange(4.0), W.copy(), W[:, :, 0], valid)
+        if enough:
+            fit(some, 'ols')
+        else:
+            with pytest.raises(RankDeficientError, match='a, b'):
+                fit(some, 'ols')
+
+
+def test_instruments_that_stand_still_are_no_instruments():
+    some = system(11)
+    Z = some.Z.copy()
+    Z[:, :, 2] = 0.0
+    with pytest.raises(RankDeficientError):
+        fit(dataclasses.replace(some, Z=Z), 'iv')
+
+
+@pytest.mark.parametrize('units', [[1.0, 1.0, 1.0, 1.0], [1e-9, 1.0, 1e6, 3.0]])
+def test_what_is_projected_out_leaves_the_orthogonal_rest(units):
+    rng = np.random.default_rng(12)
+    columns, x = rng.normal(size=(30, 4)), rng.normal(size=(30, 2))
+    columns[:, 3] = columns[:, 0] - columns[:, 1]
+    project = project_out(np.column_stack([columns * units, np.zeros(30)]), 1e-9)
+    rest = project(x)
+    np.testing.assert_allclose(columns.T @ rest, 0.0, atol=1e-12)
+    taken = x - rest
+    np.testing.assert_allclose(columns @ np.linalg.lstsq(columns, taken)[0], taken, atol=1e-12)
+    np.testing.assert_allclose(project(columns), 0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize(('method', 'missing'), [('mle', 'noise'), ('iv', 'Z')])

@@ -8,6 +8,7 @@ import pytest
 from robotid_ros.core.regression.block_bootstrap import bootstrap
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.gaussian_prior import GaussianPrior
+from robotid_ros.core.regression.model_error import COLUMNS
 from robotid_ros.core.regression.observation_system import System
 
 TRUE = np.array([2.0, -1.0, 0.5, 3.0])
@@ -34,10 +35,12 @@ def test_whitening_is_a_root_of_the_precision():
     np.testing.assert_allclose(prior.whitening.T @ prior.whitening, expected, rtol=1e-9)
 
 
-def test_estimate_is_the_posterior_mean():
-    system, prior = system_of(), prior_of()
-    found = fit(dataclasses.replace(system, prior=prior), 'wls')
-    sigma = [_own_sigma(*system.rows(j)) for j in range(2)]
+@pytest.mark.parametrize('method', ['wls', 'mle'])
+def test_estimate_is_the_posterior_mean(method):
+    system, prior = dataclasses.replace(system_of(), noise=np.array([0.2, 0.3])), prior_of()
+    found = fit(dataclasses.replace(system, prior=prior), method)
+    own = [_own_sigma(*system.rows(j)) for j in range(2)]
+    sigma = own if method == 'wls' else system.noise
     gram = sum(w.T @ w / s**2 for (w, _), s in zip(map(system.rows, range(2)), sigma, strict=True))
     right = sum(
         w.T @ y / s**2 for (w, y), s in zip(map(system.rows, range(2)), sigma, strict=True)
@@ -53,17 +56,46 @@ def _own_sigma(w, y):
 
 
 def test_what_no_row_shows_stays_exactly_at_an_independent_prior():
-    spread = np.array([1.0, 2.0, 3.0, 4.0])
+    spread = np.array([10.0, 0.2, 30.0, 0.4])
     prior = GaussianPrior(np.array([9.0, 8.0, 7.0, 6.0]), np.diag(spread**2))
     found = fit(dataclasses.replace(system_of(unseen=[1, 3]), prior=prior), 'wls')
     np.testing.assert_allclose(found.value[[1, 3]], [8.0, 6.0], rtol=1e-12)
     np.testing.assert_allclose(found.sigma[[1, 3]], spread[[1, 3]], rtol=1e-9)
     assert found.from_prior == (1, 3)
+    np.testing.assert_allclose(np.diag(found.classical)[[1, 3]], spread[[1, 3]] ** 2, rtol=1e-9)
     drawn = bootstrap(dataclasses.replace(system_of(unseen=[1, 3]), prior=prior), draws=50)
     np.testing.assert_allclose(np.sqrt(np.diag(drawn))[[1, 3]], spread[[1, 3]], rtol=1e-9)
     seen = fit(system_of(unseen=[1, 3]).select([0, 2]), 'wls')
     np.testing.assert_allclose(found.value[[0, 2]], seen.value, atol=0.05 * seen.sigma.min())
     np.testing.assert_allclose(found.sigma[[0, 2]], seen.sigma, rtol=0.01)
+
+
+def test_bootstrap_of_a_prior_is_its_own_spread_and_that_of_the_data_by_their_shares():
+    """Of one parameter with the precision p, and n from white rows of variance 1."""
+    count, prior = 2000, GaussianPrior(np.array([3.0]), np.array([[1.0 / 500.0]]))
+    Y = np.random.default_rng(2).normal(size=(1, count))
+    one = np.ones((1, count, 1)), Y, np.ones((1, count), dtype=bool)
+    mean = System(('a',), ('',), ('j',), np.arange(float(count)), *one, prior=prior)
+    found = bootstrap(mean, 'ols', draws=5000).item()
+    of_sums = 50 * np.var(Y.reshape(50, 40).sum(axis=1), ddof=1)
+    assert found == pytest.approx((of_sums + 500.0) / (count + 500.0) ** 2, rel=0.05)
+
+
+def test_bootstrap_with_a_prior_does_not_depend_on_units():
+    system, prior, units = system_of(unseen=[2]), prior_of(), np.array([1e3, 1.0, 1e-4, 10.0])
+    both = np.outer(units, units)
+    other = GaussianPrior(prior.mean * units, prior.covariance * both)
+    plain = bootstrap(dataclasses.replace(system, prior=prior), draws=50)
+    found = bootstrap(dataclasses.replace(system, W=system.W / units, prior=other), draws=50)
+    np.testing.assert_allclose(found / both, plain, rtol=1e-6)
+
+
+def test_where_the_prior_knows_all_every_covariance_is_its_own():
+    prior = GaussianPrior(TRUE, 1e-8 * prior_of().covariance)
+    some = dataclasses.replace(system_of(), D=np.zeros((2, 400, COLUMNS)), prior=prior)
+    found = fit(some, 'wls')
+    for known in (found.covariance, found.classical, found.noise_covariance):
+        np.testing.assert_allclose(np.diag(known), np.diag(prior.covariance), rtol=0.05)
 
 
 @pytest.mark.parametrize('noise', [1e-3, 0.1])
