@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import nnls
+from scipy.signal import butter, sosfiltfilt
 
-from robotid_ros.core.signals.filters import _noise_floor, lowpass, motion_bandwidth
+from robotid_ros.core.signals.filters import _noise_floor, _nonnegative, lowpass, motion_bandwidth
 
 RATE, SECONDS = 1000.0, 20.0
 TIME = np.arange(round(RATE * SECONDS)) / RATE
@@ -36,7 +38,8 @@ def polled(rng):
 )
 def test_bandwidth_is_the_motions(record):
     q = record(np.random.default_rng(5))
-    assert motion_bandwidth(q, RATE) == pytest.approx(FAST, rel=0.1)
+    for some in (q, q[:-1700]):  # whole periods, and not
+        assert motion_bandwidth(some, RATE) == pytest.approx(FAST, rel=0.1)
     assert motion_bandwidth(q[:, 1:], RATE) == pytest.approx(0.2, abs=0.1)
 
 
@@ -45,6 +48,7 @@ def test_no_noise_counts_as_motion_however_strong_it_is():
     for seed in range(20):
         noise = 0.05 * np.random.default_rng(seed).normal(size=(TIME.size, 2))
         assert motion_bandwidth(motion(TIME) + noise, RATE) < 1.1 * FAST
+    assert motion_bandwidth(motion(TIME) + noise / 20.0, RATE) == pytest.approx(FAST, rel=0.1)
 
 
 @pytest.mark.parametrize('cutoff', [0.5, 0.7, 3.0])
@@ -52,6 +56,20 @@ def test_a_cut_off_above_nyquists_lets_everything_pass(cutoff):
     x = np.random.default_rng(0).normal(size=(50, 2))
     np.testing.assert_array_equal(lowpass(x, cutoff * RATE, RATE), x)
     assert not np.allclose(lowpass(x, 0.4 * RATE, RATE), x, atol=0.01)
+
+
+@pytest.mark.parametrize('samples', [40, 3000])
+def test_it_is_scipys_filter_continued_by_three_periods_or_what_there_is(samples):
+    x = np.cumsum(np.random.default_rng(6).normal(size=(samples, 2)), axis=0)
+    sections = butter(4, 12.0, fs=RATE, output='sos')
+    expected = sosfiltfilt(sections, x, axis=0, padlen=min(samples - 1, 250))
+    np.testing.assert_allclose(lowpass(x, 12.0, RATE), expected, atol=1e-9 * np.abs(x).max())
+
+
+@pytest.mark.parametrize('seed', range(5))
+def test_two_factors_are_those_of_least_squares_without_negative_ones(seed):
+    A, b = np.random.default_rng(seed).normal(size=(2, 30, 2))
+    np.testing.assert_allclose(_nonnegative(A, b[:, 0]), nnls(A, b[:, 0])[0], atol=1e-12)
 
 
 @pytest.mark.parametrize('positions, stamps', [(1.0, 0.0), (0.0, 1.0)])

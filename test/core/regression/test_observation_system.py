@@ -1,0 +1,76 @@
+"""Rows of a recording in blocks, decimated, without torque, or as triangular factors."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.regression import observation_system
+from robotid_ros.core.regression.observation_system import decimate, observe, System
+from robotid_ros.core.regression.triangular_factors import compress
+from robotid_ros.core.signals.preparation import prepare
+from robotid_ros.core.signals.samples import SignalSettings
+
+
+@pytest.mark.parametrize('decimation', [1, 3, 10])
+def test_blocks_of_samples_are_as_one(robot, record, monkeypatch, decimation):
+    settings = SignalSettings(cutoff=10.0, decimation=decimation)
+    samples, base = prepare(record(noise=0.1), robot, settings), base_parameters(robot)
+    whole = observe(samples, robot, base)
+    monkeypatch.setattr(observation_system, 'BLOCK_SAMPLES', 500)
+    blocks = observe(samples, robot, base)
+    assert whole.band == (1.0 if decimation == 1 else observation_system.NOISE_BAND)
+    for name in ('W', 'Y'):
+        one, other = getattr(whole, name), getattr(blocks, name)
+        np.testing.assert_allclose(other, one, atol=1e-5 * np.abs(one).max())
+
+
+@pytest.mark.parametrize('samples', [8, 47, 400])
+@pytest.mark.parametrize('keep', [1, 4, 11])
+def test_decimated_lines_are_lines_up_to_their_ends(samples, keep):
+    line = np.arange(float(samples))[None, :, None] * [[[1.0, -2.0]]] + 3.0
+    found = decimate(line, keep)
+    long = samples > 20 * keep
+    tolerance = 1e-9 if keep == 1 else 1e-3 * keep if long else samples
+    np.testing.assert_allclose(found, line[:, ::keep], atol=tolerance)
+    level = np.full((2, samples), 5.0)
+    np.testing.assert_allclose(decimate(level, keep), level[:, ::keep], rtol=1e-9)
+
+
+def test_one_sample_in_one_is_all_of_them():
+    x = np.random.default_rng(0).normal(size=(2, 30))
+    np.testing.assert_array_equal(decimate(x, 1), x)
+
+
+def system():
+    """Return rows of two joints, the second without torque: its terms nearly cancel."""
+    rng = np.random.default_rng(1)
+    W = rng.normal(size=(2, 80, 3))
+    W[1, :, 2] = W[1, :, 0] + W[1, :, 1] + 0.01 * rng.normal(size=80)
+    Y = np.array([W[0] @ [1.0, 1.0, -1.0] + 0.1 * rng.normal(size=80), np.zeros(80)])
+    valid = np.ones((2, 80), dtype=bool)
+    valid[:, :7] = False
+    names = tuple('abc')
+    return System(names, ('',) * 3, ('j', 'link'), np.arange(80.0), W, Y, valid)
+
+
+@pytest.mark.parametrize('units', [1.0, 1e3])
+def test_residuals_are_shares_of_the_torque_or_of_the_largest_term_where_there_is_none(units):
+    some, chi, norm = system(), np.array([1.0, 0.9, -1.0]), np.linalg.norm
+    W, Y = some.W[:, 7:], some.Y[:, 7:]
+    left = Y - W @ chi
+    largest = max(norm(W[1, :, k] * chi[k]) for k in range(3))
+    seen = dataclasses.replace(some, W=some.W / units)
+    expected = [norm(left[0]) / norm(Y[0]), norm(left[1]) / largest]
+    np.testing.assert_allclose(seen.relative_residual(chi * units), expected)
+    assert seen.total_residual(chi * units) == pytest.approx(norm(left) / norm(Y))
+
+
+def test_some_columns_of_factors_are_the_factors_of_some_columns():
+    grams = []
+    for some in (compress(system().select([0, 2]), 8), compress(system(), 8).select([0, 2])):
+        parts = np.concatenate([some.W, some.Y[:, :, None]], axis=2)
+        grams.append([np.swapaxes(R, -1, -2) @ R for R in (parts, some.batches)])
+    for one, other in zip(*grams, strict=True):
+        np.testing.assert_allclose(other, one, atol=1e-10)
