@@ -103,6 +103,7 @@ def test_columns_do_not_depend_on_units_of_the_motion_nor_on_when_and_where_it_b
     assert long.duration == 60.0 and long.middle == pytest.approx(system.time[0] + 30.0)
     scaled = ModelErrors.of(samples, system, robot, base)
     v = samples.dq / scaled.speed
+    assert scaled.duration == pytest.approx(np.ptp(system.time))
     np.testing.assert_allclose(np.mean(v**2, axis=0), 1.0)
 
 

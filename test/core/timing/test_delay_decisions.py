@@ -1,0 +1,94 @@
+"""Which delays count: those that joints share, that are known well, and that explain torques."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from robotid_ros.core.signals.recording import Controller
+from robotid_ros.core.timing.delay_compensation import _is_less, hold_delay, is_significant
+from robotid_ros.core.timing.delay_estimation import _reject_outliers, LONGEST_DELAY
+
+from .test_hold_delay import recording
+
+
+def test_the_common_delay_is_the_mean_by_inverse_variances():
+    delay, sigma = np.array([1.0e-3, 2.0e-3, 1.6e-3]), np.array([1e-4, 2e-4, np.inf])
+    common, common_sigma, outlier = _reject_outliers(delay, sigma, 4e-3)
+    assert not outlier.any()
+    assert common == pytest.approx((4.0 * 1.0e-3 + 2.0e-3) / 5.0)
+    assert common_sigma == pytest.approx(1e-4 / np.sqrt(1.25))
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+@pytest.mark.parametrize(
+    ('own', 'sigma', 'told'),
+    [
+        (12e-3, 1e-3, True),  # eleven from the others, and their σ is small
+        (12e-3, 3.4e-3, False),  # less than four σ
+        (4.5e-3, 1e-4, False),  # nearer to the others than what counts
+        (LONGEST_DELAY + 5e-3, 1e-2, False),  # five σ, but no delay of a bus
+    ],
+)
+def test_a_joint_is_an_outlier_that_is_far_and_known_well(sign, own, sigma, told):
+    delay = sign * np.array([1e-3, 1e-3, own])
+    known = np.array([1e-3, 1e-3, sigma])
+    common, _, outlier = _reject_outliers(delay, known, 4e-3)
+    assert outlier.tolist() == [False, False, told]
+    if told:
+        assert common == pytest.approx(sign * 1e-3)
+
+
+def test_the_deviation_counts_the_error_of_the_others_too():
+    """Two of σ = 2 ms have a mean of 1.4 ms: 10 ms away are 4.08 of both, 9.6 ms 3.9."""
+    known = np.array([2e-3, 2e-3, 2e-3])
+    for own, told in ((10.0e-3, True), (9.6e-3, False)):
+        outlier = _reject_outliers(np.array([0.0, 0.0, own]), known, 4e-3)[2]
+        assert outlier[2] == told and not outlier[:2].any()
+
+
+@pytest.mark.parametrize('units', [[1.0, 1.0], [1.0, 1e6]])
+def test_errors_are_less_by_more_than_their_standard_error_over_blocks(units):
+    """A gain of g ± s in eight blocks: its standard error is s/√8. One joint loses half of it."""
+    others = np.ones((8, 2)) * units
+    noise = np.array([1.0, -1.0] * 4)[:, None] * np.sqrt(7.0 / 8.0)
+    for gain, less in ((1.1, True), (0.9, False), (-2.0, False)):
+        errors = others * (1.0 - 0.01 * (gain / np.sqrt(8.0) + noise) * [2.0, -1.0])
+        assert _is_less(errors, others) == less
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_a_delay_counts_between_its_sigma_a_part_of_a_sample_and_the_longest(sign):
+    assert is_significant(sign * 1e-3, 1e-4, 1000.0)
+    assert not is_significant(sign * 1e-3, 2e-4, 1000.0)  # five σ
+    assert not is_significant(sign * 1e-4, 1e-6, 200.0)  # a fiftieth of a sample
+    assert is_significant(sign * 4e-4, 1e-6, 200.0)
+    assert not is_significant(sign * 1.1 * LONGEST_DELAY, 1e-6, 1000.0)
+
+
+@pytest.mark.parametrize('units', [1e-2, 1.0, 1e3])
+def test_a_command_matches_within_a_tenth_of_its_size_in_any_unit(units):
+    for noise, known in ((0.4, True), (1.0, False)):  # of 7 rms
+        made = recording(1, noise=noise)
+        reference = dataclasses.replace(made.reference, command=units * made.reference.command)
+        made = dataclasses.replace(made, effort=units * made.effort, reference=reference)
+        assert (hold_delay(made) is not None) == known
+
+
+def test_without_commands_of_efforts_nothing_is_known_of_their_hold():
+    made = recording(1)
+    effort = made.effort.copy()
+    effort[500] = np.nan
+    short = made.between(0.0, 0.15)
+    for other in (
+        dataclasses.replace(made, reference=None),
+        dataclasses.replace(made, controller=None),
+        dataclasses.replace(made, reference=dataclasses.replace(made.reference, command=None)),
+        dataclasses.replace(made, controller=Controller('arm', 'jtc', 0.0, ('a',), ('effort',))),
+        dataclasses.replace(made, controller=Controller('arm', 'j', 1e3, ('a',), ('position',))),
+        dataclasses.replace(made, effort=effort),
+        short,
+    ):
+        assert hold_delay(other) is None
+    unknown = dataclasses.replace(made, controller=Controller('arm', 'jtc', 1e3, ('a',), ()))
+    assert hold_delay(unknown) == pytest.approx(0.5e-3)
