@@ -176,7 +176,8 @@ def _information(system: System, value: Array) -> tuple[Array, Array, Array]:
 
     Rows are in units of the σ of their joint, and so are columns on average.
     """
-    normal, right, crossed, own, scores, scales = 0.0, 0.0, [], [], [], []
+    crossed, own, scores, scales = [], [], [], []
+    normal, right = np.zeros((len(value), len(value))), np.zeros(len(value))
     for j, count in enumerate(system.equations):
         w, y = system.rows(j)
         D = system.discrepancies(j)
