@@ -90,6 +90,19 @@ def test_a_slipping_spring_remembers_where_it_turned_round():
     np.testing.assert_allclose(z[49::50], [1.0, 0.5, 0.7, 0.3, 1.0])
 
 
+@pytest.mark.parametrize('distance', [0.3, 4.0])
+@pytest.mark.parametrize('first', [-0.2, 0.0, 0.7])
+def test_a_slipping_spring_is_the_stop_operator_sample_by_sample(distance, first):
+    """It begins as if it had slipped the way that the joint moves at first."""
+    q = np.cumsum(np.random.default_rng(3).normal(size=300))
+    states = [distance * float(np.sign(first))]
+    for step in np.diff(q):
+        states.append(float(np.clip(states[-1] + step, -distance, distance)))
+    dq = np.concatenate([[first], np.diff(q)])
+    (z,) = maxwell_slip('distance', q, dq, {'distance': distance})
+    np.testing.assert_allclose(z, np.array(states) / distance, atol=1e-12)
+
+
 def test_coldness_is_one_at_first_and_nothing_at_the_end():
     q = np.concatenate([np.linspace(0.0, 3.0, 400), np.linspace(3.0, -1.0, 500)])
     cold = coldness(q, 2.0)

@@ -113,10 +113,10 @@ def backward_elimination(
     while len(kept) > 1:
         percent = _percent(value, covariance)
         limit = max(bound, ratio * float(percent.min()))
-        free = [p if kept[k] not in held else -1.0 for k, p in enumerate(percent)]
-        place = int(np.argmax(free))
-        if free[place] <= limit:
+        free = [k for k, name in enumerate(kept) if name not in held and percent[k] > limit]
+        if not free:
             break
+        place = max(free, key=percent.__getitem__)
         more = growth + value[place] ** 2 / classical[place, place]
         statistic = more * independent / (start.rows.sum() * (len(path) + 1))
         p_value = float(fdtrc(len(path) + 1, freedom, statistic))

@@ -3,11 +3,14 @@
 import dataclasses
 
 import numpy as np
+import pytest
+from scipy import stats
 
 from robotid_ros.core.parameters.essential import (
     backward_elimination,
     effective_sample_size,
     find_essential,
+    restrict,
 )
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import System
@@ -50,6 +53,47 @@ def test_dropping_is_what_a_fit_without_the_column_gives():
     np.testing.assert_allclose(refit.value, chi, rtol=1e-9)
     growth = np.linalg.norm(Y - W[:, kept] @ chi) / np.linalg.norm(Y - W @ start.value)
     np.testing.assert_allclose(path[-1][2], growth, rtol=1e-9)
+
+
+@pytest.mark.parametrize('share', [0.5, 0.1])
+def test_what_is_dropped_passes_the_f_test_of_rows_that_count_as_independent(share):
+    """A part of the rows says the same as all, and at least one is left to judge by."""
+    observed = system(rows=30)
+    W, Y = observed.W.reshape(-1, 7), observed.Y.ravel()
+    start = fit(observed, 'ols')
+    start = dataclasses.replace(start, covariance=start.classical / share)
+    columns, path = list(observed.names), backward_elimination(start, 50.0, 0.0)[1]
+    assert len(path) >= 3
+    left = np.linalg.lstsq(W, Y, rcond=None)[1][0]
+    for dropped, (name, _, _, p_value) in enumerate(path, 1):
+        columns.remove(name)
+        kept = [observed.names.index(each) for each in columns]
+        more = np.linalg.lstsq(W[:, kept], Y, rcond=None)[1][0] - left
+        statistic = share * more / dropped / (left / (len(Y) - 7))
+        freedom = max(share * len(Y) - 7, 1)
+        np.testing.assert_allclose(p_value, stats.f.sf(statistic, dropped, freedom), rtol=1e-6)
+
+
+def test_parameters_that_are_zero_leave_what_a_fit_without_them_gives():
+    observed, kept = system(), [0, 2, 3]
+    start = fit(observed, 'ols')
+    W, Y = observed.W.reshape(-1, 7), observed.Y.ravel()
+    square = np.sum((Y - W @ start.value) ** 2) / (len(Y) - 7)
+    W = W[:, kept]
+    found = restrict(
+        dataclasses.replace(start, covariance=start.classical), kept, observed.select(kept)
+    )
+    np.testing.assert_allclose(found.value, np.linalg.lstsq(W, Y, rcond=None)[0], rtol=1e-9)
+    np.testing.assert_allclose(
+        found.covariance, square * np.linalg.inv(W.T @ W), rtol=1e-9, atol=1e-12
+    )
+
+
+def test_essential_parameters_are_those_of_the_estimator():
+    observed = system()
+    found = find_essential(observed, fit(observed))
+    alone = fit(observed.select(found.indices.tolist()))
+    np.testing.assert_array_equal(found.estimate.covariance, alone.covariance)
 
 
 def test_each_step_drops_the_largest_sigma_that_a_fit_then_has():
