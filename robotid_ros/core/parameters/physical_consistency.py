@@ -35,17 +35,11 @@ class Consistent(ReadOnlyArrays):
     ----------
     value : (p,) standard parameters
     sigma : (p,) standard deviation from data and prior together, constraints left aside
-    misfit : χ² that the constraints and the prior cost over the base parameters alone
-    distance : (links,) ‖S − I‖_F from the prior
-    margin : (links,) smallest eigenvalue of S; at the bound the constraint is active
 
     """
 
     value: Array
     sigma: Array
-    misfit: float
-    distance: Array
-    margin: Array
 
 
 def pseudo_inertia(inertial: Array) -> Array:
@@ -132,17 +126,7 @@ def consistent_parameters(
     least, root = _least_squares(np.vstack([F @ T, W]), [*target, *W @ origin])
     bodies = [start for start in links if start not in free]
     z = least + root @ _project(least, root, bodies, positive, margin)
-    value = T @ z
-    scaled = [_smat(z[start : start + 10]) for start in links]
-    alone = np.linalg.lstsq(F, target, rcond=None)[0]
-    misfit = np.sum((F @ value - target) ** 2) - np.sum((F @ alone - target) ** 2)
-    return Consistent(
-        value,
-        _standard_deviation(T @ root, F @ T @ root, W @ root, noise),
-        float(misfit),
-        np.array([np.linalg.norm(S - np.eye(4)) for S in scaled]),
-        np.array([np.linalg.eigvalsh(S)[0] for S in scaled]),
-    )
+    return Consistent(T @ z, _standard_deviation(T @ root, F @ T @ root, W @ root, noise))
 
 
 def _is_known(P: Array) -> bool:
@@ -241,10 +225,10 @@ def _smat(svec: Array) -> Array:
 def _least_squares(rows: Array, target: npt.ArrayLike) -> tuple[Array, Array]:
     # The minimiser, and a square root of its covariance: χ² = min + ‖w‖² at z + root w.
     norms = np.linalg.norm(rows, axis=0)
-    scale = 1.0 / np.where(norms > 0, norms, 1.0)
-    U, s, Vt = np.linalg.svd(rows * scale, full_matrices=False)
+    norms = np.where(norms > 0, norms, np.inf)
+    U, s, Vt = np.linalg.svd(rows / norms, full_matrices=False)
     kept = s > s[0] * 1e-13
-    root = scale[:, None] * Vt[kept].T / s[kept]
+    root = Vt[kept].T / s[kept] / norms[:, None]
     return root @ (U[:, kept].T @ np.asarray(target)), root
 
 

@@ -55,23 +55,24 @@ def test_dropping_is_what_a_fit_without_the_column_gives():
     np.testing.assert_allclose(path[-1][2], growth, rtol=1e-9)
 
 
-@pytest.mark.parametrize('share', [0.5, 0.1])
-def test_what_is_dropped_passes_the_f_test_of_rows_that_count_as_independent(share):
+@pytest.mark.parametrize('rows, share', [(30, 0.5), (30, 0.1), (4, 1.0)])
+def test_what_is_dropped_passes_the_f_test_of_rows_that_count_as_independent(rows, share):
     """A part of the rows says the same as all, and at least one is left to judge by."""
-    observed = system(rows=30)
+    observed = system(rows=rows)
     W, Y = observed.W.reshape(-1, 7), observed.Y.ravel()
     start = fit(observed, 'ols')
     start = dataclasses.replace(start, covariance=start.classical / share)
-    columns, path = list(observed.names), backward_elimination(start, 50.0, 0.0)[1]
-    assert len(path) >= 3
+    columns, path = list(observed.names), backward_elimination(start, 0.0, 0.0)[1]
+    assert len(path) == 6
     left = np.linalg.lstsq(W, Y, rcond=None)[1][0]
-    for dropped, (name, _, _, p_value) in enumerate(path, 1):
+    for dropped, (name, _, growth, p_value) in enumerate(path, 1):
         columns.remove(name)
         kept = [observed.names.index(each) for each in columns]
         more = np.linalg.lstsq(W[:, kept], Y, rcond=None)[1][0] - left
         statistic = share * more / dropped / (left / (len(Y) - 7))
         freedom = max(share * len(Y) - 7, 1)
         np.testing.assert_allclose(p_value, stats.f.sf(statistic, dropped, freedom), rtol=1e-6)
+        np.testing.assert_allclose(growth, np.sqrt(1.0 + more / left), rtol=1e-9)
 
 
 def test_parameters_that_are_zero_leave_what_a_fit_without_them_gives():

@@ -3,6 +3,7 @@
 from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
+from scipy.linalg import eigh
 
 from robotid_ros.core.parameters.physical_consistency import (
     consistent_parameters,
@@ -20,6 +21,11 @@ def body(rng, scale=1.0):
     points, masses = rng.normal(0.0, 0.3, (12, 3)), rng.uniform(0.1, 1.0, 12) * scale
     extended = np.column_stack([points, np.ones(12)])
     return inertial_parameters((extended.T * masses) @ extended)
+
+
+def smallest_eigenvalue(inertial, prior):
+    """Return that of S, the pseudo-inertia in units of the prior's."""
+    return eigh(pseudo_inertia(inertial), pseudo_inertia(prior), eigvals_only=True)[0]
 
 
 @given(st.integers(0, 10**6))
@@ -49,7 +55,6 @@ def test_silent_data_leave_the_prior(seed):
     prior = np.concatenate([body(rng), body(rng)])
     result = consistent_parameters(np.zeros((1, 20)), np.zeros(1), prior, [0, 10])
     assert np.allclose(result.value, prior, rtol=1e-6, atol=1e-7)
-    assert np.allclose(result.distance, 0.0, atol=1e-5)
 
 
 @given(st.integers(0, 10**6))
@@ -61,10 +66,47 @@ def test_impossible_data_give_a_possible_body(seed):
     result = consistent_parameters(np.eye(10) * 1e3, wanted * 1e3, prior, [0], margin=0.01)
     eigenvalues = np.linalg.eigvalsh(pseudo_inertia(result.value))
     assert eigenvalues[0] > 0
-    assert result.margin[0] >= 0.01 - 1e-6
+    assert smallest_eigenvalue(result.value, prior) >= 0.01 - 1e-6
     J = np.array(result.value[[0, 1, 2, 1, 3, 4, 2, 4, 5]]).reshape(3, 3)
     moments = np.linalg.eigvalsh(J)
     assert moments[2] <= moments[0] + moments[1]
+
+
+def test_no_body_is_thinner_than_the_margin_and_no_friction_pushes():
+    """Be it all that is wrong with what the data say."""
+    prior = np.append(body(np.random.default_rng(1)), 0.5)
+    for least, friction in ((0.5, -0.3), (1e-3, 0.3), (1e-3, -0.3)):
+        thin = link_coordinates(prior[:10]) @ np.array([least, 0, 1, 0, 0, 1, 0, 0, 0, 1.0])
+        wanted = 1e3 * np.append(thin, friction)
+        found = consistent_parameters(1e3 * np.eye(11), wanted, prior, [0], [10], margin=0.01)
+        assert smallest_eigenvalue(found.value[:10], prior[:10]) >= 0.01 - 1e-6
+        assert found.value[10] >= -1e-6
+
+
+def test_value_and_uncertainty_are_those_of_the_posterior():
+    """By Bayes, where no constraint is active; the data are noisier than they are weighted."""
+    rng = np.random.default_rng(2)
+    prior, spread = np.array([*body(rng), 0.4, -2.0]), np.array([0.5, 2.0])
+    factor = 10.0 * rng.normal(size=(5, 12))
+    noise = np.cov(rng.normal(size=(5, 20)))
+    scaled = np.linalg.inv(link_coordinates(prior[:10]))
+    precision = np.diag([*[0.0] * 10, *spread**-2.0])
+    precision[:10, :10] = scaled.T @ scaled / 0.1**2
+    inverse = np.linalg.inv(factor.T @ factor + precision)
+    target = factor @ prior + 0.1 * rng.normal(size=5)
+    found = consistent_parameters(
+        factor,
+        target,
+        prior,
+        [0],
+        prior_sigma=[*[np.inf] * 10, *spread],
+        link_sigma=0.1,
+        noise=noise,
+    )
+    value = inverse @ (factor.T @ target + precision @ prior)
+    covariance = inverse @ (factor.T @ noise @ factor + precision) @ inverse
+    np.testing.assert_allclose(found.value, value, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(found.sigma, np.sqrt(np.diag(covariance)), rtol=1e-7)
 
 
 def test_unit_of_mass_and_length_do_not_change_the_body():
@@ -81,6 +123,17 @@ def test_a_massless_prior_becomes_a_small_body():
     result = consistent_parameters(np.zeros((1, 10)), np.zeros(1), np.zeros(10), [0])
     assert result.value[9] > 0
     assert np.linalg.eigvalsh(pseudo_inertia(result.value))[0] > 0
+
+
+def test_what_is_a_body_keeps_its_scale_however_light_and_what_is_none_gets_one():
+    identity = np.array([1, 0, 1, 0, 0, 1, 0, 0, 0, 1.0])
+    grain = inertial_parameters(np.diag([*[2.5e-15] * 3, 1e-6]))  # 0.1 mm across
+    np.testing.assert_allclose(link_coordinates(grain) @ identity, grain)
+    rod = inertial_parameters(np.diag([1e-12, 1e-12, 0.1, 2.0]))
+    placeholder = inertial_parameters(np.diag([1e-20] * 4))
+    for none in (rod, placeholder):
+        small = pseudo_inertia(link_coordinates(none) @ identity)
+        assert np.sqrt(np.linalg.eigvalsh(small[:3, :3])[0] / small[3, 3]) > 1e-3
 
 
 def test_the_scale_of_a_needle_is_that_of_a_body_of_some_thickness():

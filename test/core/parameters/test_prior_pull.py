@@ -17,7 +17,15 @@ from robotid_ros.core.parameters.physical_consistency import (
     pseudo_inertia,
     UPPER,
 )
-from robotid_ros.core.parameters.prior_pull import _by_estimate, _Fit, _least, choose_pull
+from robotid_ros.core.parameters.prior_pull import (
+    _by_estimate,
+    _Fit,
+    _least,
+    _triangular,
+    _unweighted,
+    choose_pull,
+    LOOSEST,
+)
 from robotid_ros.core.parameters.standard import standard_parameters
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import System
@@ -130,6 +138,75 @@ def test_what_no_body_can_do_is_told_with_the_link_in_the_way(robot, truth, fact
     assert f"'{found.obstacle}'" in note and 'identified.urdf' in note
 
 
+def test_where_none_can_the_prior_gives_way_while_that_helps(robot, truth):
+    """Until the residual is within some percent of the least that its pull allows."""
+    chi = np.array(truth)
+    chi[robot.first_columns[2] : robot.first_columns[2] + 10] *= -0.3
+    base, system, estimate = measured(robot, chi)
+    pull = choose_pull(robot, base, estimate, system, SPREAD, COST)
+    attempt = _Fit(robot, _by_estimate(base, estimate), SPREAD)
+    loosest, tighter = (
+        system.total_residual(base.of(attempt(looser).value))
+        for looser in (LOOSEST, pull.spread / SPREAD / 1.25)
+    )
+    assert pull.residual <= 1.02 * loosest < tighter
+
+
+def random_rows(robot, extra):
+    """Return base parameters and a system with so many rows more than these."""
+    base, rng = base_parameters(robot), np.random.default_rng(7)
+    W = rng.normal(size=(robot.n, base.rank, base.rank))
+    Y = W @ base.of(robot.prior) + rng.normal(size=W.shape[:2])
+    valid = np.arange(Y.size).reshape(Y.shape) < base.rank + extra
+    time = np.arange(base.rank) / 20.0
+    return base, System(base.names, base.units, robot.joints, time, W, Y, valid)
+
+
+@pytest.mark.parametrize('extra', [1, 20])
+def test_ordinary_least_squares_weigh_as_rows_without_weights_do(robot, extra):
+    base, system = random_rows(robot, extra)
+    estimate = fit(system, 'ols')
+    # Rows that count as a third.
+    estimate = dataclasses.replace(estimate, covariance=3.0 * estimate.classical, of_noise=None)
+    one = _by_estimate(base, estimate)
+    other = _unweighted(base, estimate, _triangular(system))
+    scale = np.abs(one.factor.T @ one.factor).max()
+    for part in ('factor', 'target'):
+        left, right = (each.factor.T @ getattr(each, part) for each in (one, other))
+        np.testing.assert_allclose(left, right, rtol=1e-6, atol=1e-9 * scale)
+
+
+def test_what_data_know_far_better_than_the_rest_does_not_count_in_full(robot):
+    base, system = random_rows(robot, 20)
+    correlation = np.eye(base.rank)
+    correlation[0, 1] = correlation[1, 0] = correlation[2, 3] = correlation[3, 2] = 1.0 - 1e-13
+    estimate = dataclasses.replace(
+        fit(system, 'ols'), classical=correlation, covariance=correlation, of_noise=None
+    )
+    counts = np.linalg.eigvalsh(_by_estimate(base, estimate).noise)
+    assert counts[1] < 0.01  # 1 in full
+    np.testing.assert_allclose(counts[2:], 1.0, rtol=0.05)
+
+
+def test_no_data_count_as_exact(robot):
+    base, system = random_rows(robot, 20)
+    estimate = fit(system, 'ols')
+    exact, more = (
+        _by_estimate(
+            base,
+            dataclasses.replace(
+                estimate,
+                total_residual=left,
+                classical=left**2 * estimate.classical,
+                covariance=left**2 * estimate.classical,
+                of_noise=None,
+            ),
+        )
+        for left in (1e-6, 1e-8)
+    )
+    np.testing.assert_allclose(exact.factor, more.factor, rtol=1e-6)
+
+
 def test_friction_that_drives_is_in_the_way(robot, truth):
     chi = np.array(truth)
     chi[robot.column('Fc2')] = -5.0 * abs(truth[robot.column('Fc2')]) - 5.0
@@ -192,6 +269,9 @@ def test_without_rows_the_configured_prior_stands(robot, truth):
 @pytest.mark.parametrize('spread', [0.05, 0.5])
 def test_the_prior_weighs_what_its_spread_says(robot, truth, spread):
     """Where no constraint is active the parameters are the mean of the posterior, by Bayes."""
+    prior = np.array(robot.prior)
+    prior[robot.column('Fv2')], prior[robot.column('off1')] = 3.0, -4.0
+    robot = dataclasses.replace(robot, prior=prior)
     base, _, estimate = measured(robot, truth, 0.05)
     independent = effective_sample_size(estimate) / estimate.rows.sum()
     data = base.matrix.T @ np.linalg.inv(estimate.classical) * independent

@@ -111,3 +111,23 @@ def test_what_a_horizontal_arm_does_not_tell(height):
     moved = found.moved('b', frame_change(tipped.homogeneous))
     assert determined(moved) == {'mass', 'x', 'z', 'iyy'}
     assert np.isinf(moved.sigma).sum() == 6 and not np.isnan(moved.sigma).any()
+
+
+@pytest.mark.parametrize('height', [0.0, 1.0])
+@pytest.mark.parametrize('turned', [False, True])
+def test_a_moment_that_is_open_leaves_open_what_it_would_change(height, turned):
+    """Whatever the fit has for it, and whatever basis its direction is part of."""
+    value, columns = body(np.random.default_rng(1)), np.eye(10)[:, 7:9]
+    value[7:9] = 0.0, height
+    if turned:
+        columns = columns @ np.array([[1.0, 1.0], [1.0, -1.0]]) / np.sqrt(2.0)
+    found = payload(value, np.eye(10), columns)
+    assert determined(found) == {'mass', 'x'}
+
+
+def test_the_distance_is_the_largest_in_sigma():
+    value, sigma = np.ones(10), np.geomspace(1e-3, 1e3, 10)
+    moved = value + sigma * np.array([0.5, -3.0, *[1.0] * 8])
+    found = Payload('joint', value, np.diag(sigma**2), NONE, moved)
+    assert found.distance == pytest.approx(3.0)
+    assert Payload('joint', moved, np.diag(sigma**2), NONE, value).distance == pytest.approx(3.0)

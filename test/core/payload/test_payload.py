@@ -15,6 +15,7 @@ from robotid_ros.core.parameters.physical_consistency import pseudo_inertia
 from robotid_ros.core.payload.drive_gains import identify_drive_gains
 from robotid_ros.core.payload.payload import _product, Payload
 from robotid_ros.core.payload.payload_identification import (
+    _payload_settings,
     identify_payload,
     KnownArm,
     payload_from_recordings,
@@ -97,6 +98,7 @@ def test_exact_data_give_the_payload():
     found = identify_payload(ROBOT, base, empty, loaded)
     np.testing.assert_allclose(found.value, at_the_joint(), atol=5e-3)
     assert found.consistent
+    np.testing.assert_array_equal(found.value, found.unconstrained)
 
 
 def test_what_a_planar_arm_does_not_show_is_open():
@@ -120,6 +122,7 @@ def test_what_a_planar_arm_does_not_show_is_open():
     found = identify_payload(robot, base, one, two)
     open_, columns = found.undetermined, W[:, :, own][:, :, :10]
     assert open_.shape[1] == 10 - np.linalg.matrix_rank(columns.reshape(-1, 10)) > 0
+    assert np.linalg.matrix_rank(open_) == open_.shape[1]
     np.testing.assert_allclose(columns @ open_, 0.0, atol=1e-6)
     np.testing.assert_allclose(columns @ (found.unconstrained - at_the_joint()), 0.0, atol=1e-6)
 
@@ -127,7 +130,36 @@ def test_what_a_planar_arm_does_not_show_is_open():
 def test_terms_that_nearly_cancel_are_nothing():
     """Base parameters are known to 1e-7 or so: what they leave open is rounded no better."""
     columns = np.array([[1.0, 1.0], [1.0001, 1.01]])
-    np.testing.assert_allclose(_product(np.array([[1.0, -1.0]]), columns), [[0.0, -0.01]])
+    for sign in (1.0, -1.0):
+        row = np.array([[1.0, -sign]])
+        np.testing.assert_allclose(_product(row, np.diag([1.0, sign]) @ columns), [[0.0, -0.01]])
+
+
+@pytest.mark.parametrize('unit', [1e-6, 1.0, 1e6])
+def test_what_cancels_does_so_in_any_unit(unit):
+    rows, columns = np.array([[1.0, -1.0], [1.0, 0.0]]), np.array([[1.0, 1e-12], [1.0001, 1.0]])
+    expected = [[0.0, -1.0], [1.0, 0.0]]
+    np.testing.assert_allclose(_product(rows, unit * columns) / unit, expected)
+    np.testing.assert_allclose(_product(unit * rows, columns) / unit, expected)
+
+
+def test_what_is_wrong_with_a_payload_is_said():
+    value, open_ = at_the_joint(), np.zeros((10, 0))
+    covariance, hidden = np.diag((0.01 * value) ** 2), np.eye(10)[:, [2]]
+    assert payload_notes(Payload('tool', value, covariance, open_, value), 'j6', '') == []
+    (note,) = payload_notes(Payload('tool', value, covariance, hidden, value), 'j6', '')
+    assert 'does not tell XZ apart' in note and 'j6' in note
+    for over, said in ((2.0, 'record longer'), (4.0, 'check the arm')):
+        wrong = value.copy()
+        wrong[0] = -1.0
+        covariance[0, 0] = ((value[0] - wrong[0]) / over) ** 2
+        (note,) = payload_notes(Payload('tool', value, covariance, open_, wrong), 'j6', 'the arm')
+        assert 'no body can have' in note and said in note
+
+
+@pytest.mark.parametrize('method, used', [('both', 'wls'), ('irls', 'irls'), ('ols', 'ols')])
+def test_a_payload_is_found_by_one_method(method, used):
+    assert _payload_settings(IdentificationSettings(method=method)).method == used
 
 
 @pytest.mark.parametrize('over_sigma, said', [(2.0, True), (4.0, False)])
