@@ -177,6 +177,18 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         '((R[:, column]) + (basis @ (basis.T @ R[:, column])))',
     ): 'the second projection undoes it',
     (
+        'model/base_parameters',
+        'term dropped: R[:, column] - basis @ (basis.T @ R[:, column]) → (R[:, column])',
+    ): 'the second projection does it, but for rounding',
+    (
+        'model/base_parameters',
+        'constant: 0.1 → 0.30000000000000004',
+    ): 'the range of random positions does not change what depends on what',
+    (
+        'model/inertial_columns',
+        'branch skipped: place == m - 1 → False',
+    ): 'the general product has the same zeros and ones of the own axis: this only saves it',
+    (
         'regression/observation_system',
         'factor dropped: 4 * overlap → (4)',
     ): 'blocks of rows are shorter, what is in them is the same',
@@ -184,4 +196,22 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         'model/dynamics',
         'branch skipped: not robot.followers → False',
     ): 'without followers the matrix is the identity: this only saves the product',
+    (
+        'friction_shapes',
+        'call dropped: np.diff(np.sign(np.diff(q))) → (np.sign(np.diff(q)))',
+    ): 'samples between turning points count as some, which only takes longer',
+    (
+        'friction_shapes',
+        'call dropped: np.sign(np.diff(q)) → (np.diff(q))',
+    ): 'samples between turning points count as some, which only takes longer',
+    (
+        'parameters/physical_consistency',
+        'branch skipped: np.all(free[list(positive)] >= 0) and all(\n'
+        '        np.linalg.eigvalsh(_smat(free[block] - bound))[0] >= 0 for block in blocks\n'
+        '    ) → False',
+    ): 'of what is possible already the solver finds that nothing has to change',
+    (
+        'payload/payload_identification',
+        'constant: 1.0 → 3.0',
+    ): 'only the ratios of the lengths of columns count, and directions have no length',
 }

@@ -42,8 +42,8 @@ def path_columns(robot: Robot, q: Array, dq: Array) -> Iterator[tuple[int, int, 
     for j, column in enumerate(_drive_columns(robot)):
         for term in robot.friction[j]:
             if term.kind.of_path is not None:
-                for k, values in enumerate(term.columns(q[:, j], dq[:, j], successive=True)):
-                    yield j, column + k, values
+                values = term.columns(q[:, j], dq[:, j], successive=True)
+                yield from ((j, k, each) for k, each in enumerate(values, column))
             column += len(term.kind.symbols)
 
 

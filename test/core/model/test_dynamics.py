@@ -55,7 +55,7 @@ def test_regressor_times_parameters_is_inverse_dynamics(variant, seed):
     np.testing.assert_allclose((W @ chi).T, tau, atol=1e-9 * scale)
 
 
-@pytest.mark.parametrize('side', [1.0, -1.0])
+@pytest.mark.parametrize('side', [1.0, -1.0, 1e5, 1e-5])
 def test_first_moments_without_a_mass_are_those_of_the_regressor(side):
     """Of base parameters alone: a mass so small that no digit shows it stands in for none."""
     robot = arm(friction={'default': ()})
@@ -65,7 +65,9 @@ def test_first_moments_without_a_mass_are_those_of_the_regressor(side):
         chi[start + 6 : start + 9] = side * np.array([3.0, 1.0, 2.0])
     still = inverse_dynamics(robot, chi, q, zero, zero)
     columns = inverse_dynamics(robot, chi, q, zero, np.eye(robot.n)) - still
-    np.testing.assert_allclose(mass_matrix(robot, chi, q[0]), columns.T, atol=1e-6)
+    np.testing.assert_allclose(mass_matrix(robot, chi, q[0]), columns.T, atol=1e-6 * abs(side))
+    W = regressor(robot, q, zero, zero)
+    np.testing.assert_allclose(still.T, W @ chi, atol=1e-12 * abs(side))
 
 
 def test_prior_gives_the_torque_of_the_description():
@@ -133,6 +135,49 @@ def test_model_with_prior_is_the_description():
     )
 
 
+def test_a_mass_below_nothing_is_kept():
+    robot = arm()
+    chi = np.array(robot.prior)
+    chi[robot.first_columns + 9] = -2.0
+    masses = [inertia.mass for inertia in model_with(robot, chi).inertias]
+    np.testing.assert_array_equal(masses[1:], -2.0)
+
+
+def test_armature_is_the_inertia_of_the_rotors():
+    robot = arm(joints=('turn', 'slide', 'arm', 'waist'))
+    chi, q = robot.prior.copy(), np.full(robot.n, 0.2)
+    for k in range(robot.n):
+        chi[robot.column(f'Ia{k + 1}')] = 0.3 + k
+    for model, expected in (
+        (model_with(robot, chi), mass_matrix(robot, chi, q)),
+        (model_with(robot, chi, armature=False), mass_matrix(robot, robot.prior, q)),
+    ):
+        upper = np.triu(pinocchio.crba(model, model.createData(), q))
+        found = (upper + np.triu(upper, 1).T)[
+            np.ix_(np.argsort(robot.order), np.argsort(robot.order))
+        ]
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize('name', sorted(n for n, kind in TERMS.items() if kind.of_path))
+def test_friction_along_a_path_is_in_regressor_and_torque_alike(name):
+    robot = arm(friction={'default': ('viscous', name)}, friction_constants={'default': ORDERS})
+    q = np.cumsum(np.random.default_rng(6).normal(size=(40, robot.n)), axis=0)
+    dq, ddq = np.gradient(q, axis=0), np.zeros_like(q)
+    chi = np.random.default_rng(7).normal(size=robot.p)
+    W = regressor(robot, q, dq, ddq, successive=True)
+    np.testing.assert_allclose(
+        inverse_dynamics(robot, chi, q, dq, ddq, successive=True), (W @ chi).T, atol=1e-9
+    )
+    plain = regressor(robot, q, dq, ddq)
+    own = [robot.column(f'{TERMS[name].symbols[0]}{j + 1}') for j in range(robot.n)]
+    others = np.setdiff1d(np.arange(robot.p), own)
+    np.testing.assert_array_equal(W[:, :, others], plain[:, :, others])
+    for j, column in enumerate(own):
+        (values,) = robot.friction[j][1].columns(q[:, j], dq[:, j], successive=True)
+        np.testing.assert_array_equal(W[j, :, column], values)
+
+
 @pytest.mark.parametrize('name', sorted(TERMS))
 def test_friction_opposes_motion_and_is_odd_where_symmetric(name):
     robot = arm(friction={'default': (name,)}, friction_constants={'default': ORDERS})
@@ -146,6 +191,41 @@ def test_friction_opposes_motion_and_is_odd_where_symmetric(name):
             assert np.all(column * dq >= 0.0)
     if name not in ('offset', 'asymmetric_coulomb', 'asymmetric_viscous', *RIPPLES):
         np.testing.assert_allclose(columns, -columns[:, ::-1])
+
+
+@pytest.mark.parametrize('name', sorted(TERMS))
+def test_dry_friction_is_whole_at_speed_and_viscous_friction_proportional(name):
+    robot = arm(friction={'default': (name,)}, friction_constants={'default': ORDERS})
+    term, dq = robot.friction[0][0], np.array([0.5, 4.0, 8.0])
+    degrees = term.constants.get('reference_temperature', 0.0) + np.array([1.0, -10.0, 20.0])
+    whole = {
+        'load_coulomb': np.array([2.0, 3.0, 0.0]),
+        'root_viscous': np.array([0.5 ** (1 / 3), 4.0 ** (1 / 3), 2.0]),
+        'coulomb_temperature': np.array([1.0, -10.0, 20.0]),
+        'viscous_temperature': np.array([0.5, -40.0, 160.0]),
+    }
+    columns = term.columns(np.cumsum(dq), dq, np.array([2.0, -3.0, 0.0]), temperature=degrees)
+    for symbol, column in zip(term.kind.symbols, columns, strict=True):
+        if name in whole:
+            np.testing.assert_allclose(column, whole[name])
+        elif symbol in ('Fc', 'Fcp', 'Fh'):
+            np.testing.assert_allclose(column, 1.0)
+        elif symbol in ('Fv', 'Fvp'):
+            np.testing.assert_array_equal(column, dq)
+        elif symbol in ('Fcm', 'Fvm'):  # of motion the other way
+            np.testing.assert_array_equal(column, 0.0)
+
+
+def test_warm_joints_have_no_friction_of_cold_ones():
+    constants = {'default': ORDERS}
+    names = ('viscous_warm_up', 'coulomb_warm_up')
+    viscous, dry = arm(friction={'default': names}, friction_constants=constants).friction[0]
+    q = np.linspace(0.0, 15.0, 200)
+    dq = np.full(200, 3.0)
+    (faster,), (sign,) = (term.columns(q, dq, successive=True) for term in (viscous, dry))
+    np.testing.assert_allclose(faster, 3.0 * sign)
+    assert sign[0] == pytest.approx(1.0) and sign[-1] == pytest.approx(0.0)
+    assert not any(term.columns(q, dq)[0].any() for term in (viscous, dry))
 
 
 def test_a_spring_pulls_as_in_mujoco():

@@ -14,7 +14,11 @@ def tree(joints, seed):
     model = pinocchio.Model()
     model.gravity.linear = rng.normal(size=3)
     for number in range(joints):
-        axis = rng.normal(size=3) if number % 3 else np.eye(3)[rng.integers(3)]
+        axis = (
+            rng.normal(size=3)
+            if number % 3
+            else rng.choice([-1.0, 1.0]) * np.eye(3)[rng.integers(3)]
+        )
         axis /= np.linalg.norm(axis)
         kind = rng.choice(
             [pinocchio.JointModelRevoluteUnaligned, pinocchio.JointModelPrismaticUnaligned]

@@ -16,6 +16,7 @@ from robotid_ros.core.payload.drive_gains import identify_drive_gains
 from robotid_ros.core.payload.payload import _product, Payload
 from robotid_ros.core.payload.payload_identification import (
     _payload_settings,
+    depends_on_links,
     identify_payload,
     KnownArm,
     payload_from_recordings,
@@ -266,6 +267,25 @@ def test_exchanged_recordings_are_no_payload(recordings):
     (base, empty), (_, loaded) = map(estimate, recordings)
     found = identify_payload(ROBOT, base, loaded, empty)
     assert found.distance > 3.0 and 0.0 < found.mass < found.sigma[9]
+
+
+def test_parameters_that_err_alike_do_not_stop_it():
+    """Covariances of which no root exists; what they are of, no payload changes."""
+    (base, empty), (_, loaded) = map(estimate, (session(), session(BODY)))
+    start = int(ROBOT.first_columns[-1])
+    carried = base.matrix[:, start : start + 10].any(axis=1)
+    one, two = np.flatnonzero(depends_on_links(ROBOT, base) & ~carried)[:2]
+    apart, alike = np.eye(base.rank), np.eye(base.rank)
+    alike[one, two] = alike[two, one] = 1.0
+    with pytest.raises(np.linalg.LinAlgError):
+        np.linalg.cholesky(alike)
+    found, expected = (
+        identify_payload(
+            ROBOT, base, empty, dataclasses.replace(loaded, classical=C - empty.classical)
+        ).value
+        for C in (alike, apart)
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
 
 
 def test_what_is_known_badly_counts_less():
