@@ -211,6 +211,11 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         '    ) → False',
     ): 'of what is possible already the solver finds that nothing has to change',
     (
+        'payload/payload',
+        'sign: self.value + np.abs(self.undetermined).sum(axis=1) → '
+        '((self.value) - (np.abs(self.undetermined).sum(axis=1)))',
+    ): 'another body along the same directions, as far to the other side',
+    (
         'payload/payload_identification',
         'constant: 1.0 → 3.0',
     ): 'only the ratios of the lengths of columns count, and directions have no length',

@@ -113,12 +113,11 @@ def test_what_a_horizontal_arm_does_not_tell(height):
     assert np.isinf(moved.sigma).sum() == 6 and not np.isnan(moved.sigma).any()
 
 
-@pytest.mark.parametrize('height', [0.0, 1.0])
 @pytest.mark.parametrize('turned', [False, True])
-def test_a_moment_that_is_open_leaves_open_what_it_would_change(height, turned):
-    """Whatever the fit has for it, and whatever basis its direction is part of."""
+def test_a_moment_that_is_open_leaves_open_what_it_would_change(turned):
+    """Though the fit has none, and whatever basis its direction is part of."""
     value, columns = body(np.random.default_rng(1)), np.eye(10)[:, 7:9]
-    value[7:9] = 0.0, height
+    value[7:9] = 0.0
     if turned:
         columns = columns @ np.array([[1.0, 1.0], [1.0, -1.0]]) / np.sqrt(2.0)
     found = payload(value, np.eye(10), columns)
