@@ -178,15 +178,15 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ): 'the second projection undoes it',
     (
         'model/base_parameters',
-        'term dropped: R[:, column] - basis @ (basis.T @ R[:, column]) → (R[:, column])',
-    ): 'the second projection does it, but for rounding',
+        'constant: 0.1 → 0.30000000000000004',
+    ): 'what analytic functions depend on in one range of positions they do in any',
     (
         'model/base_parameters',
-        'constant: 0.1 → 0.30000000000000004',
-    ): 'the range of random positions does not change what depends on what',
+        'sign: -np.pi → (np.pi)',
+    ): 'what analytic functions depend on in one range of positions they do in any',
     (
         'model/inertial_columns',
-        'branch skipped: place == m - 1 → False',
+        'branch skipped: self.chain[place] == self.link → False',
     ): 'the general product has the same zeros and ones of the own axis: this only saves it',
     (
         'regression/observation_system',

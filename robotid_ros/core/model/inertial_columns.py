@@ -95,7 +95,7 @@ class LinkColumns:
         """Write the wanted columns (c, N) of the joint at a place of the chain."""
         m, turning, sliding = len(self.chain), len(self._torques), len(self._forces)
         both = turning + sliding - len(out)
-        if place == m - 1:  # its own joint moves along or about one axis
+        if self.chain[place] == self.link:  # its own joint moves along or about one axis
             out[:turning] = 0.0 if self._slides else self._torques[:, 2]
             out[turning:] = self._forces[both:, 2] if self._slides else 0.0
             if self._slides:

@@ -53,6 +53,7 @@ def test_seed_does_not_matter(robot):
 def test_combinations_say_what_the_matrix_does(robot, truth):
     base = base_parameters(robot)
     values = {p.name: value for p, value in zip(robot.parameters, truth, strict=True)}
+    assert [name.endswith('R') for name in base.names] == [' = ' in c for c in base.combinations]
     for text, value in zip(base.combinations, base.of(truth), strict=True):
         terms = text.partition(' = ')[2] or text
         assert ' 1·' not in terms

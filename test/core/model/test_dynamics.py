@@ -16,7 +16,8 @@ from robotid_ros.core.model import (
     model_with,
     regressor,
 )
-from robotid_ros.core.model.friction import RIPPLES, TERMS
+from robotid_ros.core.model.friction import make_terms, RIPPLES, TERMS
+from robotid_ros.exceptions import ConfigurationError
 
 from .arms import arm, urdf
 
@@ -62,7 +63,7 @@ def test_first_moments_without_a_mass_are_those_of_the_regressor(side):
     q, zero = np.full((robot.n, robot.n), 0.4), np.zeros((robot.n, robot.n))
     chi = np.zeros(robot.p)
     for start in robot.first_columns:
-        chi[start + 6 : start + 9] = side * np.array([3.0, 1.0, 2.0])
+        chi[start : start + 9] = side * np.array([9.0, 1.0, 1.0, 9.0, 1.0, 9.0, 3.0, 1.0, 2.0])
     still = inverse_dynamics(robot, chi, q, zero, zero)
     columns = inverse_dynamics(robot, chi, q, zero, np.eye(robot.n)) - still
     np.testing.assert_allclose(mass_matrix(robot, chi, q[0]), columns.T, atol=1e-6 * abs(side))
@@ -216,6 +217,24 @@ def test_dry_friction_is_whole_at_speed_and_viscous_friction_proportional(name):
             np.testing.assert_array_equal(column, 0.0)
 
 
+@pytest.mark.parametrize('name', ['smooth_coulomb', 'stiction', 'viscous', 'coulomb', 'ripple'])
+def test_steep_friction_of_the_speed_jumps_at_standstill(name):
+    """It has its whole change within less speed than filters resolve."""
+    for steepness, order in ((20.0, 1e3), (2000.0, 7.0)):
+        constants = {'stiction_steepness': steepness, 'tanh_steepness': steepness}
+        (term,) = make_terms((name,), constants | {'ripple_order': order})
+        slow = 0.003 * np.array([-1.0, 1.0])
+        change = max(abs(np.diff(column)[0]) for column in term.columns(slow * 0.0, slow))
+        assert term.has_step == (change > 1.0)
+
+
+def test_terms_that_cannot_be_together_or_lack_a_constant_are_refused():
+    with pytest.raises(ConfigurationError, match='coulomb share the parameter Fc'):
+        make_terms(('viscous', 'coulomb', 'smooth_coulomb'), {})
+    with pytest.raises(ConfigurationError, match="'ripple' needs 'ripple_order'"):
+        make_terms(('viscous', 'ripple'), {'ripple_order_2': 3.0})
+
+
 def test_warm_joints_have_no_friction_of_cold_ones():
     constants = {'default': ORDERS}
     names = ('viscous_warm_up', 'coulomb_warm_up')
@@ -260,6 +279,8 @@ def test_load_dependent_friction_is_a_share_of_what_the_links_take():
     chi[[robot.column(f'Fl{j}') for j in range(1, robot.n + 1)]] = share = [0.1, 0.2, 0.05, 0.0]
     links = inverse_dynamics(plain, plain.prior, q, dq, ddq)
     tau = inverse_dynamics(robot, chi, q, dq, ddq)
+    W = regressor(dataclasses.replace(robot, load_parameters=chi), q, dq, ddq)
+    np.testing.assert_allclose((W @ chi).T, tau, atol=1e-9)
     np.testing.assert_allclose(tau, links + share * np.abs(links) * np.sign(dq), atol=1e-12)
     found = [forward_dynamics(robot, chi, *state) for state in zip(q, dq, tau, strict=True)]
     np.testing.assert_allclose(found, ddq, atol=1e-8)

@@ -64,6 +64,16 @@ def test_weighted_by_essentials_is_the_papers_equation(robot, known):
     )
 
 
+def test_a_covariance_that_rounding_made_indefinite_has_weights_still(robot, known):
+    base, _, system, estimate = known
+    values, vectors = np.linalg.eigh(estimate.classical)
+    values[:2] = -1e-14 * values[-1]
+    indefinite = dataclasses.replace(estimate, classical=(vectors * values) @ vectors.T)
+    assert np.linalg.eigvalsh(indefinite.classical)[1] < 0.0
+    chosen = find_essential(system, estimate, method='ols')
+    assert np.isfinite(closest_essential(base, indefinite, chosen, robot.prior)).all()
+
+
 def test_drives_come_from_the_estimate_and_links_do_not(robot, known):
     base, _, system, estimate = known
     chosen = find_essential(system, estimate, method='ols')
