@@ -155,7 +155,7 @@ def _triangular(W: Array) -> tuple[Array, Array]:
     norms = np.linalg.norm(W, axis=0)
     norms[norms < RANK_TOLERANCE * norms.max()] = 0.0  # rounding only
     scaled = W / np.where(norms > 0.0, norms, np.inf)
-    return norms, np.linalg.qr(scaled, mode='r')
+    return norms, np.array(np.linalg.qr(scaled, mode='r'))
 
 
 def _unscale_and_round(combination: Array, norms: Array, kept: np.ndarray) -> Array:
