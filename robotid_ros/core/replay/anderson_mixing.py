@@ -28,7 +28,7 @@ def anderson_mixing(values: Array, fits: Array, sigma: Array) -> Array | None:
     (b,) parameters, or None where the steps are too parallel
 
     """
-    sigma = np.maximum(sigma, 1e-9 * np.abs(fits[-1]).max())
+    sigma = np.maximum(sigma, 1e-9 * np.abs(fits).max())
     steps = (fits - values) / sigma
     mixing = np.linalg.lstsq(np.diff(steps, axis=0).T, steps[-1], rcond=1e-6)[0]
     if np.abs(mixing).sum() > MAX_MIXING_WEIGHT:

@@ -10,14 +10,12 @@ from ..arrays import Array
 from ..model.dynamics import inverse_dynamics
 from ..model.parameters import INERTIAL
 from ..model.robot import Robot
-from ..signals.zero_phase import filter_without_phase
+from ..regression.observation_system import decimate
 from .reference_and_torque import interpolate_rows
 from .replay_problem import ReplayProblem
 from .simulation.closed_loop import mass_matrices
 from .simulation.direct_model import direct_model
 
-# Samples by which torques are extended at both ends for their filter.
-PAD = 15
 # Share of the velocity that one update's damping may take, d h/J: the velocity changes its sign
 # with every update from 1 on, and the sampled loop is unstable from 2 on.
 MAX_DAMPING_PER_UPDATE = 0.5
@@ -74,16 +72,11 @@ def estimate_a_priori_inertia(replay: ReplayProblem) -> Array:
         return replay.a_priori_inertia
     robot, torque = replay.robot, replay.torque
     keep = replay.decimation
-    row = torque.row[::keep]
+    row, valid = torque.row[::keep], torque.valid[::keep]
     q, dq, ddq = (interpolate_rows(x, row) for x in replay.desired[:3])
     rigid = prior_inertial_parameters(robot)
     predicted = inverse_dynamics(robot, rigid, q, dq, ddq)
-    tau = torque.tau
-    if keep > 1 and tau.shape[0] > 10 * keep:
-        tau = filter_without_phase(tau.T, 4, 0.8 / keep, PAD, keep).T
-    else:
-        tau = tau[::keep]
-    valid = torque.valid[::keep]
+    tau = decimate(torque.tau.T, keep).T
     try:
         inertia = replay.inertia(rigid)
     except DivergenceError:

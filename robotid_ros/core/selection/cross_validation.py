@@ -153,7 +153,7 @@ class _Problem:
             value, total = self.solve()[None], self._products.sum(axis=0)
             squares = np.array([self.squares(total[None, j], value, j)[0] for j in range(n)])
             floor = 1e-12 * total[:, -1, -1] + 1e-300
-            self._assemble(np.maximum(counts, 1.0) / np.maximum(squares, floor))
+            self._assemble(counts / np.maximum(squares, floor))
 
     def _assemble(self, weights: Array) -> None:
         count = len(self._products)
@@ -195,7 +195,7 @@ class _Problem:
 
 def _solve(left: Array, right: Array) -> Array:
     """Solve systems of normal equations, (K, b, b) and (K, b), each normalised."""
-    scale = 1.0 / diagonal_scale(left)
-    normal = left * scale[:, :, None] * scale[:, None, :]
+    scale = diagonal_scale(left)
+    normal = left / scale[:, :, None] / scale[:, None, :]
     normal[:, np.arange(left.shape[1]), np.arange(left.shape[1])] += RIDGE
-    return np.asarray(np.linalg.solve(normal, (right * scale)[..., None])[..., 0] * scale)
+    return np.asarray(np.linalg.solve(normal, (right / scale)[..., None])[..., 0] / scale)

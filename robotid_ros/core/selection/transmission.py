@@ -37,9 +37,9 @@ from .cross_validation import Score
 # Distances of a hysteresis that are tried, over the spread of the deflection, and how often the
 # deflection that the link predicts is computed again.
 DISTANCES, ROUNDS = (0.03, 0.1, 0.3, 1.0), 4
-# Widths and distances are searched by such a factor around what is found first, one after the
-# other, so often; the points of the grid, for the residual has several minima.
-SEARCH_FACTOR, SWEEPS, GRID_POINTS = 4.0, 2, 13
+# Widths and distances are searched times such factors of what is found first, one after the other,
+# so often; on a grid, for the residual has several minima.
+FACTORS, SWEEPS = np.geomspace(0.25, 4.0, 13), 2
 NAMES = {'backlash': 'backlash_width', 'hysteresis': 'hysteresis_distance'}
 
 
@@ -52,7 +52,7 @@ class _Rows:
     ----------
     deflection : (N,) [rad or m]
     link : (N, c) columns of the link's torque L
-    torque : returns −L but for friction (N,) [N·m or N]
+    torque : returns L but for friction (N,) [N·m or N]
     friction : (N, f) columns of friction in L
     used : (N,) which rows count
     path : deflection and its rate at full rate, (M,) each
@@ -104,7 +104,7 @@ def choose_transmission(
         others = [k for k in range(W.shape[1]) if k != spring and W[:, k].any()]
         link, friction = W[:, others], W[:, [k for k in others if not inertial[k]]]
         q, dq = (x[:, j] - x[:, robot.motors[j]] for x in (samples.q, samples.dq))
-        parts = W[:, spring], link, lambda: -W @ value(), friction
+        parts = W[:, spring], link, lambda: W @ value(), friction
         return _Rows(*parts, system.valid[j], (q, dq), samples.decimation)
 
     chosen, notes = list(robot.transmission), list[str]()
@@ -125,8 +125,6 @@ def _choose(rows: _Rows) -> tuple[FrictionTerm, ...]:
     while options and spread > 0.0:
         columns = [rows.column(term) for term in terms]
         score, _ = _score(rows, columns)
-        if score.mean_error() <= score.least_gain():
-            break
         tried = {}
         for new in options:
             found, size = _score(rows, [*columns, _predicted(rows, columns, *new)])
@@ -174,22 +172,20 @@ def _searched(rows: _Rows, terms: tuple[FrictionTerm, ...]) -> tuple[FrictionTer
 
     torque = rows.torque()
 
-    def other(k: int, logarithm: float) -> tuple[FrictionTerm, ...]:
-        constants = {NAMES[terms[k].name]: float(np.exp(logarithm))}
+    def other(k: int, factor: float) -> tuple[FrictionTerm, ...]:
+        constants = {name: float(factor * size) for name, size in terms[k].constants.items()}
         return (*terms[:k], FrictionTerm(terms[k].name, constants), *terms[k + 1 :])
 
-    def squares(logarithm: float, k: int) -> float:
-        columns = [rows.column(term) for term in other(k, logarithm)]
+    def squares(factor: float, k: int) -> float:
+        columns = [rows.column(term) for term in other(k, factor)]
         A = np.column_stack([rows.deflection, rows.friction, *columns])[rows.used]
         y = torque[rows.used]
         return float(np.sum((y - A @ scaled_least_squares(A, y)) ** 2))
 
-    reach = np.linspace(-np.log(SEARCH_FACTOR), np.log(SEARCH_FACTOR), GRID_POINTS)
     for _ in range(SWEEPS):
-        for k, term in enumerate(terms):
-            grid = np.log(term.constants[NAMES[term.name]]) + reach
-            start = int(np.argmin([squares(x, k) for x in grid]))
-            around = grid[max(start - 1, 0)], grid[min(start + 1, GRID_POINTS - 1)]
+        for k in range(len(terms)):
+            best = int(np.argmin([squares(factor, k) for factor in FACTORS]))
+            around = FACTORS[max(best - 1, 0)], FACTORS[min(best + 1, len(FACTORS) - 1)]
             found = minimize_scalar(squares, bounds=around, args=(k,), method='bounded')
             terms = other(k, found.x)
     return terms

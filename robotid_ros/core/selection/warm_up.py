@@ -30,7 +30,7 @@ class Change:
     Attributes
     ----------
     what : 'temperature', or 'warm-up' where none is known
-    of_blocks : (K,) the factor of what changes in each block
+    of_blocks : (K,) the factor of what changes in each block, of any unit and zero
     falls : whether friction can only fall by it
     terms : viscous and Coulomb friction that changes so, by each shape that is tried
 
@@ -49,13 +49,11 @@ def possible_change(recording: Recording, edges: Array, joint: int) -> Change | 
         block = np.searchsorted(edges, recording.time, side='right') - 1
         means = np.bincount(block, own) / np.bincount(block)
         if np.ptp(means) >= LEAST_RANGE:
-            warmer = (means - means.mean()) / np.ptp(means)
             reference = round(float(np.median(own[-int(LAST * len(own)) :])), 1)
             constants = {'reference_temperature': reference}
-            return Change('temperature', warmer, False, [make_terms(BY_TEMPERATURE, constants)])
+            return Change('temperature', means, False, [make_terms(BY_TEMPERATURE, constants)])
     way = float(np.abs(np.diff(recording.position[:, joint])).sum())
-    blocks = np.arange(len(edges) - 1)
-    cold = (blocks.mean() - blocks) / len(blocks)
+    cold = np.arange(len(edges) - 1.0)[::-1]
     return Change('warm-up', cold, True, warm_up_terms(way)) if way > 0.0 else None
 
 

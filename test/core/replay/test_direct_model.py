@@ -71,12 +71,13 @@ def test_observation_matrix_gives_the_simulated_torque_in_every_row(friction, co
     np.testing.assert_allclose((w @ chi).T, run.tau, atol=1e-8)
 
 
+@pytest.mark.parametrize('friction', [('viscous',), ('viscous', 'smooth_coulomb', 'ripple')])
 @pytest.mark.parametrize('sign', [1.0, -1.0])
-def test_the_fastest_friction_rate_is_that_of_the_speed_s_growth_or_decay(sign):
+def test_the_fastest_friction_rate_is_that_of_the_speed_s_growth_or_decay(friction, sign):
     """Friction that drives, as iterations may find it, needs steps as small as one that brakes."""
-    robot = robot_of(('viscous',))
+    robot = robot_of(friction)
     chi = parameters(robot, 3)
-    chi[[robot.column(name) for name in ('Fv1', 'Fv2')]] *= sign
+    chi[[k for k, p in enumerate(robot.parameters) if p.symbol.startswith('F')]] *= sign
     q, rest, step = np.array([0.3, -0.8]), np.zeros(2), 1e-6
     direct = direct_model(robot, chi)
     start = forward_dynamics(robot, chi, q, rest, rest)

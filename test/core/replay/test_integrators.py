@@ -1,5 +1,7 @@
 """Integration of the direct model against exact solutions, physics and another integrator."""
 
+import dataclasses
+
 import numpy as np
 import pinocchio
 import pytest
@@ -70,6 +72,12 @@ def test_four_stages_are_taken_where_two_would_not_do():
     assert quickest(arm(viscous=(30.0, 30.0)), q, 1e-3) == 'rk4'
     assert quickest(arm(friction=(0.0, 0.0)), q, 1e-3) == 'rk4'
     assert quickest(arm(smooth_friction=lambda q, dq: 0.0 * q), q, 1e-3) == 'rk4'
+    # A period that was computed may be longer by its rounding.
+    assert quickest(arm(), q, np.nextafter(1e-3, 1.0)) == 'midpoint'
+
+
+def test_no_step_is_longer_than_it_may_be():
+    assert [substeps(arm(), np.zeros(2), 0.002, longest) for longest in (4e-3, 5e-4)] == [1, 4]
 
 
 def test_energy_is_conserved_without_friction():
@@ -104,6 +112,66 @@ def test_sliding_block_stops_where_it_should_and_stays(h):
     assert slip_sign[0] == pytest.approx(-2.9 / 3.0) and ddq[0] == pytest.approx(0.0, abs=1e-12)
     q, dq, ddq, slip_sign = step(q, dq, np.array([-3.1]))
     assert ddq[0] == pytest.approx(-0.05) and slip_sign[0] == -1.0
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+@pytest.mark.parametrize('late', [0.3, 0.996])
+def test_a_block_that_reverses_within_a_step_keeps_its_speed(late, sign):
+    """Of a step, it slides on for a share, and back for the rest."""
+    mass, friction, force, h = 2.0, 3.0, 9.0, 0.01
+    start = late * h * (force + friction) / mass
+    back = -(1.0 - late) * h * (force - friction) / mass
+    step = runge_kutta(block(mass, friction=friction), h)
+    _, dq, _, s = step(np.zeros(1), sign * np.array([start]), -sign * np.array([force]))
+    assert dq[0] == pytest.approx(sign * back, rel=1e-9)
+    assert s[0] == pytest.approx(sign * (2.0 * late - 1.0))
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_a_block_moves_as_soon_as_it_is_pushed_by_more_than_friction(sign):
+    step, push = runge_kutta(block(2.0, friction=3.0), 0.01), sign * np.array([3.0015])
+    _, dq, _, s = step(np.zeros(1), np.zeros(1), push)
+    assert dq[0] == pytest.approx(sign * 0.01 * 0.0015 / 2.0) and s[0] == sign
+
+
+@pytest.mark.parametrize('mass', [2.0, 2e-9])
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_what_friction_holds_does_not_creep(mass, sign):
+    """Nor where rounding is large beside its speed; bent arms stop and stay, too."""
+    step = runge_kutta(block(mass, friction=3.0), 0.01)
+    for push in np.linspace(0.1, 2.9, 30):
+        _, dq, _, _ = step(np.zeros(1), np.zeros(1), sign * np.array([push]))
+        assert dq[0] == 0.0
+    step = runge_kutta(arm(friction=(20.0, 9.0)), 1e-3)
+    q, dq = sign * np.array([0.3, -0.2]), sign * np.array([0.5, -0.8])
+    for k in range(200):
+        q, dq, _, _ = step(q, dq, sign * np.array([1.0, 2.0]))
+        if k == 150:
+            held = q.copy()
+    np.testing.assert_array_equal([q, dq], [held, np.zeros(2)])
+
+
+@pytest.mark.parametrize(('name', 'count'), [('rk4', 300), ('adaptive', 50)])
+def test_an_offset_is_a_torque(name, count):
+    """Also where slips reverse."""
+    desired, offset = wave(count), np.array([0.9, -0.6])
+    shifted = dataclasses.replace(arm(), offset=offset)
+    law = dataclasses.replace(TRACKING, i=0.0)
+    one = simulate(arm(), law, desired, integrator=name)
+    external = np.tile(offset, (count, 1))
+    other = simulate(shifted, law, desired, external=external, integrator=name)
+    assert (np.abs(one.slip_sign) < 1.0).any() == (name == 'rk4')
+    np.testing.assert_allclose(one.q, other.q, atol=1e-8)
+
+
+def test_a_step_without_a_reversal_is_computed_once():
+    """Four stages, four accelerations."""
+    calls = []
+    direct = arm(smooth_friction=lambda q, dq: calls.append(q) or 0.0 * q)
+    step, state = runge_kutta(direct, 1e-3), (np.array([0.3, -0.2]), np.array([1.0, 2.0]))
+    for _ in range(5):
+        state = step(*state, np.zeros(2))[:2]
+    assert len(calls) == 20
 
 
 def test_fast_and_adaptive_integrators_agree():

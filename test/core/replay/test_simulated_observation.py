@@ -1,17 +1,25 @@
 """Which rows of a simulation are compared with the measured torque."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot_builder import build_robot
 from robotid_ros.core.model.settings import RobotSettings
+from robotid_ros.core.replay import simulated_observation
 from robotid_ros.core.replay.laws.control_loop import Desired
 from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
 from robotid_ros.core.replay.reference_and_torque import Torque
 from robotid_ros.core.replay.replay_problem import ReplayProblem
 from robotid_ros.core.replay.settings import ReplaySettings
-from robotid_ros.core.replay.simulated_observation import FILTER_EDGE, low_passed
+from robotid_ros.core.replay.simulated_observation import (
+    FILTER_EDGE,
+    low_passed,
+    observe_simulation,
+)
+from robotid_ros.core.replay.simulation.closed_loop import Simulation
 
 from .arms import planar_urdf
 
@@ -43,9 +51,47 @@ def test_a_line_stays_one_and_ends_and_gaps_are_left_out(decimation):
     measured = np.ones(ROWS, dtype=bool)
     measured[slice(*GAP)] = False
     replay = replay_of(np.zeros((ROWS, 2)), measured, decimation=decimation)
+    # Loops of 1 rad/s: the first five seconds are the transient's.
+    replay = dataclasses.replace(replay, a_priori_inertia=np.ones(2))
     values, kept = low_passed(replay, lambda rows: 0.01 * rows[None])
-    first, edge = round(replay.transient * RATE), FILTER_EDGE * decimation
+    first, edge = round(5.0 * RATE), FILTER_EDGE * decimation
     runs = (first, GAP[0]), (GAP[1], ROWS)
     wanted = [np.arange(start + edge, stop - edge, decimation) for start, stop in runs]
     np.testing.assert_array_equal(kept, np.concatenate(wanted))
     np.testing.assert_allclose(values[0], 0.01 * kept, atol=1e-3)
+
+
+@pytest.mark.parametrize('decimation', [4, 5])
+def test_where_blocks_of_rows_meet_nothing_is_seen(decimation, monkeypatch):
+    replay = replay_of(np.zeros((ROWS, 2)), np.ones(ROWS, dtype=bool), decimation=decimation)
+    noise = np.random.default_rng(1).normal(size=(1, ROWS))
+    found = []
+    for rows in (1, 10 * ROWS):
+        monkeypatch.setattr(simulated_observation, 'BLOCK_ROWS', rows)
+        found.append(low_passed(replay, lambda rows: noise[:, rows]))
+    (values, kept), (whole, same) = found
+    np.testing.assert_array_equal(kept, same)
+    np.testing.assert_allclose(values, whole, atol=1e-7)
+
+
+@pytest.mark.parametrize('decimation', [1, 4])
+def test_rows_that_friction_holds_all_around_are_left_out(decimation):
+    """Of a torque at half the rate of the loop; and white noise is as wide as its band."""
+    rng, count = np.random.default_rng(2), 8000
+    replay = replay_of(np.zeros((ROWS, 2)), np.ones(ROWS, dtype=bool), decimation=decimation)
+    torque = Torque(
+        np.arange(0.0, count, 2.0), rng.normal(size=(count // 2, 2)),
+        np.ones(count // 2, dtype=bool), RATE / 2.0,
+    )  # fmt: skip
+    replay = dataclasses.replace(replay, torque=torque)
+    signs = np.repeat(rng.choice([-1.0, -0.3, 0.0, 0.6, 1.0], (count // 20, 2)), 20, axis=0)
+    signs = np.roll(signs, 7, axis=0)
+    system = observe_simulation(replay, Simulation(RATE, *np.zeros((4, count, 2)), signs))
+    reach = 2 * decimation
+    np.testing.assert_allclose(np.diff(system.time), reach / RATE)
+    rows = np.rint(system.time * RATE).astype(int)
+    around = np.clip(rows[:, None] + np.arange(-reach, reach + 1), 0, count - 1)
+    held = (np.abs(signs[around]) < 1.0).all(axis=1)
+    assert 0.05 < held.mean() < 0.95
+    np.testing.assert_array_equal(system.valid, ~held.T)
+    assert system.Y.var() == pytest.approx(system.band / decimation, rel=0.1)

@@ -9,10 +9,14 @@ import pytest
 
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, RobotSettings
+from robotid_ros.core.model.friction import make_terms
 from robotid_ros.core.model.settings import ElasticSettings
 from robotid_ros.core.parameters.standard import basic_solution
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.validation import validate
+from robotid_ros.core.regression.observation_system import decimate
+from robotid_ros.core.selection import transmission
+from robotid_ros.core.selection.transmission import _choose, _predicted, _Rows, _score, _searched
 from robotid_ros.core.signals.recording import Recording
 
 from ..model.arms import ROD
@@ -155,3 +159,66 @@ def test_both_are_told_apart():
     assert found['Fhd1'] == pytest.approx(FRICTION, rel=0.03)
     assert found['K1'] == pytest.approx(STIFFNESS, rel=0.02)
     assert -found['Kbd1'] / found['K1'] * width == pytest.approx(WIDTH, rel=0.03)
+
+
+def rows_of(shape=None, size=0.0, keep=1):
+    """Return rows of a link behind a spring, L + K d + size · shape = 0, L of three columns."""
+    rng, t = np.random.default_rng(1), np.arange(1600.0 * keep) / (200.0 * keep)
+    d = 1e-3 * (np.cos(1.9 * t) + 0.6 * np.sin(5.3 * t + 0.4))
+    q = d, np.gradient(d)
+    path = 0.0 if shape is None else size * shape.columns(*q, successive=True)[0]
+    torque = -STIFFNESS * d - path
+    friction = rng.normal(size=len(t))
+    link = np.column_stack([torque + friction, friction, np.sin(3.0 * t)])
+    rows = [decimate(x.reshape(1, len(t), -1), keep)[0] for x in (d, link, torque, friction)]
+    deflection, torque = rows[0][:, 0], rows[2][:, 0]
+    used = np.arange(len(torque)) % 50 != 7
+    return _Rows(deflection, rows[1], lambda: torque, rows[3], used, q, keep)
+
+
+@pytest.mark.parametrize('start', [0.13, 0.8, 1.0, 1.17, 2.9, 7.0])
+@pytest.mark.parametrize('name', ['backlash', 'hysteresis'])
+def test_width_and_distance_are_found_from_far(name, start):
+    constant, true = transmission.NAMES[name], 4e-4
+    (shape,) = make_terms((name,), {constant: true})
+    rows = rows_of(shape, -STIFFNESS if name == 'backlash' else FRICTION, keep=2)
+    (found,) = _searched(rows, make_terms((name,), {constant: start * true}))
+    assert found.name == name
+    assert found.constants[constant] == pytest.approx(true, rel=1e-3)
+
+
+def test_the_link_alone_tells_the_width_of_a_play(monkeypatch):
+    """It is wound up by the torque over K, and by half of the width besides."""
+    monkeypatch.setattr(transmission, '_searched', lambda _, terms: terms)
+    (shape,) = make_terms(('backlash',), {'backlash_width': 4e-4})
+    rows = rows_of(shape, -STIFFNESS)
+    outside = np.abs(rows.deflection) > 2e-4
+    (found,) = _choose(replace(rows, used=rows.used & outside))
+    assert found.constants['backlash_width'] == pytest.approx(4e-4, rel=1e-2)
+
+
+@pytest.mark.parametrize('start', [0, 80])
+def test_a_hysteresis_follows_the_path_that_the_link_predicts(start):
+    """Against the deflection, and from the side that it comes from: away from 0 or towards it."""
+    (shape,) = make_terms(('hysteresis',), {'hysteresis_distance': 3e-4})
+    rows = rows_of(shape, 0.01 * FRICTION)
+    own = slice(start, None)
+    path = tuple(x[own] for x in rows.path)
+    assert (path[0][0] * path[1][0] > 0.0) == (start == 0)
+    part = replace(rows, deflection=path[0], link=rows.link[own], used=rows.used[own], path=path)
+    found = _predicted(part, [], 'hysteresis', 3e-4)
+    np.testing.assert_allclose(found, -shape.columns(*path, successive=True)[0], atol=0.1)
+
+
+def test_blocks_are_predicted_by_fits_of_the_others():
+    rows, rng = rows_of(), np.random.default_rng(2)
+    rows = replace(rows, deflection=rng.normal(size=1600), used=np.ones(1600, dtype=bool))
+    column = rng.normal(size=1600)
+    score, size = _score(rows, [column])
+    A, y = np.column_stack([rows.link, column]), rows.deflection
+    assert size == pytest.approx(np.linalg.lstsq(A, y)[0][-1:])
+    for k, out in enumerate(np.array_split(np.arange(1600), 8)):
+        kept = np.setdiff1d(np.arange(1600), out)
+        value = np.linalg.lstsq(A[kept], y[kept])[0]
+        assert score.errors[k, 0] == pytest.approx(np.sum((y[out] - A[out] @ value) ** 2))
+        assert score.powers[k, 0] == pytest.approx(np.sum(y[out] ** 2))

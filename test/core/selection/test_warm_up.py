@@ -14,6 +14,7 @@ from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.warm_up import fit_warm
 from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.core.selection.model_selection import select_model
+from robotid_ros.core.selection.warm_up import Change, possible_change, saved_by_change, SHARES
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording
 
@@ -99,6 +100,53 @@ def test_what_falls_is_estimated_beside_all_else():
     )
     assert estimate.residual[1] < 0.7 * plain.residual[1]
     assert estimate.value.shape == estimate.sigma.shape == (len(base.names),)
+
+
+def test_what_a_change_saves_is_what_one_more_column_does():
+    """As a fit of all rows has it; whatever unit and zero there is, and only where it falls."""
+    rng, places, friction = np.random.default_rng(5), np.array([0, 1, 3]), 1
+    rows = rng.normal(size=(6, 50, 5))
+    warmer = rng.normal(size=6)
+    rows[..., 4] = rows[..., places] @ [1.0, 0.7, -0.4] + 0.3 * rng.normal(size=(6, 50))
+    rows[..., 4] += 0.2 * warmer[:, None] * rows[..., friction]
+    products = np.einsum('kra,krb->kab', rows, rows)
+    A, y = rows[..., places].reshape(300, 3), rows[..., 4].ravel()
+    more = np.column_stack([A, (warmer[:, None] * rows[..., friction]).ravel()])
+    value = np.zeros(4)
+    value[places], before = np.linalg.lstsq(A, y)[:2]
+    share = 1.0 - np.linalg.lstsq(more, y)[1] / before
+
+    def saved(factor, falls):
+        change = Change('', factor, falls, [])
+        return saved_by_change(products, places, friction, value, change)
+
+    assert saved(warmer, True) == pytest.approx(share[0])
+    assert saved(-warmer, False) == pytest.approx(share[0])
+    assert saved(3.0 * warmer + 20.0, True) == pytest.approx(share[0])
+    assert saved(-warmer, True) == 0.0
+
+
+def test_friction_may_change_by_the_temperature_or_by_the_way():
+    """Of blocks that differ in length; the reference is what a joint has at the end."""
+    edges, step = np.array([-np.inf, 1.0, 4.0, np.inf]), np.array([22.0, 30.0, 26.0])
+    time = np.arange(100) / 10.0
+    degrees = step[np.searchsorted(edges[1:-1], time, side='right')]
+    degrees[-10:] = 27.0
+    turns = np.concatenate([np.linspace(0.0, 0.7, 31), np.linspace(0.7, -0.2, 69)])
+    q = np.column_stack([turns, 0.0 * time])
+    joints = ('a', 'b')
+    recording = Recording(joints, time, q, q, temperature=np.column_stack([degrees] * 2))
+    found = possible_change(recording, edges, 0)
+    assert (found.what, found.falls) == ('temperature', False)
+    np.testing.assert_allclose(np.diff(found.of_blocks), [8.0, -4.0 + 10.0 / 60.0])
+    assert [term.constants for term in found.terms[0]] == [{'reference_temperature': 27.0}] * 2
+    recording = Recording(joints, time, q, q)
+    found = possible_change(recording, edges, 0)
+    assert (found.what, found.falls, found.of_blocks.shape) == ('warm-up', True, (3,))
+    assert np.all(np.diff(found.of_blocks) < 0.0)
+    ways = [value for terms in found.terms for term in terms for value in term.constants.values()]
+    np.testing.assert_allclose(ways, np.repeat(SHARES, 2) * (0.7 + 0.9))
+    assert possible_change(recording, edges, 1) is None
 
 
 def test_coldness_falls_from_one_to_nothing_by_the_way_alone():

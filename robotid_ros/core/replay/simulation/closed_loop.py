@@ -121,13 +121,11 @@ def smallest_eigenvalue(mass: Array) -> float:
     """
     Return the smallest eigenvalue of mass matrices (S, n, n) scaled to a unit diagonal.
 
-    It is positive exactly where M is positive definite everywhere.
+    It is positive exactly where M is positive definite everywhere, and has no unit.
     """
     diagonal = np.diagonal(mass, axis1=1, axis2=2)
-    if diagonal.min() <= 0.0:
-        return float(np.min(diagonal / np.abs(diagonal).max()))
-    scale = 1.0 / np.sqrt(diagonal)
-    return float(np.linalg.eigvalsh(mass * scale[:, :, None] * scale[:, None, :]).min())
+    scale = np.sqrt(np.maximum(np.abs(diagonal), 1e-200))
+    return float(np.linalg.eigvalsh(mass / scale[:, :, None] / scale[:, None, :]).min())
 
 
 def _divergence_bound(q: Array) -> Array:

@@ -163,17 +163,16 @@ def mean_sign(speed: float, acceleration: float, friction: float, h: float) -> f
 
 
 def mean_signs(
-    speed: Array, acceleration: Array, delassus_matrix: Array, coulomb: Array, s: Array, h: float
+    speed: Array, acceleration: Array, delassus_matrix: Array, coulomb: Array, h: float
 ) -> Array:
     """
-    Solve `mean_sign` for slips that act on each other, by Gauss-Seidel sweeps.
+    Solve `mean_sign` for slips that act on each other, by Gauss-Seidel sweeps from sign(w).
 
     Parameters
     ----------
     speed, acceleration : (m,) slip speeds, and their accelerations without dry friction
     delassus_matrix : (m, m) see `DirectModel.delassus_matrix`
     coulomb : (m,) F_c
-    s : (m,) initial values of the signs
     h : length of the step [s]
 
     Returns
@@ -181,10 +180,10 @@ def mean_signs(
     (m,) mean signs over the step
 
     """
-    decelerations = delassus_matrix * coulomb
+    decelerations, sign = delassus_matrix * coulomb, np.sign(speed)
     # Python's own numbers: of so few, they are quicker than arrays.
     columns, start = decelerations.T.tolist(), speed.tolist()
-    rest, signs = (acceleration - decelerations @ s).tolist(), s.tolist()
+    rest, signs = (acceleration - decelerations @ sign).tolist(), sign.tolist()
     for _ in range(MAX_SWEEPS):
         change = 0.0
         for i, before in enumerate(signs):

@@ -14,15 +14,12 @@ from .direct_dynamics import DirectModel, mean_signs
 Advance = Callable[[Array, Array, Array], tuple[Array, Array, Array]]
 Integrate = Callable[[Array, Array, Array], 'IntegrationStep']
 
-# Largest product of step and fastest friction rate: RK4 is stable up to 2.78; at 1 its error is
-# 0.7 % of the speed that decays.
-MAX_FRICTION_STEP = 1.0
-
-
 # Longest step [s], and largest product of step and fastest friction rate, at which two stages are
 # as good as four wherever dry friction acts: on a UR10 at 1 kHz, whose torques err by 1e-5 since
 # slips reverse within a step, they differ by 1e-6 at most.
 MAX_MIDPOINT_STEP, MAX_MIDPOINT_FRICTION_STEP = 1e-3, 0.02
+# Of the reference: slip speed below which friction is too small, relative and absolute tolerance.
+SMOOTHING, TOLERANCES = 1e-6, (1e-9, 1e-12)
 
 
 class Tableau(NamedTuple):
@@ -80,16 +77,14 @@ def runge_kutta(direct: DirectModel, h: float, tableau: Tableau = RK4) -> Integr
     tableau : the method
 
     """
-    n, slip, offset = direct.model.nv, direct.slip_directions, direct.offset
+    slip, offset = direct.slip_directions, direct.offset
     advance = _smooth_step(direct, h, tableau)
-    if not slip.shape[0]:
-        none = np.empty(0)
-        return lambda q, dq, tau: IntegrationStep(*advance(q, dq, tau - offset), none)
     step_with_reversal = _reversal(direct, h, advance)
-    identity = bool(slip.shape == (n, n) and np.array_equal(slip, np.eye(n)))
+    identity = np.array_equal(slip, np.eye(direct.model.nv))
     dry_torque = slip.T * direct.coulomb
     sign, friction, known = np.empty(slip.shape[0]), offset, np.empty(0)
-    signature, moving = b'', False
+    signature: bytes | None = None
+    moving = False
 
     def step(q: Array, dq: Array, tau: Array) -> IntegrationStep:
         nonlocal sign, signature, moving, friction, known
@@ -119,7 +114,7 @@ def _reversal(direct: DirectModel, h: float, advance: Advance) -> Integrate:
     def step(q: Array, dq: Array, tau: Array) -> IntegrationStep:
         speed = slip @ dq
         free = slip @ accelerate(q, dq, tau - offset)
-        s = mean_signs(speed, free, direct.delassus_matrix(data, q), coulomb, np.sign(speed), h)
+        s = mean_signs(speed, free, direct.delassus_matrix(data, q), coulomb, h)
         q1, dq1, ddq = advance(q, dq, tau - offset - dry_torque @ s)
         stuck = (np.abs(s) < 1.0) & (np.abs(slip @ dq1) < _rest_speed(speed, free, h))
         dq1[joints[stuck & (joints >= 0)]] = 0.0
@@ -182,30 +177,15 @@ def _stages(h: float, damping: Array, shares: tuple[float, ...]) -> Iterator[Arr
         yield np.vstack([np.kron(place, identity), np.kron(speed, identity), net])
 
 
-def adaptive(
-    direct: DirectModel,
-    h: float,
-    smoothing: float = 1e-6,
-    tolerance: float = 1e-9,
-) -> Integrate:
-    """
-    Return a reference step: SciPy's LSODA with the friction sign `s = tanh(w/smoothing)`.
-
-    Parameters
-    ----------
-    direct : the robot
-    h : step [s]
-    smoothing : slip speed below which friction is too small
-    tolerance : relative, and a thousandth of it absolute
-
-    """
+def adaptive(direct: DirectModel, h: float) -> Integrate:
+    """Return a reference step of h [s]: SciPy's LSODA with the signs `s = tanh(w/SMOOTHING)`."""
     from scipy.integrate import solve_ivp
 
     accelerate, slip, n = direct.acceleration_function(), direct.slip_directions, direct.model.nv
     dry_torque, offset = slip.T * direct.coulomb, direct.offset
 
     def signs(dq: Array) -> Array:
-        return np.tanh(slip @ dq / smoothing)
+        return np.tanh(slip @ dq / SMOOTHING)
 
     def step(q: Array, dq: Array, tau: Array) -> IntegrationStep:
         def rate(_: float, state: Array) -> Array:
@@ -216,9 +196,8 @@ def adaptive(
             return np.concatenate([speed, ddq])
 
         start = np.concatenate([q, dq])
-        result = solve_ivp(
-            rate, (0.0, h), start, method='LSODA', rtol=tolerance, atol=1e-3 * tolerance
-        )
+        relative, absolute = TOLERANCES
+        result = solve_ivp(rate, (0.0, h), start, method='LSODA', rtol=relative, atol=absolute)
         end = result.y[:, -1]
         return IntegrationStep(end[:n].copy(), end[n:].copy(), rate(0.0, start)[n:], signs(dq))
 
@@ -238,7 +217,8 @@ def substeps(direct: DirectModel, q: Array, period: float, longest: float) -> in
 
     """
     by_length = np.ceil(period / longest - 1e-9)
-    by_friction = np.ceil(period * direct.fastest_friction_rate(q) / MAX_FRICTION_STEP)
+    # RK4 is stable up to 2.78 steps per time constant; at 1 it errs by 0.7 % of what decays.
+    by_friction = np.ceil(period * direct.fastest_friction_rate(q))
     return int(max(1, by_length, by_friction))
 
 
