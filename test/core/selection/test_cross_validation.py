@@ -174,3 +174,22 @@ def test_a_gain_is_noticed_by_its_share_of_the_error_and_of_the_torque(unit):
     assert small.least_gain(0) == pytest.approx(
         Score((NOTICEABLE**2) * powers, powers).mean_error()
     )
+
+
+@pytest.mark.parametrize('small', [1e-3, 1.0])
+def test_joints_of_small_efforts_are_not_given_up_for_those_of_large_ones(small):
+    """The best sum of squares, which leaves three times the effort of the second joint."""
+    powers = np.tile([1.0, small], (8, 1))
+    ols, wls = (Candidate(8.0, 20.0, 'all', kind, (PLAIN,) * 2) for kind in ('ols', 'wls'))
+    scores = {
+        ols: Score(powers * [0.0100, 9.0 if small < 1.0 else 0.01], powers),
+        wls: Score(powers * [0.0200 + 9.0 * small, 0.04], powers),
+    }
+    assert simplest(scores) == (wls if small < 1.0 else ols)
+
+
+def test_residuals_are_shares_of_the_effort():
+    powers = np.array([[4.0, 1.0], [12.0, 3.0]])
+    score = Score(powers * [0.01, 0.36], powers)
+    np.testing.assert_allclose(score.joint_residuals, [0.1, 0.6])
+    assert score.residual == pytest.approx(np.sqrt(0.01 * 0.8 + 0.36 * 0.2))

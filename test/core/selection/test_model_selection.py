@@ -9,8 +9,6 @@ from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
 from robotid_ros.core.pipeline.choices import choose_model
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.selection.candidates import Candidate, PLAIN as PLAIN_TERMS
-from robotid_ros.core.selection.cross_validation import Score, simplest
 from robotid_ros.core.selection.model_selection import select_model
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
@@ -165,22 +163,3 @@ def test_nothing_is_searched_unasked():
         recorded(), robot, IdentificationSettings(selection=False)
     )
     assert selection is None and chosen is robot and found.method == 'wls'
-
-
-@pytest.mark.parametrize('small', [1e-3, 1.0])
-def test_joints_of_small_efforts_are_not_given_up_for_those_of_large_ones(small):
-    """The best sum of squares, which leaves three times the effort of the second joint."""
-    powers = np.tile([1.0, small], (8, 1))
-    ols, wls = (Candidate(8.0, 20.0, 'all', kind, (PLAIN_TERMS,) * 2) for kind in ('ols', 'wls'))
-    scores = {
-        ols: Score(powers * [0.0100, 9.0 if small < 1.0 else 0.01], powers),
-        wls: Score(powers * [0.0200 + 9.0 * small, 0.04], powers),
-    }
-    assert simplest(scores) == (wls if small < 1.0 else ols)
-
-
-def test_residuals_are_shares_of_the_effort():
-    powers = np.array([[4.0, 1.0], [12.0, 3.0]])
-    score = Score(powers * [0.01, 0.36], powers)
-    np.testing.assert_allclose(score.joint_residuals, [0.1, 0.6])
-    assert score.residual == pytest.approx(np.sqrt(0.01 * 0.8 + 0.36 * 0.2))

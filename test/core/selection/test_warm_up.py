@@ -112,17 +112,17 @@ def test_what_a_change_saves_is_what_one_more_column_does():
     products = np.einsum('kra,krb->kab', rows, rows)
     A, y = rows[..., places].reshape(300, 3), rows[..., 4].ravel()
     more = np.column_stack([A, (warmer[:, None] * rows[..., friction]).ravel()])
-    value = np.zeros(4)
-    value[places], before = np.linalg.lstsq(A, y)[:2]
-    share = 1.0 - np.linalg.lstsq(more, y)[1] / before
+    value, squares = np.zeros(4), [np.linalg.lstsq(columns, y)[1][0] for columns in (A, more)]
+    value[places] = 1.1, 0.6, -0.4  # weighted with other joints, not the best of this one alone
+    share = (squares[0] - squares[1]) / np.sum((y - A @ value[places]) ** 2)
 
     def saved(factor, falls):
         change = Change('', factor, falls, [])
         return saved_by_change(products, places, friction, value, change)
 
-    assert saved(warmer, True) == pytest.approx(share[0])
-    assert saved(-warmer, False) == pytest.approx(share[0])
-    assert saved(3.0 * warmer + 20.0, True) == pytest.approx(share[0])
+    assert saved(warmer, True) == pytest.approx(share)
+    assert saved(-warmer, False) == pytest.approx(share)
+    assert saved(3.0 * warmer + 20.0, True) == pytest.approx(share)
     assert saved(-warmer, True) == 0.0
 
 
