@@ -193,10 +193,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         'factor dropped: 4 * overlap → (4)',
     ): 'blocks of rows are shorter, what is in them is the same',
     (
-        'replay/simulated_observation',
-        'factor dropped: 4 * overlap → (4)',
-    ): 'blocks of rows are shorter, what is in them is the same',
-    (
         'model/dynamics',
         'branch skipped: not robot.followers → False',
     ): 'without followers the matrix is the identity: this only saves the product',

@@ -146,6 +146,7 @@ def test_what_friction_holds_does_not_creep(mass, sign):
     q, dq = sign * np.array([0.3, -0.2]), sign * np.array([0.5, -0.8])
     for k in range(200):
         q, dq, _, _ = step(q, dq, sign * np.array([1.0, 2.0]))
+        assert np.all((dq == 0.0) | (np.abs(dq) > 1e-4))  # at once, with the step that stops it
         if k == 150:
             held = q.copy()
     np.testing.assert_array_equal([q, dq], [held, np.zeros(2)])
