@@ -187,7 +187,7 @@ def _shortest(system: System, value: Array) -> float:
     error = np.where(system.valid, system.Y - system.predict(value), 0.0)
     time = system.time
     step = float(np.median(np.diff(time))) if len(time) > 1 else SECONDS
-    return max(MEMORIES * _memory(error), SECONDS / step)
+    return max(MEMORIES * _memory(error), SECONDS / step if step > 0.0 else 1.0)
 
 
 def _memory(series: Array) -> float:
