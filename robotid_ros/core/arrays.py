@@ -27,12 +27,12 @@ def freeze_fields(instance: object, *fields: str) -> None:
 
 def diagonal_scale(matrix: Array) -> Array:
     """
-    Return √ of the diagonals of matrices (…, b, b), nowhere 0.
+    Return √ of the sizes of the diagonals of matrices (…, b, b), nowhere 0.
 
     A Gram or covariance matrix that is divided by it on both sides has ones there, whatever the
     units, and a condition at most b times that of any other scaling (van der Sluis 1969).
     """
-    return np.sqrt(np.maximum(np.diagonal(matrix, axis1=-2, axis2=-1), 1e-300))
+    return np.sqrt(np.maximum(np.abs(np.diagonal(matrix, axis1=-2, axis2=-1)), 1e-300))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -36,7 +36,8 @@ def least_norm(rows: Array, limits: Array, scalars: int, matrices: int) -> Array
         np.zeros(rows.shape[1]),
         sparse.csc_matrix(-rows),
         limits,
-        [clarabel.NonnegativeConeT(scalars)] + [clarabel.PSDTriangleConeT(4)] * matrices,
+        [clarabel.NonnegativeConeT(scalars)] * bool(scalars)
+        + [clarabel.PSDTriangleConeT(4)] * matrices,
         settings,
     ).solve()
     if 'Solved' not in str(solution.status):

@@ -21,8 +21,8 @@ from ..pipeline.estimation import estimate_base_parameters, Progress
 from ..regression.estimate import Estimate
 from .payload import CENTRAL, frame_change, Payload
 
-# Smallest singular value of what the data determine, columns of length one. Well above rounding:
-# base parameters are combinations known to 1e-7 or so.
+# Smallest singular value over the largest, columns scaled, of what the data determine. Well above
+# rounding: base parameters are combinations known to 1e-7 or so.
 RANK_TOLERANCE = 1e-6
 # Share of a parameter in a direction that the data leave open below which it is rounding.
 OPEN_SHARE = 1e-3
@@ -204,7 +204,7 @@ def identify_payload(
     size = np.linalg.norm(A, axis=0)
     scale = np.divide(1.0, size, out=np.ones_like(size), where=size > 0.0)
     U, s, Vt = np.linalg.svd(A * scale)
-    rank = int(np.sum(s > RANK_TOLERANCE))
+    rank = int(np.sum(s > RANK_TOLERANCE * s[0]))
     inverse = scale[:, None] * (Vt[:rank].T / s[:rank]) @ np.linalg.solve(root.T, U[:, :rank]).T
     unknown = np.where(np.abs(Vt[rank:]) > OPEN_SHARE, Vt[rank:], 0.0).T
     free = inverse @ change

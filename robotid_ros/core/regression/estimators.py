@@ -64,6 +64,8 @@ def _wls(joint_rows: JointRows, system: System, value: Array | None) -> Weights:
 
 def _own_sigma(w: Array, y: Array, count: int) -> float:
     """Return σ of a joint's own least squares, NaN where that says nothing about its noise."""
+    if not len(y):
+        return np.inf
     chi, _, rank, _ = np.linalg.lstsq(w, y, rcond=1e-10)
     if not y.any() or count < FEW_ROWS * rank:
         return np.nan

@@ -125,6 +125,8 @@ def _choose(rows: _Rows) -> tuple[FrictionTerm, ...]:
     while options and spread > 0.0:
         columns = [rows.column(term) for term in terms]
         score, _ = _score(rows, columns)
+        if score.mean_error() <= score.least_gain():  # nothing is left to explain
+            break
         tried = {}
         for new in options:
             found, size = _score(rows, [*columns, _predicted(rows, columns, *new)])

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from ....exceptions import DivergenceError, UnknownNameError
-from ...arrays import Array
+from ...arrays import Array, diagonal_scale
 from ..laws.control_loop import ControlLaw, Desired
 from .direct_dynamics import DirectModel
 from .integrators import INTEGRATORS, quickest, substeps
@@ -123,8 +123,7 @@ def smallest_eigenvalue(mass: Array) -> float:
 
     It is positive exactly where M is positive definite everywhere, and has no unit.
     """
-    diagonal = np.diagonal(mass, axis1=1, axis2=2)
-    scale = np.sqrt(np.maximum(np.abs(diagonal), 1e-200))
+    scale = diagonal_scale(mass)
     return float(np.linalg.eigvalsh(mass / scale[:, :, None] / scale[:, None, :]).min())
 
 
