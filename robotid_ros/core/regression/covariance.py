@@ -75,6 +75,7 @@ def jackknife(normals: Array, scores: Array, bread: Array) -> Array:
     bread : (b, b) B with χ̂ − χ = B Σ_k s_k
 
     """
+    # The diagonal is negative where instruments hardly correlate with W.
     scale = diagonal_scale(bread)
     B = bread / np.outer(scale, scale)
     left = np.eye(len(scale)) - TAKEN * B @ (normals * np.outer(scale, scale))

@@ -8,7 +8,9 @@ the link and the deflection d = q − θ, says how far the spring is wound up,
 
 w the play and s the state of a spring that slips beyond a distance, −1 to 1. That holds no effort.
 Whether there is play or hysteresis at all is told by the deflection that the link predicts on the
-right, so that noise of the encoders stands on the left alone. Width and distance are then searched
+right, so that noise of the encoders stands on the left alone. It has to explain blocks that were
+left out, and all rows together: where a short motion determines the link badly without one block,
+any column may happen to bend what is predicted there. Width and distance are then searched
 along the measured one, against the torque that accelerates and lifts the link, beside columns of
 its friction: that of weighted least squares, where rows of a link that the model has wrong count
 little beside those of drives.
@@ -17,6 +19,7 @@ little beside those of drives.
 from collections.abc import Callable
 import dataclasses
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -74,14 +77,21 @@ class _Rows:
         return decimate(values[None], self.keep)[0]
 
 
+class _Scores(NamedTuple):
+    """Errors of blocks by a fit of the others, and by that of all of them."""
+
+    left_out: Score
+    fitted: Score
+
+
 def choose_transmission(
     robot: ElasticRobot, base: BaseParameters, samples: Samples, system: System
 ) -> tuple[ElasticRobot, list[str]]:
     """
     Choose play and hysteresis of each spring that the configuration leaves open.
 
-    Either has to predict the deflection of blocks that it was not fitted to better by the rules of
-    `CandidateSearch`, and to be positive.
+    Either has to explain the deflection better, of blocks that it was not fitted to and of all
+    together, by the rules of `CandidateSearch`, and to be positive.
 
     Parameters
     ----------
@@ -124,17 +134,16 @@ def _choose(rows: _Rows) -> tuple[FrictionTerm, ...]:
     options = [('backlash', 0.0), *(('hysteresis', share * spread) for share in DISTANCES)]
     while options and spread > 0.0:
         columns = [rows.column(term) for term in terms]
-        score, _ = _score(rows, columns)
-        if score.mean_error() <= score.least_gain():  # nothing is left to explain
+        before, _ = _scores(rows, columns)
+        if before.left_out.mean_error() <= before.left_out.least_gain():  # nothing is left
             break
         tried = {}
         for new in options:
-            found, size = _score(rows, [*columns, _predicted(rows, columns, *new)])
+            found, size = _scores(rows, [*columns, _predicted(rows, columns, *new)])
             tried[new] = (found, size[-1])
-        best = min(tried, key=lambda new: float(tried[new][0].errors.sum()))
+        best = min(tried, key=lambda new: float(tried[new][0].left_out.errors.sum()))
         (found, size), (name, distance) = tried[best], best
-        gain, error = found.gain_over(score)
-        if gain <= max(error, score.least_gain()) or size <= 0.0:
+        if size <= 0.0 or not all(map(_is_less, found, before)):
             break
         constant = 2.0 * size if name == 'backlash' else distance
         terms = _searched(rows, (*terms, *make_terms((name,), {NAMES[name]: constant})))
@@ -193,17 +202,23 @@ def _searched(rows: _Rows, terms: tuple[FrictionTerm, ...]) -> tuple[FrictionTer
     return terms
 
 
-def _score(rows: _Rows, columns: list[Array]) -> tuple[Score, Array]:
-    """Return the errors on blocks that were left out, and what each column is multiplied by."""
+def _scores(rows: _Rows, columns: list[Array]) -> tuple[_Scores, Array]:
+    """Return the errors of each block, and what each column is multiplied by."""
     y, c = rows.deflection[rows.used], rows.link.shape[1]
     A = np.column_stack([rows.link, *columns])[rows.used]
-    block = np.arange(len(y)) * BLOCKS // len(y)
-    errors = np.zeros((BLOCKS, 1))
+    block, value = np.arange(len(y)) * BLOCKS // len(y), scaled_least_squares(A, y)
+    left_out, fitted, powers = np.zeros((3, BLOCKS, 1))
     for k in range(BLOCKS):
         out = block == k
-        errors[k] = np.sum((y[out] - A[out] @ scaled_least_squares(A[~out], y[~out])) ** 2)
-    powers = [[np.sum(y[block == k] ** 2)] for k in range(BLOCKS)]
-    return Score(errors, np.array(powers)), scaled_least_squares(A, y)[c:]
+        left_out[k] = np.sum((y[out] - A[out] @ scaled_least_squares(A[~out], y[~out])) ** 2)
+        fitted[k] = np.sum((y[out] - A[out] @ value) ** 2)
+        powers[k] = np.sum(y[out] ** 2)
+    return _Scores(Score(left_out, powers), Score(fitted, powers)), value[c:]
+
+
+def _is_less(after: Score, before: Score) -> bool:
+    gain, error = after.gain_over(before)
+    return gain > max(error, before.least_gain())
 
 
 def _note(joint: str, terms: tuple[FrictionTerm, ...], unit: str) -> str:

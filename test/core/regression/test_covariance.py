@@ -156,6 +156,24 @@ def test_blocks_of_a_period_hold_all_its_repetitions(monkeypatch):
     np.testing.assert_allclose(scores, 3.0 * expected[1], atol=1e-12)
 
 
+def test_weak_instruments_with_a_negative_diagonal_and_any_units_have_the_formula_s_covariance():
+    """(ZᵀW)⁻¹ is not symmetric: scaled by the root of its diagonal it would overflow."""
+    rng = np.random.default_rng(3)
+    blocks, units = 0.1 * rng.normal(size=(10, 3, 3)), np.array([1e-6, 1.0, 1e5])
+    normals = blocks - np.diag([0.0, 0.0, 1.0]) + np.diag([1.0, 1.0, 0.0])
+    bread, scores = np.linalg.inv(normals.sum(axis=0)), rng.normal(size=(10, 3))
+    assert bread[2, 2] < 0.0
+    changes = [
+        np.linalg.solve(np.eye(3) - 0.5 * bread @ normal, bread @ score)
+        for normal, score in zip(normals, scores, strict=True)
+    ]
+    expected = 0.9 * sum(np.outer(d, d) for d in changes)
+    found = jackknife(
+        normals / np.outer(units, units), scores / units, bread * np.outer(units, units)
+    )
+    np.testing.assert_allclose(found / np.outer(units, units), expected, rtol=1e-9)
+
+
 def repeated(repetitions: int, seed: int) -> System:
     """Return a motion that repeats; a torque that goes with the position is left out."""
     rng = np.random.default_rng(seed)
