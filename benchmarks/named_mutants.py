@@ -130,7 +130,7 @@ NAMED = {
     'selection/transmission': (
         ('play told by the measured deflection, which noise explains',
          'own = np.sign(wound)', 'own = np.sign(rows.deflection)'),
-        ('springs that push are hysteresis', 'or size <= 0.0', 'or False'),
+        ('springs that push are hysteresis', 'size <= 0.0 or', 'False or'),
     ),
     'selection/warm_up': (
         ('temperatures that hardly change are used',
