@@ -186,11 +186,26 @@ def _pinocchio_inertia(dynamic: Array) -> Any:
 
 
 def mass_matrix(robot: Robot, chi: Array, q: Array) -> Array:
-    """Mass matrix with rotor inertias and couplings, (n, n), in the order of `robot.joints`."""
-    model = model_with(robot, chi, armature=False)
-    data, order = model.createData(), robot.order
-    positions = robot.link_positions(np.asarray(q, dtype=float))
-    upper = np.triu(pinocchio.crba(model, data, positions[order]))
-    matrix = np.empty_like(upper)
-    matrix[np.ix_(order, order)] = upper + np.triu(upper, 1).T
-    return robot.mimic_jacobian.T @ matrix @ robot.mimic_jacobian + rotor_inertia(robot, chi)
+    """
+    Mass matrix with rotor inertias and couplings, also of parameters that no body has.
+
+    Parameters
+    ----------
+    robot : the robot
+    chi : (p,) standard parameters
+    q : (n,) or (N, n) positions
+
+    Returns
+    -------
+    (n, n) or (N, n, n) [kg·m², kg·m, kg], in the order of `robot.joints`
+
+    """
+    poses, n = np.atleast_2d(np.asarray(q, dtype=float)), robot.n
+    # What a unit acceleration of each joint takes, and what none does.
+    ddq = np.tile(np.vstack([np.eye(n), np.zeros(n)]), (len(poses), 1))
+    still = np.zeros_like(ddq)
+    W = np.zeros((n, robot.p, len(ddq)))
+    _fill_inertial(robot, np.repeat(poses, n + 1, axis=0), still, ddq, np.arange(robot.p), W)
+    tau = np.einsum('ipk,p->ki', W, chi).reshape(-1, n + 1, n)
+    matrix = tau[:, :n] - tau[:, n:] + rotor_inertia(robot, chi)
+    return np.asarray(matrix if np.ndim(q) == 2 else matrix[0])

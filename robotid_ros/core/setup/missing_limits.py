@@ -55,7 +55,7 @@ def measure_load(robot: Robot, velocity: Array, acceleration: Array, amplitude: 
     q = rng.uniform(np.minimum(lower, upper), upper, (STATES, robot.n))
     dq, ddq = (rng.choice((-1.0, 1.0), q.shape) * x for x in (velocity, acceleration))
     effort = np.abs(inverse_dynamics(robot, chi, q, dq, ddq)).max(axis=0)
-    inertia = np.max([np.diag(mass_matrix(robot, chi, pose)) for pose in q], axis=0)
+    inertia = np.diagonal(mass_matrix(robot, chi, q), axis1=1, axis2=2).max(axis=0)
     return Load(effort, inertia)
 
 

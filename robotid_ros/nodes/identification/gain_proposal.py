@@ -84,7 +84,7 @@ def largest_inertia(robot: Robot, chi: Array, q: Array, poses: int) -> Array:
     """Largest M_jj (n,), motors included, on a motion (N, n), at so many of its poses."""
     # The diagonal varies slowly: more poses would cost time and hardly change the largest value.
     chosen = q[:: max(1, len(q) // poses)]
-    return np.max([np.diag(mass_matrix(robot, chi, pose)) for pose in chosen], axis=0)
+    return np.diagonal(mass_matrix(robot, chi, chosen), axis1=1, axis2=2).max(axis=0)
 
 
 def gain_parameters(gains: Mapping[str, JointGains]) -> dict[str, float]:

@@ -114,6 +114,20 @@ def test_mass_matrix_is_the_torque_of_unit_accelerations():
     np.testing.assert_allclose(mass_matrix(robot, chi, q[0]), columns.T, atol=1e-10)
 
 
+@pytest.mark.parametrize('variant', VARIANTS[:4])
+def test_mass_matrix_of_parameters_that_no_body_has(variant):
+    """Least squares give negative masses too: composite bodies of them have none of their own."""
+    robot = arm(**variant)
+    rng = np.random.default_rng(8)
+    chi, q = rng.normal(size=robot.p), rng.normal(size=(20, robot.n))
+    zero, unit = np.zeros((robot.n, robot.n)), np.eye(robot.n)
+    for pose, matrix in zip(q, mass_matrix(robot, chi, q), strict=True):
+        poses = np.tile(pose, (robot.n, 1))
+        W = regressor(robot, poses, zero, unit) - regressor(robot, poses, zero, zero)
+        np.testing.assert_allclose(matrix, W @ chi, atol=1e-12 * np.abs(chi).max() * robot.p)
+        np.testing.assert_array_equal(matrix, mass_matrix(robot, chi, pose))
+
+
 def test_permuted_joints_have_permuted_torques():
     plain, other = arm(), arm(joints=('turn', 'waist', 'slide', 'arm'))
     index = [plain.joints.index(joint) for joint in other.joints]
