@@ -120,25 +120,25 @@ def _reject_outliers(
     delay: Array, sigma: Array, threshold: float
 ) -> tuple[float, float, npt.NDArray[np.bool_]]:
     """
-    Average the delays by their σ, leaving the farthest outlier out until the others agree.
+    Average the delays by their σ, leaving the farthest out until the others agree.
 
     Returns
     -------
     The mean and its σ [s], and (n,) which joints are outliers
 
     """
-    outlier, sigma = np.zeros(delay.size, dtype=bool), np.maximum(sigma, 1e-12)
+    apart, sigma = np.zeros(delay.size, dtype=bool), np.maximum(sigma, 1e-12)
     while True:
-        weight = np.where(outlier, 0.0, sigma**-2.0)
+        weight = np.where(apart, 0.0, sigma**-2.0)
         other_weight = np.maximum(weight.sum() - weight, 1e-300)
         others = (weight @ delay - weight * delay) / other_weight
         distance = np.abs(delay - others)
         deviation = distance / np.sqrt(sigma**2 + 1.0 / other_weight)
-        deviation[
-            outlier | (distance < threshold) | (distance > LONGEST_DELAY) | (other_weight < 1e-200)
-        ] = 0.0
+        deviation[apart | (distance < threshold) | (other_weight < 1e-200)] = 0.0
         if deviation.max(initial=0.0) < OUTLIER_SIGMAS:
             break
-        outlier[np.argmax(deviation)] = True
+        apart[np.argmax(deviation)] = True
     total = max(float(weight.sum()), 1e-300)
-    return float(weight @ delay) / total, total**-0.5, outlier
+    common = float(weight @ delay) / total
+    # What is later than any delay is none; it only must not move the mean of the others.
+    return common, total**-0.5, apart & (np.abs(delay - common) <= LONGEST_DELAY)

@@ -39,6 +39,16 @@ def test_a_joint_is_an_outlier_that_is_far_and_known_well(sign, own, sigma, told
         assert common == pytest.approx(sign * 1e-3)
 
 
+@pytest.mark.parametrize('late', [0.0, 12e-3])
+def test_what_is_later_than_any_delay_makes_no_other_joint_late(late):
+    """The error of one joint's model, known well, is in the mean that others are held against."""
+    delay = np.array([1e-3, 1e-3, 1e-3 + late, 4.0 * LONGEST_DELAY])
+    common, sigma, outlier = _reject_outliers(delay, np.full(4, 1e-4), 4e-3)
+    assert outlier.tolist() == [False, False, late > 0.0, False]
+    assert common == pytest.approx(1e-3)
+    assert sigma == pytest.approx(1e-4 / np.sqrt(3.0 - (late > 0.0)))
+
+
 def test_the_deviation_counts_the_error_of_the_others_too():
     """Two of σ = 2 ms have a mean of 1.4 ms: 10 ms away are 4.08 of both, 9.6 ms 3.9."""
     known = np.array([2e-3, 2e-3, 2e-3])
