@@ -6,7 +6,7 @@ import numpy as np
 
 from ...exceptions import ConfigurationError, RecordingError
 from ..arrays import Array, diagonal_scale
-from .estimators import fit, WHITEN
+from .estimators import fit, WHITEN, WHITENED
 from .observation_system import System
 
 # Methods with one weight per joint: Gram matrices of blocks are all that a draw needs.
@@ -43,7 +43,7 @@ def bootstrap(system: System, method: str = 'wls', draws: int = DRAWS) -> Array:
         )
     grams = _grams(system, method)
     prior = np.zeros(grams.shape[1:])
-    if system.prior is not None:
+    if system.prior is not None and method in WHITENED:
         rows = np.column_stack(system.prior.rows)
         prior = rows.T @ rows
     whole = grams.sum(axis=0) + prior

@@ -75,10 +75,18 @@ def test_bootstrap_of_a_prior_is_its_own_spread_and_that_of_the_data_by_their_sh
     count, prior = 2000, GaussianPrior(np.array([3.0]), np.array([[1.0 / 500.0]]))
     Y = np.random.default_rng(2).normal(size=(1, count))
     one = np.ones((1, count, 1)), Y, np.ones((1, count), dtype=bool)
-    mean = System(('a',), ('',), ('j',), np.arange(float(count)), *one, prior=prior)
-    found = bootstrap(mean, 'ols', draws=5000).item()
+    mean = System(('a',), ('',), ('j',), np.arange(float(count)), *one)
+    mean = dataclasses.replace(mean, prior=prior, noise=np.ones(1))
+    found = bootstrap(mean, 'mle', draws=5000).item()
     of_sums = 50 * np.var(Y.reshape(50, 40).sum(axis=1), ddof=1)
     assert found == pytest.approx((of_sums + 500.0) / (count + 500.0) ** 2, rel=0.05)
+
+
+def test_rows_without_a_scale_are_not_weighed_against_a_prior():
+    system = system_of()
+    both = dataclasses.replace(system, prior=prior_of())
+    np.testing.assert_array_equal(fit(both, 'ols').value, fit(system, 'ols').value)
+    np.testing.assert_array_equal(bootstrap(both, 'ols', 20), bootstrap(system, 'ols', 20))
 
 
 def test_bootstrap_with_a_prior_does_not_depend_on_units():
