@@ -1,6 +1,7 @@
 """`robotid init [URDF]`: a configuration that runs, from a description or a live robot."""
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 import re
 import sys
@@ -28,6 +29,7 @@ EXAMPLES = """\
 examples:
   robotid init my_robot.urdf            # writes my_robot.yaml
   robotid demo my_robot.yaml            # a whole session on the simulated robot
+  robotid init fanuc.urdf --mass 130    # its URDF has no inertials
   robotid init two_arms.urdf.xacro -o left.yaml --tip left_tool0
   robotid init --controller arm_controller   # the robot that is up
   robotid init --keys                   # every key of a configuration
@@ -51,6 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_joints_option(parser, 'identify these; default: the longest chain of driven joints')
     parser.add_argument('--tip', metavar='LINK', help='link that the arm moves, of several arms')
+    parser.add_argument(
+        '--mass',
+        metavar='KG',
+        type=float,
+        default=0.0,
+        help='of the robot in its data sheet, where the description has no inertials',
+    )
     parser.add_argument('--force', action='store_true', help='replace an existing configuration')
     parser.add_argument('--keys', action='store_true', help='explain every key, and write nothing')
     add_output_options(parser)
@@ -62,13 +71,13 @@ def run(args: argparse.Namespace) -> int:
         return _explain_keys(args.json)
     from ..core.model.urdf_parsing import parse_urdf
     from ..core.setup.arm_choice import left_out_sentences
-    from ..core.setup.robot_setup import set_up_robot
+    from ..core.setup.robot_setup import KnownFacts, set_up_robot
     from ..files.atomic import write_text
     from ..files.configuration import load, mesh_folders
     from ..files.robot_description import read_description
     from ..files.setup.configuration_text import configuration_text, urdf_setting
 
-    facts: KnownFacts | None = None
+    facts = None
     if args.urdf is None:
         description, facts = _ask_robot(args.controller, args.namespace)
         # Whoever publishes the description chooses its name, but no folder.
@@ -84,7 +93,8 @@ def run(args: argparse.Namespace) -> int:
         expect_new(path, args.force)
     folders = mesh_folders(source.absolute())
     tip = args.tip or ''
-    setup = set_up_robot(description, args.joints, tip, mesh_folders=folders, facts=facts)
+    known = replace(facts or KnownFacts(), mass=args.mass)
+    setup = set_up_robot(description, args.joints, tip, mesh_folders=folders, facts=known)
     if facts is not None:
         write_text(source, description, overwrite=args.force)
     text = configuration_text(setup, urdf_setting(source, output))

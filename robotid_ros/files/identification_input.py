@@ -6,9 +6,9 @@ from math import inf
 from typing import Any
 
 from ..core.model import build_robot, Robot, RobotSettings
-from ..core.model.joint_selection import select_joints
+from ..core.model.assumed_inertials import ASSUMED_MASS, lacks_inertials
 from ..core.pipeline.several_logs import LogSet
-from ..core.setup.assumed_inertials import with_inertials
+from ..core.setup.joint_selection import select_joints
 from ..core.signals.recording import Recording
 from ..exceptions import ConfigurationError, RecordingError
 from .bags import ChunkedRecording, open_recording
@@ -152,17 +152,16 @@ def select_robot(
     RobotIdError : joints and recordings do not fit
 
     """
-    urdf, notes = with_inertials(urdf)
-    chosen, assumed = wanted, bool(notes)
+    if wanted.mass == 0.0 and lacks_inertials(urdf):  # it does not matter here
+        wanted = replace(wanted, mass=ASSUMED_MASS)
+    chosen, notes = wanted, ()
     joints = set(wanted.joints)
     if all(joints <= set(r.joints) for r in recordings) and not wanted.elastic.joints:
         check_joints(recordings, wanted.joints)
-        chosen, told = select_joints(urdf, wanted, *position_ranges(recordings, wanted.joints))
+        chosen, notes = select_joints(urdf, wanted, *position_ranges(recordings, wanted.joints))
         check_positions(recordings, [k for k in chosen.locked if k not in wanted.locked])
-        notes = (*notes, *told)
     robot = build_robot(urdf, chosen)
-    warnings = (*robot.warnings, *notes)
-    return replace(robot, warnings=warnings, assumed_inertials=assumed), chosen
+    return replace(robot, warnings=(*robot.warnings, *notes)), chosen
 
 
 def split(

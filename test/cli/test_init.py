@@ -1,12 +1,15 @@
 """`robotid init` writes a configuration that runs with no line edited."""
 
 from pathlib import Path
+import re
 import shutil
 
+import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.constraints.collision_scene import CollisionScene
-from robotid_ros.core.model import build_robot
+from robotid_ros.core.model import build_robot, RobotSettings
+from robotid_ros.core.setup.missing_limits import measure_load
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.trajectory_file import read_design
 
@@ -19,6 +22,11 @@ facet normal 0 0 1 outer loop vertex 0.1 0 0 vertex 0 0.1 0 vertex 0 0 0.1 endlo
 endsolid box"""
 
 
+def designed(configuration, run):
+    """Design for a moment: how good it is, 0 or 3, depends on the machine."""
+    assert run('design', configuration, '--time-limit', 2)[0] in (0, 3)
+
+
 def test_a_design_follows_with_no_line_edited(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copy(URDF / 'arm3.urdf', tmp_path / 'mine.urdf')
@@ -27,8 +35,32 @@ def test_a_design_follows_with_no_line_edited(run, tmp_path, monkeypatch):
     assert '3 joints: joint_1, joint_2, joint_3; tool tool0' in out and 'written: mine.yaml' in out
     assert 'The description has no acceleration limit: full speed in 0.5 s.' in out
     assert load('mine.yaml').robot.urdf == str(tmp_path / 'mine.urdf')
-    assert run('design', 'mine.yaml', '--time-limit', 2)[0] == 0
+    designed('mine.yaml', run)
     assert read_design('trajectory.yaml').usage.distance > 0.0
+
+
+def test_a_description_without_inertials_is_set_up_by_its_mass(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (URDF / 'ur10.urdf').read_text()
+    bare = re.sub('<inertial>.*?</inertial>', '', text, flags=re.DOTALL)
+    Path('bare.urdf').write_text(re.sub('effort="[^"]+"', 'effort="0"', bare))
+    code, _, err = run('init', 'bare.urdf')
+    assert code == 1 and 'set robot.mass (--mass of robotid init)' in err
+    assert not Path('bare.yaml').exists()
+    code, out, _ = run('init', 'bare.urdf', '--mass', 33)
+    assert code == 0 and '33 kg are shared out' in ' '.join(out.split())
+    configuration = load('bare.yaml')
+    robot = build_robot(read_urdf(configuration) or '', configuration.robot)
+    assert robot.assumed_inertials
+    # What its efforts may be is of the size of what the real arm needs, and above.
+    real = build_robot(text, RobotSettings())
+    needed = measure_load(
+        real, *(getattr(robot.limits, k) for k in ('velocity', 'acceleration')), 3.0
+    )
+    assert np.all(robot.limits.effort[:3] > needed.effort[:3])
+    assert np.all(robot.limits.effort[:3] < 10.0 * needed.effort[:3])
+    designed('bare.yaml', run)
+    assert max(read_design('trajectory.yaml').usage.effort) < 1.0
 
 
 def test_meshes_above_the_description_are_found_by_all(run, tmp_path, monkeypatch):

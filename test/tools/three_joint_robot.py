@@ -170,14 +170,15 @@ def stamps(messages):
 
 
 @contextlib.contextmanager
-def running(**simulation):
+def running(urdf=URDF, mass=0.0, **simulation):
     """Start a robot and a client."""
     with contextlib.ExitStack() as ends:
         domain, context = claim_domain(), rclpy.Context()
         ends.callback(release_domain, domain)
         rclpy.init(context=context, domain_id=domain)
         ends.callback(rclpy.try_shutdown, context=context)
-        values = {'robot_description': URDF, 'simulation': SIMULATION | simulation}
+        values = {'robot_description': urdf, 'simulation': SIMULATION | simulation}
+        values['robot'] = {'mass': mass}
         robot = SimulatedRobot(context=context, parameter_overrides=parameter_overrides(values))
         ends.callback(robot.destroy_node)
         executor = SingleThreadedExecutor(context=context)

@@ -161,8 +161,9 @@ class Robot:
         if self.followers:
             names = ', '.join(follower.name for follower in self.followers)
             raise ConfigurationError(
-                f'{what} does not go with joints that mimic identified ones ({names}): name the '
-                'joints that they follow in robot.locked'
+                f'{what} does not go with joints that mimic identified ones ({names}): '
+                'make them fixed in a copy of the URDF, or name the joints that they follow in '
+                'robot.locked'
             )
 
     @property

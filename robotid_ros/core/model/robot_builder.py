@@ -8,6 +8,7 @@ import numpy as np
 
 from ...exceptions import ConfigurationError, UnknownNameError
 from ..arrays import Array, frozen
+from .assumed_inertials import with_inertials
 from .elastic_robot import elastic_robot
 from .friction import FrictionTerm, make_terms, TERMS
 from .parameters import drive_symbols, from_pinocchio, INERTIAL, numbered, Parameter
@@ -32,6 +33,7 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
     ConfigurationError : an array of the wrong length, an impossible coupling
 
     """
+    urdf, assumed = with_inertials(urdf, settings.mass)
     description = read_description(urdf, settings)
     joints = description.joints
     friction = _friction(joints, settings)
@@ -55,7 +57,8 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
         dry_friction=frozen(description.dry_friction),
         open_friction=tuple(not {'default', joint} & set(settings.friction) for joint in joints),
         effort_kind=settings.effort_kind,
-        warnings=description.warnings,
+        warnings=(*description.warnings, *assumed),
+        assumed_inertials=bool(assumed),
         followers=description.followers,
         locked=description.locked,
     )

@@ -74,7 +74,7 @@ def read_description(urdf: str, settings: RobotSettings) -> Description:
     warnings = (*inertial_warnings(root), *snap_angles(root))
     followers = find_followers(joints, settings.locked, following)
     moving = (*joints, *(follower.name for follower in followers))
-    model = _reduce(_build(root), moving, following, settings)
+    model = _reduce(build_model(root), moving, following, settings)
     _check_inertia(model)
     order = np.array([moving.index(name) for name in list(model.names)[1:]], dtype=np.intp)
     return Description(
@@ -134,7 +134,15 @@ def _check_types(
             )
 
 
-def _build(root: ElementTree.Element) -> Any:
+def build_model(root: ElementTree.Element) -> Any:
+    """
+    Build Pinocchio's model of all joints of a URDF; limits that it lacks are written into it.
+
+    Raises
+    ------
+    ModelError : parsers of URDFs refuse it
+
+    """
     for joint in root.findall('joint'):
         if joint.get('type') in MOVABLE_TYPES:
             _complete_limits(joint)
@@ -201,7 +209,8 @@ def _check_inertia(model: Any) -> None:
     masses = [model.inertias[k + 1].mass for k in range(model.nv)]
     if not any(mass > 0.0 for mass in masses):
         raise ModelError(
-            'the URDF has no inertials: give its links masses and inertias, rough ones suffice'
+            'the URDF has no inertials: set robot.mass (--mass of robotid init) to what the data '
+            'sheet says of the whole robot, or give the links masses and inertias'
         )
 
 

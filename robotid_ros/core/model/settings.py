@@ -46,6 +46,13 @@ class RobotSettings:
     joints: tuple[str, ...] = setting(
         (), 'joints to identify; empty: all movable ones, from the base outwards'
     )
+    mass: float = setting(
+        0.0,
+        'mass of the robot in its data sheet, shared out between links where the URDF has no '
+        'inertials; 0: unknown',
+        unit='kg',
+        minimum=0.0,
+    )
     gravity: tuple[float, ...] = setting(
         (0.0, 0.0, -9.81), "gravity in the URDF's root frame, three numbers", unit='m/s²'
     )

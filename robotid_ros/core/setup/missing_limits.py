@@ -14,6 +14,9 @@ from ..model.robot import Limits, Robot
 SLOW, SLOW_PRISMATIC = 1.0, 0.1
 # Effort limit over the largest effort that the motion needs, where the description has none.
 EFFORT_RESERVE = 2.0
+# Where masses are assumed, they may be half of what they are, and a tenth at a wrist: the reserve
+# is as many times larger, and no limit less than this share of the largest one.
+UNKNOWN_MASSES, LEAST_EFFORT = 2.0, 0.05
 # Random states whose efforts are the load of the drives.
 STATES = 200
 Mask = npt.NDArray[np.bool_]
@@ -79,12 +82,18 @@ def complete_limits(
     filled = velocity / settings.acceleration_time
     acceleration = np.where(lacking['acceleration'], filled, limits.acceleration)
     load = measure_load(robot, velocity, acceleration, settings.amplitude)
-    effort = np.where(lacking['effort'], EFFORT_RESERVE * load.effort, limits.effort)
+    needed = load.effort
+    reserve = EFFORT_RESERVE
+    if robot.assumed_inertials:
+        reserve *= UNKNOWN_MASSES
+        alike = needed * (robot.prismatic == robot.prismatic[:, None])
+        needed = np.maximum(needed, LEAST_EFFORT * alike.max(axis=1))
+    effort = np.where(lacking['effort'], reserve * needed, limits.effort)
     texts = {
         'velocity': 'that of the slowest joint of the same kind, else '
         f'{SLOW:g} rad/s or {SLOW_PRISMATIC:g} m/s',
         'acceleration': f'full speed in {settings.acceleration_time:g} s',
-        'effort': f'{EFFORT_RESERVE:g} times the largest effort that the motion needs',
+        'effort': f'{reserve:g} times the largest effort that the motion needs',
     }
     for name, without in lacking.items():
         if without.any():

@@ -38,6 +38,7 @@ class KnownFacts:
     command_interface : what it commands
     gains : of its joints, by the names of `simulation.gains`; joints without: guessed
     effort_kind : as `robot.effort_kind`
+    mass : as `robot.mass`, for a description without inertials [kg]
 
     """
 
@@ -47,6 +48,7 @@ class KnownFacts:
     command_interface: str = 'effort'
     gains: Mapping[str, Mapping[str, float]] = dataclasses.field(default_factory=dict)
     effort_kind: str = 'auto'
+    mass: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,7 +113,7 @@ def set_up_robot(
     tree = KinematicTree(urdf)
     arm = choose_arm(tree, joints or facts.joints, tip)
     locked = _locked(tree, arm.joints)
-    robot = build_robot(urdf, RobotSettings(joints=arm.joints, locked=locked))
+    robot = build_robot(urdf, RobotSettings(joints=arm.joints, locked=locked, mass=facts.mass))
     robot.check_no_mimic_joints('robotid init')
     workspace = Workspace(frame=arm.tip, mesh_folders=mesh_folders)
     excitation = ExcitationSettings(workspace=workspace, time_limit=DESIGN_TIME)

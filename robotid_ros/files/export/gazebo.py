@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 import yaml
 
+from ...core.model.assumed_inertials import with_inertials
 from ...core.model.urdf_parsing import movable_joints, root_link
 from ...exceptions import ConfigurationError
 from ...simulation_settings import SimulationSettings
@@ -40,6 +41,7 @@ def prepare_gazebo(configuration: Configuration, parameters: Path) -> str:
     urdf = read_urdf(configuration)
     if urdf is None:
         raise ConfigurationError("the configuration names no URDF: set 'robot.urdf'")
+    urdf, _ = with_inertials(urdf, configuration.robot.mass)
     simulation = configuration.simulation
     names, followers = movable_joints(urdf)
     driven = [name for name in names if name not in followers]

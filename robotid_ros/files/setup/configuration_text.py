@@ -66,6 +66,9 @@ def _robot(setup: RobotSetup, urdf: str) -> Iterable[Entry]:
     yield Entry('name', setup.robot.name)
     yield Entry('urdf', urdf)
     yield Entry('joints', list(setup.arm.joints), 'All others stand still, at 0 or as locked.')
+    if setup.robot.assumed_inertials:
+        text = 'By the data sheet: shared out between links, which have no inertials.'
+        yield Entry('mass', setup.facts.mass, text)
     if setup.locked:
         yield Entry('locked', setup.locked, 'Joints that cannot stand at 0.')
     yield Entry(

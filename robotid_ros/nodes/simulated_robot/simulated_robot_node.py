@@ -19,6 +19,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, String
 from std_srvs.srv import Trigger
 
+from ...core.model.assumed_inertials import with_inertials
 from ...exceptions import ConfigurationError, RobotIdError
 from ...files.configuration import read_urdf
 from ...plant.physics.drive_loops import build_drives_of, Step
@@ -85,10 +86,11 @@ class SimulatedRobot(ConfiguredNode):
         settings, robot = self.configuration.simulation, self.configuration.robot
         settings = replace(settings, gravity=settings.gravity or robot.gravity)
         self.urdf = self._description()
+        with_bodies, _ = with_inertials(self.urdf, robot.mass)
         motors = dict(zip(robot.elastic.joints, robot.elastic.motors))  # noqa: B905
         joints = settings.joints or robot.joints
         physics, step = build_drives_of(
-            settings, lambda s: Physics(self.urdf, s, joints, robot.locked, motors)
+            settings, lambda s: Physics(with_bodies, s, joints, robot.locked, motors)
         )
         for link in physics.impossible_links:
             self.get_logger().warning(f"no body can have the inertia of '{link}': corrected")

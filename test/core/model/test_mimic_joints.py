@@ -14,7 +14,7 @@ from robotid_ros.core.signals.recording import Recording
 from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.files.export.identified_urdf import identified_urdf
 
-from .test_joint_selection import FOLLOW, gripper
+from ..setup.test_joint_selection import FOLLOW, gripper
 
 # The follower follows the first joint: its torque is felt there, through two links.
 MIMIC = '<mimic joint="two" multiplier="-0.4" offset="0.05"/>'

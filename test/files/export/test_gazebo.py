@@ -2,12 +2,14 @@
 
 from importlib import resources
 from pathlib import Path
+import re
 from xml.etree import ElementTree
 
 import pinocchio
 import pytest
 import yaml
 
+from robotid_ros.core.model import RobotSettings
 from robotid_ros.core.model.urdf_parsing import movable_joints
 from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.files.configuration import Configuration, load
@@ -99,6 +101,16 @@ def test_every_configured_robot_comes_with_its_controllers(path: Path, tmp_path:
     names = [joint.get('name') for joint in robot.findall('ros2_control/joint')]
     assert controller['joints'] == names
     assert all(controller['gains'][name]['p'] > 0.0 for name in names)
+
+
+def test_links_without_inertials_share_the_mass_of_the_robot(tmp_path: Path) -> None:
+    text = (URDF / 'arm3.urdf').read_text()
+    bare = tmp_path / 'bare.urdf'
+    bare.write_text(re.sub('<inertial>.*?</inertial>', '', text, flags=re.DOTALL))
+    robot = RobotSettings(urdf=str(bare), mass=20.0)
+    spawned = prepare_gazebo(Configuration(robot=robot), tmp_path / 'controllers.yaml')
+    model = pinocchio.buildModelFromXML(spawned)
+    assert all(inertia.mass > 0.0 for inertia in model.inertias.tolist()[1:])
 
 
 def test_a_robot_without_description_is_refused(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The simulated robot over real DDS: its topics, its states, its faults."""
 
+import re
 import time
 
 from action_msgs.msg import GoalStatus
@@ -151,6 +152,15 @@ def test_descriptions_and_truth_wait_for_late_joiners(client):
     keys = [value.key for value in truth.status[0].values]
     assert keys == 'XX XY XZ YY YZ ZZ MX MY MZ M Ia Fv Fc off'.split()
     assert float(truth.status[0].values[10].value) == 0.5
+
+
+def test_links_without_inertials_share_the_mass_of_the_robot():
+    bare = re.sub('<inertial>.*?</inertial>', '', URDF, flags=re.DOTALL)
+    with running(bare, mass=20.0) as (_, client):
+        assert client.first(String, '/robot_description').data == bare
+        truth = client.first(DiagnosticArray, '/simulated_robot/true_parameters')
+        masses = [float(v.value) for s in truth.status for v in s.values if v.key == 'M']
+        assert len(masses) == 3 and 5.0 < sum(masses) < 20.0
 
 
 def test_hardware_error_ends_goal_and_states():

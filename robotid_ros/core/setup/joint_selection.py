@@ -4,9 +4,15 @@ from collections.abc import Mapping, Sequence
 import dataclasses
 
 from ...exceptions import ModelError
-from .missing_joints import lock_missing, matching_names, no_joint_in_common, PositionRange, rename
-from .settings import RobotSettings
-from .urdf_parsing import movable_joints
+from ..model.missing_joints import (
+    lock_missing,
+    matching_names,
+    no_joint_in_common,
+    PositionRange,
+    rename,
+)
+from ..model.settings import RobotSettings
+from ..model.urdf_parsing import movable_joints
 
 # Settings with one value per joint: where one is given, all free joints are identified.
 PER_JOINT_SETTINGS = (
