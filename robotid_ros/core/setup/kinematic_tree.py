@@ -31,6 +31,11 @@ class TreeJoint:
     lower: float
     upper: float
 
+    @property
+    def rest(self) -> float:
+        """The position of its range that is the nearest to 0."""
+        return min(max(0.0, self.lower), self.upper)
+
 
 class KinematicTree:
     """

@@ -23,6 +23,10 @@ DESIGN_TIME = 60.0
 TRACKING_ERROR, TRACKING_ERROR_PRISMATIC = 0.1, 0.02
 # A margin beyond this leaves no motion worth the name.
 MAX_EFFORT_MARGIN = 0.5
+FOLLOWING = (
+    '{} follow joints of the arm, and stand still in the model: how they move is not in the '
+    'checks of a motion, keep clear of them'
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,9 +116,14 @@ def set_up_robot(
     facts = facts or KnownFacts()
     tree = KinematicTree(urdf)
     arm = choose_arm(tree, joints or facts.joints, tip)
-    locked = _locked(tree, arm.joints)
-    robot = build_robot(urdf, RobotSettings(joints=arm.joints, locked=locked, mass=facts.mass))
-    robot.check_no_mimic_joints('robotid init')
+    settings = RobotSettings(joints=arm.joints, locked=_locked(tree, arm.joints), mass=facts.mass)
+    robot, following = build_robot(urdf, settings), ()
+    if robot.followers:  # cylinders beside an arm, that no motion can be planned with
+        names = [follower.name for follower in robot.followers]
+        following = (FOLLOWING.format(', '.join(names)),)
+        standing = settings.locked | {name: tree.joints[name].rest for name in names}
+        settings = dataclasses.replace(settings, locked=standing)
+        robot = build_robot(urdf, settings)
     workspace = Workspace(frame=arm.tip, mesh_folders=mesh_folders)
     excitation = ExcitationSettings(workspace=workspace, time_limit=DESIGN_TIME)
     limits, rules, _ = complete_limits(robot, excitation)
@@ -127,7 +136,7 @@ def set_up_robot(
     return RobotSetup(
         robot,
         arm,
-        locked,
+        dict(settings.locked),
         limits,
         rules,
         excitation,
@@ -135,7 +144,7 @@ def set_up_robot(
         drives,
         facts,
         CollisionScene(robot, excitation.workspace).unchecked,
-        (*robot.warnings, *notes),
+        (*robot.warnings, *following, *notes),
     )
 
 
@@ -154,5 +163,5 @@ def _drives(
 def _locked(tree: KinematicTree, chosen: tuple[str, ...]) -> dict[str, float]:
     """Return where joints stand that are left out and cannot be at 0."""
     others = [tree.joints[n] for n in tree.movable if n not in (*chosen, *tree.mimics)]
-    places = {joint.name: min(max(0.0, joint.lower), joint.upper) for joint in others}
+    places = {joint.name: joint.rest for joint in others}
     return {name: place for name, place in places.items() if place != 0.0}

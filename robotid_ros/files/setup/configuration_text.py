@@ -70,7 +70,9 @@ def _robot(setup: RobotSetup, urdf: str) -> Iterable[Entry]:
         text = 'By the data sheet: shared out between links, which have no inertials.'
         yield Entry('mass', setup.facts.mass, text)
     if setup.locked:
-        yield Entry('locked', setup.locked, 'Joints that cannot stand at 0.')
+        yield Entry(
+            'locked', setup.locked, 'Joints that cannot stand at 0, or that would follow others.'
+        )
     yield Entry(
         'friction',
         {'default': ['viscous', 'coulomb', 'offset']},

@@ -103,6 +103,16 @@ def test_shapes_that_overlap_by_their_size_are_left_out_where_nothing_else_is_fr
     assert any('not checked: arm_link_1/arm_link_3' in note for note in setup.notes)
 
 
+def test_joints_that_follow_those_of_the_arm_stand_still_and_are_named():
+    """As gas springs beside an arm: the range of one does not hold 0."""
+    rows = [*ARM, ('spring', 'prismatic', 'arm_link_1', 'cylinder')]
+    follow = '<limit lower="0.1" upper="0.5" velocity="1" effort="1"/><mimic joint="arm_2"/>'
+    setup = set_up_robot(description(rows, {'spring': follow}))
+    assert setup.arm.joints == tuple(f'arm_{k}' for k in range(1, 5))
+    assert setup.locked == {'spring': 0.1} and not setup.robot.followers
+    assert any('spring follow joints of the arm' in note for note in setup.notes)
+
+
 def test_an_arm_that_no_drive_can_hold_is_one_sentence():
     weak = '<limit lower="0.5" upper="1" velocity="2" effort="0.01"/>'
     with pytest.raises(TrajectoryError, match='the effort limit of arm_2 cannot hold the arm'):
