@@ -154,7 +154,7 @@ def select_robot(
     """
     if wanted.mass == 0.0 and lacks_inertials(urdf):  # it does not matter here
         wanted = replace(wanted, mass=ASSUMED_MASS)
-    chosen, notes = wanted, ()
+    chosen, notes = wanted, tuple[str, ...]()
     joints = set(wanted.joints)
     if all(joints <= set(r.joints) for r in recordings) and not wanted.elastic.joints:
         check_joints(recordings, wanted.joints)

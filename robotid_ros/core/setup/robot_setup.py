@@ -117,7 +117,7 @@ def set_up_robot(
     tree = KinematicTree(urdf)
     arm = choose_arm(tree, joints or facts.joints, tip)
     settings = RobotSettings(joints=arm.joints, locked=_locked(tree, arm.joints), mass=facts.mass)
-    robot, following = build_robot(urdf, settings), ()
+    robot, following = build_robot(urdf, settings), tuple[str, ...]()
     if robot.followers:  # cylinders beside an arm, that no motion can be planned with
         names = [follower.name for follower in robot.followers]
         following = (FOLLOWING.format(', '.join(names)),)
