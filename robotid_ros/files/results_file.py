@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 import dataclasses
 from pathlib import Path
-from typing import Any
 
 from ..exceptions import FileError
 from .atomic import file_errors, read_text, write_text
-from .results import Comparison, Entry, Residual, Results
+from .results import Results
 from .torques_file import read_series, SimulatedPositions, Torques, write_series
 from .verification.verification_file import read_verification, VERIFICATION
-from .yaml import dump_yaml, from_plain, parse_yaml, rows_from_plain, to_plain
+from .yaml import dump_yaml, from_plain, parse_yaml, to_plain
 
 PARAMETERS = 'parameters.yaml'
 TORQUES = 'torques.npz'
@@ -72,18 +71,9 @@ def read_results(path: str | Path) -> Results:
     if not isinstance(content, Mapping) or content.get('format') != FORMAT:
         raise FileError(f"'{path}' holds no identified parameters: give a {PARAMETERS}")
     try:
-        values = {
-            f.name: content[f.name] for f in dataclasses.fields(Results) if f.name in content
-        }
-        values |= _tables(values)
-        if values.get('compared'):
-            other = values['compared']
-            values['compared'] = from_plain(Comparison, {**other, **_tables(other)})
-        values.setdefault('severities', [])
-        for name in ('joints', 'warnings', 'history', 'severities'):
-            if not isinstance(values[name], list):
-                raise TypeError(f'{name} is no list')
-            values[name] = tuple(values[name])
+        names = (field.name for field in dataclasses.fields(Results))
+        # Files of earlier versions lack others; without these one was cut short.
+        values = {k: content[k] for k in names if k in content or k in ('warnings', 'history')}
         values['torques'] = read_series(path.with_name(TORQUES), Torques, 'identify again')
         values['simulated'] = read_series(
             path.with_name(SIMULATED), SimulatedPositions, 'identify again'
@@ -95,13 +85,3 @@ def read_results(path: str | Path) -> Results:
         return from_plain(Results, values)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise FileError(f"'{path}' is damaged ({error}): identify again") from error
-
-
-def _tables(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the tables that a result, or one to compare with, has."""
-    kinds = {'base': Entry, 'standard': Entry, 'identification': Residual, 'validation': Residual}
-    return {
-        name: rows_from_plain(kind, content[name])
-        for name, kind in kinds.items()
-        if name in content
-    }

@@ -5,9 +5,10 @@ Aliases, which ROS refuses too, let a few bytes stand for any amount of data, an
 in C overruns its stack where brackets are nested deeply: both are looked for beforehand.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 import dataclasses
 import re
+from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints, is_typeddict, Never, TypeVar
 
 import numpy as np
@@ -159,22 +160,36 @@ def to_plain(value: Any) -> Any:
 
 
 def from_plain(kind: type[T], values: Mapping[str, Any]) -> T:
-    """Make a dataclass of values that have the types it declares."""
-    for name, hint in get_type_hints(kind).items():
-        if name in values and not _fits(values[name], hint):
-            raise TypeError(f'{name} is {values[name]!r:.80}')
-    return kind(**values)
+    """
+    Make a dataclass of plain values of the types it declares, those inside it likewise.
+
+    Raises
+    ------
+    TypeError : a field is missing, unknown or of another type; names it
+
+    """
+    hints = get_type_hints(kind)
+    return kind(**{name: _made(hints.get(name), value, name) for name, value in values.items()})
 
 
-def rows_from_plain(kind: type[T], rows: Iterable[Mapping[str, Any]]) -> tuple[T, ...]:
-    """Make a dataclass of each row; see `from_plain`."""
-    return tuple(from_plain(kind, row) for row in rows)
+def _made(hint: Any, value: Any, name: str) -> Any:
+    """Return a value as the type that is declared for a field."""
+    origin, inner = get_origin(hint), [k for k in get_args(hint) if k is not type(None)]
+    if dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
+        return from_plain(hint, value)  # type: ignore[arg-type]
+    if origin is tuple and isinstance(value, tuple | list):
+        return tuple(_made(inner[0], item, name) for item in value)
+    if origin is UnionType and len(inner) == 1 and value is not None:  # … | None
+        return _made(inner[0], value, name)
+    if not _fits(value, hint):
+        raise TypeError(f'{name} is {value!r:.80}')
+    return value
 
 
 def _fits(value: Any, hint: Any) -> bool:
     """Return whether a value is of a declared type."""
     origin, inner = get_origin(hint), get_args(hint)
-    if hint is Any:
+    if hint in (Any, None):
         return True
     if hint is float:
         return isinstance(value, int | float) and not isinstance(value, bool)

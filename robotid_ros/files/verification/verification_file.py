@@ -4,13 +4,12 @@ from collections.abc import Mapping
 import dataclasses
 from pathlib import Path
 
-from ...core.verification.static_postures import JointStatics
 from ...core.verification.tracking import Tracking
 from ...exceptions import FileError
 from ..atomic import read_text, write_text
 from ..torques_file import read_series, write_series
-from ..yaml import dump_yaml, from_plain, parse_yaml, rows_from_plain, to_plain
-from .values import EffortRow, GainTrial, TrackingRow, Verification
+from ..yaml import dump_yaml, from_plain, parse_yaml, to_plain
+from .values import Verification
 
 VERIFICATION, SERIES = 'verification.yaml', 'verification.npz'
 GAINS, GAINS_BEFORE = 'controller_gains.yaml', 'controller_gains_before.yaml'
@@ -47,17 +46,10 @@ def read_verification(path: Path) -> Verification | None:
     try:
         if content.pop('format') != FORMAT:
             raise ValueError('another format')
-        values = {
-            **content,
-            'tracking': rows_from_plain(TrackingRow, content['tracking']),
-            'efforts': rows_from_plain(EffortRow, content['efforts']),
-            'static': rows_from_plain(JointStatics, content['static']),
-            'series': read_series(path.with_name(SERIES), Tracking, 'verify again'),
-        }
-        if values['gains'] is not None:
-            tracking = rows_from_plain(TrackingRow, values['gains']['tracking'])
-            values['gains'] = from_plain(GainTrial, {**values['gains'], 'tracking': tracking})
-        return from_plain(Verification, values)
+        if lacking := {'tracking', 'efforts', 'gains', 'static'} - content.keys():
+            raise KeyError(*sorted(lacking))
+        series = read_series(path.with_name(SERIES), Tracking, 'verify again')
+        return from_plain(Verification, {**content, 'series': series})
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise FileError(f"'{path}' is damaged ({error}): verify again, or remove it") from error
 
