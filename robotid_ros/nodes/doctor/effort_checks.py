@@ -19,7 +19,7 @@ def effort_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterator[Fi
     if stream is None:
         return
     joints = [j for j in snapshot.joints or stream.joints if j in stream.joints]
-    effort = stream.effort[:, [stream.joints.index(joint) for joint in joints]]
+    effort = stream.columns(joints).effort
     finite = np.isfinite(effort)
     states = snapshot.controller_states
     commanded = states is not None and states.commands_effort

@@ -16,6 +16,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from ...exceptions import ControllerError
+from ...files.bags.read.joint_states import JointStates
 from ..common.batched_subscription import BatchedSubscription, SerializedMessage
 from ..common.controller_client import ControllerClient, ControllerDescription
 from ..common.joint_states import is_well_formed, stack_joint_states
@@ -24,7 +25,7 @@ from ..common.waiting import wait_until
 from ..excitation.other_clients import RESERVATION, RUNNING
 from ..excitation.trajectory_goal import ACTION
 from .controller_manager import ask_manager, MANAGER
-from .graph_snapshot import ControllerStates, Endpoint, ManagerState, StateStream, Topic
+from .graph_snapshot import ControllerStates, Endpoint, ManagerState, Topic
 
 # How often what has arrived is taken [s]: half a second of 1 kHz fits into a queue many times.
 POLL_PERIOD = 0.02
@@ -159,7 +160,7 @@ class GraphListener:
         messages = (stream.decode(sample) for sample in self._arrived[topic])
         return [message for message in messages if message is not None]
 
-    def _joint_states(self) -> tuple[tuple[StateStream, ...], int]:
+    def _joint_states(self) -> tuple[tuple[JointStates, ...], int]:
         """Sort joint states by the joints that they name."""
         stream, malformed = self._streams['joint_states'], 0
         groups: dict[tuple[str, ...], list[tuple[int, Any]]] = {}
@@ -229,9 +230,8 @@ def _endpoint(info: Any) -> Endpoint:
     )
 
 
-def _stream(joints: tuple[str, ...], messages: Sequence[tuple[int, Any]]) -> StateStream:
+def _stream(joints: tuple[str, ...], messages: Sequence[tuple[int, Any]]) -> JointStates:
     received = np.array([received for received, _ in messages], np.int64)
     states = stack_joint_states([message for _, message in messages], joints)
-    return StateStream(
-        joints, states.stamp, received, states.position, states.velocity, states.effort
-    )
+    fields = states.position, states.velocity, states.effort
+    return JointStates(joints, states.stamp, received, *fields)

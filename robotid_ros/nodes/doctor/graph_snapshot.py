@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.arrays import Array, ReadOnlyArrays
+from ...files.bags.read.joint_states import JointStates
 from ...files.configuration import Configuration
 from ..common.controller_client import ControllerDescription
 
@@ -35,27 +35,6 @@ class Topic:
     def publishing_nodes(self) -> str:
         """Names of the nodes that publish."""
         return ', '.join(sorted({end.node for end in self.publishers}))
-
-
-@dataclass(frozen=True)
-class StateStream(ReadOnlyArrays):
-    """
-    Joint states that name the same joints.
-
-    Attributes
-    ----------
-    joints : in the order of the columns
-    stamp, received : (N,) stamps of the messages, and when they arrived [ns]
-    position, velocity, effort : (N, n), NaN where a message holds none
-
-    """
-
-    joints: tuple[str, ...]
-    stamp: Stamps
-    received: Stamps
-    position: Array
-    velocity: Array
-    effort: Array
 
 
 @dataclass(frozen=True)
@@ -123,7 +102,7 @@ class GraphSnapshot:
     nodes : all others on the graph
     topics : by the names that this package gives them, such as 'joint_states'
     joint_state_topics : every topic of JointState on the graph
-    joint_states : one stream for each set of joints, the fullest first
+    joint_states : those of each set of joints, the fullest first
     malformed : joint states that name a joint twice or lack values
     controller_states : of that controller
     descriptions : different texts on robot_description
@@ -144,7 +123,7 @@ class GraphSnapshot:
     nodes: tuple[str, ...] = ()
     topics: Mapping[str, Topic] = field(default_factory=dict)
     joint_state_topics: tuple[str, ...] = ()
-    joint_states: tuple[StateStream, ...] = ()
+    joint_states: tuple[JointStates, ...] = ()
     malformed: int = 0
     controller_states: ControllerStates | None = None
     descriptions: tuple[str, ...] = ()
@@ -177,7 +156,7 @@ class GraphSnapshot:
         return self.configured_description or next(iter(self.descriptions), '')
 
     @property
-    def states(self) -> StateStream | None:
+    def states(self) -> JointStates | None:
         """The joint states that hold most of the joints that are meant, None where silent."""
         wanted = set(self.joints)
         return max(

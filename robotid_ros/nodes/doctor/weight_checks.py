@@ -9,9 +9,10 @@ from ...core.arrays import Array
 from ...core.model.dynamics import inverse_dynamics
 from ...core.model.robot import Robot
 from ...exceptions import shortened
+from ...files.bags.read.joint_states import JointStates
 from .description_checks import described_robot
 from .findings import Finding, fine, note, warning
-from .graph_snapshot import GraphSnapshot, StateStream
+from .graph_snapshot import GraphSnapshot
 from .joint_state_checks import moving_joints
 
 # Weight that shows in an effort at rest: more than these shares of the effort limit and of the
@@ -73,10 +74,10 @@ class WeightComparison:
         )
 
 
-def compare_weights(stream: StateStream, robot: Robot) -> WeightComparison:
+def compare_weights(stream: JointStates, robot: Robot) -> WeightComparison:
     """Compare efforts at rest with the weight of the description's masses."""
-    index = [stream.joints.index(joint) for joint in robot.joints]
-    q = stream.position[:, index].mean(axis=0, keepdims=True)
+    states = stream.columns(robot.joints)
+    q = states.position.mean(axis=0, keepdims=True)
     rest = np.zeros_like(q)
     weight = inverse_dynamics(robot, robot.prior, q, rest, rest)[0]
     limited = np.isfinite(robot.limits.effort)
@@ -85,7 +86,7 @@ def compare_weights(stream: StateStream, robot: Robot) -> WeightComparison:
     return WeightComparison(
         robot.joints,
         tuple('N' if prismatic else 'N·m' for prismatic in robot.prismatic),
-        stream.effort[:, index].mean(axis=0) * robot.drive_gain,
+        states.effort.mean(axis=0) * robot.drive_gain,
         weight,
         np.maximum(hidden, LEAST_SHARE * np.abs(weight).max()) + 1e-9,
         limited,
@@ -111,7 +112,7 @@ def effort_kind(snapshot: GraphSnapshot) -> str:
     return 'joint_torque' if fits.all() else 'auto'
 
 
-def weight_findings(stream: StateStream, robot: Robot, dead: Collection[str]) -> Iterator[Finding]:
+def weight_findings(stream: JointStates, robot: Robot, dead: Collection[str]) -> Iterator[Finding]:
     """Check sign, unit and zero of efforts, but for those of joints that are `dead`."""
     if moving := moving_joints(stream, robot.joints):
         yield note(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from three_joint_robot import three_joint_urdf
 
+from robotid_ros.files.bags.read.joint_states import JointStates
 from robotid_ros.files.configuration import Configuration
 from robotid_ros.nodes.common.controller_client import ControllerDescription
 from robotid_ros.nodes.doctor.diagnose import diagnose
@@ -17,7 +18,6 @@ from robotid_ros.nodes.doctor.graph_snapshot import (
     Endpoint,
     GraphSnapshot,
     ManagerState,
-    StateStream,
     Topic,
 )
 
@@ -29,10 +29,10 @@ EPOCH, PERIOD = 1_700_000_000_000_000_000, 2_000_000
 
 
 @pytest.fixture
-def stream() -> Callable[..., StateStream]:
+def stream() -> Callable[..., JointStates]:
     """Make a second of joint states at rest; arguments replace what is in them."""
 
-    def make(**changes) -> StateStream:
+    def make(**changes) -> JointStates:
         rng = np.random.default_rng(3)
         n = 500
         stamp = EPOCH + PERIOD * np.arange(n)
@@ -44,13 +44,13 @@ def stream() -> Callable[..., StateStream]:
             'velocity': 1e-3 * rng.normal(size=(n, 3)),
             'effort': WEIGHT + 0.02 * rng.normal(size=(n, 3)),
         }
-        return StateStream(**fields | changes)
+        return JointStates(**fields | changes)
 
     return make
 
 
 @pytest.fixture
-def snapshot(stream: Callable[..., StateStream]) -> Callable[..., GraphSnapshot]:
+def snapshot(stream: Callable[..., JointStates]) -> Callable[..., GraphSnapshot]:
     """Make a snapshot of a healthy robot; arguments replace what is in it."""
 
     def make(**changes) -> GraphSnapshot:
