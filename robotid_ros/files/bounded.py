@@ -1,9 +1,9 @@
 """Unpacking of what may be far larger than it looks: every amount has a bound beforehand."""
 
 from bz2 import BZ2Decompressor
-from collections.abc import Iterator
 import io
 from pathlib import Path
+import shutil
 from typing import Any, BinaryIO
 import zipfile
 
@@ -90,19 +90,10 @@ def unpack_file(path: Path, target: Path) -> None:
     """
     with open_regular(path) as source, target.open('wb') as copy:
         with ZstdDecompressor().stream_reader(source, read_across_frames=True) as stream:
-            size = 0
-            for block in _blocks(path, stream):
-                size += len(block)
-                check_unpacked(path, size)
-                copy.write(block)
-
-
-def _blocks(path: Path, stream: BinaryIO) -> Iterator[bytes]:
-    try:
-        while block := stream.read(_BLOCK):
-            yield block
-    except ZstdError as error:
-        raise RecordingError(f"'{path}' is damaged ({error}): copy it again") from error
+            try:
+                shutil.copyfileobj(BoundedStream(path, stream), copy, _BLOCK)
+            except ZstdError as error:
+                raise RecordingError(f"'{path}' is damaged ({error}): copy it again") from error
 
 
 def load_npz(path: Path) -> Any:
@@ -122,7 +113,7 @@ def load_npz(path: Path) -> Any:
 class BoundedStream(io.RawIOBase):
     """A stream of unpacked bytes that ends with an error where it holds too much."""
 
-    def __init__(self, path: Path, stream: io.BufferedIOBase):
+    def __init__(self, path: Path, stream: BinaryIO | io.BufferedIOBase):
         self._path, self._stream, self._size = path, stream, 0
 
     def readable(self) -> bool:

@@ -57,10 +57,6 @@ class BatchedSubscription:
     depth : messages that may wait
     latched : ask for what was published before, where the publisher keeps it
 
-    Attributes
-    ----------
-    malformed : messages so far that do not follow their type, and were passed over
-
     """
 
     def __init__(
@@ -74,7 +70,6 @@ class BatchedSubscription:
     ):
         self._node, self._depth = node, depth
         self.message_type, self.latched = message_type, latched
-        self.malformed = 0
         qos = matching_qos(node, topic, depth, latched=latched)
         self._subscription = node.create_subscription(
             message_type, topic, _ignore, qos, callback_group=_NeverExecutedGroup(), raw=True
@@ -119,7 +114,6 @@ class BatchedSubscription:
         try:
             return deserialize_message(sample.data, self.message_type)
         except Exception:  # the middleware raises whatever the bytes lead to
-            self.malformed += 1
             return None
 
     def wait_for_latest(
