@@ -12,6 +12,7 @@ import numpy as np
 
 from .atomic import file_errors
 from .bags.foreign.joint_state_messages import serialize_joint_states
+from .bags.read.chunked_recording import CHUNK_DURATION
 from .bags.read.controller_states import controller_state_topics
 from .bags.read.joint_states import FIELDS, JointStates, read_joint_states
 from .bags.read.joint_topics import temperature_topics
@@ -26,9 +27,6 @@ from .bags.schema.session_header import (
 )
 from .bags.write.bag_writer import BagWriter
 from .formats.read_options import DEFAULTS, ReadOptions
-
-# Of the log that is held in memory at once [s].
-CHUNK_DURATION = 60.0
 
 
 @dataclass(frozen=True)

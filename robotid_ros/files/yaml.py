@@ -7,6 +7,7 @@ in C overruns its stack where brackets are nested deeply: both are looked for be
 
 from collections.abc import Mapping, Sequence
 import dataclasses
+import functools
 import re
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints, is_typeddict, Never, TypeVar
@@ -79,6 +80,7 @@ _StrictLoader.add_constructor('tag:yaml.org,2002:int', _StrictLoader.construct_y
 _Dumper12.add_representer(list, _list)
 _Dumper12.add_representer(tuple, _list)
 _Dumper12.add_representer(str, _text)
+_dump = functools.partial(yaml.dump, Dumper=_Dumper12, sort_keys=False, allow_unicode=True)
 
 
 def parse_yaml(text: str, source: str) -> Any:
@@ -121,29 +123,13 @@ def _check_structure(text: str) -> None:
 
 def dump_yaml(values: Any) -> str:
     """Write plain values as YAML; every float reads back bit for bit, keys keep their order."""
-    return str(
-        yaml.dump(
-            values,
-            Dumper=_Dumper12,
-            sort_keys=False,
-            allow_unicode=True,
-            width=99,
-            default_flow_style=False,
-        )
-    )
+    return str(_dump(values, width=99, default_flow_style=False))
 
 
 def dump_flow(value: Any) -> str:
     """Write one plain value, list or mapping on one line: `[1.0, 2.0]`, `{p: 3.0}`."""
-    text = yaml.dump(
-        value,
-        Dumper=_Dumper12,
-        sort_keys=False,
-        allow_unicode=True,
-        width=MAX_LINE,
-        default_flow_style=True,
-    )
-    return str(text).removesuffix('...\n').strip()
+    text = str(_dump(value, width=MAX_LINE, default_flow_style=True))
+    return text.removesuffix('...\n').strip()
 
 
 def to_plain(value: Any) -> Any:

@@ -45,14 +45,12 @@ class FleetModel:
         cls, type: str, urdf: str, robot: RobotSettings, settings: IdentificationSettings
     ) -> 'FleetModel':
         """Gather what a model consists of."""
-        plain = {name: getattr(settings, name) for name in _FIELDS}
+        plain = dataclasses.asdict(settings)
         groups = {
             'urdf': urdf,
             'robot': dataclasses.asdict(dataclasses.replace(robot, urdf='')),
-            'identification': {
-                key: dataclasses.asdict(value) if hasattr(value, '__dataclass_fields__') else value
-                for key, value in plain.items()
-            },
+            # Those of a node have more, which say nothing of the results.
+            'identification': {name: plain[name] for name in _FIELDS},
         }
         return cls(type, json.dumps(groups, sort_keys=True))
 

@@ -58,20 +58,16 @@ def check_parameters(
         identification=(),
         validation=rows[BASE],
         torques={'validation': torques(found[BASE])},
-        data={**recording_facts(recording), 'command': command},
+        data={
+            **recording_facts(recording),
+            'command': command,
+            'base_residual': _residual(found[BASE]),
+            'consistent_residual': _residual(found.get(STANDARD)),
+        },
         settings=session.settings,
         warnings=tuple(prediction_warnings(found[BASE])),
         severities=(),
         history=(),
-    )
-    consistent = _residual(found.get(STANDARD))
-    checked = dataclasses.replace(
-        checked,
-        data={
-            **checked.data,
-            'base_residual': _residual(found[BASE]),
-            'consistent_residual': consistent,
-        },
     )
     return CheckedParameters(results, checked, rows)
 

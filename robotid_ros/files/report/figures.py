@@ -1,6 +1,5 @@
 """Measured and predicted torques as a figure of matplotlib, for notebooks and pictures."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import matplotlib
@@ -37,8 +36,8 @@ STYLE: Any = {
 }
 
 
-def draw_torques(data: Torques | Validation, units: Sequence[str] = ()) -> Figure:
-    """Draw measured and predicted torque over time and the residual; units are the torques'."""
+def draw_torques(data: Torques | Validation) -> Figure:
+    """Draw measured and predicted torque over time and the residual."""
     count = len(data.joints)
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(10.5, 2.1 * count + 0.5), layout='constrained')
@@ -54,7 +53,7 @@ def draw_torques(data: Torques | Validation, units: Sequence[str] = ()) -> Figur
                 place, shown = thin(np.asarray(data.time), values[:, None], POINTS)
                 axis.plot(place, shown[:, 0], color=color, lw=size, label=label)
             axis.set_title(data.joints[index])
-            axis.set_ylabel(units[index] if units else 'effort')
+            axis.set_ylabel('effort')
             axis.margins(x=0.0)
         axes[0].legend(ncols=3, loc='lower right', bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
         axes[-1].set_xlabel('time [s]')

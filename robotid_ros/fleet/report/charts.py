@@ -26,7 +26,7 @@ def time_chart(title: str, unit: str, lines: Sequence[Line], accused: Sequence[s
     values = [value for line in lines for value in line.values]
     if not values:
         return ''
-    t, v = _Scale(times, 0.0, WIDTH), _Scale(values, HEIGHT, 0.0)
+    t, v = _span(times), _span(values)
     parts = [
         f'<text x="0" y="-6">{escape(title)} [{escape(unit)}], {min(values):.3g} to '
         f'{max(values):.3g}</text>',
@@ -35,8 +35,9 @@ def time_chart(title: str, unit: str, lines: Sequence[Line], accused: Sequence[s
     for line in sorted(lines, key=lambda each: each.name in accused):
         known = line.name in accused
         colour = COLOURS[list(accused).index(line.name) % len(COLOURS)] if known else '#bbb'
-        pairs = zip(line.times, line.values, strict=True)
-        points = ' '.join(f'{t(time.timestamp()):.1f},{v(value):.1f}' for time, value in pairs)
+        x = np.interp([time.timestamp() for time in line.times], t, [0.0, WIDTH])
+        y = np.interp(line.values, v, [HEIGHT, 0.0])
+        points = ' '.join(f'{a:.1f},{b:.1f}' for a, b in zip(x, y, strict=True))
         parts.append(
             f'<polyline points="{points}" fill="none" stroke="{colour}" '
             f'stroke-width="{2 if known else 1}"><title>{escape(line.name)}</title></polyline>'
@@ -59,14 +60,7 @@ def time_chart(title: str, unit: str, lines: Sequence[Line], accused: Sequence[s
     return f'<svg {head} role="img" aria-label="{label}">{"".join(parts)}</svg>'
 
 
-class _Scale:
-    """A linear map of the range of values to a range of the picture."""
-
-    def __init__(self, values: Sequence[float], low: float, high: float):
-        self._low, self._high = low, high
-        self._first, last = float(np.min(values)), float(np.max(values))
-        self._range = (last - self._first) or 1.0
-
-    def __call__(self, value: float) -> float:
-        share = (value - self._first) / self._range
-        return self._low + share * (self._high - self._low)
+def _span(values: Sequence[float]) -> list[float]:
+    """Return the ends of the range of values, of one value some length behind it."""
+    first, last = min(values), max(values)
+    return [first, last if last > first else first + 1.0]

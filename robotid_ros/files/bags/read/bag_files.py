@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, ExitStack
 from pathlib import Path, PurePath
-import re
 import tempfile
 from typing import Any
 
@@ -12,6 +11,7 @@ from ...atomic import open_regular, read_text
 from ...bounded import unpack_file
 from ...formats.open_table import BAG_SUFFIXES, SUFFIXES, table_reader
 from ...formats.read_options import ReadOptions
+from ...formats.readers.parquet_table import natural_order
 from ...remote.remote_file import RemoteFile
 from ...yaml import parse_yaml
 from ..foreign.table_reader import TableReader
@@ -56,7 +56,7 @@ def data_files(path: Path) -> list[Path]:
         raise RecordingError(f"there is no recording at '{path}': give a rosbag2 folder or file")
     if not path.is_dir() or table_reader(path):
         return [path]
-    files = [f for f in sorted(path.iterdir(), key=_natural_order) if f.suffix in BAG_SUFFIXES]
+    files = [f for f in sorted(path.iterdir(), key=natural_order) if f.suffix in BAG_SUFFIXES]
     # What was unpacked beside the packed file counts once.
     files = [f for f in files if f.suffix != '.zstd' or f.with_suffix('') not in files]
     if not files:
@@ -64,11 +64,6 @@ def data_files(path: Path) -> list[Path]:
             f"'{path}' holds no recording (.mcap, .db3 or .bag): give another folder"
         )
     return files
-
-
-def _natural_order(path: Path) -> list[Any]:
-    """Sort key that puts part 2 before part 10."""
-    return [int(x) if x.isdecimal() else x for x in re.split(r'(\d+)', path.name)]
 
 
 def _read_metadata(folder: Path) -> tuple[dict[str, Any], tuple[str, ...]]:

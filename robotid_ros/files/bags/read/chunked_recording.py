@@ -16,7 +16,7 @@ from .clock_alignment import Clock, correct_clock_chunks
 from .clock_drift import drift_notes
 from .clock_index import ClockIndex
 from .controller_states import add_reference, MARGIN, UNBOUNDED, Window
-from .joint_state_checks import to_recording, usable_joints
+from .joint_state_checks import ranges_of_others, to_recording, usable_joints
 from .joint_states import JointStates, read_joint_states
 from .publishers import select_joints
 from .storage import Bag, open_bag
@@ -86,7 +86,7 @@ class ChunkedRecording(RunContext):
             tuple(kept),
             source=source,
             origin=origin,
-            left_out=index.ranges_of_others(kept),
+            left_out=ranges_of_others(index.joints, index.position_range, kept),
             notes=drift_notes(clock.stamp, clock.received),
         )
         found = session_context.add_context(bag, run, clock, end).context

@@ -1,7 +1,5 @@
 """Index of a long recording: its clock at some joint states, and each joint's range."""
 
-from collections.abc import Collection
-
 import numpy as np
 
 from ....core.signals.recording import range_of_positions
@@ -45,11 +43,6 @@ class ClockIndex:
         self._numbers.append(chosen + self.count)
         self.count += count
         self.jumped |= jumped
-
-    def ranges_of_others(self, joints: Collection[str]) -> dict[str, tuple[float, float]]:
-        """Return the lowest and highest position of all but some joints, where there is any."""
-        ends = zip(self.joints, self.position_range.T.tolist(), strict=True)
-        return {k: (low, high) for k, (low, high) in ends if k not in joints and low <= high}
 
     def numbers(self) -> np.ndarray:
         """Return which joint states the clock is of."""

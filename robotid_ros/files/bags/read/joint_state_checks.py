@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....core.signals.invalid_samples import clipped_samples
-from ....core.signals.recording import range_of_positions, Recording
+from ....core.signals.recording import Recording
 from ....core.signals.resampling import resample_uniformly
 from ....core.signals.samples import SignalSettings
 from ....exceptions import RecordingError, RobotIdError
@@ -86,15 +86,11 @@ def data_available(states: JointStates) -> dict[str, Mask]:
 
 
 def ranges_of_others(
-    states: JointStates, joints: Collection[str]
+    joints: Sequence[str], ends: np.ndarray, kept: Collection[str]
 ) -> dict[str, tuple[float, float]]:
-    """Return the lowest and highest position of all but some joints, where there is any."""
-    ends = range_of_positions(states.position).T.tolist()
-    return {
-        name: (lower, upper)
-        for name, (lower, upper) in zip(states.joints, ends, strict=True)
-        if name not in joints and lower <= upper
-    }
+    """Return lowest and highest position, of `ends` (2, n), of joints but those that are kept."""
+    pairs = zip(joints, ends.T.tolist(), strict=True)
+    return {k: (low, high) for k, (low, high) in pairs if k not in kept and low <= high}
 
 
 def join_measured_joints(tables: Sequence[JointStates]) -> JointStates:

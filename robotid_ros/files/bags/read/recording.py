@@ -4,7 +4,7 @@ from collections.abc import Sequence
 import dataclasses
 from pathlib import Path
 
-from ....core.signals.recording import MAX_SAMPLES, Recording
+from ....core.signals.recording import MAX_SAMPLES, range_of_positions, Recording
 from ....exceptions import RecordingError
 from ...formats.read_options import DEFAULTS, ReadOptions
 from . import session_context
@@ -134,5 +134,8 @@ def _read(
     # The stamps of the reference jump as well, and nothing says where.
     recording = recording if jumped else add_reference(bag, recording, window)
     notes = (*bag.notes, *recording.notes)
-    left_out = {k: v for t in tables for k, v in ranges_of_others(t, recording.joints).items()}
+    left_out = dict[str, tuple[float, float]]()
+    for table in tables:
+        ends = range_of_positions(table.position)
+        left_out |= ranges_of_others(table.joints, ends, recording.joints)
     return dataclasses.replace(recording, notes=notes, left_out=left_out)

@@ -40,7 +40,7 @@ def read_parquet(path: Path) -> Table:
     parquet = optional_package('pyarrow.parquet', str(path))
     files = [path]
     if path.is_dir():
-        files = sorted((path / 'data').rglob('*.parquet'), key=_natural_order)
+        files = sorted((path / 'data').rglob('*.parquet'), key=natural_order)
     if not files:
         raise RecordingError(f"'{path}' holds no .parquet file in data/: download the episodes")
     for file in files:
@@ -203,6 +203,6 @@ def _one_clock(time: np.ndarray, episode: np.ndarray) -> np.ndarray:
     return np.asarray(time + np.cumsum(shift))
 
 
-def _natural_order(path: Path) -> list[Any]:
+def natural_order(path: Path) -> list[Any]:
     """Sort key that puts part 2 before part 10."""
     return [int(x) if x.isdigit() else x for x in re.split(r'(\d+)', str(path))]

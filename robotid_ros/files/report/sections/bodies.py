@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....core.model.parameters import INERTIAL
+from ....core.parameters.physical_consistency import mass_properties, pseudo_inertia
 from ...results import Results
 from ..html import number, row, section, table, turn_sliders
 
-SYMBOLS = ('XX', 'XY', 'XZ', 'YY', 'YZ', 'ZZ', 'MX', 'MY', 'MZ', 'M')
 # Of the second moments of a body, as a share of the largest: below, an ellipsoid is flat.
 FLAT = 1e-9
 
@@ -63,19 +64,10 @@ def bodies_of(results: Results, which: str) -> dict[str, Body]:
     for entry in results.standard:
         symbol = entry.name.rstrip('0123456789')
         value = getattr(entry, which)
-        if symbol in SYMBOLS and value is not None:
+        if symbol in INERTIAL and value is not None:
             values.setdefault(entry.joint, {})[symbol] = float(value)
-    return {joint: _body(v) for joint, v in values.items() if set(SYMBOLS) <= set(v)}
-
-
-def _body(values: Mapping[str, float]) -> Body:
-    mass = values['M']
-    moment = np.array([values[f'M{axis}'] for axis in 'XYZ'])
-    centre = moment / mass if mass > 0.0 else np.zeros(3)
-    rows = (('XX', 'XY', 'XZ'), ('XY', 'YY', 'YZ'), ('XZ', 'YZ', 'ZZ'))
-    inertia = np.array([[values[name] for name in line] for line in rows])
-    shift = mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
-    return Body(mass, centre, inertia - shift)
+    whole = {j: [v[s] for s in INERTIAL] for j, v in values.items() if set(INERTIAL) <= set(v)}
+    return {j: Body(*mass_properties(pseudo_inertia(np.array(v)))) for j, v in whole.items()}
 
 
 def _cells(body: Body | None) -> list[str]:
