@@ -44,10 +44,8 @@ from .mcap_records import (
     MAGIC,
     MALFORMED,
     MESSAGE,
-    Message,
     Messages,
     messages_in,
-    messages_of,
     records_of,
     unpack_chunk,
 )
@@ -153,13 +151,6 @@ class McapReader:
 
     def close(self) -> None:
         """Nothing stays open between reads."""
-
-    def read(self, channels: Collection[int]) -> Iterator[Message]:
-        """Yield the messages of channels, one by one."""
-        for _, data in self._pieces(channels, 0, 2**64):
-            for message in messages_of(records_of(data)):
-                if message.channel in channels:
-                    yield message
 
     def blocks(
         self, channels: Collection[int], start: int | None = None, stop: int | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 import os
 from pathlib import Path
@@ -21,21 +21,14 @@ from ...remote.remote_file import RemoteFile
 
 MAGIC = b'\x89MCAP0\r\n'
 FRAME = struct.Struct('<BQ')  # opcode, length
-MESSAGE = struct.Struct('<HIQQ')
+MESSAGE = struct.Struct('<HIQQ')  # channel, sequence, received and published [ns]
 CHUNK = struct.Struct('<QQQII')
 _HEAD = np.dtype([('channel', '<u2'), ('sequence', '<u4'), ('received', '<u8')])
+# Records of equal length from which on more are looked for at once: topics that take turns have
+# short runs. Of more than so many, at first.
+FEW, MANY = 4, 64
 _FOOTER_SIZE = 37  # footer and magic
 MALFORMED = (ValueError, struct.error, McapError, KeyError)
-
-
-class Message(NamedTuple):
-    """One message: number of its channel, times [ns], content."""
-
-    channel: int
-    sequence: int
-    received: int
-    published: int
-    data: bytes
 
 
 class Messages(NamedTuple):
@@ -191,33 +184,35 @@ def messages_in(data: bytes, channels: Collection[int], low: int, high: int) -> 
     return Messages(received[chosen], data, starts[chosen] + size, lengths[chosen] - size)
 
 
+def _equal_frames(data: bytes, position: int, step: int) -> int:
+    """Return how many records of so many bytes in a row have the frame of the first."""
+    rows, seen, looked = (len(data) - position) // step, 0, MANY
+    heads = np.ndarray((rows, FRAME.size), np.uint8, data, position, (step, 1))
+    while seen < rows:
+        same = (heads[seen:looked] == heads[0]).all(axis=1)
+        if not same.all():
+            return seen + int(np.argmin(same))
+        seen, looked = looked, looked * FEW
+    return rows
+
+
 def _message_frames(data: bytes) -> tuple[np.ndarray, np.ndarray]:
     """Return where the messages among the records in some bytes start, and how long they are."""
     runs = list[tuple[int, int, int]]()  # of equal records: the first one's content, length, count
-    position, end, before = 0, len(data) - FRAME.size, b''
+    position, end, before, repeated = 0, len(data) - FRAME.size, b'', 0
     while position <= end:
         frame = data[position : position + FRAME.size]
         opcode, length = FRAME.unpack(frame)
         step, count = FRAME.size + length, 1
         if position + step > len(data):
             break
-        if frame == before:  # the messages of one topic are mostly of one length
-            rows = (len(data) - position) // step
-            heads = np.ndarray((rows, FRAME.size), np.uint8, data, position, (step, 1))
-            same = (heads == heads[0]).all(axis=1)
-            count = rows if same.all() else int(np.argmin(same))
+        repeated = repeated + 1 if frame == before else 0
+        if repeated == FEW:  # the messages of one topic are mostly of one length
+            count = _equal_frames(data, position, step)
         if opcode == Opcode.MESSAGE and length >= MESSAGE.size:
             runs.append((position + FRAME.size, length, count))
-        position, before = position + step * count, frame if count == 1 else b''
+        position, before = position + step * count, frame
     starts, lengths, counts = np.array(runs, np.intp).reshape(-1, 3).T
     place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     lengths = np.repeat(lengths, counts)
     return np.repeat(starts, counts) + (FRAME.size + lengths) * place, lengths
-
-
-def messages_of(records: Iterable[tuple[int, bytes]]) -> Iterator[Message]:
-    """Yield the messages among records."""
-    for opcode, content in records:
-        if opcode == Opcode.MESSAGE and len(content) >= MESSAGE.size:
-            channel, sequence, received, published = MESSAGE.unpack_from(content)
-            yield Message(channel, sequence, received, published, content[MESSAGE.size :])

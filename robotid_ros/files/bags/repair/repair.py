@@ -10,7 +10,7 @@ from ....exceptions import RecordingError
 from ...atomic import file_errors
 from ..write.mcap_file import McapFile
 from .mcap_reader import McapReader
-from .mcap_records import is_mcap
+from .mcap_records import is_mcap, MESSAGE
 
 
 def repair_bag(path: str | Path) -> tuple[str, ...]:
@@ -41,7 +41,7 @@ def repair_bag(path: str | Path) -> tuple[str, ...]:
         raise RecordingError(f"'{path}' is not a recording of one MCAP file: give its folder")
     reader = McapReader(files[0])
     reader.open()
-    for _ in reader.read(reader.channels):
+    for _ in reader.blocks(reader.channels):
         pass  # only what was read is known to be sound
     described = not path.is_dir() or (path / 'metadata.yaml').exists()
     if reader.finished and described and not reader.lost:
@@ -73,9 +73,11 @@ def _copy(reader: McapReader, target: Path) -> McapFile:
             for number, (channel, schema) in reader.channels.items()
             if schema
         }
-        for message in reader.read(channels):
-            times = message.received, message.published
-            copy.write(channels[message.channel], message.data, *times, message.sequence)
+        for block in reader.blocks(channels):
+            for start, data in zip(block.starts.tolist(), block.payloads(), strict=True):
+                head = MESSAGE.unpack_from(block.data, start - MESSAGE.size)
+                channel, sequence, received, published = head
+                copy.write(channels[channel], data, received, published, sequence)
         copy.finish()
     except BaseException:
         copy.abandon()
