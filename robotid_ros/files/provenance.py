@@ -1,6 +1,5 @@
 """What computed a result, and from what: versions of packages, hash of the recording."""
 
-from collections.abc import Sequence
 import hashlib
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -26,24 +25,18 @@ def hash_of_recording(source: str) -> str:
 
     That of a folder is the one of its files' names and contents, in the order of the names.
     """
-    path = Path(source)
+    path, digest = Path(source), hashlib.sha256()
     try:
-        if path.is_file():
-            return _digest([path], named=False)
-        if source and path.is_dir():
-            files = sorted(file for file in path.rglob('*') if file.is_file())
-            return _digest(files, named=True)
+        folder = bool(source) and path.is_dir()
+        if not folder and not path.is_file():
+            return ''
+        files = (file for file in path.rglob('*') if file.is_file()) if folder else (path,)
+        for file in sorted(files):
+            if folder:
+                digest.update(file.name.encode(errors='surrogateescape') + b'\0')
+            with file.open('rb') as stream:
+                while block := stream.read(1 << 20):
+                    digest.update(block)
     except OSError:
-        pass
-    return ''
-
-
-def _digest(files: Sequence[Path], named: bool) -> str:
-    digest = hashlib.sha256()
-    for file in files:
-        if named:
-            digest.update(file.name.encode(errors='surrogateescape') + b'\0')
-        with file.open('rb') as stream:
-            while block := stream.read(1 << 20):
-                digest.update(block)
+        return ''
     return digest.hexdigest()

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 import dataclasses
-from datetime import datetime
 
 import numpy as np
 from scipy.stats import f as f_distribution, t as t_distribution
@@ -243,13 +242,10 @@ def drifts(types: Sequence[tuple[Robots, Sequence[Change]]]) -> list[Finding]:
 def _drift(robots: Robots, name: str, change: Change, p: float) -> Finding:
     parameter, unit = robots.base.names[change.parameter], robots.base.units[change.parameter]
     share = 100.0 * change.step / max(abs(change.before), 1e-300)
-    since = _date(change.since, change.number)
+    date = change.since
+    since = f'{date:%Y-%m-%d}' if date else f'its session {change.number + 1}'
     text = (
         f'{parameter} changed from {change.before:.3g} by {change.step:+.2g} {unit} '
         f'({share:+.0f} %) by {since}'
     )
     return Finding(DRIFT, robots.type, name, parameter, text, p)
-
-
-def _date(time: datetime | None, number: int) -> str:
-    return f'{time:%Y-%m-%d}' if time else f'its session {number + 1}'

@@ -98,7 +98,6 @@ def read_robots(store: Store, type_: str, pooled: Sequence[dict[str, Any]]) -> R
         sessions += own
         owner += [place] * len(own)
     b = base.rank
-    p = [row.get('agreement_p') for row in rows]
     return Robots(
         type_,
         model,
@@ -106,17 +105,13 @@ def read_robots(store: Store, type_: str, pooled: Sequence[dict[str, Any]]) -> R
         tuple(row['name'] for row in rows),
         table_of(rows, 'value'),
         table_of(rows, 'sigma'),
-        np.array([np.nan if value is None else value for value in p]),
+        np.array([row.get('agreement_p') for row in rows], dtype=float),
         table_of(sessions, 'value').reshape(-1, b),
         table_of(sessions, 'sigma').reshape(-1, b),
         np.array(owner, dtype=int),
         tuple(session['time'] for session in sessions),
-        np.array([_number(session['temperature']) for session in sessions]),
+        np.array([session['temperature'] for session in sessions], dtype=float),
     )
-
-
-def _number(value: float | None) -> float:
-    return np.nan if value is None else value
 
 
 def factors_of_robots(store: Store, robots: Robots) -> Iterator[System]:

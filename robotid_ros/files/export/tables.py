@@ -37,10 +37,7 @@ def columns_of(entries: tuple[Entry, ...]) -> dict[str, np.ndarray]:
     result = {}
     for column in COLUMNS:
         values = [getattr(entry, column) for entry in entries]
-        if column in TEXTS:
-            result[column] = np.array(values, dtype=str)
-        else:
-            result[column] = np.array([np.nan if v is None else v for v in values], dtype=float)
+        result[column] = np.array(values, dtype=str if column in TEXTS else float)
     return result
 
 

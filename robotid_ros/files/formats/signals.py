@@ -1,6 +1,6 @@
 """Signals that have times of their own, or rows of their own, brought into one table."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 import dataclasses
 import itertools
 
@@ -87,21 +87,43 @@ def _finite(item: tuple[str, Signal]) -> tuple[str, Signal]:
 
 
 def _at(clock: np.ndarray, time: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Interpolate values (M, …) at other times (N,), NaN where no two neighbours are near."""
-    if _same(clock, time):
-        return values
+    return values if _same(clock, time) else interpolate(clock, time, values)
+
+
+def interpolate(
+    wanted: np.ndarray, time: np.ndarray, values: np.ndarray, beyond: float = 0.0
+) -> np.ndarray:
+    """
+    Interpolate values (M, …) at times (M,) linearly at others (N,).
+
+    Returns
+    -------
+    (N, …), NaN where no two neighbours are near; `beyond` as in `interpolator`
+
+    """
     time, first = np.unique(time, return_index=True)
-    values = values[first].astype(float)
-    usual = float(np.median(np.diff(time))) if len(time) > 1 else 0.0
-    after = np.clip(np.searchsorted(time, clock), 1, max(1, len(time) - 1))
+    near, at = interpolator(wanted, time, MAX_SPACING, beyond)
+    flat = values[first].astype(float).reshape(len(first), -1)
+    found = np.column_stack([np.where(near, at(column), np.nan) for column in flat.T])
+    return found.reshape(len(wanted), *values.shape[1:])
+
+
+def interpolator(
+    wanted: np.ndarray, time: np.ndarray, spacing: float, beyond: float
+) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    """
+    Return where times (N,) lie between others, and how to interpolate values (M,) there.
+
+    Not where the others, which grow, are more than `spacing` of their usual intervals apart; still
+    as far as `beyond` of one outside their ends.
+    """
     if len(time) < 2:
-        return np.full((len(clock), *values.shape[1:]), np.nan)
-    near = time[after] - time[after - 1] <= MAX_SPACING * usual
-    near &= (clock >= time[0]) & (clock <= time[-1])
-    flat = values.reshape(len(values), -1)
-    found = np.column_stack([np.interp(clock, time, column) for column in flat.T])
-    found[~near] = np.nan
-    return found.reshape(len(clock), *values.shape[1:])
+        return np.zeros(len(wanted), dtype=bool), lambda v: np.full(len(wanted), np.nan)
+    after = np.clip(np.searchsorted(time, wanted), 1, len(time) - 1)
+    usual = float(np.median(np.diff(time)))
+    near = time[after] - time[after - 1] <= spacing * usual
+    near &= (wanted >= time[0] - beyond * usual) & (wanted <= time[-1] + beyond * usual)
+    return near, lambda v: np.interp(wanted - time[0], time - time[0], v)
 
 
 def _same(a: np.ndarray, b: np.ndarray) -> bool:

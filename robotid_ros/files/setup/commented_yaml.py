@@ -55,7 +55,8 @@ def _lines(entries: Iterable[Entry], indent: str) -> list[str]:
             own = [f'{indent}{entry.key}:', *_lines(value, indent + INDENT)]
         else:
             own = _wrapped(f'{indent}{entry.key}: ', value)
-        lines += [_hide(line, indent) if entry.hidden else line for line in own]
+        hidden = f'{indent}# ' if entry.hidden else indent
+        lines += [hidden + line.removeprefix(indent) for line in own]
     return lines
 
 
@@ -73,10 +74,6 @@ def _wrapped(start: str, value: Any) -> list[str]:
         lines[-1] += f'{item}, '
     lines[-1] = lines[-1].removesuffix(', ') + ']'
     return lines
-
-
-def _hide(line: str, indent: str) -> str:
-    return f'{indent}# {line.removeprefix(indent)}'
 
 
 def _comment(text: str, indent: str) -> list[str]:

@@ -1,9 +1,9 @@
 """Who else could move the robot, or speaks in its name."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from .findings import error, Finding, fine, note, warning
-from .graph_snapshot import Endpoint, GraphSnapshot
+from .graph_snapshot import GraphSnapshot
 
 _CLIENTS = 'other clients'
 
@@ -32,7 +32,8 @@ def client_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
             f"{commands.publishing_nodes} can command '{name}' on '{commands.name}'",
             'end it, no session starts beside it',
         )
-    nodes = sorted({end.node for end in goals.subscribers} - _nodes_of(sessions.publishers))
+    in_sessions = {end.node for end in sessions.publishers}
+    nodes = sorted({end.node for end in goals.subscribers} - in_sessions)
     if nodes:
         yield note(
             _CLIENTS,
@@ -64,7 +65,3 @@ def publisher_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
             f'({topic.publishing_nodes})',
             "end all but the robot's own publisher",
         )
-
-
-def _nodes_of(endpoints: Iterable[Endpoint]) -> set[str]:
-    return {end.node for end in endpoints}

@@ -201,10 +201,7 @@ def _check_complete(message: Any, robot: Robot) -> None:
     if missing:
         raise RobotStateError(f'the joint states lack {", ".join(missing)}: broadcast every joint')
     if len(message.position) != len(message.name):
-        raise _missing_interface('position')
-
-
-def _missing_interface(what: str) -> RobotStateError:
-    return RobotStateError(
-        f'the joint states hold no {what}: give the joint_state_broadcaster the {what} interfaces'
-    )
+        raise RobotStateError(
+            'the joint states hold no position: give the joint_state_broadcaster the position '
+            'interfaces'
+        )

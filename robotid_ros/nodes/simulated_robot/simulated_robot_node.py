@@ -102,15 +102,17 @@ class SimulatedRobot(ConfiguredNode):
             context=self.context,
             namespace=self.get_namespace(),
         )
-        self._states = JointStateTemplate(physics.joint_state_names)
+        states = JointStateTemplate(physics.joint_state_names)
         self._clocks = MessageTemplate(Clock(), (), ('clock',))
         default = QoSPresetProfiles.SYSTEM_DEFAULT.value
-        self._state_publisher = self.create_publisher(JointState, 'joint_states', default)
+        publisher = self.create_publisher(JointState, 'joint_states', default)
         self._clock_publisher = None
         if settings.real_time_factor != 1.0:
             self._clock_publisher = self.create_publisher(Clock, '/clock', 10)
         outputs = Outputs(
-            self._publish_joint_states, self.controller_node.publish_state, self._publish_clock
+            lambda stamp, *fields: publisher.publish(states.fill(stamp, *fields)),
+            self.controller_node.publish_state,
+            self._publish_clock,
         )
         self.loop = ControlLoop(
             physics, sensors, self.controller_node.controller, settings, outputs,
@@ -186,11 +188,6 @@ class SimulatedRobot(ConfiguredNode):
                 "'robot_description'"
             )
         return str(text)
-
-    def _publish_joint_states(
-        self, stamp: int, q: list[float], dq: list[float], tau: list[float]
-    ) -> None:
-        self._state_publisher.publish(self._states.fill(stamp, q, dq, tau))
 
     def _publish_clock(self, stamp: int) -> None:
         if self._clock_publisher is not None:

@@ -1,6 +1,6 @@
 """Efforts and temperatures of joints that come on topics of their own."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 import contextlib
 import itertools
 import re
@@ -10,6 +10,7 @@ import numpy as np
 from ....core.model.urdf_parsing import movable_joints
 from ....exceptions import RecordingError, RobotIdError, UnknownNameError
 from ...formats.column_words import WORDS
+from ...formats.signals import interpolate
 from ..messages.message_decoding import Decoder, Layout, stamps
 from ..schema.message_definitions import TEMPERATURE
 from .controller_states import MARGIN
@@ -24,8 +25,8 @@ NAMES = ('name', 'names', 'joint_names', 'joint_name')
 WARMTH = ('temperature', 'motor_temperature')
 # Words of topics; of columns 'temps' may be French for times.
 TEMPERATURES = WORDS['temperature'] | {'temps'}
-# Usual intervals between two messages beyond which nothing is interpolated.
-MAX_SPACING = 4.5
+# At the ends half a sample is not worth a hole.
+HALF = 0.5
 _SLICE = re.compile(r'(?P<field>[^\[]*)\[(?P<start>\d*):(?P<stop>\d*)\]$')
 
 
@@ -68,7 +69,8 @@ def read_effort(
     if found is None:
         return np.full((len(stamp), len(joints)), np.nan)
     at, reception, values = found
-    return _interpolated(*((at, values, stamp) if at.any() else (reception, values, received)))
+    own, wanted = (at, stamp) if at.any() else (reception, received)
+    return interpolate(wanted, own, values, HALF)
 
 
 def read_numbers(
@@ -111,33 +113,6 @@ def read_numbers(
     sequence = np.argsort(np.concatenate(order), kind='stable')
     at, reception, values = (np.concatenate(x)[sequence] for x in (times, receptions, parts))
     return (at if stamped else np.zeros_like(at)), reception, values
-
-
-def _interpolated(at: np.ndarray, values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Interpolate values (M, n) linearly, NaN where no two neighbours are near."""
-    at, first = np.unique(at, return_index=True)
-    near, interpolate = interpolator(wanted, at, MAX_SPACING)
-    return np.column_stack([np.where(near, interpolate(v), np.nan) for v in values[first].T])
-
-
-def interpolator(
-    wanted: np.ndarray, stamp: np.ndarray, spacing: float
-) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-    """
-    Return where stamps (N,) lie between others, and how to interpolate values (M,) there.
-
-    Not where the others are more than `spacing` of their usual intervals apart.
-    """
-    if len(stamp) < 2:
-        return np.zeros(len(wanted), dtype=bool), lambda v: np.full(len(wanted), np.nan)
-    after = np.clip(np.searchsorted(stamp, wanted), 1, len(stamp) - 1)
-    width = stamp[after] - stamp[after - 1]
-    usual = float(np.median(np.diff(stamp)))
-    # At the ends half a sample is not worth a hole.
-    inside = (wanted >= stamp[0] - 0.5 * usual) & (wanted <= stamp[-1] + 0.5 * usual)
-    return inside & (width <= spacing * usual), lambda v: np.interp(
-        wanted - stamp[0], stamp - stamp[0], v
-    )
 
 
 def _values(

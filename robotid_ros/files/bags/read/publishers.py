@@ -10,11 +10,12 @@ import numpy as np
 from ....core.model.urdf_parsing import movable_joints
 from ....exceptions import RecordingError, RobotIdError, shortened, UnknownNameError
 from ...formats.column_words import OTHER, REFERENCE
+from ...formats.signals import interpolator
 from ..messages.message_decoding import Decoder
 from ..schema.message_definitions import JOINT_STATE
 from ..schema.session_header import JOINT_STATES_TOPIC
 from .joint_states import fault_of, FIELDS, JointStates
-from .joint_topics import interpolator, says_temperature
+from .joint_topics import HALF, says_temperature
 from .session_context import read_urdf
 from .storage import Bag
 
@@ -149,7 +150,7 @@ def _interpolate_together(ranked: Sequence[JointStates], joints: Sequence[str]) 
     exact = True
     for key, table in used.items():
         sorted_table = table.rows(np.unique(table.stamp, return_index=True)[1])
-        inside, interpolate = interpolator(slowest.stamp, sorted_table.stamp, MAX_SPACING)
+        inside, interpolate = interpolator(slowest.stamp, sorted_table.stamp, MAX_SPACING, HALF)
         together &= inside
         exact &= bool(np.isin(slowest.stamp, sorted_table.stamp).all())
         for joint in (j for j in joints if id(owners[j]) == key):

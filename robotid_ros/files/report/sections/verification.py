@@ -116,7 +116,8 @@ def _static(found: Verification) -> str:
 
 def _pictures(found: Verification, plots: Plots) -> str:
     """Draw wanted minus measured position of every run, joint by joint."""
-    units = {row.joint: row.unit for row in (*found.tracking, *_trial_rows(found))}
+    tried = found.gains.tracking if found.gains is not None else ()
+    units = {row.joint: row.unit for row in (*found.tracking, *tried)}
     runs = {name: run for name, run in found.series.items() if name in NAMES}
     joints = next(iter(runs.values())).joints
     shared = curves.time_range(*(run.time for run in runs.values()))
@@ -132,7 +133,3 @@ def _pictures(found: Verification, plots: Plots) -> str:
         )
         for k, joint in enumerate(joints)
     )
-
-
-def _trial_rows(found: Verification) -> tuple[TrackingRow, ...]:
-    return found.gains.tracking if found.gains is not None else ()
