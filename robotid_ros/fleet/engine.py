@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterator
 import dataclasses
+import itertools
 import time
 from typing import Any
 
@@ -115,7 +116,7 @@ class Engine:
         waiting: dict[Hashable, tuple[Job, int]] = {}
         done = self._distributed.as_completed(loop=self.client.loop, raise_errors=False)
         while True:
-            for job in self._next(jobs, len(waiting)):
+            for job in itertools.islice(jobs, max(0, self._room() - len(waiting))):
                 self._submit(job, 0, waiting, done)
             if not waiting:
                 return
@@ -130,14 +131,6 @@ class Engine:
                 self._submit(job, attempt + 1, waiting, done)
                 continue
             yield job, outcome
-
-    def _next(self, jobs: Iterator[Job], waiting: int) -> Iterator[Job]:
-        room = self._room() - waiting
-        for _ in range(room):
-            job = next(jobs, None)
-            if job is None:
-                return
-            yield job
 
     def _submit(self, job: Job, attempt: int, waiting: dict[Hashable, Any], done: Any) -> None:
         # A scheduler that forgot a key remembers its failure by this name.

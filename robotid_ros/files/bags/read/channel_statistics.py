@@ -28,6 +28,7 @@ class ChannelStatistics:
     Attributes
     ----------
     sets : how many messages there are of each set of joints
+    findings : remarks, and why no identification is possible, of the first chunk in motion
 
     """
 
@@ -37,7 +38,7 @@ class ChannelStatistics:
         self._stamps: list[np.ndarray] = []
         self._missing: dict[str, np.ndarray] = {}
         self._range: dict[str, np.ndarray] = {}
-        self._findings: tuple[list[str], str] = ([], '')
+        self.findings: tuple[list[str], str] = ([], '')
         self._moved = False
 
     def add(self, tables: Sequence[JointStates]) -> JointStates | None:
@@ -54,7 +55,7 @@ class ChannelStatistics:
         for name in FIELDS:
             self._count(name, getattr(states, name))
         if not self._moved:
-            self._findings = check_joint_states(join_measured_joints(tables))
+            self.findings = check_joint_states(join_measured_joints(tables))
             travel = self._range['position'][1] - self._range['position'][0]
             self._moved = bool((travel > MIN_TRAVEL).any())
         return states
@@ -65,10 +66,6 @@ class ChannelStatistics:
             extremes = range_of_positions(np.concatenate([extremes, self._range[name]]))
             missing = missing + self._missing[name]
         self._range[name], self._missing[name] = extremes, missing
-
-    def findings(self) -> tuple[list[str], str]:
-        """Return remarks, and why no identification is possible, of the first chunk in motion."""
-        return self._findings
 
     def stamps(self) -> tuple[np.ndarray, np.ndarray]:
         """Return all stamps and times of reception, as they came [ns]."""

@@ -108,7 +108,7 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
         )
         chunks = correct_clock_chunks(filter(None, map(statistics.add, tables)))
         stamp = np.concatenate([chunk.stamp for chunk, _ in chunks])
-        notes, obstacle = statistics.findings()
+        notes, obstacle = statistics.findings
         raw, received = statistics.stamps()
         timing = timing_of(raw, stamp)
         duration = float(np.ptp(stamp)) * 1e-9
