@@ -13,7 +13,7 @@ from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
 from ..regression.least_squares import project_out
 from ..regression.observation_system import System
-from ..signals.filters import central_differences, lowpass, motion_bandwidth
+from ..signals.filters import lowpass, motion_bandwidth, with_derivatives
 from ..signals.recording import Recording
 from ..signals.samples import Samples
 
@@ -177,7 +177,7 @@ def _torques_of_compliance(
     step = max(1, int(samples.rate / (OVERSAMPLING * band)))
     rate, time = samples.rate / step, samples.time[:MAX_SAMPLES:step]
     q = lowpass(samples.q[:MAX_SAMPLES], band, samples.rate)[::step]
-    motion = _with_derivatives(q, rate)
+    motion = with_derivatives(q, rate)
     inertial = np.where([p.symbol in INERTIAL for p in robot.parameters], chi, 0.0)
     links = inverse_dynamics(robot, inertial, *motion)
     result = np.zeros((robot.n, len(times), robot.n))
@@ -185,7 +185,7 @@ def _torques_of_compliance(
         scale = DEFLECTION / max(float(np.abs(load).max()), 1e-300)
         bent = np.zeros_like(links)
         bent[:, k] = scale * load
-        deflection = _with_derivatives(bent, rate)
+        deflection = with_derivatives(bent, rate)
         ahead, behind = (
             inverse_dynamics(
                 robot, inertial, *(x + sign * d for x, d in zip(motion, deflection, strict=True))
@@ -195,11 +195,6 @@ def _torques_of_compliance(
         for j, torque in enumerate((behind - ahead).T / (2.0 * scale)):
             result[j, :, k] = np.interp(times, time, torque)
     return result
-
-
-def _with_derivatives(q: Array, rate: float) -> tuple[Array, Array, Array]:
-    dq = central_differences(q, rate)
-    return q, dq, central_differences(dq, rate)
 
 
 def second_encoder_warnings(recording: Recording, robot: Robot) -> list[str]:

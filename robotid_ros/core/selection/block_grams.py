@@ -13,7 +13,7 @@ from ..model.dynamics import regressor
 from ..model.friction import FrictionTerm
 from ..model.robot import Robot
 from ..regression.observation_system import decimate
-from ..signals.filters import central_differences, lowpass
+from ..signals.filters import lowpass, with_derivatives
 from ..signals.preparation import decimation_of
 from ..signals.samples import SignalSettings
 from ..signals.uniform_recording import UniformRecording
@@ -196,8 +196,7 @@ def _motion(
     even: UniformRecording, cutoff: float, signals: SignalSettings
 ) -> tuple[Array, Array, Array]:
     q = lowpass(even.recording.position, cutoff, even.rate, signals.order)
-    dq = central_differences(q, even.rate)
-    return q, dq, central_differences(dq, even.rate)
+    return with_derivatives(q, even.rate)
 
 
 def _first_step(even: UniformRecording, band: float, signals: SignalSettings) -> int:

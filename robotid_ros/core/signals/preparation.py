@@ -7,7 +7,7 @@ from ..arrays import Array
 from ..model.friction import FrictionTerm
 from ..model.robot import Robot
 from .analytic_derivatives import fit_and_differentiate
-from .filters import central_differences, lowpass, motion_bandwidth
+from .filters import lowpass, motion_bandwidth, with_derivatives
 from .periodic import extend_periodically
 from .recording import Recording
 from .samples import Samples, SignalSettings
@@ -92,9 +92,7 @@ def _differentiate(
         one = fit_and_differentiate(position[even.measured], even.rate, even.trajectory, cutoff)
         q, dq, ddq = map(extend_periodically, one)
         return q, dq, ddq
-    q = lowpass(position, cutoff, even.rate, settings.order)
-    dq = central_differences(q, even.rate)
-    return q, dq, central_differences(dq, even.rate)
+    return with_derivatives(lowpass(position, cutoff, even.rate, settings.order), even.rate)
 
 
 def _chosen_rows(usable: UsableRows, robot: Robot, settings: SignalSettings) -> Rows:
