@@ -14,6 +14,7 @@ from ..arrays import Array, freeze_fields, ReadOnlyArrays
 if TYPE_CHECKING:
     from ..excitation.trajectories.trajectory import Trajectory
 
+MEASURED = ('position', 'velocity', 'effort', 'temperature')
 # Samples beyond which a recording is read in chunks, so that it fits into memory.
 MAX_SAMPLES = 600_000
 
@@ -62,16 +63,16 @@ class Reference(ReadOnlyArrays):
 
     def columns(self, index: list[int]) -> Reference:
         """Return the reference of the joints of these columns, in this order."""
-        command = None if self.command is None else self.command[:, index]
-        return Reference(
-            self.time, self.q[:, index], self.dq[:, index], self.ddq[:, index], command
-        )
+        return self._at(self.time, np.s_[:, index])
 
     def between(self, start: float, stop: float) -> Reference:
         """Return the reference at `start <= t < stop` [s]."""
         rows = (self.time >= start) & (self.time < stop)
-        command = None if self.command is None else self.command[rows]
-        return Reference(self.time[rows], self.q[rows], self.dq[rows], self.ddq[rows], command)
+        return self._at(self.time[rows], rows)
+
+    def _at(self, time: Array, key: Any) -> Reference:
+        command = None if self.command is None else self.command[key]
+        return Reference(time, self.q[key], self.dq[key], self.ddq[key], command)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,9 +156,9 @@ class Recording(RunContext):
     temperature: Array | None = None
 
     def __post_init__(self) -> None:
-        freeze_fields(self, 'time', 'position', 'velocity', 'effort', 'temperature')
+        freeze_fields(self, 'time', *MEASURED)
         shape = (self.time.size, len(self.joints))
-        for name in ('position', 'velocity', 'effort', 'temperature'):
+        for name in MEASURED:
             value = getattr(self, name)
             if value is not None and value.shape != shape:
                 raise RecordingError(
@@ -217,11 +218,8 @@ class Recording(RunContext):
         return dataclasses.replace(
             self,
             joints=joints,
-            position=self.position[:, index],
-            velocity=None if self.velocity is None else self.velocity[:, index],
-            effort=self.effort[:, index],
             reference=None if self.reference is None else self.reference.columns(index),
-            temperature=None if self.temperature is None else self.temperature[:, index],
+            **self._at(np.s_[:, index]),
         )
 
     def between(self, start: float, stop: float) -> Recording:
@@ -231,13 +229,15 @@ class Recording(RunContext):
         return dataclasses.replace(
             self,
             time=self.time[rows],
-            position=self.position[rows],
-            velocity=None if self.velocity is None else self.velocity[rows],
-            effort=self.effort[rows],
             reference=None if self.reference is None else self.reference.between(start, stop),
             phases=phases,
-            temperature=None if self.temperature is None else self.temperature[rows],
+            **self._at(rows),
         )
+
+    def _at(self, key: Any) -> dict[str, Any]:
+        """Return what was measured, of the rows or columns of a key."""
+        values = {name: getattr(self, name) for name in MEASURED}
+        return {name: None if x is None else x[key] for name, x in values.items()}
 
     def phase(self, name: str) -> Recording:
         """
