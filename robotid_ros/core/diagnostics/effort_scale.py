@@ -1,7 +1,5 @@
 """Scale of each joint's effort, against the description's limits and inertias."""
 
-import dataclasses
-
 import numpy as np
 
 from ..arrays import Array
@@ -81,12 +79,7 @@ def _absurd_inertias(
 
 def _inertia_columns(robot: Robot, q: Array) -> Array:
     """Return what each parameter adds to the diagonal of the mass matrix, (n, postures, p)."""
-    weightless = dataclasses.replace(robot, model=robot.model.copy())
-    weightless.model.gravity.linear = np.zeros(3)
-    rest, result = np.zeros_like(q), []
-    for j in range(robot.n):
-        push = rest.copy()
-        push[:, j] = 1.0
-        still = regressor(weightless, q, rest, rest)[j]
-        result.append(regressor(weightless, q, rest, push)[j] - still)
-    return np.stack(result)
+    rest = np.zeros_like(q)
+    still = regressor(robot, q, rest, rest)
+    pushed = [regressor(robot, q, rest, rest + push)[j] for j, push in enumerate(np.eye(robot.n))]
+    return np.stack(pushed) - still
