@@ -15,7 +15,7 @@ from .least_squares import instrumental_variables, least_squares, Solution, tota
 from .model_error import model_error_covariance
 from .observation_system import System
 
-__all__ = ['SOLVE', 'WHITEN', 'Estimate', 'fit']
+__all__ = ['WHITEN', 'Estimate', 'fit']
 
 RANK_TOLERANCE = 1e-12  # smallest singular value over the largest, columns scaled to length one
 HUBER = 1.345  # residual over σ from which a row counts less: 95 % efficient on Gaussian noise
@@ -122,10 +122,6 @@ WHITEN: dict[str, Callable[[JointRows, System, Array | None], Weights]] = {
     'tls': _wls,
     'iv': _wls,
 }
-SOLVE: dict[str, Callable[..., Solution]] = {
-    'tls': total_least_squares,
-    'iv': instrumental_variables,
-}
 # Methods whose weights make every row's variance 1, as a prior's rows have it.
 WHITENED = ('wls', 'mle', 'irls')
 # Share of a prior's variance; where data leave more, they tell less than the prior.
@@ -181,7 +177,7 @@ def _solve(system: System, joint_rows: JointRows, weights: Weights, method: str)
         Z = [system.instruments(j) * k[:, None] for j, k in enumerate(weights)]
         solution = instrumental_variables(W, Y, np.vstack(Z))
     else:
-        solution = SOLVE.get(method, least_squares)(W, Y)
+        solution = (total_least_squares if method == 'tls' else least_squares)(W, Y)
     s = solution.singular
     if len(Y) < W.shape[1] or not s[-1] >= RANK_TOLERANCE * s[0]:
         weak = np.abs(solution.weakest)
