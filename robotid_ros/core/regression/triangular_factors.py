@@ -62,10 +62,7 @@ class TriangularFactors:
         kept = self._factors[:, : self._count]
         if rest is not None:
             kept = np.concatenate([kept, rest[:, None]], axis=1)
-        n, count, size, _ = kept.shape
-        total = triangular_factor(kept.reshape(n, count * size, size))
-        own = [*range(len(template.names)), size - 1]
-        return split(template, total, self.counts.copy(), kept[..., own])
+        return _of_batches(template, kept, self.counts.copy())
 
 
 def joined(system: System) -> Array:
@@ -93,6 +90,14 @@ def split(
     )
 
 
+def _of_batches(template: System, factors: Array, counts: npt.NDArray[np.intp]) -> System:
+    """Return the system of factors of [W D Y] of batches (n, K, b + d + 1, b + d + 1)."""
+    n, count, size, _ = factors.shape
+    own = [*range(len(template.names)), size - 1]
+    total = triangular_factor(factors.reshape(n, count * size, size))
+    return split(template, total, counts, triangular_factor(factors[..., own]))
+
+
 def compress(system: System, most_batches: int) -> System:
     """
     Return the triangular factors of all rows, of at most so many successive batches.
@@ -109,10 +114,7 @@ def compress(system: System, most_batches: int) -> System:
             [triangular_factor(part) for part in np.array_split(rows, most_batches, axis=1)],
             axis=1,
         )
-        own = [*range(len(system.names)), batches.shape[-1] - 1]
-        n, count, size, _ = batches.shape
-        total = triangular_factor(batches.reshape(n, count * size, size))
-        return split(system, total, system.valid.sum(axis=1), triangular_factor(batches[..., own]))
+        return _of_batches(system, batches, system.valid.sum(axis=1))
     groups = np.array_split(system.batches, min(most_batches, system.batches.shape[1]), axis=1)
     merged = [triangular_factor(g.reshape(len(g), -1, g.shape[-1])) for g in groups]
     return dataclasses.replace(system, batches=np.stack(merged, axis=1))
