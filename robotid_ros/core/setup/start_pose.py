@@ -51,11 +51,12 @@ def find_start(
     draws = np.random.default_rng(0).uniform(-1.0, 1.0, (DRAWS, robot.n))
     draws *= np.linspace(0.0, 1.0, DRAWS)[:, None]
     poses = np.round(middle + width * draws, DECIMALS)
-    held = _held(robot, limits, poses)
+    shares = _effort_shares(robot, limits, poses)
+    largest = shares.max(axis=1)
+    held = largest <= 1.0
     if not held.any():
-        raise TrajectoryError(_weakness(robot, limits, poses))
-    easily = held & (_gravity_share(robot, limits, poses) <= HELD_SHARE).all(axis=1)
-    free = _free(scene, poses, easily)
+        raise TrajectoryError(_weakness(robot, shares))
+    free = _free(scene, poses, largest <= HELD_SHARE)
     if not free.size:
         free = _free(scene, poses, held)
     if not free.size:
@@ -67,16 +68,12 @@ def find_start(
     return np.asarray(poses[free[best]]), float(room[best])
 
 
-def _gravity_share(robot: Robot, limits: Limits, poses: Array) -> Array:
-    """Return the efforts at rest over their limits, (N, n)."""
+def _effort_shares(robot: Robot, limits: Limits, poses: Array) -> Array:
+    """Return the efforts at rest over their limits, infinite outside of the joints', (N, n)."""
     still = np.zeros_like(poses)
-    return np.abs(inverse_dynamics(robot, robot.prior, poses, still, still)) / limits.effort
-
-
-def _held(robot: Robot, limits: Limits, poses: Array) -> npt.NDArray[np.bool_]:
-    """Return which poses (N, n) are inside the limits, efforts included."""
-    inside = ((poses >= limits.lower) & (poses <= limits.upper)).all(axis=1)
-    return np.asarray(inside & (_gravity_share(robot, limits, poses) <= 1.0).all(axis=1))
+    effort = np.abs(inverse_dynamics(robot, robot.prior, poses, still, still))
+    inside = (poses >= limits.lower) & (poses <= limits.upper)
+    return np.where(inside, effort / limits.effort, np.inf)
 
 
 def _free(scene: CollisionScene, poses: Array, among: npt.NDArray[np.bool_]) -> Array:
@@ -85,11 +82,10 @@ def _free(scene: CollisionScene, poses: Array, among: npt.NDArray[np.bool_]) -> 
     return np.array([k for k in asked if scene.is_free(poses[k : k + 1])], dtype=int)
 
 
-def _weakness(robot: Robot, limits: Limits, poses: Array) -> str:
-    weak = _gravity_share(robot, limits, poses) > 1.0
-    joint = robot.joints[int(np.argmax(weak.mean(axis=0)))]
+def _weakness(robot: Robot, shares: Array) -> str:
+    joint = robot.joints[int(np.argmax((shares > 1.0).mean(axis=0)))]
     return (
-        f'the effort limit of {joint} cannot hold the arm in any of {len(poses)} poses: correct '
+        f'the effort limit of {joint} cannot hold the arm in any of {len(shares)} poses: correct '
         'it, or the masses of the description'
     )
 
@@ -106,7 +102,7 @@ def _room(robot: Robot, scene: CollisionScene, limits: Limits, pose: Array, widt
     """Return the share of random moves of all joints that end where the robot may be."""
     moves = np.random.default_rng(1).uniform(-1.0, 1.0, (MOVES, robot.n)) * width
     ends = pose + np.concatenate([reach * moves for reach in REACHES])
-    held = _held(robot, limits, ends)
+    held = (_effort_shares(robot, limits, ends) <= 1.0).all(axis=1)
     free = (ok and scene.is_free(q[None]) for ok, q in zip(held, ends, strict=True))
     return sum(free) / len(ends)
 
