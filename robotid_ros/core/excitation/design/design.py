@@ -23,7 +23,6 @@ from .payload_problem import PayloadProblem
 from .search import Search, SearchStopped
 from .settings_check import check_settings, check_start
 from .validation_circle import circle_trajectory
-from .verdict import shortcomings
 
 STOPPED_NOTE = 'the search was stopped before its end: the same seed may give another trajectory'
 # Least ratio of singular values: below, rounding hides the smallest from the search through WᵀW.
@@ -115,13 +114,7 @@ def _result(problem: Problem, search: Search, trajectory: Trajectory, usage: Usa
         evaluations=search.evaluations,
         notes=_notes(problem, search),
         unchecked=tuple(problem.scene.unchecked.values()),
-        shortcomings=shortcomings(
-            problem.settings,
-            numbers['normalised'],
-            stopped=search.stopped,
-            evaluations=search.evaluations,
-            variables=problem.scale.size,
-        ),
+        shortcomings=_shortcomings(problem, search, numbers['normalised']),
     )
 
 
@@ -132,6 +125,23 @@ def _check_excites(problem: Problem, singular: Array) -> None:
             f'within the limits, no motion of {problem.settings.period:g} s distinguishes the '
             f'{len(singular)} columns: lengthen excitation.period or loosen the limits'
         )
+
+
+def _shortcomings(problem: Problem, search: Search, condition: float) -> tuple[str, ...]:
+    """Say why a motion is not worth running, a sentence each; nothing of a good one."""
+    found, most, variables = [], problem.settings.largest_condition, problem.scale.size
+    if condition > most:
+        found.append(
+            f'the normalised condition number is {condition:.3g}, above {most:g}: lengthen '
+            'excitation.period, raise excitation.time_limit or loosen the limits'
+        )
+    # A quasi-Newton method with fewer points than variables has not looked in every direction.
+    if search.stopped and search.evaluations < variables:
+        found.append(
+            f'the search was stopped after {search.evaluations} evaluations for {variables} '
+            'variables: raise excitation.time_limit'
+        )
+    return tuple(found)
 
 
 def _notes(problem: Problem, search: Search) -> tuple[str, ...]:
