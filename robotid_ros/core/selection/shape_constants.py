@@ -1,5 +1,6 @@
 """Shape constants of friction, such as a Stribeck velocity, searched around the linear fit."""
 
+from collections.abc import Callable
 import dataclasses
 
 import numpy as np
@@ -107,9 +108,7 @@ def _search(
     factor: float,
     least_gain: float,
 ) -> float:
-    """Return the constant of least residual: on a grid first, the residual has several minima."""
-    from scipy.optimize import minimize_scalar
-
+    """Return the constant of least residual, the one before where that saves too little."""
     project, keep = project_out(others, RANK_TOLERANCE), samples.decimation
     target = project(Y)
     valid = samples.valid[::keep, joint]
@@ -125,9 +124,16 @@ def _search(
 
     centre = np.log(term.constants[SHAPE_CONSTANTS[term.name]])
     grid = centre + np.linspace(-np.log(factor), np.log(factor), GRID_POINTS)
-    start = int(np.argmin([squares(x) for x in grid]))
-    around = grid[max(start - 1, 0)], grid[min(start + 1, GRID_POINTS - 1)]
-    best = float(minimize_scalar(squares, bounds=around, method='bounded').x)
+    best = minimum_near_grid(squares, grid)
     if squares(best) > (1.0 - least_gain) * squares(centre):
         best = centre
     return float(np.exp(best))
+
+
+def minimum_near_grid(function: Callable[[float], float], grid: Array) -> float:
+    """Return the minimum beside the best point of a grid: residuals have several of them."""
+    from scipy.optimize import minimize_scalar
+
+    best = int(np.argmin([function(x) for x in grid]))
+    around = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+    return float(minimize_scalar(function, bounds=around, method='bounded').x)

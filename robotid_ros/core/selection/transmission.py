@@ -18,7 +18,7 @@ little beside those of drives.
 
 from collections.abc import Callable
 import dataclasses
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +36,7 @@ from ..regression.observation_system import decimate, System
 from ..signals.samples import Samples
 from .block_grams import BLOCKS
 from .cross_validation import Score
+from .shape_constants import minimum_near_grid
 
 # Distances of a hysteresis that are tried, over the spread of the deflection, and how often the
 # deflection that the link predicts is computed again.
@@ -179,15 +180,13 @@ def _predicted(rows: _Rows, others: list[Array], name: str, distance: float) -> 
 
 def _searched(rows: _Rows, terms: tuple[FrictionTerm, ...]) -> tuple[FrictionTerm, ...]:
     """Replace width and distance by those that leave the least residual."""
-    from scipy.optimize import minimize_scalar
-
     torque = rows.torque()
 
     def other(k: int, factor: float) -> tuple[FrictionTerm, ...]:
         constants = {name: float(factor * size) for name, size in terms[k].constants.items()}
         return (*terms[:k], FrictionTerm(terms[k].name, constants), *terms[k + 1 :])
 
-    def squares(factor: float, k: int) -> float:
+    def squares(k: int, factor: float) -> float:
         columns = [rows.column(term) for term in other(k, factor)]
         A = np.column_stack([rows.deflection, rows.friction, *columns])[rows.used]
         y = torque[rows.used]
@@ -195,10 +194,7 @@ def _searched(rows: _Rows, terms: tuple[FrictionTerm, ...]) -> tuple[FrictionTer
 
     for _ in range(SWEEPS):
         for k in range(len(terms)):
-            best = int(np.argmin([squares(factor, k) for factor in FACTORS]))
-            around = FACTORS[max(best - 1, 0)], FACTORS[min(best + 1, len(FACTORS) - 1)]
-            found = minimize_scalar(squares, bounds=around, args=(k,), method='bounded')
-            terms = other(k, found.x)
+            terms = other(k, minimum_near_grid(partial(squares, k), FACTORS))
     return terms
 
 
