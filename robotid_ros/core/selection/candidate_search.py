@@ -7,7 +7,6 @@ import numpy as np
 
 from ..arrays import Array
 from ..identification_settings import IdentificationSettings
-from ..model.friction import FrictionTerm
 from ..model.robot import Robot
 from ..signals.uniform_recording import UniformRecording
 from .candidate_grams import judging_band, observe_candidates
@@ -147,14 +146,14 @@ class CandidateSearch:
         self._chosen = self._score(self._candidate)
         for joint in self._free_joints:
             for term in ripples[joint]:
-                saved, other, score = self._with_term(joint, term)
+                saved, other, score = self._with_terms(joint, (term,))
                 if not saved:
                     break
                 self._add(joint, term.name, other, score)
         for joint, change in changes.items():
             self._add_change(joint, change)
         for joint in self._free_joints:
-            saved, other, score = self._with_term(joint, LOAD)
+            saved, other, score = self._with_terms(joint, (LOAD,))
             if saved:
                 self._add(joint, 'load', other, score)
 
@@ -176,7 +175,7 @@ class CandidateSearch:
 
     def _add_change(self, joint: int, change: Change) -> None:
         """Add what changes of a joint's friction, one term or both, by the best of the shapes."""
-        before = self._candidate
+        before = self._candidate.friction[joint]
         for count in (1, 2):
             options = [
                 self._with_terms(joint, terms, before)
@@ -198,7 +197,7 @@ class CandidateSearch:
         limits = self._robot.limits
         limited = np.isfinite(limits.lower) & np.isfinite(limits.upper)
         joints = [j for j in self._free_joints if SPRING not in self._candidate.friction[j]]
-        options = {j: self._with_term(j, SPRING) for j in joints if limited[j]}
+        options = {j: self._with_terms(j, (SPRING,)) for j in joints if limited[j]}
         residuals = self._chosen.joint_residuals
         clear = [
             j
@@ -212,15 +211,12 @@ class CandidateSearch:
             self._add(best, 'spring', *options[best][1:])
         return bool(clear)
 
-    def _with_term(self, joint: int, term: FrictionTerm) -> tuple[float, Candidate, Score]:
-        """Try a term more at a joint; return first which share of its error that clearly saves."""
-        return self._with_terms(joint, (term,), self._candidate)
-
     def _with_terms(
-        self, joint: int, terms: Terms, before: Candidate
+        self, joint: int, terms: Terms, before: Terms | None = None
     ) -> tuple[float, Candidate, Score]:
-        """Try terms more at a joint than a candidate has; return the same."""
-        other = before.with_terms(joint, (*before.friction[joint], *terms))
+        """Try terms more than it has or had; return first which share of its error that saves."""
+        own = self._candidate.friction[joint] if before is None else before
+        other = self._candidate.with_terms(joint, (*own, *terms))
         score = self._score(other)
         gain, error = score.gain_over(self._chosen, joint)
         clear = gain > max(error, self._chosen.least_gain(joint)) and score.is_physical
