@@ -86,7 +86,7 @@ class Trial:
         """Look at the latest rows one by one, from the change on; return what is told."""
         whole = self._tests.reference.copy()
         whole[list(self.suspected.members)] = self._value
-        rows = self._since_change(whole, latest)
+        rows, _ = self._since_change(whole, latest)
         self._restart(rows[0])
         change = None
         for row in rows:
@@ -129,9 +129,8 @@ class Trial:
 
     def _drop_older(self, value: Array) -> None:
         """Begin anew where some of the last rows say that parameters were not at a value (m,)."""
-        before = np.cumsum([self._excess(row, value) for row in reversed(self._last)])
-        if before[-1] - before.min() > ENDED:
-            rows = list(self._last)[-1 - int(np.argmin(before)) :]
+        rows, against = self._since_change(value, self._last)
+        if against > ENDED:
             self._restart(rows[0])
             for row in rows:
                 self.add(row)
@@ -184,10 +183,10 @@ class Trial:
             most = max(most, over)
         return over > ENDED or most > NOT_YET
 
-    def _since_change(self, value: Array, latest: Sequence[Row]) -> Sequence[Row]:
-        """Return the last rows that parameters at a value (m,) explain best, at least one."""
-        explained = np.cumsum([-self._excess(row, value) for row in reversed(latest)])
-        return list(latest)[-1 - int(np.argmax(explained)) :]
+    def _since_change(self, value: Array, rows: Sequence[Row]) -> tuple[list[Row], float]:
+        """Return the last rows, one at least, that a value (m,) explains best, and by how much."""
+        excess = np.cumsum([self._excess(row, value) for row in reversed(rows)])
+        return list(rows)[-1 - int(np.argmin(excess)) :], float(excess[-1] - excess.min())
 
     def _excess(self, row: Row, value: Array) -> float:
         """Return (|y − Φ δ|² − |y − Φ δ₀|²)/σ² of a row, parameters at a value (m,)."""
