@@ -61,10 +61,8 @@ class CandidateSearch:
         while springs and self._add_spring():
             self._choose_friction()  # which had stood in for the spring
         self._choose_others(warm_up)
-        gain, error = plain_score.gain_over(self._chosen)
-        clear = gain > max(error, self._chosen.least_gain())
         if (
-            clear
+            plain_score.is_clearly_less(self._chosen)
             and self._is_possible(plain)
             and plain_score.lost_joints <= self._chosen.lost_joints
         ):
@@ -218,9 +216,10 @@ class CandidateSearch:
         own = self._candidate.friction[joint] if before is None else before
         other = self._candidate.with_terms(joint, (*own, *terms))
         score = self._score(other)
-        gain, error = score.gain_over(self._chosen, joint)
-        clear = gain > max(error, self._chosen.least_gain(joint)) and score.is_physical
-        return gain / self._chosen.mean_error(joint) if clear else 0.0, other, score
+        if not (score.is_physical and score.is_clearly_less(self._chosen, joint)):
+            return 0.0, other, score
+        saved = score.gain_over(self._chosen, joint)[0] / self._chosen.mean_error(joint)
+        return saved, other, score
 
     def _add(self, joint: int, what: str, other: Candidate, score: Score) -> None:
         scores = {self._candidate: self._chosen, other: score}

@@ -64,19 +64,27 @@ class Score:
 
     def mean_error(self, joint: int | None = None) -> float:
         """Return the mean error of a block, of all joints together or of one."""
-        errors = self.errors.sum(axis=1) if joint is None else self.errors[:, joint]
-        return float(errors.mean())
+        return float(_by_block(self.errors, joint).mean())
 
     def least_gain(self, joint: int | None = None) -> float:
         """Return the gain of a block from which on an error is noticeably less."""
-        power = self.powers.sum(axis=1) if joint is None else self.powers[:, joint]
-        return max(LEAST_GAIN * self.mean_error(joint), NOTICEABLE**2 * float(power.mean()))
+        power = float(_by_block(self.powers, joint).mean())
+        return max(LEAST_GAIN * self.mean_error(joint), NOTICEABLE**2 * power)
 
     def gain_over(self, other: 'Score', joint: int | None = None) -> tuple[float, float]:
         """Return by how much the error is less than another's, a block, and its standard error."""
-        gain = other.errors - self.errors
-        each = gain.sum(axis=1) if joint is None else gain[:, joint]
+        each = _by_block(other.errors - self.errors, joint)
         return float(each.mean()), float(each.std(ddof=1) / np.sqrt(len(each)))
+
+    def is_clearly_less(self, other: 'Score', joint: int | None = None) -> bool:
+        """Tell whether the error is less than another's by more than chance, and noticeably."""
+        gain, error = self.gain_over(other, joint)
+        return gain > max(error, other.least_gain(joint))
+
+
+def _by_block(values: Array, joint: int | None) -> Array:
+    """Return values (K, n) of one joint, or of all together, (K,)."""
+    return np.asarray(values.sum(axis=1) if joint is None else values[:, joint])
 
 
 def cross_validate(

@@ -144,7 +144,7 @@ def _choose(rows: _Rows) -> tuple[FrictionTerm, ...]:
             tried[new] = (found, size[-1])
         best = min(tried, key=lambda new: float(tried[new][0].left_out.errors.sum()))
         (found, size), (name, distance) = tried[best], best
-        if size <= 0.0 or not all(map(_is_less, found, before)):
+        if size <= 0.0 or not all(map(Score.is_clearly_less, found, before)):
             break
         constant = 2.0 * size if name == 'backlash' else distance
         terms = _searched(rows, (*terms, *make_terms((name,), {NAMES[name]: constant})))
@@ -210,11 +210,6 @@ def _scores(rows: _Rows, columns: list[Array]) -> tuple[_Scores, Array]:
         fitted[k] = np.sum((y[out] - A[out] @ value) ** 2)
         powers[k] = np.sum(y[out] ** 2)
     return _Scores(Score(left_out, powers), Score(fitted, powers)), value[c:]
-
-
-def _is_less(after: Score, before: Score) -> bool:
-    gain, error = after.gain_over(before)
-    return gain > max(error, before.least_gain())
 
 
 def _note(joint: str, terms: tuple[FrictionTerm, ...], unit: str) -> str:
