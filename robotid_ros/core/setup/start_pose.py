@@ -102,7 +102,7 @@ def _room(robot: Robot, scene: CollisionScene, limits: Limits, pose: Array, widt
     """Return the share of random moves of all joints that end where the robot may be."""
     moves = np.random.default_rng(1).uniform(-1.0, 1.0, (MOVES, robot.n)) * width
     ends = pose + np.concatenate([reach * moves for reach in REACHES])
-    held = (_effort_shares(robot, limits, ends) <= 1.0).all(axis=1)
+    held = np.asarray(_effort_shares(robot, limits, ends).max(axis=1) <= 1.0)
     free = (ok and scene.is_free(q[None]) for ok, q in zip(held, ends, strict=True))
     return sum(free) / len(ends)
 
