@@ -1,7 +1,7 @@
 """Which joints of a robot the names in a file stand for."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 import re
 
 from ...core.model.missing_joints import beginning, matching_names, without_beginning
@@ -72,9 +72,20 @@ def _by_affix(
     others = [text for text in joints if text not in dict(pairs)]
     as_well = matching_names(others, [text for _, text in pairs])
     few = len(pairs) < min(MIN_PAIRS, len(known)) or 2 * len(pairs) < len(found)
-    if few or len(as_well) == len(pairs):
+    if few or len(as_well) == len(pairs) or _only_count(pairs, found, shapes):
         return {}
     return {found[text]: joints[joint] for joint, text in pairs}
+
+
+def _only_count(
+    pairs: Sequence[tuple[str, str]], found: Collection[str], shapes: Sequence[str]
+) -> bool:
+    """Whether mere numbers meet joints of which few have one: `J[1]` is no `wrist_1`."""
+    if not all(map(str.isdecimal, found)):
+        return False
+    kinds = [re.sub(r'\d+', '#', text) for text in shapes]
+    alike = kinds.count(re.sub(r'\d+', '#', pairs[0][0]))
+    return len(pairs) < len(found) or 2 * alike <= len(shapes)
 
 
 def _counts_otherwise(found: Sequence[str], matched: dict[str, str], known: Sequence[str]) -> bool:

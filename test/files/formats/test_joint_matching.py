@@ -8,6 +8,7 @@ from robotid_ros.files.formats.joint_matching import match_names, numbers_in
 from .tables import Q, read, TAU
 
 UR = ('shoulder_pan_joint', 'elbow_joint', 'wrist_1_joint', 'wrist_2_joint')
+UR10 = ('shoulder_pan_joint', 'shoulder_lift_joint', *UR[1:], 'wrist_3_joint')
 PANDA = tuple(f'panda_joint{k}' for k in (1, 2, 3))
 FINGERS = ('panda_finger_joint1', 'panda_finger_joint2')
 SPELLINGS = [
@@ -38,6 +39,9 @@ def test_a_spelling_is_no_difference(robot, file):
         (('joint1', 'joint2'), ('left_joint1', 'left_joint2', 'right_joint1', 'right_joint2'), ()),
         (('x', 'y', 'b'), ('arm_b', 'arm_a'), ()),
         (('data',), ('a', 'b'), ()),
+        (('joint_1', 'joint_2', 'joint_3', 'joint_4', 'joint_5', 'joint_6'), UR10, ()),
+        (('J[0]', 'J[1]', 'J[2]'), UR10, ()),
+        (('joint_1', 'joint_2'), PANDA, PANDA[:2]),
         (('arm_a',), ('a',), ('a',)),
         (('a', 'b'), (), ()),
     ],
