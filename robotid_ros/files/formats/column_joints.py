@@ -26,6 +26,7 @@ class Described:
     followers : those that mimic others
     prismatic : whether a joint is
     limits : largest position of each revolute joint [rad]
+    speeds : largest velocity of each joint [rad/s or m/s] that has such a limit
 
     """
 
@@ -33,6 +34,7 @@ class Described:
     followers: tuple[str, ...] = ()
     prismatic: Mapping[str, bool] = field(default_factory=dict)
     limits: Mapping[str, float] = field(default_factory=dict)
+    speeds: Mapping[str, float] = field(default_factory=dict)
 
 
 def describe(urdf: str) -> Described:
@@ -50,12 +52,14 @@ def describe(urdf: str) -> Described:
     names = tuple(name for name in movable if name not in followers)
     elements = {str(j.get('name')): j for j in ElementTree.fromstring(urdf).findall('joint')}
     prismatic = {name: elements[name].get('type') == 'prismatic' for name in names}
-    limits = {}
+    limits, speeds = {}, {}
     for name in names:
         limit = elements[name].find('limit')
+        if limit is not None and float(limit.get('velocity', '0')) > 0.0:
+            speeds[name] = float(limit.get('velocity', '0'))
         if limit is not None and elements[name].get('type') == 'revolute':
             limits[name] = max(abs(float(limit.get(k, '0'))) for k in ('lower', 'upper'))
-    return Described(names, tuple(sorted(followers)), prismatic, limits)
+    return Described(names, tuple(sorted(followers)), prismatic, limits, speeds)
 
 
 def columns_of_joints(

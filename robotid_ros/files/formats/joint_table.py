@@ -16,9 +16,8 @@ from .joint_rows import align_rows
 from .read_options import ReadOptions
 from .stamps import make_stamps
 from .table import Columns, Table
-from .units import canonical, CURRENTS, factors, looks_like_degrees, velocity_unit, WITHOUT_VALUE
+from .unit_choice import apply_units, LogUnits, QUANTITIES
 
-QUANTITIES = ('position', 'velocity', 'effort')
 TEMPERATURE = 'temperature'
 
 
@@ -80,12 +79,18 @@ def read_joint_table(table: Table, options: ReadOptions) -> JointTable:
         found['effort'], content = _with_live_efforts(content, table, found, robot, options)
         automatic['effort'] = found['effort']
     joints, values = tuple(content.places['position']), content.values
-    units = {q: _unit(found[q], places, joints) for q, places in content.places.items()}
-    stamp, kept, told = make_stamps(table, found.get('time'), content.columns, options, values)
+    places = content.places
+    units = {q: _unit(found[q], own, joints) for q, own in places.items()}
+    said = {q: dict(options.units).get(q) or own for q, own in units.items()}
+    known = LogUnits(joints, said, {q: found[q].pattern for q in places}, robot)
+    unit, deduced = known.of_positions(values['position'])
+    fastest = np.array([robot.speeds.get(joint, math.inf) for joint in joints])
+    motion = values | {'fastest': fastest / known.factors('position', unit)}
+    stamp, kept, told = make_stamps(table, found.get('time'), content.columns, options, motion)
     stamp, values, aligned = align_rows(stamp, {q: v[kept] for q, v in values.items()})
     notes += [_found_note(table, automatic)] if automatic else []
-    notes += [*content.notes, *told, *aligned]
-    notes += _apply_units(values, stamp, joints, units, found, robot, options)
+    notes += [*content.notes, *told, *aligned, *deduced]
+    notes += apply_units(values, stamp, known, unit, found['effort'].meaning)
     position, velocity, effort = (values[quantity] for quantity in QUANTITIES)
     temperature = values.get(TEMPERATURE)
     return JointTable(joints, stamp, position, velocity, effort, tuple(notes), temperature)
@@ -192,56 +197,3 @@ def _found_note(table: Table, found: Mapping[str, Selection]) -> str:
     also = f'; {", ".join(others[:4])} look alike' if others else ''
     how = 'by their names' if table.has_header else 'by their order and values'
     return f"columns of '{table.source}' found {how}: {taken}{also} (--columns: others)"
-
-
-def _apply_units(
-    values: dict[str, np.ndarray],
-    stamp: np.ndarray,
-    joints: tuple[str, ...],
-    units: Mapping[str, str],
-    found: Mapping[str, Selection],
-    robot: Described,
-    options: ReadOptions,
-) -> list[str]:
-    """Bring the values to SI, in place; return notes on what was not said by the user."""
-    given, notes = dict(options.units), []
-    prismatic = np.array([robot.prismatic.get(joint, False) for joint in joints])
-    limits = np.array([robot.limits.get(joint, math.inf) for joint in joints])
-    for quantity in QUANTITIES:
-        if quantity not in found:
-            continue
-        meaning = found[quantity].meaning
-        unit, reason = given.get(quantity, ''), ''
-        if not unit and units[quantity]:
-            unit = units[quantity]
-        elif not unit and quantity == 'position' and looks_like_degrees(values[quantity], limits):
-            unit, reason = 'deg', 'they exceed the limits of the robot description in rad'
-        elif not unit and quantity == 'velocity':
-            time = (stamp - stamp[0]) * 1e-9
-            unit = velocity_unit(time, values['position'], values['velocity'])
-            reason = 'so much the derivative of the positions is'
-        if reason and unit:
-            notes.append(f'{quantity} counts as {unit}, for {reason} (--units: others)')
-        bare = next((u for u in unit.split(',') if canonical(u) in WITHOUT_VALUE[quantity]), '')
-        if bare and quantity == 'position':
-            raise RecordingError(
-                f'the positions {found[quantity].pattern} are in {bare}, whose size the log does '
-                f"not say: give it in rad or m, as in --units 'position={bare}*1.2e-5', or one "
-                'for each joint between commas'
-            )
-        if bare and quantity == 'velocity':
-            values[quantity][:] = math.nan
-            notes.append(f'the velocities are in {bare}, whose size nothing says: left out')
-            continue
-        if quantity == 'effort' and ((meaning and meaning.current) or unit in CURRENTS or bare):
-            if '*' not in unit:
-                what = (bare, bare) if bare else ('currents', 'ampere')
-                one = bare or 'A'
-                notes.append(
-                    f'the efforts are {what[0]}, parameters come out per {what[1]}: give gains '
-                    f"[N·m/{one}], --units 'effort={one}*0.12'"
-                )
-                unit = '' if bare else unit
-        if unit:
-            values[quantity] *= factors(quantity, unit, len(joints), prismatic)
-    return notes

@@ -9,12 +9,17 @@ from .column_selection import Column, missing, Selection
 from .joint_rows import is_disordered
 from .read_options import ReadOptions
 from .table import Columns, Table
-from .units import canonical, epoch_of, FACTORS, proven_time_unit, time_unit
+from .units import canonical, epoch_of, FACTORS, proven_time_unit, time_unit, WITHOUT_JUMPS
 
 # Seconds since 1970 that a ROS time can hold.
 LATEST = 2.0**31
 # Share of the rows that move on under the stamp of the row before, from which a clock is coarse.
 MOSTLY = 0.5
+# Units that a clock counts in, the rates of logs [Hz] that tell them apart, and the share of its
+# limit that the fastest joint reaches: below it is no motion to identify on, above it no robot.
+_TICKS, _RATES, _SHARES = ('s', 'ms', 'us', '100ns', 'ns'), (2.0, 2e4), (0.02, 2.0)
+# Parts of a log over which speeds are taken, so that noise has no part in them.
+_SPANS = 200
 
 
 def make_stamps(
@@ -32,7 +37,8 @@ def make_stamps(
     table, columns : the table and what was read of it
     selection : column of the times, None for none
     options : unit and rate, where the user gave them
-    motion : position and velocity (N, n) as logged
+    motion : position and velocity (N, n) as logged, and the fastest (n,) that the robot permits in
+        units of the position a second, inf where that is unknown
 
     Returns
     -------
@@ -62,9 +68,9 @@ def make_stamps(
             np.int64
         )
         return stamp, kept, notes
-    moved = (motion['position'][kept], motion['velocity'][kept])
+    moved = {k: v[kept] if v.ndim == 2 else v for k, v in motion.items()}
     said = table.units.get(selection.members[0][1].name, '')
-    unit, origin, told = _unit(parts[0][kept], selection, said, options, *moved)
+    unit, origin, told = _unit(parts[0][kept], selection, said, options, moved)
     stamp = _nanoseconds(parts[0][kept], unit, selection.pattern, origin)
     stamp, spread = _spread(stamp, motion['position'][kept])
     return stamp, kept, [*told, *spread, *notes]
@@ -91,8 +97,7 @@ def _unit(
     selection: Selection,
     said: str,
     options: ReadOptions,
-    position: np.ndarray,
-    velocity: np.ndarray,
+    motion: Mapping[str, np.ndarray],
 ) -> tuple[str, float, list[str]]:
     """Return the unit of times, the second since 1970 from which they count, and notes."""
     given = canonical(dict(options.units).get('time', ''))
@@ -112,19 +117,80 @@ def _unit(
         return unit, origin, [f'{told} (--units: others)'] if unit != 's' or origin else []
     if (steps == 0.0).mean() > MOSTLY:  # coarse ones
         step *= float((steps > 0.0).mean())
+    if not step:
+        raise RecordingError(
+            f'the times {selection.pattern} are the same in all rows: name another column with '
+            "--columns 'time=NAME', or give the rate in Hz with --rate"
+        )
     unit, reason = time_unit(step), 'by their steps'
-    proven = proven_time_unit(time, position, velocity)
+    proven = proven_time_unit(time, motion['position'], motion['velocity'])
     if proven not in (unit, ''):
         unit, reason = proven, 'for so the velocities are the derivatives of the positions'
-    elif unit == 's':
-        return unit, 0.0, []
-    if not unit and step:
+    elif not unit:
         raise RecordingError(
             f'the times {selection.pattern} are {step:.3g} apart, too short for seconds: give '
             "their unit, as in --units 'time=min' (also h, d for days, s)"
         )
-    told = f'the stamps {selection.pattern} count as {unit or "s"}, {reason} (--units: others)'
-    return unit or 's', 0.0, [told]
+    elif not proven:
+        fitting = _permitted(time, step, unit, motion)
+        if len(fitting) != 1:
+            may = ' or '.join(fitting)
+            may = f'which may be {may}' if may else f'and the robot too fast for {unit}'
+            raise RecordingError(
+                f'the times {selection.pattern} are {step:.6g} apart, {may}: give their unit, as '
+                f"in --units 'time={(fitting or [unit])[-1]}', or the rate in Hz with --rate"
+            )
+        if fitting != [unit]:
+            unit, reason = fitting[0], 'for so the robot is as fast as its description permits'
+    if unit == 's' and reason == 'by their steps':
+        return unit, 0.0, []
+    told = f'the stamps {selection.pattern} count as {unit}, {reason} (--units: others)'
+    return unit, 0.0, [told]
+
+
+def _permitted(
+    time: np.ndarray, step: float, usual: str, motion: Mapping[str, np.ndarray]
+) -> list[str]:
+    """
+    Return the units of times that may be meant, the likeliest first.
+
+    They make the rate one of robots and, where the description has limits of velocity, the speeds
+    neither too fast for them nor far too slow for a motion. Ticks are whole.
+
+    Parameters
+    ----------
+    time : (N,) as logged
+    step : that is usual between two of them
+    usual : unit by this step
+    motion : position (N, n) and limits of its velocity (n,) in its unit a second, as logged
+
+    """
+    whole = time.dtype.kind in 'iu' or bool((time == np.round(time)).all())
+    units = [usual, *(u for u in _TICKS if u != usual and (whole or u not in ('100ns', 'ns')))]
+    rates = {unit: 1.0 / (step * FACTORS['time'][unit]) for unit in units}
+    units = [u for u in units if u == usual or _RATES[0] <= rates[u] <= _RATES[1]]
+    share = _speeds(time, motion['position']) / motion['fastest']
+    shares = {unit: float(share.max(initial=0.0)) / FACTORS['time'][unit] for unit in units}
+    if found := [unit for unit in units if _SHARES[0] < shares[unit] < _SHARES[1]]:
+        return found
+    if shares[usual] > _SHARES[1] and usual != 's':
+        return []
+    # Nothing is known of the limits, or nothing moves.
+    return [unit for unit in units if unit == usual or {unit, usual} == {'us', '100ns'}]
+
+
+def _speeds(time: np.ndarray, position: np.ndarray) -> np.ndarray:
+    """Return the largest speeds of joints (n,) for one unit of time; jumps do not count."""
+    if is_disordered(time):
+        order = np.argsort(time, kind='stable')
+        time, position = time[order], position[order]
+    span = max(1, len(time) // _SPANS)
+    steps = (time[span:] - time[:-span]).astype(float)
+    moved = np.abs(position[span:] - position[:-span])[steps > 0.0]
+    if not len(moved):
+        return np.zeros(position.shape[1])
+    speeds = moved / steps[steps > 0.0, None]
+    return np.nanquantile(np.where(np.isnan(speeds), 0.0, speeds), WITHOUT_JUMPS, axis=0)
 
 
 def _nanoseconds(time: np.ndarray, unit: str, name: str, origin: float = 0.0) -> np.ndarray:

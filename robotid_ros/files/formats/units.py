@@ -197,7 +197,7 @@ def proven_time_unit(time: np.ndarray, position: np.ndarray, velocity: np.ndarra
     position, velocity : (N, n) as logged
 
     """
-    ratio = _usual_ratio(time, position, velocity)
+    ratio = usual_ratio(time, position, velocity)
     others = (DEGREE, RPM, 1.0 / DEGREE, RPM / DEGREE)
     # Rare units count only where nothing else has to be assumed.
     factors = {unit: (1.0, *(others if unit in _COMMON else ())) for unit in FACTORS['time']}
@@ -209,22 +209,30 @@ def proven_time_unit(time: np.ndarray, position: np.ndarray, velocity: np.ndarra
     return best if errors[best] < FACTOR_TOLERANCE else ''
 
 
-def looks_like_degrees(position: np.ndarray, limits: np.ndarray) -> bool:
+def unit_by_limits(position: np.ndarray, limits: np.ndarray) -> str | None:
     """
-    Return whether positions (N, n) prove to be degrees.
+    Return the unit of positions (N, n) that their range proves.
 
     Parameters
     ----------
     position : as logged
     limits : (n,) largest position of each joint [rad], inf where there is none
 
+    Returns
+    -------
+    'deg', '' where they may be rad, None where they are neither
+
     """
-    reached = np.nanmax(np.abs(position), axis=0, initial=0.0)
     known = np.isfinite(limits) & (limits > 0.0)
-    if not known.any():
-        return False
-    share = reached[known] / limits[known]
-    return bool((share > BEYOND_LIMIT).any() and (share * DEGREE < INSIDE_LIMIT).all())
+    magnitude = np.abs(position[:, known])
+    largest = np.nanmax(magnitude, axis=0, initial=0.0) / limits[known]
+    if not (largest > BEYOND_LIMIT).any():
+        return ''
+    if (largest * DEGREE < INSIDE_LIMIT).all():
+        return 'deg'
+    # Single wrong values are no unit.
+    usual = np.quantile(np.nan_to_num(magnitude), WITHOUT_JUMPS, axis=0) / limits[known]
+    return None if (usual > BEYOND_LIMIT).any() else ''
 
 
 def derivative_ratios(time: np.ndarray, position: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -260,16 +268,31 @@ def _ratios(time: np.ndarray, position: np.ndarray, other: np.ndarray, span: int
     return ratios
 
 
-def _usual_ratio(time: np.ndarray, position: np.ndarray, velocity: np.ndarray) -> float:
+def usual_ratio(time: np.ndarray, position: np.ndarray, velocity: np.ndarray) -> float:
     """Return the median of `derivative_ratios`, NaN where there is none."""
     ratios = derivative_ratios(time, position, velocity)
     return math.nan if np.isnan(ratios).all() else float(np.nanmedian(ratios))
 
 
-def velocity_unit(time: np.ndarray, position: np.ndarray, velocity: np.ndarray) -> str:
-    """Return 'deg/s' or 'rpm' where velocities are the positions' derivatives so, else ''."""
-    ratio = _usual_ratio(time, position, velocity)
-    for unit, factor in (('deg/s', DEGREE), ('rpm', RPM)):
-        if abs(ratio * factor - 1.0) < FACTOR_TOLERANCE:
-            return unit
-    return ''
+def units_by_ratio(ratio: float, position: str | None, velocity: str | None) -> list[str] | None:
+    """
+    Return units of positions and velocities that make the latter the former's derivatives.
+
+    Parameters
+    ----------
+    ratio : of the velocities to these derivatives, as logged but for units that are known
+    position, velocity : known units, None for unknown ones
+
+    Returns
+    -------
+    Both units, '' for SI, or None where no units that are usual do
+
+    """
+    if math.isnan(ratio) or 0.5 < ratio < 2.0:
+        return [position or '', velocity or '']
+    for own in ('', 'deg', 'rev') if position is None else ('',):
+        for other in ('', 'deg/s', 'rpm', 'rev/s') if velocity is None else ('',):
+            scale = FACTORS['velocity'].get(other, 1.0) / FACTORS['position'].get(own, 1.0)
+            if abs(ratio * scale - 1.0) < FACTOR_TOLERANCE:
+                return [position or own, velocity or other]
+    return None

@@ -258,3 +258,42 @@ def test_times_that_no_stamp_holds_are_refused(wrong):
     time[7] = wrong
     with pytest.raises(RecordingError, match=r'the times t reach .*--units'):
         read(t=time)
+
+
+@pytest.mark.parametrize(
+    ('position', 'velocity', 'units'),
+    [
+        (np.degrees(0.02 * Q), 0.02 * DQ, 'position counts as deg'),
+        (Q / (2.0 * np.pi), DQ, 'position counts as rev'),
+        (Q, DQ / (2.0 * np.pi), 'velocity counts as rev/s'),
+    ],
+)
+def test_derivatives_tell_the_units(position, velocity, units):
+    found = read(q_=position, dq_=velocity)
+    scale = 0.02 if 'deg' in units else 1.0
+    np.testing.assert_allclose(found.position, scale * Q, atol=1e-9)
+    np.testing.assert_allclose(found.velocity, scale * DQ, atol=1e-9)
+    assert any(units in note for note in found.notes)
+
+
+@pytest.mark.parametrize('position', [Q * 5e4, Q * 500.0])
+def test_positions_in_no_unit_are_refused(position):
+    with pytest.raises(RecordingError, match=r"limits .* do not permit .* 'position=counts"):
+        read(q_=position)
+    np.testing.assert_allclose(
+        read({'units': (('position', 'rad'),)}, q_=position).position, position
+    )
+
+
+def test_positions_of_motors_are_no_degrees():
+    with pytest.raises(RecordingError, match=r"motor_q_{i} reach .* 'position=rad"):
+        read(q_=None, motor_q_=Q * 60.0)
+    gears = (('position', f'rad*{1 / 60}'),)
+    np.testing.assert_allclose(read({'units': gears}, q_=None, motor_q_=Q * 60.0).position, Q)
+
+
+def test_velocities_that_are_no_derivatives_are_refused():
+    with pytest.raises(RecordingError, match=r'are 3 times the derivatives .* --units'):
+        read(dq_=DQ * 3.0)
+    found = read({'units': (('velocity', f'rad/s*{1 / 3}'),)}, dq_=DQ * 3.0)
+    np.testing.assert_allclose(found.velocity, DQ)

@@ -19,10 +19,11 @@ from rosbags.interfaces import (
 )
 
 from ....core.signals.clock_correction import MAX_STEP_BACK, MIN_PART_SAMPLES
-from ...formats.joint_table import JointTable, QUANTITIES
+from ...formats.joint_table import JointTable
 from ...formats.open_table import open_table
 from ...formats.read_options import ReadOptions
 from ...formats.readers.parquet_table import EPISODE_GAP
+from ...formats.unit_choice import QUANTITIES
 from ..schema.message_definitions import JOINT_STATE, TEMPERATURE
 from ..schema.session_header import JOINT_STATES_TOPIC
 from .joint_state_messages import serialize_joint_states, serialize_temperature
