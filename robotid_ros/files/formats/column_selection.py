@@ -155,16 +155,23 @@ def find(table: Table, joints: Sequence[str]) -> dict[str, Selection]:
 
 
 def _times(table: Table) -> list[Selection]:
-    """Return the columns that are times, mere counts of the rows only where there is no other."""
+    """
+    Return the columns that are times by their names or as dates.
+
+    Mere counts of the rows and what never changes, as the day, count only where there is no other.
+    """
+    dates = {name: Meaning('time', False, False, '', 0) for name in table.units}
     names = [n for n, width in table.widths.items() if not (width or re.search(r'\d', n))]
     meant = [(name, meaning) for name in names if (meaning := understand(name))]
+    meant += [pair for pair in dates.items() if pair[0] not in dict(meant)]
     times = [
         Selection(name, ((None, Column(name)),), meaning)
         for name, meaning in meant
         if meaning.quantity == 'time'
     ]
     columns = table.read([time.pattern for time in times]) if len(times) > 1 else {}
-    counts = [name for name, values in columns.items() if (np.diff(values) == 1).all()]
+    steps = {name: np.diff(values) for name, values in columns.items()}
+    counts = [name for name, step in steps.items() if (step == 1).all() or (step == 0).all()]
     return [time for time in times if time.pattern not in counts] or times
 
 

@@ -88,9 +88,9 @@ def read_joint_table(table: Table, options: ReadOptions) -> JointTable:
     motion = values | {'fastest': fastest / known.factors('position', unit)}
     stamp, kept, told = make_stamps(table, found.get('time'), content.columns, options, motion)
     stamp, values, aligned = align_rows(stamp, {q: v[kept] for q, v in values.items()})
-    notes += [_found_note(table, automatic)] if automatic else []
-    notes += [*content.notes, *told, *aligned, *deduced]
-    notes += apply_units(values, stamp, known, unit, found['effort'].meaning)
+    counted, bare = apply_units(values, stamp, known, unit, found['effort'].meaning)
+    notes += [_found_note(table, automatic, bare)] if automatic else []
+    notes += [*content.notes, *told, *aligned, *deduced, *counted]
     position, velocity, effort = (values[quantity] for quantity in QUANTITIES)
     temperature = values.get(TEMPERATURE)
     return JointTable(joints, stamp, position, velocity, effort, tuple(notes), temperature)
@@ -186,8 +186,8 @@ def _matrix(columns: Columns, places: Mapping[str, Column], joints: Sequence[str
     return values
 
 
-def _found_note(table: Table, found: Mapping[str, Selection]) -> str:
-    """Say which columns were taken, and which others look alike."""
+def _found_note(table: Table, found: Mapping[str, Selection], bare: Sequence[str]) -> str:
+    """Say which columns were taken, which others look alike, and which are without a unit."""
     taken = ', '.join(
         f'{quantity} {s.pattern}'
         + (f' [{s.meaning.unit}]' if s.meaning and s.meaning.unit else '')
@@ -196,4 +196,7 @@ def _found_note(table: Table, found: Mapping[str, Selection]) -> str:
     others = [o.pattern for k, s in found.items() if k in ('position', 'effort') for o in s.others]
     also = f'; {", ".join(others[:4])} look alike' if others else ''
     how = 'by their names' if table.has_header else 'by their order and values'
-    return f"columns of '{table.source}' found {how}: {taken}{also} (--columns: others)"
+    text = f"columns of '{table.source}' found {how}: {taken}{also} (--columns: others)"
+    silent = [quantity for quantity in bare if quantity in found]
+    si = f'; {" and ".join(silent)} without a unit, so in SI (--units: others)' if silent else ''
+    return text + si

@@ -69,14 +69,15 @@ def from_arrays(
     """
     flat = {name: np.squeeze(value) for name, value in arrays.items() if value.size > 1}
     lists = {k: _words(v) for k, v in flat.items() if v.dtype.kind in 'USO' and v.ndim == 1}
-    flat = {k: v for k, v in flat.items() if v.dtype.kind in 'fiubM' and v.ndim in (1, 2)}
+    flat = {k: v for k, v in flat.items() if v.dtype.kind in 'fiubMm' and v.ndim in (1, 2)}
     if not flat:
         raise RecordingError(f"'{source}' holds no arrays of numbers: give another file")
-    values = Counter[int]()
+    values, clocks = Counter[int](), dict(units or {})
     for name, value in flat.items():
         values[max(value.shape)] += value.size
-        if value.dtype.kind == 'M':
-            flat[name] = value.astype('datetime64[ns]').astype(np.int64)
+        if value.dtype.kind in 'Mm':
+            flat[name] = nanoseconds(value)
+            clocks[name] = 'ns'
     count = max(values, key=lambda length: (values[length], length))
     columns = {}
     for name, value in flat.items():
@@ -91,9 +92,14 @@ def from_arrays(
         lambda names: {name: columns[name] for name in names},
         labels=labels_of(widths, lists),
         texts={name: words[0] for name, words in lists.items() if len(words) == count},
-        units=units or {},
+        units={name: unit for name, unit in clocks.items() if name in columns},
         words=lambda name: np.array(lists[name]),
     )
+
+
+def nanoseconds(times: np.ndarray) -> np.ndarray:
+    """Return dates (N,) as int64 [ns] since 1970, durations as int64 [ns]."""
+    return np.asarray(times.astype(f'{times.dtype.kind}8[ns]').astype(np.int64))
 
 
 def labels_of(

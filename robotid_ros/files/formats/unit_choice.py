@@ -117,9 +117,9 @@ def apply_units(
     units: LogUnits,
     position: str | None,
     meaning: Meaning | None,
-) -> list[str]:
+) -> tuple[list[str], list[str]]:
     """
-    Bring the values to SI, in place; return notes on what was not said by the user.
+    Bring the values to SI, in place.
 
     Parameters
     ----------
@@ -128,6 +128,10 @@ def apply_units(
     units : what is known of them
     position : unit of the positions, None where it is unknown
     meaning : of the efforts
+
+    Returns
+    -------
+    Notes on what was not said by the user, and the quantities that count as SI for want of a unit
 
     """
     notes, bare = [], units.bare('velocity')
@@ -142,6 +146,7 @@ def apply_units(
         found, told = units.of_velocities(position, ratio)
         notes += told
     effort, told = units.of_efforts(bool(meaning and meaning.current))
-    for quantity, unit in zip(QUANTITIES, (*found, effort), strict=True):
+    final = dict(zip(QUANTITIES, (*found, effort), strict=True))
+    for quantity, unit in final.items():
         values[quantity] *= units.factors(quantity, unit)
-    return [*notes, *told]
+    return [*notes, *told], [q for q in ('position', 'effort') if not (final[q] or told)]

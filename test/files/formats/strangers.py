@@ -12,13 +12,13 @@ from .tables import DQ, Q, TAU, TIME, urdf
 JOINTS = ('base', 'elbow')
 
 
-def check(path, units='', stamps=TIME, velocity=True, resolution=2e-6):
+def check(path, units='', stamps=TIME, velocity=True, resolution=2e-6, rows=None):
     """Read a log and compare it with the truth; return its notes."""
     given = parse_assignments(units, '') if units else ()
     found = open_table(path, ReadOptions(urdf=urdf(*JOINTS), units=given))
     order = [found.joints.index(joint) for joint in JOINTS]
     np.testing.assert_allclose((found.stamp - found.stamp[0]) * 1e-9, stamps, atol=resolution)
-    rows = np.searchsorted(TIME, stamps - 1e-6)
+    rows = np.searchsorted(TIME, (stamps if rows is None else rows) - 1e-6)
     np.testing.assert_allclose(found.position[:, order], Q[rows], atol=1e-6)
     np.testing.assert_allclose(found.effort[:, order], TAU[rows], atol=1e-5)
     if velocity:

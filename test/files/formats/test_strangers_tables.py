@@ -5,6 +5,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from scipy.io import savemat
 
 from robotid_ros.exceptions import RecordingError
 from robotid_ros.files.formats.column_names import understand
@@ -18,6 +19,7 @@ from .tables import DQ, Q, TAU, TIME, urdf
 DEGREES = 180.0 / np.pi
 NAMES = [f'{word}_{joint}' for word in ('pos', 'vel', 'eff') for joint in JOINTS]
 ALL = columns(Q, DQ, TAU)
+QUANTITIES = ('position', 'velocity', 'torque')
 
 
 @pytest.mark.parametrize(
@@ -329,3 +331,53 @@ def test_files_of_other_programs_are_told_what_to_do(tmp_path, start, words):
     path.write_bytes(start)
     with pytest.raises(RecordingError, match=words):
         open_table(path, ReadOptions())
+
+
+@pytest.mark.parametrize(
+    ('delimiter', 'between', 'decimal'),
+    [(',', ',', '.'), (';', ',', '.'), (';', '.', ','), ('\t', '.', ','), (';', '\xa0', ',')],
+)
+def test_signs_between_thousands_are_passed_over(tmp_path, delimiter, between, decimal):
+    signs = str.maketrans(',.', between + decimal)
+    values = [
+        [f'"{1000.0 * value:,.6f}"'.translate(signs) for value in column]
+        for column in columns(TIME, Q, DQ, TAU)
+    ]
+    path = tmp_path / 'a.csv'
+    path.write_text(text(['t [ms]', *NAMES], values, delimiter))
+    check(path, 'position=rad*1e-3 velocity=rad/s*1e-3 effort=mNm')
+
+
+@pytest.mark.parametrize('cell', ['1,234', '5 km', '1.2.3'])
+def test_numbers_that_cannot_be_read_are_no_missing_ones(tmp_path, cell):
+    values = columns(TIME, Q, DQ, TAU)
+    values[1] = [f'"{cell}"' if k % 3 else f'{x:.9f}' for k, x in enumerate(values[1])]
+    path = tmp_path / 'a.csv'
+    path.write_text(text(['t', *NAMES], values))
+    with pytest.raises(RecordingError, match=rf"column 'pos_base' .* as '{cell}': export"):
+        check(path)
+
+
+@pytest.mark.parametrize('filled', [True, False])
+@pytest.mark.parametrize('last', [True, False])
+def test_two_rows_of_names_are_joined(tmp_path, filled, last):
+    words = [word if k == 0 or filled else '' for word in QUANTITIES for k in range(2)]
+    header = ['' if last else 'time', *list(JOINTS) * 3]
+    above = [','.join(['', *words]), ','.join(header)]
+    above += ['time,,,,,,'] if last else []
+    path = tmp_path / 'a.csv'
+    path.write_text(text([], columns(TIME, Q, DQ, TAU), above=above))
+    check(path)
+
+
+def test_a_matrix_alone_is_a_table_without_names(tmp_path):
+    values = np.column_stack([TIME, Q, DQ, TAU])
+    savemat(tmp_path / 'a.mat', {'ans': values.T})
+    np.savez(tmp_path / 'a.npz', values)
+    named = zip(
+        ('time', *QUANTITIES), ('1', '2..column3', '4..column5', '6..column7'), strict=True
+    )
+    given = tuple((name.replace('torque', 'effort'), f'column{part}') for name, part in named)
+    for path in (tmp_path / 'a.mat', tmp_path / 'a.npz'):
+        found = open_table(path, ReadOptions(urdf=urdf(*JOINTS), columns=given))
+        np.testing.assert_array_equal(found.effort, TAU)

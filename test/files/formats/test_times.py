@@ -138,3 +138,39 @@ def test_a_rate_above_the_table_makes_stamps(tmp_path):
         path = tmp_path / 'a.csv'
         path.write_text(text(NAMES, columns(Q, DQ, TAU), ';', above=['Robot;arm', line, '']))
         assert any('from the rate of the file, 100 Hz' in note for note in check(path))
+
+
+@pytest.mark.parametrize('names', [('Date', 'Time'), ('Datum', 'Uhrzeit'), ('Fecha', 'Hora')])
+@pytest.mark.parametrize('day', ['%Y-%m-%d', '%d.%m.%Y', '%m/%d/%Y'])
+def test_date_and_time_of_day_in_two_columns(tmp_path, names, day):
+    later = [t + datetime.timedelta(days=int(k >= 300)) for k, t in enumerate(CLOCK)]
+    parts = ([t.strftime(form) for t in later] for form in (day, '%H:%M:%S.%f'))
+    (tmp_path / 'a.csv').write_text(text([*names, *NAMES], [*parts, *columns(Q, DQ, TAU)], ';'))
+    check(tmp_path / 'a.csv', stamps=TIME + 86400.0 * (np.arange(TIME.size) >= 300), rows=TIME)
+
+
+@pytest.mark.parametrize('name', ['', 'index', 'Uhrzeit'])
+def test_dates_are_times_whatever_their_column_is_called(tmp_path, name):
+    check(write(tmp_path / 'a.csv', [str(t.replace(tzinfo=None)) for t in CLOCK], name))
+
+
+def test_a_day_that_never_changes_is_no_time(tmp_path):
+    header = ['date', *NAMES, 'seconds']
+    values = [np.full(TIME.size, 20260504), *columns(Q, DQ, TAU, TIME)]
+    (tmp_path / 'a.csv').write_text(text(header, values))
+    check(tmp_path / 'a.csv')
+
+
+@pytest.mark.parametrize('form', ['{:.2f} sec', '{:.2f}s', '0 days 00:00:{:09.6f}'])
+def test_durations_as_words(tmp_path, form):
+    check(write(tmp_path / 'a.csv', [form.format(t) for t in TIME]))
+
+
+@pytest.mark.parametrize('ending', ['.parquet', '.feather'])
+def test_durations_of_data_frames(tmp_path, ending):
+    pandas = pytest.importorskip('pandas')
+    frame = pandas.DataFrame(dict(zip(*QUIET, strict=True)))
+    frame.insert(0, 'clock', pandas.to_timedelta(TIME, unit='s'))
+    path = tmp_path / f'a{ending}'
+    frame.to_parquet(path) if ending == '.parquet' else frame.to_feather(path)
+    check(path, velocity=False)

@@ -25,7 +25,7 @@ def read_npz(path: Path) -> Table:
         for name in archive.files:
             with contextlib.suppress(ValueError):  # objects of Python
                 arrays[name] = archive[name]
-    return from_arrays(str(path), dict(_numeric(arrays)))
+    return _table(path, dict(_numeric(arrays)))
 
 
 def read_npy(path: Path) -> Table:
@@ -35,6 +35,18 @@ def read_npy(path: Path) -> Table:
         return from_arrays(str(path), {name: array[name] for name in array.dtype.names})
     if array.ndim != 2:
         raise RecordingError(f"'{path}' holds no matrix: save one row per sample")
+    return _without_names(path, array)
+
+
+def _table(path: Path, arrays: Mapping[str, np.ndarray]) -> Table:
+    """Make a table of named arrays; one alone is a matrix without names."""
+    (alone, *others) = [a for a in arrays.values() if a.size > 1] or [np.array([])]
+    if others or alone.ndim != 2 or min(alone.shape) < 2 or alone.dtype.kind not in 'fiu':
+        return from_arrays(str(path), arrays)
+    return _without_names(path, alone)
+
+
+def _without_names(path: Path, array: np.ndarray) -> Table:
     array = array if array.shape[0] >= array.shape[1] else array.T
     columns = {f'column{k + 1}': array[:, k] for k in range(array.shape[1])}
     return Table(
@@ -49,7 +61,7 @@ def read_mat(path: Path) -> Table:
     _check_mat(path)
     content = loadmat(path, simplify_cells=True)
     content = {k: v for k, v in content.items() if not k.startswith('__')}
-    return from_arrays(str(path), dict(_flat(content)))
+    return _table(path, dict(_flat(content)))
 
 
 def read_hdf5(path: Path) -> Table:

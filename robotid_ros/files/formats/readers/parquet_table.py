@@ -12,7 +12,7 @@ import numpy as np
 from ....exceptions import RecordingError
 from ...atomic import read_text
 from ...bounded import check_unpacked
-from ..table import Columns, from_arrays, labels_of, optional_package, Table
+from ..table import Columns, from_arrays, labels_of, nanoseconds, optional_package, Table
 
 INFO = 'meta/info.json'
 EPISODE = 'episode_index'
@@ -45,7 +45,7 @@ def read_parquet(path: Path) -> Table:
         raise RecordingError(f"'{path}' holds no .parquet file in data/: download the episodes")
     for file in files:
         _check_size(parquet.read_metadata(file), file)
-    schema = parquet.read_schema(files[0])
+    schema, types = parquet.read_schema(files[0]), optional_package('pyarrow', str(path)).types
     info = _info(path)
     labels = {
         name: tuple(found)
@@ -62,6 +62,7 @@ def read_parquet(path: Path) -> Table:
         functools.partial(_read, files, episodes),
         labels=labels,
         rate=float(info.get('fps') or 0.0),
+        units={f.name: 'ns' for f in schema if _is_time(types, f.type)},
         texts={field.name: '' for field in schema if _is_text(path, field)},
         words=functools.partial(_read_words, files),
     )
@@ -84,7 +85,9 @@ def read_feather(path: Path) -> Table:
     check_unpacked(path, table.nbytes)
     arrays = {n: _array(table.column(n), table.num_rows, n) for n in table.column_names}
     texts = {name: array.astype(str) for name, array in arrays.items() if array.dtype == object}
-    return from_arrays(str(path), arrays | texts)
+    types = optional_package('pyarrow', str(path)).types
+    units = {field.name: 'ns' for field in table.schema if _is_time(types, field.type)}
+    return from_arrays(str(path), arrays | texts, units)
 
 
 def _check_size(metadata: Any, file: Path) -> None:
@@ -136,7 +139,7 @@ def _width(parquet: Any, path: Path, field: Any) -> int | None:
     """Columns of a field: 0 of a number, their count of a list of numbers, None of all others."""
     types = optional_package('pyarrow', str(path)).types
     kind = field.type
-    if types.is_floating(kind) or types.is_integer(kind) or types.is_timestamp(kind):
+    if _is_number(types, kind) or _is_time(types, kind):
         return 0
     if types.is_fixed_size_list(kind):
         return int(kind.list_size) if _is_number(types, kind.value_type) else None
@@ -164,6 +167,10 @@ def _is_number(types: Any, kind: Any) -> bool:
     return bool(types.is_floating(kind) or types.is_integer(kind))
 
 
+def _is_time(types: Any, kind: Any) -> bool:
+    return bool(types.is_timestamp(kind) or types.is_duration(kind))
+
+
 def _read(files: Sequence[Path], episodes: bool, names: Sequence[str]) -> Columns:
     parquet = optional_package('pyarrow.parquet', str(files[0]))
     wanted = list(dict.fromkeys([*names, *([EPISODE] if episodes else [])]))
@@ -189,9 +196,7 @@ def _array(column: Any, rows: int, name: str) -> np.ndarray:
             raise RecordingError(f'{name} has rows of different lengths: give another column')
         return values.reshape(rows, -1)
     array = np.asarray(combined)
-    if array.dtype.kind == 'M':
-        return np.asarray(array.astype('datetime64[ns]').astype(np.int64))
-    return array
+    return nanoseconds(array) if array.dtype.kind in 'Mm' else array
 
 
 def _one_clock(time: np.ndarray, episode: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Cells of a text: numbers with decimal points or commas, dates, times of day, missing values."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+import contextlib
 import datetime
 import functools
 import itertools
@@ -9,16 +10,27 @@ import re
 
 import numpy as np
 
+from ....exceptions import RecordingError
+from ..units import is_unit
+
 MISSING = ('', 'na', 'n/a', 'null', 'none', '-', 'nan')
 # Without the offset from Greenwich, which is the same all over a log.
 _ISO = re.compile(
     r'\s*(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d*)?)?)\s*(?:Z|[+-]\d\d:?\d\d)?\s*$'
 )
 _CLOCK = re.compile(
-    r'\s*(?:(?P<day>\d{1,4}[-./]\d{1,2}[-./]\d{1,4}),?[T ]\s*)?'
+    r'\s*(?:(?P<day>\d{1,4}[-./]\d{1,2}[-./]\d{1,4}),?[T ]\s*|(?P<days>\d+) days?,? )?'
     r'(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,:](?P<part>\d+))?)?'
     r'\s*(?P<half>[AaPp])?[.Mm]*\s*(?:Z|[+-]\d\d:?\d\d)?\s*$'
 )
+_DATE = re.compile(r'\s*\d{1,4}([-./])\d{1,2}\1\d{1,4}\s*$')
+# Signs between thousands, before a decimal sign; a point needs none where commas are decimal.
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}([,' \xa0\u202f]\d{3})+\.\d*$")
+_THOUSANDS_COMMA = re.compile(r"[+-]?[1-9]\d{0,2}([.' \xa0\u202f]\d{3})+(,\d*)?$")
+_WITH_UNIT = re.compile(r'\s*[+-]?[\d.,]+(?:[eE][+-]?\d+)?\s*(?P<unit>[^\W\d]\S*|%|°\S*)\s*$')
+_UNREADABLE = re.compile(r'\s*[+-]?[.,]?\d')
+# Share of the cells of a column that may begin as numbers do and be none.
+MAX_UNREADABLE = 0.1
 DAY = 86400.0  # [s]
 
 
@@ -36,26 +48,55 @@ def is_date(cell: str) -> bool:
     return _CLOCK.match(cell) is not None
 
 
+def is_day(cell: str) -> bool:
+    """Return whether a cell is a date without a time."""
+    return _DATE.match(cell) is not None
+
+
+def is_clock(cell: str) -> bool:
+    """Return whether a cell is a time of day without a date."""
+    found = _CLOCK.match(cell)
+    return found is not None and not (found['day'] or found['days'])
+
+
+def unit_of(cell: str) -> str:
+    """Return the unit behind a number in the same cell, '' for none."""
+    found = _WITH_UNIT.match(cell)
+    return found['unit'] if found and is_unit(found['unit']) else ''
+
+
 def number(cell: str, decimal_comma: bool = False) -> float:
-    """Return a number, NaN for any other text."""
+    """Return a number, with signs between thousands too, NaN for any other text."""
+    if decimal_comma and _THOUSANDS_COMMA.match(cell.strip()):
+        cell = cell.replace('.', '')
     try:
         return float(cell.replace(',', '.') if decimal_comma else cell)
     except ValueError:
+        grouped = (_THOUSANDS_COMMA if decimal_comma else _THOUSANDS).match(cell.strip())
+    if grouped is None:
         return math.nan
+    plain = re.sub(r"['\s]" if decimal_comma else r"[',\s]", '', cell)
+    return float(plain.replace(',', '.'))
 
 
 def convert(cells: Sequence[str], decimal_comma: bool) -> np.ndarray:
     """
     Turn cells into numbers, NaN for anything else.
 
-    Dates become seconds since 1970, times of day those since midnight.
+    Dates become seconds since 1970, times of day those since midnight; a unit behind each number
+    is passed over.
     """
-    try:
-        return np.fromiter((float(cell or 'nan') for cell in cells), float, len(cells))
-    except ValueError:
-        pass
+    if not (decimal_comma and any('.' in cell for cell in cells)):
+        with contextlib.suppress(ValueError):
+            return np.fromiter((float(cell or 'nan') for cell in cells), float, len(cells))
     first = [*itertools.islice(filter(str.strip, cells), 3)]
+    if first and all(map(is_day, first)):
+        return DAY * np.array(
+            [_days(cell.strip()) if is_day(cell) else math.nan for cell in cells]
+        )
     if not any(map(is_date, first)):
+        unit = unit_of(first[0]) if first else ''
+        cells = [cell.strip().removesuffix(unit) for cell in cells] if unit else cells
         return np.fromiter((number(cell, decimal_comma) for cell in cells), float, len(cells))
     if all(map(_ISO.match, first)):
         found = map(_ISO.match, cells)
@@ -65,6 +106,40 @@ def convert(cells: Sequence[str], decimal_comma: bool) -> np.ndarray:
             return np.full(len(cells), math.nan)
         return np.where(np.isnat(dates), math.nan, dates.astype(np.int64) * 1e-9)
     return np.fromiter(map(_seconds, cells), float, len(cells))
+
+
+def readable(source: str, name: str, cells: Sequence[str], decimal_comma: bool) -> np.ndarray:
+    """
+    Turn the cells of a column into numbers as `convert` does.
+
+    Raises
+    ------
+    RecordingError : many of them begin as a number does and are none, as `1,234` or `5 km`
+
+    """
+    values = convert(cells, decimal_comma)
+    lost = [cells[k] for k in np.flatnonzero(np.isnan(values)) if _UNREADABLE.match(cells[k])]
+    if len(lost) > MAX_UNREADABLE * len(cells):
+        raise RecordingError(
+            f"'{source}' has {len(lost)} cells in the column '{name}' that are no numbers, as "
+            f"'{lost[0].strip()}': export them without signs between thousands, and without units"
+        )
+    return values
+
+
+def share_of_values(cells: Iterable[str], comma: bool) -> float:
+    """Return the share of the cells that hold values, among those that hold anything."""
+    filled = [cell for cell in cells if cell.strip()]
+    return sum(is_value(cell, comma) for cell in filled) / max(1, len(filled))
+
+
+def has_decimal_commas(rows: Iterable[Sequence[str]]) -> bool:
+    """Return whether the numbers of rows have decimal commas, and no decimal points."""
+    cells = itertools.chain.from_iterable(rows)
+    numbers = [cell for cell in cells if not math.isnan(number(cell, True))]
+    points = (cell for cell in numbers if '.' in cell)
+    between = all(number(cell, True) != number(cell) for cell in points)  # thousands
+    return between and any(',' in cell for cell in numbers)
 
 
 def over_midnight(times: np.ndarray) -> np.ndarray:
@@ -86,7 +161,8 @@ def _seconds(cell: str) -> float:
     if found['half']:
         hour = hour % 12 + (12 if found['half'] in 'pP' else 0)
     seconds = 3600 * hour + 60 * int(found['minute']) + int(found['second'] or 0)
-    return _days(found['day'] or '') * DAY + seconds + float(f'0.{found["part"] or 0}')
+    days = _days(found['day'] or '') + int(found['days'] or 0)
+    return days * DAY + seconds + float(f'0.{found["part"] or 0}')
 
 
 @functools.lru_cache(maxsize=64)

@@ -1,6 +1,7 @@
 """What stands above the numbers of a text: names of the columns, their units, a rate."""
 
 from collections.abc import Callable, Iterable, Sequence
+import itertools
 import math
 import re
 
@@ -27,7 +28,7 @@ def header_of(
     Return the names of the columns, units joined to them, [] where there are none.
 
     They are the row of most different words, the last of such ones; types, comments and addresses
-    of a device's signals repeat.
+    of a device's signals repeat. Another row may tell apart what repeats: positions and torques.
 
     Parameters
     ----------
@@ -46,12 +47,27 @@ def header_of(
     named = [row for row in fitting if row not in units] or fitting
     if not named:
         return []
-    names = max(reversed(named), key=lambda row: len(set(row)))
+    names = _told_apart(max(reversed(named), key=lambda row: len(set(row))), named)
     names = [name.lstrip('#%').strip() for name in names]
     for row in units[-1:]:
         found = (cell.strip(' []()') for cell in row)
         pairs = zip(names, found, strict=True)
         names = [f'{name} [{unit}]' if name and is_unit(unit) else name for name, unit in pairs]
+    return names
+
+
+def _told_apart(names: list[str], rows: Sequence[list[str]]) -> list[str]:
+    """Return names that repeat with what another row says of several columns each in front."""
+    if len(set(names)) == len(names):
+        return names
+    for row in rows:
+        filled = (itertools.accumulate(r, lambda last, cell: cell or last) for r in (row, names))
+        joined = [' '.join(cells).strip() for cells in zip(*filled, strict=True)]
+        empty = [k for k, name in enumerate(joined) if not name]
+        for k in empty:
+            joined[k] = next((other[k] for other in rows if other[k]), '')
+        if row is not names and len(set(joined)) == len(joined):
+            return joined
     return names
 
 

@@ -1,7 +1,7 @@
 """Tables as text: CSV of any delimiter, with a header or without."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import contextlib
 import csv
 from dataclasses import dataclass
@@ -9,7 +9,6 @@ import functools
 import gzip
 import io
 import itertools
-import math
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,18 @@ from ...bounded import BoundedStream
 from ..column_names import understand
 from ..table import Columns, from_arrays, Table
 from .records import from_records, records_of_cells
-from .text_cells import convert, is_date, is_value, number, over_midnight
+from .text_cells import (
+    convert,
+    has_decimal_commas,
+    is_clock,
+    is_date,
+    is_day,
+    is_value,
+    over_midnight,
+    readable,
+    share_of_values,
+    unit_of,
+)
 from .text_header import header_of, rate_of, unique
 
 DELIMITERS = (',', ';', '\t', '|')
@@ -107,18 +117,30 @@ def read_text(source: str, opener: Opener, encodings: Sequence[str] = ('utf-8',)
         signals = _signals(_rows(lines, form.delimiter), form.decimal_comma)
         if len(signals) > 1:
             return from_arrays(source, signals)
-    names = unique(head.header or [f'column{k + 1}' for k in range(len(cells))])
+    units = [unit_of(cell) for cell in cells]
+    header = head.header or [f'column{k + 1}' for k in range(len(cells))]
+    names = unique([f'{n} [{u}]' if u else n for n, u in zip(header, units, strict=True)])
     texts = {
         name: cell.strip()
-        for name, cell in zip(names, cells, strict=True)
-        if cell.strip() and not is_value(cell, form.decimal_comma)
+        for name, cell, unit in zip(names, cells, units, strict=True)
+        if cell.strip() and not unit and not is_value(cell, form.decimal_comma)
     }
-    dates = {name: 's' for name, cell in zip(names, cells, strict=True) if is_date(cell)}
+    days = [name for name, cell in texts.items() if is_day(cell)]
+    dates = {
+        name: days[0] if is_clock(cell) and len(days) == 1 else ''
+        for name, cell in zip(names, cells, strict=True)
+        if is_date(cell)
+    }
     widths = {name: 0 for name in names if name not in texts}
-    read = functools.partial(_read, opener, form, names, frozenset(dates))
-    words = functools.partial(_words, opener, form, names)
     return Table(
-        source, widths, read, bool(head.header), texts, rate=head.rate, units=dates, words=words
+        source,
+        widths,
+        functools.partial(_read, source, opener, form, names, dates),
+        bool(head.header),
+        texts,
+        rate=head.rate,
+        units=dict.fromkeys(dates, 's'),
+        words=functools.partial(_words, opener, form, names),
     )
 
 
@@ -144,13 +166,15 @@ def _analyse(source: str, lines: list[str], encoding: str) -> _Head:
     found: dict[_Form, list[list[str]]] = {}
     shares: dict[_Form, float] = {}
     for delimiter in (*DELIMITERS, ''):
-        comma = delimiter in (';', '\t', '') and _has_decimal_commas(lines, delimiter)
+        comma = delimiter in (';', '\t', '') and has_decimal_commas(
+            _cells(line, delimiter) for line in lines
+        )
         rows = _rows(lines, delimiter)
         first = _first_row(rows, comma)
         if first is not None:
             form = _Form(encoding, delimiter, comma, first)
             found[form] = rows
-            shares[form] = _share(itertools.chain(*rows[first:]), comma)
+            shares[form] = share_of_values(itertools.chain(*rows[first:]), comma)
     if not found:
         raise RecordingError(
             f"'{source}' holds no table of numbers in its first {HEAD} lines: give a bag "
@@ -160,26 +184,20 @@ def _analyse(source: str, lines: list[str], encoding: str) -> _Head:
     above, rows = found[form][: form.first], found[form][form.first :]
     width = len(rows[0])
     cells = [next((r[k] for r in rows if k < len(r) and r[k].strip()), '') for k in range(width)]
-    header = header_of(above, width, lambda row: _share(row, form.decimal_comma) < 0.5)
+    header = header_of(above, width, lambda row: share_of_values(row, form.decimal_comma) < 0.5)
     return _Head(form, header, cells, rate_of(above, form.decimal_comma))
-
-
-def _share(cells: Iterable[str], comma: bool) -> float:
-    """Return the share of the cells that hold values, among those that hold anything."""
-    filled = [cell for cell in cells if cell.strip()]
-    return sum(is_value(cell, comma) for cell in filled) / max(1, len(filled))
 
 
 def _first_row(rows: Sequence[list[str]], comma: bool) -> int | None:
     """Return the first of the rows that stay a table of numbers, of one column if need be."""
-    later = [_share(row, comma) for row in rows[len(rows) // 2 :] if any(row)]
+    later = [share_of_values(row, comma) for row in rows[len(rows) // 2 :] if any(row)]
     enough = max(LEAST, BESIDE * float(np.median(later))) if later else LEAST
     for least, k, row in ((n, k, row) for n in (2, 1) for k, row in enumerate(rows)):
         if sum(is_value(cell, comma) for cell in row) < least or row[0].startswith(('#', '%')):
             continue
         following = [other for other in rows[k + 1 :] if any(other)][:2]
-        alike = all(len(r) == len(row) and _share(r, comma) >= enough for r in following)
-        if alike and _share(row, comma) >= enough:
+        alike = all(len(r) == len(row) and share_of_values(r, comma) >= enough for r in following)
+        if alike and share_of_values(row, comma) >= enough:
             return k
     return None
 
@@ -190,7 +208,7 @@ def _signals(rows: Iterable[list[str]], comma: bool) -> dict[str, np.ndarray]:
     for row in rows:
         name, _, first = row[0].partition('=') if row else ('', '', '')
         cells = [cell.strip(' []{};\r\n') for cell in (*([first] if first else ()), *row[1:])]
-        if name.strip() and not is_value(name, comma) and _share(cells, comma) > 0.5:
+        if name.strip() and not is_value(name, comma) and share_of_values(cells, comma) > 0.5:
             found[name.strip(' :')] = convert(cells, comma)
     return found
 
@@ -212,12 +230,6 @@ def _cells(line: str, delimiter: str) -> list[str]:
         return line.split(delimiter)
 
 
-def _has_decimal_commas(lines: Iterable[str], delimiter: str) -> bool:
-    cells = itertools.chain.from_iterable(_cells(line, delimiter) for line in lines)
-    numbers = [cell for cell in cells if not math.isnan(number(cell, True))]
-    return not any('.' in cell for cell in numbers) and any(',' in cell for cell in numbers)
-
-
 def _blocks(opener: Opener, form: _Form) -> Iterable[list[str]]:
     """Yield the lines of the table, a block at a time."""
     with opener(form.encoding) as stream:
@@ -228,17 +240,23 @@ def _blocks(opener: Opener, form: _Form) -> Iterable[list[str]]:
 
 
 def _read(
+    source: str,
     opener: Opener,
     form: _Form,
     names: Sequence[str],
-    dates: frozenset[str],
+    dates: Mapping[str, str],
     wanted: Sequence[str],
 ) -> Columns:
-    """Read columns of a file, a block of rows at a time."""
-    index = [names.index(name) for name in wanted]
-    blocks = [_numbers(block, form, index) for block in _blocks(opener, form)]
-    columns = dict(zip(wanted, np.concatenate(blocks).T, strict=True))
-    return {k: over_midnight(v) if k in dates else v for k, v in columns.items()}
+    """Read columns of a file, a block of rows at a time; `dates` names the column of the days."""
+    asked = dict.fromkeys([*wanted, *(dates[name] for name in wanted if dates.get(name))])
+    index = {name: names.index(name) for name in asked}
+    blocks = [_numbers(source, block, form, index) for block in _blocks(opener, form)]
+    columns = dict(zip(asked, np.concatenate(blocks).T, strict=True))
+    for name in dates.keys() & asked.keys():
+        day = dates[name]
+        time = columns[name]
+        columns[name] = time + columns[day] if day else over_midnight(time)
+    return {name: columns[name] for name in wanted}
 
 
 def _words(opener: Opener, form: _Form, names: Sequence[str], name: str) -> np.ndarray:
@@ -258,14 +276,23 @@ def _split(lines: Sequence[str], form: _Form) -> Iterable[list[str]]:
     return (line.split() for line in lines)
 
 
-def _numbers(lines: Sequence[str], form: _Form, index: Sequence[int]) -> np.ndarray:
-    """Convert columns of lines, (N, columns): at once where all are numbers, else cell by cell."""
+def _numbers(
+    source: str, lines: Sequence[str], form: _Form, index: Mapping[str, int]
+) -> np.ndarray:
+    """
+    Convert columns of lines, (N, columns): at once where all are numbers, else cell by cell.
+
+    Raises
+    ------
+    RecordingError : many cells hold numbers that are written in another way
+
+    """
     if not form.decimal_comma:
         with contextlib.suppress(ValueError):
-            delimiter = form.delimiter or None
-            return np.loadtxt(
-                lines, delimiter=delimiter, usecols=index, ndmin=2, comments=None, quotechar='"'
-            )
+            form_of = {'delimiter': form.delimiter or None, 'comments': None, 'quotechar': '"'}
+            return np.loadtxt(lines, usecols=[*index.values()], ndmin=2, **form_of)
     rows = [*_split(lines, form)]
-    columns = ([row[k] if k < len(row) else '' for row in rows] for k in index)
-    return np.column_stack([convert(column, form.decimal_comma) for column in columns])
+    columns = {name: [row[k] if k < len(row) else '' for row in rows] for name, k in index.items()}
+    return np.column_stack(
+        [readable(source, name, cells, form.decimal_comma) for name, cells in columns.items()]
+    )
