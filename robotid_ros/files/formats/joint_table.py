@@ -82,7 +82,9 @@ def read_joint_table(table: Table, options: ReadOptions) -> JointTable:
     places = content.places
     units = {q: _unit(found[q], own, joints) for q, own in places.items()}
     said = {q: dict(options.units).get(q) or own for q, own in units.items()}
-    known = LogUnits(joints, said, {q: found[q].pattern for q in places}, robot)
+    known = LogUnits(
+        joints, said, {q: found[q].pattern for q in places}, robot, dict(options.units)
+    )
     unit, deduced = known.of_positions(values['position'])
     fastest = np.array([robot.speeds.get(joint, math.inf) for joint in joints])
     motion = values | {'fastest': fastest / known.factors('position', unit)}

@@ -124,6 +124,8 @@ def _unit(
         )
     unit, reason = time_unit(step), 'by their steps'
     proven = proven_time_unit(time, motion['position'], motion['velocity'])
+    if proven and not _RATES[0] <= 1.0 / (step * FACTORS['time'][proven]) <= _RATES[1]:
+        proven = ''  # velocities of motors
     if proven not in (unit, ''):
         unit, reason = proven, 'for so the velocities are the derivatives of the positions'
     elif not unit:

@@ -1,6 +1,6 @@
 """Units of a log: what the user and the names say, else what limits and derivatives prove."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 import math
 
@@ -34,6 +34,7 @@ class LogUnits:
     said : unit of each quantity that the user or its name says, '' for none
     patterns : what the columns of each quantity are called
     robot : whose limits tell more
+    given : quantities whose unit is from the user, and not to be doubted
 
     """
 
@@ -41,6 +42,7 @@ class LogUnits:
     said: dict[str, str]
     patterns: Mapping[str, str]
     robot: Described
+    given: Collection[str] = ()
 
     def factors(self, quantity: str, unit: str | None) -> np.ndarray:
         """SI value of each joint's column, (n,)."""
@@ -80,7 +82,7 @@ class LogUnits:
     def of_velocities(self, unit: str | None, ratio: float) -> tuple[list[str], list[str]]:
         """Return the units of positions and velocities by their ratio, and notes."""
         velocity = self.said.get('velocity') or None
-        if unit and velocity:
+        if unit and velocity and 'velocity' in self.given:
             return [unit, velocity], []
         found = units_by_ratio(ratio, unit, velocity)
         if found is None:

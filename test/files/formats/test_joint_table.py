@@ -297,3 +297,9 @@ def test_velocities_that_are_no_derivatives_are_refused():
         read(dq_=DQ * 3.0)
     found = read({'units': (('velocity', f'rad/s*{1 / 3}'),)}, dq_=DQ * 3.0)
     np.testing.assert_allclose(found.velocity, DQ)
+
+
+@pytest.mark.parametrize('name', ['dq_', 'dq_rad_s_'])
+def test_velocities_of_motors_do_not_make_seconds_milliseconds(name):
+    with pytest.raises(RecordingError, match=r'955 times the derivatives .* --units'):
+        read(**{name: DQ * 100.0 * 30.0 / np.pi})
