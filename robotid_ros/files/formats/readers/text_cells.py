@@ -118,7 +118,8 @@ def readable(source: str, name: str, cells: Sequence[str], decimal_comma: bool) 
 
     """
     values = convert(cells, decimal_comma)
-    lost = [cells[k] for k in np.flatnonzero(np.isnan(values)) if _UNREADABLE.match(cells[k])]
+    missing = itertools.compress(cells, np.isnan(values))
+    lost = [cell for cell in missing if _UNREADABLE.match(cell)]
     if len(lost) > MAX_UNREADABLE * len(cells):
         raise RecordingError(
             f"'{source}' has {len(lost)} cells in the column '{name}' that are no numbers, as "

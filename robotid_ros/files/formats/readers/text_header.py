@@ -1,7 +1,6 @@
 """What stands above the numbers of a text: names of the columns, their units, a rate."""
 
 from collections.abc import Callable, Iterable, Sequence
-import itertools
 import math
 import re
 
@@ -61,14 +60,21 @@ def _told_apart(names: list[str], rows: Sequence[list[str]]) -> list[str]:
     if len(set(names)) == len(names):
         return names
     for row in rows:
-        filled = (itertools.accumulate(r, lambda last, cell: cell or last) for r in (row, names))
-        joined = [' '.join(cells).strip() for cells in zip(*filled, strict=True)]
+        joined = [f'{a} {b}'.strip() for a, b in zip(_filled(row), _filled(names), strict=True)]
         empty = [k for k, name in enumerate(joined) if not name]
         for k in empty:
             joined[k] = next((other[k] for other in rows if other[k]), '')
         if row is not names and len(set(joined)) == len(joined):
             return joined
     return names
+
+
+def _filled(row: Sequence[str]) -> list[str]:
+    """Return a row whose empty cells say what is to the left of them."""
+    result: list[str] = []
+    for cell in row:
+        result.append(cell or ''.join(result[-1:]))
+    return result
 
 
 def _are_units(row: Sequence[str]) -> bool:
