@@ -289,12 +289,8 @@ def _numbers(
     """
     if not form.decimal_comma:
         with contextlib.suppress(ValueError):
-            form_of: Any = {
-                'delimiter': form.delimiter or None,
-                'comments': None,
-                'quotechar': '"',
-            }
-            return np.asarray(np.loadtxt(lines, usecols=[*index.values()], ndmin=2, **form_of))
+            how: Any = {'delimiter': form.delimiter or None, 'comments': None, 'quotechar': '"'}
+            return np.asarray(np.loadtxt(lines, usecols=[*index.values()], ndmin=2, **how))
     rows = [*_split(lines, form)]
     columns = {name: [row[k] if k < len(row) else '' for row in rows] for name, k in index.items()}
     return np.column_stack(
