@@ -11,6 +11,7 @@ from ...exceptions import RankDeficientError, RecordingError, UnknownNameError
 from ..arrays import Array
 from .covariance import cluster_products, inflation, jackknife, largest, propagated, widened
 from .estimate import Estimate
+from .gaussian_prior import GaussianPrior
 from .least_squares import instrumental_variables, least_squares, Solution, total_least_squares
 from .model_error import model_error_covariance
 from .observation_system import System
@@ -42,7 +43,8 @@ def _wls(joint_rows: JointRows, system: System, value: Array | None) -> Weights:
 
     Rows without any torque, those of a link behind a spring, have no scale of their own, and a
     joint with few rows fits itself too well: they take the σ that the least squares of all rows
-    leaves there. Iterated, every joint's σ is that of the common solution.
+    leaves there; beside a prior see `_sigmas_with_prior`. Iterated, every joint's σ is that of the
+    common solution.
     """
     if value is not None:
         return [
@@ -53,7 +55,9 @@ def _wls(joint_rows: JointRows, system: System, value: Array | None) -> Weights:
         _own_sigma(w, y, int(count))
         for (w, y), count in zip(joint_rows, system.equations, strict=True)
     ]
-    if any(np.isnan(sigmas)):
+    if any(np.isnan(sigmas)) and system.prior is not None:
+        sigmas = _sigmas_with_prior(joint_rows, system.prior, sigmas, system.equations)
+    elif any(np.isnan(sigmas)):
         common = _common_least_squares(joint_rows)
         sigmas = [
             _rms(y - w @ common, w, y, common, count) if np.isnan(sigma) else sigma
@@ -112,6 +116,33 @@ def _rms(residual: Array, w: Array, y: Array, value: Array, count: int) -> float
 def _common_least_squares(joint_rows: JointRows) -> Array:
     W, Y = (np.concatenate(parts) for parts in zip(*joint_rows, strict=True))
     return np.asarray(np.linalg.lstsq(W, Y, rcond=1e-12)[0])
+
+
+def _sigmas_with_prior(
+    joint_rows: JointRows, prior: GaussianPrior, sigmas: list[float], counts: Array
+) -> list[float]:
+    """
+    Replace each σ that is NaN by what a fit with the prior leaves there.
+
+    Without it, a joint with few rows and parameters of its own would be fitted exactly. It starts
+    from what the prior leaves and its own errors may add; σ² = ‖ρ‖²/(m − γ), γ the parameters
+    that the m rows determine (MacKay 1992, Bayesian interpolation).
+    """
+    rough = list(sigmas)
+    for j in np.flatnonzero(np.isnan(sigmas)).tolist():
+        (w, y), count = joint_rows[j], max(int(counts[j]), 1)
+        spread = float(np.sum((w @ prior.covariance) * w)) / count
+        rough[j] = float(np.hypot(_rms(y - w @ prior.mean, w, y, prior.mean, count), spread**0.5))
+    weighted = [(w / s, y / s) for s, (w, y) in zip(rough, joint_rows, strict=True)]
+    W, Y = (np.concatenate(parts) for parts in zip(*weighted, prior.rows, strict=True))
+    solution = least_squares(W, Y)
+    result = []
+    for sigma, scale, (w, y), count in zip(sigmas, rough, weighted, counts, strict=True):
+        determined = float(np.sum((w @ solution.bread) * w))
+        left = _rms(y - w @ solution.value, w, y, solution.value, count)
+        free = max(1.0 - determined / max(count, 1), 1e-12)
+        result.append(scale * left / np.sqrt(free) if np.isnan(sigma) else sigma)
+    return result
 
 
 WHITEN: dict[str, Callable[[JointRows, System, Array | None], Weights]] = {

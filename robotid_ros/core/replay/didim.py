@@ -117,6 +117,8 @@ def _without_convergence(
     """
     Return the last parameters that were simulated, with a warning, where they explain the torque.
 
+    They are as uncertain as the fit along their motion, and by how far they are from it.
+
     Raises
     ------
     DivergenceError : they do not, or not better than those of the start
@@ -127,11 +129,13 @@ def _without_convergence(
     left = system.total_residual(value) if replay.method == 'didim' else last.error
     if last.error > first.error or left > MAX_RESIDUAL:
         raise error
-    moved = np.abs(last.estimate.value - value) > MAX_SIGMA_CHANGE * last.estimate.sigma
+    change = last.estimate.value - value
+    moved = np.abs(change) > MAX_SIGMA_CHANGE * last.estimate.sigma
     names = [system.names[k] for k in np.flatnonzero(moved)]
     estimate = dataclasses.replace(
         last.estimate,
         value=value,
+        covariance=last.estimate.covariance + np.outer(change, change),
         residual=system.relative_residual(value),
         total_residual=system.total_residual(value),
     )

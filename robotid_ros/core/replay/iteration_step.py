@@ -11,6 +11,7 @@ from ...exceptions import DivergenceError
 from ..arrays import Array
 from ..parameters.cone_program import SolverError
 from ..regression.estimators import Estimate, fit
+from ..regression.gaussian_prior import GaussianPrior
 from ..regression.observation_system import System
 from .anderson_mixing import ANDERSON_DEPTH, anderson_mixing
 from .convergence_history import Iteration, relative_motion_error
@@ -195,7 +196,8 @@ def _with_friction_that_holds(replay: ReplayProblem, system: System, value: Arra
     """
     Expect the dry friction of base parameters (b,) for joints that it holds all the time.
 
-    No row tells of it but that it is enough; the prior's would let the joint slip again.
+    No row tells of it but that it is enough; the prior's would let the joint slip again. How far
+    it is from that of the prior is no knowledge: the variance grows by the square of it.
     """
     seen = system.equations > 0
     if system.prior is None or seen.all():
@@ -204,6 +206,7 @@ def _with_friction_that_holds(replay: ReplayProblem, system: System, value: Arra
     owners = [replay.robot.parameters[column] for column in replay.base.columns]
     held = [k for k, owner in enumerate(owners)
             if owner.joint in joints and owner.symbol in HOLDING]  # fmt: skip
-    mean = np.array(system.prior.mean)
-    mean[held] = value[held]
-    return dataclasses.replace(system, prior=dataclasses.replace(system.prior, mean=mean))
+    moved = np.zeros(len(value))
+    moved[held] = value[held] - system.prior.mean[held]
+    prior = GaussianPrior(system.prior.mean + moved, system.prior.covariance + np.diag(moved**2))
+    return dataclasses.replace(system, prior=prior)

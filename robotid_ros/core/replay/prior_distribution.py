@@ -37,7 +37,8 @@ def prior_distribution(replay: ReplayProblem) -> GaussianPrior:
 
     Links are those of the description to LINK_SIGMA, in the coordinates of their pseudo-inertia.
     Descriptions know little of drives: a joint's own inertia is as uncertain as the one that its
-    loop was tuned for, and friction may take all of its torque.
+    loop was tuned for, friction may take all of its torque, and neither is known to less than
+    what the description says.
     """
     robot, matrix = replay.robot, replay.base.matrix
     inertia, drive_sigma = estimate_a_priori_inertia(replay), _drive_sigma(replay)
@@ -102,4 +103,6 @@ def _drive_sigma(replay: ReplayProblem) -> Array:
             sigma[k] = inertia[joints].max()
         elif parameter.unit != '1':
             sigma[k] = effort[joints].max() / (speed if 's/' in parameter.unit else 1.0)
-    return np.maximum(sigma, 1e-12)
+    said = [0.0 if parameter.unit == '1' else abs(float(value))
+            for parameter, value in zip(robot.parameters, robot.prior, strict=True)]  # fmt: skip
+    return np.maximum(sigma, np.maximum(said, 1e-12))

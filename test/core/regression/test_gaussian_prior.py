@@ -55,6 +55,22 @@ def _own_sigma(w, y):
     return np.linalg.norm(y - w @ chi) / np.sqrt(len(y) - w.shape[1])
 
 
+@pytest.mark.parametrize('count', [1, 2, 3, 5])
+def test_a_joint_with_few_rows_is_not_fitted_exactly_beside_a_prior(count):
+    """Its own columns would pass through its rows, which would then seem to have no noise."""
+    prior = GaussianPrior(TRUE, np.diag([1.0, 1.0, 0.5, 0.5]) ** 2)
+    within = []
+    for seed in range(100):
+        system, rng = system_of(noise=0.0), np.random.default_rng(seed)
+        W = system.W * np.array([[[1.0, 1.0, 0.0, 0.0]], [[0.0, 0.0, 1.0, 1.0]]])
+        true = TRUE + np.array([0.0, 0.0, 0.5, 0.5]) * rng.normal(size=4)
+        Y = W @ true + 0.5 * rng.normal(size=system.Y.shape)
+        valid = np.array([np.ones(400, bool), np.arange(400) < count])
+        found = fit(dataclasses.replace(system, W=W, Y=Y, valid=valid, prior=prior), 'wls')
+        within.append(np.abs(found.value - true)[2:] <= 3.0 * found.sigma[2:])
+    assert np.mean(within) > 0.95
+
+
 def test_what_no_row_shows_stays_exactly_at_an_independent_prior():
     spread = np.array([10.0, 0.2, 30.0, 0.4])
     prior = GaussianPrior(np.array([9.0, 8.0, 7.0, 6.0]), np.diag(spread**2))

@@ -12,11 +12,13 @@ from robotid_ros.core.parameters.standard import physically_consistent_links
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.replay.didim import didim
 from robotid_ros.core.replay.initial_parameters import (
+    estimate_a_priori_inertia,
     initial_parameters,
     MAX_DAMPING_PER_UPDATE,
     minimum_damped_inertia,
     prior_parameters,
 )
+from robotid_ros.core.replay.iteration_step import first_iterate
 from robotid_ros.core.replay.laws.control_loop import Desired
 from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
 from robotid_ros.core.replay.prior_distribution import consistent_fit, prior_distribution
@@ -115,6 +117,32 @@ def test_a_thin_rod_may_have_its_centre_off_its_axis_as_any_link(case):
     assert 0.01 < thin[1] / (mass * length) < 0.05
 
 
+def test_friction_is_no_more_certain_than_the_description_says_it_is_large(case):
+    """The torque of a slow motion may be less than all the friction that there is."""
+    replay, _ = case
+    prior = replay.robot.prior.copy()
+    prior[replay.robot.column('Fc3')] = 500.0
+    robot = dataclasses.replace(replay.robot, prior=prior)
+    found = prior_distribution(dataclasses.replace(replay, robot=robot))
+    k = replay.base.names.index('Fc3')
+    assert found.mean[k] == 500.0
+    assert np.sqrt(found.covariance[k, k]) >= 500.0 * (1.0 - 1e-9)
+
+
+def test_friction_that_holds_a_joint_is_as_uncertain_as_it_is_far_from_the_prior(case):
+    replay, _ = case
+    inertia = estimate_a_priori_inertia(replay)
+    replay = dataclasses.replace(
+        replay, prior=prior_distribution(replay), a_priori_inertia=inertia
+    )
+    chi = parameters(replay.robot, 4)
+    chi[replay.robot.column('Fc3')] = 300.0
+    estimate = first_iterate(replay, chi)[0].estimate
+    k = estimate.names.index('Fc3')
+    assert estimate.value[k] == pytest.approx(300.0)
+    assert estimate.sigma[k] > 300.0 - replay.prior.mean[k]
+
+
 def test_rows_in_which_friction_holds_a_joint_are_left_out(case):
     replay, _ = case
     chi = parameters(replay.robot, 4)
@@ -167,4 +195,6 @@ def test_a_result_that_has_not_converged_is_the_last_simulation_with_a_warning(c
     last = found.history.iterations[-1]
     np.testing.assert_array_equal(found.estimate.value, last.value)
     assert 'has not converged' in found.history.warnings[0]
+    missed = np.abs(fit(found.system, 'wls').value - found.estimate.value)
+    assert np.all(missed <= found.estimate.sigma)
     assert np.all(last.torque_error[:2] < found.history.iterations[0].torque_error[:2])
