@@ -6,8 +6,8 @@ DIDIM where the motion tells little: other people's arms, a rich and a poor moti
 The robots are those of the package example-robot-data where it is installed (`pip install
 example-robot-data`), else three of `urdf/`. MuJoCo moves them under the joint trajectory
 controller of this package, with rotors, friction and noise that no URDF knows; what identifies
-has masses that are 30 % off, inertias that are off by two, and the friction of the description,
-mostly none and up to ten times the true one. The rich motion has
+has masses that are 30 % off, inertias that are off by two, and the friction of the description
+(the TX-40's is up to six times the true one). The rich motion has
 five harmonics on every joint; in the poor one every joint moves 15 % as far at half the speed, the
 third and the last hardly.
 

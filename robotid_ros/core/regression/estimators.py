@@ -56,7 +56,7 @@ def _wls(joint_rows: JointRows, system: System, value: Array | None) -> Weights:
         for (w, y), count in zip(joint_rows, system.equations, strict=True)
     ]
     if any(np.isnan(sigmas)) and system.prior is not None:
-        sigmas = _sigmas_with_prior(joint_rows, system.prior, sigmas, system.equations)
+        sigmas = _sigmas_with_prior(joint_rows, system.prior, sigmas, system.equations.tolist())
     elif any(np.isnan(sigmas)):
         common = _common_least_squares(joint_rows)
         sigmas = [
@@ -119,7 +119,7 @@ def _common_least_squares(joint_rows: JointRows) -> Array:
 
 
 def _sigmas_with_prior(
-    joint_rows: JointRows, prior: GaussianPrior, sigmas: list[float], counts: Array
+    joint_rows: JointRows, prior: GaussianPrior, sigmas: list[float], counts: list[int]
 ) -> list[float]:
     """
     Replace each σ that is NaN by what a fit with the prior leaves there.
@@ -130,7 +130,7 @@ def _sigmas_with_prior(
     """
     rough = list(sigmas)
     for j in np.flatnonzero(np.isnan(sigmas)).tolist():
-        (w, y), count = joint_rows[j], max(int(counts[j]), 1)
+        (w, y), count = joint_rows[j], max(counts[j], 1)
         spread = float(np.sum((w @ prior.covariance) * w)) / count
         rough[j] = float(np.hypot(_rms(y - w @ prior.mean, w, y, prior.mean, count), spread**0.5))
     weighted = [(w / s, y / s) for s, (w, y) in zip(rough, joint_rows, strict=True)]
