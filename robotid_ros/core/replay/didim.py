@@ -115,9 +115,10 @@ def _without_convergence(
     replay: ReplayProblem, iterates: list[Iterate], system: System, error: DivergenceError
 ) -> ReplayResult:
     """
-    Return the last parameters that were simulated, with a warning, where they explain the torque.
+    Return the last parameters that were simulated, where they explain the torque.
 
-    They are as uncertain as the fit along their motion, and by how far they are from it.
+    They are as uncertain as the fit along their motion, and by how far they are from it; further
+    than its noise, they have not converged, of which a warning tells.
 
     Raises
     ------
@@ -130,8 +131,6 @@ def _without_convergence(
     if last.error > first.error or left > MAX_RESIDUAL:
         raise error
     change = last.estimate.value - value
-    moved = np.abs(change) > MAX_SIGMA_CHANGE * last.estimate.sigma
-    names = [system.names[k] for k in np.flatnonzero(moved)]
     estimate = dataclasses.replace(
         last.estimate,
         value=value,
@@ -139,9 +138,14 @@ def _without_convergence(
         residual=system.relative_residual(value),
         total_residual=system.total_residual(value),
     )
+    # What friction hardly lets move may have a fit that no robot has, within its σ.
+    if _converged(estimate, last.estimate, replay.settings):
+        return ReplayResult(estimate, system, _history(replay, iterates, system))
+    moved = np.abs(change) > MAX_SIGMA_CHANGE * last.estimate.sigma
+    names = [system.names[k] for k in np.flatnonzero(moved)]
     warning = (
         f'{replay.method.upper()} has not converged, its result is that of the last simulation: '
-        f'do not trust {shortened(names, FEW)} ({error})'
+        f'do not trust {shortened(names, FEW) if names else "its parameters"} ({error})'
     )
     return ReplayResult(estimate, system, _history(replay, iterates, system, warning))
 

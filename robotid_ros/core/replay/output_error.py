@@ -28,7 +28,7 @@ from ..regression.observation_system import System
 from .laws.control_loop import Desired
 from .reference_and_torque import interpolate_rows
 from .replay_problem import ReplayProblem
-from .simulated_observation import low_passed, make_system, observe_simulation
+from .simulated_observation import low_passed, make_system, observe_simulation, with_all_rows
 from .simulation.closed_loop import Simulation
 
 # Step of the finite differences, over the prior's standard deviation of the parameter: far above
@@ -46,8 +46,8 @@ class Linearised(NamedTuple):
     ----------
     system : to solve for the next parameters
     error : (n,) relative error of the simulated output, ‖y − y_s‖ over ‖y‖, or over the distance
-        of positions from their reference
-    torque_error : (n,) ‖τ − τ_s‖/‖τ‖; zero where the torque is the input
+        of positions from their reference; of all rows, which alone simulations compare by
+    torque_error : (n,) ‖τ − τ_s‖/‖τ‖ of the rows that are fitted; zero where it is the input
 
     """
 
@@ -74,8 +74,9 @@ def linearise(
     """
     if replay.method == 'didim':
         system = observe_simulation(replay, simulation)
-        error = system.relative_residual(replay.base.of(chi))
-        return Linearised(system, error, error)
+        value = replay.base.of(chi)
+        error = with_all_rows(system).relative_residual(value)
+        return Linearised(system, error, system.relative_residual(value))
     measured, size = _measured(replay)
     output, row = _decimated(replay, _output(replay, simulation))
     W = _sensitivities(replay, simulation, chi, gain_scale, output)

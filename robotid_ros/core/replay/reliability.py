@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
 from ...exceptions import FEW, shortened
@@ -12,6 +10,7 @@ from ..regression.estimate import Estimate
 from ..regression.observation_system import System
 from .convergence_history import Iteration
 from .replay_problem import ReplayProblem
+from .simulated_observation import with_all_rows
 
 # Share of the torque: with the right gains the SCARA study (benchmarks/scara.py) leaves 2 %, with
 # half of the loop's bandwidth 11 to 28 %.
@@ -59,14 +58,8 @@ def motion_warnings(replay: ReplayProblem, record: Iteration) -> list[str]:
 
 
 def unexplained(system: System, value: Array) -> float:
-    """
-    Return the relative residual of base parameters (b,) in all rows of a system.
-
-    Those in which dry friction holds a simulated joint are not fitted, but a wrong law holds it
-    where the robot's moves it.
-    """
-    everywhere = dataclasses.replace(system, valid=np.ones_like(system.valid))
-    return everywhere.total_residual(value)
+    """Return the relative residual of base parameters (b,) in all rows of a system."""
+    return with_all_rows(system).total_residual(value)
 
 
 def residual_warnings(residual: float) -> list[str]:

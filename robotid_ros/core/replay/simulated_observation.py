@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+import dataclasses
 
 import numpy as np
 import numpy.typing as npt
@@ -81,6 +82,16 @@ def make_system(
         prior=replay.prior,
         band=band,
     )
+
+
+def with_all_rows(system: System) -> System:
+    """
+    Return a system with the rows in which dry friction holds a simulated joint.
+
+    They are not fitted, but each simulation holds joints in other rows, and a wrong one where the
+    robot moves.
+    """
+    return dataclasses.replace(system, valid=np.ones_like(system.valid))
 
 
 def low_passed(replay: ReplayProblem, values: Callable[[Rows], Array]) -> tuple[Array, Array]:

@@ -10,6 +10,7 @@ from robotid_ros.core.model.robot_builder import build_robot
 from robotid_ros.core.model.settings import RobotSettings
 from robotid_ros.core.parameters.standard import physically_consistent_links
 from robotid_ros.core.regression.estimators import fit
+from robotid_ros.core.replay import didim as didim_module
 from robotid_ros.core.replay.didim import didim
 from robotid_ros.core.replay.initial_parameters import (
     estimate_a_priori_inertia,
@@ -18,7 +19,7 @@ from robotid_ros.core.replay.initial_parameters import (
     minimum_damped_inertia,
     prior_parameters,
 )
-from robotid_ros.core.replay.iteration_step import first_iterate
+from robotid_ros.core.replay.iteration_step import first_iterate, next_iterate
 from robotid_ros.core.replay.laws.control_loop import Desired
 from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
 from robotid_ros.core.replay.prior_distribution import consistent_fit, prior_distribution
@@ -143,6 +144,20 @@ def test_friction_that_holds_a_joint_is_as_uncertain_as_it_is_far_from_the_prior
     assert estimate.sigma[k] > 300.0 - replay.prior.mean[k]
 
 
+def test_simulations_compare_by_all_rows_also_those_in_which_friction_holds_a_joint(case):
+    """A joint that is held would have no error, and any motion of it would be a worse one."""
+    replay, _ = case
+    chi = parameters(replay.robot, 4)
+    chi[replay.robot.column('Fc3')] = 300.0
+    replay = dataclasses.replace(replay, prior=prior_distribution(replay))
+    iterate, system = first_iterate(replay, chi)
+    assert system.equations[2] == 0
+    measured, simulated = system.Y, system.predict(replay.base.of(chi))
+    left = np.linalg.norm(measured - simulated, axis=1) / np.linalg.norm(measured, axis=1)
+    assert left[2] > 0.0
+    assert iterate.error == pytest.approx(np.sqrt(np.mean(left**2)))
+
+
 def test_rows_in_which_friction_holds_a_joint_are_left_out(case):
     replay, _ = case
     chi = parameters(replay.robot, 4)
@@ -190,7 +205,7 @@ def test_a_fit_that_no_body_has_is_replaced_by_the_nearest_bodies(case):
 
 
 def test_a_result_that_has_not_converged_is_the_last_simulation_with_a_warning(case):
-    replay = dataclasses.replace(case[0], settings=dataclasses.replace(SETTINGS, iterations=3))
+    replay = dataclasses.replace(case[0], settings=dataclasses.replace(SETTINGS, iterations=2))
     found = didim(replay, initial_parameters(replay, 'prior'))
     last = found.history.iterations[-1]
     np.testing.assert_array_equal(found.estimate.value, last.value)
@@ -198,3 +213,18 @@ def test_a_result_that_has_not_converged_is_the_last_simulation_with_a_warning(c
     missed = np.abs(fit(found.system, 'wls').value - found.estimate.value)
     assert np.all(missed <= found.estimate.sigma)
     assert np.all(last.torque_error[:2] < found.history.iterations[0].torque_error[:2])
+
+
+def test_a_fit_within_its_noise_that_cannot_be_simulated_leaves_what_could_be(case, monkeypatch):
+    def step(*arguments, strict=False):
+        if strict:
+            raise DivergenceError('no robot has this fit', 1)
+        return next_iterate(*arguments)
+
+    monkeypatch.setattr(didim_module, 'next_iterate', step)
+    found = didim(case[0], initial_parameters(case[0], 'prior'))
+    last = found.history.iterations[-1]
+    np.testing.assert_array_equal(found.estimate.value, last.value)
+    assert 'converged' not in ''.join(found.history.warnings)
+    apart = np.abs(fit(found.system, 'wls').value - last.value)
+    assert np.all(apart <= found.estimate.sigma)
