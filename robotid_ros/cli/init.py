@@ -29,7 +29,7 @@ EXAMPLES = """\
 examples:
   robotid init my_robot.urdf            # writes my_robot.yaml
   robotid demo my_robot.yaml            # a whole session on the simulated robot
-  robotid init fanuc.urdf --mass 130    # its URDF has no inertials
+  robotid init m10ia.urdf --mass 130    # its URDF has no inertials
   robotid init two_arms.urdf.xacro -o left.yaml --tip left_tool0
   robotid init --controller arm_controller   # the robot that is up
   robotid init --keys                   # every key of a configuration

@@ -83,6 +83,8 @@ def inputs(tmp_path_factory, scara, loaded):
     robot, chi = scara
     for name in ('my_robot', 'arm'):
         (folder / f'{name}.urdf').write_text(robot.urdf.replace('</robot>', FLANGE))
+    bare = re.sub('<inertial>.*?</inertial>', '', robot.urdf, flags=re.DOTALL)
+    (folder / 'm10ia.urdf').write_text(bare)
     (folder / 'recordings').mkdir()
     bag = record(folder / 'recordings', robot, chi, 'empty')
     shutil.copytree(loaded, folder / 'recordings' / 'with_gripper')
