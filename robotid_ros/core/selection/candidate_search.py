@@ -24,7 +24,7 @@ from .candidates import (
 )
 from .cross_validation import cross_validate, Score, simplest
 from .selection import Comparison, Selection
-from .warm_up import Change, possible_change, saved_by_change, SUSPICIOUS
+from .warm_up import Change, jumps, MOST, possible_change, saved_by_change, SUSPICIOUS
 
 # Share of a joint's squared error that a spring has to save, as in `residual_reasons`, with a gain
 # for all joints together: over a short way its column is much like those of gravity, and on other
@@ -156,18 +156,25 @@ class CandidateSearch:
                 self._add(joint, 'load', other, score)
 
     def _changes(self, values: Array) -> dict[int, Change]:
-        """Return how friction may change, of joints whose blocks show that it does."""
+        """
+        Return how friction may change, of joints whose blocks show that it does.
+
+        What falls at once is none that warms up: the stationarity of what is chosen tells of it.
+        """
         candidate, columns, found = self._candidate, self._grams.columns, {}
         for j in self._free_joints:
             change = possible_change(self._grams.even.recording, self._grams.edges, j)
-            if change is None:
-                continue
             terms = candidate.friction[j]
+            if change is None or set(terms) <= {OFFSET}:
+                continue
             products, _ = self._grams.training[candidate.signals].of(j, terms)
             places = columns.places(terms)
             own = [columns.places((term,))[-1] for term in terms if term != OFFSET]
-            saved = [saved_by_change(products, places, k, values[j], change) for k in own]
-            if max(saved, default=0.0) > SUSPICIOUS:
+            saved, along, at_once = (
+                max(saved_by_change(products, places, k, values[j], by, change.falls) for k in own)
+                for by in (change.of_blocks[:1], change.of_blocks, jumps(len(products)))
+            )
+            if saved > SUSPICIOUS and not (change.falls and at_once > max(MOST, along)):
                 found[j] = change
         return found
 

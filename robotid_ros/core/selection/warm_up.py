@@ -20,6 +20,11 @@ LAST = 0.1
 # Of the squared error a friction that changes from block to block has to save so much before its
 # columns are computed: half of what they have to earn.
 SUSPICIOUS = 0.025
+# And that it falls at once is believed where that explains most of the error, and more than any
+# other way: there are more places to fall at than ways to warm up, and errors that are neither.
+MOST = 0.5
+# Blocks at either end in which a jump of friction would look like one that falls all the way.
+AWAY = 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,8 +35,9 @@ class Change:
     Attributes
     ----------
     what : 'temperature', or 'warm-up' where none is known
-    of_blocks : (K,) the factor of what changes in each block, of any unit and zero
-    falls : whether friction can only fall by it
+    of_blocks : (F, K) factors of what changes in each block, of any unit and zero; the first tells
+        whether it changes at all
+    falls : whether friction can only fall by them
     terms : viscous and Coulomb friction that changes so, by each shape that is tried
 
     """
@@ -51,10 +57,17 @@ def possible_change(recording: Recording, edges: Array, joint: int) -> Change | 
         if np.ptp(means) >= LEAST_RANGE:
             reference = round(float(np.median(own[-int(LAST * len(own)) :])), 1)
             constants = {'reference_temperature': reference}
-            return Change('temperature', means, False, [make_terms(BY_TEMPERATURE, constants)])
-    way = float(np.abs(np.diff(recording.position[:, joint])).sum())
-    cold = np.arange(len(edges) - 1.0)[::-1]
-    return Change('warm-up', cold, True, warm_up_terms(way)) if way > 0.0 else None
+            return Change(
+                'temperature', means[None], False, [make_terms(BY_TEMPERATURE, constants)]
+            )
+    position, time = recording.position[:, joint], recording.time
+    way = np.cumsum(np.abs(np.diff(position, prepend=position[0])))
+    if not way[-1] > 0.0:
+        return None
+    limits = np.clip(edges, time[0], time[-1])
+    middle = np.interp(0.5 * (limits[1:] + limits[:-1]), time, way / way[-1])
+    cold = np.vstack([1.0 - middle, np.exp(-middle / np.array(SHARES)[:, None])])
+    return Change('warm-up', cold, True, warm_up_terms(float(way[-1])))
 
 
 def saved_by_change(
@@ -62,10 +75,13 @@ def saved_by_change(
     places: npt.NDArray[np.intp],
     friction: int,
     value: Array,
-    change: Change,
+    factors: Array,
+    falls: bool,
 ) -> float:
     """
     Return which share of a joint's squared error it saves that a friction changes by blocks.
+
+    The largest, of several ways to change.
 
     Parameters
     ----------
@@ -73,22 +89,29 @@ def saved_by_change(
     places : columns of the model
     friction : column of the friction that is to change
     value : (c - 1,) parameters of all columns
-    change : of the joint
+    factors : (F, K) of the friction, block by block
+    falls : whether it only counts where the friction is larger by the factors
 
     """
-    factor = change.of_blocks
     model = np.append(-value, 1.0)
     errors = products @ model
     error = float(model @ errors.sum(axis=0))
     normal = products.sum(axis=0)[np.ix_(places, places)]
-    crossed = factor @ products[:, friction, places]
-    along = np.linalg.lstsq(normal, crossed, rcond=1e-12)[0]
-    own = float(factor**2 @ products[:, friction, friction] - crossed @ along)
-    # Other columns of the joint make up for a part of it.
-    score = float(factor @ errors[:, friction] - along @ errors.sum(axis=0)[places])
-    if own <= 0.0 or error <= 0.0 or (change.falls and score < 0.0):
-        return 0.0
-    return score**2 / (own * error)
+    largest = 0.0
+    for factor in factors:
+        crossed = factor @ products[:, friction, places]
+        along = np.linalg.lstsq(normal, crossed, rcond=1e-12)[0]
+        own = float(factor**2 @ products[:, friction, friction] - crossed @ along)
+        # Other columns of the joint make up for a part of it.
+        score = float(factor @ errors[:, friction] - along @ errors.sum(axis=0)[places])
+        if own > 0.0 and error > 0.0 and not (falls and score < 0.0):
+            largest = max(largest, score**2 / (own * error))
+    return largest
+
+
+def jumps(blocks: int) -> Array:
+    """Return factors of a friction that falls at once, away from the ends, (J, K)."""
+    return np.tri(blocks)[AWAY - 1 : blocks - AWAY]
 
 
 def warm_up_terms(way: float) -> list[tuple[FrictionTerm, ...]]:

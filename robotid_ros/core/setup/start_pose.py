@@ -86,7 +86,7 @@ def _weakness(robot: Robot, shares: Array) -> str:
     joint = robot.joints[int(np.argmax((shares > 1.0).mean(axis=0)))]
     return (
         f'the effort limit of {joint} cannot hold the arm in any of {len(shares)} poses: correct '
-        'it, or the masses of the description'
+        'it, or the masses of the description, or leave the joint out (robot.joints)'
     )
 
 

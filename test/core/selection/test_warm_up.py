@@ -14,7 +14,7 @@ from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.warm_up import fit_warm
 from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.core.selection.model_selection import select_model
-from robotid_ros.core.selection.warm_up import Change, possible_change, saved_by_change, SHARES
+from robotid_ros.core.selection.warm_up import jumps, possible_change, saved_by_change, SHARES
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording
 
@@ -117,13 +117,35 @@ def test_what_a_change_saves_is_what_one_more_column_does():
     share = (squares[0] - squares[1]) / np.sum((y - A @ value[places]) ** 2)
 
     def saved(factor, falls):
-        change = Change('', factor, falls, [])
-        return saved_by_change(products, places, friction, value, change)
+        factors = np.array([np.ones(6), factor])  # the first one changes nothing, nor saves
+        return saved_by_change(products, places, friction, value, factors, falls)
 
     assert saved(warmer, True) == pytest.approx(share)
     assert saved(-warmer, False) == pytest.approx(share)
     assert saved(3.0 * warmer + 20.0, True) == pytest.approx(share)
-    assert saved(-warmer, True) == 0.0
+    assert saved(-warmer, True) == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize('at', [2.0, 2.5, 3.5, 4.0, 5.5, 6.0])
+@pytest.mark.parametrize('way', [0.1, 0.2, 0.4, 1.0, 3.0])
+def test_a_jump_explains_a_jump_better_and_warming_up_what_warms_up(at, way):
+    """Of eight blocks; where the jump is inside of a block, that one has both in part."""
+    rng = np.random.default_rng(6)
+    rows = np.sign(rng.normal(size=(8, 400, 2)))
+    middle = (np.arange(8) + 0.5) / 8.0
+    warms = np.exp(-middle / np.array(SHARES)[:, None])
+    for fall, jumped in (
+        (np.clip(at - np.arange(8.0), 0.0, 1.0), True),
+        (np.exp(-middle / way), False),
+    ):
+        rows[..., 1] = (1.0 + fall[:, None]) * rows[..., 0]
+        products = np.einsum('kra,krb->kab', rows, rows)
+        value = np.array([1.0 + fall.mean()])
+        at_once, warm = (
+            saved_by_change(products, np.array([0]), 0, value, factors, True)
+            for factors in (jumps(8), warms)
+        )
+        assert (at_once > warm) == jumped
 
 
 def test_friction_may_change_by_the_temperature_or_by_the_way():
@@ -138,12 +160,14 @@ def test_friction_may_change_by_the_temperature_or_by_the_way():
     recording = Recording(joints, time, q, q, temperature=np.column_stack([degrees] * 2))
     found = possible_change(recording, edges, 0)
     assert (found.what, found.falls) == ('temperature', False)
-    np.testing.assert_allclose(np.diff(found.of_blocks), [8.0, -4.0 + 10.0 / 60.0])
+    np.testing.assert_allclose(np.diff(found.of_blocks), [[8.0, -4.0 + 10.0 / 60.0]])
     assert [term.constants for term in found.terms[0]] == [{'reference_temperature': 27.0}] * 2
     recording = Recording(joints, time, q, q)
     found = possible_change(recording, edges, 0)
-    assert (found.what, found.falls, found.of_blocks.shape) == ('warm-up', True, (3,))
-    assert np.all(np.diff(found.of_blocks) < 0.0)
+    assert (found.what, found.falls) == ('warm-up', True)
+    middle = np.array([0.5 * 0.7 / 3.0, 2.5 * 0.7 / 3.0, 0.7 + 0.9 * 3.95 / 6.9]) / 1.6
+    expected = [1.0 - middle, *(np.exp(-middle / share) for share in SHARES)]
+    np.testing.assert_allclose(found.of_blocks, expected, atol=0.02)
     ways = [value for terms in found.terms for term in terms for value in term.constants.values()]
     np.testing.assert_allclose(ways, np.repeat(SHARES, 2) * (0.7 + 0.9))
     assert possible_change(recording, edges, 1) is None
