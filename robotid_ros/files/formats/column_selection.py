@@ -161,7 +161,8 @@ def _times(table: Table) -> list[Selection]:
     Mere counts of the rows and what never changes, as the day, count only where there is no other.
     """
     dates = {name: Meaning('time', False, False, '', 0) for name in table.units}
-    names = [n for n, width in table.widths.items() if not (width or re.search(r'\d', n))]
+    # Numbers of a column say that it is one of a joint's; those of a group that it is in do not.
+    names = [n for n, width in table.widths.items() if not (width or re.search(r'\d[^./]*$', n))]
     meant = [(name, meaning) for name in names if (meaning := understand(name))]
     meant += [pair for pair in dates.items() if pair[0] not in dict(meant)]
     times = [

@@ -381,3 +381,19 @@ def test_a_matrix_alone_is_a_table_without_names(tmp_path):
     for path in (tmp_path / 'a.mat', tmp_path / 'a.npz'):
         found = open_table(path, ReadOptions(urdf=urdf(*JOINTS), columns=given))
         np.testing.assert_array_equal(found.effort, TAU)
+
+
+def test_quotes_may_hold_decimal_commas_between_commas(tmp_path):
+    header, values = ['t', 'q1', 'q2', 'dq1', 'dq2', 'tau1', 'tau2'], columns(TIME, Q, DQ, TAU)
+    plain = text(header, values, ';').splitlines()
+    rows = [','.join(f'"{cell.replace(".", ",")}"' for cell in row.split(';')) for row in plain]
+    (tmp_path / 'a.csv').write_text('\n'.join(rows))
+    check(tmp_path / 'a.csv')
+
+
+def test_a_group_of_the_times_may_have_a_number(tmp_path):
+    h5py = pytest.importorskip('h5py')
+    with h5py.File(tmp_path / 'a.h5', 'w') as file:
+        for name, values in (('timestamps', TIME), ('q', Q), ('dq', DQ), ('tau', TAU)):
+            file[f'robot0/proprio/{name}'] = values
+    check(tmp_path / 'a.h5')

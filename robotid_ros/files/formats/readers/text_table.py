@@ -166,9 +166,7 @@ def _analyse(source: str, lines: list[str], encoding: str) -> _Head:
     found: dict[_Form, list[list[str]]] = {}
     shares: dict[_Form, float] = {}
     for delimiter in (*DELIMITERS, ''):
-        comma = delimiter in (';', '\t', '') and has_decimal_commas(
-            _cells(line, delimiter) for line in lines
-        )
+        comma = has_decimal_commas(_cells(line, delimiter) for line in lines)
         rows = _rows(lines, delimiter)
         first = _first_row(rows, comma)
         if first is not None:
