@@ -5,6 +5,7 @@ import pytest
 
 from robotid_ros.exceptions import ConfigurationError, RecordingError
 from robotid_ros.files.formats.read_options import parse_assignments
+from robotid_ros.files.formats.units import derivative_ratios, MANY
 
 from .tables import DQ, Q, read, TAU, TIME, urdf
 
@@ -303,3 +304,15 @@ def test_velocities_that_are_no_derivatives_are_refused():
 def test_velocities_of_motors_do_not_make_seconds_milliseconds(name):
     with pytest.raises(RecordingError, match=r'955 times the derivatives .* --units'):
         read(**{name: DQ * 100.0 * 30.0 / np.pi})
+
+
+def test_parts_of_a_long_log_tell_the_ratio_of_all():
+    """It moves in a short part of it alone; the other joint's values are no derivative."""
+    time = np.arange(3 * MANY) / 1e3
+    moves = np.clip(time - 100.0, 0.0, 20.0)
+    q = np.column_stack([np.sin(moves), np.sin(time)])
+    slope = np.where((moves > 0.0) & (moves < 20.0), np.cos(moves), 0.0)
+    noise = np.random.default_rng(3).normal(size=len(time))
+    ratios = derivative_ratios(time, q, np.column_stack([np.degrees(slope), noise]))
+    assert ratios[0] == pytest.approx(np.degrees(1.0), rel=1e-3)
+    assert np.isnan(ratios[1])
