@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
 
     facts = None
     if args.urdf is None:
-        description, facts = _ask_robot(args.controller, args.namespace)
+        description, facts = _ask_robot(args.controller, args.namespace, args.mass)
         # Whoever publishes the description chooses its name, but no folder.
         name = re.sub(r'[^\w-]', '_', parse_urdf(description).get('name') or 'robot')
         output = Path(args.output or f'{name}.yaml')
@@ -131,9 +131,10 @@ def _print_setup(
     print(f'\nwritten: {", ".join(map(str, written))}')
 
 
-def _ask_robot(controller: str, namespace: str) -> 'tuple[str, KnownFacts]':
+def _ask_robot(controller: str, namespace: str, mass: float) -> 'tuple[str, KnownFacts]':
     """Read what a robot that is up says of itself."""
     expect_ros('a configuration for the robot that is up')
+    from ..core.model import RobotSettings
     from ..files.configuration import Configuration
     from ..nodes.doctor.known_facts import known_facts
     from ..nodes.doctor.take_snapshot import snapshot_of_graph
@@ -142,6 +143,9 @@ def _ask_robot(controller: str, namespace: str) -> 'tuple[str, KnownFacts]':
     with ProgressBar() as progress, lines_above(progress):
         progress.step('asking the robot')
         snapshot = snapshot_of_graph(
-            Configuration(), controller=controller, namespace=place, duration=LISTENING
+            Configuration(robot=RobotSettings(mass=mass)),
+            controller=controller,
+            namespace=place,
+            duration=LISTENING,
         )
     return known_facts(snapshot)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 import contextlib
 import dataclasses
 import json
+import re
 import threading
 import uuid
 
@@ -19,11 +20,13 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+import three_joint_robot
 from trajectory_msgs.msg import JointTrajectory
 from waiting import PATIENCE, wait_until
 
 from robotid_ros.cli import doctor
 from robotid_ros.cli.main import main
+from robotid_ros.core.model import build_robot
 from robotid_ros.files.configuration import Configuration, load
 from robotid_ros.nodes.common.messages import status
 from robotid_ros.nodes.common.runtime import LATCHED, SpinThread
@@ -277,6 +280,21 @@ def test_a_configuration_is_written_for_the_robot_that_is_up(robot, monkeypatch,
     assert len(simulation.gains) == 3
     assert main(['init', '--namespace', '/arm1']) == 1
     assert "'three.yaml' exists already" in capsys.readouterr().err
+
+
+def test_a_robot_whose_links_have_no_inertials_is_set_up_by_its_mass(
+    monkeypatch, tmp_path, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    bare = re.sub('<inertial>.*?</inertial>', '', three_joint_robot.URDF, flags=re.DOTALL)
+    with three_joint_robot.running(bare, mass=20.0) as (_, client):
+        monkeypatch.setenv('ROS_DOMAIN_ID', str(client.context.get_domain_id()))
+        assert main(['init', '--mass', '20']) == 0, capsys.readouterr().err
+    configuration = load('three.yaml')
+    assert configuration.robot.mass == 20.0
+    assert configuration.simulation.gains
+    text = (tmp_path / 'three.urdf').read_text()
+    assert text == bare and build_robot(text, configuration.robot).assumed_inertials
 
 
 def test_the_only_controller_is_taken(robot: SimulatedRobot, visitor: Node):
