@@ -13,14 +13,18 @@ from .column_words import words_of
 from .units import (
     canonical,
     CURRENTS,
+    DEGREE,
+    FACTOR_TOLERANCE,
+    FACTORS,
     factors,
-    unit_by_limits,
-    units_by_ratio,
     usual_ratio,
+    WITHOUT_JUMPS,
     WITHOUT_VALUE,
 )
 
 QUANTITIES = ('position', 'velocity', 'effort')
+# A position beyond so many times its limit, and inside it in degrees, is one in degrees.
+BEYOND_LIMIT, INSIDE_LIMIT = 2.0, 1.1
 
 
 @dataclass(frozen=True)
@@ -152,3 +156,53 @@ def apply_units(
     for quantity, unit in final.items():
         values[quantity] *= units.factors(quantity, unit)
     return [*notes, *told], [q for q in ('position', 'effort') if not (final[q] or told)]
+
+
+def unit_by_limits(position: np.ndarray, limits: np.ndarray) -> str | None:
+    """
+    Return the unit of positions (N, n) that their range proves.
+
+    Parameters
+    ----------
+    position : as logged
+    limits : (n,) largest position of each joint [rad], inf where there is none
+
+    Returns
+    -------
+    'deg', '' where they may be rad, None where they are neither
+
+    """
+    known = np.isfinite(limits) & (limits > 0.0)
+    magnitude = np.abs(position[:, known])
+    largest = np.nanmax(magnitude, axis=0, initial=0.0) / limits[known]
+    if not (largest > BEYOND_LIMIT).any():
+        return ''
+    if (largest * DEGREE < INSIDE_LIMIT).all():
+        return 'deg'
+    # Single wrong values are no unit.
+    usual = np.quantile(np.nan_to_num(magnitude), WITHOUT_JUMPS, axis=0) / limits[known]
+    return None if (usual > BEYOND_LIMIT).any() else ''
+
+
+def units_by_ratio(ratio: float, position: str | None, velocity: str | None) -> list[str] | None:
+    """
+    Return units of positions and velocities that make the latter the former's derivatives.
+
+    Parameters
+    ----------
+    ratio : of the velocities to these derivatives, as logged but for units that are known
+    position, velocity : known units, None for unknown ones
+
+    Returns
+    -------
+    Both units, '' for SI, or None where no units that are usual do
+
+    """
+    if math.isnan(ratio) or 0.5 < ratio < 2.0:
+        return [position or '', velocity or '']
+    for own in ('', 'deg', 'rev') if position is None else ('',):
+        for other in ('', 'deg/s', 'rpm', 'rev/s') if velocity is None else ('',):
+            scale = FACTORS['velocity'].get(other, 1.0) / FACTORS['position'].get(own, 1.0)
+            if abs(ratio * scale - 1.0) < FACTOR_TOLERANCE:
+                return [position or own, velocity or other]
+    return None

@@ -61,8 +61,6 @@ _ALIASES = {
 }
 # Letters that are units only between brackets: in names they are something else.
 _BRACKETS_ONLY = ('s', 'm', 'n', 'a', 'min', 'h', 'd', 'v')
-# A position beyond so many times its limit, and inside it in degrees, is one in degrees.
-BEYOND_LIMIT, INSIDE_LIMIT = 2.0, 1.1
 # A velocity that is a multiple of the position's derivative: correlation, tolerance of the
 # factor, share of the slopes that count.
 MIN_CORRELATION, FACTOR_TOLERANCE, WITHOUT_JUMPS = 0.9, 0.1, 0.99
@@ -211,32 +209,6 @@ def proven_time_unit(time: np.ndarray, position: np.ndarray, velocity: np.ndarra
     return best if errors[best] < FACTOR_TOLERANCE else ''
 
 
-def unit_by_limits(position: np.ndarray, limits: np.ndarray) -> str | None:
-    """
-    Return the unit of positions (N, n) that their range proves.
-
-    Parameters
-    ----------
-    position : as logged
-    limits : (n,) largest position of each joint [rad], inf where there is none
-
-    Returns
-    -------
-    'deg', '' where they may be rad, None where they are neither
-
-    """
-    known = np.isfinite(limits) & (limits > 0.0)
-    magnitude = np.abs(position[:, known])
-    largest = np.nanmax(magnitude, axis=0, initial=0.0) / limits[known]
-    if not (largest > BEYOND_LIMIT).any():
-        return ''
-    if (largest * DEGREE < INSIDE_LIMIT).all():
-        return 'deg'
-    # Single wrong values are no unit.
-    usual = np.quantile(np.nan_to_num(magnitude), WITHOUT_JUMPS, axis=0) / limits[known]
-    return None if (usual > BEYOND_LIMIT).any() else ''
-
-
 def derivative_ratios(time: np.ndarray, position: np.ndarray, other: np.ndarray) -> np.ndarray:
     """
     Return by which factor values are the derivatives of positions, (n,), NaN where they are not.
@@ -278,27 +250,3 @@ def usual_ratio(time: np.ndarray, position: np.ndarray, velocity: np.ndarray) ->
     """Return the median of `derivative_ratios`, NaN where there is none."""
     ratios = derivative_ratios(time, position, velocity)
     return math.nan if np.isnan(ratios).all() else float(np.nanmedian(ratios))
-
-
-def units_by_ratio(ratio: float, position: str | None, velocity: str | None) -> list[str] | None:
-    """
-    Return units of positions and velocities that make the latter the former's derivatives.
-
-    Parameters
-    ----------
-    ratio : of the velocities to these derivatives, as logged but for units that are known
-    position, velocity : known units, None for unknown ones
-
-    Returns
-    -------
-    Both units, '' for SI, or None where no units that are usual do
-
-    """
-    if math.isnan(ratio) or 0.5 < ratio < 2.0:
-        return [position or '', velocity or '']
-    for own in ('', 'deg', 'rev') if position is None else ('',):
-        for other in ('', 'deg/s', 'rpm', 'rev/s') if velocity is None else ('',):
-            scale = FACTORS['velocity'].get(other, 1.0) / FACTORS['position'].get(own, 1.0)
-            if abs(ratio * scale - 1.0) < FACTOR_TOLERANCE:
-                return [position or own, velocity or other]
-    return None
