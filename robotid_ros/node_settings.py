@@ -38,7 +38,7 @@ class ExcitationNodeSettings(ExcitationSettings):
     accept_unchecked: tuple[str, ...] = setting(
         (),
         'what need not be checked before the robot moves',
-        choices=('ground', 'self_collision', 'collision_geometry'),
+        choices=('ground', 'self_collision', 'collision_geometry', 'masses'),
     )
     require_recorder: bool = setting(True, 'move only while the recorder says that it writes')
     require_rehearsal: bool = setting(

@@ -52,6 +52,7 @@ def test_a_description_without_inertials_is_set_up_by_its_mass(run, tmp_path, mo
     configuration = load('bare.yaml')
     robot = build_robot(read_urdf(configuration) or '', configuration.robot)
     assert robot.assumed_inertials
+    assert 'masses' in configuration.excitation.accept_unchecked
     # What its efforts may be is of the size of what the real arm needs, and above.
     real = build_robot(text, RobotSettings())
     needed = measure_load(

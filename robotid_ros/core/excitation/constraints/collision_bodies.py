@@ -71,6 +71,11 @@ def collision_model(
         unchecked['ground'] = (
             'the ground is not checked: set excitation.workspace.ground to its height'
         )
+    if robot.assumed_inertials:  # no matter of collisions, but of what is accepted like these
+        unchecked['masses'] = (
+            'the masses of the links are assumed, efforts are checked by these alone: give the '
+            'links masses and inertias'
+        )
     own = list(range(len(geometry.geometryObjects)))
     moving = [k for k in own if _parent_joint(geometry, k) > 0]
     if settings.self_collision:
