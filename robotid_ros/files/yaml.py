@@ -161,8 +161,8 @@ def from_plain(kind: type[T], values: Mapping[str, Any]) -> T:
 def _made(hint: Any, value: Any, name: str) -> Any:
     """Return a value as the type that is declared for a field."""
     origin, inner = get_origin(hint), [k for k in get_args(hint) if k is not type(None)]
-    if dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
-        return from_plain(hint, value)  # type: ignore[arg-type]
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
+        return from_plain(hint, value)
     if origin is tuple and isinstance(value, tuple | list):
         return tuple(_made(inner[0], item, name) for item in value)
     if origin is UnionType and len(inner) == 1 and value is not None:  # … | None
