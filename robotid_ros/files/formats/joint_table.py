@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from ...core.signals.derived_efforts import refuse_derived_efforts
 from ...exceptions import RecordingError
 from .column_joints import columns_of_joints, describe, Described, places_of
 from .column_selection import Column, find, missing, select, Selection
@@ -94,6 +95,9 @@ def read_joint_table(table: Table, options: ReadOptions) -> JointTable:
     notes += [_found_note(table, automatic, bare)] if automatic else []
     notes += [*content.notes, *told, *aligned, *deduced, *counted]
     position, velocity, effort = (values[quantity] for quantity in QUANTITIES)
+    step = float(np.median(np.diff(stamp))) if len(stamp) > 1 else 0.0
+    rate = 1e9 / step if step > 0.0 else 0.0
+    refuse_derived_efforts(joints, position, effort, velocity, rate, table.source)
     temperature = values.get(TEMPERATURE)
     return JointTable(joints, stamp, position, velocity, effort, tuple(notes), temperature)
 
