@@ -27,7 +27,7 @@ def refuse_derived_efforts(
     effort: Array,
     velocity: Array | None = None,
     rate: float = 0.0,
-    source: str = '',
+    where: str = '',
 ) -> None:
     """
     Raise an error where efforts follow from the motion alone, up to a factor.
@@ -37,7 +37,7 @@ def refuse_derived_efforts(
     joints : names
     position, effort, velocity : (N, n) in rows that are evenly spread; velocities where measured
     rate : of the rows [Hz], 0 where it is unknown
-    source : for the message
+    where : the efforts are from, for the message
 
     Raises
     ------
@@ -55,12 +55,14 @@ def refuse_derived_efforts(
     if found:
         each = ' and '.join(f'of {", ".join(names)} are {what}' for what, names in found.items())
         raise RecordingError(
-            f'the efforts {each} times a constant{f" in {source!r}" if source else ""}, so they '
-            "are no torques: give the columns of the efforts, as in --columns 'effort=NAME'"
+            f'{where}{": " if where else ""}the efforts {each} times a constant, so they are no '
+            "torques: give those that were measured, of a table as in --columns 'effort=NAME'"
         )
 
 
-def unlikeness(signals: Array, others: Array, order: int = 0, delay: float = 0.0) -> Array:
+def unlikeness(
+    signals: Array, others: Array, order: int = 0, delay: float = 0.0, *, signed: bool = False
+) -> Array:
     """
     Return how much of other signals is not a derivative of given ones, times any constant.
 
@@ -72,6 +74,7 @@ def unlikeness(signals: Array, others: Array, order: int = 0, delay: float = 0.0
     others : (N, k) in the same rows
     order : 0: the signals themselves with an offset; 1 and 2: their derivatives
     delay : of the derivatives behind the signals at most [rows]
+    signed : whether the constant has to be positive
 
     Returns
     -------
@@ -92,7 +95,7 @@ def unlikeness(signals: Array, others: Array, order: int = 0, delay: float = 0.0
         x, y = a, b
         for _ in range(order):
             x, y = x[:, span:] - x[:, :-span], y[:, span:] - y[:, :-span]
-        least = np.fmin(least, _residual(x, y, delay if order else 0.0))
+        least = np.fmin(least, _residual(x, y, delay if order else 0.0, signed))
     return least
 
 
@@ -105,7 +108,7 @@ def _parts(values: Array) -> Array:
     return np.asarray(values[starts[:, None] + np.arange(length)])
 
 
-def _residual(x: Array, y: Array, delay: float) -> Array:
+def _residual(x: Array, y: Array, delay: float, signed: bool) -> Array:
     """Return the relative residuals (m, k) of y = c (x − T dx/dt) + offset with |T| ≤ delay."""
     slope = np.gradient(x, axis=1) if delay else np.zeros_like(x)
     size = [np.sqrt(np.mean(v.reshape(-1, v.shape[2]) ** 2, axis=0)) for v in (x, y)]
@@ -118,7 +121,10 @@ def _residual(x: Array, y: Array, delay: float) -> Array:
     with np.errstate(all='ignore'):
         late = -np.nan_to_num((xx * dy - xd * xy) / (dd * xy - xd * dy))
         late = np.clip(late, -delay, delay)
-        alike = (xy - late * dy) ** 2 / ((xx - 2.0 * late * xd + late**2 * dd) * yy)
+        common = xy - late * dy
+        alike = common**2 / ((xx - 2.0 * late * xd + late**2 * dd) * yy)
+    if signed:
+        alike[common < 0.0] = 0.0
     found = np.sqrt(np.clip(1.0 - np.nan_to_num(alike), 0.0, 1.0))
     found[still[0]] = 1.0
     found[:, still[1]] = 1.0

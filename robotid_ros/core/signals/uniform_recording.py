@@ -60,9 +60,9 @@ def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> Un
     even, rate, measured, notes = resample_uniformly(recording, settings)
     _check_efforts(even, robot)
     efforts_of_rows = (recording.position, recording.effort, recording.velocity)
-    refuse_derived_efforts(recording.joints, *efforts_of_rows, source=recording.source)
+    refuse_derived_efforts(recording.joints, *efforts_of_rows, where=recording.source)
     refuse_derived_efforts(
-        even.joints, even.position, even.effort, rate=rate, source=recording.source
+        even.joints, even.position, even.effort, rate=rate, where=recording.source
     )
     with np.errstate(divide='ignore'):  # a link on a spring has no drive
         largest = robot.limits.effort / np.abs(robot.drive_gain)

@@ -97,7 +97,8 @@ def read_joint_table(table: Table, options: ReadOptions) -> JointTable:
     position, velocity, effort = (values[quantity] for quantity in QUANTITIES)
     step = float(np.median(np.diff(stamp))) if len(stamp) > 1 else 0.0
     rate = 1e9 / step if step > 0.0 else 0.0
-    refuse_derived_efforts(joints, position, effort, velocity, rate, table.source)
+    where = f"'{table.source}', {found['effort'].pattern}"
+    refuse_derived_efforts(joints, position, effort, velocity, rate, where)
     temperature = values.get(TEMPERATURE)
     return JointTable(joints, stamp, position, velocity, effort, tuple(notes), temperature)
 
