@@ -1,5 +1,7 @@
 """Efforts that are no torques: positions, their derivatives, or copies of the velocities."""
 
+import warnings
+
 import numpy as np
 
 from ...exceptions import RecordingError
@@ -17,6 +19,8 @@ SPANS = (1, 5, 25, 125)
 # Rows of a long log that are compared, and the parts of it that they are from.
 MANY, PARTS = 30_000, 30
 MIN_ROWS = 50  # fewer look like anything
+MIN_TRAVEL = 1e-3  # a joint that travels less is at rest [rad or m]
+WITHOUT_JUMPS = 0.99  # share of the changes that count: a jump makes all look alike that has it
 STILL = 1e-6  # share of a signal below which its changes are rounding
 ORDERS = ('the positions', 'the derivatives of the positions', 'the accelerations')
 
@@ -30,7 +34,11 @@ def refuse_derived_efforts(
     where: str = '',
 ) -> None:
     """
-    Raise an error where efforts follow from the motion alone, up to a factor.
+    Raise an error where efforts follow from the motion alone.
+
+    Those of all joints that move are positions, velocities or accelerations times constants, or one
+    of them is a copy. That one alone is a multiple proves nothing: a light joint may have hardly
+    more than viscous friction.
 
     Parameters
     ----------
@@ -41,23 +49,37 @@ def refuse_derived_efforts(
 
     Raises
     ------
-    RecordingError : an effort is a position, a velocity or an acceleration of some joint
+    RecordingError : the efforts are no torques
 
     """
-    found: dict[str, list[str]] = {}
     known = [(what, order, position) for order, what in enumerate(ORDERS)]
     known += [] if velocity is None else [('the velocities', 0, velocity)]
+    said: dict[str, str] = {}
     for what, order, signals in known:
         alike = unlikeness(signals, effort, order, MAX_DELAY * rate) < ALIKE
         for k in np.flatnonzero(alike.any(axis=0)):
-            if not any(joints[k] in others for others in found.values()):
-                found.setdefault(what, []).append(joints[k])
-    if found:
-        each = ' and '.join(f'of {", ".join(names)} are {what}' for what, names in found.items())
+            said.setdefault(joints[k], what)
+    with np.errstate(all='ignore'), warnings.catch_warnings():
+        warnings.simplefilter('ignore', RuntimeWarning)  # joints without a number
+        moving = np.nanmax(position, axis=0) - np.nanmin(position, axis=0) > MIN_TRAVEL
+    derived = [k for k in np.flatnonzero(moving) if joints[k] in said]
+    if len(derived) < np.count_nonzero(moving):
+        derived = [k for k in derived if _is_copied(effort[:, k], position, velocity)]
+    if derived:
+        groups: dict[str, list[str]] = {}
+        for k in derived:
+            groups.setdefault(said[joints[k]], []).append(joints[k])
+        each = ' and '.join(f'of {", ".join(names)} are {what}' for what, names in groups.items())
         raise RecordingError(
             f'{where}{": " if where else ""}the efforts {each} times a constant, so they are no '
             "torques: give those that were measured, of a table as in --columns 'effort=NAME'"
         )
+
+
+def _is_copied(column: Array, *signals: Array | None) -> bool:
+    """Tell whether a column (N,) is one of signals (N, n)."""
+    known = [s for s in signals if s is not None]
+    return any(np.array_equal(column, other, equal_nan=True) for s in known for other in s.T)
 
 
 def unlikeness(
@@ -111,8 +133,12 @@ def _parts(values: Array) -> Array:
 def _residual(x: Array, y: Array, delay: float, signed: bool) -> Array:
     """Return the relative residuals (m, k) of y = c (x − T dx/dt) + offset with |T| ≤ delay."""
     slope = np.gradient(x, axis=1) if delay else np.zeros_like(x)
-    size = [np.sqrt(np.mean(v.reshape(-1, v.shape[2]) ** 2, axis=0)) for v in (x, y)]
     x, y, d = (v.reshape(-1, v.shape[2]) for v in (x, y, slope))
+    usual = (np.abs(x) <= np.quantile(np.abs(x), WITHOUT_JUMPS, axis=0)).all(axis=1)
+    if usual.sum() < MIN_ROWS:
+        return np.ones((x.shape[1], y.shape[1]))
+    x, y, d = (v[usual] for v in (x, y, d))
+    size = [np.sqrt(np.mean(v**2, axis=0)) for v in (x, y)]
     x, y, d = (v - v.mean(axis=0) for v in (x, y, d))
     xx, yy, dd, xd = (np.sum(u * v, axis=0) for u, v in ((x, x), (y, y), (d, d), (x, d)))
     still = [np.sqrt(s / len(x)) <= STILL * u for s, u in zip((xx, yy), size, strict=True)]

@@ -10,10 +10,10 @@ import numpy.typing as npt
 from ...core.signals.derived_efforts import unlikeness
 from .table import Columns, Table
 
-# Relative residual below which a column follows another one or its derivative: measured positions
-# their references, noisy and late velocities the positions. Efforts leave more of velocities: 24 %
-# on real robots, 15 % on simulated ones with dry friction.
-FOLLOWS = 0.05
+# Relative residual below which a column follows another one, as positions their references, or its
+# derivative, as velocities that may be noisy and late. Efforts leave more of velocities: 24 % on
+# real robots, 15 % on simulated ones with dry friction.
+FOLLOWS, LEADS = 0.05, 0.1
 DELAY = 3.0  # of a velocity behind its position at most [rows]
 # Columns of a table that are looked at, and whole numbers that are states of a machine.
 MOST_COLUMNS, MOST_STATES = 64, 20
@@ -127,7 +127,7 @@ def look_at(columns: Mapping[str, np.ndarray]) -> Looks:
         own = values[:, moving]
         pairs = np.ix_(moving, moving)
         same[pairs] = unlikeness(own, own, signed=True) < FOLLOWS
-        derivative[pairs] = unlikeness(own, own, 1, DELAY, signed=True) < FOLLOWS
+        derivative[pairs] = unlikeness(own, own, 1, DELAY, signed=True) < LEADS
         np.fill_diagonal(same, val=False)
         np.fill_diagonal(derivative, val=False)
     roughness = np.array([_roughness(column) for column in values.T])
