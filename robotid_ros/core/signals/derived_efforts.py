@@ -20,7 +20,9 @@ SPANS = (1, 5, 25, 125)
 MANY, PARTS = 30_000, 30
 MIN_ROWS = 50  # fewer look like anything
 MIN_TRAVEL = 1e-3  # a joint that travels less is at rest [rad or m]
-WITHOUT_JUMPS = 0.99  # share of the changes that count: a jump makes all look alike that has it
+# A step of a signal that is so many times this quantile of all is a jump: what has one at the same
+# time looks alike.
+JUMP, USUAL = 20.0, 0.99
 STILL = 1e-6  # share of a signal below which its changes are rounding
 ORDERS = ('the positions', 'the derivatives of the positions', 'the accelerations')
 
@@ -108,16 +110,23 @@ def unlikeness(
     least = np.ones((a.shape[2], b.shape[2]))
     if rows.sum() < MIN_ROWS:
         return least
+    steps = np.abs(np.diff(a, axis=1, prepend=a[:, :1]))
+    usual = np.quantile(steps, USUAL, axis=(0, 1))
+    jumps = ((steps > JUMP * usual) & (usual > 0.0)).any(axis=2).cumsum(axis=1)
     for _ in range(order):
         b = np.cumsum(0.5 * (b[:, 1:] + b[:, :-1]), axis=1)
         b = np.concatenate([np.zeros_like(b[:, :1]), b], axis=1)
     for span in SPANS if order else (0,):
         if order * span > a.shape[1] // 5:
             break
-        x, y = a, b
+        x, y, width = a, b, order * span
         for _ in range(order):
             x, y = x[:, span:] - x[:, :-span], y[:, span:] - y[:, :-span]
-        least = np.fmin(least, _residual(x, y, delay if order else 0.0, signed))
+        clear = jumps[:, width:] == jumps[:, : jumps.shape[1] - width]
+        if clear.sum() >= MIN_ROWS:
+            slope = np.gradient(x, axis=1) if order and delay else np.zeros_like(x)
+            rest = _residual(x[clear], y[clear], slope[clear], delay, signed)
+            least = np.fmin(least, rest)
     return least
 
 
@@ -130,14 +139,8 @@ def _parts(values: Array) -> Array:
     return np.asarray(values[starts[:, None] + np.arange(length)])
 
 
-def _residual(x: Array, y: Array, delay: float, signed: bool) -> Array:
-    """Return the relative residuals (m, k) of y = c (x − T dx/dt) + offset with |T| ≤ delay."""
-    slope = np.gradient(x, axis=1) if delay else np.zeros_like(x)
-    x, y, d = (v.reshape(-1, v.shape[2]) for v in (x, y, slope))
-    usual = (np.abs(x) <= np.quantile(np.abs(x), WITHOUT_JUMPS, axis=0)).all(axis=1)
-    if usual.sum() < MIN_ROWS:
-        return np.ones((x.shape[1], y.shape[1]))
-    x, y, d = (v[usual] for v in (x, y, d))
+def _residual(x: Array, y: Array, d: Array, delay: float, signed: bool) -> Array:
+    """Return the relative residuals (m, k) of y = c (x − T d) + offset with |T| ≤ delay."""
     size = [np.sqrt(np.mean(v**2, axis=0)) for v in (x, y)]
     x, y, d = (v - v.mean(axis=0) for v in (x, y, d))
     xx, yy, dd, xd = (np.sum(u * v, axis=0) for u, v in ((x, x), (y, y), (d, d), (x, d)))

@@ -1,8 +1,8 @@
 """What columns of numbers look like: for tables without names, and for those that are refused."""
 
 from collections.abc import Mapping, Sequence
-import dataclasses
 from dataclasses import dataclass
+import re
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from .table import Columns, Table
 # derivative, as velocities that may be noisy and late. Efforts leave more of velocities: 24 % on
 # real robots, 15 % on simulated ones with dry friction.
 FOLLOWS, LEADS = 0.05, 0.1
+# The same for the derivative of a derivative: of light links accelerations make nearly all efforts,
+# which leave 3 % then.
+ACCELERATES = 0.02
 DELAY = 3.0  # of a velocity behind its position at most [rows]
 # Columns of a table that are looked at, and whole numbers that are states of a machine.
 MOST_COLUMNS, MOST_STATES = 64, 20
@@ -21,6 +24,8 @@ MOST_COLUMNS, MOST_STATES = 64, 20
 # from here a signal is rough. White noise has √3, a motion that takes ten samples a turn 0.6.
 ROUGH, SPANS = 0.7, (1, 5, 25)
 WIDER = 10.0  # a range that many times another one is told apart
+
+_OF_ARRAY = re.compile(r'(.+)\[(\d+):(\d+)\]')
 
 Mask = npt.NDArray[np.bool_]
 
@@ -67,7 +72,7 @@ class Looks:
                 parts[-1][2].append(k)
             else:
                 parts.append((kind, shift, [k]))
-        return ', '.join(self._text(*part) for part in parts)
+        return '; '.join(self._text(*part) for part in parts)
 
     def _belongs(self, k: int, shift: int, others: Sequence[int]) -> bool:
         """Tell whether a column continues others: of no other block, and of about their size."""
@@ -102,7 +107,11 @@ class Looks:
         return f'{where}: {what.get(kind, f"{kind}, from {low:.3g} to {high:.3g}")}'
 
     def _span(self, members: Sequence[int]) -> str:
-        return '..'.join(dict.fromkeys((self.names[members[0]], self.names[members[-1]])))
+        first, last = self.names[members[0]], self.names[members[-1]]
+        ends = [_OF_ARRAY.fullmatch(name) for name in (first, last)]
+        if ends[0] and ends[1] and ends[0][1] == ends[1][1]:
+            return f'{ends[0][1]}[{ends[0][2]}:{ends[1][3]}]'
+        return '..'.join(dict.fromkeys((first, last)))
 
 
 def look_at(columns: Mapping[str, np.ndarray]) -> Looks:
@@ -127,9 +136,12 @@ def look_at(columns: Mapping[str, np.ndarray]) -> Looks:
         own = values[:, moving]
         pairs = np.ix_(moving, moving)
         same[pairs] = unlikeness(own, own, signed=True) < FOLLOWS
-        derivative[pairs] = unlikeness(own, own, 1, DELAY, signed=True) < LEADS
+        rest = unlikeness(own, own, 1, DELAY, signed=True)
+        np.fill_diagonal(rest, 1.0)
+        leads = rest < LEADS
+        leads[leads.any(axis=0)] &= rest[leads.any(axis=0)] < ACCELERATES
+        derivative[pairs] = leads
         np.fill_diagonal(same, val=False)
-        np.fill_diagonal(derivative, val=False)
     roughness = np.array([_roughness(column) for column in values.T])
     return Looks(names, kinds, ranges, roughness, same, derivative)
 
@@ -146,7 +158,7 @@ def looks_of(table: Table) -> str:
         if values.ndim == 1:
             columns[name] = values
         else:
-            columns |= {f'{name}[{k}]': column for k, column in enumerate(values.T)}
+            columns |= {f'{name}[{k}:{k + 1}]': column for k, column in enumerate(values.T)}
     if not columns:
         return table.known
     more = f', … ({count} in all)' if count > MOST_COLUMNS else ''

@@ -102,7 +102,11 @@ def _recognised(
     first = [a for a in moving if not any(leads(b, a) for b in moving)]
     velocity = next((b for b in moving if any(leads(a, b) for a in first)), None)
     if velocity is None:
-        if len(moving) == len(blocks) == 2 and not alike(*blocks) and _are_smoother(looks, *blocks):
+        if (
+            len(moving) == len(blocks) == 2
+            and not alike(*blocks)
+            and _are_smoother(looks, *blocks)
+        ):
             return {'position': blocks[0]}, [blocks[1]]
         return {}, moving
     positions = [a for a in first if leads(a, velocity)]
@@ -156,7 +160,7 @@ def _refusal(
     which = f' (one of {", ".join(may)})' if found and len(may) > 1 else ''
     hint = f', or {FOLDER_HINT}' if len(looks.names) <= n + len(times) else ''
     return RecordingError(
-        f'{text}which are {asked}{which} is not certain, name them, as in --columns '
+        f'{text}nothing proves which are {asked}{which}: name them, as in --columns '
         f"'{example}'{hint}"
     )
 

@@ -11,6 +11,7 @@ import numpy as np
 from ...core.signals.derived_efforts import refuse_derived_efforts
 from ...exceptions import RecordingError
 from .column_joints import columns_of_joints, describe, Described, places_of
+from .column_looks import are_successive
 from .column_selection import Column, find, missing, select, Selection
 from .headerless import guess_columns
 from .joint_rows import align_rows
@@ -80,6 +81,11 @@ def read_joint_table(table: Table, options: ReadOptions) -> JointTable:
         found['effort'], content = _with_live_efforts(content, table, found, robot, options)
         automatic['effort'] = found['effort']
     joints, values = tuple(content.places['position']), content.values
+    if are_successive(values['position']):
+        raise RecordingError(
+            f"'{table.source}', {found['position'].pattern}: the columns are successive samples of "
+            'one signal, not joints: give one row per sample'
+        )
     places = content.places
     units = {q: _unit(found[q], own, joints) for q, own in places.items()}
     said = {q: dict(options.units).get(q) or own for q, own in units.items()}
