@@ -7,10 +7,10 @@ import numpy as np
 from ...exceptions import RecordingError
 from ..arrays import Array
 
-# Relative residual below which one signal is another one times a constant. Velocities and
-# accelerations leave at most 0.5 % of the derivatives of the positions they were logged with (UR10,
-# TX-40, EMPS, encoders of 4096 counts, drives that filter for 10 ms); efforts of these robots leave
-# 24 % or more, of simulated ones 3.1 %, of these without dry friction 1.8 % (a SCARA).
+# Relative residual below which one signal is another one times a constant. Logged velocities and
+# accelerations leave at most 0.5 % of the positions' derivatives (UR10, TX-40, EMPS, encoders of
+# 4096 counts, drives that filter for 10 ms); efforts of these robots leave 24 % or more, those of
+# simulated robots 3.1 %, without dry friction 1.6 % (a SCARA).
 ALIKE = 0.01
 # A drive's filter makes a velocity later than its position by no more [s].
 MAX_DELAY = 0.03
@@ -38,9 +38,9 @@ def refuse_derived_efforts(
     """
     Raise an error where efforts follow from the motion alone.
 
-    Those of all joints that move are positions, velocities or accelerations times constants, or one
-    of them is a copy. That one alone is a multiple proves nothing: a light joint may have hardly
-    more than viscous friction.
+    Those of all joints that move are positions, velocities or accelerations times constants, or
+    one of them is a copy. That one alone is a multiple proves nothing: a light joint may have
+    hardly more than viscous friction.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from .table import Columns, Table
 # derivative, as velocities that may be noisy and late. Efforts leave more of velocities: 24 % on
 # real robots, 15 % on simulated ones with dry friction.
 FOLLOWS, LEADS = 0.05, 0.1
-# The same for the derivative of a derivative: of light links accelerations make nearly all efforts,
+# The same for the derivative of a derivative: accelerations make nearly all efforts of light links,
 # which leave 3 % then.
 ACCELERATES = 0.02
 DELAY = 3.0  # of a velocity behind its position at most [rows]
@@ -196,7 +196,7 @@ def are_successive(values: np.ndarray) -> bool:
     """
     Tell whether columns (N, n) are samples of one signal behind each other, and not joints.
 
-    Read row by row they are smooth then: steps are an n-th of those between rows, and hardly change.
+    Read row by row they are smooth: steps are an n-th of those between rows, and hardly change.
     """
     values = values[np.isfinite(values).all(axis=1)]
     if values.shape[1] < 2 or len(values) < 3:
