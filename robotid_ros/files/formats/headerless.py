@@ -102,11 +102,8 @@ def _recognised(
     first = [a for a in moving if not any(leads(b, a) for b in moving)]
     velocity = next((b for b in moving if any(leads(a, b) for a in first)), None)
     if velocity is None:
-        if (
-            len(moving) == len(blocks) == 2
-            and not alike(*blocks)
-            and _are_smoother(looks, *blocks)
-        ):
+        two = len(moving) == len(blocks) == 2
+        if two and not alike(*blocks) and _is_smoother(looks, *blocks):
             return {'position': blocks[0]}, [blocks[1]]
         return {}, moving
     positions = [a for a in first if leads(a, velocity)]
@@ -122,8 +119,8 @@ def _recognised(
     return found, [block for block in moving if block not in known]
 
 
-def _are_smoother(looks: Looks, first: Block, second: Block) -> bool:
-    """Tell whether the columns of a block are smoother than those of another, each than its own."""
+def _is_smoother(looks: Looks, first: Block, second: Block) -> bool:
+    """Tell whether each column of a block is smoother than that of the same joint in another."""
 
     def margin(a: Block, b: Block) -> float:
         rough = looks.roughness[[looks.names.index(name) for name in (*a, *b)]]

@@ -83,8 +83,8 @@ def read_joint_table(table: Table, options: ReadOptions) -> JointTable:
     joints, values = tuple(content.places['position']), content.values
     if are_successive(values['position']):
         raise RecordingError(
-            f"'{table.source}', {found['position'].pattern}: the columns are successive samples of "
-            'one signal, not joints: give one row per sample'
+            f"'{table.source}', {found['position'].pattern}: the columns are successive samples "
+            'of one signal, not joints: give one row per sample'
         )
     places = content.places
     units = {q: _unit(found[q], own, joints) for q, own in places.items()}
