@@ -14,8 +14,8 @@ from .table import Columns, Table
 # derivative, as velocities that may be noisy and late. Efforts leave more of velocities: 24 % on
 # real robots, 15 % on simulated ones with dry friction.
 FOLLOWS, LEADS = 0.05, 0.1
-# The same for the derivative of a derivative: accelerations make nearly all of the efforts of light
-# links, which leave 3 % then.
+# The same for the derivative of a derivative: accelerations make nearly all efforts of light
+# links, which leave 3 %.
 ACCELERATES = 0.02
 DELAY = 3.0  # of a velocity behind its position at most [rows]
 # Columns of a table that are looked at, and whole numbers that are states of a machine.
