@@ -5,12 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 
+import robotid_ros as rid
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.derived_efforts import MANY, refuse_derived_efforts, unlikeness
 from robotid_ros.exceptions import RecordingError
-import robotid_ros as rid
 
 from ..conftest import motion, RATE
 
@@ -95,7 +95,7 @@ def test_the_library_refuses_arrays_of_velocities(robot, jitter):
     rng = np.random.default_rng(0)
     stamps = TIME + jitter / RATE * rng.uniform(-1.0, 1.0, len(TIME))
     log = rid.from_arrays(stamps, Q, DQ, joints=robot.joints, source='the log')
-    with pytest.raises(RecordingError, match='the log: .* derivatives of the positions'):
+    with pytest.raises(RecordingError, match=r'the log: .* derivatives of the positions'):
         identify(log, robot, IdentificationSettings())
 
 
