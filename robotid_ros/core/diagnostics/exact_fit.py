@@ -9,9 +9,9 @@ from .data_quality import white_noise
 
 # Share of a joint's effort that the model leaves, and that is white noise: no measured effort has
 # less. Steps of current sensors of 12 bits are 0.06 % of a typical effort, friction of gears
-# changes by 1 %; EMPS, TX-40 and UR10 leave 2.6 % or more, robots that are simulated with the noise
-# of `config/` 0.19 % or more (UR10), and the same efforts without noise 0.01 to 0.5 %. Filters take
-# noise from what is left, not from what is measured.
+# changes by 1 %; EMPS, TX-40 and UR10 leave 2.6 % or more, robots that are simulated with the
+# noise of `config/` 0.19 % or more (UR10), the same efforts without noise 0.01 to 0.5 %. Filters
+# take noise from what is left, not from what is measured.
 LEAST = 1e-3
 
 
@@ -35,6 +35,6 @@ def exact_fit_warnings(robot: Robot, samples: Samples, estimate: Estimate) -> li
         return []
     return [
         f'the model leaves hardly anything of the effort of {", ".join(each)}, which has less '
-        f'noise than any sensor ({100.0 * LEAST:g} %): efforts that are computed from a model give '
-        "that model's parameters, not the robot's; record measured efforts"
+        f'noise than any sensor ({100.0 * LEAST:g} %): efforts that are computed from a model '
+        "give that model's parameters, not the robot's; record measured efforts"
     ]
