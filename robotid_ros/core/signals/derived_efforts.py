@@ -54,6 +54,8 @@ def refuse_derived_efforts(
     RecordingError : the efforts are no torques
 
     """
+    if len(position) < MIN_ROWS:
+        return
     known = [(what, order, position) for order, what in enumerate(ORDERS)]
     known += [] if velocity is None else [('the velocities', 0, velocity)]
     said: dict[str, str] = {}

@@ -18,6 +18,7 @@ from ...yaml import parse_yaml
 from ..column_names import understand
 from ..table import from_arrays, Table
 from .text_cells import convert, is_date, number
+from .text_header import unique
 
 # What names an item of a list better than its number.
 _NAMES = ('name', 'joint', 'joint_name', 'id')
@@ -51,7 +52,7 @@ def read_json(path: Path) -> Table:
     lists = dict(_lists_of_records(content))
     if records := _are_columns(content) or (_side_by_side(lists) if lists else None):
         return from_records(str(path), records)
-    arrays = {k: np.array(v) for k, v in _arrays(content)}
+    arrays = {k: v for k, items in _arrays(content) if (v := _as_array(items)) is not None}
     named = _named_columns(arrays)
     kept = {k: v for k, v in (named or arrays).items() if v.dtype.kind in 'biufU'}
     if not any(v.dtype.kind in 'biuf' and v.size > 1 for v in kept.values()):
@@ -199,10 +200,20 @@ def _of_rows(source: str, rows: Any) -> Table | None:
     regular = all(len(row) == width for row in flat) and (not names or len(names) == width)
     if not regular or width < 2 or not all(isinstance(x, int | float) for x in flat[0]):
         return None
-    matrix = np.array(flat, dtype=float)
-    keys = names or [f'column{k + 1}' for k in range(width)]
+    matrix = _as_array(flat)
+    if matrix is None or matrix.dtype.kind not in 'biuf':
+        return None
+    keys = unique(names) or [f'column{k + 1}' for k in range(width)]
     table = from_arrays(source, dict(zip(keys, matrix.T, strict=True)))
     return dataclasses.replace(table, has_header=bool(names))
+
+
+def _as_array(items: list[Any]) -> np.ndarray | None:
+    """Return nested lists as an array, None where they are of different lengths."""
+    try:
+        return np.array(items)
+    except ValueError:
+        return None
 
 
 def _flat(items: list[Any]) -> Iterator[Any]:
