@@ -1,4 +1,4 @@
-"""Bags whose efforts are velocities are refused where they are inspected and where they are used."""
+"""Bags whose efforts are velocities are refused as soon as they are inspected."""
 
 import numpy as np
 
