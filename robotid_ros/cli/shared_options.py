@@ -46,7 +46,8 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
         metavar='PATTERNS',
         default='',
         help=f"of a table: '{COLUMNS_EXAMPLE}', '{{joint}}_pos', 'x[0:6]', 'first..last', 'a,b'; "
-        'default: found by their names',
+        'default: found by their names, without names by their values; efforts that derive from '
+        'the motion are refused',
     )
     group.add_argument(
         '--units',

@@ -7,6 +7,7 @@ import numpy as np
 from ...exceptions import ConfigurationError, ControllerError, DivergenceError, RecordingError
 from ..diagnostics.assumptions import data_warnings
 from ..diagnostics.data_quality import data_quality
+from ..diagnostics.exact_fit import exact_fit_warnings
 from ..diagnostics.identifiability import disagreement_warnings, identifiability_warnings
 from ..diagnostics.remark import in_order, NOTE, Remark, remarks, SERIOUS, severity_of
 from ..identification_settings import IdentificationSettings, SIMULATED
@@ -212,6 +213,7 @@ def _warnings(
         *remarks(
             SERIOUS, data_warnings(robot, base, samples, estimation.sampled_systems, estimate)
         ),
+        *exact_fit_warnings(robot, samples, estimate),
         *identifiability_warnings(robot, samples, estimate),
         *estimation.estimate_notes,
     )

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ...exceptions import RecordingError, StandstillError
 from ..arrays import Array
 from ..model.robot import ElasticRobot, Robot
+from .derived_efforts import refuse_derived_efforts
 from .invalid_samples import clipped_samples, quantization_steps
 from .periodic import average_periods, find_period, noise_between_periods, repeated_trajectory
 from .recording import Recording
@@ -58,6 +59,11 @@ def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> Un
         recording = replace(recording, effort=robot.motor_efforts(recording.effort))
     even, rate, measured, notes = resample_uniformly(recording, settings)
     _check_efforts(even, robot)
+    efforts_of_rows = (recording.position, recording.effort, recording.velocity)
+    refuse_derived_efforts(recording.joints, *efforts_of_rows, where=recording.source)
+    refuse_derived_efforts(
+        even.joints, even.position, even.effort, rate=rate, where=recording.source
+    )
     with np.errstate(divide='ignore'):  # a link on a spring has no drive
         largest = robot.limits.effort / np.abs(robot.drive_gain)
     cut = clipped_samples(even.effort, largest)

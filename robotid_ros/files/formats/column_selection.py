@@ -7,8 +7,9 @@ import re
 
 import numpy as np
 
-from ...exceptions import RecordingError
+from ...exceptions import RecordingError, shortened
 from .column_groups import group
+from .column_looks import looks_of
 from .column_names import Key, Meaning, understand
 from .joint_matching import match_names
 from .table import Table
@@ -149,9 +150,27 @@ def find(table: Table, joints: Sequence[str]) -> dict[str, Selection]:
             fitting = [s for s in fitting if s.meaning and not s.meaning.reference]
         if fitting:
             fitting.sort(key=lambda s: (_is_alien(s, joints), _rank(s)))
+            _refuse_several(table, quantity, fitting, joints)
             best = _with_nanoseconds(fitting) if quantity == 'time' else fitting[0]
             found[quantity] = dataclasses.replace(best, others=tuple(fitting[1:]))
     return found
+
+
+def _refuse_several(
+    table: Table, quantity: str, ranked: Sequence[Selection], joints: Sequence[str]
+) -> None:
+    """Raise an error where arrays of several columns differ in the joint or the number only."""
+    arrays = [s.pattern for s in ranked if table.widths.get(s.pattern, 0) > 1]
+    for found in group(arrays, joints):
+        keys = [key for key, _ in found.members]
+        alike = all(isinstance(key, int) or key in joints for key in keys)
+        if len(keys) > 1 and alike and ranked[0].pattern in (name for _, name in found.members):
+            each = ','.join(f'{name}[0:1]' for name in arrays[:3])
+            raise RecordingError(
+                f"'{table.source}' has {quantity} in several arrays of several columns each, "
+                f'{shortened(arrays)}: name one column of each joint, as in --columns '
+                f"'{quantity}={each}', or give one record per sample"
+            )
 
 
 def _times(table: Table) -> list[Selection]:
@@ -219,16 +238,17 @@ def joint_names(table: Table) -> dict[Key, str]:
 
 
 def missing(table: Table, quantity: str, selections: Mapping[str, Selection]) -> RecordingError:
-    """Return the error for a table without a quantity."""
+    """Return the error for a table without a quantity: what its columns look like."""
     taken: Iterable[str] = (f'{k} {s.pattern}' for k, s in selections.items())
     known = f'; found: {", ".join(taken)}' if selections else ''
+    known += f'; passed over: {shortened(table.passed_over)}' if table.passed_over else ''
     known += ''.join(f'; {note}' for note in table.notes)
     example, hint = EXAMPLES[quantity], ''
+    if all(table.widths.values()):
+        example = f'{quantity}=NAME[FIRST:END]'
     if quantity in ('position', 'effort'):
         hint = f', or {FOLDER_HINT}'
-        if all(table.widths.values()):
-            example = f'{quantity}={next(iter(table.widths))}[0:6]'
     return RecordingError(
-        f"'{table.source}' has no column that looks like {quantity} (its columns: {table.known}"
-        f"{known}): name it with --columns '{example}'{hint}"
+        f"'{table.source}' has no column that looks like {quantity} by its name (its "
+        f"columns: {looks_of(table)}{known}): name it with --columns '{example}'{hint}"
     )

@@ -8,8 +8,10 @@ import math
 
 import numpy as np
 
+from ...core.signals.derived_efforts import refuse_derived_efforts
 from ...exceptions import RecordingError
 from .column_joints import columns_of_joints, describe, Described, places_of
+from .column_looks import are_successive
 from .column_selection import Column, find, missing, select, Selection
 from .headerless import guess_columns
 from .joint_rows import align_rows
@@ -79,6 +81,11 @@ def read_joint_table(table: Table, options: ReadOptions) -> JointTable:
         found['effort'], content = _with_live_efforts(content, table, found, robot, options)
         automatic['effort'] = found['effort']
     joints, values = tuple(content.places['position']), content.values
+    if are_successive(values['position']):
+        raise RecordingError(
+            f"'{table.source}', {found['position'].pattern}: the columns are successive samples "
+            'of one signal, not joints: give one row per sample'
+        )
     places = content.places
     units = {q: _unit(found[q], own, joints) for q, own in places.items()}
     said = {q: dict(options.units).get(q) or own for q, own in units.items()}
@@ -94,6 +101,10 @@ def read_joint_table(table: Table, options: ReadOptions) -> JointTable:
     notes += [_found_note(table, automatic, bare)] if automatic else []
     notes += [*content.notes, *told, *aligned, *deduced, *counted]
     position, velocity, effort = (values[quantity] for quantity in QUANTITIES)
+    step = float(np.median(np.diff(stamp))) if len(stamp) > 1 else 0.0
+    rate = 1e9 / step if step > 0.0 else 0.0
+    where = f"'{table.source}', {found['effort'].pattern}"
+    refuse_derived_efforts(joints, position, effort, velocity, rate, where)
     temperature = values.get(TEMPERATURE)
     return JointTable(joints, stamp, position, velocity, effort, tuple(notes), temperature)
 

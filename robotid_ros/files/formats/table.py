@@ -31,6 +31,7 @@ class Table:
     notes : what was unusual about it, in words
     units : {column: unit} that the file says elsewhere than in the name, as of dates
     words : returns a column of `texts`, (N,)
+    passed_over : arrays of another shape than rows of columns, with their shapes
 
     """
 
@@ -44,6 +45,7 @@ class Table:
     notes: tuple[str, ...] = ()
     units: Mapping[str, str] = field(default_factory=dict)
     words: Callable[[str], np.ndarray] | None = None
+    passed_over: tuple[str, ...] = ()
 
     @property
     def known(self) -> str:
@@ -69,7 +71,8 @@ def from_arrays(
     """
     flat = {name: np.squeeze(value) for name, value in arrays.items() if value.size > 1}
     lists = {k: _words(v) for k, v in flat.items() if v.dtype.kind in 'USO' and v.ndim == 1}
-    flat = {k: v for k, v in flat.items() if v.dtype.kind in 'fiubMm' and v.ndim in (1, 2)}
+    numbers = {k: v for k, v in flat.items() if v.dtype.kind in 'fiubMm'}
+    flat = {k: v for k, v in numbers.items() if v.ndim in (1, 2)}
     if not flat:
         raise RecordingError(f"'{source}' holds no arrays of numbers: give another file")
     values, clocks = Counter[int](), dict(units or {})
@@ -94,6 +97,7 @@ def from_arrays(
         texts={name: words[0] for name, words in lists.items() if len(words) == count},
         units={name: unit for name, unit in clocks.items() if name in columns},
         words=lambda name: np.array(lists[name]),
+        passed_over=tuple(f'{k} {v.shape}' for k, v in numbers.items() if k not in columns),
     )
 
 

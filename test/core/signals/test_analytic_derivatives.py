@@ -78,7 +78,7 @@ def test_averaged_periods_are_differentiated_so():
     motion = trajectory.sample(time)
     position = motion.q + 1e-4 * rng.normal(size=motion.q.shape)
     recording = Recording(
-        ROBOT.joints, time, position, motion.ddq, trajectories={'exciting': trajectory}
+        ROBOT.joints, time, position, motion.dq + motion.ddq, trajectories={'exciting': trajectory}
     )
     settings = SignalSettings(cutoff=CUTOFF, averaging=True)
     plain = prepare(recording, ROBOT, settings)
@@ -94,7 +94,7 @@ def test_a_trajectory_of_other_joints_leaves_the_filter():
     time = np.arange(round(2 * RATE * PERIOD)) / RATE
     motion = trajectory.sample(time)
     recording = Recording(
-        ROBOT.joints, time, motion.q, motion.ddq, trajectories={'exciting': trajectory}
+        ROBOT.joints, time, motion.q, motion.dq + motion.ddq, trajectories={'exciting': trajectory}
     )
     settings = SignalSettings(cutoff=CUTOFF, averaging=True)
     plain = prepare(recording, ROBOT, settings)

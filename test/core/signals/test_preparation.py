@@ -40,9 +40,14 @@ def signal(time, derivative=0):
     return np.sin(np.outer(time, w) + turn) * w**derivative
 
 
+def torque(time):
+    """Return efforts (N, 2) that are no derivative alone."""
+    return signal(time, 1) + signal(time, 2)
+
+
 def recording(rate=500.0, duration=20.0, **changes):
     time = np.arange(round(rate * duration)) / rate
-    made = Recording(('one', 'two'), time, signal(time), signal(time, 2), source='the bag')
+    made = Recording(('one', 'two'), time, signal(time), torque(time), source='the bag')
     return dataclasses.replace(made, **changes)
 
 
@@ -60,7 +65,7 @@ def check(samples, tolerance):
 def test_derivatives_are_right():
     samples = prepare(recording(), ROBOT, PLAIN)
     check(samples, 2e-3)
-    np.testing.assert_allclose(samples.tau, signal(samples.time, 2) * [2.0, 1.0], atol=1e-9)
+    np.testing.assert_allclose(samples.tau, torque(samples.time) * [2.0, 1.0], atol=1e-9)
     assert samples.rate == pytest.approx(500.0)
     assert samples.decimation == 10
 
@@ -90,7 +95,7 @@ def test_jittered_repeated_and_dropped_samples(seed):
     time = made.time + 2e-4 * rng.uniform(-1.0, 1.0, made.time.size)
     keep = np.sort(rng.choice(time.size, size=int(0.97 * time.size), replace=False))
     keep = np.sort(np.concatenate([keep, keep[::100]]))
-    position, effort = signal(time)[keep], signal(time, 2)[keep]
+    position, effort = signal(time)[keep], torque(time)[keep]
     spoiled = dataclasses.replace(made, time=time[keep], position=position, effort=effort)
     samples = prepare(spoiled, ROBOT, PLAIN)
     check(samples, 2e-2)
@@ -164,7 +169,7 @@ def test_averaging_lowers_the_noise():
     made = dataclasses.replace(made, effort=noisy, trajectories={'exciting': plan})
     samples = prepare(made, ROBOT, dataclasses.replace(PLAIN, averaging=True))
     np.testing.assert_allclose(samples.noise, 0.2 * np.array([2.0, 1.0]), rtol=0.05)
-    error = samples.tau / ROBOT.drive_gain - signal(samples.time, 2)
+    error = samples.tau / ROBOT.drive_gain - torque(samples.time)
     assert error.std() < 0.2 / np.sqrt(4.5)
     check(samples, 5e-3)
     assert samples.valid.sum(axis=0).max() <= 5000

@@ -9,7 +9,8 @@ from robotid_ros.files.formats.table import from_arrays
 TIME = np.arange(600) * 0.01
 Q = np.column_stack([np.sin(2.0 * TIME), 0.5 * np.cos(3.0 * TIME)])
 DQ = np.column_stack([2.0 * np.cos(2.0 * TIME), -1.5 * np.sin(3.0 * TIME)])
-TAU = Q + 3.0 * DQ
+# No multiple of a velocity, however late, which one sine and its derivative make.
+TAU = Q + 3.0 * DQ + 2.0 * np.cos(Q)
 
 _JOINT = """<link name="{0}_link"/><joint name="{0}" type="{1}"><parent link="{2}"/>
 <child link="{0}_link"/><axis xyz="0 0 1"/><limit lower="-1.5" upper="1.5"/></joint>"""

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from ....core.signals.derived_efforts import refuse_derived_efforts
 from ....core.signals.invalid_samples import clipped_samples
 from ....core.signals.recording import Recording
 from ....core.signals.resampling import resample_uniformly
@@ -125,7 +126,8 @@ def check_joint_states(states: JointStates) -> tuple[list[str], str]:
     """
     recording = to_recording(states, states.stamp[0], '')
     try:
-        resampled, _, _, notes = resample_uniformly(recording, SignalSettings())
+        resampled, rate, _, notes = resample_uniformly(recording, SignalSettings())
+        refuse_derived_efforts(resampled.joints, resampled.position, resampled.effort, rate=rate)
     except RobotIdError as error:
         return list(states.notes), str(error)
     saturated = clipped_samples(resampled.effort).mean(axis=0)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 import csv
+import dataclasses
 import itertools
 import json
 import math
@@ -14,8 +15,10 @@ import numpy as np
 from ....exceptions import RecordingError, RobotIdError
 from ...atomic import read_text
 from ...yaml import parse_yaml
+from ..column_names import understand
 from ..table import from_arrays, Table
 from .text_cells import convert, is_date, number
+from .text_header import unique
 
 # What names an item of a list better than its number.
 _NAMES = ('name', 'joint', 'joint_name', 'id')
@@ -27,7 +30,7 @@ Value = float | str | tuple[float, ...] | tuple[str, ...]
 
 def read_json(path: Path) -> Table:
     """
-    Read JSON: records, one a line or in a list, or an object of whole signals.
+    Read JSON: records, one a line or in lists, rows of numbers, or an object of whole signals.
 
     Raises
     ------
@@ -41,11 +44,23 @@ def read_json(path: Path) -> Table:
         return from_records(str(path), _lines(path, text))
     except RecursionError as error:
         raise RecordingError(f"'{path}' is nested too deeply: give another file") from error
-    records = _longest_list(content)
-    if records is not None:
+    content = _unnumbered(content)
+    if isinstance(content, Mapping):
+        content = {key: _unnumbered(value) for key, value in content.items()}
+    if table := _of_rows(str(path), content):
+        return table
+    lists = dict(_lists_of_records(content))
+    if records := _are_columns(content) or (_side_by_side(lists) if lists else None):
         return from_records(str(path), records)
-    arrays = {k: np.array(v) for k, v in _arrays(content)}
-    return from_arrays(str(path), {k: v for k, v in arrays.items() if v.dtype.kind in 'biufU'})
+    arrays = {k: v for k, items in _arrays(content) if (v := _as_array(items)) is not None}
+    named = _named_columns(arrays)
+    kept = {k: v for k, v in (named or arrays).items() if v.dtype.kind in 'biufU'}
+    if not any(v.dtype.kind in 'biuf' and v.size > 1 for v in kept.values()):
+        raise RecordingError(
+            f"'{path}' holds {_shape(content)}, no table of numbers: give one record per sample, "
+            'or one list per signal'
+        )
+    return from_arrays(str(path), kept)
 
 
 def read_yaml_documents(path: Path) -> Table:
@@ -137,14 +152,96 @@ def _lines(path: Path, text: str) -> Iterator[Any]:
                 ) from error
 
 
-def _longest_list(content: Any) -> list[Any] | None:
-    """Return the records of a document, None where there are none."""
+def _unnumbered(content: Any) -> Any:
+    """Return the values of `{"0": …, "1": …}` as a list, in which data frames number rows."""
+    if isinstance(content, Mapping) and len(content) > 1 and all(map(str.isdecimal, content)):
+        return [content[key] for key in sorted(content, key=int)]
+    return content
+
+
+def _lists_of_records(content: Any, name: str = '') -> Iterator[tuple[str, list[Any]]]:
+    """Yield the lists of records of a document, with the path to each."""
+    if isinstance(content, list) and content and isinstance(content[0], Mapping):
+        if len(content) > _LONGEST // 4 or not name:
+            yield name, content
+    elif isinstance(content, Mapping):
+        for key, value in content.items():
+            yield from _lists_of_records(value, f'{name}.{key}' if name else str(key))
+
+
+def _side_by_side(lists: Mapping[str, list[Any]]) -> Iterator[Any]:
+    """Yield the records of one list, or those of several in one each."""
+    if len(lists) == 1:
+        yield from next(iter(lists.values()))
+    else:
+        for records in itertools.zip_longest(*lists.values(), fillvalue={}):
+            yield dict(zip(lists, records, strict=True))
+
+
+def _are_columns(content: Any) -> Iterator[Any] | None:
+    """Return the rows of an object whose lists are as long, one of records beside others."""
+    if not isinstance(content, Mapping):
+        return None
+    lists = {key: value for key, value in content.items() if isinstance(value, list) and value}
+    if len(lists) < 2 or len({len(value) for value in lists.values()}) > 1:
+        return None
+    if not any(isinstance(value[0], Mapping) for value in lists.values()):
+        return None
+    return (dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True))
+
+
+def _of_rows(source: str, rows: Any) -> Table | None:
+    """Return a table of rows that are lists, the first of which may be the names, or None."""
+    if not isinstance(rows, list) or len(rows) < 2 or not all(type(row) is list for row in rows):
+        return None
+    flat = [[*_flat(row)] for row in rows]
+    names = flat.pop(0) if all(isinstance(item, str) for item in flat[0]) else []
+    width = len(flat[0])
+    regular = all(len(row) == width for row in flat) and (not names or len(names) == width)
+    if not regular or width < 2 or not all(isinstance(x, int | float) for x in flat[0]):
+        return None
+    matrix = _as_array(flat)
+    if matrix is None or matrix.dtype.kind not in 'biuf':
+        return None
+    keys = unique(names) or [f'column{k + 1}' for k in range(width)]
+    table = from_arrays(source, dict(zip(keys, matrix.T, strict=True)))
+    return dataclasses.replace(table, has_header=bool(names))
+
+
+def _as_array(items: list[Any]) -> np.ndarray | None:
+    """Return nested lists as an array, None where they are of different lengths."""
+    try:
+        return np.array(items)
+    except ValueError:
+        return None
+
+
+def _flat(items: list[Any]) -> Iterator[Any]:
+    for item in items:
+        if isinstance(item, list):
+            yield from _flat(item)
+        else:
+            yield math.nan if item is None else item
+
+
+def _named_columns(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the columns of a matrix that a list beside it names, {} for another form."""
+    matrices = [v for v in arrays.values() if v.ndim == 2 and v.dtype.kind in 'biuf']
+    for words in (v for v in arrays.values() if v.ndim == 1 and v.dtype.kind == 'U'):
+        if len(matrices) == 1 and matrices[0].shape[1] == len(words) > 1:
+            if sum(understand(word) is not None for word in words) > 1:
+                return dict(zip(words.tolist(), matrices[0].T, strict=True))
+    return {}
+
+
+def _shape(content: Any) -> str:
+    """Describe what is nested in what, for messages."""
+    if isinstance(content, Mapping):
+        each = [f'{key}: {_shape(value)}' for key, value in itertools.islice(content.items(), 8)]
+        return '{' + ', '.join(each) + (', …}' if len(content) > len(each) else '}')
     if isinstance(content, list):
-        return content if content and isinstance(content[0], Mapping) else None
-    lists = [v for v in content.values() if _longest_list(v)] if isinstance(content, dict) else []
-    lists = [found for value in lists if (found := _longest_list(value))]
-    best: list[Any] = max(lists, key=len, default=[])
-    return best if len(best) > _LONGEST // 4 else None
+        return f'a list of {len(content)}' + (f', each {_shape(content[0])}' if content else '')
+    return 'a text' if isinstance(content, str) else 'a number'
 
 
 def _arrays(content: Any, name: str = '') -> Iterator[tuple[str, Any]]:
@@ -152,6 +249,9 @@ def _arrays(content: Any, name: str = '') -> Iterator[tuple[str, Any]]:
     if isinstance(content, Mapping):
         for key, value in content.items():
             yield from _arrays(value, f'{name}.{key}' if name else str(key))
+    elif isinstance(content, list) and content and isinstance(content[0], Mapping):
+        for key, item in _by_own_names(content):
+            yield from _arrays(item, f'{name}.{key}' if name else key)
     elif isinstance(content, list) and _is_regular(content):
         yield name, content
 
@@ -175,10 +275,15 @@ def _values(value: Any, name: str = '') -> Iterator[tuple[str, Value]]:
         elif kinds <= {int, float, type(None)}:
             yield name, tuple(np.nan if item is None else item for item in value)
         else:
-            for k, item in enumerate(value):
-                keys = item.keys() & set(_NAMES) if isinstance(item, Mapping) else set()
-                own = next((str(item[key]) for key in _NAMES if key in keys), str(k))
+            for own, item in _by_own_names(value):
                 yield from _values(item, f'{name}.{own}')
+
+
+def _by_own_names(items: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """Yield items with the name that each has inside, else its number."""
+    for k, item in enumerate(items):
+        keys = item.keys() & set(_NAMES) if isinstance(item, Mapping) else set()
+        yield next((str(item[key]) for key in _NAMES if key in keys), str(k)), item
 
 
 def _column(values: list[Value | None]) -> np.ndarray | None:
@@ -186,7 +291,10 @@ def _column(values: list[Value | None]) -> np.ndarray | None:
     first = next(value for value in values if value is not None)
     if isinstance(first, str):
         words = [value if isinstance(value, str) else '' for value in values]
-        return convert(words, False) if is_date(first) else np.array(words)
+        if is_date(first):
+            return convert(words, False)
+        found = np.array([number(word) for word in words])
+        return np.array(words) if np.isnan(found).any() else found
     if not isinstance(first, tuple):
         numbers = [value if isinstance(value, int | float) else np.nan for value in values]
         return np.array(numbers)

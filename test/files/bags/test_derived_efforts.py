@@ -1,0 +1,19 @@
+"""Bags whose efforts are velocities are refused as soon as they are inspected."""
+
+import numpy as np
+
+from robotid_ros.files.bags.read.joint_state_checks import check_joint_states
+from robotid_ros.files.bags.read.joint_states import JointStates
+
+from ..formats.strange import DQ, JOINTS, Q, TAU, TIME
+
+
+def states(effort):
+    stamp = (TIME * 1e9).round().astype(np.int64) + 10**18
+    return JointStates(JOINTS, stamp, stamp, Q, DQ, effort)
+
+
+def test_velocities_as_efforts_are_no_identification():
+    assert check_joint_states(states(TAU))[1] == ''
+    for wrong in (DQ, np.degrees(Q), 100.0 * DQ):
+        assert 'no torques' in check_joint_states(states(wrong))[1]
