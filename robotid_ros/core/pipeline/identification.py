@@ -13,6 +13,7 @@ from ..identification_settings import IdentificationSettings, SIMULATED
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..parameters.essential import Essential, find_essential
+from ..parameters.plain_friction import plain_friction
 from ..parameters.standard import basic_solution, standard_parameters
 from ..regression.goodness_of_fit import Validation
 from ..selection.load_friction import iterate_friction_load
@@ -129,6 +130,7 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
             estimate,
             estimation.delays,
         ),
+        plain_friction=plain_friction(robot, standard.value, estimation.motions),
     )
 
 

@@ -158,7 +158,8 @@ def test_what_was_not_identified_survives():
 @pytest.mark.parametrize(
     ('terms', 'kept', 'damping', 'friction'),
     [
-        (('coulomb',), {'damping': '1'}, None, 'Fc'),
+        # All friction that there is was identified: no damping of the description beside it.
+        (('coulomb',), {'damping': '0.0'}, None, 'Fc'),
         (('asymmetric_viscous', 'offset'), {}, ('Fvp', 'Fvm'), None),
         (('offset',), {'damping': '1'}, None, None),
     ],
