@@ -36,7 +36,7 @@ sys.path.insert(0, str(ROOT / 'test' / 'tools'))
 from elastic_case import Case
 from sdf_model import model_of
 
-from robotid_ros.core.excitation.design import design
+from robotid_ros.core.excitation.design.design import design
 from robotid_ros.core.model import build_robot, Robot
 from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.core.model.robot import ElasticRobot
@@ -296,8 +296,8 @@ def options() -> argparse.Namespace:
 def compare(robots: Sequence[str] = NAMES, laws: Sequence[str] = tuple(LAWS)) -> list[str]:
     """Print a row for each robot, simulated friction and law; return what misses its bound."""
     missed = []
-    print("each joint's RMS difference over its torque [%]; worst joint, or the one nearest to")
-    print('its bound\n')
+    print('RMS difference over the torque of the joint that is nearest to its bound [%]; refit:')
+    print('residual that is stated, over the friction\n')
     head = ' '.join(f'{name:>7s}' for name in (*FORMATS, 'bound'))
     print(f'{"robot":16s} {"simulated":10s} {"identified":13s} {"refit":>7s} {head}  terms')
     for robot, stribeck in product(robots, (False, True)):

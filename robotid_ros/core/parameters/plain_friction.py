@@ -11,7 +11,6 @@ import dataclasses
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ..arrays import Array
 from ..model.dynamics import inverse_dynamics
@@ -30,8 +29,9 @@ ROUNDING, EXACT = 1e-12, 1e-9
 # Random states where the recorded speeds are not known, each with both signs of the speeds, and
 # what is taken for limits that do not exist [rad/s or m/s, rad or m].
 STATES, NO_SPEED_LIMIT, NO_POSITION_LIMIT = 1000, 1.0, np.pi
-# Samples that three unknowns take.
-LEAST_SAMPLES = 3
+# Samples that three unknowns take. A joint moves from STANDSTILL on; one that is slow throughout,
+# from this share of its highest speed on.
+LEAST_SAMPLES, SLOWEST = 3, 0.1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,8 +44,9 @@ class PlainFriction:
     viscous : F_v, at least 0 [N·m·s/rad or N·s/m]
     coulomb : F_c, at least 0 [N·m or N]
     offset : [N·m or N]
-    rms : root mean square of its difference from the friction that it stands for [N·m or N]
-    relative : `rms` over the root mean square of that friction
+    rms : root mean square of its difference from the friction that it stands for, on the motion
+        where it is larger: that which it was fitted to or that which validates [N·m or N]
+    relative : the same over the root mean square of that friction
     recorded : whether the speeds are those of a recording; False: all up to the limit, alike
 
     """
@@ -70,7 +71,6 @@ class Motion(NamedTuple):
     Attributes
     ----------
     q, dq, ddq : (N, n)
-    moving : (N, n) samples of each joint that count
     successive : whether they follow each other, so that friction may remember its path
 
     """
@@ -78,8 +78,12 @@ class Motion(NamedTuple):
     q: Array
     dq: Array
     ddq: Array
-    moving: npt.NDArray[np.bool_]
     successive: bool = True
+
+    @classmethod
+    def of(cls, time: Array, q: Array, dq: Array) -> 'Motion':
+        """Return the motion of positions and velocities (N, n) at times (N,), N > 1."""
+        return cls(q, dq, np.gradient(dq, time, axis=0))
 
 
 def plain_equivalent(
@@ -116,8 +120,16 @@ def plain_equivalent(
         # The first ones are preferred: friction that is plain stays as it is, to the last digit.
         if min(value[:2]) >= 0.0 and missed < least - ROUNDING * size:
             best, least = value, missed
-    viscous, coulomb, offset = best.tolist()
-    return PlainFriction(viscous, coulomb, offset, least, least / size if size else 0.0)
+    plain = PlainFriction(*best.tolist())
+    rms, relative = difference(plain, dq, friction)
+    return dataclasses.replace(plain, rms=rms, relative=relative)
+
+
+def difference(plain: PlainFriction, dq: Array, friction: Array) -> tuple[float, float]:
+    """Return the RMS of plain friction less samples of a torque (N,), and over that torque's."""
+    torque = plain.viscous * dq + plain.coulomb * np.sign(dq) + plain.offset
+    rms, size = _rms(torque - friction), _rms(friction)
+    return rms, rms / size if size else 0.0
 
 
 def _rms(values: Array) -> float:
@@ -125,7 +137,7 @@ def _rms(values: Array) -> float:
 
 
 def plain_friction(
-    robot: Robot, chi: Array, motions: Sequence[Motion] = ()
+    robot: Robot, chi: Array, fitted: Sequence[Motion] = (), validation: Sequence[Motion] = ()
 ) -> dict[str, PlainFriction]:
     """
     Fit plain friction to the identified friction of each joint, and of each coupling's motor.
@@ -133,39 +145,57 @@ def plain_friction(
     Parameters
     ----------
     robot, chi : the model, with standard parameters (p,)
-    motions : whose speeds count; where a joint does not move in any, all speeds up to its limit
-        count alike
+    fitted : motions whose speeds count; where a joint does not move in any, all speeds up to its
+        limit count alike
+    validation : motions on which the difference is seen besides
 
     """
-    samples: dict[str, list[tuple[Array, Array]]] = {}
-    for motion in motions:
-        for drive in _drives(robot, chi, motion):
-            pair = drive.speed[drive.moving], drive.torque[drive.moving]
-            samples.setdefault(drive.name, []).append(pair)
+    recorded, others = (_by_drive(robot, chi, motions) for motions in (fitted, validation))
+    anywhere = _by_drive(robot, chi, [_states_within_limits(robot)])
     found = {}
-    for drive in _drives(robot, chi, _states_within_limits(robot)):
-        pairs = samples.get(drive.name, [])
-        recorded = sum(len(speed) for speed, _ in pairs) >= LEAST_SAMPLES
-        pairs = pairs if recorded else [(drive.speed, drive.torque)]
-        speed, torque = (np.concatenate(column) for column in zip(*pairs, strict=True))
-        fitted = plain_equivalent(speed, torque, drive.plain)
-        found[drive.name] = dataclasses.replace(fitted, recorded=recorded)
+    for name, drive in anywhere.items():
+        known = name in recorded and len(recorded[name].speed) >= LEAST_SAMPLES
+        used = recorded[name] if known else drive
+        plain = plain_equivalent(used.speed, used.torque, drive.plain)
+        if known and name in others:
+            rms, relative = difference(plain, others[name].speed, others[name].torque)
+            plain = dataclasses.replace(
+                plain, rms=max(plain.rms, rms), relative=max(plain.relative, relative)
+            )
+        found[name] = dataclasses.replace(plain, recorded=known)
     return found
 
 
 class _Drive(NamedTuple):
-    """Name, speed and torque of the friction (N,), samples that count, and what of it is plain."""
+    """Speed and torque of the friction (N,) where it moves, and what of the torque is plain."""
 
-    name: str
     speed: Array
     torque: Array
-    moving: npt.NDArray[np.bool_]
     plain: list[float]
 
 
-def _drives(robot: Robot, chi: Array, motion: Motion) -> Iterator[_Drive]:
+def _by_drive(robot: Robot, chi: Array, motions: Sequence[Motion]) -> dict[str, _Drive]:
+    """Return the friction of all motions, by the name of the joint or coupling."""
+    parts: dict[str, list[_Drive]] = {}
+    for motion in motions:
+        for name, drive in _drives(robot, chi, motion):
+            size = np.abs(drive.speed)
+            moves = size >= min(STANDSTILL, SLOWEST * size.max(initial=0.0))
+            kept = drive._replace(speed=drive.speed[moves], torque=drive.torque[moves])
+            parts.setdefault(name, []).append(kept)
+    return {
+        name: _Drive(
+            np.concatenate([each.speed for each in found]),
+            np.concatenate([each.torque for each in found]),
+            found[0].plain,
+        )
+        for name, found in parts.items()
+    }
+
+
+def _drives(robot: Robot, chi: Array, motion: Motion) -> Iterator[tuple[str, _Drive]]:
     """Yield the friction of each joint, without that of couplings, and of each coupling."""
-    q, dq, _, moving, successive = motion
+    q, dq, _, successive = motion
     loads = _load_torques(robot, chi, motion)
     motors = robot.motors.tolist() if isinstance(robot, ElasticRobot) else range(robot.n)
     for j, motor in enumerate(motors):
@@ -184,12 +214,12 @@ def _drives(robot: Robot, chi: Array, motion: Motion) -> Iterator[_Drive]:
                 torque += value * values
                 if term.name in PLAIN:
                     plain[PLAIN.index(term.name)] += value
-        yield _Drive(robot.joints[j], dq[:, motor], torque, moving[:, motor], plain)
+        yield robot.joints[j], _Drive(dq[:, motor], torque, plain)
     for coupling in robot.couplings:
         speed = dq @ coupling.ratios
         Fv, Fc = (float(chi[robot.column(f'{s}{coupling.number}')]) for s in ('Fv', 'Fc'))
         torque = Fv * speed + Fc * np.sign(speed)
-        yield _Drive(coupling.name, speed, torque, np.abs(speed) >= STANDSTILL, [Fv, Fc, 0.0])
+        yield coupling.name, _Drive(speed, torque, [Fv, Fc, 0.0])
 
 
 def _load_torques(robot: Robot, chi: Array, motion: Motion) -> Array | None:
@@ -214,4 +244,4 @@ def _states_within_limits(robot: Robot) -> Motion:
     q = rng.uniform(lower, np.maximum(lower, upper), (STATES, robot.n))
     dq = fastest * rng.uniform(0.0, 1.0, (STATES, robot.n))
     q, dq = np.vstack([q, q]), np.vstack([dq, -dq])
-    return Motion(q, dq, np.zeros_like(q), np.ones(q.shape, dtype=bool), successive=False)
+    return Motion(q, dq, np.zeros_like(q), successive=False)

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterable
 import dataclasses
 
-import numpy as np
-
 from ...exceptions import RankDeficientError, RecordingError
 from ..elastic_joints.elastic_estimation import account_for_springs, check_deflections
 from ..identification_settings import IdentificationSettings, MODEL_ERROR, SIMULATED
@@ -62,14 +60,12 @@ class Estimation:
         """Motions that the recording shows: of a long one, or of several, those in memory."""
         samples = self.samples
         if len(self.sampled_systems) == 1:
-            return [Motion(samples.q, samples.dq, samples.ddq, samples.moving)]
-        found = []
-        for rows in self.sampled_systems:
-            if rows.q is not None and rows.dq is not None and len(rows.time) > 1:
-                ddq = np.gradient(rows.dq, rows.time, axis=0)
-                moving = rows.valid if rows.moving is None else rows.moving
-                found.append(Motion(rows.q, rows.dq, ddq, moving.T))
-        return found
+            return [Motion(samples.q, samples.dq, samples.ddq)]
+        return [
+            Motion.of(rows.time, rows.q, rows.dq)
+            for rows in self.sampled_systems
+            if rows.q is not None and rows.dq is not None and len(rows.time) > 1
+        ]
 
     def fitted(self, robot: Robot, base: BaseParameters) -> Validation:
         """Compare the torques of the rows in memory with those of the estimate."""

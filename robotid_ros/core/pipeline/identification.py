@@ -13,7 +13,7 @@ from ..identification_settings import IdentificationSettings, SIMULATED
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..parameters.essential import Essential, find_essential
-from ..parameters.plain_friction import plain_friction
+from ..parameters.plain_friction import Motion, plain_friction
 from ..parameters.standard import basic_solution, standard_parameters
 from ..regression.goodness_of_fit import Validation
 from ..selection.load_friction import iterate_friction_load
@@ -110,6 +110,7 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
     notes = [*remarks(NOTE, [*chosen, *notes, *resampling]), *standard.notes]
     inputs.progress('validating')
     chi = basic_solution(base, estimate.value)
+    validation = _validate(inputs, estimation.delays, robot, chi)
     return Identification(
         robot=robot,
         method=settings.method,
@@ -118,7 +119,7 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
         essential=found,
         standard=standard,
         fitted=_fitted(estimation, robot, base, settings),
-        validation=_validate(inputs, estimation.delays, robot, chi),
+        validation=validation,
         warnings=_warnings(inputs, robot, base, estimation, notes),
         history=estimation.history,
         selection=selection,
@@ -130,7 +131,9 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
             estimate,
             estimation.delays,
         ),
-        plain_friction=plain_friction(robot, standard.value, estimation.motions),
+        plain_friction=plain_friction(
+            robot, standard.value, estimation.motions, _motions(validation)
+        ),
     )
 
 
@@ -218,6 +221,13 @@ def _warnings(
         *estimation.estimate_notes,
     )
     return in_order(found)
+
+
+def _motions(validation: Validation | None) -> list[Motion]:
+    parts = None if validation is None else validation.parts
+    if validation is None or parts is None or len(validation.time) < 2:
+        return []
+    return [Motion.of(validation.time, parts.position, parts.velocity)]
 
 
 def _validate(inputs: _Inputs, delays: Delays, robot: Robot, chi: np.ndarray) -> Validation | None:

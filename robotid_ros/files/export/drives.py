@@ -153,7 +153,9 @@ def _friction_losses(model: 'IdentifiedModel', kept: Set[str]) -> list[str]:
         if name in robot.joints:
             terms = friction_terms(robot, robot.joints.index(name))
         difference = describe_difference(robot, name, each)
-        found.append(f'{name}: {values} stand for {", ".join(terms)} and differ by {difference}')
+        found.append(
+            f'{name}: {values} stand for {", ".join(terms)} and differ by up to {difference}'
+        )
     if offsets:
         found.append(f'constant torques (offset) are left out: {", ".join(offsets)}')
     springs = [

@@ -169,7 +169,7 @@ def _dynamics(
         return []
     note = f'{NOTE} {", ".join(rest)}' if rest else ''
     if missed:
-        note += f'; damping and friction differ from this friction by {missed}'
+        note += f'; damping and friction differ from this friction by up to {missed}'
     if joint.span is not None:
         start, stop = joint.span
         old_note = re.compile(rb'\s*<!-- ' + NOTE.encode() + rb'[^>]*-->').match(data, stop)
