@@ -43,7 +43,6 @@ from robotid_ros.core.model.robot import ElasticRobot
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording
-from robotid_ros.core.signals.samples import STANDSTILL
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.configuration import Configuration
 from robotid_ros.files.export.descriptions import urdf
@@ -219,7 +218,7 @@ class Session(NamedTuple):
     configuration: Configuration
     robot: Robot
     fitted: Recording
-    validation: Recording | None
+    validation: Recording
     states: States
 
     def identify(self, terms: Terms, folder: Path) -> IdentifiedModel:
@@ -244,15 +243,17 @@ def simulated(name: str, stribeck: bool) -> Session:
         'velocity': (STRIBECK_VELOCITY,) * len(coulomb),
     }
     if robot.elastic is not None:
-        case = Case(name, **({'stribeck': StribeckSettings(**bump)} if stribeck else {}))
-        sample = motion.validation.sample(np.arange(0.0, motion.validation.period, 0.002))
-        states = States(*sample[1:4], np.abs(sample.dq) >= STANDSTILL)
-        return Session(configuration, robot, case.noisy(None, 1, 0), None, states)
-    changes = {'stribeck': {k: [*v] for k, v in bump.items()}} if stribeck else {}
-    recording = simulate(ROOT / 'config' / f'{name}.yaml', motion, **changes)
-    fitted, validation = split(recording)
-    samples = prepare(validation, robot, configuration.identification.signals)
-    states = States(samples.q, samples.dq, samples.ddq, samples.moving)
+        changes = {'stribeck': StribeckSettings(**bump)} if stribeck else {}
+        cases = (Case(name, which, **changes) for which in ('trajectory', 'validation'))
+        fitted, validation = (case.noisy(None, 1, seed) for seed, case in enumerate(cases))
+    else:
+        changes = {'stribeck': {k: [*v] for k, v in bump.items()}} if stribeck else {}
+        fitted, validation = split(simulate(ROOT / 'config' / f'{name}.yaml', motion, **changes))
+    model = robot.elastic or robot
+    samples = prepare(validation, model, configuration.identification.signals)
+    # Of elastic joints the motors move the exported robot.
+    columns = model.motors if robot.elastic is not None else range(robot.n)
+    states = States(*(x[:, columns] for x in (samples.q, samples.dq, samples.ddq, samples.moving)))
     return Session(configuration, robot, fitted, validation, states)
 
 

@@ -231,7 +231,7 @@ def _load_torques(robot: Robot, chi: Array, motion: Motion) -> Array | None:
 
 
 def _states_within_limits(robot: Robot) -> Motion:
-    """Return random states with speeds from a uniform distribution, without acceleration."""
+    """Return random states whose speeds are spread evenly, without acceleration."""
     rng, limits = np.random.default_rng(0), robot.limits
     lower, upper = (
         np.where(np.isfinite(limit), limit, default)
@@ -242,6 +242,7 @@ def _states_within_limits(robot: Robot) -> Motion:
     )
     fastest = np.where(np.isfinite(limits.velocity), limits.velocity, NO_SPEED_LIMIT)
     q = rng.uniform(lower, np.maximum(lower, upper), (STATES, robot.n))
-    dq = fastest * rng.uniform(0.0, 1.0, (STATES, robot.n))
+    shares = (np.arange(STATES) + 0.5) / STATES
+    dq = fastest * rng.permuted(np.tile(shares[:, None], robot.n), axis=0)
     q, dq = np.vstack([q, q]), np.vstack([dq, -dq])
     return Motion(q, dq, np.zeros_like(q), successive=False)
