@@ -17,8 +17,8 @@ sdf : SDFormat in Drake, which reads it by sdformat, without rotors; where `pydr
 Where a link that was not identified has an inertia that no body has, MuJoCo would not load it: the
 nearest one is written, which is said, and no bound asked for.
 
-Then with friction: torques of exported files beside those of the identified model, on the robots of
-`config/` (some 20 minutes), see `exported_torques.py`.
+Then with friction: torques of exported files beside those of the identified model, on the robots
+of `config/` (some 20 minutes), see `exported_torques.py`.
 """
 
 import argparse

@@ -29,9 +29,8 @@ ROUNDING, EXACT = 1e-12, 1e-9
 # Random states where the recorded speeds are not known, each with both signs of the speeds, and
 # what is taken for limits that do not exist [rad/s or m/s, rad or m].
 STATES, NO_SPEED_LIMIT, NO_POSITION_LIMIT = 1000, 1.0, np.pi
-# Samples that three unknowns take. A joint moves from STANDSTILL on; one that is slow throughout,
-# from this share of its highest speed on.
-LEAST_SAMPLES, SLOWEST = 3, 0.1
+# A joint with fewer samples faster than STANDSTILL did not move: some are noise.
+LEAST_SAMPLES = 30
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,8 +43,8 @@ class PlainFriction:
     viscous : F_v, at least 0 [N·m·s/rad or N·s/m]
     coulomb : F_c, at least 0 [N·m or N]
     offset : [N·m or N]
-    rms : root mean square of its difference from the friction that it stands for, on the motion
-        where it is larger: that which it was fitted to or that which validates [N·m or N]
+    rms : root mean square of its difference from the friction that it stands for [N·m or N]; that
+        of the motion that it was fitted to, or of the one that validates if it is larger there
     relative : the same over the root mean square of that friction
     recorded : whether the speeds are those of a recording; False: all up to the limit, alike
 
@@ -179,8 +178,7 @@ def _by_drive(robot: Robot, chi: Array, motions: Sequence[Motion]) -> dict[str, 
     parts: dict[str, list[_Drive]] = {}
     for motion in motions:
         for name, drive in _drives(robot, chi, motion):
-            size = np.abs(drive.speed)
-            moves = size >= min(STANDSTILL, SLOWEST * size.max(initial=0.0))
+            moves = np.abs(drive.speed) >= STANDSTILL
             kept = drive._replace(speed=drive.speed[moves], torque=drive.torque[moves])
             parts.setdefault(name, []).append(kept)
     return {

@@ -3,7 +3,7 @@
 import dataclasses
 from xml.etree import ElementTree
 
-from identified_models import ROOT, saved
+from identified_models import of_description, ROOT, saved
 import mujoco
 from mujoco_dynamics import Simulated
 import numpy as np
@@ -21,6 +21,8 @@ from robotid_ros.files.export.simulators.mjcf import mjcf
 from robotid_ros.files.export.simulators.sdf import sdf
 from robotid_ros.files.results_file import read_results, write_results
 from robotid_ros.files.save_results import save
+
+from .test_mjcf import GRIPPER
 
 ARM = (ROOT / 'urdf' / 'arm3.urdf').read_text()
 RATE, DURATION = 200.0, 20.0
@@ -168,3 +170,25 @@ def test_dry_friction_is_whole_at_low_speeds_in_mujoco(tmp_path):
     for _ in range(500):
         mujoco.mj_step(physics, data)
     assert np.abs(data.qpos).max() < 1e-3 and np.abs(data.qvel).max() < 1e-4
+
+
+def test_a_joint_that_mimics_another_has_no_friction_beside_it(tmp_path):
+    """The friction of both is identified as that of the joint that is followed."""
+    model = of_description(tmp_path, GRIPPER)
+    joints = {j.get('name'): j for j in ElementTree.fromstring(urdf(model)[0]).findall('joint')}
+    assert joints['follower'].find('dynamics').attrib == {'damping': '0.0'}
+    leader = joints['one'].find('dynamics').attrib
+    assert float(leader['damping']) == model.chi[model.robot.column('Fv1')]
+
+
+def test_an_offset_and_a_spring_without_a_place_are_named(tmp_path):
+    friction = {'default': ('viscous', 'coulomb', 'offset', 'spring')}
+    robot = build_robot(ARM, RobotSettings(friction=friction, rotor_inertia=False))
+    chi = np.array(robot.prior)
+    chi[[robot.column(f'off{k}') for k in (1, 2, 3)]] = 0.5, -0.25, 0.0
+    model = read_identified_model(saved(tmp_path, robot, chi))
+    offsets = 'constant torques (offset) are left out: joint_1 0.5 N·m, joint_2 -0.25 N·m'
+    springs = 'springs of the joints (spring) are left out: joint_1, joint_2, joint_3'
+    assert {offsets, springs} <= {*urdf(model)[1]}
+    assert offsets in sdf(model)[1] and springs not in sdf(model)[1]
+    assert not {offsets, springs} & {*mjcf(model)[1]}
