@@ -147,8 +147,9 @@ def _friction_losses(model: 'IdentifiedModel', kept: Set[str]) -> list[str]:
         if each.exact:
             continue
         values = f'damping {each.viscous:.4g} {rate}, dry friction {each.coulomb:.4g} {force}'
-        if each.offset and OFFSETS in kept:
+        if each.offset:
             values += f', offset {each.offset:.4g} {force}'
+            values += '' if OFFSETS in kept else ' (left out)'
         terms = ['viscous', 'coulomb']  # of a motor that turns several joints
         if name in robot.joints:
             terms = friction_terms(robot, robot.joints.index(name))

@@ -168,8 +168,11 @@ def _dynamics(
     if not written and not rest:
         return []
     note = f'{NOTE} {", ".join(rest)}' if rest else ''
-    if missed:
-        note += f'; damping and friction differ from this friction by up to {missed}'
+    if plain is not None and missed:
+        note += (
+            f'; damping and friction, with an offset of {_exact(plain.offset)}, differ from this '
+            f'friction by up to {missed}'
+        )
     if joint.span is not None:
         start, stop = joint.span
         old_note = re.compile(rb'\s*<!-- ' + NOTE.encode() + rb'[^>]*-->').match(data, stop)
