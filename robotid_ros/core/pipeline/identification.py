@@ -14,6 +14,7 @@ from ..identification_settings import IdentificationSettings, SIMULATED
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..parameters.essential import Essential, find_essential
+from ..parameters.plain_friction import Motion, plain_friction
 from ..parameters.standard import basic_solution, standard_parameters
 from ..regression.goodness_of_fit import Validation
 from ..selection.load_friction import iterate_friction_load
@@ -21,6 +22,7 @@ from ..selection.selection import Selection
 from ..selection.shape_constants import search_shape_constants
 from ..selection.transmission import choose_transmission
 from ..signals.periodic import find_period
+from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..timing.delay_compensation import Delays, remove_delay
 from .choices import choose_model
@@ -110,6 +112,7 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
     notes = [*remarks(NOTE, [*chosen, *notes, *resampling]), *standard.notes]
     inputs.progress('validating')
     chi = basic_solution(base, estimate.value)
+    validation, motions = _validate(inputs, estimation.delays, robot, chi)
     return Identification(
         robot=robot,
         method=settings.method,
@@ -118,7 +121,7 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
         essential=found,
         standard=standard,
         fitted=_fitted(estimation, robot, base, settings),
-        validation=_validate(inputs, estimation.delays, robot, chi),
+        validation=validation,
         warnings=_warnings(inputs, robot, base, estimation, notes),
         history=estimation.history,
         selection=selection,
@@ -130,6 +133,7 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
             estimate,
             estimation.delays,
         ),
+        plain_friction=plain_friction(robot, standard.value, estimation.motions, motions),
     )
 
 
@@ -220,16 +224,22 @@ def _warnings(
     return in_order(found)
 
 
-def _validate(inputs: _Inputs, delays: Delays, robot: Robot, chi: np.ndarray) -> Validation | None:
-    recording = inputs.validation
+def _validate(
+    inputs: _Inputs, delays: Delays, robot: Robot, chi: np.ndarray
+) -> tuple[Validation | None, list[Motion]]:
+    """Predict the torques of the other recording; return its motion as well."""
+    recording, settings = inputs.validation, inputs.settings
     if recording is None:
-        return None
-    advanced: RecordingOrChunks = (
-        remove_delay(recording, delays)
-        if isinstance(recording, Recording)
-        else (remove_delay(chunk, delays) for chunk in recording)
-    )
-    return validate(advanced, robot, chi, inputs.settings)
+        return None, []
+    if isinstance(recording, Recording):
+        samples = prepare(remove_delay(recording, delays), robot, settings.signals)
+        motion = Motion(samples.q, samples.dq, samples.ddq)
+        return validate_samples(samples, robot, chi), [motion]
+    found = validate((remove_delay(chunk, delays) for chunk in recording), robot, chi, settings)
+    parts = found.parts
+    if parts is None or len(found.time) < 2:
+        return found, []
+    return found, [Motion.of(found.time, parts.position, parts.velocity)]
 
 
 def _identify_by_wls_and_didim(inputs: _Inputs) -> Identification:
