@@ -13,16 +13,16 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from .arrays import Array
+from .diagnostics.data_quality import DataQuality, white_noise
 from .diagnostics.remark import code_of, EFFORT_UNIT, SERIOUS, severity_of, values_of
 from .model.dynamics import regressor
 from .model.robot import ElasticRobot, Robot
 
 if TYPE_CHECKING:
-    from .diagnostics.data_quality import DataQuality
     from .pipeline.results import Identification
+    from .regression.goodness_of_fit import Validation
 
 GOOD, FAIR, POOR, UNUSABLE = 'good', 'fair', 'poor', 'unusable'
 LEVELS = (GOOD, FAIR, POOR, UNUSABLE)
@@ -34,8 +34,10 @@ PURPOSES = {
     UNUSABLE: (),
 }
 # What decided about a level: the unit of the efforts; the residual on a motion that was not
-# fitted; the covariance of the parameters; the model; findings; that nothing was validated.
+# fitted; the covariance of the parameters; the model; the residual with its noise; findings; that
+# nothing was validated.
 UNIT, MEASURED, PARAMETERS, MODEL = 'effort_unit', 'measured', 'parameters', 'model'
+RESIDUAL = 'residual'
 FINDINGS, NOT_VALIDATED, NOTHING = 'findings', 'not_validated', 'nothing'
 
 
@@ -103,8 +105,9 @@ class JointError:
     joint : name
     from_parameters : expected on other motions by the covariance of the parameters; more motion
         reduces it; NaN: not known
-    from_model : what the model leaves on rows that were not fitted; more motion does not reduce it
-    measured : on the validation motion, NaN where there was none
+    from_model : what the model leaves on rows that were not fitted, noise apart; more motion does
+        not reduce it
+    measured : on the validation motion, noise apart; NaN where there was none
 
     """
 
@@ -173,20 +176,23 @@ def judge(identification: Identification) -> Verdict:
     """Judge an identification by what it will predict of other motions of the same robot."""
     found = identification
     parameters, unlimited = parameter_error(found)
-    fit = _moving(found.fitted.moving_residual, found.fitted.valid)
-    held_out = fit
-    if found.selection is not None and len(found.selection.joint_residuals) == len(fit):
-        held_out = np.fmax(fit, found.selection.joint_residuals)
-    measured = np.full(len(fit), math.nan)
+    raw = [_moving(found.fitted)]
+    fit, noise = _without_noise(found.fitted)
+    held_out, measured = fit, np.full(len(fit), math.nan)
+    chosen = found.selection
+    if chosen is not None and len(chosen.joint_residuals) == len(fit):
+        held_out = np.fmax(fit, _rest(chosen.joint_residuals, noise))
     if found.validation is not None:
-        measured = _moving(found.validation.moving_residual, found.validation.valid)
+        raw.append(_moving(found.validation))
+        measured = _without_noise(found.validation)[0]
         told = np.isfinite(measured) & ~(parameters > THRESHOLDS['determined'].value)
-        rest = np.sqrt(np.maximum(measured**2 - np.nan_to_num(parameters) ** 2, 0.0))
+        rest = _rest(measured, np.nan_to_num(parameters))
         held_out = np.where(told, np.fmax(fit, rest), held_out)
     rows = zip(found.fitted.joints, parameters, held_out, measured, strict=True)
     return conclude(
         [JointError(joint, *map(float, values)) for joint, *values in rows],
         [severity_of(text) for text in found.warnings],
+        residual=float(np.nanmax(raw, initial=0.0)),
         validated=found.validation is not None,
         unlimited=unlimited,
         effort_unit=effort_unit(found.warnings),
@@ -198,6 +204,7 @@ def conclude(
     joints: Sequence[JointError],
     severities: Sequence[str] = (),
     *,
+    residual: float,
     validated: bool,
     unlimited: tuple[str, ...] = (),
     effort_unit: str = '',
@@ -210,6 +217,7 @@ def conclude(
     ----------
     joints, validated, unlimited, effort_unit : as `Verdict` has them
     severities : of the findings, in their order
+    residual : the largest one of a joint in motion, with noise, on any motion
     cause : place of the finding that explains it; None: the first serious one
 
     """
@@ -225,6 +233,8 @@ def conclude(
     reason = _largest(worst)
     if level == GOOD and (severe or not validated):
         level, reason = FAIR, FINDINGS if severe else NOT_VALIDATED
+    if residual > THRESHOLDS[UNUSABLE].value:
+        level, reason = UNUSABLE, reason if level == UNUSABLE else RESIDUAL
     if effort_unit:
         level, reason = UNUSABLE, UNIT
     return Verdict(
@@ -255,7 +265,7 @@ def parameter_error(identification: Identification) -> tuple[Array, tuple[str, .
         return np.full(robot.n, math.nan), ()
     q, dq, ddq, unlimited = working_motion(robot, found.quality)
     W = regressor(robot, q, dq, ddq, columns=found.base.columns)
-    covariance = np.nan_to_num(estimate.noise_covariance, nan=math.inf, posinf=math.inf)
+    covariance = np.nan_to_num(estimate.motion_covariance, nan=math.inf, posinf=math.inf)
     result = np.full(robot.n, math.nan)
     for j in range(robot.n):
         w = W[j][np.abs(dq[:, j]) > STANDSTILL]
@@ -330,6 +340,25 @@ def _largest(joint: JointError) -> str:
     return MODEL
 
 
-def _moving(residual: Array, valid: npt.NDArray[np.bool_]) -> Array:
-    """Return relative residuals (n,), NaN of joints that do not move."""
-    return np.where(valid.any(axis=0), residual, math.nan)
+def _moving(efforts: Validation) -> Array:
+    """Return relative residuals in motion (n,), NaN of joints that do not move."""
+    return np.where(efforts.valid.any(axis=0), efforts.moving_residual, math.nan)
+
+
+def _rest(residual: Array, known: Array) -> Array:
+    """Return what is left of relative residuals (n,) without a part that is known."""
+    return np.sqrt(np.maximum(residual**2 - known**2, 0.0))
+
+
+def _without_noise(efforts: Validation) -> tuple[Array, Array]:
+    """
+    Return relative residuals in motion without white noise, and that noise, (n,) each.
+
+    Noise of the measured efforts is no error of a prediction.
+    """
+    rows = [np.flatnonzero(valid) for valid in efforts.valid.T]
+    effort = [np.sqrt(np.mean(y[k] ** 2)) if k.size else 0.0
+              for y, k in zip(efforts.measured.T, rows, strict=True)]  # fmt: skip
+    white = white_noise(efforts.measured - efforts.predicted)
+    noise = np.divide(white, effort, out=np.zeros(len(effort)), where=np.array(effort) > 0.0)
+    return _rest(_moving(efforts), noise), noise
