@@ -16,8 +16,8 @@ import dataclasses
 from pathlib import Path
 import sys
 
-from plant_session import follow
 import numpy as np
+from plant_session import follow
 
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, Robot
@@ -117,15 +117,18 @@ def trials(name: str) -> dict[float, list[tuple[Verdict, np.ndarray]]]:
     """Return verdicts and actual errors of a robot's recordings by their length."""
     configuration = load(str(ROOT / 'config' / f'{name}.yaml'))
     urdf, settings = read_urdf(configuration), configuration.identification
-    plain = {'default': ('viscous', 'coulomb', 'offset')}
-    robot = build_robot(urdf, dataclasses.replace(configuration.robot, friction=plain))
-    gravity = configuration.simulation.gravity or configuration.robot.gravity
+    robot, simulated = build_robot(urdf, configuration.robot), configuration.simulation
+    terms = ('viscous', 'coulomb', 'stribeck', 'offset')
+    terms = tuple(t for t in terms if t != 'stribeck' or simulated.stribeck.extra)
+    as_is = dataclasses.replace(configuration.robot, friction={'default': terms})
+    plain = build_robot(urdf, as_is)
+    gravity = simulated.gravity or configuration.robot.gravity
     middle = random_moves(robot, 0.1, 0, 1.0)[0][1]
     plant = dataclasses.replace(
-        configuration.simulation, initial_positions=tuple(middle.tolist()), gravity=gravity
+        simulated, initial_positions=tuple(middle.tolist()), gravity=gravity
     )
     quiet = dataclasses.replace(plant, noise=NoiseSettings((0.0,), (0.0,)))
-    fresh, chi = record(robot, quiet, FRESH, 99, 0.95), truth(robot, plant)
+    fresh, chi = record(robot, quiet, FRESH, 99, 0.95), truth(plain, plant)
     found = dict[float, list[tuple[Verdict, np.ndarray]]]()
     for seconds in DURATIONS:
         for seed in SEEDS:
@@ -134,7 +137,7 @@ def trials(name: str) -> dict[float, list[tuple[Verdict, np.ndarray]]]:
             except RobotIdError as error:
                 print(f'{name:8} {seconds:5.0f} s  refused: {str(error)[:90]}')
                 continue
-            verdict, error = judge(result), actual(result, robot, chi, fresh, settings)
+            verdict, error = judge(result), actual(result, plain, chi, fresh, settings)
             found.setdefault(seconds, []).append((verdict, error))
             each = ', '.join(
                 f'{100 * joint.from_parameters:.2g} ({100 * true:.2g})'

@@ -144,6 +144,7 @@ class Verdict:
     unlimited : 'position', 'velocity', 'acceleration' where the description has no limits and the
         recording, or a rule, stood in
     effort_unit : '' where efforts are N·m or N; else their unit, '?' for an unknown one
+    residual : largest relative residual of a joint in motion, with its noise, of any motion
 
     """
 
@@ -155,6 +156,7 @@ class Verdict:
     severe: int = 0
     unlimited: tuple[str, ...] = ()
     effort_unit: str = ''
+    residual: float = math.nan
 
     @property
     def usable(self) -> bool:
@@ -181,7 +183,9 @@ def judge(identification: Identification) -> Verdict:
     held_out, measured = fit, np.full(len(fit), math.nan)
     chosen = found.selection
     if chosen is not None and len(chosen.joint_residuals) == len(fit):
-        held_out = np.fmax(fit, _rest(chosen.joint_residuals, noise))
+        # Cross-validation counts rows at rest too, where friction has no model.
+        worse = chosen.joint_residuals / np.maximum(found.fitted.relative_residual, 1e-300)
+        held_out = np.fmax(fit, _rest(raw[0] * worse, noise))
     if found.validation is not None:
         raw.append(_moving(found.validation))
         measured = _without_noise(found.validation)[0]
@@ -238,12 +242,13 @@ def conclude(
     if effort_unit:
         level, reason = UNUSABLE, UNIT
     return Verdict(
-        level, reason, tuple(joints), validated, cause, len(severe), unlimited, effort_unit
+        *(level, reason, tuple(joints), validated, cause, len(severe)),
+        *(unlimited, effort_unit, residual),
     )
 
 
 def effort_unit(findings: Sequence[str]) -> str:
-    """Return the unit of the efforts by the findings, '' where they are torques or forces."""
+    """Return the unit of efforts by findings, '?' where unknown, '' for torques and forces."""
     units = [values_of(f).get('unit', '?') for f in findings if code_of(f) == EFFORT_UNIT]
     return str(units[0]) if units else ''
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...exceptions import RecordingError
 from .column_joints import Described
+from ...core.diagnostics.remark import EFFORT_UNIT, Remark, SERIOUS
 from .column_names import Meaning
 from .column_words import words_of
 from .units import (
@@ -110,7 +111,7 @@ class LogUnits:
             f'the efforts are {what}, parameters come out per {each}: give gains [N·m/{one}], '
             f"--units 'effort={one}*0.12'"
         )
-        return '' if bare else unit, [note]
+        return '' if bare else unit, [Remark(note, SERIOUS, EFFORT_UNIT, unit=one)]
 
 
 def _counted(quantity: str, unit: str, why: str) -> str:
