@@ -42,6 +42,7 @@ LAYERS = (
         'files.torques_file',
         'files.verification',
         'files.results',
+        'files.verdict_text',
         'files.comparison.differences',
         'files.comparison.checked_parameters',
     ),

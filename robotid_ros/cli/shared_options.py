@@ -11,10 +11,14 @@ from ..exceptions import ConfigurationError
 if TYPE_CHECKING:
     from ..files.formats.read_options import ReadOptions
     from ..files.identification_input import Part, Session
+    from ..files.results import Results
     from .terminal import ProgressBar
 
 # start, stop, whether they are fractions: the parser must not import what the work needs.
 PartBounds = tuple[float, float, bool]
+EFFORT_KINDS = ('auto', 'joint_torque', 'without_gravity')
+# Of a command that judges: it did its work, and the result is marked unusable.
+EXIT_UNUSABLE = 4
 LOG = (
     'rosbag2 folder, .mcap or .db3 file; .bag of ROS 1; .csv, .xlsx, .json, .npz, .mat, .h5, '
     '.parquet'
@@ -39,7 +43,7 @@ def add_joints_option(parser: argparse.ArgumentParser, text: str) -> None:
 
 
 def add_log_options(parser: argparse.ArgumentParser) -> None:
-    """Add `--columns`, `--units`, `--rate` and `--effort-topic`."""
+    """Add `--columns`, `--units`, `--rate`, `--effort-topic` and `--effort-kind`."""
     group = parser.add_argument_group('logs that do not say it themselves')
     group.add_argument(
         '--columns',
@@ -62,6 +66,13 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
         default='',
         help="of a bag: efforts on a topic of their own: '/dynamic_joint_states:torque', "
         "'/currents:data[0:6]'",
+    )
+    group.add_argument(
+        '--effort-kind',
+        choices=EFFORT_KINDS,
+        help='what the efforts are: joint_torque with all that the joint bears, without_gravity '
+        "where the driver compensates it, auto: the data tell; default: the configuration's "
+        'robot.effort_kind',
     )
 
 
@@ -107,10 +118,28 @@ def open_logs(
     """Open recordings of one robot as the options say; `further` arguments of `open_session`."""
     from ..files.identification_input import open_session
 
-    given = {'description': args.urdf, 'joints': args.joints, 'options': read_options(args)}
+    given = {
+        'description': args.urdf,
+        'joints': args.joints,
+        'options': read_options(args),
+        'effort_kind': args.effort_kind,
+    }
     return open_session(
         bags[0], args.config, progress=progress.share, more=bags[1:], **{**given, **further}
     )
+
+
+def judged(results: 'Results', *, quiet: bool = False) -> int:
+    """Return the exit code of results, with a sentence on standard error for unusable ones."""
+    from ..files.results import verdict_of
+    from ..files.verdict_text import unusable_note
+    from .terminal import print_error
+
+    if verdict_of(results).usable:
+        return 0
+    if not quiet:
+        print_error(f'robotid: {unusable_note(results)}')
+    return EXIT_UNUSABLE
 
 
 def default_output(bag: str, suffix: str) -> Path:

@@ -106,9 +106,7 @@ def _selection(found: Identification) -> dict[str, Any]:
     }
 
 
-def residual_rows(
-    robot: Robot, validation: Validation, effort: str = ''
-) -> tuple[Residual, ...]:
+def residual_rows(robot: Robot, validation: Validation, effort: str = '') -> tuple[Residual, ...]:
     """Return the goodness of fit of each joint; `effort` is the unit of efforts, '' N·m or N."""
     measured = np.sqrt(np.mean(np.square(validation.measured), axis=0))
     units = [in_effort_unit('N' if linear else 'N·m', effort) for linear in robot.prismatic]

@@ -28,9 +28,7 @@ class Remark(str):
     code: str
     values: Mapping[str, Any]
 
-    def __new__(
-        cls, text: str, severity: str = WARNING, code: str = '', **values: Any
-    ) -> Remark:
+    def __new__(cls, text: str, severity: str = WARNING, code: str = '', **values: Any) -> Remark:
         """Take a text; what has a code and values keeps them."""
         remark = super().__new__(cls, text)
         remark.severity = severity

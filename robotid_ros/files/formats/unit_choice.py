@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from ...core.diagnostics.remark import EFFORT_UNIT, Remark, SERIOUS
 from ...exceptions import RecordingError
 from .column_joints import Described
-from ...core.diagnostics.remark import EFFORT_UNIT, Remark, SERIOUS
 from .column_names import Meaning
 from .column_words import words_of
 from .units import (
