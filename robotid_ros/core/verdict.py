@@ -338,11 +338,11 @@ def working_motion(
 
 def _largest(joint: JointError) -> str:
     """Return which of a joint's errors is the largest."""
-    if not math.isnan(joint.measured) and joint.measured > joint.expected * (1.0 + 1e-9):
+    parameters, model = np.nan_to_num((joint.from_parameters, joint.from_model))
+    uncertain = parameters >= model and parameters > THRESHOLDS['determined'].value
+    if not uncertain and joint.measured > max(joint.expected, 0.0) * (1.0 + 1e-9):
         return MEASURED
-    if joint.from_parameters >= np.nan_to_num(joint.from_model):
-        return PARAMETERS
-    return MODEL
+    return PARAMETERS if parameters >= model else MODEL
 
 
 def _moving(efforts: Validation) -> Array:

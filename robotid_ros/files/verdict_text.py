@@ -51,8 +51,11 @@ def sentences(results: Results) -> list[str]:
 
 
 def cause(results: Results) -> str:
-    """Return the finding that explains the verdict likeliest, '' where there is none."""
-    place = verdict_of(results).cause
+    """Return what explains the verdict likeliest: a finding, or '' where there is none."""
+    verdict = verdict_of(results)
+    if verdict.reason == PARAMETERS:
+        return 'the recorded motion is too short or too poor to determine the parameters'
+    place = verdict.cause
     known = place is not None and place < len(results.warnings)
     return results.warnings[place] if known and place is not None else ''
 
