@@ -237,8 +237,11 @@ def conclude(
     reason = _largest(worst)
     if level == GOOD and (severe or not validated):
         level, reason = FAIR, FINDINGS if severe else NOT_VALIDATED
-    if residual > THRESHOLDS[UNUSABLE].value:
-        level, reason = UNUSABLE, reason if level == UNUSABLE else RESIDUAL
+    bound = THRESHOLDS[UNUSABLE].value
+    # Such residuals make the parameters uncertain, too: they come first.
+    unexplained = any(joint.from_model > bound for joint in joints)
+    if unexplained or (residual > bound and level != UNUSABLE):
+        level, reason = UNUSABLE, RESIDUAL
     if effort_unit:
         level, reason = UNUSABLE, UNIT
     return Verdict(
