@@ -93,6 +93,9 @@ STANDSTILL = 0.01
 # The effort on other motions is at least this share of the recorded one: where parameters are
 # uncertain, what they predict says little.
 LEAST_EFFORT = 0.5
+# Noise of decimated rows, white up to 0.8 of their Nyquist frequency, over what third differences
+# make of it: √(0.8 · 20 / (2/π · (10 Ω − 15 sin Ω + 3 sin 2Ω − sin 3Ω/3))) with Ω = 0.8 π.
+IN_BAND = 1.383
 
 
 @dataclasses.dataclass(frozen=True)
@@ -179,7 +182,9 @@ def judge(identification: Identification) -> Verdict:
     found = identification
     parameters, unlimited = parameter_error(found)
     raw = [_moving(found.fitted)]
-    fit, noise = _without_noise(found.fitted)
+    filtered = found.quality is not None and found.quality.decimation > 1
+    band = IN_BAND if filtered else 1.0
+    fit, noise = _without_noise(found.fitted, band)
     held_out, measured = fit, np.full(len(fit), math.nan)
     chosen = found.selection
     if chosen is not None and len(chosen.joint_residuals) == len(fit):
@@ -188,7 +193,7 @@ def judge(identification: Identification) -> Verdict:
         held_out = np.fmax(fit, _rest(raw[0] * worse, noise))
     if found.validation is not None:
         raw.append(_moving(found.validation))
-        measured = _without_noise(found.validation)[0]
+        measured = _without_noise(found.validation, band)[0]
         told = np.isfinite(measured) & ~(parameters > THRESHOLDS['determined'].value)
         rest = _rest(measured, np.nan_to_num(parameters))
         held_out = np.where(told, np.fmax(fit, rest), held_out)
@@ -358,7 +363,7 @@ def _rest(residual: Array, known: Array) -> Array:
     return np.sqrt(np.maximum(residual**2 - known**2, 0.0))
 
 
-def _without_noise(efforts: Validation) -> tuple[Array, Array]:
+def _without_noise(efforts: Validation, band: float) -> tuple[Array, Array]:
     """
     Return relative residuals in motion without white noise, and that noise, (n,) each.
 
@@ -367,6 +372,6 @@ def _without_noise(efforts: Validation) -> tuple[Array, Array]:
     rows = [np.flatnonzero(valid) for valid in efforts.valid.T]
     effort = [np.sqrt(np.mean(y[k] ** 2)) if k.size else 0.0
               for y, k in zip(efforts.measured.T, rows, strict=True)]  # fmt: skip
-    white = white_noise(efforts.measured - efforts.predicted)
+    white = band * white_noise(efforts.measured - efforts.predicted)
     noise = np.divide(white, effort, out=np.zeros(len(effort)), where=np.array(effort) > 0.0)
     return _rest(_moving(efforts), noise), noise
