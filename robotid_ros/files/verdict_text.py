@@ -107,7 +107,7 @@ def unusable_note(results: Results) -> str:
     verdict = verdict_of(results)
     if verdict.usable:
         return ''
-    return f'these parameters are marked unusable: {" ".join(sentences(results))}'
+    return f'these parameters are marked unusable: {sentences(results)[0]}'
 
 
 def _figures(joint: Any) -> Mapping[str, Any]:

@@ -78,10 +78,13 @@ def answers(bag, identified, folder):
     urdf = identified / 'identified.urdf'
     return {
         'identify': ((bag, '-o', folder / 'again'), ('parameters', 'validation', 'verdict')),
-        'validate': ((bag, '--parameters', identified), ('residuals', 'passed')),
-        'payload': ((identified, bag, '-o', folder / 'p.yaml'), ('frame', 'parameters')),
+        'validate': ((bag, '--parameters', identified), ('residuals', 'passed', 'verdict')),
+        'payload': (
+            (identified, bag, '-o', folder / 'p.yaml'),
+            ('frame', 'parameters', 'verdict'),
+        ),
         'report': ((identified, '-o', folder / 'r.html'), ('report',)),
-        'inspect': ((bag,), ('usable', 'timing', 'channels')),
+        'inspect': ((bag,), ('usable', 'verdict', 'timing')),
         'convert': ((bag, folder / 'c.mcap'), ('joints', 'count')),
         'init': ((urdf, '-o', folder / 'i.yaml'), ('joints', 'tool', 'written')),
         'export': ((identified, '--format', 'csv', '-o', folder / 'e.csv'), ('written', 'notes')),
@@ -113,9 +116,9 @@ def test_output_fits_a_terminal(run, bag, identified, tmp_path, verb):
 
 def test_the_verdict_is_last(run, bag, identified, tmp_path):
     _, out, _ = run('identify', bag, '-o', tmp_path / 'x')
-    assert re.search(r'\nPredicts another motion: .* is left.*\.\n$', unwrapped(out))
+    assert re.search(r'\nCan be used. .* Measured on another motion.*\.\n$', unwrapped(out))
     _, out, _ = run('identify', bag, '-o', tmp_path / 'y', '--part', '0:1')
-    assert re.search(r'\nNot validated: .*--validation-part\.\n$', unwrapped(out))
+    assert re.search(r'\nCan be used with care. .*\nnext: Record another motion', unwrapped(out))
     _, out, _ = run('inspect', bag)
     assert re.search(r'\nself-contained: yes\n', out)
 

@@ -56,6 +56,7 @@ def check_parameters(
     found = {name: predicted(chi) for name, chi in sets.items()}
     before = verdict_of(results)
     rows = {name: residual_rows(robot, each, before.effort_unit) for name, each in found.items()}
+    reasons = tuple(prediction_warnings(found[BASE]))
     checked = dataclasses.replace(
         results,
         identification=(),
@@ -68,16 +69,20 @@ def check_parameters(
             'consistent_residual': _residual(found.get(STANDARD)),
         },
         settings=session.settings,
-        warnings=tuple(prediction_warnings(found[BASE])),
+        warnings=reasons,
         severities=(),
         history=(),
-        verdict=verdict_on(before, rows[BASE]),
+        verdict=verdict_on(before, rows[BASE], 0 if reasons else None),
     )
     return CheckedParameters(results, checked, rows)
 
 
-def verdict_on(before: Verdict, rows: Sequence[Residual]) -> Verdict:
-    """Return the verdict of an identification with what was measured on another recording."""
+def verdict_on(before: Verdict, rows: Sequence[Residual], cause: int | None) -> Verdict:
+    """
+    Return the verdict of an identification with what was measured on another recording.
+
+    `cause` is the place of the finding that explains it, None without findings.
+    """
     known = {joint.joint: joint for joint in before.joints}
     joints = [
         dataclasses.replace(known.get(row.joint, JointError(row.joint)), measured=row.reported)
@@ -89,6 +94,7 @@ def verdict_on(before: Verdict, rows: Sequence[Residual]) -> Verdict:
         validated=True,
         unlimited=before.unlimited,
         effort_unit=before.effort_unit,
+        cause=cause,
     )
 
 
