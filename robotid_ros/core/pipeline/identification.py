@@ -216,14 +216,15 @@ def _warnings(
     read = getattr(inputs.recording, 'notes', ())
     if robot.drive_gain_given:  # which says what currents are worth
         read = [Remark(str(n), NOTE) if code_of(n) == EFFORT_UNIT else n for n in read]
+    data = data_warnings(robot, base, samples, estimation.sampled_systems, estimate)
+    if any(code_of(note) == EFFORT_UNIT for note in read):  # the log says it itself
+        data = [text for text in data if code_of(text) != EFFORT_UNIT]
     found = (
         *robot.warnings,
         *notes,
         *read,
         *remarks(NOTE, estimation.signal_notes),
-        *remarks(
-            SERIOUS, data_warnings(robot, base, samples, estimation.sampled_systems, estimate)
-        ),
+        *remarks(SERIOUS, data),
         *identifiability_warnings(robot, samples, estimate),
         *estimation.estimate_notes,
     )
