@@ -104,7 +104,8 @@ class LogUnits:
     def of_efforts(self, current: bool) -> tuple[str, list[str]]:
         """Return the unit of efforts, '' where it is unknown, and notes."""
         unit, bare = self.said.get('effort', ''), self.bare('effort')
-        if '*' in unit or not (current or unit in CURRENTS or bare):
+        current |= any(canonical(each) in CURRENTS for each in unit.split(','))
+        if '*' in unit or not (current or bare):
             return unit, []
         what, one, each = (bare, bare, bare) if bare else ('currents', 'A', 'ampere')
         note = (
