@@ -30,11 +30,18 @@ UNITS_EXAMPLE = 'time=ms position=deg effort=A*0.12'
 def add_robot_options(
     parser: argparse.ArgumentParser, where: str = 'the recording', verb: str = 'identify these'
 ) -> None:
-    """Add `--config`, `--urdf` and `--joints`."""
+    """Add `--config`, `--urdf`, `--joints` and `--effort-kind`."""
     default = f'default: the one in {where}'
     parser.add_argument('-c', '--config', metavar='FILE', help=default)
     parser.add_argument('--urdf', metavar='FILE', help='robot description; likewise')
     add_joints_option(parser, f"{verb}; default: the configuration's, else all that move")
+    parser.add_argument(
+        '--effort-kind',
+        choices=EFFORT_KINDS,
+        help='what the efforts are: joint_torque with all that the joint bears, without_gravity '
+        "where the driver compensates it, auto: the data tell; default: the configuration's "
+        'robot.effort_kind',
+    )
 
 
 def add_joints_option(parser: argparse.ArgumentParser, text: str) -> None:
@@ -43,7 +50,7 @@ def add_joints_option(parser: argparse.ArgumentParser, text: str) -> None:
 
 
 def add_log_options(parser: argparse.ArgumentParser) -> None:
-    """Add `--columns`, `--units`, `--rate`, `--effort-topic` and `--effort-kind`."""
+    """Add `--columns`, `--units`, `--rate` and `--effort-topic`."""
     group = parser.add_argument_group('logs that do not say it themselves')
     group.add_argument(
         '--columns',
@@ -66,13 +73,6 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
         default='',
         help="of a bag: efforts on a topic of their own: '/dynamic_joint_states:torque', "
         "'/currents:data[0:6]'",
-    )
-    group.add_argument(
-        '--effort-kind',
-        choices=EFFORT_KINDS,
-        help='what the efforts are: joint_torque with all that the joint bears, without_gravity '
-        "where the driver compensates it, auto: the data tell; default: the configuration's "
-        'robot.effort_kind',
     )
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from pathlib import Path
 import re
 
 from hypothesis import given, strategies as st
@@ -184,6 +185,12 @@ def test_a_verdict_is_read_as_it_was_written(robot, record, tmp_path):
     # Of a file of an earlier version the residuals tell.
     older = dataclasses.replace(read_results(tmp_path), verdict=None)
     assert verdict_of(older).joints[0].from_model == older.identification[0].reported
+
+
+def test_the_documentation_has_the_thresholds():
+    text = (Path(__file__).parents[2] / 'docs' / 'verdict.md').read_text()
+    for bound in THRESHOLDS.values():
+        assert f'{100 * bound.value:g} %' in text
 
 
 @pytest.mark.parametrize(
