@@ -140,9 +140,9 @@ def report(
     else:
         print_found(results, every=every)
         print_verification(results)
+        print_verdict(results)
         for name, path in {'written': folder, **pages}.items():
             print_paragraph(str(path), name)
-        print_verdict(results)
         print_paragraph(f'{recovery}.', style='good' if recovery.passed else 'bad')
     if recovery.passed:
         return judged(results)
