@@ -26,6 +26,7 @@ _NAMES = {
     'core.model.robot': ('Robot',),
     'core.signals.recording': ('Recording',),
     'core.pipeline.results': ('Identification',),
+    'core.verdict': ('judge', 'Verdict'),
     'core.regression.goodness_of_fit': ('Validation',),
     'core.excitation.results': ('Design',),
     'exceptions': ('RobotIdError',),
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from .core.pipeline.results import Identification as Identification
     from .core.regression.goodness_of_fit import Validation as Validation
     from .core.signals.recording import Recording as Recording
+    from .core.verdict import judge as judge, Verdict as Verdict
     from .exceptions import RobotIdError as RobotIdError
     from .library import (
         design as design,

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError, MissingPackageError
-from .shared_options import add_output_options
-from .terminal import format_number, format_table, print_json, print_paragraph
+from .shared_options import add_output_options, judged
+from .terminal import format_number, format_table, print_error, print_json, print_paragraph
 
 if TYPE_CHECKING:
     from ..files.results import Results
@@ -17,7 +17,8 @@ HELP = 'set the results of several identifications side by side'
 DESCRIPTION = (
     'Compare the base parameters of several identifications: differences from the first one, and '
     'over their σ; beyond ±3 they are none of noise. Of a result of two methods, as --method '
-    'both leaves them, one is enough. Writes a page with the same.'
+    'both leaves them, one is enough. Writes a page with the same. The exit code is 4 where one '
+    'of the results is marked unusable.'
 )
 EXAMPLES = """\
 examples:
@@ -41,6 +42,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the differences, write the page."""
     from ..files.comparison.differences import differences
     from ..files.report.page import write_comparison
+    from ..files.verdict_text import unusable_note, verdict_data
 
     results = _read(args.parameters)
     if len(results) < 2:
@@ -55,13 +57,18 @@ def run(args: argparse.Namespace) -> int:
     first, *others = results
     if args.json:
         found = {name: differences(results[first].base, results[name].base) for name in others}
-        print_json({'first': first, 'differences': found, label: written})
-        return 0
-    for name in others:
-        print(f'{_table(first, name, results)}\n')
-    print(f'{_residuals(results)}\n')
-    print_paragraph(written, label)
-    return 0
+        verdicts = {name: verdict_data(each) for name, each in results.items()}
+        data = {'first': first, 'differences': found, 'verdicts': verdicts}
+        print_json({**data, label: written})
+    else:
+        for name in others:
+            print(f'{_table(first, name, results)}\n')
+        print(f'{_residuals(results)}\n')
+        print_paragraph(written, label)
+    for name, each in results.items():
+        if text := unusable_note(each):
+            print_error(f'robotid: {name}: {text}')
+    return max(judged(each, quiet=True) for each in results.values())
 
 
 def _read(paths: list[str]) -> dict[str, 'Results']:
@@ -102,17 +109,19 @@ def _table(first: str, second: str, results: dict[str, 'Results']) -> str:
 
 
 def _residuals(results: dict[str, 'Results']) -> str:
-    from ..files.results import total_residual
+    from ..files.results import total_residual, verdict_of
 
     rows = [
         (
             name,
             format_number(100 * total_residual(each.identification), 3),
             format_number(100 * total_residual(each.validation), 3),
+            verdict_of(each).level,
         )
         for name, each in results.items()
     ]
-    return format_table(('residual, all joints', 'fit [%]', 'validation [%]'), rows, '<>>')
+    head = ('residual, all joints', 'fit [%]', 'validation [%]', 'verdict')
+    return format_table(head, rows, '<>><')
 
 
 def _short(name: str) -> str:

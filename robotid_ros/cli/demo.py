@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError, RobotIdError
-from .shared_options import add_output_options
+from .shared_options import add_output_options, judged
 from .terminal import (
     format_number,
     format_table,
@@ -16,7 +16,7 @@ from .terminal import (
     print_paragraph,
     ProgressBar,
 )
-from .terminal.results_text import print_found, results_data
+from .terminal.results_text import print_found, print_verdict, results_data
 
 if TYPE_CHECKING:
     from ..files.results import Results
@@ -130,21 +130,22 @@ def report(
     as_json: bool = False,
 ) -> int:
     """Print residuals and parameters, where more is, and the verdict; return the exit code."""
-    from ..nodes.demo.verdict import MAX_RESIDUAL, MIN_SHARE_WITHIN, verdict_of
+    from ..nodes.demo.recovery import MAX_RESIDUAL, MIN_SHARE_WITHIN, recovery_of
 
-    judged = verdict_of(results)
+    recovery = recovery_of(results)
     if as_json:
         data = {**results_data(results), 'verification': results.verification}
-        judgement = {'passed': judged.passed, 'verdict': str(judged)}
-        print_json({**data, **judgement, 'folder': folder, 'pages': pages})
+        recovered = {'passed': recovery.passed, 'recovery': str(recovery)}
+        print_json({**data, **recovered, 'folder': folder, 'pages': pages})
     else:
         print_found(results, every=every)
         print_verification(results)
+        print_verdict(results)
         for name, path in {'written': folder, **pages}.items():
             print_paragraph(str(path), name)
-        print_paragraph(f'{judged}.', style='good' if judged.passed else 'bad')
-    if judged.passed:
-        return 0
+        print_paragraph(f'{recovery}.', style='good' if recovery.passed else 'bad')
+    if recovery.passed:
+        return judged(results)
     print_error(
         f'robotid: the robot was not found again: at least {MIN_SHARE_WITHIN:.0%} within ±3σ and '
         f'at most {MAX_RESIDUAL:.0%} residual are asked for'

@@ -90,13 +90,18 @@ def run(args: argparse.Namespace) -> int:
     from ..files.atomic import write_bytes
     from ..files.export.export import Options, WRITERS
     from ..files.export.identified_model import read_identified_model
+    from ..files.results_file import read_results
+    from ..files.verdict_text import unusable_note
 
     model = read_identified_model(args.results)
     output = _output(args, model.robot.name)
     table = output.with_name(f'{output.stem}_regressor{output.suffix}')
     for path in (output, table) if args.regressor else (output,):
         expect_new(path, args.force)
+    results = read_results(args.results)
     content, notes = WRITERS[args.format](model, Options(args.mesh_folder, args.like))
+    if text := unusable_note(results):
+        notes = [text, *notes]
     written = [output]
     if args.regressor:
         notes = [*notes, *_write_regressor(args, model, table)]
@@ -107,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
         print_json({'written': written, 'notes': notes})
         return 0
     for text in notes:
-        print_paragraph(text, 'note')
+        print_paragraph(text, 'warning' if text == unusable_note(results) else 'note')
     for path in written:
         print(f'written: {path}')
     return 0

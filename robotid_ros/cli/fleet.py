@@ -5,7 +5,7 @@ from pathlib import Path
 import time
 from typing import TYPE_CHECKING
 
-from .shared_options import add_output_options, LOG
+from .shared_options import add_output_options, EXIT_UNUSABLE, LOG
 from .terminal import format_table, print_json, print_paragraph, ProgressBar
 
 if TYPE_CHECKING:
@@ -16,7 +16,8 @@ HELP = 'identify a fleet of robots from all its recordings'
 DESCRIPTION = (
     'Identify many recordings of many robots on all cores or a Dask cluster, into a store of '
     'Parquet files that grows: what is there is not computed again. Report what the robots of a '
-    'type share, which is not like the others, and what changes.'
+    'type share, which is not like the others, and what changes. The exit code of run is 4 where '
+    'every bag that was identified leaves more than half of the effort of a joint.'
 )
 EXAMPLES = """\
 examples:
@@ -94,13 +95,34 @@ def _run(args: argparse.Namespace) -> int:
                 progress.print_line(f'dashboard: {engine.dashboard}')
             work.work(sources, engine)
     pooled = pool(work.store)
+    unusable, usable = _judge(work, [source.location for source in sources])
     if args.json:
         found = {'counts': work.counts, 'reasons': work.reasons, 'pooled': len(pooled)}
-        print_json({**found, 'store': args.output})
-        return 0
-    _print_summary(work)
-    print_paragraph(f'{len(pooled)} pooled estimates of robots and types', 'written')
-    return 0
+        verdict = {'usable': usable, 'unusable': unusable}
+        print_json({**found, 'store': args.output, 'verdict': verdict})
+    else:
+        _print_summary(work)
+        for location, text in sorted(unusable.items())[:MOST_REASONS]:
+            print_paragraph(text, location)
+        print_paragraph(f'{len(pooled)} pooled estimates of robots and types', 'written')
+    return 0 if usable else EXIT_UNUSABLE
+
+
+def _judge(work: 'Run', locations: list[str]) -> tuple[dict[str, str], bool]:
+    """Return the bags that are unusable with the reason, and whether one of all is usable."""
+    from ..core.verdict import THRESHOLDS, UNUSABLE
+    from ..fleet.store import SESSIONS
+
+    wanted, unusable, known = set(locations), dict[str, str](), 0
+    for row in work.store.rows(SESSIONS, ('source', 'residual', 'joints')):
+        if row['source'] not in wanted or row['residual'] is None:
+            continue
+        known += 1
+        worst = max(row['joints'], key=lambda joint: joint['residual'] or 0.0, default=None)
+        if worst is not None and (worst['residual'] or 0.0) > THRESHOLDS[UNUSABLE].value:
+            share = 100.0 * worst['residual']
+            unusable[row['source']] = f'{share:.0f} % of the effort of {worst["name"]} is left'
+    return unusable, not known or len(unusable) < known
 
 
 def _watch(args: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ from .shared_options import (
     add_part_options,
     add_robot_options,
     default_output,
+    judged,
     LOG,
     make_part,
     open_logs,
@@ -42,7 +43,8 @@ HELP = 'identify the dynamic parameters from a recording'
 DESCRIPTION = (
     'Identify dynamic parameters from a recording; write parameters.yaml, '
     'torques.npz, identified.urdf and report.html. Without options the phases of the session '
-    'are used: identification on the excitation, validation on the other trajectory.'
+    'are used: identification on the excitation, validation on the other trajectory. The exit '
+    'code is 4 where the result is unusable for other motions, which is written all the same.'
 )
 EXAMPLES = """\
 examples:
@@ -110,9 +112,9 @@ def run(args: argparse.Namespace) -> int:
     files = sorted(file.name for file in folder.iterdir())
     if args.json:
         print_json({**results_data(results), 'folder': folder, 'files': files})
-        return 0
-    print_results(results, [f'{folder}: {", ".join(files)}'], every=args.all)
-    return 0
+    else:
+        print_results(results, [f'{folder}: {", ".join(files)}'], every=args.all)
+    return judged(results)
 
 
 def _settings(session: 'Session', method: str | None) -> 'IdentificationSettings':

@@ -4,7 +4,14 @@ import argparse
 import dataclasses
 from typing import Any, TYPE_CHECKING
 
-from .shared_options import add_log_options, add_output_options, add_urdf_option, LOG, read_options
+from .shared_options import (
+    add_log_options,
+    add_output_options,
+    add_urdf_option,
+    EXIT_UNUSABLE,
+    LOG,
+    read_options,
+)
 from .terminal import format_number, format_table, print_json, print_paragraph, SHORT
 
 if TYPE_CHECKING:
@@ -13,7 +20,7 @@ if TYPE_CHECKING:
 HELP = 'show what a recording holds and whether it is usable'
 DESCRIPTION = (
     'Show topics, rates, gaps, joints and phases of a recording, and its use. '
-    'The exit code is 1 when no identification can be made from it.'
+    'The exit code is 4 when no identification can be made from it.'
 )
 EXAMPLES = """\
 examples:
@@ -52,14 +59,15 @@ def run(args: argparse.Namespace) -> int:
         for use in summary.suitability:
             word = f'{use.purpose}: {"yes" if use.possible else f"no, {use.reason}"}'
             print_paragraph(word, style='good' if use.possible else 'doubtful')
-    return 0 if summary.usable else 1
+    return 0 if summary.usable else EXIT_UNUSABLE
 
 
 def summary_data(summary: 'BagSummary') -> dict[str, Any]:
     """Return a summary as an object of JSON; its session's header is that of the bag."""
     fields = dataclasses.fields(summary)
     data = {f.name: getattr(summary, f.name) for f in fields if f.name != 'session'}
-    return {**data, 'usable': summary.usable}
+    verdict = {'usable': summary.usable, 'reason': summary.suitability[0].reason or None}
+    return {**data, 'usable': summary.usable, 'verdict': verdict}
 
 
 def _print_summary(summary: 'BagSummary', *, every_topic: bool) -> None:

@@ -27,6 +27,9 @@ examples:
   robotid identify arm.csv --urdf arm.urdf   # any log of positions and efforts
   robotid init arm.urdf                      # a configuration for your own arm
 
+Exit codes: 0 success, 1 error, 2 wrong usage, 3 poor design, 4 unusable result or
+log (what was found is written all the same), 130 interrupted.
+
 Each command has its own help and examples: 'robotid identify --help'.
 Completion of commands and options, where the package argcomplete is installed:
   eval "$(register-python-argcomplete robotid)"
@@ -70,7 +73,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns
     -------
-    0 on success, 1 on an error, 2 on wrong usage, 3 for a poor design, 130 after Ctrl-C.
+    0 on success, 1 on an error, 2 on wrong usage, 3 for a poor design, 4 where a result or a log
+    is unusable, 130 after Ctrl-C.
 
     """
     for stream in (sys.stdout, sys.stderr):

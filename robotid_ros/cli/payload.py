@@ -11,9 +11,17 @@ from .shared_options import (
     add_output_options,
     add_robot_options,
     default_output,
+    EXIT_UNUSABLE,
     read_options,
 )
-from .terminal import format_number, format_table, print_json, print_paragraph, ProgressBar
+from .terminal import (
+    format_number,
+    format_table,
+    print_error,
+    print_json,
+    print_paragraph,
+    ProgressBar,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +35,7 @@ DESCRIPTION = (
     'Identify the mass, centre of mass and inertia of a body that the arm carries, from what it '
     'changes between two recordings of the same robot, or between an identification and a '
     "recording; write them to a file, with the lines that robots' controllers take. Friction may "
-    'have changed meanwhile.'
+    'have changed meanwhile. The exit code is 4 where the mass does not stand out of its σ.'
 )
 EXAMPLES = """\
 examples:
@@ -60,6 +68,7 @@ def run(args: argparse.Namespace) -> int:
     with ProgressBar(STEPS) as progress:
         progress.step('reading')
         from ..core.payload import payload_from_recordings
+        from ..core.payload.payload_identification import stands_out
         from ..files.atomic import expect_writable
         from ..files.export.payload_file import write_payload
         from ..files.payload_input import open_payload
@@ -75,6 +84,7 @@ def run(args: argparse.Namespace) -> int:
             description=args.urdf,
             joints=args.joints,
             options=read_options(args),
+            effort_kind=args.effort_kind,
         )
         settings = dataclasses.replace(given.settings, leave_one_out=False)
         payload, warnings = payload_from_recordings(
@@ -83,14 +93,19 @@ def run(args: argparse.Namespace) -> int:
         progress.step('writing the result')
         facts = {'robot': given.robot.name, 'empty': args.empty, 'loaded': args.loaded}
         path = write_payload(output, payload, facts, warnings, given.frame.body)
+    usable = stands_out(payload)
     if args.json:
-        print_json({**_payload_data(payload), 'warnings': warnings, 'written': path})
-        return 0
-    print(f'{_format_payload(payload)}\n')
-    for text in warnings:
-        print_paragraph(text, 'warning')
-    print(f'written: {path}')
-    return 0
+        verdict = {'usable': usable, 'reason': None if usable else 'mass_within_sigma'}
+        found = {**_payload_data(payload), 'verdict': verdict}
+        print_json({**found, 'warnings': warnings, 'written': path})
+    else:
+        print(f'{_format_payload(payload)}\n')
+        for text in warnings:
+            print_paragraph(text, 'warning')
+        print(f'written: {path}')
+    if not usable:
+        print_error('robotid: the payload is unusable: its mass does not stand out of its σ')
+    return 0 if usable else EXIT_UNUSABLE
 
 
 def _payload_data(payload: 'Payload') -> dict[str, Any]:

@@ -11,10 +11,14 @@ from ..exceptions import ConfigurationError
 if TYPE_CHECKING:
     from ..files.formats.read_options import ReadOptions
     from ..files.identification_input import Part, Session
+    from ..files.results import Results
     from .terminal import ProgressBar
 
 # start, stop, whether they are fractions: the parser must not import what the work needs.
 PartBounds = tuple[float, float, bool]
+EFFORT_KINDS = ('auto', 'joint_torque', 'without_gravity')
+# Of a command that judges: it did its work, and the result is marked unusable.
+EXIT_UNUSABLE = 4
 LOG = (
     'rosbag2 folder, .mcap or .db3 file; .bag of ROS 1; .csv, .xlsx, .json, .npz, .mat, .h5, '
     '.parquet'
@@ -26,11 +30,18 @@ UNITS_EXAMPLE = 'time=ms position=deg effort=A*0.12'
 def add_robot_options(
     parser: argparse.ArgumentParser, where: str = 'the recording', verb: str = 'identify these'
 ) -> None:
-    """Add `--config`, `--urdf` and `--joints`."""
+    """Add `--config`, `--urdf`, `--joints` and `--effort-kind`."""
     default = f'default: the one in {where}'
     parser.add_argument('-c', '--config', metavar='FILE', help=default)
     parser.add_argument('--urdf', metavar='FILE', help='robot description; likewise')
     add_joints_option(parser, f"{verb}; default: the configuration's, else all that move")
+    parser.add_argument(
+        '--effort-kind',
+        choices=EFFORT_KINDS,
+        help='what the efforts are: joint_torque with all that the joint bears, without_gravity '
+        "where the driver compensates it, auto: the data tell; default: the configuration's "
+        'robot.effort_kind',
+    )
 
 
 def add_joints_option(parser: argparse.ArgumentParser, text: str) -> None:
@@ -108,10 +119,28 @@ def open_logs(
     """Open recordings of one robot as the options say; `further` arguments of `open_session`."""
     from ..files.identification_input import open_session
 
-    given = {'description': args.urdf, 'joints': args.joints, 'options': read_options(args)}
+    given = {
+        'description': args.urdf,
+        'joints': args.joints,
+        'options': read_options(args),
+        'effort_kind': args.effort_kind,
+    }
     return open_session(
         bags[0], args.config, progress=progress.share, more=bags[1:], **{**given, **further}
     )
+
+
+def judged(results: 'Results', *, quiet: bool = False) -> int:
+    """Return the exit code of results, with a sentence on standard error for unusable ones."""
+    from ..files.results import verdict_of
+    from ..files.verdict_text import unusable_note
+    from .terminal import print_error
+
+    if verdict_of(results).usable:
+        return 0
+    if not quiet:
+        print_error(f'robotid: {unusable_note(results)}')
+    return EXIT_UNUSABLE
 
 
 def default_output(bag: str, suffix: str) -> Path:

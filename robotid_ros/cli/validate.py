@@ -10,24 +10,26 @@ from .shared_options import (
     add_output_options,
     add_part_options,
     add_robot_options,
+    judged,
     LOG,
     open_logs,
     selected_part,
 )
 from .terminal import print_error, print_json, print_paragraph, ProgressBar
-from .terminal.results_text import GOOD_RESIDUAL, rows_table
+from .terminal.results_text import print_findings, print_verdict, rows_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..files.comparison.checked_parameters import CheckedParameters
-    from ..files.results import Residual, Results
+    from ..files.results import Results
 
 HELP = 'compare what identified parameters predict with a recording'
 DESCRIPTION = (
     'Predict the torques of a recording by identified parameters and compare. '
     "Without a part, a session's validation phase is used, else all of it. Writes a page that "
-    'sets the robot description, identified.urdf and the base parameters side by side.'
+    'sets the robot description, identified.urdf and the base parameters side by side. The exit '
+    'code is 4 where the parameters do not predict it: more than half of the effort of a joint.'
 )
 EXAMPLES = """\
 examples:
@@ -65,6 +67,7 @@ def run(args: argparse.Namespace) -> int:
     from ..files.report.page import write_validation
     from ..files.results import total_residual
     from ..files.results_file import read_results
+    from ..files.verdict_text import verdict_data
 
     with ProgressBar(3) as progress:
         checked = _predict(args, read_results(args.parameters), progress)
@@ -73,7 +76,8 @@ def run(args: argparse.Namespace) -> int:
             written, label = str(write_validation(checked, _output(args))), 'written'
         except MissingPackageError as error:
             written, label = str(error), 'warning'
-    rows, warnings = checked.checked.validation, checked.checked.warnings
+    found = checked.checked
+    rows, warnings = found.validation, found.warnings
     worst = max(rows, key=lambda row: row.relative)
     passed = args.max_residual is None or 100 * worst.relative <= args.max_residual
     if args.json:
@@ -83,18 +87,20 @@ def run(args: argparse.Namespace) -> int:
                 'total': total_residual(rows),
                 'explanation': checked.explanation(),
                 'warnings': warnings,
+                'verdict': verdict_data(found),
                 label: written,
                 'passed': passed,
             }
         )
     else:
-        _print(rows, warnings, checked.explanation(), (written, label))
+        _print(found, checked.explanation(), (written, label))
     if not passed:
         print_error(
             f'robotid: {worst.joint} misses the bound: {100 * worst.relative:.2f} % of its torque '
             f'is not predicted, {args.max_residual:g} % are allowed'
         )
-    return int(not passed)
+        return 1
+    return judged(found)
 
 
 def _output(args: argparse.Namespace) -> Path:
@@ -108,25 +114,13 @@ def _output(args: argparse.Namespace) -> Path:
     return results_folder(args.parameters) / f'validation_{name}.html'
 
 
-def _print(
-    rows: 'Sequence[Residual]',
-    warnings: 'Sequence[str]',
-    explanation: 'Sequence[str]',
-    written: tuple[str, str],
-) -> None:
-    print(f'{rows_table(rows, "residual [%]")}\n')
+def _print(results: 'Results', explanation: 'Sequence[str]', written: tuple[str, str]) -> None:
+    print(f'{rows_table(results.validation, "residual [%]")}\n')
     for text in explanation:
         print_paragraph(text)
-    for text in warnings:
-        print_paragraph(text, 'warning')
+    print_findings(results)
     print_paragraph(*written)
-    worst = max(rows, key=lambda row: row.reported)
-    good = worst.reported <= GOOD_RESIDUAL and not warnings
-    print_paragraph(
-        f'Of the effort of a joint at most {100 * worst.reported:.2f} % ({worst.joint}) is not '
-        'predicted.',
-        style='good' if good else 'doubtful',
-    )
+    print_verdict(results)
 
 
 def _predict(
@@ -151,7 +145,13 @@ def _predict(
     progress.step('predicting')
     from ..files.comparison.check_parameters import check_parameters
     from ..files.robot_description import other_robot_warning
+    from ..files.verdict_text import unusable_note
 
     checked = check_parameters(results, chosen, session, args.command_line)
-    notes = (*session.robot.warnings, *other_robot_warning(known, session.recording.urdf))
+    marked = unusable_note(results)
+    notes = (
+        *([marked] if marked else []),
+        *session.robot.warnings,
+        *other_robot_warning(known, session.recording.urdf),
+    )
     return checked.with_warnings(notes)

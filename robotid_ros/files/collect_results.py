@@ -10,12 +10,14 @@ import numpy as np
 from ..core.diagnostics.remark import severity_of
 from ..core.model import Robot
 from ..core.model.base_parameters import BaseParameters
+from ..core.model.parameters import in_effort_unit
 from ..core.parameters.standard import Standard, TOLERANCES
 from ..core.pipeline.results import Identification
 from ..core.pipeline.several_logs import LogSet
 from ..core.regression.goodness_of_fit import Validation
 from ..core.replay.convergence_history import History
 from ..core.selection.candidates import describe_terms
+from ..core.verdict import judge
 from .export.identified_model import model_settings
 from .identification_input import AnyRecording
 from .provenance import hash_of_recording, versions
@@ -34,14 +36,16 @@ def collect_results(
     found, robot, chosen = identification, identification.robot, identification.selection
     series = {'identification': found.fitted, 'validation': found.validation}
     known = {name: value for name, value in series.items() if value is not None}
-    residuals = {name: residual_rows(robot, value) for name, value in known.items()}
+    verdict = judge(found)
+    effort = verdict.effort_unit
+    residuals = {name: residual_rows(robot, value, effort) for name, value in known.items()}
     return Results(
         robot=robot.name,
         method=found.method,
         created=datetime.now(timezone.utc).isoformat(timespec='seconds'),
         joints=robot.joints,
-        base=_base(found),
-        standard=_standard(found),
+        base=_base(found, effort),
+        standard=_standard(found, effort),
         identification=residuals['identification'],
         validation=residuals.get('validation', ()),
         condition_number=float(found.estimate.condition_number),
@@ -52,7 +56,7 @@ def collect_results(
         warnings=tuple(map(str, found.warnings)),
         severities=tuple(map(severity_of, found.warnings)),
         history=tuple(history_rows(found.history)),
-        compared=_compared(found),
+        compared=_compared(found, effort),
         selection=_selection(found),
         # With what was chosen, so that the configuration gives the same model again.
         settings=_merge(settings or {}, chosen.configuration(robot) if chosen else {}),
@@ -63,6 +67,7 @@ def collect_results(
         frames=frames(found),
         simulated=simulated(found),
         plain_friction=found.plain_friction,
+        verdict=verdict,
     )
 
 
@@ -102,10 +107,10 @@ def _selection(found: Identification) -> dict[str, Any]:
     }
 
 
-def residual_rows(robot: Robot, validation: Validation) -> tuple[Residual, ...]:
-    """Return the goodness of fit of each joint."""
+def residual_rows(robot: Robot, validation: Validation, effort: str = '') -> tuple[Residual, ...]:
+    """Return the goodness of fit of each joint; `effort` is the unit of efforts, '' N·m or N."""
     measured = np.sqrt(np.mean(np.square(validation.measured), axis=0))
-    units = ['N' if linear else 'N·m' for linear in robot.prismatic]
+    units = [in_effort_unit('N' if linear else 'N·m', effort) for linear in robot.prismatic]
     columns = (
         validation.relative_residual,
         validation.rms,
@@ -151,16 +156,16 @@ def history_rows(history: History | None) -> Iterator[dict[str, float]]:
         yield row | history.row(item)
 
 
-def _compared(found: Identification) -> Comparison | None:
+def _compared(found: Identification, effort: str) -> Comparison | None:
     """Keep what another method found in the same recording."""
     other = found.compared
     if other is None:
         return None
     return Comparison(
         other.method,
-        _base(other),
-        residual_rows(other.robot, other.fitted),
-        () if other.validation is None else residual_rows(other.robot, other.validation),
+        _base(other, effort),
+        residual_rows(other.robot, other.fitted, effort),
+        () if other.validation is None else residual_rows(other.robot, other.validation, effort),
     )
 
 
@@ -182,7 +187,7 @@ def _with_true(entry: Entry, value: float) -> Entry:
     return dataclasses.replace(entry, true=float(value) if np.isfinite(value) else None)
 
 
-def _base(found: Identification) -> tuple[Entry, ...]:
+def _base(found: Identification, effort: str) -> tuple[Entry, ...]:
     base, estimate = found.base, found.estimate
     essential = set(range(base.rank) if found.essential is None else found.essential.indices)
     kinds = ['essential' if k in essential else 'small' for k in range(base.rank)]
@@ -196,7 +201,7 @@ def _base(found: Identification) -> tuple[Entry, ...]:
             value=float(estimate.value[k]),
             sigma=float(estimate.sigma[k]),
             percent=float(estimate.relative_sigma[k]),
-            unit=base.units[k],
+            unit=in_effort_unit(base.units[k], effort),
             joint=owners[k].joint,
             kind=kinds[k],
             combination=base.combinations[k].partition(' = ')[2] or base.combinations[k],
@@ -207,7 +212,7 @@ def _base(found: Identification) -> tuple[Entry, ...]:
     )
 
 
-def _standard(found: Identification) -> tuple[Entry, ...]:
+def _standard(found: Identification, effort: str) -> tuple[Entry, ...]:
     robot, standard = found.robot, found.standard
     return tuple(
         Entry(
@@ -215,7 +220,7 @@ def _standard(found: Identification) -> tuple[Entry, ...]:
             value=float(value),
             sigma=float(sigma),
             percent=float(100 * sigma / abs(value)) if value else float('inf'),
-            unit=parameter.unit,
+            unit=in_effort_unit(parameter.unit, effort),
             joint=parameter.joint,
             kind=kind,
             prior=float(prior),

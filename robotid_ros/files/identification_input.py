@@ -77,6 +77,7 @@ def open_session(
     settings: Mapping[str, Any] | None = None,
     options: ReadOptions = DEFAULTS,
     more: Sequence[str] = (),
+    effort_kind: str | None = None,
 ) -> Session:
     """
     Read a recording, or several of one robot, and build the robot.
@@ -93,6 +94,7 @@ def open_session(
     settings : configuration where no file is given, used before that of the recording
     options : how to read the recording; its joints are those of the description where it says none
     more : other recordings of the same robot, read alike; the first one says what it is
+    effort_kind : what the efforts are, instead of the configuration's `robot.effort_kind`
 
     Raises
     ------
@@ -104,6 +106,8 @@ def open_session(
     bags = (bag, *more)
     recordings = [open_recording(b, options=options, progress=progress) for b in bags]
     values, configuration = session_configuration(recordings[0], config, settings)
+    if effort_kind is not None:
+        values, configuration = with_effort_kind(values, configuration, effort_kind)
     if given is None and read_urdf(configuration) is None:
         check_descriptions(recordings)
     urdf = given or session_description(configuration, recordings[0], config, urdf)
@@ -114,6 +118,15 @@ def open_session(
         names = robot.recorded_joints
         recordings = [open_recording(b, names, options=options, progress=progress) for b in bags]
     return Session(configuration, robot, recordings[0], values, options, tuple(recordings[1:]))
+
+
+def with_effort_kind(
+    values: Mapping[str, Any], configuration: Configuration, effort_kind: str
+) -> tuple[dict[str, Any], Configuration]:
+    """Return the configuration's mapping and the configuration with another `effort_kind`."""
+    robot = replace(configuration.robot, effort_kind=effort_kind)
+    changed = {**values, 'robot': {**(values.get('robot') or {}), 'effort_kind': effort_kind}}
+    return changed, replace(configuration, robot=robot)
 
 
 def _complete(

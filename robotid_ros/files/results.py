@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core.model.settings import RobotSettings
 from ..core.parameters.plain_friction import PlainFriction
+from ..core.verdict import conclude, JointError, Verdict
 from .torques_file import SimulatedPositions, Torques
 from .verification.values import Verification
 
@@ -185,6 +186,7 @@ class Results:
     simulated : {method: positions of the last simulation}
     plain_friction : {joint or coupling: what stands for its friction where a format has no other
         law}; empty in files of earlier versions
+    verdict : what it can be used for; None in files of earlier versions, see `verdict_of`
 
     """
 
@@ -215,11 +217,31 @@ class Results:
     frames: Mapping[str, Sequence[Sequence[float]]] = field(default_factory=dict)
     simulated: Mapping[str, SimulatedPositions] = field(default_factory=dict)
     plain_friction: Mapping[str, PlainFriction] = field(default_factory=dict)
+    verdict: Verdict | None = None
 
     @property
     def minimal_parameters(self) -> dict[str, float]:
         """Standard parameters that give the identified torques; those left out are zero."""
         return {entry.column: entry.value for entry in self.base}
+
+
+def verdict_of(results: Results) -> Verdict:
+    """Return the verdict of results; by the residuals alone where a file does not have it."""
+    if results.verdict is not None:
+        return results.verdict
+    rows = results.validation or results.identification
+    validated = bool(results.validation)
+    return conclude(
+        [
+            JointError(row.joint, measured=row.reported)
+            if validated
+            else JointError(row.joint, from_model=row.reported)
+            for row in rows
+        ],
+        results.severities if len(results.severities) == len(results.warnings) else (),
+        residual=max((row.reported for row in rows), default=math.nan),
+        validated=validated,
+    )
 
 
 def of_other_method(results: Results) -> Results:
@@ -242,6 +264,7 @@ def of_other_method(results: Results) -> Results:
         validation=other.validation,
         condition_number=math.nan,
         compared=None,
+        verdict=None,
     )
 
 

@@ -73,15 +73,18 @@ def identified(tmp_path_factory, bag):
     return folder
 
 
-def answers(bag, identified, folder):
+def answers(bag, loaded, identified, folder):
     """Arguments of each verb that needs no ROS, and names in its JSON."""
     urdf = identified / 'identified.urdf'
     return {
         'identify': ((bag, '-o', folder / 'again'), ('parameters', 'validation', 'verdict')),
-        'validate': ((bag, '--parameters', identified), ('residuals', 'passed')),
-        'payload': ((identified, bag, '-o', folder / 'p.yaml'), ('frame', 'parameters')),
+        'validate': ((bag, '--parameters', identified), ('residuals', 'passed', 'verdict')),
+        'payload': (
+            (identified, loaded, '-o', folder / 'p.yaml'),
+            ('frame', 'parameters', 'verdict'),
+        ),
         'report': ((identified, '-o', folder / 'r.html'), ('report',)),
-        'inspect': ((bag,), ('usable', 'timing', 'channels')),
+        'inspect': ((bag,), ('usable', 'verdict', 'timing')),
         'convert': ((bag, folder / 'c.mcap'), ('joints', 'count')),
         'init': ((urdf, '-o', folder / 'i.yaml'), ('joints', 'tool', 'written')),
         'export': ((identified, '--format', 'csv', '-o', folder / 'e.csv'), ('written', 'notes')),
@@ -91,8 +94,8 @@ def answers(bag, identified, folder):
 @pytest.mark.parametrize(
     'verb', ['identify', 'validate', 'payload', 'report', 'inspect', 'convert', 'init', 'export']
 )
-def test_json_is_all_that_is_printed(run, bag, identified, tmp_path, verb):
-    arguments, names = answers(bag, identified, tmp_path)[verb]
+def test_json_is_all_that_is_printed(run, bag, loaded, identified, tmp_path, verb):
+    arguments, names = answers(bag, loaded, identified, tmp_path)[verb]
     code, out, err = run(verb, *arguments, '--json')
     assert (code, err) == (0, '')
     found = json.loads(out)
@@ -102,8 +105,8 @@ def test_json_is_all_that_is_printed(run, bag, identified, tmp_path, verb):
 @pytest.mark.parametrize(
     'verb', ['identify', 'validate', 'payload', 'inspect', 'convert', 'init', 'export']
 )
-def test_output_fits_a_terminal(run, bag, identified, tmp_path, verb):
-    arguments, _ = answers(bag, identified, tmp_path)[verb]
+def test_output_fits_a_terminal(run, bag, loaded, identified, tmp_path, verb):
+    arguments, _ = answers(bag, loaded, identified, tmp_path)[verb]
     _, out, _ = run(verb, *arguments)
     # A path, or a line to paste, is one word whatever its length.
     pasted = re.compile(r'/|set_target_payload|setLoad|LOAD_DATA|SetTool|Payload')
@@ -113,9 +116,12 @@ def test_output_fits_a_terminal(run, bag, identified, tmp_path, verb):
 
 def test_the_verdict_is_last(run, bag, identified, tmp_path):
     _, out, _ = run('identify', bag, '-o', tmp_path / 'x')
-    assert re.search(r'\nPredicts another motion: .* is left.*\.\n$', unwrapped(out))
+    assert re.search(r'\nCan be used. .* Measured on another motion.*\.\n$', unwrapped(out))
     _, out, _ = run('identify', bag, '-o', tmp_path / 'y', '--part', '0:1')
-    assert re.search(r'\nNot validated: .*--validation-part\.\n$', unwrapped(out))
+    assert re.search(
+        r'\nCan be used with care. .* No other motion validates it.*\nnext: .*\.\n$',
+        unwrapped(out),
+    )
     _, out, _ = run('inspect', bag)
     assert re.search(r'\nself-contained: yes\n', out)
 

@@ -1,4 +1,4 @@
-"""An identification as a terminal shows it: parameters, residuals, and whether it predicts."""
+"""An identification as a terminal shows it: parameters, residuals, and the verdict."""
 
 import math
 from typing import Any, TYPE_CHECKING
@@ -11,8 +11,9 @@ if TYPE_CHECKING:
 
     from ...files.results import Residual, Results
 
-# Of real arms with what is chosen by default 1 to 10 % of the effort of a moving joint are left.
-GOOD_RESIDUAL = 0.1
+# What a verdict's level and a finding's severity look like.
+STYLES = {'good': 'good', 'fair': 'doubtful', 'poor': 'bad', 'unusable': 'bad'}
+SEVERITIES = {'serious': 'error', 'warning': 'warning', 'note': 'note'}
 # σ that a summary counts as well known [%].
 TOLD = 10.0
 
@@ -20,8 +21,12 @@ TOLD = 10.0
 def results_data(results: 'Results') -> dict[str, Any]:
     """Return what was found as an object of JSON."""
     from ...files.results import total_residual
+    from ...files.verdict_text import verdict_data
 
-    names = ('robot', 'method', 'joints', 'identification', 'validation', 'warnings')
+    names = (
+        *('robot', 'method', 'joints', 'identification', 'validation', 'warnings'),
+        'severities',
+    )
     judged = results.validation or results.identification
     return {
         **{name: getattr(results, name) for name in names},
@@ -29,7 +34,7 @@ def results_data(results: 'Results') -> dict[str, Any]:
         'condition_number': results.condition_number,
         'total_residual': total_residual(judged),
         'selection': results.selection.get('summary'),
-        'verdict': verdict(results)[0],
+        'verdict': verdict_data(results),
     }
 
 
@@ -41,12 +46,44 @@ def print_results(results: 'Results', written: 'Sequence[str]', *, every: bool) 
     for text in (prediction_text(results), str(results.selection.get('summary', ''))):
         if text:
             print_paragraph(text)
-    for text in results.warnings:
-        print_paragraph(text, 'warning')
+    print_findings(results)
     for text in written:
         print_paragraph(text, 'written')
-    text, style = verdict(results)
-    print_paragraph(text, style=style)
+    print_verdict(results)
+
+
+def print_findings(results: 'Results') -> None:
+    """Print the findings with their severities."""
+    known = results.severities
+    if len(known) != len(results.warnings):
+        known = ('warning',) * len(results.warnings)
+    for text, severity in zip(results.warnings, known, strict=True):
+        print_paragraph(text, SEVERITIES.get(severity, 'warning'))
+
+
+def print_verdict(results: 'Results') -> None:
+    """Print what is expected of other motions, and the verdict."""
+    from ...files.results import verdict_of
+    from ...files.verdict_text import next_step, sentences, TITLES
+
+    verdict = verdict_of(results)
+    if any(not math.isnan(joint.from_parameters) for joint in verdict.joints):
+        rows = [
+            (
+                joint.joint,
+                *(
+                    format_number(100.0 * value, 3)
+                    for value in (joint.from_parameters, joint.from_model, joint.expected)
+                ),
+            )
+            for joint in verdict.joints
+        ]
+        head = ('expected on other motions [%]', 'parameters', 'model', 'together')
+        print(f'\n{format_table(head, rows, "<>>>")}\n')
+    style = STYLES[verdict.level]
+    print_paragraph(f'{TITLES[verdict.level]}. {" ".join(sentences(results))}', style=style)
+    if step := next_step(verdict):
+        print_paragraph(step, 'next')
 
 
 def print_found(results: 'Results', *, every: bool) -> None:
@@ -64,26 +101,6 @@ def print_found(results: 'Results', *, every: bool) -> None:
     if results.compared and short:
         print(f'{comparison_table(results)}\n')
     print(f'{residual_tables(results) if every else residual_table(results)}\n')
-
-
-def verdict(results: 'Results') -> tuple[str, str]:
-    """Say in a sentence how well the parameters predict, and in which style to print it."""
-    rows = results.validation or results.identification
-    worst = max(rows, key=lambda row: row.reported)
-    share = f'at most {100 * worst.reported:.2f} % of the effort of a joint ({worst.joint})'
-    count = len(results.warnings)
-    doubts = f'; {count} warning{"s" * (count != 1)} above' if count else ''
-    if not results.validation:
-        return (
-            f'Not validated: {share} is left by the fit itself{doubts}. Give another motion by '
-            '--validation or --validation-part.',
-            'doubtful',
-        )
-    fine = worst.reported <= GOOD_RESIDUAL
-    word = 'Predicts another motion' if fine else 'Predicts another motion only in part'
-    if worst.reported > 1.0:
-        word = 'Does not predict another motion'
-    return f'{word}: {share} is left{doubts}.', 'good' if fine and not count else 'doubtful'
 
 
 def comparison_table(results: 'Results') -> str:

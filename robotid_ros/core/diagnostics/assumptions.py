@@ -10,6 +10,7 @@ from ..regression.observation_system import System
 from ..signals.samples import Samples
 from .effort_scale import scale_warnings
 from .plausibility import plausibility_warnings
+from .remark import code_of, EFFORT_UNIT
 from .residual_reasons import residual_warnings
 from .saturation import saturation_warnings
 from .stationarity import stationarity_warnings
@@ -62,7 +63,12 @@ def assumption_warnings(
     if any(text.startswith(GRAVITY) for text in said):
         return []
     first = systems[0]
-    scale = scale_warnings(robot, base, samples, estimate)
+    # Of efforts that are no torques, no size is plausible.
+    scale = (
+        {}
+        if any(code_of(text) == EFFORT_UNIT for text in said)
+        else scale_warnings(robot, base, samples, estimate)
+    )
     saturated = saturation_warnings(robot, samples, first)
     found = [*_new(scale, said), *_new(saturated, said)]
     torques = [

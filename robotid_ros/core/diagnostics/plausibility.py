@@ -15,6 +15,7 @@ from ..regression.estimate import Estimate
 from ..regression.least_squares import scaled_least_squares
 from ..signals.samples import Samples
 from .gravity_direction import gravity_warnings
+from .remark import EFFORT_UNIT, Remark, SERIOUS
 
 Rows = npt.NDArray[np.intp]
 
@@ -143,6 +144,24 @@ def _effort_over_prior(robot: Robot, w: Array, y: Array, dq: Array, ddq: Array) 
 
 
 def _scale_warnings(robot: Robot, checks: list[_JointCheck]) -> list[str]:
+    """Name joints whose efforts are of another scale; usually less, they are no torques."""
+    known = {robot.joints[j]: check.factor for j, check in enumerate(checks) if check.factor > 0.0}
+    usual = float(np.median(list(known.values()))) if known else 1.0
+    if usual < 1.0 / MAX_SCALE and not robot.drive_gain_given:
+        each = shortened([f'{joint} {factor:.2g}' for joint, factor in known.items()])
+        return [
+            Remark(
+                f'the efforts are no torques: they are {usual:.2g} times what the masses of the '
+                f'URDF need ({each}), as currents are; masses, inertias and friction are wrong by '
+                'such factors; set robot.drive_gain to the torque per unit of effort of each '
+                "joint, or of a table --units 'effort=A*12'; if they are torques, correct the "
+                'masses of the URDF or set every robot.drive_gain to 1',
+                SERIOUS,
+                EFFORT_UNIT,
+                unit='?',
+                factor=usual,
+            )
+        ]
     scaled = [
         f'{robot.joints[j]} {check.factor:.3g}'
         for j, check in enumerate(checks)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 # From what may make the result useless to what is good to know.
 SERIOUS, WARNING, NOTE = 'serious', 'warning', 'note'
 SEVERITIES = (SERIOUS, WARNING, NOTE)
+# Code of the finding that efforts are neither torques nor forces.
+EFFORT_UNIT = 'effort_unit'
 
 
 class Remark(str):
@@ -16,21 +19,37 @@ class Remark(str):
     Attributes
     ----------
     severity : one of `SEVERITIES`
+    code : what was found, for decisions, '' where none depends on it
+    values : figures and names that the sentence is about
 
     """
 
     severity: str
+    code: str
+    values: Mapping[str, Any]
 
-    def __new__(cls, text: str, severity: str = WARNING) -> Remark:
-        """Take a text; what has a severity keeps it."""
+    def __new__(cls, text: str, severity: str = WARNING, code: str = '', **values: Any) -> Remark:
+        """Take a text; what has a code and values keeps them."""
         remark = super().__new__(cls, text)
         remark.severity = severity
+        remark.code = code or code_of(text)
+        remark.values = values or values_of(text)
         return remark
 
 
 def severity_of(text: str) -> str:
     """Return the severity of a sentence, `WARNING` where nobody said it."""
     return text.severity if isinstance(text, Remark) else WARNING
+
+
+def code_of(text: str) -> str:
+    """Return the code of a sentence, '' where it has none."""
+    return text.code if isinstance(text, Remark) else ''
+
+
+def values_of(text: str) -> Mapping[str, Any]:
+    """Return the values that a sentence is about."""
+    return text.values if isinstance(text, Remark) else {}
 
 
 def remarks(severity: str, texts: Iterable[str]) -> list[str]:

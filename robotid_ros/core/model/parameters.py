@@ -56,6 +56,30 @@ def drive_symbols(
     ]
 
 
+def in_effort_unit(unit: str, effort: str) -> str:
+    """
+    Return a unit of a parameter or effort where efforts are not N·m or N but `effort`.
+
+    kg·m² is N·m·s²/rad: per ampere, an inertia is A·s².
+
+    Parameters
+    ----------
+    unit : as `Parameter` has it
+    effort : unit of the efforts, '?' for an unknown one, '' for N·m and N
+
+    """
+    if not effort:
+        return unit
+    symbol = 'effort' if effort == '?' else effort
+    mechanical = {'kg·m²': 's²', 'kg·m': 's²/m', 'kg': 's²/m²'}
+    if unit in mechanical:
+        return f'{symbol}·{mechanical[unit]}'
+    for torque in ('N·m', 'N'):
+        if unit == torque or unit.startswith((f'{torque}·', f'{torque}/')):
+            return symbol + unit.removeprefix(torque)
+    return unit
+
+
 def from_pinocchio(dynamic: Array) -> Array:
     """Reorder Pinocchio's ten parameters `(..., 10)` into `XX XY XZ YY YZ ZZ MX MY MZ M`."""
     return np.asarray(dynamic)[..., PINOCCHIO_ORDER]

@@ -80,6 +80,7 @@ class Robot:
     load_parameters : (p,) standard parameters whose links load the joints, for friction that
         grows with the load; None: the prior's
     assumed_inertials : whether the description has none, so that the prior says nothing of links
+    drive_gain_given : whether the configuration says what efforts are worth
 
     """
 
@@ -106,6 +107,7 @@ class Robot:
     locked: Mapping[str, float] = dataclasses.field(default_factory=dict)
     load_parameters: Array | None = None
     assumed_inertials: bool = False
+    drive_gain_given: bool = False
 
     def __repr__(self) -> str:
         return f'<{self.name}: {", ".join(self.joints)}; {self.p} standard parameters>'

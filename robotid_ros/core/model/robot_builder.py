@@ -59,6 +59,7 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
         effort_kind=settings.effort_kind,
         warnings=(*description.warnings, *assumed),
         assumed_inertials=bool(assumed),
+        drive_gain_given=bool(settings.drive_gain),
         followers=description.followers,
         locked=description.locked,
     )

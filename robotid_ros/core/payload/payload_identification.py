@@ -119,6 +119,11 @@ def _payload_settings(settings: IdentificationSettings) -> IdentificationSetting
     return dataclasses.replace(settings, method=method, signals=signals)
 
 
+def stands_out(payload: Payload) -> bool:
+    """Tell whether the mass of a payload stands out of its σ."""
+    return bool(payload.mass > SIGNIFICANT * payload.central_sigma[0])
+
+
 def payload_notes(payload: Payload, joint: str, advice: str) -> list[str]:
     """
     Say what to doubt of a payload.
@@ -131,7 +136,7 @@ def payload_notes(payload: Payload, joint: str, advice: str) -> list[str]:
 
     """
     notes, mass = [], payload.central_sigma[0]
-    if not payload.mass > SIGNIFICANT * mass:
+    if not stands_out(payload):
         notes.append(
             f'the mass, {payload.mass:.3g} ± {mass:.2g} kg, does not stand out of its '
             f'σ: check {advice}, take a heavier body, or a motion against gravity'

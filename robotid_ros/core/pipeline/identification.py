@@ -9,7 +9,16 @@ from ..diagnostics.assumptions import data_warnings
 from ..diagnostics.data_quality import data_quality
 from ..diagnostics.exact_fit import exact_fit_warnings
 from ..diagnostics.identifiability import disagreement_warnings, identifiability_warnings
-from ..diagnostics.remark import in_order, NOTE, Remark, remarks, SERIOUS, severity_of
+from ..diagnostics.remark import (
+    code_of,
+    EFFORT_UNIT,
+    in_order,
+    NOTE,
+    Remark,
+    remarks,
+    SERIOUS,
+    severity_of,
+)
 from ..identification_settings import IdentificationSettings, SIMULATED
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.robot import ElasticRobot, Robot
@@ -209,14 +218,18 @@ def _warnings(
     inputs: _Inputs, robot: Robot, base: BaseParameters, estimation: Estimation, notes: list[str]
 ) -> tuple[str, ...]:
     samples, estimate = estimation.samples, estimation.estimate
+    read = getattr(inputs.recording, 'notes', ())
+    if robot.drive_gain_given:  # which says what currents are worth
+        read = [Remark(str(n), NOTE) if code_of(n) == EFFORT_UNIT else n for n in read]
+    data = data_warnings(robot, base, samples, estimation.sampled_systems, estimate)
+    if any(code_of(note) == EFFORT_UNIT for note in read):  # the log says it itself
+        data = [text for text in data if code_of(text) != EFFORT_UNIT]
     found = (
         *robot.warnings,
         *notes,
-        *getattr(inputs.recording, 'notes', ()),
+        *read,
         *remarks(NOTE, estimation.signal_notes),
-        *remarks(
-            SERIOUS, data_warnings(robot, base, samples, estimation.sampled_systems, estimate)
-        ),
+        *remarks(SERIOUS, data),
         *exact_fit_warnings(robot, samples, estimate),
         *identifiability_warnings(robot, samples, estimate),
         *estimation.estimate_notes,

@@ -63,9 +63,9 @@ class Selection:
         for what, where in (('a spring', springs), ('ripple', ripple)):
             model += f', {what} at {where}' if where else ''
         return (
-            f'chosen by cross-validation: {model}; it predicts parts that it '
-            f'was not fitted to within {100 * self.residual:.2f} %, plain least squares within '
-            f'{100 * self.plain_residual:.2f} %'
+            f'chosen by cross-validation: {model}; it leaves {100 * self.residual:.2f} % of parts '
+            f'of this recording that were not fitted, plain least squares leaves '
+            f'{100 * self.plain_residual:.2f} %; the verdict is about other motions'
         )
 
     def configuration(self, robot: Robot) -> dict[str, dict[str, Any]]:

@@ -1,5 +1,6 @@
 """From identified parameters and a recording to what they predict of it."""
 
+from collections.abc import Sequence
 import dataclasses
 import math
 
@@ -12,10 +13,11 @@ from ...core.pipeline.validation import validate
 from ...core.regression.goodness_of_fit import Validation
 from ...core.signals.recording import Recording
 from ...core.timing.delay_compensation import remove_delay
+from ...core.verdict import conclude, JointError, Verdict
 from ...exceptions import UnknownNameError
 from ..collect_results import recording_facts, residual_rows, torques
 from ..identification_input import AnyRecording, Session
-from ..results import Results
+from ..results import Residual, Results, verdict_of
 from .checked_parameters import BASE, CheckedParameters, PRIOR, STANDARD
 
 
@@ -52,7 +54,9 @@ def check_parameters(
         if values and None not in values.values():
             sets[name] = _standard_parameters(values, robot)
     found = {name: predicted(chi) for name, chi in sets.items()}
-    rows = {name: residual_rows(robot, each) for name, each in found.items()}
+    before = verdict_of(results)
+    rows = {name: residual_rows(robot, each, before.effort_unit) for name, each in found.items()}
+    reasons = tuple(prediction_warnings(found[BASE]))
     checked = dataclasses.replace(
         results,
         identification=(),
@@ -65,11 +69,33 @@ def check_parameters(
             'consistent_residual': _residual(found.get(STANDARD)),
         },
         settings=session.settings,
-        warnings=tuple(prediction_warnings(found[BASE])),
+        warnings=reasons,
         severities=(),
         history=(),
+        verdict=verdict_on(before, rows[BASE], 0 if reasons else None),
     )
     return CheckedParameters(results, checked, rows)
+
+
+def verdict_on(before: Verdict, rows: Sequence[Residual], cause: int | None) -> Verdict:
+    """
+    Return the verdict of an identification with what was measured on another recording.
+
+    `cause` is the place of the finding that explains it, None without findings.
+    """
+    known = {joint.joint: joint for joint in before.joints}
+    joints = [
+        dataclasses.replace(known.get(row.joint, JointError(row.joint)), measured=row.reported)
+        for row in rows
+    ]
+    return conclude(
+        joints,
+        residual=max((row.reported for row in rows), default=math.nan),
+        validated=True,
+        unlimited=before.unlimited,
+        effort_unit=before.effort_unit,
+        cause=cause,
+    )
 
 
 def _residual(validation: Validation | None) -> float:

@@ -30,8 +30,13 @@ class CheckedParameters:
 
     def with_warnings(self, texts: Sequence[str]) -> 'CheckedParameters':
         """Return this with more warnings before its own."""
-        warnings = tuple(dict.fromkeys([*texts, *self.checked.warnings]))
-        return replace(self, checked=replace(self.checked, warnings=warnings, severities=()))
+        found, verdict = self.checked, self.checked.verdict
+        warnings = tuple(dict.fromkeys([*texts, *found.warnings]))
+        if verdict is not None and verdict.cause is not None:
+            cause = warnings.index(found.warnings[verdict.cause])
+            verdict = replace(verdict, cause=cause)
+        changed = replace(found, warnings=warnings, severities=(), verdict=verdict)
+        return replace(self, checked=changed)
 
     def explanation(self) -> list[str]:
         """Say why these residuals differ from those of the validation in the identification."""

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ...core.diagnostics.remark import EFFORT_UNIT, Remark, SERIOUS
 from ...exceptions import RecordingError
 from .column_joints import Described
 from .column_names import Meaning
@@ -103,14 +104,15 @@ class LogUnits:
     def of_efforts(self, current: bool) -> tuple[str, list[str]]:
         """Return the unit of efforts, '' where it is unknown, and notes."""
         unit, bare = self.said.get('effort', ''), self.bare('effort')
-        if '*' in unit or not (current or unit in CURRENTS or bare):
+        current |= any(canonical(each) in CURRENTS for each in unit.split(','))
+        if '*' in unit or not (current or bare):
             return unit, []
         what, one, each = (bare, bare, bare) if bare else ('currents', 'A', 'ampere')
         note = (
             f'the efforts are {what}, parameters come out per {each}: give gains [N·m/{one}], '
             f"--units 'effort={one}*0.12'"
         )
-        return '' if bare else unit, [note]
+        return '' if bare else unit, [Remark(note, SERIOUS, EFFORT_UNIT, unit=one)]
 
 
 def _counted(quantity: str, unit: str, why: str) -> str:

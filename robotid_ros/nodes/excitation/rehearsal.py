@@ -20,8 +20,8 @@ from ..common.controller_client import ControllerClient, ControllerDescription
 from ..common.messages import one_line, status
 from ..common.runtime import LATCHED
 from ..common.worker_process import run_in_process
+from ..demo.recovery import Recovery, recovery_of
 from ..demo.twin import write_twin
-from ..demo.verdict import Verdict, verdict_of
 from .preflight import check_controller, read_positions
 from .supervision.watchdog import expand_per_joint
 
@@ -129,7 +129,7 @@ class Rehearsals:
         urdf: str,
         controller: ControllerDescription,
         progress: Callable[[float, str], None],
-    ) -> Verdict:
+    ) -> Recovery:
         check_controller(controller, robot)
         positions = read_positions(self._node, robot.joints, self._settings.timeout)
         positions = {joint: positions[joint] for joint in robot.joints}
@@ -143,7 +143,7 @@ class Rehearsals:
                 {**self._values, 'robot': {**self._values.get('robot', {}), **_locked(robot)}},
                 *(urdf, design, controller, positions, self._guess_drives(robot, controller)),
             )
-            verdict: Verdict = run_in_process(
+            verdict: Recovery = run_in_process(
                 rehearse,
                 *(config, folder, motion + GRACE),
                 progress=lambda value: progress(*value),
@@ -176,7 +176,7 @@ def _motions(design: Design) -> tuple[str, ...]:
 
 def rehearse(
     config: Path, folder: Path, time_limit: float, progress: Callable[[Any], None]
-) -> Verdict:
+) -> Recovery:
     """
     Run a twin's session to its end; in a process of its own, see `run_in_process`.
 
@@ -198,7 +198,7 @@ def rehearse(
     # What its nodes warn of is not about the robot, in whose log it would stand.
     with Demo(config, folder, 'error') as session:
         results = session.run(lambda share, text: progress((share, text)), time_limit)
-    verdict = verdict_of(results)
+    verdict = recovery_of(results)
     if not verdict.passed:
         raise RobotIdError(f'the session on the twin ended, but only {verdict}')
     return verdict

@@ -15,7 +15,7 @@ from robotid_ros.files.report.page import write_report, write_report_if_possible
 from robotid_ros.files.report.plots.residuals import friction_curve
 from robotid_ros.files.report.plots.thinning import phases
 from robotid_ros.files.report.sections.bodies import bodies_of
-from robotid_ros.files.report.sections.verdict import split_remedy, verdict_of
+from robotid_ros.files.report.sections.verdict import first_words, split_remedy
 from robotid_ros.files.results import Residual, Results, total_residual
 from robotid_ros.files.results_file import read_results, write_results
 from robotid_ros.files.yaml import dump_yaml, parse_yaml
@@ -177,19 +177,21 @@ def test_residuals_of_all_joints_add_up():
 def test_the_verdict_follows_validation_and_findings(results):
     def judged(residual, **changes):
         rows = tuple(dataclasses.replace(row, moving=residual) for row in results.validation)
-        return verdict_of(
+        return first_words(
             dataclasses.replace(results, validation=rows, identification=rows, **changes)
         )
 
     assert judged(0.3).level == 'poor' and 'Not to be relied on' in judged(0.3).sentence
+    assert 'cannot be used' in judged(0.6).sentence
     quiet = {'warnings': (), 'severities': ()}
     assert (
         judged(0.02, **quiet).level == 'good' and 'feed-forward' in judged(0.02, **quiet).sentence
     )
     serious = judged(0.02)
     assert serious.level == 'fair' and serious.next_step.startswith('Record it again')
-    fit = dataclasses.replace(results, validation=(), **quiet)
-    assert 'Record another motion' in verdict_of(fit).next_step
+    good = tuple(dataclasses.replace(row, moving=0.02) for row in results.identification)
+    fit = dataclasses.replace(results, identification=good, validation=(), **quiet)
+    assert 'Record another motion' in first_words(fit).next_step
 
 
 @pytest.mark.parametrize(

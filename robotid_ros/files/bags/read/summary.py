@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ....core.signals.periodic import MIN_PERIODS
 from ....core.signals.recording import MAX_SAMPLES, Phase
 from ....exceptions import shortened
 from ...formats.read_options import DEFAULTS, ReadOptions
@@ -22,6 +23,7 @@ from .joint_states import read_joint_states
 from .publishers import find_topic
 from .storage import Bag, open_bag
 
+EXCITING = 'exciting'
 # Intervals of so many usual ones are gaps: one lost message makes it 2, jitter stays below.
 GAP_FACTOR = 1.8
 
@@ -143,6 +145,28 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
         )
 
 
+def _averaging(session: Session, phases: tuple[Phase, ...]) -> tuple[bool, str]:
+    """Tell whether two whole periods of the excitation are there, and else why not."""
+    plan = session.trajectories.get(EXCITING)
+    if not isinstance(plan, Mapping):
+        return False, 'no excitation trajectory'
+    period = plan.get('period')
+    if not isinstance(period, int | float) or not period > 0.0:
+        return False, 'the excitation trajectory has no period'
+    run = next((phase for phase in phases if phase.name == EXCITING), None)
+    if run is None:
+        return False, 'the excitation was not run'
+    if not run.steady:
+        return False, 'the speed changed during the excitation'
+    seconds = run.stop - run.start
+    if seconds * run.speed[0] < MIN_PERIODS * period:
+        return False, (
+            f'{seconds:.3g} s of a period of {period / run.speed[0]:.3g} s: two whole periods are '
+            'needed'
+        )
+    return True, ''
+
+
 def _topics(bag: Bag, duration: float) -> tuple[TopicSummary, ...]:
     found: dict[str, tuple[str, int]] = {}
     for c in bag.connections:
@@ -210,7 +234,7 @@ def _suitability(
             bool(efforts) and not obstacle,
             obstacle or 'no joint that moves has a live effort',
         ),
-        ('period averaging, mle', 'exciting' in session.trajectories, 'no excitation trajectory'),
+        ('period averaging, mle', *_averaging(session, phases)),
         ('validation', 'validating' in names, 'no validation phase: use --part'),
         (
             'didim',

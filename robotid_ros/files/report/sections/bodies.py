@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....core.model.parameters import INERTIAL
+from ....core.model.parameters import in_effort_unit, INERTIAL
 from ....core.parameters.physical_consistency import mass_properties, pseudo_inertia
-from ...results import Results
+from ...results import Results, verdict_of
 from ..html import number, row, section, table, turn_sliders
 
 # Of the second moments of a body, as a share of the largest: below, an ellipsoid is flat.
@@ -44,8 +44,13 @@ def bodies(results: Results) -> str:
     if not found:
         return ''
     rows = [row(joint, *_cells(found[joint]), *_cells(before.get(joint, None))) for joint in found]
-    names = ('mass [kg]', 'centre [m]', 'principal inertias [kg·m²]')
-    head = ('link of', *names, *(f'URDF: {name}' for name in names))
+    effort = verdict_of(results).effort_unit
+    columns = (('mass', 'kg'), ('centre', 'm'), ('principal inertias', 'kg·m²'))
+    head = (
+        'link of',
+        *(f'{name} [{in_effort_unit(unit, effort)}]' for name, unit in columns),
+        *(f'URDF: {name} [{unit}]' for name, unit in columns),
+    )
     listed = table(
         head, rows, numeric=range(1, 7), caption='Links as bodies, in their joint’s frame'
     )

@@ -10,7 +10,7 @@ from ..moving_arm import moving_arm
 from ..plots import motion
 from ..plots.canvas import Plots
 from ..plots.curves import singular_values
-from .verdict import Figure, findings, first_screen, SERIOUS, split_remedy, Verdict
+from .verdict import Figure, findings, first_screen, FirstScreen, SERIOUS, split_remedy
 
 TITLES = {'good': 'Can be run', 'fair': 'Can be run with care', 'poor': 'Not to be run'}
 CLASSES = {'excitation': '', 'validation': ' other'}
@@ -22,12 +22,12 @@ def verdict(design: Design, settings: ExcitationSettings) -> str:
     return first_screen(TITLES[found.level], found, _figures(design, settings))
 
 
-def verdict_of(design: Design, settings: ExcitationSettings) -> Verdict:
+def verdict_of(design: Design, settings: ExcitationSettings) -> FirstScreen:
     """Judge a design by its shortcomings, and by what nobody has checked."""
     columns = f'{len(design.columns)} columns of the model'
     if design.shortcomings:
         finding, remedy = split_remedy(design.shortcomings[0])
-        return Verdict(
+        return FirstScreen(
             'poor',
             f'The node excitation does not run it: {finding}.',
             f'{remedy or "Design again"}.',
@@ -35,13 +35,13 @@ def verdict_of(design: Design, settings: ExcitationSettings) -> Verdict:
     if design.unchecked:
         finding, remedy = split_remedy(design.unchecked[0])
         action = remedy or 'Complete the robot description'
-        return Verdict(
+        return FirstScreen(
             'fair',
             f'It keeps every limit that is checked and excites all {columns}, but {finding}.',
             f'{action}, or accept it by name in excitation.accept_unchecked.',
         )
     apart = f'; bodies stay at least {settings.workspace.distance:g} m apart'
-    return Verdict(
+    return FirstScreen(
         'good',
         f'It keeps every limit at all times and excites all {columns}'
         f'{"" if design.usage.distance is None else apart}.',

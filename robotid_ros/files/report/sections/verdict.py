@@ -6,11 +6,11 @@ import math
 import re
 from typing import NamedTuple, TypeAlias
 
-from ...results import count_within_sigma, Residual, Results, total_residual
-from ..html import percent, section
+from ....core.verdict import FAIR, GOOD, THRESHOLDS, Verdict
+from ...results import count_within_sigma, Results, total_residual, verdict_of
+from ...verdict_text import cause, next_step, sentences, TITLES
+from ..html import number, percent, row, section, table
 
-# Relative residual of a joint up to which its fit is shown as good and as fair.
-GOOD, FAIR = 0.05, 0.15
 # %σ up to which an estimate is shown as good and as fair [%]; 10 is also the default of
 # `essential_sigma`.
 GOOD_PERCENT, FAIR_PERCENT = 10.0, 30.0
@@ -28,14 +28,14 @@ REMEDIES = (
 Figure: TypeAlias = tuple[str, str, str]
 
 
-class Verdict(NamedTuple):
+class FirstScreen(NamedTuple):
     """
-    What a result can be used for.
+    What a reader sees first.
 
     Attributes
     ----------
     level : 'good', 'fair' or 'poor'
-    sentence : for what
+    sentence : what the result, or the motion, can be used for
     next_step : the one thing to do
 
     """
@@ -47,7 +47,8 @@ class Verdict(NamedTuple):
 
 def residual_class(share: float) -> str:
     """Return whether a relative residual is 'good', 'fair' or 'poor'."""
-    return 'good' if share <= GOOD else 'fair' if share <= FAIR else 'poor'
+    good, fair = (THRESHOLDS[level].value for level in (GOOD, FAIR))
+    return 'good' if share <= good else 'fair' if share <= fair else 'poor'
 
 
 def precision_class(percent_sigma: float) -> str:
@@ -57,67 +58,25 @@ def precision_class(percent_sigma: float) -> str:
     return 'fair' if percent_sigma <= FAIR_PERCENT else 'poor'
 
 
-def verdict_of(results: Results) -> Verdict:
-    """Judge a result by its validation, or its fit where there is none, and by its warnings."""
-    rows = results.validation or results.identification
-    if not rows:
-        return Verdict('poor', 'No joint was identified.', 'Record a motion and identify again.')
-    worst = max(rows, key=lambda row: row.reported)
-    left = f'{percent(worst.reported, 1)} of the effort of {worst.joint}'
+def first_words(results: Results) -> FirstScreen:
+    """Say the verdict, and what to do next."""
+    found = verdict_of(results)
     severe = [w for w, s in _ranked(results) if s == SERIOUS]
-    level = residual_class(worst.reported)
-    if level == 'good' and (severe or not results.validation):
-        level = 'fair'
-    return Verdict(
-        level, _sentence(results, level, left, len(severe)), _next(results, severe, worst)
-    )
+    css = found.level if found.level in ('good', 'fair') else 'poor'
+    return FirstScreen(css, ' '.join(sentences(results)), _next(results, found, severe))
 
 
-def _sentence(results: Results, level: str, left: str, severe: int) -> str:
-    where = 'on a motion that the fit has not seen' if results.validation else 'of its own data'
-    if level == 'poor':
-        return (
-            f'Not to be relied on yet: {left} is left {where}. Other joints may be used for '
-            'simulation; none for contact detection or payloads.'
-        )
-    if not results.validation:
-        return (
-            f'It fits its own data ({left} is left at most), but nothing says yet how well it '
-            'predicts another motion: for simulation, not yet for control.'
-        )
+def _next(results: Results, found: Verdict, severe: Sequence[str]) -> str:
     if severe:
-        return (
-            f'It predicts well enough for simulation and feed-forward (at most {left} is left '
-            f'{where}), but {severe} finding{"s" if severe > 1 else ""} below may make parameters '
-            'wrong: look there first.'
-        )
-    if level == 'fair':
-        return (
-            f'It can be used for simulation and for feed-forward; at most {left} is left {where}, '
-            'too much for contact detection and payloads with that joint.'
-        )
-    return (
-        f'It can be used for feed-forward, simulation and monitoring: at most {left} is left '
-        f'{where}.'
-    )
-
-
-def _next(results: Results, severe: Sequence[str], worst: Residual) -> str:
-    if severe:
-        finding, remedy = split_remedy(severe[0])
-        return f'{remedy or finding} (the first finding below).'
-    if not results.validation:
-        return (
-            'Record another motion and validate: robotid validate LOG --parameters FOLDER, or '
-            'identify a session, whose second motion validates.'
-        )
-    if worst.reported > FAIR:
-        return f'Look at the residual of {worst.joint} below: its spectrum and its friction curve.'
+        finding, remedy = split_remedy(cause(results) or severe[0])
+        return f'{remedy or finding} (see the findings below).'
+    if found.level != GOOD and (step := next_step(found)):
+        return step
     base, consistent = (
         float(results.data.get(name, math.nan))
         for name in ('base_residual', 'consistent_residual')
     )
-    if consistent > COSTLY * max(base, GOOD):
+    if consistent > COSTLY * max(base, THRESHOLDS[GOOD].value):
         return (
             'Use the base parameters (robotid export regressor) where prediction counts: the '
             'physically consistent bodies of identified.urdf predict less well.'
@@ -140,12 +99,38 @@ def _ranked(results: Results) -> list[tuple[str, str]]:
 
 def verdict(results: Results) -> str:
     """Show verdict, figures and next step."""
-    names = {'good': 'Can be used', 'fair': 'Can be used with care', 'poor': 'Not yet'}
+    title = TITLES[verdict_of(results).level]
+    return first_screen(title, first_words(results), _figures(results)) + expected_errors(results)
+
+
+def expected_errors(results: Results) -> str:
+    """Show what is expected of other motions, joint by joint; empty where nothing is known."""
     found = verdict_of(results)
-    return first_screen(names[found.level], found, _figures(results))
+    if all(math.isnan(joint.from_parameters) for joint in found.joints):
+        return ''
+    rows = [
+        row(joint.joint, *(_error_cell(value) for value in values))
+        for joint in found.joints
+        for values in [(joint.from_parameters, joint.from_model, joint.expected, joint.measured)]
+    ]
+    head = ('joint', 'parameters', 'model', 'together', 'measured on another motion')
+    listed = table(head, rows, numeric=range(1, 5), caption='Expected errors')
+    return section(
+        'Other motions of this robot',
+        'Expected error over the effort of a joint while it moves, on random moves within the '
+        'limits of the robot, noise of the efforts apart: by the covariance of the parameters, '
+        'which more motion reduces, and by the model, which it does not.',
+        listed,
+        anchor='expected',
+    )
 
 
-def first_screen(title: str, found: Verdict, figures: Iterable[Figure]) -> str:
+def _error_cell(value: float) -> str:
+    css = residual_class(value) if math.isfinite(value) else ''
+    return number(100.0 * value, '.3g', ' %', css)
+
+
+def first_screen(title: str, found: FirstScreen, figures: Iterable[Figure]) -> str:
     """Compose what a reader sees first: verdict, figures, next step."""
     tiles = ''.join(
         f'<div><dt>{escape(text)}</dt><dd class="{css}">{escape(value)}</dd></div>'

@@ -2,14 +2,17 @@
 
 from dataclasses import dataclass
 
+from ...core.verdict import THRESHOLDS
 from ...files.results import count_within_sigma, Results
 
 # What a session has to reach: relative residual on the validation, true parameters within ±3σ.
-MAX_RESIDUAL, MIN_SHARE_WITHIN = 0.03, 0.9
+MAX_RESIDUAL, MIN_SHARE_WITHIN = (
+    THRESHOLDS[name].value for name in ('recovered', 'recovered_share')
+)
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Recovery:
     """
     How well a simulated robot was found again.
 
@@ -37,7 +40,7 @@ class Verdict:
         )
 
 
-def verdict_of(results: Results) -> Verdict:
-    """Judge results beside which the true parameters stand."""
+def recovery_of(results: Results) -> Recovery:
+    """Return how well the truth, which stands beside results, was found again."""
     worst = max((row.moving for row in results.validation), default=float('inf'))
-    return Verdict(*count_within_sigma(results.base), worst)
+    return Recovery(*count_within_sigma(results.base), worst)

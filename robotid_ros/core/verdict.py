@@ -1,0 +1,377 @@
+"""
+What an identified model can be used for: the one verdict, and the one table of its thresholds.
+
+It is about other motions of the same robot. Two errors count: that of the parameters, which more
+motion reduces, and that of the model, which it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .arrays import Array
+from .diagnostics.data_quality import DataQuality, white_noise
+from .diagnostics.remark import code_of, EFFORT_UNIT, SERIOUS, severity_of, values_of
+from .model.dynamics import regressor
+from .model.robot import ElasticRobot, Robot
+
+if TYPE_CHECKING:
+    from .pipeline.results import Identification
+    from .regression.goodness_of_fit import Validation
+
+GOOD, FAIR, POOR, UNUSABLE = 'good', 'fair', 'poor', 'unusable'
+LEVELS = (GOOD, FAIR, POOR, UNUSABLE)
+SIMULATION, FEED_FORWARD, CONTACT, PAYLOAD = 'simulation', 'feed_forward', 'contact', 'payload'
+PURPOSES = {
+    GOOD: (SIMULATION, FEED_FORWARD, CONTACT, PAYLOAD),
+    FAIR: (SIMULATION, FEED_FORWARD),
+    POOR: (),
+    UNUSABLE: (),
+}
+# What decided about a level: the unit of the efforts; the residual on a motion that was not
+# fitted; the covariance of the parameters; the model; the residual with its noise; findings; that
+# nothing was validated.
+UNIT, MEASURED, PARAMETERS, MODEL = 'effort_unit', 'measured', 'parameters', 'model'
+RESIDUAL = 'residual'
+FINDINGS, NOT_VALIDATED, NOTHING = 'findings', 'not_validated', 'nothing'
+
+
+@dataclasses.dataclass(frozen=True)
+class Threshold:
+    """A bound of the verdict, a share, and the reason for its value."""
+
+    value: float
+    reason: str
+
+
+# Errors are shares of the effort of a joint in motion, the worst joint counts.
+THRESHOLDS = {
+    GOOD: Threshold(
+        0.05,
+        'contact and payload stand out of the error: a payload of a tenth of what the arm bears '
+        'changes the effort by about twice as much',
+    ),
+    FAIR: Threshold(
+        0.15,
+        'the default leaves 1 to 10 % of real arms (14 public logs); feed-forward with 15 % error '
+        'still leaves the controller a seventh of the effort',
+    ),
+    UNUSABLE: Threshold(
+        0.5, 'without any model the error is 100 %: this model does not even halve it'
+    ),
+    'determined': Threshold(
+        0.15,
+        'error of the parameters up to which a validation tells the error of the model; above, '
+        'what is left there may be either',
+    ),
+    'recovered': Threshold(
+        0.03, 'residual of a simulated robot, whose model lacks nothing: noise leaves below 2 %'
+    ),
+    'recovered_share': Threshold(
+        0.9, 'share of the true parameters within ±3 σ: 99.7 % if σ were perfect'
+    ),
+}
+
+# Working motions that the error of the parameters is expected on: moves from one random position
+# to another, all joints start and stop together, along a quintic, as planners make them. The joint
+# nearest to its limits peaks at a share of its velocity or acceleration limit.
+MOVES, INSTANTS, SEED = 100, 6, 0
+PEAK = (0.1, 0.6)
+# Where the description has no acceleration limit: from rest to full speed in this time [s].
+ACCELERATION_TIME = 0.5
+# Largest distance from the middle of the range: gravity repeats [rad].
+HALF_TURN = math.pi
+# Peaks of the derivatives of 10 u³ − 15 u⁴ + 6 u⁵.
+PEAK_SPEED, PEAK_ACCELERATION = 1.875, 10.0 / math.sqrt(3.0)
+# Slower, friction has no model [rad/s or m/s].
+STANDSTILL = 0.01
+# The effort on other motions is at least this share of the recorded one: where parameters are
+# uncertain, what they predict says little.
+LEAST_EFFORT = 0.5
+# Noise of decimated rows, white up to 0.8 of their Nyquist frequency, over what third differences
+# make of it: √(0.8 · 20 / (2/π · (10 Ω − 15 sin Ω + 3 sin 2Ω − sin 3Ω/3))) with Ω = 0.8 π.
+IN_BAND = 1.383
+
+
+@dataclasses.dataclass(frozen=True)
+class JointError:
+    """
+    Relative error of prediction of one joint, ‖τ − τ̂‖/‖τ‖ while it moves.
+
+    Attributes
+    ----------
+    joint : name
+    from_parameters : expected on other motions by the covariance of the parameters; more motion
+        reduces it; NaN: not known
+    from_model : what the model leaves on rows that were not fitted, noise apart; more motion does
+        not reduce it
+    measured : on the validation motion, noise apart; NaN where there was none
+
+    """
+
+    joint: str
+    from_parameters: float = math.nan
+    from_model: float = math.nan
+    measured: float = math.nan
+
+    @property
+    def expected(self) -> float:
+        """Both errors together; NaN where neither is known."""
+        known = [x for x in (self.from_parameters, self.from_model) if not math.isnan(x)]
+        return math.hypot(*known) if known else math.nan
+
+    @property
+    def worst(self) -> float:
+        """The larger one of what is expected and of what was measured; 0 where nothing is."""
+        return max((x for x in (self.expected, self.measured) if not math.isnan(x)), default=0.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """
+    What an identified model can be used for.
+
+    Attributes
+    ----------
+    level : one of `LEVELS`
+    reason : what decided
+    joints : errors of each joint
+    validated : whether a motion that was not fitted was predicted
+    cause : place of the finding that explains it likeliest, or None
+    severe : number of findings that may make parameters wrong
+    unlimited : 'position', 'velocity', 'acceleration' where the description has no limits and the
+        recording, or a rule, stood in
+    effort_unit : '' where efforts are N·m or N; else their unit, '?' for an unknown one
+    residual : largest relative residual of a joint in motion, with its noise, of any motion
+
+    """
+
+    level: str
+    reason: str
+    joints: tuple[JointError, ...] = ()
+    validated: bool = False
+    cause: int | None = None
+    severe: int = 0
+    unlimited: tuple[str, ...] = ()
+    effort_unit: str = ''
+    residual: float = math.nan
+
+    @property
+    def usable(self) -> bool:
+        """Whether it predicts other motions at all."""
+        return self.level != UNUSABLE
+
+    @property
+    def purposes(self) -> tuple[str, ...]:
+        """What it can be used for."""
+        return PURPOSES[self.level]
+
+    @property
+    def worst(self) -> JointError | None:
+        """The joint with the largest error, None without joints."""
+        return max(self.joints, key=lambda joint: joint.worst, default=None)
+
+
+def judge(identification: Identification) -> Verdict:
+    """Judge an identification by what it will predict of other motions of the same robot."""
+    found = identification
+    parameters, unlimited = parameter_error(found)
+    raw = [_moving(found.fitted)]
+    filtered = found.quality is not None and found.quality.decimation > 1
+    band = IN_BAND if filtered else 1.0
+    fit, noise = _without_noise(found.fitted, band)
+    held_out, measured = fit, np.full(len(fit), math.nan)
+    chosen = found.selection
+    if chosen is not None and len(chosen.joint_residuals) == len(fit):
+        # Cross-validation counts rows at rest too, where friction has no model.
+        worse = chosen.joint_residuals / np.maximum(found.fitted.relative_residual, 1e-300)
+        held_out = np.fmax(fit, _rest(raw[0] * worse, noise))
+    if found.validation is not None:
+        raw.append(_moving(found.validation))
+        measured = _without_noise(found.validation, band)[0]
+        told = np.isfinite(measured) & ~(parameters > THRESHOLDS['determined'].value)
+        rest = _rest(measured, np.nan_to_num(parameters))
+        held_out = np.where(told, np.fmax(fit, rest), held_out)
+    rows = zip(found.fitted.joints, parameters, held_out, measured, strict=True)
+    return conclude(
+        [JointError(joint, *map(float, values)) for joint, *values in rows],
+        [severity_of(text) for text in found.warnings],
+        residual=float(np.nanmax(raw, initial=0.0)),
+        validated=found.validation is not None,
+        unlimited=unlimited,
+        effort_unit=effort_unit(found.warnings),
+        cause=next((k for k, w in enumerate(found.warnings) if code_of(w) == EFFORT_UNIT), None),
+    )
+
+
+def conclude(
+    joints: Sequence[JointError],
+    severities: Sequence[str] = (),
+    *,
+    residual: float,
+    validated: bool,
+    unlimited: tuple[str, ...] = (),
+    effort_unit: str = '',
+    cause: int | None = None,
+) -> Verdict:
+    """
+    Draw the verdict from the errors of the joints and the severities of the findings.
+
+    Parameters
+    ----------
+    joints, validated, unlimited, effort_unit : as `Verdict` has them
+    severities : of the findings, in their order
+    residual : the largest one of a joint in motion, with noise, on any motion
+    cause : place of the finding that explains it; None: the first serious one
+
+    """
+    severe = [k for k, severity in enumerate(severities) if severity == SERIOUS]
+    if cause is None and severe:
+        cause = severe[0]
+    worst = max(joints, key=lambda joint: joint.worst, default=None)
+    if worst is None:
+        return Verdict(UNUSABLE, NOTHING)
+    bounds = [(name, THRESHOLDS[name].value) for name in (GOOD, FAIR)]
+    bounds.append((POOR, THRESHOLDS[UNUSABLE].value))
+    level = next((name for name, bound in bounds if worst.worst <= bound), UNUSABLE)
+    reason = _largest(worst)
+    if level == GOOD and (severe or not validated):
+        level, reason = FAIR, FINDINGS if severe else NOT_VALIDATED
+    bound = THRESHOLDS[UNUSABLE].value
+    # Such residuals make the parameters uncertain, too: they come first.
+    unexplained = any(joint.from_model > bound for joint in joints)
+    if unexplained or (residual > bound and level != UNUSABLE):
+        level, reason = UNUSABLE, RESIDUAL
+    if effort_unit:
+        level, reason = UNUSABLE, UNIT
+    return Verdict(
+        *(level, reason, tuple(joints), validated, cause, len(severe)),
+        *(unlimited, effort_unit, residual),
+    )
+
+
+def effort_unit(findings: Sequence[str]) -> str:
+    """Return the unit of efforts by findings, '?' where unknown, '' for torques and forces."""
+    units = [values_of(f).get('unit', '?') for f in findings if code_of(f) == EFFORT_UNIT]
+    return str(units[0]) if units else ''
+
+
+def parameter_error(identification: Identification) -> tuple[Array, tuple[str, ...]]:
+    """
+    Return the relative error that the parameters are expected to make on other motions, (n,).
+
+    √(E[w C wᵀ]/E[τ²]) over `working_motion`, with C the covariance that noise leaves: what a model
+    leaves out is an error of its own, which more motion does not reduce.
+
+    Returns
+    -------
+    (n,), NaN where the model says nothing of other motions; which limits the description lacks
+
+    """
+    found, robot, estimate = identification, identification.robot, identification.estimate
+    if found.quality is None or len(found.base.columns) != len(estimate.value):
+        return np.full(robot.n, math.nan), ()
+    q, dq, ddq, unlimited = working_motion(robot, found.quality)
+    W = regressor(robot, q, dq, ddq, columns=found.base.columns)
+    covariance = np.nan_to_num(estimate.motion_covariance, nan=math.inf, posinf=math.inf)
+    result = np.full(robot.n, math.nan)
+    for j in range(robot.n):
+        w = W[j][np.abs(dq[:, j]) > STANDSTILL]
+        if not len(w):
+            continue
+        error = float(np.mean(np.sum((w @ covariance) * w, axis=1)))
+        recorded = found.fitted.measured[found.fitted.valid[:, j], j]
+        least = LEAST_EFFORT**2 * float(np.mean(recorded**2)) if recorded.size else 0.0
+        # What uncertain parameters predict is too large by their own error.
+        effort = max(float(np.mean((w @ estimate.value) ** 2)) - error, least)
+        result[j] = math.sqrt(error / effort) if effort > 0.0 else math.nan
+    return result, unlimited
+
+
+def working_motion(
+    robot: Robot, quality: DataQuality
+) -> tuple[Array, Array, Array, tuple[str, ...]]:
+    """
+    Draw states of ordinary working motions within the robot's limits, always the same ones.
+
+    Where the description has no limit, positions are those of the recording, velocities reach
+    what was recorded, and accelerations take `ACCELERATION_TIME` to full speed.
+
+    Returns
+    -------
+    q, dq, ddq : (N, n) [rad or m, s]
+    The limits that the description lacks: 'position', 'velocity', 'acceleration'
+
+    """
+    n = robot.rigid.n if isinstance(robot, ElasticRobot) else robot.n
+    limits, prismatic = robot.limits, robot.prismatic[:n]
+    lower, upper, velocity, acceleration = (
+        np.asarray(getattr(limits, name))[:n]
+        for name in ('lower', 'upper', 'velocity', 'acceleration')
+    )
+    free = ~(np.isfinite(lower) & np.isfinite(upper) & (upper > lower))
+    lower = np.where(free, quality.lowest[:n], lower)
+    upper = np.where(free, quality.highest[:n], upper)
+    middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
+    half = np.where(prismatic, half, np.minimum(half, HALF_TURN))
+    slow = ~(np.isfinite(velocity) & (velocity > 0.0))
+    velocity = np.maximum(np.where(slow, quality.fastest[:n], velocity), 1e-9)
+    soft = ~(np.isfinite(acceleration) & (acceleration > 0.0))
+    acceleration = np.where(soft, velocity / ACCELERATION_TIME, acceleration)
+
+    rng = np.random.default_rng(SEED)
+    start, end = (middle + half * rng.uniform(-1.0, 1.0, (MOVES, n)) for _ in range(2))
+    way, peak = end - start, rng.uniform(*PEAK, MOVES)
+    duration = np.maximum(
+        np.max(PEAK_SPEED * np.abs(way) / velocity, axis=1) / peak,
+        np.sqrt(np.max(PEAK_ACCELERATION * np.abs(way) / acceleration, axis=1) / peak),
+    )[:, None, None]
+    u, way = rng.uniform(size=(MOVES, INSTANTS, 1)), way[:, None]
+    q = start[:, None] + way * u**3 * (10.0 - 15.0 * u + 6.0 * u**2)
+    dq = way * 30.0 * u**2 * (1.0 - u) ** 2 / duration
+    ddq = way * 60.0 * u * (1.0 - u) * (1.0 - 2.0 * u) / duration**2
+    motion = [x.reshape(-1, n) for x in (q, dq, ddq)]
+    if isinstance(robot, ElasticRobot):  # motors move as their links do: springs at rest
+        own = np.arange(robot.n)
+        own[robot.motors] = np.arange(n)
+        motion = [x[:, own] for x in motion]
+    names = zip(('position', 'velocity', 'acceleration'), (free, slow, soft), strict=True)
+    return (*motion, tuple(name for name, lacking in names if lacking.any()))
+
+
+def _largest(joint: JointError) -> str:
+    """Return which of a joint's errors is the largest."""
+    parameters, model = np.nan_to_num((joint.from_parameters, joint.from_model))
+    uncertain = parameters >= model and parameters > THRESHOLDS['determined'].value
+    if not uncertain and joint.measured > max(joint.expected, 0.0) * (1.0 + 1e-9):
+        return MEASURED
+    return PARAMETERS if parameters >= model else MODEL
+
+
+def _moving(efforts: Validation) -> Array:
+    """Return relative residuals in motion (n,), NaN of joints that do not move."""
+    return np.where(efforts.valid.any(axis=0), efforts.moving_residual, math.nan)
+
+
+def _rest(residual: Array, known: Array) -> Array:
+    """Return what is left of relative residuals (n,) without a part that is known."""
+    return np.sqrt(np.maximum(residual**2 - known**2, 0.0))
+
+
+def _without_noise(efforts: Validation, band: float) -> tuple[Array, Array]:
+    """
+    Return relative residuals in motion without white noise, and that noise, (n,) each.
+
+    Noise of the measured efforts is no error of a prediction.
+    """
+    rows = [np.flatnonzero(valid) for valid in efforts.valid.T]
+    effort = [np.sqrt(np.mean(y[k] ** 2)) if k.size else 0.0
+              for y, k in zip(efforts.measured.T, rows, strict=True)]  # fmt: skip
+    white = band * white_noise(efforts.measured - efforts.predicted)
+    noise = np.divide(white, effort, out=np.zeros(len(effort)), where=np.array(effort) > 0.0)
+    return _rest(_moving(efforts), noise), noise

@@ -1,0 +1,202 @@
+"""The verdict in words: one text for terminal, report and demo."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..core.verdict import (
+    CONTACT,
+    FAIR,
+    FEED_FORWARD,
+    GOOD,
+    NOT_VALIDATED,
+    NOTHING,
+    PARAMETERS,
+    PAYLOAD,
+    POOR,
+    RESIDUAL,
+    SIMULATION,
+    THRESHOLDS,
+    UNIT,
+    UNUSABLE,
+    Verdict,
+)
+from .results import Results, verdict_of
+
+TITLES = {
+    GOOD: 'Can be used',
+    FAIR: 'Can be used with care',
+    POOR: 'Not yet',
+    UNUSABLE: 'Not usable',
+}
+USES = {
+    SIMULATION: 'simulation',
+    FEED_FORWARD: 'feed-forward',
+    CONTACT: 'contact detection',
+    PAYLOAD: 'payloads',
+}
+# What to set where efforts are no torques.
+GIVE_GAIN = (
+    'Set robot.drive_gain to the torque per unit of effort, or of a table --units '
+    "'effort=A*0.12', and identify again."
+)
+
+
+def sentences(results: Results) -> list[str]:
+    """Say what results can be used for, and why: what decides first."""
+    verdict = verdict_of(results)
+    texts = [_use(verdict)]
+    if not verdict.usable and (reason := cause(results)):
+        texts.insert(0, f'Likeliest reason: {reason}.')
+    return [*texts, *_errors(verdict), *_reservations(verdict)]
+
+
+def cause(results: Results) -> str:
+    """Return what explains the verdict likeliest: a finding, or '' where there is none."""
+    verdict = verdict_of(results)
+    if verdict.reason == PARAMETERS:
+        return 'the recorded motion is too short or too poor to determine the parameters'
+    place = verdict.cause
+    known = place is not None and place < len(results.warnings)
+    return results.warnings[place] if known and place is not None else ''
+
+
+def next_step(verdict: Verdict) -> str:
+    """Say the one thing to do about what decided, '' where nothing limits the use."""
+    worst = verdict.worst
+    if worst is None or verdict.level == GOOD:
+        return ''
+    if verdict.reason == UNIT:
+        return GIVE_GAIN
+    if verdict.reason == PARAMETERS:
+        bound = THRESHOLDS[FAIR].value
+        weak = [each.joint for each in verdict.joints if each.from_parameters > bound]
+        return (
+            f'Record more motion of {", ".join(weak or [worst.joint])}, faster and over more of '
+            'the range, and identify all logs together: robotid identify LOG ANOTHER_LOG.'
+        )
+    if verdict.reason == NOT_VALIDATED:
+        return (
+            'Record another motion and validate: robotid validate LOG --parameters FOLDER, or '
+            'identify a session, whose second motion validates.'
+        )
+    return f'Look at the residual of {worst.joint} in the report: spectrum and friction curve.'
+
+
+def verdict_data(results: Results) -> dict[str, Any]:
+    """Return the verdict as an object of JSON, with its sentences."""
+    verdict = verdict_of(results)
+    return {
+        'level': verdict.level,
+        'usable': verdict.usable,
+        'reason': verdict.reason,
+        'uses': verdict.purposes,
+        'validated': verdict.validated,
+        'effort_unit': verdict.effort_unit or None,
+        'cause': cause(results) or None,
+        'joints': [
+            {**_figures(each), 'expected': each.expected, 'measured': each.measured}
+            for each in verdict.joints
+        ],
+        'text': ' '.join(sentences(results)),
+        'next': next_step(verdict),
+    }
+
+
+def unusable_note(results: Results) -> str:
+    """Return what readers of results that are marked unusable have to know, '' for others."""
+    verdict = verdict_of(results)
+    if verdict.usable:
+        return ''
+    return f'these parameters are marked unusable: {sentences(results)[0]}'
+
+
+def _figures(joint: Any) -> Mapping[str, Any]:
+    return {
+        'joint': joint.joint,
+        'from_parameters': joint.from_parameters,
+        'from_model': joint.from_model,
+    }
+
+
+def _use(verdict: Verdict) -> str:
+    if verdict.reason == NOTHING:
+        return 'No joint was identified.'
+    able = [USES[purpose] for purpose in verdict.purposes]
+    unable = [text for purpose, text in USES.items() if purpose not in verdict.purposes]
+    if verdict.reason == UNIT:
+        unit = 'unknown' if verdict.effort_unit == '?' else verdict.effort_unit
+        return (
+            f'It cannot be used: the unit of the efforts is {unit}, not N·m; masses, inertias and '
+            'friction are wrong by an unknown factor.'
+        )
+    if not verdict.usable:
+        return 'It cannot be used for other motions of this robot.'
+    if not able:
+        return (
+            f'Not to be relied on yet: not for {_listed(unable[1:], "or")}, hardly for simulation.'
+        )
+    return f'It can be used for {_listed(able, "and")}' + (
+        f', not for {_listed(unable, "or")}.' if unable else '.'
+    )
+
+
+def _errors(verdict: Verdict) -> list[str]:
+    """State the two errors of the worst joint, and what was measured."""
+    texts = []
+    expected = max(
+        (each for each in verdict.joints if each.expected == each.expected),
+        key=lambda each: each.expected,
+        default=None,
+    )
+    if expected is not None and expected.from_parameters == expected.from_parameters:
+        texts.append(
+            'Expected error of other motions within the limits of the robot, worst joint '
+            f'({expected.joint}): {_percent(expected.from_parameters)} of its effort by the '
+            f'parameters, which more motion reduces, {_percent(expected.from_model)} by the '
+            'model, which it does not.'
+        )
+    elif expected is not None:
+        texts.append(
+            f'Residual of the fit, worst joint ({expected.joint}): '
+            f'{_percent(expected.from_model)} of its effort.'
+        )
+    measured = [each for each in verdict.joints if each.measured == each.measured]
+    if measured:
+        worst = max(measured, key=lambda each: each.measured)
+        texts.append(
+            f'Measured on another motion, worst joint ({worst.joint}): '
+            f'{_percent(worst.measured)} of its effort is not predicted.'
+        )
+    if verdict.reason == RESIDUAL:
+        texts.append(
+            f'With noise {_percent(verdict.residual)} of the effort of a moving joint is left, '
+            f'more than {_percent(THRESHOLDS[UNUSABLE].value)}.'
+        )
+    return texts
+
+
+def _reservations(verdict: Verdict) -> list[str]:
+    texts = []
+    if not verdict.validated and verdict.joints:
+        texts.append('No other motion validates it.')
+    if verdict.severe and verdict.usable:
+        count = verdict.severe
+        what = 'finding' if count == 1 else 'findings'
+        texts.append(f'{count} {what} may make parameters wrong.')
+    lacking = [name for name in verdict.unlimited if name != 'acceleration']
+    if lacking:
+        texts.append(
+            f'The robot description has no {_listed(lacking, "and")} limits of every joint: those '
+            'of the recording stand in.'
+        )
+    return texts
+
+
+def _listed(words: Sequence[str], last: str) -> str:
+    if len(words) < 2:
+        return ''.join(words)
+    return f'{", ".join(words[:-1])} {last} {words[-1]}'
+
+
+def _percent(share: float) -> str:
+    return '—' if share != share else f'{100.0 * share:.3g} %'
