@@ -18,6 +18,7 @@ from ...files.configuration import load, read_urdf
 from ...files.report.page import write_report_if_possible
 from ...files.results import chosen_settings, Results
 from ...files.results_file import read_results, REPORT, write_results
+from ...node_settings import UNCHECKED
 from ..common.messages import values_of
 from .domains import claim_domain, release_domain
 from .node_processes import NodeProcesses, ros_environment
@@ -92,8 +93,13 @@ class Demo:
         folder = {'recorder.folder': str(self._output.absolute())}
         self._processes.start('recorder', folder)
         self._processes.start('identification', folder)
-        # A busy machine may hold up the simulated robot; that is no reason to stop it.
-        self._processes.start('excitation', {'excitation.stale_after': 1.0, **folder})
+        simulated = {
+            # A busy machine may hold up the simulated robot; that is no reason to stop it.
+            'excitation.stale_after': 1.0,
+            # Nothing real moves on this domain.
+            'excitation.accept_unchecked': UNCHECKED,
+        }
+        self._processes.start('excitation', {**simulated, **folder})
         os.environ.update(ros_environment(self._domain))
         with SessionClient(self._domain) as client:
             end = time.monotonic() + time_limit
