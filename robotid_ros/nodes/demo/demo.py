@@ -173,7 +173,8 @@ class Demo:
         robot = build_robot(read_urdf(configuration) or '', chosen)
         robot = robot.elastic or robot
         truth = true_standard_parameters(robot, message)
-        results = add_true_values(results, base_parameters(robot), truth)
+        names = [parameter.name for parameter in robot.parameters]
+        results = add_true_values(results, base_parameters(robot), names, truth)
         write_results(results, self.folder)
         write_report_if_possible(results, self.folder / REPORT)
 
