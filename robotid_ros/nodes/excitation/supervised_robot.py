@@ -137,6 +137,7 @@ class SupervisedRobot:
         """Check robot, controller, recorder and other clients as they are now."""
         self.goals.others.check_alone()
         self.description = self.controller.describe()
+        self.goals.monitor.gains.expect(self.description.values)
         check_controller(self.description, self.robot)
         self._action.wait_for_server()
         self.goals.monitor.check_ready()

@@ -11,6 +11,7 @@ from ....files.verification.verification_file import GAINS_BEFORE
 from ....node_settings import GainSettings
 from ...common.controller_client import ControllerClient
 from ...identification.gain_proposal import Gains, largest_inertia, propose_for_joints
+from ..supervision.gain_watch import GainWatch
 from ..supervision.guardian import Guardian
 
 # Configurations of a motion at which the mass matrix is evaluated.
@@ -51,6 +52,7 @@ def gains_for_motion(
 @contextmanager
 def on_trial(
     guardian: Guardian,
+    watch: GainWatch,
     controller: ControllerClient,
     old: Mapping[str, float],
     new: Mapping[str, float],
@@ -62,7 +64,7 @@ def on_trial(
 
     Parameters
     ----------
-    guardian, controller : of the robot that is moved
+    guardian, watch, controller : of the robot that is moved
     old, new : values by name
 
     Raises
@@ -79,6 +81,7 @@ def on_trial(
 
     guardian.protect(old)
     try:
+        watch.expect(new)
         controller.set(new)
         yield keep
     except RobotIdError as error:
