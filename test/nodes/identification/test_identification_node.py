@@ -167,3 +167,8 @@ def test_gains_are_left_alone_during_a_session(nodes):
         return str(caught.value)
 
     assert 'the excitation moves the robot (exciting)' in wait_until(refused, 'it is refused')
+
+
+def test_its_parameters_can_be_read(nodes):
+    name = 'identification.controller_gains.although_not_better'
+    assert nodes[0].get_parameter(name).value is False
