@@ -11,7 +11,6 @@ from ....files.verification.verification_file import GAINS_BEFORE
 from ....node_settings import GainSettings
 from ...common.controller_client import ControllerClient
 from ...identification.gain_proposal import Gains, largest_inertia, propose_for_joints
-from ..supervision.gain_watch import GainWatch
 from ..supervision.guardian import Guardian
 
 # Configurations of a motion at which the mass matrix is evaluated.
@@ -52,7 +51,6 @@ def gains_for_motion(
 @contextmanager
 def on_trial(
     guardian: Guardian,
-    watch: GainWatch,
     controller: ControllerClient,
     old: Mapping[str, float],
     new: Mapping[str, float],
@@ -64,7 +62,7 @@ def on_trial(
 
     Parameters
     ----------
-    guardian, watch, controller : of the robot that is moved
+    guardian, controller : of the robot that is moved
     old, new : values by name
 
     Raises
@@ -81,7 +79,6 @@ def on_trial(
 
     guardian.protect(old)
     try:
-        watch.expect(new)
         controller.set(new)
         yield keep
     except RobotIdError as error:

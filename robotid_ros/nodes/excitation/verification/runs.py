@@ -133,9 +133,9 @@ class VerificationRuns:
         before = self._track('running the motion with the present gains', self.points)
         save_old(old)
         parameters = gain_parameters(old), gain_parameters(new)
-        goals = robot.goals
-        with on_trial(goals.guardian, goals.monitor.gains, robot.controller, *parameters) as keep:
-            goals.wait_at_rest()
+        robot.goals.monitor.gains.expect(parameters[1])
+        with on_trial(robot.goals.guardian, robot.controller, *parameters) as keep:
+            robot.goals.wait_at_rest()
             after = self._track('running the motion with the proposed gains', self.points)
             if kept := tracks_better(before, after):
                 save_new(new)
