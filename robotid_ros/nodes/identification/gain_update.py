@@ -83,12 +83,12 @@ class GainUpdate:
         ControllerError : a trial found them not better, the robot moves, or the controller refuses
 
         """
-        if not self._node.get_parameter(ANYWAY).value:
-            check_trial(folder)
         if self._session in MOVING and time.monotonic() - self._heard < MAX_STATE_AGE:
             raise ControllerError(
                 f'the excitation moves the robot ({self._session}): wait until its session ends'
             )
+        if not self._node.get_parameter(ANYWAY).value:
+            check_trial(folder)
         description = self._controller.describe()
         description.check_gains_are_torques()
         check_at_rest(self._node, self._controller.name, self._controller.timeout)
