@@ -8,7 +8,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from ...core.arrays import Array
 from ...core.model import Robot
 from ...exceptions import ControllerError, FEW
-from ...files.results_file import read_results
+from ...files.verification.verification_file import read_verification, VERIFICATION
 from ...node_settings import GainSettings
 from ..common.controller_client import ControllerClient
 from ..common.messages import State, values_of
@@ -24,17 +24,21 @@ MOVING = {state.value for state in State if state.moving}
 ANYWAY = 'identification.controller_gains.although_not_better'
 
 
-def check_trial(folder: Path) -> None:
+def check_trial(folder: Path, created: str) -> None:
     """
     Check that a trial of the proposed gains, if there was one, found them better.
+
+    Parameters
+    ----------
+    folder, created : of the results that the gains follow from
 
     Raises
     ------
     ControllerError : it did not; says the tracking errors, and how to set the gains all the same
 
     """
-    found = read_results(folder).verification
-    if found is None or found.gains is None or found.gains.kept:
+    found = read_verification(folder / VERIFICATION)
+    if found is None or found.results != created or found.gains is None or found.gains.kept:
         return
     errors = '; '.join(
         f'{row.joint} {row.rms_before:.3g} before, {row.rms_after:.3g} {row.unit} with them'
@@ -65,14 +69,14 @@ class GainUpdate:
         self._session, self._heard = '', 0.0
         node.create_subscription(DiagnosticStatus, 'excitation/state', self._on_state, LATCHED)
 
-    def set(self, robot: Robot, inertia: Array, folder: Path) -> tuple[Gains, Gains]:
+    def set(self, robot: Robot, inertia: Array, folder: Path, created: str) -> tuple[Gains, Gains]:
         """
         Set the proposal for the present gains; put the old ones back if that fails.
 
         Parameters
         ----------
         robot, inertia : model, and what each joint of it moves (n,) [kg·m² or kg]
-        folder : of the results, beside which a trial of the proposal is told
+        folder, created : of the results, beside which a trial of the proposal is told
 
         Returns
         -------
@@ -88,7 +92,7 @@ class GainUpdate:
                 f'the excitation moves the robot ({self._session}): wait until its session ends'
             )
         if not self._node.get_parameter(ANYWAY).value:
-            check_trial(folder)
+            check_trial(folder, created)
         description = self._controller.describe()
         description.check_gains_are_torques()
         check_at_rest(self._node, self._controller.name, self._controller.timeout)

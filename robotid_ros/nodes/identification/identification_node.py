@@ -259,7 +259,10 @@ class Identification(WorkerNode):
 
     def _update_controller(self) -> str:
         assert self._robot is not None and self._outcome is not None
-        old, new = self._gain_update.set(self._robot, self._outcome.inertia, self._outcome.folder)
+        outcome = self._outcome
+        old, new = self._gain_update.set(
+            self._robot, outcome.inertia, outcome.folder, outcome.results.created
+        )
         self._gains.publish(gains_message(old, new, self.get_clock().now().to_msg()))
         self.get_logger().info('the controller has new gains: see ~/proposed_gains')
         return 'new gains are set: see ~/proposed_gains'

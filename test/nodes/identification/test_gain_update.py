@@ -5,8 +5,6 @@ from pathlib import Path
 import pytest
 
 from robotid_ros.exceptions import ControllerError
-from robotid_ros.files.results import Results
-from robotid_ros.files.results_file import write_results
 from robotid_ros.files.verification.values import GainTrial, TrackingRow, Verification
 from robotid_ros.files.verification.verification_file import write_verification
 from robotid_ros.nodes.identification.gain_update import ANYWAY, check_trial
@@ -18,26 +16,20 @@ ROWS = (
 )
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    write_results(Results('r', 'wls', CREATED, ('a', 'b'), (), (), (), ()), tmp_path)
-    return tmp_path
-
-
-def test_a_trial_that_failed_is_told_with_its_figures(folder: Path):
-    check_trial(folder)
+def test_a_trial_that_failed_is_told_with_its_figures(tmp_path: Path):
+    check_trial(tmp_path, CREATED)
     worse = GainTrial(False, 'not better', {}, {}, ROWS)
-    write_verification(folder, Verification(CREATED, gains=worse))
+    write_verification(tmp_path, Verification(CREATED, gains=worse))
     with pytest.raises(ControllerError) as caught:
-        check_trial(folder)
+        check_trial(tmp_path, CREATED)
     for words in ('a 0.001 before, 0.002 rad with them', 'b 0.001 before, 0.0009 m', ANYWAY):
         assert words in str(caught.value)
 
 
-def test_a_trial_that_went_well_or_is_of_other_results_forbids_nothing(folder: Path):
+def test_a_trial_that_went_well_or_is_of_other_results_forbids_nothing(tmp_path: Path):
     kept = GainTrial(True, 'better', {}, {}, ROWS)
-    write_verification(folder, Verification(CREATED, gains=kept))
-    check_trial(folder)
+    write_verification(tmp_path, Verification(CREATED, gains=kept))
+    check_trial(tmp_path, CREATED)
     worse = GainTrial(False, 'not better', {}, {}, ROWS)
-    write_verification(folder, Verification('another time', gains=worse))
-    check_trial(folder)
+    write_verification(tmp_path, Verification('another time', gains=worse))
+    check_trial(tmp_path, CREATED)
