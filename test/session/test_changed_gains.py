@@ -53,7 +53,7 @@ def test_gains_that_change_while_the_robot_moves_stop_the_session(
     message = session.until('excitation', 'failed')
     assert time.monotonic() - changed < 1.0
     assert "gains.joint_2.p of '/arm_controller' was changed from " in message
-    assert 'to 20.0 while the robot was moved' in message
+    assert 'to 20.0 during the session' in message
     session.until('recorder', 'closed')
     recording = read_recording(Path(client.value('recorder', 'path')))
     assert recording.controller is not None

@@ -49,10 +49,11 @@ class GainWatch:
             for parameter in (*event.new_parameters, *event.changed_parameters):
                 name, value = parameter.name, parameter_value_to_python(parameter.value)
                 before = self._expected.get(name, value)
-                if value != before:
+                # As texts: NaN is not even equal to itself.
+                if repr(value) != repr(before):
                     raise RobotStateError(
                         f"{name} of '{self._controller}' was changed from {before} to "
-                        f'{value} while the robot was moved: run it again with gains that stay'
+                        f'{value} during the session: run it again with gains that stay'
                     )
 
     def close(self) -> None:
