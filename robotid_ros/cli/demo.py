@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     with ProgressBar() as progress, lines_above(progress), session as demo:
         results = demo.run(progress.show, TIME_LIMIT)
     pages = written_pages(demo.folder, demo.design)
-    return report(results, demo.folder, pages, every=args.all, as_json=args.json)
+    return report(results, demo.folder, pages, demo.unverified, every=args.all, as_json=args.json)
 
 
 def expect_ros(what: str) -> None:
@@ -125,17 +125,27 @@ def report(
     results: 'Results',
     folder: Path,
     pages: Mapping[str, Path],
+    unverified: str = '',
     *,
     every: bool = False,
     as_json: bool = False,
 ) -> int:
-    """Print residuals and parameters, where more is, and the verdict; return the exit code."""
+    """
+    Print residuals and parameters, where more is, and the verdict; return the exit code.
+
+    `unverified` says why the results could not be verified on the robot, if they could not: a
+    busy machine may be the reason, so that it does not change the exit code.
+    """
     from ..nodes.demo.recovery import MAX_RESIDUAL, MIN_SHARE_WITHIN, recovery_of
 
     recovery = recovery_of(results)
     if as_json:
         data = {**results_data(results), 'verification': results.verification}
-        recovered = {'passed': recovery.passed, 'recovery': str(recovery)}
+        recovered = {
+            'passed': recovery.passed,
+            'recovery': str(recovery),
+            'unverified': unverified,
+        }
         print_json({**data, **recovered, 'folder': folder, 'pages': pages})
     else:
         print_found(results, every=every)
@@ -144,6 +154,8 @@ def report(
         for name, path in {'written': folder, **pages}.items():
             print_paragraph(str(path), name)
         print_paragraph(f'{recovery}.', style='good' if recovery.passed else 'bad')
+    if unverified:
+        print_error(f'robotid: identified, but not verified on the robot: {unverified}')
     if recovery.passed:
         return judged(results)
     print_error(

@@ -18,6 +18,7 @@ from ...files.configuration import load, read_urdf
 from ...files.report.page import write_report_if_possible
 from ...files.results import chosen_settings, Results
 from ...files.results_file import read_results, REPORT, write_results
+from ...node_settings import UNCHECKED
 from ..common.messages import values_of
 from .domains import claim_domain, release_domain
 from .node_processes import NodeProcesses, ros_environment
@@ -57,6 +58,7 @@ class Demo:
     ----------
     folder : of the results, when it has run
     design : the file of the motion that was run, likewise
+    unverified : why the results could not be verified on the robot, '' where they were
 
     """
 
@@ -70,6 +72,7 @@ class Demo:
         self._config, self._output = config, output
         self._verifications = verifications
         self.folder, self.design = output, output
+        self.unverified = ''
         self._domain = claim_domain()
         self._processes = NodeProcesses(config, self._domain, log_level)
 
@@ -84,7 +87,7 @@ class Demo:
 
         Raises
         ------
-        RobotIdError : a node failed; says which and why
+        RobotIdError : there are no results: a node failed; says which and why
 
         """
         show(0.0, 'starting the nodes')
@@ -92,8 +95,13 @@ class Demo:
         folder = {'recorder.folder': str(self._output.absolute())}
         self._processes.start('recorder', folder)
         self._processes.start('identification', folder)
-        # A busy machine may hold up the simulated robot; that is no reason to stop it.
-        self._processes.start('excitation', {'excitation.stale_after': 1.0, **folder})
+        simulated = {
+            # A busy machine may hold up the simulated robot; that is no reason to stop it.
+            'excitation.stale_after': 1.0,
+            # Nothing real moves on this domain.
+            'excitation.accept_unchecked': UNCHECKED,
+        }
+        self._processes.start('excitation', {**simulated, **folder})
         os.environ.update(ros_environment(self._domain))
         with SessionClient(self._domain) as client:
             end = time.monotonic() + time_limit
@@ -110,9 +118,13 @@ class Demo:
             # Before the verifications, which write the report again.
             self._add_true_parameters(truth)
             length = (1.0 - VERIFYING_STAGE) / max(len(self._verifications), 1)
-            for number, service in enumerate(self._verifications):
-                stage = VERIFYING_STAGE + number * length, length
-                self._verify(client, service, stage, show, end)
+            try:
+                for number, service in enumerate(self._verifications):
+                    stage = VERIFYING_STAGE + number * length, length
+                    self._verify(client, service, stage, show, end)
+            except RobotIdError as error:
+                # What was identified stays: its files are written by now.
+                self.unverified = str(error)
         return read_results(self.folder)
 
     def _verify(
@@ -167,7 +179,8 @@ class Demo:
         robot = build_robot(read_urdf(configuration) or '', chosen)
         robot = robot.elastic or robot
         truth = true_standard_parameters(robot, message)
-        results = add_true_values(results, base_parameters(robot), truth)
+        names = [parameter.name for parameter in robot.parameters]
+        results = add_true_values(results, base_parameters(robot), names, truth)
         write_results(results, self.folder)
         write_report_if_possible(results, self.folder / REPORT)
 
@@ -204,7 +217,8 @@ def true_standard_parameters(robot: Robot, message: DiagnosticArray) -> np.ndarr
     groups = {status.name: values_of(status) for status in message.status}
     names: dict[str, str] = {}
     for number, joint in enumerate(robot.links, start=1):
-        names |= {f'{symbol}{number}': value for symbol, value in groups[joint].items()}
+        known = groups.get(joint, {})
+        names |= {f'{symbol}{number}': value for symbol, value in known.items()}
     for coupling in robot.couplings:
         for values in groups.values():
             ratios = [float(x) for x in values.get('ratios', '').split()]
