@@ -1,12 +1,14 @@
 """Identify a robot that is already up: excitation, recorder and identification."""
 
 from pathlib import Path
+from typing import Any
 
 from launch import Action, LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.parameter_descriptions import Parameter
 
+from robotid_ros.node_settings import UNCHECKED
 from robotid_ros.nodes.common.launch_actions import package_node
 from robotid_ros.nodes.common.launch_views import view_actions, VIEWS
 
@@ -47,12 +49,15 @@ def session(context: LaunchContext) -> list[Action]:
     config = Path(given['config']).expanduser().absolute()
     if not config.is_file():
         raise RuntimeError(f"'{config}' does not exist: give a configuration file, config:=…")
-    overrides = {
+    overrides: dict[str, Any] = {
         'excitation.controller': given['controller'],
         'excitation.auto_start': given['auto_start'] == 'true',
         'recorder.folder': given['output_dir'],
         'use_sim_time': given['use_sim_time'] == 'true',
     }
+    # Set by simulation.launch.py: nothing real moves.
+    if context.launch_configurations.get('simulated') == 'true':
+        overrides['excitation.accept_unchecked'] = list(UNCHECKED)
     parameters = [Parameter(key, value) for key, value in overrides.items() if value != '']
     nodes = [
         package_node(name, [str(config), *parameters], given['log_level'])

@@ -55,6 +55,7 @@ def generate_launch_description() -> LaunchDescription:
     return LaunchDescription(
         [
             *arguments,
+            SetLaunchConfiguration('simulated', 'true'),
             OpaqueFunction(function=clock),
             include_session(HERE),
             OpaqueFunction(function=robot),

@@ -149,3 +149,23 @@ class ControllerError(RobotIdError, RuntimeError):
 
 class RobotStateError(RobotIdError, RuntimeError):
     """The running robot left what is safe: stale, NaN, out of limits or off its reference."""
+
+
+class TrackingError(RobotStateError):
+    """A joint is too far from its reference: the controller may have noticed it first."""
+
+
+class SilentRobotError(RobotStateError):
+    """
+    States of a robot or its controller have stopped: controller_manager may know why.
+
+    Parameters
+    ----------
+    message : what has stopped
+    joints : of the robot
+
+    """
+
+    def __init__(self, message: str, joints: Sequence[str]):
+        self.joints = tuple(joints)
+        super().__init__(message)

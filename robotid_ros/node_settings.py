@@ -8,6 +8,9 @@ from .core.monitoring.contact_settings import ContactSettings
 from .core.monitoring.drift.settings import DriftSettings
 from .settings import setting
 
+# What a description may leave unchecked; all of it is accepted where only a simulation moves.
+UNCHECKED = ('ground', 'self_collision', 'collision_geometry', 'masses')
+
 
 @dataclass(frozen=True)
 class VerificationSettings:
@@ -36,9 +39,7 @@ class ExcitationNodeSettings(ExcitationSettings):
     trajectory: str = setting('', 'trajectory.yaml to run; empty: design one')
     auto_start: bool = setting(False, 'start as soon as the robot is there')
     accept_unchecked: tuple[str, ...] = setting(
-        (),
-        'what need not be checked before the robot moves',
-        choices=('ground', 'self_collision', 'collision_geometry', 'masses'),
+        (), 'what need not be checked before the robot moves', choices=UNCHECKED
     )
     require_recorder: bool = setting(True, 'move only while the recorder says that it writes')
     require_rehearsal: bool = setting(

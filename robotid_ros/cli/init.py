@@ -103,7 +103,8 @@ def run(args: argparse.Namespace) -> int:
     sentences = (*left_out_sentences(setup.arm), *setup.rules.values(), *setup.notes)
     if args.json:
         found = {'joints': setup.arm.joints, 'tool': setup.arm.tip}
-        print_json({**found, 'notes': sentences, 'written': written})
+        unchecked = {'unchecked': setup.unchecked}
+        print_json({**found, 'notes': sentences, **unchecked, 'written': written})
     else:
         _print_setup(setup, sentences, written)
     return 0
@@ -128,6 +129,11 @@ def _print_setup(
     print_paragraph(f'{len(arm.joints)} joints: {", ".join(arm.joints)}; tool {arm.tip}')
     for sentence in sentences:
         print_paragraph(sentence)
+    if setup.unchecked:
+        print('\nBefore a real robot moves, make these checkable, or accept them:')
+        for sentence in setup.unchecked.values():
+            print_paragraph(f'- {sentence}')
+        print(f'  excitation.accept_unchecked: [{", ".join(setup.unchecked)}]')
     print(f'\nwritten: {", ".join(map(str, written))}')
 
 

@@ -48,11 +48,14 @@ def test_a_description_without_inertials_is_set_up_by_its_mass(run, tmp_path, mo
     assert code == 1 and 'set robot.mass (--mass of robotid init)' in err
     assert not Path('bare.yaml').exists()
     code, out, _ = run('init', 'bare.urdf', '--mass', 33)
-    assert code == 0 and '33 kg are shared out' in ' '.join(out.split())
+    said = ' '.join(out.split())
+    assert code == 0 and '33 kg are shared out' in said
+    assert 'Before a real robot moves, make these checkable, or accept them:' in said
+    assert 'excitation.accept_unchecked: [masses]' in said
     configuration = load('bare.yaml')
     robot = build_robot(read_urdf(configuration) or '', configuration.robot)
     assert robot.assumed_inertials
-    assert 'masses' in configuration.excitation.accept_unchecked
+    assert configuration.excitation.accept_unchecked == ()
     # What its efforts may be is of the size of what the real arm needs, and above.
     real = build_robot(text, RobotSettings())
     needed = measure_load(

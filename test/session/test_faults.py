@@ -40,3 +40,21 @@ def test_fault_stops_the_motion(fault: str, session: Session, trajectory):
         assert session.robot.rest_after(session.robot.now) < 0.5
     # The node is ready for another try, and says why there can be none.
     assert session.client.call_trigger('excitation/stop') == 'nothing was running'
+
+
+def test_a_joint_a_little_beyond_its_limit_is_led_back_inside(session: Session, trajectory):
+    limit = 2.4994
+    session.start(
+        *('simulated_robot', 'excitation'),
+        simulated_robot={'simulation.initial_positions': [limit + 6e-4, -0.2]},
+        excitation={
+            'excitation.trajectory': str(trajectory),
+            'robot.lower': [-2.6, -2.4],
+            'robot.upper': [limit, 2.4],
+        },
+    )
+    session.robot.wait()
+    session.ready('excitation')
+    assert session.robot.positions[-1][0] > limit
+    session.client.call_trigger('excitation/start')
+    session.until('excitation', 'exciting')

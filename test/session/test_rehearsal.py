@@ -62,6 +62,8 @@ def test_a_motion_that_was_rehearsed_may_run(session: Session, trajectory: Path)
 def test_a_session_that_fails_on_the_twin_says_why(config: Path, trajectory: Path, tmp_path: Path):
     content = yaml.safe_load(config.read_text())
     groups = content['/**']['ros__parameters']
+    # What a real robot may not do before its user accepts it, the twin does.
+    del groups['excitation']['accept_unchecked']
     groups['excitation'] |= {'trajectory': str(trajectory), 'tracking_error': [1e-5]}
     twin = tmp_path / 'twin.yaml'
     twin.write_text(yaml.safe_dump(content))

@@ -70,7 +70,8 @@ class RobotSetup:
     tracking_error : (n,) what stops a session [rad, m]
     drives : of the simulated robot
     facts : what was known
-    unchecked : what cannot be checked before the robot moves, by the names of `accept_unchecked`
+    unchecked : sentences about what is not checked before the robot moves, by the names of
+        `accept_unchecked`
     notes : what a user should look at
 
     """

@@ -126,9 +126,9 @@ def _excitation(setup: RobotSetup) -> Iterable[Entry]:
         yield Entry('goal_tolerance', _rounded(0.5 * errors))
         yield Entry('position_tolerance', _rounded(0.2 * errors))
     if setup.unchecked:
-        text = 'Accepted, as the simulated robot has to move; take it out once it can be checked: '
         reasons = '; '.join(setup.unchecked.values())
-        yield Entry('accept_unchecked', list(setup.unchecked), f'{text}{reasons}.')
+        text = f'Not checked: {reasons}. A real robot moves only after you have accepted that:'
+        yield Entry('accept_unchecked', list(setup.unchecked), text, hidden=True)
     yield Entry('workspace', tuple(_workspace(setup)))
 
 

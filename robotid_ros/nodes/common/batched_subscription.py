@@ -56,6 +56,11 @@ class BatchedSubscription:
     topic : relative to the node, remappable
     depth : messages that may wait
     latched : ask for what was published before, where the publisher keeps it
+    kept : how many of the messages that were taken last stay in `recent`
+
+    Attributes
+    ----------
+    recent : messages that were taken, decoded or not, oldest first
 
     """
 
@@ -67,8 +72,10 @@ class BatchedSubscription:
         *,
         depth: int = 1000,
         latched: bool = False,
+        kept: int = 0,
     ):
         self._node, self._depth = node, depth
+        self.recent: deque[SerializedMessage] = deque(maxlen=kept)
         self.message_type, self.latched = message_type, latched
         qos = matching_qos(node, topic, depth, latched=latched)
         self._subscription = node.create_subscription(
@@ -95,7 +102,9 @@ class BatchedSubscription:
                 return
             data, info = taken
             received = info['received_timestamp'] or info['source_timestamp']
-            yield SerializedMessage(data, received, info['source_timestamp'])
+            sample = SerializedMessage(data, received, info['source_timestamp'])
+            self.recent.append(sample)
+            yield sample
 
     def take_messages(self) -> Iterator[Any]:
         """Take what has arrived as messages, oldest first."""

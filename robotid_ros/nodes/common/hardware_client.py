@@ -41,21 +41,32 @@ class HardwareClient:
 
     def explain_deactivation(self, joints: Collection[str]) -> str:
         """Say which hardware of these joints has failed; where nobody answers, who knows."""
-        if self._client is None or not self._client.service_is_ready():
+        failed = self._failed(joints)
+        if failed is None:
             return _UNKNOWN
+        if not failed:
+            return 'somebody deactivated it, its hardware is active'
+        return f'it was deactivated because its hardware failed: {failed}'
+
+    def explain_silence(self, joints: Collection[str]) -> str:
+        """Say which hardware of these joints has failed, '' where none is known to have."""
+        failed = self._failed(joints)
+        return f'its hardware failed: {failed}' if failed else ''
+
+    def _failed(self, joints: Collection[str]) -> str | None:
+        """Return the hardware of these joints that is not active, None where nobody knows."""
+        if self._client is None or not self._client.service_is_ready():
+            return None
         try:
             future = self._client.call_async(self._type.Request())
             components = result_of(future, ANSWER_TIMEOUT, _SERVICE).component
         except ControllerError:
-            return _UNKNOWN
+            return None
         # Others may be inactive all along: a gripper that nobody needs.
         states = {c.name: c.state.label for c in components if _joints(c).intersection(joints)}
         if not states:
-            return _UNKNOWN
-        failed = [f'{name} is {state}' for name, state in states.items() if state != 'active']
-        if not failed:
-            return 'somebody deactivated it, its hardware is active'
-        return f'it was deactivated because its hardware failed: {", ".join(failed)}'
+            return None
+        return ', '.join(f'{k} is {label}' for k, label in states.items() if label != 'active')
 
 
 def _joints(component: Any) -> set[str]:

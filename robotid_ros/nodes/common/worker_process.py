@@ -1,7 +1,10 @@
 """Long computations in a process of their own: the node stays responsive and can stop them."""
 
 from collections.abc import Callable
+import contextlib
+from functools import partial
 import multiprocessing
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 import os
@@ -79,6 +82,8 @@ def _start(
     receiver, sender = context.Pipe(duplex=False)
     given = (sender, function, arguments, reports)
     process = context.Process(target=_child_main, args=given, daemon=True)
+    # It is started with the first process, and would allow SIGINT again.
+    resource_tracker.ensure_running()
     # A Ctrl-C in the terminal is for the node, which then ends the computation.
     old = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -99,20 +104,31 @@ def _receive(connection: Connection) -> tuple[str, Any]:
 def _child_main(
     connection: Connection, function: Callable[..., Any], arguments: tuple[Any, ...], reports: bool
 ) -> None:
+    # Not ignored, nor blocked any more: programs that are started from here would inherit that.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     parent = multiprocessing.parent_process()
     assert parent is not None
     threading.Thread(target=_exit_with_parent, args=(parent.sentinel,), daemon=True).start()
-    try:
-        if reports:
-            arguments = (*arguments, lambda value: connection.send(('progress', value)))
-        result = function(*arguments)
-        connection.send(('result', result))
-    except RobotIdError as error:
-        # Its text only: an error's own arguments do not survive pickling.
-        connection.send(('error', str(error)))
-    except Exception as error:
-        connection.send(('error', f'{one_line(error)} (a bug: please report it)'))
-        raise
+
+    def send(kind: str, value: Any) -> None:
+        try:
+            connection.send((kind, value))
+        except BrokenPipeError as error:
+            raise KeyboardInterrupt from error  # Nobody waits any more.
+
+    # What has children of its own takes SIGTERM for this: it is no error, and has no traceback.
+    with contextlib.suppress(KeyboardInterrupt):
+        try:
+            if reports:
+                arguments = (*arguments, partial(send, 'progress'))
+            send('result', function(*arguments))
+        except RobotIdError as error:
+            # Its text only: an error's own arguments do not survive pickling.
+            send('error', str(error))
+        except Exception as error:
+            send('error', f'{one_line(error)} (a bug: please report it)')
+            raise
 
 
 def _exit_with_parent(sentinel: int) -> None:

@@ -18,6 +18,7 @@ from ...files.configuration import load, read_urdf
 from ...files.report.page import write_report_if_possible
 from ...files.results import chosen_settings, Results
 from ...files.results_file import read_results, REPORT, write_results
+from ...node_settings import UNCHECKED
 from ..common.messages import values_of
 from .domains import claim_domain, release_domain
 from .node_processes import NodeProcesses, ros_environment
@@ -92,8 +93,13 @@ class Demo:
         folder = {'recorder.folder': str(self._output.absolute())}
         self._processes.start('recorder', folder)
         self._processes.start('identification', folder)
-        # A busy machine may hold up the simulated robot; that is no reason to stop it.
-        self._processes.start('excitation', {'excitation.stale_after': 1.0, **folder})
+        simulated = {
+            # A busy machine may hold up the simulated robot; that is no reason to stop it.
+            'excitation.stale_after': 1.0,
+            # Nothing real moves on this domain.
+            'excitation.accept_unchecked': UNCHECKED,
+        }
+        self._processes.start('excitation', {**simulated, **folder})
         os.environ.update(ros_environment(self._domain))
         with SessionClient(self._domain) as client:
             end = time.monotonic() + time_limit
@@ -204,7 +210,8 @@ def true_standard_parameters(robot: Robot, message: DiagnosticArray) -> np.ndarr
     groups = {status.name: values_of(status) for status in message.status}
     names: dict[str, str] = {}
     for number, joint in enumerate(robot.links, start=1):
-        names |= {f'{symbol}{number}': value for symbol, value in groups[joint].items()}
+        known = groups.get(joint, {})
+        names |= {f'{symbol}{number}': value for symbol, value in known.items()}
     for coupling in robot.couplings:
         for values in groups.values():
             ratios = [float(x) for x in values.get('ratios', '').split()]

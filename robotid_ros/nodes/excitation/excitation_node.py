@@ -15,7 +15,7 @@ from std_srvs.srv import Trigger
 
 from ...core.excitation.settings import payload_settings
 from ...core.model.urdf_parsing import root_link
-from ...exceptions import ModelError, RobotIdError, TrajectoryError
+from ...exceptions import ModelError, RobotIdError, SilentRobotError, TrajectoryError
 from ...files.configuration import read_urdf
 from ...node_settings import ExcitationNodeSettings
 from ..common import runtime
@@ -157,6 +157,9 @@ class Excitation(WorkerNode):
             state, text = job()
         except Exception as error:
             state, text = State.FAILED, one_line(error)
+            if isinstance(error, SilentRobotError):
+                why = self._action.hardware.explain_silence(error.joints)
+                text = f'{text} ({why})' if why else text
             if not isinstance(error, RobotIdError):
                 raise
         finally:

@@ -132,7 +132,11 @@ class Rehearsals:
     ) -> Verdict:
         check_controller(controller, robot)
         positions = read_positions(self._node, robot.joints, self._settings.timeout)
-        positions = {joint: positions[joint] for joint in robot.joints}
+        # The simulated joints stop at their limits, a real one may rest a little beyond.
+        stands = np.clip(
+            [positions[joint] for joint in robot.joints], robot.limits.lower, robot.limits.upper
+        )
+        positions = dict(zip(robot.joints, stands.tolist(), strict=True))
         motion = design.trajectory.period * self._settings.periods
         if design.validation is not None:
             motion += design.validation.period

@@ -12,7 +12,7 @@ from sensor_msgs.msg import JointState
 
 from ...core.arrays import Array
 from ...core.model.robot import Robot
-from ...exceptions import ControllerError, RobotStateError
+from ...exceptions import ControllerError, RobotStateError, SilentRobotError
 from ...node_settings import ExcitationNodeSettings
 from ..common.batched_subscription import BatchedSubscription, NEWEST
 from ..common.joint_states import (
@@ -29,7 +29,8 @@ from .other_clients import OtherClients
 from .preflight import check_states
 from .supervision.guardian import Guardian
 from .supervision.recorder_watch import RecorderWatch
-from .supervision.watchdog import Watchdog
+from .supervision.silence import Silence
+from .supervision.watchdog import describe_violation, Watchdog
 
 # States that may wait in the queue: 5 s of a controller at 1 kHz, should Python be late.
 CONTROLLER_STATE_DEPTH = 5000
@@ -39,6 +40,9 @@ REST_TIME = 0.1
 # How long the recorder may take at least until the robot's states arrive, to which it subscribes
 # when a session begins [s]: 2.2 were seen on a quiet machine.
 OPENING_TIME = 15.0
+# States of the controller that are kept to tell which joint left its tolerance: the last second at
+# 1 kHz, of which a result takes 0.05 s and a busy machine some more.
+KEPT_STATES = 1000
 # How much later than its end the reason of a motion's end may arrive [s].
 REASON_TIMEOUT, REASON_POLL_PERIOD = 0.1, 0.01
 # States of the controller after which a cancelled motion is one that is held.
@@ -81,6 +85,7 @@ class RobotMonitor:
             JointTrajectoryControllerState,
             f'{name}/controller_state',
             depth=CONTROLLER_STATE_DEPTH,
+            kept=KEPT_STATES,
         )
         self._subscriptions = (self._joint_states, self._controller_states)
         self._recorder = RecorderWatch(node, session) if settings.require_recorder else None
@@ -127,19 +132,27 @@ class RobotMonitor:
         Raises
         ------
         ControllerError : it moves, though no motion of this session runs
+        SilentRobotError : it says nothing any more
 
         """
         states: list[Any] = []
+        name, silence = self._settings.controller, Silence(time.monotonic())
 
         def seen_long_enough() -> bool:
             self.raise_if_stopped()
             # The newest alone: a busy machine decodes fewer than arrive.
-            states.extend(self._controller_states.take_newest(lambda _: True, 1)[0])
+            newest = self._controller_states.take_newest(lambda _: True, 1)[0]
+            silent = silence.update(time.monotonic(), heard=bool(newest))
+            if silent > self._settings.stale_after:
+                raise SilentRobotError(
+                    f"'{name}' stopped publishing its state {silent:.2f} s ago: is it active?",
+                    self._robot.joints,
+                )
+            states.extend(newest)
             stamps = stamps_to_nanoseconds([states[0], states[-1]]) if states else [0]
             return bool(stamps[-1] - stamps[0] >= REST_TIME * 1e9)
 
         self.discard()
-        name = self._settings.controller
         wait_until(
             seen_long_enough,
             self._settings.timeout,
@@ -159,6 +172,7 @@ class RobotMonitor:
         """Forget the states that have arrived so far."""
         for subscription in self._subscriptions:
             list(subscription.take_serialized())
+        self._controller_states.recent.clear()
 
     def begin(self) -> None:
         """Begin to watch: what is out of date counts from now."""
@@ -211,10 +225,13 @@ class RobotMonitor:
                 return joint
         return ''
 
-    def describe_error(self, tolerance: Sequence[float]) -> str:
-        """Say which joint came closest to its tolerance (n,), or beyond it."""
-        assert self._watchdog is not None
-        return self._watchdog.describe_error(tolerance)
+    def describe_violation(self, tolerance: Sequence[float], end: Array | None) -> str:
+        """Say which joint left its tolerance since `discard`, see the function of this name."""
+        stream, joints = self._controller_states, self._robot.joints
+        list(stream.take_serialized())
+        decoded = (stream.decode(sample) for sample in list(stream.recent))
+        states = [s for s in decoded if s is not None and is_well_formed_state(s, joints)]
+        return describe_violation(states, joints, tolerance, end)
 
     def _tell_malformed(self, count: int) -> None:
         if count and not self._malformed_told:

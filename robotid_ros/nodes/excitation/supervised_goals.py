@@ -16,13 +16,13 @@ from rclpy.node import Node
 
 from ...core.excitation import Waypoints
 from ...core.model.robot import Robot
-from ...exceptions import ControllerError, RobotStateError
+from ...exceptions import ControllerError, RobotStateError, TrackingError
 from ...node_settings import ExcitationNodeSettings
 from ..common.messages import State
 from .motion_start import MotionClock
 from .other_clients import OtherClients
 from .reference_watch import ReferenceWatch
-from .robot_monitor import RobotMonitor
+from .robot_monitor import REASON_POLL_PERIOD, REASON_TIMEOUT, RobotMonitor
 from .supervision.guardian import Guardian
 from .supervision.watchdog import expand_per_joint
 from .trajectory_goal import TrajectoryActionClient, TrajectoryGoal
@@ -120,11 +120,14 @@ class SupervisedGoals:
         self.monitor.discard()
         self.others.add_own_goal(goal_id)
         self.guardian.set_goal(goal_id)
+        goal: TrajectoryGoal | None = None
         try:
             goal = self._send(goal_id, points)
             clock = self._follow(goal, state, points, periods, what, poll)
         except BaseException as error:
             self._cancel(goal_id)
+            if isinstance(error, TrackingError) and goal is not None:
+                self._raise_violation(goal, points)
             if isinstance(error, RobotStateError) and (joint := self.monitor.find_unheld_joint()):
                 raise RobotStateError(
                     f'{error}; the controller holds no position of {joint} now and gives it no '
@@ -164,14 +167,14 @@ class SupervisedGoals:
         followed = ReferenceWatch(points, self._tracking)
         self.monitor.begin()
         published = 0.0
-        while not self._has_finished(goal):
+        while not self._has_finished(goal, points):
             states = self.monitor.check(every_state=clock.start is None)
             clock.update(states)
             try:
                 followed.check(states, clock)
             except RobotStateError:
                 # A goal that was ended, which a busy machine may tell late, says by whom.
-                self._has_finished(goal)
+                self._has_finished(goal, points)
                 raise
             poll()
             now = time.monotonic()
@@ -184,7 +187,7 @@ class SupervisedGoals:
         self._latest_stamp = clock.end
         return clock
 
-    def _has_finished(self, goal: TrajectoryGoal) -> bool:
+    def _has_finished(self, goal: TrajectoryGoal, points: Waypoints) -> bool:
         """Whether the goal has ended well; where not, who ended it comes before how."""
         try:
             return goal.finished()
@@ -192,9 +195,25 @@ class SupervisedGoals:
             self.monitor.wait_for_reason()
             if goal.violated is None:
                 raise
-            raise RobotStateError(
-                f'{error}: {self.monitor.describe_error(goal.violated)}'
-            ) from None
+            end = points.q[-1] if goal.violated_at_end else None
+            ours = self.monitor.describe_violation(goal.violated, end)
+            raise RobotStateError(f'{error}; {ours}') from None
+
+    def _raise_violation(self, goal: TrajectoryGoal, points: Waypoints) -> None:
+        """
+        Raise what the controller says of a violation that it has noticed as well.
+
+        After that it holds what it measured, and other joints are away from it while they brake.
+        """
+        end = time.monotonic() + REASON_TIMEOUT
+        while time.monotonic() < end:
+            try:
+                goal.finished()
+            except RobotStateError:
+                if goal.violated is not None:
+                    self._has_finished(goal, points)
+                return
+            time.sleep(REASON_POLL_PERIOD)
 
     def publish_standing(self, state: State, progress: float, since: int | None = None) -> None:
         """Say that the robot stands since a stamp [ns], by default since its last motion."""

@@ -5,6 +5,7 @@ Its methods are called from a worker thread, in one straight line: each step ret
 done and raises when the robot must stop, whose motion is cancelled then.
 """
 
+import dataclasses
 import threading
 
 import numpy as np
@@ -14,11 +15,13 @@ from ...core.arrays import Array
 from ...core.excitation import check_trajectory, point_to_point, Waypoints
 from ...core.excitation.constraints.collision_scene import CollisionScene
 from ...core.model.robot import Robot
+from ...exceptions import RobotStateError
 from ...node_settings import ExcitationNodeSettings
 from ..common.controller_client import ControllerClient, ControllerDescription
 from ..common.messages import State
 from .preflight import check_accepted, check_controller
 from .supervised_goals import PublishState, SupervisedGoals
+from .supervision.watchdog import expand_per_joint
 from .trajectory_goal import TrajectoryActionClient
 
 # A process that starts Python and joins the graph, on a machine that is busy [s].
@@ -28,6 +31,40 @@ MAX_APPROACH_VELOCITY = 10.0
 # What may lie between the position that is held and the first one of a motion [rad or m]: the
 # torque steps by so much times the gain.
 MAX_STEP = 1e-4
+
+
+def let_in(robot: Robot, start: Array, goal: Array, tolerance: Array) -> Robot:
+    """
+    Widen limits to where an approach begins, if it is a little outside and leads inside.
+
+    Joints rest beyond a limit by what calibrations, stops and gravity make of it. An approach is a
+    straight line in joint space: from there each joint moves towards its limits only.
+
+    Parameters
+    ----------
+    robot : with its limits
+    start, goal : (n,) of the approach [rad or m]
+    tolerance : (n,) how far beyond its limits a joint may be, as while it moves [rad or m]
+
+    Raises
+    ------
+    RobotStateError : a joint is further beyond; says which and what to do
+
+    """
+    limits = robot.limits
+    beyond = np.maximum(limits.lower - start, start - limits.upper)
+    worst = int(np.argmax(beyond - tolerance))
+    if beyond[worst] > tolerance[worst]:
+        raise RobotStateError(
+            f'{robot.joints[worst]} is held at {start[worst]:.4f}, {beyond[worst]:.2g} beyond its '
+            f'limits [{limits.lower[worst]:.4f}, {limits.upper[worst]:.4f}], more than the '
+            f'{tolerance[worst]:.2g} of excitation.position_tolerance: jog it back, or see that '
+            'its limits are right'
+        )
+    inward = (goal >= limits.lower) & (goal <= limits.upper)
+    lower = np.where(inward, np.minimum(limits.lower, start), limits.lower)
+    upper = np.where(inward, np.maximum(limits.upper, start), limits.upper)
+    return dataclasses.replace(robot, limits=dataclasses.replace(limits, lower=lower, upper=upper))
 
 
 class SupervisedRobot:
@@ -145,6 +182,10 @@ class SupervisedRobot:
         # Slow in acceleration too: from rest to that speed in a second.
         acceleration = np.minimum(velocity, share * limits.acceleration)
         motion = point_to_point(self.robot.joints, start, goal, velocity, acceleration)
-        self.check_motion(motion)
+        tolerance = expand_per_joint(
+            self.settings.position_tolerance, self.robot.joints, 'position_tolerance'
+        )
+        robot = let_in(self.robot, start, goal, tolerance)
+        check_trajectory(robot, motion, self.settings, scene=self._scene)
         self.goals.run(state, motion, 1, what)
         self.goals.wait_at_rest()

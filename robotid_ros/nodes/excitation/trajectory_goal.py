@@ -191,6 +191,7 @@ class TrajectoryGoal:
     Attributes
     ----------
     violated : (n,) tolerances by which the controller has stopped it, else None
+    violated_at_end : whether these are the tolerances of its end
 
     """
 
@@ -203,6 +204,7 @@ class TrajectoryGoal:
     ):
         self._action, self._joints, self._tolerances = action, joints, tolerances
         self.violated: Sequence[float] | None = None
+        self.violated_at_end = False
         self._handle = action.call_in_executor(send)
         self._result: Any = None
 
@@ -245,10 +247,12 @@ class TrajectoryGoal:
         if _DEACTIVATED in text:
             why = self._action.hardware.explain_deactivation(self._joints)
         if answer.status == GoalStatus.STATUS_ABORTED:
-            why = _ERROR_TEXTS.get(code, why)
+            text = text or _ERROR_TEXTS.get(code, '')
             self.violated = self._tolerances.get(code)
+            self.violated_at_end = code == FollowJointTrajectory.Result.GOAL_TOLERANCE_VIOLATED
         end = _STATUS_TEXTS.get(answer.status, f'ended with status {answer.status}')
-        details = ': '.join(part for part in (end, why, text) if part)
+        # What the controller itself says comes first.
+        details = ': '.join(part for part in (end, text, why) if part)
         raise RobotStateError(f'the controller stopped the motion, {details}')
 
 

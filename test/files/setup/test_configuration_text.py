@@ -64,11 +64,16 @@ def test_prismatic_and_continuous_joints_have_tolerances_and_ranges_of_their_own
     assert configuration.simulation.noise.position == (2e-6, 2e-5)
 
 
-def test_what_cannot_be_checked_is_accepted_in_sight(tmp_path, arm):
+def test_what_cannot_be_checked_is_left_to_the_user_to_accept(tmp_path, arm):
     path = write(tmp_path, set_up_robot(SLIDER), 'gantry.urdf')
+    assert load(path).excitation.accept_unchecked == ()
+    text = path.read_text()
+    assert 'has no collision geometry' in ' '.join(text.replace('#', '').split())
+    hidden = '# accept_unchecked: [collision_geometry]'
+    assert hidden in text
+    path.write_text(text.replace(hidden, hidden.removeprefix('# ')))
     assert load(path).excitation.accept_unchecked == ('collision_geometry',)
-    assert 'has no collision geometry' in ' '.join(path.read_text().split())
-    assert load(write(tmp_path, arm, 'arm3.urdf')).excitation.accept_unchecked == ()
+    assert 'accept_unchecked' not in write(tmp_path, arm, 'arm3.urdf').read_text()
 
 
 def test_what_is_known_of_a_live_robot_is_taken_over(tmp_path):

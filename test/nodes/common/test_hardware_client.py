@@ -35,14 +35,18 @@ def component(name: str, label: str) -> SimpleNamespace:
     )
 
 
-def explanation(client: MagicMock, **labels: str) -> str:
+def asked(client: MagicMock, **labels: str) -> HardwareClient:
     future = Future()
     if labels:
         components = [component(*item) for item in labels.items()]
         future.set_result(SimpleNamespace(component=components))
     client.call_async.return_value = future
     node = SimpleNamespace(create_client=lambda *_: client)
-    return HardwareClient(node, 'arm_controller').explain_deactivation(['joint_1', 'joint_2'])
+    return HardwareClient(node, 'arm_controller')
+
+
+def explanation(client: MagicMock, **labels: str) -> str:
+    return asked(client, **labels).explain_deactivation(['joint_1', 'joint_2'])
 
 
 def test_failed_hardware_is_named(client: MagicMock):
@@ -83,6 +87,13 @@ def test_controller_manager_is_looked_for_beside_the_controller(
 
 def test_sound_hardware_was_not_the_reason(client: MagicMock):
     assert explanation(client, arm='active').startswith('somebody deactivated it')
+
+
+def test_a_silent_robot_is_explained_by_failed_hardware_alone(client: MagicMock):
+    found = asked(client, arm='unconfigured', gripper='active').explain_silence(['joint_1'])
+    assert found == 'its hardware failed: arm is unconfigured'
+    assert asked(client, arm='active').explain_silence(['joint_1']) == ''
+    assert asked(client).explain_silence(['joint_1']) == ''
 
 
 def test_without_an_answer_the_sentence_says_who_knows(client: MagicMock):

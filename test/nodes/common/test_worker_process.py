@@ -2,6 +2,9 @@
 
 import multiprocessing
 import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -33,6 +36,27 @@ def threads(progress):
 def sleep(progress):
     progress(os.getpid())
     time.sleep(2.0 * PATIENCE)
+
+
+def end_like_a_demo(progress):
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    progress(os.getpid())
+    time.sleep(2.0 * PATIENCE)
+
+
+def report_for_ever(progress):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    while True:
+        progress(os.getpid())
+        time.sleep(0.01)
+
+
+def interrupt(progress):
+    """Interrupt the computation, as a terminal does; return the signals that its children block."""
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.1)
+    show = 'import signal; print(signal.pthread_sigmask(signal.SIG_BLOCK, []))'
+    return subprocess.run([sys.executable, '-c', show], capture_output=True, text=True).stdout
 
 
 def die(progress):
@@ -87,3 +111,17 @@ def test_it_ends_when_asked_or_late():
         os.kill(pids[0], 0)
     with pytest.raises(RobotIdError, match='not finished within'):
         run(sleep, time_limit=0.5)
+
+
+@pytest.mark.parametrize('work', [end_like_a_demo, report_for_ever])
+def test_work_that_is_stopped_leaves_no_traceback(work, capfd):
+    stop = threading.Event()
+    with pytest.raises(RobotIdError, match='stopped by request'):
+        run(work, stop=stop, progress=lambda _: stop.set())
+    assert capfd.readouterr().err == ''
+
+
+def test_an_interrupt_from_the_terminal_is_for_the_node_alone(capfd):
+    for _ in range(2):
+        assert run(interrupt) == 'set()\n'
+    assert 'Traceback' not in capfd.readouterr().err

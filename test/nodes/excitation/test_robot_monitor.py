@@ -13,7 +13,7 @@ from trajectory_msgs.msg import JointTrajectoryPoint
 from waiting import PATIENCE, wait_until
 
 from robotid_ros.core.model import build_robot, Robot
-from robotid_ros.exceptions import ControllerError, RobotStateError
+from robotid_ros.exceptions import ControllerError, RobotStateError, SilentRobotError
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.node_settings import ExcitationNodeSettings
 from robotid_ros.nodes.excitation.robot_monitor import RobotMonitor
@@ -39,7 +39,7 @@ class Driver:
             JointTrajectoryControllerState, 'arm_controller/controller_state', 1000
         )
         self._count, self._effort = 0, 0.0
-        self.garbage, self.good, self.drift = 0, True, 0.0
+        self.garbage, self.good, self.drift, self.active = 0, True, 0.0, True
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -60,7 +60,8 @@ class Driver:
                 error=JointTrajectoryPoint(positions=[0.0, 0.0]),
             )
             message.header.stamp.sec = self._count
-            self._controller.publish(message)
+            if self.active:
+                self._controller.publish(message)
             # The newest ones, always.
             for _ in range(self.garbage):
                 self._states.publish(GARBAGE)
@@ -130,3 +131,14 @@ def test_no_motion_begins_while_the_reference_moves(node: Node, robot: Robot, dr
     driver.drift = 1e-6
     with pytest.raises(ControllerError, match='moves joint_1 though no motion of this session'):
         wait_until(lambda: monitor.wait_for_reference() is None, 'that is seen')
+
+
+def test_a_controller_that_falls_silent_at_rest_is_told_at_once(
+    node: Node, robot: Robot, driver: Driver
+):
+    monitor = watching(node, robot)
+    driver.active = False
+    # Not after `timeout`, as a controller that was never there.
+    with pytest.raises(SilentRobotError, match=r'stopped publishing its state 0\.5') as caught:
+        monitor.wait_for_reference()
+    assert caught.value.joints == robot.joints

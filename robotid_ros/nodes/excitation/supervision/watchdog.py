@@ -1,6 +1,5 @@
 """What must hold while a robot moves, checked on the latest messages; no ROS in here."""
 
-from collections import deque
 from collections.abc import Sequence
 import math
 from typing import Any
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from ....core.arrays import Array
 from ....core.model.missing_joints import MAX_LOCKED_TRAVEL
 from ....core.model.robot import Robot
-from ....exceptions import ConfigurationError, RobotStateError
+from ....exceptions import ConfigurationError, RobotStateError, SilentRobotError, TrackingError
 from ....node_settings import ExcitationNodeSettings
 from ...common.joint_states import JointStateArrays, stamps_to_nanoseconds
 from .silence import Silence
@@ -20,9 +19,8 @@ from .speed_scaling import SpeedScaling
 # A joint cannot move this far at bitwise constant effort [rad or m]: noise and friction change the
 # last digits. Less would take a joint that is held at rest for one that moves.
 CONSTANT_EFFORT_TRAVEL = 0.02
-# Among so many states of the controller the largest error is looked for once it has stopped a
-# motion, half a second: after that it holds what it measures, and the error is gone.
-RECENT_ERRORS = 50
+# The controller's reference rests where it is sent to, up to rounding [rad or m].
+AT_END = 1e-6
 # joint_trajectory_controller leaves its commands out for good once one of them was not a number.
 NO_COMMANDS = (
     'after one that was not a number it does not before it is cleaned up, configured and activated'
@@ -46,6 +44,48 @@ def expand_per_joint(values: Sequence[float], joints: Sequence[str], name: str) 
             f'({len(joints)})'
         )
     return np.broadcast_to(np.asarray(values, dtype=float), len(joints)).copy()
+
+
+def describe_violation(
+    states: Sequence[Any], joints: Sequence[str], tolerance: Sequence[float], end: Array | None
+) -> str:
+    """
+    Say which joint left its tolerance, by states of the controller that has stopped a motion.
+
+    On the way a controller stops at the first state beyond a tolerance, at the end with the last
+    one whose reference is still there. From the next state on it holds what it measured: whoever
+    brakes is away from that, whichever joint was the reason.
+
+    Parameters
+    ----------
+    states : since the motion was sent, oldest first; some may be lost
+    joints : in the order of the arrays
+    tolerance : (n,) [rad or m]
+    end : (n,) where the motion ends, if the violated tolerance is that of the end
+
+    """
+
+    def values(point: Any, state: Any) -> Array:
+        index = [state.joint_names.index(joint) for joint in joints]
+        return np.asarray(point.positions, dtype=float)[index]
+
+    if end is not None:
+        states = [
+            s for s in states if np.abs(values(s.reference, s) - end).max(initial=0.0) <= AT_END
+        ][-1:]
+    if not states:
+        return 'no state of the controller that arrived here shows which joint'
+    shares = np.stack([np.abs(values(s.error, s)) for s in states]) / np.asarray(tolerance)
+    largest = shares.max(axis=1)
+    row = int(np.argmax(largest > 1.0)) if (largest > 1.0).any() else int(np.argmax(largest))
+    k = int(np.argmax(shares[row]))
+    seen = f'{joints[k]} was {shares[row, k] * tolerance[k]:.4g} away from its reference'
+    if largest[row] > 1.0:
+        return f'by the states that arrived here {seen}, more than {tolerance[k]:.4g}'
+    return (
+        f'no state that arrived here is beyond a tolerance, in the nearest one {seen} of '
+        f"{tolerance[k]:.4g}: the controller's log names the joint"
+    )
 
 
 class Watchdog:
@@ -73,8 +113,10 @@ class Watchdog:
         self._effort_reported = effort_reported
         # Whether an effort other than 0 was ever measured, and is commanded now.
         self._sensed = self._commands_effort = False
-        beyond = expand_per_joint(settings.position_tolerance, robot.joints, 'position_tolerance')
-        self._lower, self._upper = robot.limits.lower - beyond, robot.limits.upper + beyond
+        self._beyond = expand_per_joint(
+            settings.position_tolerance, robot.joints, 'position_tolerance'
+        )
+        self._lower, self._upper = robot.limits.lower, robot.limits.upper
         self._effort = settings.effort_share * robot.limits.effort / np.abs(robot.drive_gain)
         self._tracking = expand_per_joint(settings.tracking_error, robot.joints, 'tracking_error')
         self._speed = SpeedScaling(now)
@@ -83,7 +125,6 @@ class Watchdog:
         self._malformed = 0
         # What was a number once, by the name of the quantity: (n,).
         self._reported: dict[str, NDArray[np.bool_]] = {}
-        self._errors: deque[Array] = deque(maxlen=RECENT_ERRORS)
         self.begin(now)
 
     def begin(self, now: float) -> None:
@@ -170,7 +211,6 @@ class Watchdog:
             index = [message.joint_names.index(joint) for joint in self.joints]
             error = np.asarray(message.error.positions, dtype=float)[index][None]
             self._check_finite('tracking error', error)
-            self._errors.append(error[0])
             self._check_tracking(error[0])
             self._speed.check(message, now)
             self._check_interfaces(message, index)
@@ -189,17 +229,6 @@ class Watchdog:
         if not self._effort_reported:
             self._check_finite('commanded effort', effort)
             self._check_effort(stamps_to_nanoseconds([message]), effort)
-
-    def describe_error(self, tolerance: Sequence[float]) -> str:
-        """Say which joint was furthest from its reference of late, by its tolerance (n,)."""
-        if not self._errors:
-            return 'no state of the controller shows which joint'
-        errors = np.abs(np.stack(self._errors))
-        k = int(np.argmax((errors / np.asarray(tolerance)).max(axis=0)))
-        return (
-            f'{self.joints[k]} was {errors[:, k].max():.4g} away from its reference, '
-            f'its tolerance is {tolerance[k]:.4g}'
-        )
 
     def _check_finite(self, what: str, values: Array) -> None:
         for joint, column in zip(self.joints, values.T, strict=True):
@@ -226,11 +255,13 @@ class Watchdog:
 
     def _check_position(self, position: Array) -> None:
         beyond = np.maximum(self._lower - position, position - self._upper).max(axis=0)
-        worst = int(np.argmax(beyond))
-        if beyond[worst] > 0.0:
+        worst = int(np.argmax(beyond - self._beyond))
+        if beyond[worst] > self._beyond[worst]:
             raise RobotStateError(
                 f'position of {self.joints[worst]} is {beyond[worst]:.4g} beyond its limits '
-                f'[{self._lower[worst]:.4g}, {self._upper[worst]:.4g}]'
+                f'[{self._lower[worst]:.4g}, {self._upper[worst]:.4g}], more than the '
+                f'{self._beyond[worst]:.4g} of excitation.position_tolerance: jog it back, or see '
+                'that its limits are right'
             )
 
     def _check_effort(self, stamps: NDArray[np.int64], efforts: Array) -> None:
@@ -260,9 +291,9 @@ class Watchdog:
             raise RobotStateError(f'effort of {joint} stays the same while it moves: check it')
 
     def _check_tracking(self, error: Array) -> None:
-        worst = int(np.argmax(np.abs(error) - self._tracking))
+        worst = int(np.argmax(np.abs(error) / self._tracking))
         if abs(error[worst]) > self._tracking[worst]:
-            raise RobotStateError(
+            raise TrackingError(
                 f'{self.joints[worst]} is {abs(error[worst]):.4g} away from its reference, more '
                 f'than {self._tracking[worst]:.4g}'
             )
@@ -271,4 +302,5 @@ class Watchdog:
         self, what: str, silence: float, hint: str = 'is the driver running?'
     ) -> None:
         if silence > self._settings.stale_after:
-            raise RobotStateError(f'{what} stopped {silence:.2f} s ago: {hint}')
+            text = f'{what} stopped {silence:.2f} s ago: {hint}'
+            raise SilentRobotError(text, self.joints)

@@ -1,28 +1,34 @@
 """Each thing that must stop the robot is seen, named, and nothing else is."""
 
+import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from robotid_ros.exceptions import ConfigurationError, RobotStateError
+from robotid_ros.exceptions import ConfigurationError, RobotStateError, TrackingError
 from robotid_ros.node_settings import ExcitationNodeSettings
 from robotid_ros.nodes.common.joint_states import is_well_formed, stack_joint_states
 from robotid_ros.nodes.excitation.supervision.speed_scaling import MAX_PAUSE
-from robotid_ros.nodes.excitation.supervision.watchdog import expand_per_joint, Watchdog
+from robotid_ros.nodes.excitation.supervision.watchdog import (
+    describe_violation,
+    expand_per_joint,
+    Watchdog,
+)
 
 JOINTS = ('a', 'b')
 SETTINGS = ExcitationNodeSettings(effort_time=0.02, effort_share=0.9, stale_after=0.25)
 
 
-def watchdog(*, reported=True, locked=None):
+def watchdog(*, reported=True, locked=None, tracking=(0.1,)):
     limits = SimpleNamespace(
         lower=np.array([-1.0, -2.0]), upper=np.array([1.0, np.inf]), effort=np.array([10.0, 20.0])
     )
     robot = SimpleNamespace(
         joints=JOINTS, limits=limits, drive_gain=np.array([1.0, 2.0]), locked=locked or {}
     )
-    return Watchdog(robot, SETTINGS, 0.0, effort_reported=reported)
+    settings = dataclasses.replace(SETTINGS, tracking_error=tracking)
+    return Watchdog(robot, settings, 0.0, effort_reported=reported)
 
 
 def header(stamp):
@@ -100,7 +106,7 @@ def test_missing_effort_is_no_effort():
 def test_one_bad_message_among_many_is_seen():
     messages = [joint_state(k * 0.001) for k in range(10)]
     messages[4] = joint_state(0.004, (0.0, -2.5))
-    with pytest.raises(RobotStateError, match=r'position of b is 0\.48 beyond'):
+    with pytest.raises(RobotStateError, match=r'position of b is 0\.5 beyond'):
         look(watchdog(), *messages)
 
 
@@ -228,15 +234,46 @@ def test_nan_tracking_error_is_seen():
         watchdog().check_controller_state(controller_state((np.nan, 0.0)), 0.0)
 
 
-def test_the_joint_that_left_its_tolerance_is_named_afterwards():
-    dog = watchdog()
+def test_the_joint_that_left_its_tolerance_is_named_by_the_state_that_ended_the_motion():
     tolerance = (0.02, 0.5)
-    assert dog.describe_error(tolerance) == 'no state of the controller shows which joint'
-    # Then the controller holds what it measures.
-    for error in ((0.019, 0.09), (-0.03, 0.095), (0.0, 0.0)):
-        dog.check_controller_state(controller_state(error), 0.0)
-    expected = 'a was 0.03 away from its reference, its tolerance is 0.02'
-    assert dog.describe_error(tolerance) == expected
+    assert 'no state' in describe_violation([], JOINTS, tolerance, None)
+    errors = [(0.019, 0.09), (-0.03, 0.095), *[(0.0, 0.0)] * 60]
+    # Then the controller holds what it measured, which the other joint leaves while it brakes.
+    states = [controller_state(error) for error in (*errors, (0.01, 0.9))]
+    said = describe_violation(states, JOINTS, tolerance, None)
+    assert said.endswith('a was 0.03 away from its reference, more than 0.02')
+    # The state itself may be lost: what is left is no violation, and is not told as one.
+    said = describe_violation(states[:1], JOINTS, tolerance, None)
+    assert said.startswith('no state that arrived here is beyond a tolerance')
+    assert 'a was 0.019 away from its reference of 0.02' in said
+
+
+def test_the_joint_that_did_not_reach_the_end_is_named():
+    end = np.array([1.0, 2.0])
+    # On the way errors may be larger than the tolerances of the end.
+    states = [
+        controller_state((0.3, 0.01), reference=point((0.4, 1.0))),
+        controller_state((0.01, 0.07), reference=point((1.0, 2.0))),
+        controller_state((0.01, 0.06), reference=point((1.0, 2.0))),
+        controller_state((0.0, 0.0), reference=point((0.99, 1.94))),
+    ]
+    said = describe_violation(states, JOINTS, (0.05, 0.05), end)
+    assert said.endswith('b was 0.06 away from its reference, more than 0.05')
+
+
+def test_the_largest_share_of_a_tolerance_is_named():
+    dog = watchdog(tracking=(0.01, 0.5))
+    with pytest.raises(
+        TrackingError, match=r'a is 0\.03 away from its reference, more than 0\.01'
+    ):
+        dog.check_controller_state(controller_state((0.03, 0.6)), 0.0)
+
+
+def test_a_joint_beyond_its_limits_is_named_with_these_limits():
+    message = r'position of a is 0\.0306 beyond its limits \[-1, 1\], more than the 0\.02'
+    with pytest.raises(RobotStateError, match=message):
+        look(watchdog(), joint_state(position=(1.0306, 0.0)))
+    look(watchdog(), joint_state(position=(1.0006, 0.0)))
 
 
 def test_one_tolerance_or_one_per_joint():
