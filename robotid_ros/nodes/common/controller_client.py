@@ -13,6 +13,9 @@ from ...exceptions import ControllerError
 from .waiting import answer_of, wait_until
 
 JTC = 'joint_trajectory_controller/JointTrajectoryController'
+# How long the services of a controller that is on the graph may take to be discovered [s]: the
+# middleware announces again every 3 s what was lost, and 5 s were too few beside a load of 20.
+DISCOVERY_TIME = 30.0
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,7 @@ class ControllerClient:
 
     def __init__(self, node: Node, name: str, timeout: float):
         self.name, self.timeout = name, timeout
+        self._node = node
         self._who = f"controller '{name}'"
         self._parameters = AsyncParameterClient(node, name)
 
@@ -99,10 +103,9 @@ class ControllerClient:
         ControllerError : there is no such controller, or it is not a trajectory controller
 
         """
-        wait_until(
-            self._parameters.services_are_ready,
-            self.timeout,
-            what=f"there is no controller '{self.name}': start it, or set excitation.controller "
+        wait_for_controller(
+            *(self._node, self.name, self._parameters.services_are_ready, self.timeout),
+            f"there is no controller '{self.name}': start it, or set excitation.controller "
             "to one of those that 'ros2 control list_controllers' shows",
         )
         listed = self._answer(lambda: self._parameters.list_parameters([], 0))
@@ -158,6 +161,30 @@ class ControllerClient:
 
     def _answer(self, ask: Callable[[], Any]) -> Any:
         return answer_of(ask, self.timeout, self._who)
+
+
+def wait_for_controller(
+    node: Node, name: str, condition: Callable[[], bool], timeout: float, what: str
+) -> None:
+    """
+    Wait until what a controller serves is found; longer where its states are on the graph.
+
+    Raises
+    ------
+    ControllerError : it is not found; `what` is said of a controller that is not there at all
+
+    """
+    if wait_until(condition, timeout):
+        return
+    if not node.count_publishers(f'{name}/controller_state'):
+        raise ControllerError(what)
+    wait_until(
+        condition,
+        DISCOVERY_TIME,
+        what=f"'{name}' is on the graph, but its services were not found within "
+        f'{timeout + DISCOVERY_TIME:g} s: give this machine less to do, or see '
+        "'nodes that do not hear each other' in docs/interface.md",
+    )
 
 
 def _description(name: str, values: Mapping[str, Any]) -> ControllerDescription:
