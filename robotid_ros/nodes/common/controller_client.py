@@ -94,9 +94,9 @@ class ControllerClient:
         self._who = f"controller '{name}'"
         self._parameters = AsyncParameterClient(node, name)
 
-    def describe(self) -> ControllerDescription:
+    def describe(self, patience: float = 0.0) -> ControllerDescription:
         """
-        Read the controller's parameters.
+        Read the controller's parameters; its answers may take longer than `timeout` [s].
 
         Raises
         ------
@@ -108,8 +108,8 @@ class ControllerClient:
             f"there is no controller '{self.name}': start it, or set excitation.controller "
             "to one of those that 'ros2 control list_controllers' shows",
         )
-        listed = self._answer(lambda: self._parameters.list_parameters([], 0))
-        values = self.get(sorted(listed.result.names))
+        listed = self._answer(lambda: self._parameters.list_parameters([], 0), patience)
+        values = self.get(sorted(listed.result.names), patience)
         if not values.get('joints') or 'command_interfaces' not in values:
             raise ControllerError(
                 f"'{self.name}' has no parameters joints and command_interfaces: it must be a "
@@ -118,7 +118,7 @@ class ControllerClient:
             )
         return _description(self.name, values)
 
-    def get(self, names: list[str]) -> dict[str, Any]:
+    def get(self, names: list[str], patience: float = 0.0) -> dict[str, Any]:
         """
         Read parameters.
 
@@ -127,7 +127,7 @@ class ControllerClient:
         ControllerError : no answer, or one of the names is unknown
 
         """
-        answer = self._answer(lambda: self._parameters.get_parameters(names))
+        answer = self._answer(lambda: self._parameters.get_parameters(names), patience)
         if len(answer.values) != len(names):
             # One unknown name empties the whole answer.
             raise ControllerError(f"'{self.name}' lacks one of the parameters {', '.join(names)}")
@@ -159,8 +159,8 @@ class ControllerClient:
                     f"'{self.name}' says {name} is {found[name]} after it was set to {value}"
                 )
 
-    def _answer(self, ask: Callable[[], Any]) -> Any:
-        return answer_of(ask, self.timeout, self._who)
+    def _answer(self, ask: Callable[[], Any], patience: float = 0.0) -> Any:
+        return answer_of(ask, max(self.timeout, patience), self._who)
 
 
 def wait_for_controller(

@@ -17,8 +17,9 @@ from ...core.excitation.constraints.collision_scene import CollisionScene
 from ...core.model.robot import Robot
 from ...exceptions import RobotStateError
 from ...node_settings import ExcitationNodeSettings
-from ..common.controller_client import ControllerClient, ControllerDescription
+from ..common.controller_client import ControllerClient, ControllerDescription, DISCOVERY_TIME
 from ..common.messages import State
+from ..common.processes import prefer_threads
 from .preflight import check_accepted, check_controller
 from .supervised_goals import PublishState, SupervisedGoals
 from .supervision.watchdog import expand_per_joint
@@ -120,11 +121,13 @@ class SupervisedRobot:
         self._goals = SupervisedGoals(node, self.robot, settings, *watching)
         self.check()
         self._goals.guardian.wait_ready(max(settings.timeout, GUARDIAN_START_TIMEOUT))
+        prefer_threads(True)
 
     def close(self) -> None:
         """Let go of everything; a goal that still runs is cancelled by the guardian."""
         if self._goals is not None:
             self._goals.close()
+            prefer_threads(False)
         self._goals = None
 
     @property
@@ -136,7 +139,7 @@ class SupervisedRobot:
     def check(self) -> None:
         """Check robot, controller, recorder and other clients as they are now."""
         self.goals.others.check_alone()
-        self.description = self.controller.describe()
+        self.description = self.controller.describe(DISCOVERY_TIME)
         check_controller(self.description, self.robot)
         self._action.wait_for_server()
         self.goals.monitor.check_ready()
