@@ -1,6 +1,7 @@
 """Messages are taken in batches whose size is bounded, whatever arrives meanwhile."""
 
 import itertools
+import time
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
@@ -71,7 +72,7 @@ def test_a_reader_that_is_held_up_decodes_all_the_same(node: Node):
     stream.take_serialized = lambda: iter(samples)
     decode = stream.decode
 
-    def decode_late(sample: SerializedMessage) -> Any:
+    def decode_late(sample: SerializedMessage) -> object:
         time.sleep(0.02)
         return decode(sample)
 
