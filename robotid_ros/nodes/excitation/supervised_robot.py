@@ -119,9 +119,10 @@ class SupervisedRobot:
         check_accepted(self._scene.unchecked, settings, node.get_logger())
         watching = self._publish_state, self._session, self._stop, self._action
         self._goals = SupervisedGoals(node, self.robot, settings, *watching)
+        # From here on: robot and controller are discovered in these threads, too.
+        prefer_threads(True)
         self.check()
         self._goals.guardian.wait_ready(max(settings.timeout, GUARDIAN_START_TIMEOUT))
-        prefer_threads(True)
 
     def close(self) -> None:
         """Let go of everything; a goal that still runs is cancelled by the guardian."""
