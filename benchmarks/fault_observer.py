@@ -90,6 +90,12 @@ class Observer:
             return float('nan')
         return float(np.nanmax(travel) / ((stamps[last] - stamps[first]) * 1e-9))
 
+    @property
+    def latest(self) -> int:
+        """Stamp of the latest joint states [ns], 0 without any."""
+        stamps = self.samples[0][0]
+        return stamps[-1] if stamps else 0
+
     def is_moving(self) -> bool:
         """Whether the robot moves now."""
         return any(s and self.speed(k, s[-1]) > 0.1 for k, (s, _) in enumerate(self.samples))

@@ -245,11 +245,13 @@ class Trial:
             'excitation': {'excitation.trajectory': str(self.trajectory)},
         }
         new = [name for name in NODES if not self._is_running(name)]
+        since = time.time_ns() if 'simulated_robot' in new else 0
         for name in new:
             self.client.latest.pop(f'{name}/state', None)
             self.processes.start(name, settings.get(name))
         self.observer.reset()
-        self._await(lambda: bool(self.observer.samples[0][0]), 'a state of the robot')
+        # Of this robot: what the one before has said may still be on its way.
+        self._await(lambda: self.observer.latest > since, 'a state of the robot')
         for name in set(new) - {'simulated_robot'}:
             self._await(lambda n=name: self._state(n) != '', f'a state of {name}')
         # What comes of the session before is not of this one.

@@ -13,9 +13,6 @@ from ...exceptions import ControllerError
 from .waiting import answer_of, wait_until
 
 JTC = 'joint_trajectory_controller/JointTrajectoryController'
-# How long the services of a controller that is on the graph may take to be discovered [s]: the
-# middleware announces again every 3 s what was lost, and 5 s were too few beside a load of 20.
-DISCOVERY_TIME = 30.0
 
 
 @dataclass(frozen=True)
@@ -90,26 +87,26 @@ class ControllerClient:
 
     def __init__(self, node: Node, name: str, timeout: float):
         self.name, self.timeout = name, timeout
-        self._node = node
         self._who = f"controller '{name}'"
         self._parameters = AsyncParameterClient(node, name)
 
-    def describe(self, patience: float = 0.0) -> ControllerDescription:
+    def describe(self) -> ControllerDescription:
         """
-        Read the controller's parameters; its answers may take longer than `timeout` [s].
+        Read the controller's parameters.
 
         Raises
         ------
         ControllerError : there is no such controller, or it is not a trajectory controller
 
         """
-        wait_for_controller(
-            *(self._node, self.name, self._parameters.services_are_ready, self.timeout),
-            f"there is no controller '{self.name}': start it, or set excitation.controller "
+        wait_until(
+            self._parameters.services_are_ready,
+            self.timeout,
+            what=f"there is no controller '{self.name}': start it, or set excitation.controller "
             "to one of those that 'ros2 control list_controllers' shows",
         )
-        listed = self._answer(lambda: self._parameters.list_parameters([], 0), patience)
-        values = self.get(sorted(listed.result.names), patience)
+        listed = self._answer(lambda: self._parameters.list_parameters([], 0))
+        values = self.get(sorted(listed.result.names))
         if not values.get('joints') or 'command_interfaces' not in values:
             raise ControllerError(
                 f"'{self.name}' has no parameters joints and command_interfaces: it must be a "
@@ -118,7 +115,7 @@ class ControllerClient:
             )
         return _description(self.name, values)
 
-    def get(self, names: list[str], patience: float = 0.0) -> dict[str, Any]:
+    def get(self, names: list[str]) -> dict[str, Any]:
         """
         Read parameters.
 
@@ -127,7 +124,7 @@ class ControllerClient:
         ControllerError : no answer, or one of the names is unknown
 
         """
-        answer = self._answer(lambda: self._parameters.get_parameters(names), patience)
+        answer = self._answer(lambda: self._parameters.get_parameters(names))
         if len(answer.values) != len(names):
             # One unknown name empties the whole answer.
             raise ControllerError(f"'{self.name}' lacks one of the parameters {', '.join(names)}")
@@ -159,32 +156,8 @@ class ControllerClient:
                     f"'{self.name}' says {name} is {found[name]} after it was set to {value}"
                 )
 
-    def _answer(self, ask: Callable[[], Any], patience: float = 0.0) -> Any:
-        return answer_of(ask, max(self.timeout, patience), self._who)
-
-
-def wait_for_controller(
-    node: Node, name: str, condition: Callable[[], bool], timeout: float, what: str
-) -> None:
-    """
-    Wait until what a controller serves is found; longer where its states are on the graph.
-
-    Raises
-    ------
-    ControllerError : it is not found; `what` is said of a controller that is not there at all
-
-    """
-    if wait_until(condition, timeout):
-        return
-    if not node.count_publishers(f'{name}/controller_state'):
-        raise ControllerError(what)
-    wait_until(
-        condition,
-        DISCOVERY_TIME,
-        what=f"'{name}' is on the graph, but its services were not found within "
-        f'{timeout + DISCOVERY_TIME:g} s: give this machine less to do, or see '
-        "'nodes that do not hear each other' in docs/interface.md",
-    )
+    def _answer(self, ask: Callable[[], Any]) -> Any:
+        return answer_of(ask, self.timeout, self._who)
 
 
 def _description(name: str, values: Mapping[str, Any]) -> ControllerDescription:

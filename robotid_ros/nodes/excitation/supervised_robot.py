@@ -17,7 +17,7 @@ from ...core.excitation.constraints.collision_scene import CollisionScene
 from ...core.model.robot import Robot
 from ...exceptions import RobotStateError
 from ...node_settings import ExcitationNodeSettings
-from ..common.controller_client import ControllerClient, ControllerDescription, DISCOVERY_TIME
+from ..common.controller_client import ControllerClient, ControllerDescription
 from ..common.messages import State
 from ..common.processes import prefer_threads
 from .preflight import check_accepted, check_controller
@@ -140,7 +140,7 @@ class SupervisedRobot:
     def check(self) -> None:
         """Check robot, controller, recorder and other clients as they are now."""
         self.goals.others.check_alone()
-        self.description = self.controller.describe(DISCOVERY_TIME)
+        self.description = self.controller.describe()
         check_controller(self.description, self.robot)
         self._action.wait_for_server()
         self.goals.monitor.check_ready()

@@ -18,9 +18,8 @@ from unique_identifier_msgs.msg import UUID
 
 from ...core.excitation import Waypoints
 from ...exceptions import ControllerError, RobotStateError, TrajectoryError
-from ..common.controller_client import wait_for_controller
 from ..common.hardware_client import HardwareClient
-from ..common.waiting import result_of
+from ..common.waiting import result_of, wait_until
 
 ACTION = 'follow_joint_trajectory'
 _STATUS_TEXTS = {
@@ -89,7 +88,7 @@ class TrajectoryActionClient:
     """
 
     def __init__(self, node: Node, controller: str, timeout: float):
-        self._node, self._controller = node, controller
+        self._node = node
         self.name, self.timeout = f'{controller}/{ACTION}', timeout
         self._client = ActionClient(node, FollowJointTrajectory, self.name)
         self.hardware = HardwareClient(node, controller)
@@ -109,11 +108,10 @@ class TrajectoryActionClient:
         ControllerError : nobody serves the action
 
         """
-        wait_for_controller(
-            *(self._node, self._controller),
+        wait_until(
             lambda: self._client.server_is_ready() and self._cancel.service_is_ready(),
             self.timeout,
-            f"nobody serves the action '{self.name}': activate the controller",
+            what=f"nobody serves the action '{self.name}': activate the controller",
         )
 
     def send(
