@@ -144,7 +144,8 @@ class ControlLoop:
         )
 
     def _run(self) -> None:
-        if self._factor == 1.0:
+        # One that is to be faster, or as fast as it can, would leave nothing to all others.
+        if 0.0 < self._factor <= 1.0:
             request_realtime_priority()
         due = time.perf_counter()
         self._epoch = 0 if self.simulated_time else time.time_ns()
