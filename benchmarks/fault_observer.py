@@ -1,9 +1,10 @@
 """What is seen of a session from outside: states and when they came, the robot and its efforts."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+import contextlib
+from pathlib import Path
 import threading
-import time
 from typing import Any
 
 from control_msgs.msg import JointTrajectoryControllerState
@@ -11,6 +12,7 @@ import numpy as np
 from sensor_msgs.msg import JointState
 
 from robotid_ros.nodes.common.batched_subscription import BatchedSubscription
+from robotid_ros.nodes.common.waiting import wait_until
 from robotid_ros.nodes.demo.session_client import SessionClient
 
 # Slower than this counts as rest [rad/s]; over this time a speed is taken [ns].
@@ -18,17 +20,17 @@ REST, WINDOW = 0.015, 20_000_000
 
 
 class Client(SessionClient):
-    """Notes when each state arrived."""
+    """Notes when each state was published [ns], not when this process had its turn."""
 
     def __init__(self, domain: int):
-        self.arrivals: list[tuple[float, str, Any]] = []
+        self.arrivals: list[tuple[int, str, Any]] = []
         super().__init__(domain)
 
-    def _make_callback(self, topic: str) -> Callable[[Any], None]:
+    def _make_callback(self, topic: str) -> Callable[..., None]:
         keep = super()._make_callback(topic)
 
-        def note(message: Any) -> None:
-            self.arrivals.append((time.monotonic(), topic, message))
+        def note(message: Any, info: Mapping[str, int]) -> None:
+            self.arrivals.append((info['source_timestamp'], topic, message))
             keep(message)
 
         return note
@@ -88,12 +90,25 @@ class Observer:
             return float('nan')
         return float(np.nanmax(travel) / ((stamps[last] - stamps[first]) * 1e-9))
 
+    @property
+    def latest(self) -> int:
+        """Stamp of the latest joint states [ns], 0 without any."""
+        stamps = self.samples[0][0]
+        return stamps[-1] if stamps else 0
+
     def is_moving(self) -> bool:
         """Whether the robot moves now."""
         return any(s and self.speed(k, s[-1]) > 0.1 for k, (s, _) in enumerate(self.samples))
 
-    def rest_after(self, stamp: int) -> float:
-        """Time from a stamp until the robot rests for good [s], NaN if it was not seen."""
+    def rest_after(self, stamp: int, watched: float, patience: float) -> float:
+        """
+        Time from a stamp until the robot rests for good [s], NaN if it was not seen.
+
+        By the robot's clock, which a busy machine holds up: it is watched until that tells that
+        `watched` seconds have passed, or for `patience` seconds.
+        """
+        end = stamp + round(watched * 1e9)
+        wait_until(lambda: any(s and s[-1] >= end for s, _ in self.samples), patience)
         ends = []
         for k in range(2):
             stamps, _ = self.samples[k]
@@ -107,3 +122,35 @@ class Observer:
         """Stop watching."""
         self._end.set()
         self._thread.join()
+
+
+class Turns:
+    """
+    How long a machine holds up processes that could run: what no bound of theirs can include.
+
+    Parameters
+    ----------
+    pids : of the processes that answer one another in turn
+
+    """
+
+    def __init__(self, pids: Iterable[int]):
+        self._before = {pid: _waited(pid) for pid in pids}
+
+    def waited(self) -> float:
+        """Sum over the processes of the longest wait of a thread for a processor until now [s]."""
+        return sum(
+            max((now[k] - before.get(k, 0) for k in now), default=0) * 1e-9
+            for pid, before in self._before.items()
+            for now in (_waited(pid),)
+        )
+
+
+def _waited(pid: int) -> dict[str, int]:
+    """Time that each thread has waited for a processor, by schedstat of proc(5) [ns]."""
+    found = {}
+    for task in Path(f'/proc/{pid}/task').glob('*'):
+        # A thread may end meanwhile.
+        with contextlib.suppress(OSError, IndexError):
+            found[task.name] = int((task / 'schedstat').read_text().split()[1])
+    return found

@@ -317,6 +317,24 @@ def test_a_session_whose_end_was_missed_shares_no_bag(session: Session, excitati
     assert names == [['approaching', 'failed'], ['approaching', 'done']]
 
 
+@pytest.mark.parametrize('state', ['idle', 'designing'])
+def test_an_excitation_that_is_started_anew_ends_its_bag(
+    state: str, session: Session, excitation: Excitation
+):
+    """Killed and started again within the silence that would tell: nobody says 'failed'."""
+    heartbeats = Heartbeats(session)
+    excitation.be('approaching')
+    path = Path(heartbeats.wait('recording')['path'])
+    excitation.be('exciting')
+    excitation.be('approaching')
+    excitation.session_id = ''
+    excitation.be(state)
+    assert 'cut' in session.until('recorder', 'closed')
+    phases = read_recording(path).phases[:4]
+    assert [phase.name for phase in phases] == ['approaching', 'exciting', 'approaching', 'failed']
+    assert phases[2].cut
+
+
 def test_states_have_the_times_of_their_own_reception(session: Session, excitation: Excitation):
     heartbeats = Heartbeats(session)
     excitation.be('approaching')

@@ -8,8 +8,29 @@ from typing import TypeVar
 
 T = TypeVar('T')
 
-# A deadline only ends what hangs: on a busy machine everything takes its time [s].
+# A deadline only ends what hangs [s]. It is time in which a process had a processor, had it asked
+# for one: among others that want it too, everything takes its time.
 PATIENCE = 120.0
+
+
+def share() -> float:
+    """Share of a processor that this machine has for one more process now."""
+    running = int(Path('/proc/loadavg').read_text().split()[3].partition('/')[0])
+    return min(1.0, (os.cpu_count() or 1) / max(running, 1))
+
+
+class Patience:
+    """Counts down a deadline by the shares of a processor that a process could have had."""
+
+    def __init__(self, deadline: float):
+        self._left, self._last = deadline, time.monotonic()
+
+    def is_over(self) -> bool:
+        """Whether the time is up."""
+        now = time.monotonic()
+        self._left -= (now - self._last) * share()
+        self._last = now
+        return self._left < 0.0
 
 
 def wait_until(
@@ -27,7 +48,7 @@ def wait_until(
     condition : asked again and again until it returns something true
     what : does not happen when this fails
     state : what is to be known then
-    deadline : longest wait [s]
+    deadline : longest wait, see `Patience` [s]
     period : from one question to the next [s]
 
     Returns
@@ -35,9 +56,9 @@ def wait_until(
     What the condition returned.
 
     """
-    end = time.monotonic() + deadline
+    patience = Patience(deadline)
     while not (found := condition()):
-        if time.monotonic() > end:
+        if patience.is_over():
             raise AssertionError(f'not within {deadline:g} s: {what}\n{state()}')
         time.sleep(period)
     return found

@@ -19,8 +19,9 @@ from rclpy.serialization import deserialize_message
 from .waiting import run_in_executor, wait_until
 
 # How many messages `take_newest` decodes at once, and for how long [s]: half a second of 1 kHz;
-# of a flood, or of what arrives faster than a busy machine decodes it, as many as leave whoever
-# watches the robot its period.
+# of a flood, or of what arrives faster than it is decoded, as many as leave whoever watches the
+# robot its period. It is processor time: a thread that a busy machine holds up meanwhile would
+# take what it did not look at for silence.
 NEWEST, DECODING_TIME = 500, 0.02
 
 
@@ -158,7 +159,7 @@ class BatchedSubscription:
         ----------
         is_usable : what is asked of a message
         count : how many usable ones at the most
-        time_limit : to decode them, from the newest back [s]; one is decoded in any case
+        time_limit : to decode them, from the newest back [s of processor]; one in any case
 
         Returns
         -------
@@ -167,14 +168,14 @@ class BatchedSubscription:
         """
         waiting = list(self.take_serialized())
         messages: deque[Any] = deque()
-        unusable, end = 0, time.monotonic() + time_limit
+        unusable, end = 0, time.thread_time() + time_limit
         while waiting and len(messages) < count:
             message = self.decode(waiting.pop())
             if message is not None and is_usable(message):
                 messages.appendleft(message)
             else:
                 unusable += 1
-            if time.monotonic() > end:
+            if time.thread_time() > end:
                 break
         return list(messages), unusable
 

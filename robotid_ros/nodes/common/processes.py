@@ -5,12 +5,15 @@ No ROS here, for the guardian starts quickly.
 """
 
 from collections.abc import Mapping
+import contextlib
 import faulthandler
 import functools
 import os
 from pathlib import Path
 
 _NOWHERE = open(os.devnull, 'w')
+# Above all that computes, below drivers and controllers, which ask for 50.
+WATCHING_PRIORITY = 1
 
 
 def own_process() -> dict[str, str | int]:
@@ -60,6 +63,23 @@ def process_state(pid: int) -> str:
     except OSError:
         return ''
     return stat.rpartition(')')[2].split()[0]
+
+
+def prefer_threads(preferred: bool) -> None:
+    """
+    Ask for real-time scheduling of this process's threads, or take that back.
+
+    Whoever watches a robot must not wait for a processor behind those who compute. All threads
+    are asked for: they share Python's lock and the middleware's, and one that waits while it has
+    such a lock would hold up the others. What this process starts is scheduled as usual. Without
+    the right to it (`ulimit -r`) nothing changes.
+    """
+    policy = os.SCHED_RR | os.SCHED_RESET_ON_FORK if preferred else os.SCHED_OTHER
+    priority = os.sched_param(WATCHING_PRIORITY if preferred else 0)
+    for thread in os.listdir('/proc/self/task'):
+        # A thread may have ended by now; the right may be lacking.
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(int(thread), policy, priority)
 
 
 def exit_after(seconds: float) -> None:

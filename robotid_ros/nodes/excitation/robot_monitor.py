@@ -175,6 +175,17 @@ class RobotMonitor:
             )
         return to_nanoseconds(states[-1].header.stamp), references[-1]
 
+    def controller_is_silent(self) -> bool:
+        """Whether the controller publishes no state any more; listens as long as that takes."""
+        silence, silent = Silence(time.monotonic()), 0.0
+        list(self._controller_states.take_serialized())
+        while silent <= self._settings.stale_after:
+            time.sleep(REASON_POLL_PERIOD)
+            if list(self._controller_states.take_serialized()):
+                return False
+            silent = silence.update(time.monotonic(), heard=False)
+        return True
+
     def discard(self) -> None:
         """Forget the states that have arrived so far."""
         for subscription in self._subscriptions:

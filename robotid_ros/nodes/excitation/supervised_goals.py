@@ -143,7 +143,7 @@ class SupervisedGoals:
         end = expand_per_joint(settings.goal_tolerance, points.joints, 'goal_tolerance').tolist()
         goal = self._action.send(goal_id, points, path, end, settings.goal_time)
         deadline = time.monotonic() + ACCEPT_TIMEOUT
-        while not goal.accepted():
+        while not self._is_accepted(goal, points):
             self.monitor.raise_if_stopped()
             if time.monotonic() > deadline:
                 raise ControllerError(
@@ -152,6 +152,19 @@ class SupervisedGoals:
                 )
             time.sleep(ACCEPT_POLL_PERIOD)
         return goal
+
+    def _is_accepted(self, goal: TrajectoryGoal, points: Waypoints) -> bool:
+        """Whether the goal is accepted; a refusal has no reason, but an inactive one is silent."""
+        try:
+            return goal.accepted()
+        except ControllerError:
+            if not self.monitor.controller_is_silent():
+                raise
+            why = self._action.hardware.explain_deactivation(points.joints)
+            raise ControllerError(
+                f"'{self._action.name}' took no trajectory, and the controller publishes no state "
+                f'any more: {why}'
+            ) from None
 
     def _follow(
         self,

@@ -20,6 +20,7 @@ from ...exceptions import RobotStateError
 from ...node_settings import ExcitationNodeSettings
 from ..common.controller_client import ControllerClient, ControllerDescription
 from ..common.messages import State
+from ..common.processes import prefer_threads
 from .preflight import check_accepted, check_controller
 from .supervised_goals import PublishState, SupervisedGoals
 from .supervision.watchdog import expand_per_joint
@@ -124,6 +125,8 @@ class SupervisedRobot:
         accept()
         watching = self._publish_state, self._session, self._stop, self._action
         self._goals = SupervisedGoals(node, self.robot, settings, *watching)
+        # From here on: robot and controller are discovered in these threads, too.
+        prefer_threads(True)
         self.check()
         self._goals.guardian.wait_ready(max(settings.timeout, GUARDIAN_START_TIMEOUT))
 
@@ -131,6 +134,7 @@ class SupervisedRobot:
         """Let go of everything; a goal that still runs is cancelled by the guardian."""
         if self._goals is not None:
             self._goals.close()
+            prefer_threads(False)
         self._goals = None
 
     @property

@@ -15,6 +15,7 @@ from ...exceptions import RobotIdError
 from ...files.bags import BagWriter
 from ...files.bags.schema.session_header import SESSION_TOPIC
 from ..common.controller_client import ControllerClient
+from ..common.processes import prefer_threads
 from ..common.runtime import ConfiguredNode
 from ..common.waiting import run_in_executor
 from .bag_check import check_bag
@@ -139,6 +140,7 @@ class BagWriterLoop:
 
         """
         self._snapshot.begin()
+        prefer_threads(True)
         try:
             before = time.monotonic()
             while not self._end.is_set():
@@ -154,6 +156,7 @@ class BagWriterLoop:
                 self._end.wait(POLL_PERIOD)
             self._finish()
         finally:
+            prefer_threads(False)
             self._close()
         check_bag(self.path, self.counts)
 

@@ -78,15 +78,19 @@ class Recorder(WorkerNode):
             if loop is None:
                 self._start_recording(received)
                 return
-        if loop is not None:
+        own = loop if loop and loop.started_by_session and not loop.ending else None
+        if own and state in STATES and state not in (*MOVING, *ENDED):
+            # An excitation that was started anew: it does not move the robot, who did is gone.
+            own.stop(f"the excitation is '{state}', the end of its session was not heard")
+        elif loop is not None:
             loop.hear(received)
         if state in MOVING or state not in STATES:
             return
         self._heartbeat.session = None
         if self._heartbeat.state == 'failed':
             self._heartbeat.change('idle', 'waiting for a session')
-        if state in ENDED and loop is not None and loop.started_by_session:
-            loop.stop()
+        if state in ENDED and own:
+            own.stop()
 
     def _on_record(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         if request.data == self.recording:

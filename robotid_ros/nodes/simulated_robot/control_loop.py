@@ -14,6 +14,7 @@ from ...plant.physics.drive_loops import Step
 from ...plant.physics.mujoco_physics import Physics
 from ...plant.physics.sensors import Sensors
 from ...simulation_settings import SimulationSettings
+from ..common.processes import prefer_threads
 
 SECOND = 1_000_000_000
 # After a longer stop of the machine the robot goes on from where it stood [s]: to catch up would
@@ -143,7 +144,8 @@ class ControlLoop:
         )
 
     def _run(self) -> None:
-        if self._factor == 1.0:
+        # One that is to be faster, or as fast as it can, would leave nothing to all others.
+        if 0.0 < self._factor <= 1.0:
             request_realtime_priority()
         due = time.perf_counter()
         self._epoch = 0 if self.simulated_time else time.time_ns()
@@ -176,7 +178,8 @@ class ControlLoop:
 
 
 def request_realtime_priority() -> None:
-    """Ask for real-time scheduling of the calling thread; without the right to it, do without."""
+    """Ask for real-time scheduling, of the calling thread first; without the right, do without."""
+    prefer_threads(True)
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(FIFO_PRIORITY))
     except (AttributeError, OSError):

@@ -69,6 +69,11 @@ def test_a_state_that_is_none_cuts_no_phase():
         ([(name, time - 2.0) for name, time in WHOLE], 8.0, ['exciting'], [1.0]),
         # Cut after the excitation: what was planned after it is not there.
         (WHOLE[:3], 5.5, ['approaching'], [0.0]),
+        # Whoever ended it, all motions being there: 'done' was never said.
+        ([*WHOLE[:-1], ('failed', 9.5)], 10.0, ['approaching'], [0.0]),
+        ([*WHOLE[:-1], ('idle', 9.5)], 10.0, ['approaching'], [0.0]),
+        ([*WHOLE[:3], ('designing', 5.5), *WHOLE[3:]], 10.0, ['approaching'], [0.0]),
+        (WHOLE[:-1], 10.0, ['approaching'], [0.0]),
     ],
 )
 def test_a_phase_knows_that_it_was_cut(states, end, cut, missing):

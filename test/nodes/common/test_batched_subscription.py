@@ -1,6 +1,7 @@
 """Messages are taken in batches whose size is bounded, whatever arrives meanwhile."""
 
 import itertools
+import time
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
@@ -59,3 +60,22 @@ def test_of_many_messages_the_newest_usable_ones_are_decoded(
     messages, unusable = stream.take_newest(lambda m: m.effort[0] % 2 == 0, 3, time_limit)
     assert [message.effort[0] for message in messages] == expected
     assert unusable == (3 if expected else 1)
+
+
+def test_a_reader_that_is_held_up_decodes_all_the_same(node: Node):
+    """A busy machine takes the processor away from it, which is no time that it has used."""
+    stream = filled(node, 10)
+    samples: list[SerializedMessage] = []
+    wait_until(
+        lambda: samples.extend(stream.take_serialized()) or len(samples) == 10, 'all arrive'
+    )
+    stream.take_serialized = lambda: iter(samples)
+    decode = stream.decode
+
+    def decode_late(sample: SerializedMessage) -> object:
+        time.sleep(0.02)
+        return decode(sample)
+
+    stream.decode = decode_late
+    messages, _ = stream.take_newest(lambda m: m.effort[0] < 5.0, 3, 0.05)
+    assert [message.effort[0] for message in messages] == [2.0, 3.0, 4.0]

@@ -1,11 +1,14 @@
 """A process ends in time even where nobody gives Python's lock back."""
 
+import os
 import subprocess
 import sys
+import threading
 import time
 
 from waiting import PATIENCE
 
+from robotid_ros.nodes.common.processes import prefer_threads
 from robotid_ros.nodes.common.runtime import child_environment
 
 # A regular expression that takes ages, in C, with the lock held as Fast DDS does.
@@ -32,3 +35,28 @@ def test_a_process_that_spins_with_the_lock_ends():
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (1, 'spinning\n', '')
     assert time.monotonic() - begin > 0.5
+
+
+def test_threads_that_watch_are_preferred_where_the_system_lets_them():
+    def policies() -> set[int]:
+        flag = os.SCHED_RESET_ON_FORK
+        tasks = map(int, os.listdir('/proc/self/task'))
+        return {os.sched_getscheduler(task) & ~flag for task in tasks}
+
+    ask = 'import os; print(os.sched_getscheduler(0))'
+    end = threading.Event()
+    thread = threading.Thread(target=end.wait)
+    thread.start()
+    try:
+        prefer_threads(True)
+        allowed = policies()
+        # What computes for them, in a process of its own, is not.
+        child = subprocess.run([sys.executable, '-c', ask], capture_output=True, text=True)
+        assert child.stdout == f'{os.SCHED_OTHER}\n'
+        prefer_threads(False)
+        assert policies() == {os.SCHED_OTHER}
+    finally:
+        end.set()
+        thread.join()
+    # Without the right to it nothing changes.
+    assert allowed in ({os.SCHED_RR}, {os.SCHED_OTHER})

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from control_msgs.action import FollowJointTrajectory
 import pytest
 import rclpy
-from rclpy.action import ActionServer
+from rclpy.action import ActionServer, GoalResponse
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -15,13 +15,15 @@ from robotid_ros.nodes.common.runtime import SpinThread
 
 
 class Controller(Node):
-    """Serves the action; its goals run until `end` is set."""
+    """Serves the action; its goals run until `end` is set, where it accepts them."""
 
     def __init__(self, context: Context):
         super().__init__('arm_controller', context=context)
         self.end = Future()
+        self.accepts = True
         self._server = ActionServer(
-            self, FollowJointTrajectory, '~/follow_joint_trajectory', self._execute
+            *(self, FollowJointTrajectory, '~/follow_joint_trajectory', self._execute),
+            goal_callback=lambda _: GoalResponse.ACCEPT if self.accepts else GoalResponse.REJECT,
         )
 
     async def _execute(self, handle) -> FollowJointTrajectory.Result:

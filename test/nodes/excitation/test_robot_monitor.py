@@ -6,17 +6,22 @@ import time
 from types import SimpleNamespace
 
 from control_msgs.msg import JointTrajectoryControllerState
+import numpy as np
 import pytest
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectoryPoint
 from waiting import PATIENCE, wait_until
 
+from robotid_ros.core.excitation import point_to_point
 from robotid_ros.core.model import build_robot, Robot
 from robotid_ros.exceptions import ControllerError, RobotStateError, SilentRobotError
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.node_settings import ExcitationNodeSettings
+from robotid_ros.nodes.common.messages import State
 from robotid_ros.nodes.excitation.robot_monitor import RobotMonitor
+from robotid_ros.nodes.excitation.supervised_goals import SupervisedGoals
+from robotid_ros.nodes.excitation.trajectory_goal import TrajectoryActionClient
 
 pytestmark = pytest.mark.ros
 CONFIG = Path(__file__).resolve().parents[3] / 'config' / 'scara.yaml'
@@ -142,3 +147,25 @@ def test_a_controller_that_falls_silent_at_rest_is_told_at_once(
     with pytest.raises(SilentRobotError, match=r'stopped publishing its state 0\.5') as caught:
         monitor.wait_for_reference()
     assert caught.value.joints == robot.joints
+
+
+def test_a_controller_that_was_deactivated_before_a_motion_is_told_from_one_that_refuses(
+    node: Node, robot: Robot, driver: Driver, controller
+):
+    stop, settings = threading.Event(), ExcitationNodeSettings(require_recorder=False)
+    action = TrajectoryActionClient(node, settings.controller, PATIENCE)
+    goals = SupervisedGoals(node, robot, settings, lambda *_: None, 'session', stop, action)
+    goals.monitor.check_ready()
+    goals.guardian.wait_ready(PATIENCE)
+    controller.accepts = False
+    points = point_to_point(robot.joints, *np.eye(2), np.ones(2), np.ones(2))
+    with pytest.raises(ControllerError, match='refused the trajectory'):
+        goals.run(State.APPROACHING, points, 1, '')
+    goals.close()
+    goals = SupervisedGoals(node, robot, settings, lambda *_: None, 'session', stop, action)
+    goals.monitor.check_ready()
+    goals.guardian.wait_ready(PATIENCE)
+    driver.active = False
+    with pytest.raises(ControllerError, match='publishes no state any more: it was deactivated'):
+        goals.run(State.APPROACHING, points, 1, '')
+    goals.close()

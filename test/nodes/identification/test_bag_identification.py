@@ -35,20 +35,33 @@ def test_joints_that_the_log_lacks_are_locked_for_the_live_prediction_too(tmp_pa
     assert live.joints == log.joints and live.p == len(found.standard)
 
 
-def test_a_session_that_was_cut_is_identified_only_when_asked_for(tmp_path):
+@pytest.mark.parametrize(
+    ('states', 'cut'),
+    [
+        (['exciting'], 'exciting'),
+        # All of the excitation is there, and then nobody said how the session ended.
+        (['exciting', 'approaching'], 'approaching'),
+        (['exciting', 'approaching', 'idle'], 'approaching'),
+        (['exciting', 'approaching', 'designing'], 'approaching'),
+    ],
+)
+def test_a_session_that_was_cut_is_identified_only_when_asked_for(states, cut, tmp_path):
     log = plant().recording
     with BagWriter(tmp_path, 'bag') as writer:
         writer.add_topic('/joint_states', 'sensor_msgs/msg/JointState')
         writer.add_topic('/excitation/state', 'diagnostic_msgs/msg/DiagnosticStatus')
         writer.write_text('/robot_description', URDF, EPOCH)
-        writer.write('/excitation/state', status({'state': 'exciting'}), EPOCH)
+        for k, name in enumerate(states):
+            stamp = EPOCH + round(log.time[-1] * (1.0 - 0.5**k) * 1e9)
+            values = {'state': name, 'stamp': f'{stamp // 10**9}.{stamp % 10**9:09d}'}
+            writer.write('/excitation/state', status(values), stamp)
         for t, q, e in zip(log.time, log.position, log.effort, strict=True):
             stamp = EPOCH + round(t * 1e9)
             state = joint_state(stamp, log.joints, q, (), e)
             writer.write('/joint_states', state, stamp)
     values = {'identification': {'selection': False}}
     given = str(writer.path), from_mapping(values), values, ''
-    sentence = 'the session was cut while exciting'
+    sentence = f'the session was cut while {cut}'
     with pytest.raises(RecordingError, match=f'{sentence}.*call ~/identify'):
         identify_bag(*given, False, lambda _: None)
     found = identify_bag(*given, True, lambda _: None)

@@ -7,11 +7,14 @@ from typing import NamedTuple
 
 from ....core.signals.recording import Phase
 
-# States in which the robot moves: a session goes on after each of them, or was cut in it.
+# States in which the robot moves.
 MEASURED = ('exciting', 'validating')
 MOVING = ('approaching', *MEASURED, 'verifying')
-FAILED = 'failed'
-STATES = ('idle', 'designing', *MOVING, 'done', FAILED)
+STATES = ('idle', 'designing', *MOVING, 'done', 'failed')
+# What a motion that has run to its end is followed by. Anything else cuts the session, whoever
+# ended it: an excitation that was started anew says 'idle' or 'designing', and nothing comes of
+# one that is gone.
+GOES_ON = (*MOVING, 'done')
 # Of a motion that count as missing [s]: some samples at 10 Hz. Phases have the stamps of the
 # motion itself, whole ones lack nothing.
 MIN_MISSING = 0.3
@@ -57,8 +60,8 @@ def build_phases(
         planned = periods.get(name, 0.0) * max(state.cycles for state in run) / speed[0]
         missing = planned - max(0.0, min(stop, end) - max(start, 0.0))
         missing = missing if missing > MIN_MISSING else 0.0
-        ended = following is not None and following[0].name != FAILED
-        cut = name in MOVING and (missing > 0.0 or not ended)
+        goes_on = following is not None and following[0].name in GOES_ON
+        cut = name in MOVING and (missing > 0.0 or not goes_on)
         phases.append(Phase(name, start, stop, cut, missing, speed))
     return tuple(phases)
 

@@ -22,7 +22,7 @@ from rclpy.client import Client
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from ...common.processes import exit_after, is_suspended
+from ...common.processes import exit_after, is_suspended, prefer_threads
 from .silence import Silence
 
 # What it tells the excitation: that it could cancel a goal; why it has cancelled one.
@@ -77,6 +77,7 @@ def _guard(node: Node) -> int:
     while not client.wait_for_service(timeout_sec=LOOK_PERIOD):
         if time.monotonic() > end or _read_lines(0.0) is None:
             return 1
+    prefer_threads(True)
     _say(READY)
     trial: dict[str, float] = {}
     goal, reason = _watch(int(sys.argv[2]), trial)
