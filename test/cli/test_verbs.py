@@ -11,6 +11,7 @@ import pinocchio as pin
 import pytest
 import yaml
 
+from robotid_ros.cli.shared_options import EXIT_UNUSABLE
 from robotid_ros.files.bags import read_recording, repair_bag
 from robotid_ros.files.results_file import read_results
 from robotid_ros.files.robot_description import summarise_description
@@ -179,8 +180,7 @@ def test_validate_knows_the_configuration_of_the_identification(run, scara, sums
     """A recording of joint states alone suffices; without the drive gain nothing would fit."""
     from bag_tools import EPOCH, joint_state, write_mcap
 
-    from robotid_ros.cli.shared_options import EXIT_UNUSABLE
-from robotid_ros.core.model.dynamics import inverse_dynamics
+    from robotid_ros.core.model.dynamics import inverse_dynamics
 
     robot, chi = scara
     t, q, dq, ddq = (x[:2400] for x in sums(24.0))
