@@ -278,13 +278,16 @@ def parameter_error(identification: Identification) -> tuple[Array, tuple[str, .
         return np.full(robot.n, math.nan), ()
     q, dq, ddq, unlimited = working_motion(robot, found.quality)
     W = regressor(robot, q, dq, ddq, columns=found.base.columns)
-    covariance = np.nan_to_num(estimate.motion_covariance, nan=math.inf, posinf=math.inf)
+    covariance = estimate.motion_covariance
     result = np.full(robot.n, math.nan)
     for j in range(robot.n):
         w = W[j][np.abs(dq[:, j]) > STANDSTILL]
         if not len(w):
             continue
-        error = float(np.mean(np.sum((w @ covariance) * w, axis=1)))
+        error = max(float(np.mean(np.sum((w @ covariance) * w, axis=1))), 0.0)
+        if not math.isfinite(error):
+            result[j] = math.inf
+            continue
         recorded = found.fitted.measured[found.fitted.valid[:, j], j]
         least = LEAST_EFFORT**2 * float(np.mean(recorded**2)) if recorded.size else 0.0
         # What uncertain parameters predict is too large by their own error.

@@ -150,7 +150,7 @@ def test_a_full_disk_is_one_sentence(run, bag, tmp_path):
 def test_inspect_fails_where_nothing_can_be_identified(run, record):
     t, q, tau = signals(300)
     code, out, err = run('inspect', record(t, q, np.zeros_like(tau)))
-    assert (code, err) == (1, '')
+    assert (code, err) == (4, '')
     assert 'no joint that moves has a live effort' in out
 
 

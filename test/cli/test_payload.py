@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from robotid_ros.cli.shared_options import EXIT_UNUSABLE
+
 
 def test_a_payload_is_found_and_written(run, bag, loaded, body, tmp_path):
     file = tmp_path / 'body.yaml'
@@ -53,7 +55,7 @@ def test_an_identified_arm_stands_for_the_empty_recording(run, bag, loaded, tmp_
 
 def test_no_payload_is_said_so(run, bag, tmp_path):
     code, out, _ = run('payload', bag, bag, '-o', tmp_path / 'none.yaml')
-    assert code == 0 and 'does not stand out of its σ' in out
+    assert code == EXIT_UNUSABLE and 'does not stand out of its σ' in out
 
 
 def test_what_is_missing_is_named(run, bag, tmp_path):

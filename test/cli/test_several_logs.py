@@ -36,7 +36,7 @@ def test_two_tables_make_one_estimate(run, tables, scara, tmp_path):
         'identify', *logs, '--urdf', tables / 'scara.urdf', '-o', tmp_path, '--method', 'ols'
     )
     assert (code, err) == (0, ''), err
-    assert 'warning: 2 logs were identified together: a.csv, b.csv' in out
+    assert 'note: 2 logs were identified together: a.csv, b.csv' in out
     assert 'the logs agree within their σ: p = ' in out
     both = read_results(tmp_path)
     assert [log['source'] for log in both.data['logs']] == [str(log) for log in logs]

@@ -14,6 +14,7 @@ from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.dynamics import regressor
 from robotid_ros.core.model.parameters import in_effort_unit
+from robotid_ros.core.model.settings import ElasticSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.verdict import (
     conclude,
@@ -207,3 +208,19 @@ def test_the_documentation_has_the_thresholds():
 )
 def test_units_follow_the_effort(unit, effort, shown):
     assert in_effort_unit(unit, effort) == shown
+
+
+def test_springs_are_at_rest_on_working_motions(robot, record):
+    """A motor behind a spring needs what the rigid joint needs."""
+    motors = RobotSettings(elastic=ElasticSettings(joints=('j2',)))
+    elastic = build_robot(URDF, motors).elastic
+    quality = identify(record(0, 10.0, 0.01), robot, SETTINGS).quality
+    wide = dataclasses.replace(
+        quality,
+        **{name: np.append(getattr(quality, name), 1.0) for name in ('lowest', 'highest')},
+        fastest=np.append(quality.fastest, 1.0),
+    )
+    q, dq, ddq, _ = working_motion(elastic, wide)
+    torque = (regressor(elastic, q, dq, ddq) @ elastic.prior)[elastic.motors]
+    rigid, states = elastic.rigid, [x[:, :3] for x in (q, dq, ddq)]
+    np.testing.assert_allclose(torque, regressor(rigid, *states) @ rigid.prior, atol=1e-9)

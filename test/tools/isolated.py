@@ -42,7 +42,7 @@ class Outcome:
         """Why this must not be, '' where it may."""
         if self.code is None or -self.code in (signal.SIGXCPU, signal.SIGKILL):
             return 'hangs'
-        if self.code not in (0, 1, 2):
+        if self.code not in (0, 1, 2, 4):  # 4: unusable
             return f'ends with {self.code}: {self.err[-300:]}'
         if 'Traceback' in self.err or 'a bug' in self.err:
             return self.err[-400:]
