@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 import signal
 import time
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
@@ -75,6 +76,7 @@ class Demo:
         self.unverified = ''
         self._domain = claim_domain()
         self._processes = NodeProcesses(config, self._domain, log_level)
+        self._on_term: Any = signal.SIG_DFL
 
     def run(self, show: ProgressCallback, time_limit: float) -> Results:
         """
@@ -185,12 +187,14 @@ class Demo:
         write_report_if_possible(results, self.folder / REPORT)
 
     def __enter__(self) -> 'Demo':
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        self._on_term = signal.signal(signal.SIGTERM, signal.default_int_handler)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._processes.stop()
         release_domain(self._domain)
+        # Who is ended after this has nothing left to end in good order.
+        signal.signal(signal.SIGTERM, self._on_term)
 
 
 def share_of_motions() -> Callable[[float], float]:
