@@ -100,6 +100,8 @@ class ControlLoop:
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(timeout=1.0)
+        # The process may go on with something else.
+        prefer_threads(False)
 
     def now(self) -> int:
         """Time of the last cycle [ns], in ROS time."""
