@@ -259,7 +259,12 @@ def faults() -> list[Fault]:
             is_seen=False,
         ),
         # Who keeps them, until the robot is started anew.
-        Fault('gains changed', _weak_gains, None, ('simulated_robot',)),
+        Fault(
+            'gains changed',
+            _weak_gains,
+            r'gains\.joint_\d\.p .* was changed',
+            ('simulated_robot',),
+        ),
         Fault('recording removed', _remove_recording, r'removed', is_recorded=False),
         Fault('disk full', _fill_disk, r'too large|full', ('recorder',)),
         Fault(

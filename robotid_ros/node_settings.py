@@ -105,6 +105,11 @@ class GainSettings:
     change: float = setting(
         2.0, 'largest factor by which a gain may change at once', minimum=1.0, maximum=100.0
     )
+    although_not_better: bool = setting(
+        False,
+        'let ~/update_controller set gains that ~/verify_gains has found not better',
+        dynamic=True,
+    )
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     with ProgressBar() as progress, lines_above(progress), session as demo:
         results = demo.run(progress.show, TIME_LIMIT)
     pages = written_pages(demo.folder, demo.design)
-    return report(results, demo.folder, pages, every=args.all, as_json=args.json)
+    return report(results, demo.folder, pages, demo.unverified, every=args.all, as_json=args.json)
 
 
 def expect_ros(what: str) -> None:
@@ -125,17 +125,26 @@ def report(
     results: 'Results',
     folder: Path,
     pages: Mapping[str, Path],
+    unverified: str = '',
     *,
     every: bool = False,
     as_json: bool = False,
 ) -> int:
-    """Print residuals and parameters, where more is, and the verdict; return the exit code."""
+    """
+    Print residuals and parameters, where more is, and the verdict; return the exit code.
+
+    `unverified` says why the results could not be verified on the robot, if they could not.
+    """
     from ..nodes.demo.verdict import MAX_RESIDUAL, MIN_SHARE_WITHIN, verdict_of
 
     judged = verdict_of(results)
     if as_json:
         data = {**results_data(results), 'verification': results.verification}
-        judgement = {'passed': judged.passed, 'verdict': str(judged)}
+        judgement = {
+            'passed': judged.passed,
+            'verdict': str(judged),
+            'unverified': unverified,
+        }
         print_json({**data, **judgement, 'folder': folder, 'pages': pages})
     else:
         print_found(results, every=every)
@@ -143,8 +152,10 @@ def report(
         for name, path in {'written': folder, **pages}.items():
             print_paragraph(str(path), name)
         print_paragraph(f'{judged}.', style='good' if judged.passed else 'bad')
+    if unverified:
+        print_error(f'robotid: identified, but not verified on the robot: {unverified}')
     if judged.passed:
-        return 0
+        return 1 if unverified else 0
     print_error(
         f'robotid: the robot was not found again: at least {MIN_SHARE_WITHIN:.0%} within ±3σ and '
         f'at most {MAX_RESIDUAL:.0%} residual are asked for'

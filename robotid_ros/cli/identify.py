@@ -12,6 +12,7 @@ from .shared_options import (
     add_part_options,
     add_robot_options,
     default_output,
+    expect_no_results,
     LOG,
     make_part,
     open_logs,
@@ -66,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '-o', '--output', metavar='DIR', help='default: <BAG>_identified, of the first one'
     )
+    parser.add_argument('--force', action='store_true', help='replace existing results')
     parser.add_argument(
         '--method',
         metavar='METHOD',
@@ -88,11 +90,10 @@ def run(args: argparse.Namespace) -> int:
     """Identify, write the files, print the tables."""
     with ProgressBar(STEPS) as progress:
         progress.step('reading')
-        from ..files.atomic import expect_writable
         from ..files.identification_input import split_session
 
         folder = Path(args.output or default_output(args.bag[0], 'identified'))
-        expect_writable(folder)
+        expect_no_results(folder, args.force)
         part, validation = selected_part(args), make_part(args.validation_part)
         session = open_logs(args, args.bag, progress)
         fitted, other = split_session(session, part, validation)

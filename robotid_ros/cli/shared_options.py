@@ -121,6 +121,27 @@ def default_output(bag: str, suffix: str) -> Path:
     return path.with_name(f'{path.stem if path.is_file() else path.name}_{suffix}')
 
 
+def expect_no_results(folder: Path, force: bool) -> None:
+    """
+    Check that results can be written to a folder, and replace none unless asked to.
+
+    Raises
+    ------
+    FileError : it holds results, and not to be replaced; or it cannot be written
+
+    """
+    from ..exceptions import FileError
+    from ..files.atomic import expect_writable
+    from ..files.results_file import RESULT_FILES
+
+    expect_writable(folder)
+    there = [name for name in RESULT_FILES if (folder / name).exists()]
+    if there and not force:
+        raise FileError(
+            f"'{folder}' holds {there[0]} already: name another folder by -o, or add --force"
+        )
+
+
 def expect_new(path: Path, force: bool) -> None:
     """
     Check that a file can be written, and replaces nothing that somebody may miss.

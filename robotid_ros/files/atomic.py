@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 import contextlib
+import itertools
 import os
 from pathlib import Path
 import shutil
@@ -94,6 +95,33 @@ def expect_writable(folder: str | Path, size: int = 0) -> None:
             f"'{there}' has {free >> 20} MB left of {size >> 20} MB that are needed: free some, "
             'or name another folder'
         )
+
+
+def make_new_folder(path: str | Path) -> Path:
+    """
+    Make a folder that was not there: of this name, or with the next free number behind it.
+
+    Raises
+    ------
+    FileError : none can be made
+
+    """
+    path = Path(path)
+    with file_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for folder in new_names(path):
+            with contextlib.suppress(FileExistsError):
+                folder.mkdir()
+                break
+    return folder
+
+
+def new_names(path: Path) -> Iterator[Path]:
+    """Yield names that a new file or folder may get where others are: x.yaml, x_2.yaml, …."""
+    yield path
+    stem, suffix = (path.stem, path.suffix) if path.is_file() else (path.name, '')
+    for number in itertools.count(2):
+        yield path.with_name(f'{stem}_{number}{suffix}')
 
 
 @contextlib.contextmanager

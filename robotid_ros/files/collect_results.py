@@ -1,6 +1,6 @@
 """An identification as plain values: entries, residuals, what was chosen and why."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 import dataclasses
 from datetime import datetime, timezone
 from typing import Any, cast
@@ -163,17 +163,19 @@ def _compared(found: Identification) -> Comparison | None:
     )
 
 
-def add_true_values(results: Results, base: BaseParameters, truth: np.ndarray) -> Results:
+def add_true_values(
+    results: Results, base: BaseParameters, names: Sequence[str], truth: np.ndarray
+) -> Results:
     """Return results with true standard parameters (p,) beside them, NaN where not known."""
     true = base.of(np.nan_to_num(truth))
     for k, row in enumerate(base.matrix):
         true[k] = true[k] if np.isfinite(truth[row != 0.0]).all() else np.nan
     known = dict(zip(base.names, true, strict=True))
-    standard = zip(results.standard, truth, strict=True)
+    values = dict(zip(names, truth, strict=True))
     return dataclasses.replace(
         results,
         base=tuple(_with_true(e, known.get(e.name, np.nan)) for e in results.base),
-        standard=tuple(_with_true(entry, value) for entry, value in standard),
+        standard=tuple(_with_true(e, values.get(e.name, np.nan)) for e in results.standard),
     )
 
 

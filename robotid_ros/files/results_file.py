@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..exceptions import FileError
 from .atomic import file_errors, read_text, write_text
-from .results import Results
+from .results import Results, URDF
 from .torques_file import read_series, SimulatedPositions, Torques, write_series
 from .verification.verification_file import read_verification, VERIFICATION
 from .yaml import dump_yaml, from_plain, parse_yaml, to_plain
@@ -15,6 +15,8 @@ PARAMETERS = 'parameters.yaml'
 TORQUES = 'torques.npz'
 SIMULATED = 'simulated.npz'
 REPORT = 'report.html'
+# What an identification writes.
+RESULT_FILES = (PARAMETERS, TORQUES, URDF, REPORT)
 FORMAT = 1
 
 

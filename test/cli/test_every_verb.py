@@ -138,7 +138,7 @@ def test_long_tables_are_shown_when_asked_for(run, bag, identified, tmp_path, mo
     monkeypatch.setattr('robotid_ros.cli.terminal.results_text.SHORT', 3)
     _, short, _ = run('identify', bag, '-o', tmp_path / 'x')
     assert 'Fc1' not in short and 'base parameters, ' in short and '--all' in short
-    _, long, _ = run('identify', bag, '-o', tmp_path / 'x', '--all')
+    _, long, _ = run('identify', bag, '-o', tmp_path / 'y', '--all')
     assert 'Fc1' in long and 'torque RMS' in long
 
 

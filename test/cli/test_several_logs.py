@@ -45,9 +45,10 @@ def test_two_tables_make_one_estimate(run, tables, scara, tmp_path):
     values = {entry.name: entry for entry in both.base}
     for name in ('Fv1', 'Fc1', 'Fv2', 'Fc2'):
         assert values[name].value == pytest.approx(chi[robot.column(name)], rel=0.02)
-    arguments = (logs[0], '--urdf', tables / 'scara.urdf', '-o', tmp_path, '--method', 'ols')
+    out = tmp_path / 'one'
+    arguments = (logs[0], '--urdf', tables / 'scara.urdf', '-o', out, '--method', 'ols')
     assert run('identify', *arguments)[0] == 0
-    one = {entry.name: entry for entry in read_results(tmp_path).base}
+    one = {entry.name: entry for entry in read_results(out).base}
     assert np.median([values[name].sigma / one[name].sigma for name in one]) < 0.9
 
 

@@ -74,10 +74,23 @@ def test_identify_takes_parts_and_methods(run, bag, tmp_path):
     assert results.data['to'] == pytest.approx(9.6, abs=0.01)
     assert results.torques['validation'].time[0] >= 9.5
     arguments = ('identify', bag, '-o', out, '--to', 8, '--validation-part', '20s:23s')
-    assert run(*arguments)[0] == 0
+    assert run(*arguments, '--force')[0] == 0
     time = read_results(out).torques['validation'].time
     assert time[0] >= 19.9 and time[-1] <= 23.1
-    assert run('identify', bag, '-o', out, '--validation', bag)[0] == 0
+    assert run('identify', bag, '-o', tmp_path / 'y', '--validation', bag)[0] == 0
+
+
+def test_results_are_replaced_only_when_asked(run, bag, tmp_path):
+    out = tmp_path / 'x'
+    out.mkdir()
+    (out / 'parameters.yaml').write_text('precious')
+    code, text, err = run('identify', bag, '-o', out, '--method', 'ols')
+    assert (code, text) == (1, '') and err.count('\n') == 1
+    assert f"'{out}' holds parameters.yaml already" in err and '--force' in err
+    assert [path.name for path in out.iterdir()] == ['parameters.yaml']
+    assert (out / 'parameters.yaml').read_text() == 'precious'
+    assert run('identify', bag, '-o', out, '--method', 'ols', '--force')[0] == 0
+    assert read_results(out).method == 'ols'
 
 
 def test_identify_of_a_recording_cut_short_is_that_of_the_rest(run, bag, tmp_path):

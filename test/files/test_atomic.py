@@ -7,7 +7,14 @@ from hypothesis import given, settings, strategies as st
 import pytest
 
 from robotid_ros.exceptions import ConfigurationError, FileError
-from robotid_ros.files.atomic import expect_writable, read_text, write_bytes, write_text
+from robotid_ros.files.atomic import (
+    expect_writable,
+    make_new_folder,
+    new_names,
+    read_text,
+    write_bytes,
+    write_text,
+)
 from robotid_ros.files.yaml import dump_yaml, parse_yaml
 
 
@@ -100,3 +107,14 @@ def test_yaml_errors_say_where():
         parse_yaml('a: 1\na: 2\n', 'x.yaml')
     with pytest.raises(ConfigurationError, match=r"'x.yaml', line 2, column 1"):
         parse_yaml('a: [1', 'x.yaml')
+
+
+def test_a_new_folder_is_never_one_that_was_there(tmp_path):
+    first, second, third = (make_new_folder(tmp_path / 'below' / 'found') for _ in range(3))
+    assert [folder.name for folder in (first, second, third)] == ['found', 'found_2', 'found_3']
+    (tmp_path / 'file').write_text('')
+    (tmp_path / 'found.yaml').write_text('')
+    names = new_names(tmp_path / 'found.yaml')
+    assert [next(names).name for _ in range(2)] == ['found.yaml', 'found_2.yaml']
+    with pytest.raises(FileError, match='file'):
+        make_new_folder(tmp_path / 'file' / 'found')

@@ -80,7 +80,8 @@ def recording(found):
 def test_files_repeat_what_was_found(tmp_path, found, recording):
     truth = np.array(found.standard.value)
     results = save(found, recording, tmp_path / 'out', {'robot': {'name': 'x'}})
-    results = add_true_values(results, found.base, truth)
+    names = [parameter.name for parameter in found.robot.parameters]
+    results = add_true_values(results, found.base, names, truth)
     write_results(results, tmp_path / 'out')
     back = read_results(tmp_path / 'out')
     assert back.base == results.base and back.settings == {'robot': {'name': 'x'}}

@@ -384,7 +384,7 @@ def test_lost_data_are_told(tmp_path, good):
     content = bytearray(data)
     content[len(data) // 3] ^= 1
     path.write_bytes(content)
-    words = accepted('identify', path, '-o', tmp_path / 'out')
+    words = accepted('identify', path, '-o', tmp_path / 'again')
     assert 'damaged' in words and 'messages' in words
 
 

@@ -1,12 +1,14 @@
-"""Gains that change while a session is recorded: its bag says so, and knows those before it."""
+"""Gains that change while recording: a session stops, and no method uses the old ones."""
 
+import dataclasses
 from pathlib import Path
+import time
 
 import pytest
 
 from robotid_ros.files.bags import read_recording
 
-from .conftest import read_when, Session, set_gain
+from .conftest import LONG, read_when, Session, set_gain, SLOW
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -24,8 +26,36 @@ def test_gains_that_change_while_recording_are_told(session: Session):
     session.client.call_set_bool('recorder/record', False)
     session.until('recorder', 'closed')
     after = read_recording(path)
-    assert after.controller is not None
-    assert after.controller.gains == before.controller.gains
+    # Which of them were the robot's when, nobody knows: a method that needs them has none.
+    assert after.controller == dataclasses.replace(before.controller, gains={})
     (note,) = [note for note in after.notes if 'gains' in note]
     assert 'joint_2' in note
     assert 'joint_1' not in note
+
+
+def test_gains_that_change_while_the_robot_moves_stop_the_session(
+    session: Session, trajectory: Path
+):
+    client = session.client
+    session.start(
+        *('simulated_robot', 'recorder', 'excitation'),
+        simulated_robot=SLOW,
+        recorder={'recorder.folder': str(session.folder)},
+        excitation={'excitation.trajectory': str(trajectory), 'excitation.periods': LONG},
+    )
+    session.robot.wait()
+    session.ready('recorder', 'excitation')
+    client.call_trigger('excitation/start')
+    session.until('excitation', 'exciting')
+    session.robot.wait_moving()
+    set_gain(session, 'gains.joint_2.p', 20.0)
+    changed = time.monotonic()
+    message = session.until('excitation', 'failed')
+    assert time.monotonic() - changed < 1.0
+    assert "gains.joint_2.p of '/arm_controller' was changed from " in message
+    assert 'to 20.0 during the session' in message
+    session.until('recorder', 'closed')
+    recording = read_recording(Path(client.value('recorder', 'path')))
+    assert recording.controller is not None
+    assert recording.controller.gains == {}
+    assert any('gains of joint_2 were changed' in note for note in recording.notes)

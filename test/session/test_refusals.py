@@ -11,6 +11,7 @@ from rclpy.node import Node
 import yaml
 
 from robotid_ros.core.excitation import Design, Trajectory
+from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.trajectory_file import write_design
 
 from .conftest import Session
@@ -26,8 +27,15 @@ def refusal(session: Session, trajectory: Path, **settings: object) -> str:
     session.robot.wait()
     session.ready('excitation')
     seen = len(session.robot.positions)
-    session.client.call_trigger('excitation/start')
+    try:
+        session.client.call_trigger('excitation/start')
+    except RobotIdError as refused:
+        # What can be checked at once is in the answer, too.
+        answer = str(refused)
+    else:
+        answer = ''
     message = session.until('excitation', 'failed')
+    assert message in answer or not answer
     assert 'exciting' not in session.client.states('excitation')
     session.client.wait_for(
         lambda: len(session.robot.positions) > seen + 20, what='the robot is seen afterwards'

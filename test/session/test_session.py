@@ -7,14 +7,18 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
-from rcl_interfaces.srv import GetParameters
+from rcl_interfaces.srv import GetParameters, SetParametersAtomically
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 
 from robotid_ros.core.model import build_robot
 from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.bags import read_recording
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.results_file import read_results
+from robotid_ros.files.verification.values import GainTrial, TrackingRow, Verification
+from robotid_ros.files.verification.verification_file import VERIFICATION, write_verification
 from robotid_ros.nodes.common.batched_subscription import BatchedSubscription
 from robotid_ros.nodes.common.messages import to_nanoseconds, values_of
 from robotid_ros.nodes.demo.demo import true_standard_parameters
@@ -215,7 +219,27 @@ def test_gains_are_proposed_and_set_when_asked(finished: Session):
     new = [float(values_of(s)[f'new_{g}']) for s in proposed for g in ('p', 'i', 'd')]
     assert old == before
     assert new != before
+    # A trial on the robot has found them worse: they are set only if that is asked for as well.
+    folder = Path(finished.client.value('identification', 'folder'))
+    rows = tuple(TrackingRow(joint, 'rad', 1e-3, 2e-3, 1e-2, 2e-2) for joint in JOINTS)
+    trial = GainTrial(False, 'they are not better', {}, {}, rows)
+    write_verification(folder, Verification(read_results(folder).created, gains=trial))
+    with pytest.raises(
+        RobotIdError, match=r'not better .*joint_2 0\.001 before, 0\.002 rad'
+    ) as caught:
+        finished.client.call_trigger('identification/update_controller')
+    assert gains() == before
+    name = 'identification.controller_gains.although_not_better'
+    assert name in str(caught.value)
+    parameter = Parameter(name, value=True).to_parameter_msg()
+    answer = finished.client.call(
+        SetParametersAtomically,
+        'identification/set_parameters_atomically',
+        SetParametersAtomically.Request(parameters=[parameter]),
+    )
+    assert answer.result.successful, answer.result.reason
     finished.client.call_trigger('identification/update_controller')
+    (folder / VERIFICATION).unlink()
     assert gains() == pytest.approx(new, rel=1e-12)
     for status in proposed:
         values = {key: float(value) for key, value in values_of(status).items()}

@@ -171,7 +171,7 @@ def write_bag(folder: Path, messages: Iterable[tuple[str, int, bytes]], compress
 
 
 def _identify(folder: Path, bag: Path, *more: object) -> Command:
-    return ['identify', bag, '-o', folder / 'out', *more]
+    return ['identify', bag, '-o', folder / 'out', '--force', *more]
 
 
 def _rewritten(good: Good, chance: random.Random, folder: Path, name: str) -> Path:

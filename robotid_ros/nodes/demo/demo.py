@@ -58,6 +58,7 @@ class Demo:
     ----------
     folder : of the results, when it has run
     design : the file of the motion that was run, likewise
+    unverified : why the results could not be verified on the robot, '' where they were
 
     """
 
@@ -71,6 +72,7 @@ class Demo:
         self._config, self._output = config, output
         self._verifications = verifications
         self.folder, self.design = output, output
+        self.unverified = ''
         self._domain = claim_domain()
         self._processes = NodeProcesses(config, self._domain, log_level)
 
@@ -85,7 +87,7 @@ class Demo:
 
         Raises
         ------
-        RobotIdError : a node failed; says which and why
+        RobotIdError : there are no results: a node failed; says which and why
 
         """
         show(0.0, 'starting the nodes')
@@ -116,9 +118,13 @@ class Demo:
             # Before the verifications, which write the report again.
             self._add_true_parameters(truth)
             length = (1.0 - VERIFYING_STAGE) / max(len(self._verifications), 1)
-            for number, service in enumerate(self._verifications):
-                stage = VERIFYING_STAGE + number * length, length
-                self._verify(client, service, stage, show, end)
+            try:
+                for number, service in enumerate(self._verifications):
+                    stage = VERIFYING_STAGE + number * length, length
+                    self._verify(client, service, stage, show, end)
+            except RobotIdError as error:
+                # What was identified stays: its files are written by now.
+                self.unverified = str(error)
         return read_results(self.folder)
 
     def _verify(
@@ -173,7 +179,8 @@ class Demo:
         robot = build_robot(read_urdf(configuration) or '', chosen)
         robot = robot.elastic or robot
         truth = true_standard_parameters(robot, message)
-        results = add_true_values(results, base_parameters(robot), truth)
+        names = [parameter.name for parameter in robot.parameters]
+        results = add_true_values(results, base_parameters(robot), names, truth)
         write_results(results, self.folder)
         write_report_if_possible(results, self.folder / REPORT)
 

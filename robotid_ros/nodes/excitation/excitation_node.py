@@ -10,6 +10,7 @@ import uuid
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.task import Future
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
@@ -38,7 +39,9 @@ from .workspace_markers import WorkspaceMarkers
 HEARTBEAT_PERIOD = 0.1
 # Requests that may wait: more than these at once would go without an answer.
 SERVICE_QUEUE = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
-Job = Callable[[], tuple[State, str]]
+# What a job calls once it has checked all that can be checked at once: its request is accepted.
+Accept = Callable[[], None]
+Job = Callable[[Accept], tuple[State, str]]
 
 
 class Excitation(WorkerNode):
@@ -75,16 +78,18 @@ class Excitation(WorkerNode):
             (kind, partial(self._on_job, partial(self._run_verification, kind), 'verifying'))
             for kind in ('verify', 'verify_gains', 'verify_static')
         ]
-        for name, callback in (
+        jobs = [
             *verifying,
             ('design', partial(self._on_job, self._run_design, 'designing')),
             ('rehearse', partial(self._on_job, self._run_rehearsal, 'rehearsing')),
             ('start', partial(self._on_job, self._run_session, 'started')),
-            ('stop', self._on_stop),
-            ('show', self._on_show),
-        ):
+        ]
+        # A request that waits for its answer holds up those of its own service alone.
+        services = [(*job, MutuallyExclusiveCallbackGroup()) for job in jobs]
+        quick = ('stop', self._on_stop, group), ('show', self._on_show, group)
+        for name, callback, own in (*services, *quick):
             self.create_service(
-                Trigger, f'~/{name}', callback, qos_profile=SERVICE_QUEUE, callback_group=group
+                Trigger, f'~/{name}', callback, qos_profile=SERVICE_QUEUE, callback_group=own
             )
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._moving: tuple[Any, ...] | None = None
@@ -109,12 +114,16 @@ class Excitation(WorkerNode):
         except RobotIdError as error:
             self.get_logger().warning(f'~/workspace is not shown: {one_line(error)}')
 
-    def _on_job(
+    async def _on_job(
         self, job: Job, what: str, _: Trigger.Request, response: Trigger.Response
     ) -> Trigger.Response:
-        response.success = self._start_job(job)
-        done = f'{what}: see ~/state'
-        response.message = done if response.success else 'busy: call ~/stop first'
+        """Start a job; answer when it has accepted the request, or with why it has not."""
+        answer: Future = Future(executor=self.executor)
+        if not self._start_job(job, answer):
+            response.message = 'busy: call ~/stop first'
+            return response
+        refusal = await answer
+        response.success, response.message = not refusal, refusal or f'{what}: see ~/state'
         return response
 
     def _on_stop(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
@@ -139,8 +148,8 @@ class Excitation(WorkerNode):
             response.success, response.message = True, f'see ~/preview for {duration:g} s'
         return response
 
-    def _start_job(self, job: Job) -> bool:
-        """Start a job in the worker thread unless one runs."""
+    def _start_job(self, job: Job, answer: Future | None = None) -> bool:
+        """Start a job in the worker thread unless one runs; its `answer` is why not, or ''."""
         with self._lock:
             if self.busy:
                 return False
@@ -148,13 +157,20 @@ class Excitation(WorkerNode):
             self._session = uuid.uuid4().hex
             self._stop.clear()
             self._preview.stop()
-            self.start_worker(self._run_job, job)
+            self.start_worker(self._run_job, job, answer or Future())
             return True
 
-    def _run_job(self, job: Job) -> None:
+    def _run_job(self, job: Job, answer: Future) -> None:
         """Run a job; whatever goes wrong becomes the state 'failed' with one sentence."""
+
+        def give_answer(refusal: str = '') -> None:
+            if not answer.done():
+                answer.set_result(refusal)
+                if self.executor is not None:
+                    self.executor.wake()
+
         try:
-            state, text = job()
+            state, text = job(give_answer)
         except Exception as error:
             state, text = State.FAILED, one_line(error)
             if isinstance(error, SilentRobotError):
@@ -165,22 +181,28 @@ class Excitation(WorkerNode):
         finally:
             self.busy = False
             self._publish_session_state(state, text, {})
+            give_answer(text if state is State.FAILED else '')
             if state is State.FAILED:
                 self.get_logger().error(text)
 
-    def _run_design(self) -> tuple[State, str]:
+    def _run_design(self, accept: Accept) -> tuple[State, str]:
         self._design.plan = None
         urdf = self._urdf()
         self._design.build(urdf)
+        accept()
         plan = self._design.find() or self._design.make(urdf)
         return State.IDLE, f"a {plan.verdict} design is in '{self._design.file}': call ~/start"
 
-    def _run_rehearsal(self) -> tuple[State, str]:
+    def _run_rehearsal(self, accept: Accept) -> tuple[State, str]:
         """Run the session on a twin of the robot."""
         urdf = self._urdf()
         robot = self._design.build(urdf)
-        plan = self._design.find() or self._design.make(urdf)
+        plan = self._design.find()
+        if plan is None:
+            accept()
+            plan = self._design.make(urdf)
         check_design(plan)
+        accept()
 
         def show(share: float, text: str) -> None:
             values = {'progress': round(share, 4)}
@@ -189,23 +211,25 @@ class Excitation(WorkerNode):
         show(0.0, 'reading the robot')
         return State.IDLE, f'{self._rehearsals.run(plan, robot, urdf, show)}: call ~/start'
 
-    def _run_session(self) -> tuple[State, str]:
+    def _run_session(self, accept: Accept) -> tuple[State, str]:
         """Check what can be checked, design where there is no design yet, and move."""
         self._rehearsals.require(self._design.plan)
         self._publish_session_state(State.DESIGNING, 'checking the robot', {})
         urdf = self._urdf()
         robot = self._design.build(urdf)
         plan = self._design.find()
+        if plan is not None:
+            check_design(plan)
         session = ExcitationSession(self, robot, self.settings, *self._supervision)
         with closing(session):
-            session.prepare()
+            session.prepare(accept)
             if plan is None:
                 plan = self._design.make(urdf)
-            check_design(plan)
+                check_design(plan)
             session.run(plan)
         return State.DONE, 'the robot has moved through its trajectories'
 
-    def _run_verification(self, kind: str) -> tuple[State, str]:
+    def _run_verification(self, kind: str, accept: Accept) -> tuple[State, str]:
         """Verify what was identified, on the motion that validated it."""
         self._rehearsals.require(self._design.plan)
         plan = self._design.find()
@@ -220,7 +244,7 @@ class Excitation(WorkerNode):
         self._publish_session_state(State.DESIGNING, 'checking the robot', {})
         with closing(supervised):
             text = self._verifications.run(
-                kind, supervised, plan.validation, urdf, self._design.placed
+                kind, supervised, plan.validation, urdf, self._design.placed, accept
             )
         return State.DONE, text
 

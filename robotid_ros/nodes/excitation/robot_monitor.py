@@ -27,6 +27,7 @@ from ..common.waiting import wait_until
 from .motion_start import MOVED
 from .other_clients import OtherClients
 from .preflight import check_states
+from .supervision.gain_watch import GainWatch
 from .supervision.guardian import Guardian
 from .supervision.recorder_watch import RecorderWatch
 from .supervision.silence import Silence
@@ -64,6 +65,10 @@ class RobotMonitor:
     others : who else could move the robot
     session : that has to be recorded
 
+    Attributes
+    ----------
+    gains : those of the controller, which have to stay
+
     """
 
     def __init__(
@@ -88,12 +93,14 @@ class RobotMonitor:
             kept=KEPT_STATES,
         )
         self._subscriptions = (self._joint_states, self._controller_states)
+        self.gains = GainWatch(node, name)
         self._recorder = RecorderWatch(node, session) if settings.require_recorder else None
         self._watchdog: Watchdog | None = None
         self._malformed_told = False
 
     def close(self) -> None:
         """Unsubscribe."""
+        self.gains.close()
         for subscription in self._subscriptions:
             subscription.close()
         if self._recorder is not None:
@@ -259,6 +266,7 @@ class RobotMonitor:
             raise RobotStateError('stopped by request')
         self._guardian.check()
         self._others.check_messages()
+        self.gains.check()
 
     def wait_for_reason(self) -> None:
         """Wait a moment for the reason why the controller has ended a motion; raise it."""

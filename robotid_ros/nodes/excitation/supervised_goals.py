@@ -208,9 +208,7 @@ class SupervisedGoals:
             self.monitor.wait_for_reason()
             if goal.violated is None:
                 raise
-            end = points.q[-1] if goal.violated_at_end else None
-            ours = self.monitor.describe_violation(goal.violated, end)
-            raise RobotStateError(f'{error}; {ours}') from None
+            raise self._with_joint(error, goal, points) from None
 
     def _raise_violation(self, goal: TrajectoryGoal, points: Waypoints) -> None:
         """
@@ -222,11 +220,19 @@ class SupervisedGoals:
         while time.monotonic() < end:
             try:
                 goal.finished()
-            except RobotStateError:
-                if goal.violated is not None:
-                    self._has_finished(goal, points)
-                return
+            except RobotStateError as error:
+                if goal.violated is None:
+                    return
+                raise self._with_joint(error, goal, points) from None
             time.sleep(REASON_POLL_PERIOD)
+
+    def _with_joint(
+        self, error: RobotStateError, goal: TrajectoryGoal, points: Waypoints
+    ) -> RobotStateError:
+        """Add the joint to what the controller says of a violated tolerance."""
+        assert goal.violated is not None
+        end = points.q[-1] if goal.violated_at_end else None
+        return RobotStateError(f'{error}; {self.monitor.describe_violation(goal.violated, end)}')
 
     def publish_standing(self, state: State, progress: float, since: int | None = None) -> None:
         """Say that the robot stands since a stamp [ns], by default since its last motion."""

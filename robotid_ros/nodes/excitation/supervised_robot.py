@@ -5,6 +5,7 @@ Its methods are called from a worker thread, in one straight line: each step ret
 done and raises when the robot must stop, whose motion is cancelled then.
 """
 
+from collections.abc import Callable
 import dataclasses
 import threading
 
@@ -106,9 +107,13 @@ class SupervisedRobot:
         self._goals: SupervisedGoals | None = None
         self._scene = CollisionScene(robot, settings.workspace)
 
-    def prepare(self) -> None:
+    def prepare(self, accept: Callable[[], None] = lambda: None) -> None:
         """
         Check all that can be checked without a design, which takes long.
+
+        Parameters
+        ----------
+        accept : called once all that needs no other node is checked
 
         Raises
         ------
@@ -117,6 +122,7 @@ class SupervisedRobot:
         """
         node, settings = self._node, self.settings
         check_accepted(self._scene.unchecked, settings, node.get_logger())
+        accept()
         watching = self._publish_state, self._session, self._stop, self._action
         self._goals = SupervisedGoals(node, self.robot, settings, *watching)
         # From here on: robot and controller are discovered in these threads, too.
@@ -141,6 +147,7 @@ class SupervisedRobot:
         """Check robot, controller, recorder and other clients as they are now."""
         self.goals.others.check_alone()
         self.description = self.controller.describe()
+        self.goals.monitor.gains.expect(self.description.values)
         check_controller(self.description, self.robot)
         self._action.wait_for_server()
         self.goals.monitor.check_ready()

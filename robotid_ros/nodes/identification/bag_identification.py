@@ -17,6 +17,7 @@ from ...core.pipeline.identification import identify
 from ...core.pipeline.results import Identification
 from ...core.signals.recording import Controller, Recording
 from ...exceptions import RecordingError, RobotIdError
+from ...files.atomic import make_new_folder
 from ...files.bags import open_recording
 from ...files.bags.schema.session_phases import cut_notes
 from ...files.configuration import Configuration, read_urdf
@@ -63,7 +64,8 @@ def identify_bag(
     progress(f'identifying {robot.name}')
     settings = configuration.identification
     found = identify(exciting, robot, settings, validating, progress)
-    folder = _output_folder(bag, settings.output_dir)
+    # A recording may be identified again: what was found before stays.
+    folder = make_new_folder(_output_folder(bag, settings.output_dir))
     progress(f"writing '{folder}'")
     results = save(found, exciting, folder, values, shlex.join(['robotid', 'identify', bag]))
     # With the friction that was chosen; what is live goes without springs.

@@ -1,12 +1,14 @@
 """Sets the proposed gains on the controller of a robot that rests."""
 
+from pathlib import Path
 import time
 
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from ...core.arrays import Array
 from ...core.model import Robot
-from ...exceptions import ControllerError
+from ...exceptions import ControllerError, FEW
+from ...files.verification.verification_file import read_verification, VERIFICATION
 from ...node_settings import GainSettings
 from ..common.controller_client import ControllerClient
 from ..common.messages import State, values_of
@@ -18,6 +20,35 @@ from .rest_check import check_at_rest
 # second, unless it has died.
 MAX_STATE_AGE = 2.0
 MOVING = {state.value for state in State if state.moving}
+# The parameter that asks for gains which are not better.
+ANYWAY = 'identification.controller_gains.although_not_better'
+
+
+def check_trial(folder: Path, created: str) -> None:
+    """
+    Check that a trial of the proposed gains, if there was one, found them better.
+
+    Parameters
+    ----------
+    folder, created : of the results that the gains follow from
+
+    Raises
+    ------
+    ControllerError : it did not; says the tracking errors, and how to set the gains all the same
+
+    """
+    found = read_verification(folder / VERIFICATION)
+    if found is None or found.results != created or found.gains is None or found.gains.kept:
+        return
+    errors = '; '.join(
+        f'{row.joint} {row.rms_before:.3g} before, {row.rms_after:.3g} {row.unit} with them'
+        for row in found.gains.tracking[:FEW]
+    )
+    raise ControllerError(
+        f'~/verify_gains found the proposed gains not better (tracking error RMS: {errors}): the '
+        f'present ones stay; set the parameter {ANYWAY} of this node to true to set them all the '
+        'same'
+    )
 
 
 class GainUpdate:
@@ -38,9 +69,14 @@ class GainUpdate:
         self._session, self._heard = '', 0.0
         node.create_subscription(DiagnosticStatus, 'excitation/state', self._on_state, LATCHED)
 
-    def set(self, robot: Robot, inertia: Array) -> tuple[Gains, Gains]:
+    def set(self, robot: Robot, inertia: Array, folder: Path, created: str) -> tuple[Gains, Gains]:
         """
         Set the proposal for the present gains; put the old ones back if that fails.
+
+        Parameters
+        ----------
+        robot, inertia : model, and what each joint of it moves (n,) [kg·m² or kg]
+        folder, created : of the results, beside which a trial of the proposal is told
 
         Returns
         -------
@@ -48,13 +84,15 @@ class GainUpdate:
 
         Raises
         ------
-        ControllerError : the robot moves, or the controller refuses
+        ControllerError : a trial found them not better, the robot moves, or the controller refuses
 
         """
         if self._session in MOVING and time.monotonic() - self._heard < MAX_STATE_AGE:
             raise ControllerError(
                 f'the excitation moves the robot ({self._session}): wait until its session ends'
             )
+        if not self._node.get_parameter(ANYWAY).value:
+            check_trial(folder, created)
         description = self._controller.describe()
         description.check_gains_are_torques()
         check_at_rest(self._node, self._controller.name, self._controller.timeout)

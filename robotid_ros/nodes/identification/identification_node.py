@@ -1,5 +1,6 @@
 """Node `identification`: bag → parameters, files and topics; then live prediction and gains."""
 
+from pathlib import Path
 import threading
 from typing import Any
 
@@ -87,7 +88,8 @@ class Identification(WorkerNode):
         def latched(message_type: type, name: str) -> Any:
             return self.create_publisher(message_type, f'~/{name}', LATCHED)
 
-        self._parameters = latched(DiagnosticArray, 'parameters')
+        # Not `_parameters`, which are those of every node.
+        self._base_parameters = latched(DiagnosticArray, 'parameters')
         self._identified = latched(String, 'robot_description')
         self._summary = latched(DiagnosticArray, 'validation/summary')
         self._convergence = latched(DiagnosticArray, 'convergence')
@@ -119,6 +121,9 @@ class Identification(WorkerNode):
     def _on_identify(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         if not self._bag:
             response.message = 'there is no recording yet: record a session'
+            return response
+        if not Path(self._bag).exists():
+            response.message = f"'{self._bag}' is not there any more: record a session"
             return response
         response.success = self._start_identification(include_failed=True)
         started = f"identifying from '{self._bag}': see ~/state"
@@ -168,7 +173,7 @@ class Identification(WorkerNode):
         self._robot = build_robot(outcome.source_urdf, outcome.robot_settings)
         self._outcome = outcome
         self._payloads.note_results(bag, str(outcome.folder))
-        self._parameters.publish(parameters_message(results, now))
+        self._base_parameters.publish(parameters_message(results, now))
         if results.history:
             self._convergence.publish(convergence_message(results, now))
         self._identified.publish(String(data=outcome.urdf))
@@ -240,10 +245,13 @@ class Identification(WorkerNode):
         def work() -> None:
             try:
                 done.set_result((True, self._update_controller()))
-            except RobotIdError as error:
+            except Exception as error:
                 done.set_result((False, one_line(error)))
-            if self.executor is not None:
-                self.executor.wake()
+                if not isinstance(error, RobotIdError):
+                    raise
+            finally:
+                if self.executor is not None:
+                    self.executor.wake()
 
         threading.Thread(target=work, daemon=True).start()
         response.success, response.message = await done
@@ -251,7 +259,10 @@ class Identification(WorkerNode):
 
     def _update_controller(self) -> str:
         assert self._robot is not None and self._outcome is not None
-        old, new = self._gain_update.set(self._robot, self._outcome.inertia)
+        outcome = self._outcome
+        old, new = self._gain_update.set(
+            self._robot, outcome.inertia, outcome.folder, outcome.results.created
+        )
         self._gains.publish(gains_message(old, new, self.get_clock().now().to_msg()))
         self.get_logger().info('the controller has new gains: see ~/proposed_gains')
         return 'new gains are set: see ~/proposed_gains'

@@ -7,6 +7,7 @@ from typing import Any
 from ...core.arrays import Array
 from ...core.payload import payload_from_recordings
 from ...core.payload.payload import CENTRAL, CENTRAL_UNITS
+from ...files.atomic import new_names
 from ...files.configuration import Configuration, read_urdf
 from ...files.export.payload_file import write_payload
 from ...files.export.payload_lines import maker_lines
@@ -48,6 +49,8 @@ def identify_payload_bag(
     path = Path(loaded)
     file = path.with_name(f'{path.stem if path.is_file() else path.name}_payload.yaml')
     file = Path(settings.output_dir) / file.name if settings.output_dir else file
+    # What was identified before stays.
+    file = next(name for name in new_names(file) if not name.exists())
     facts = {'robot': given.robot.name, 'empty': empty, 'loaded': loaded}
     write_payload(file, payload, facts, notes, given.frame.body)
     return PayloadOutcome(

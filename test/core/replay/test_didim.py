@@ -275,11 +275,15 @@ def test_both_methods_from_one_recording():
     assert (found.method, found.compared.method) == ('wls', 'didim')
     np.testing.assert_allclose(found.compared.estimate.value, true, atol=2e-3)
     assert found.history.steps == found.compared.history.steps > 1
-    # Without the controller WLS stands, and says what is missing.
-    alone = identify(dataclasses.replace(recording, controller=None), replay.robot, settings)
-    assert alone.compared is None
-    np.testing.assert_array_equal(alone.estimate.names, found.estimate.names)
-    assert any('DIDIM has no result' in text for text in alone.warnings)
+    # Without the controller, or its gains, WLS stands, and says what is missing.
+    assert recording.controller is not None
+    for controller in (None, dataclasses.replace(recording.controller, gains={})):
+        without = dataclasses.replace(recording, controller=controller)
+        alone = identify(without, replay.robot, settings)
+        assert alone.compared is None
+        np.testing.assert_array_equal(alone.estimate.names, found.estimate.names)
+        (said,) = (text for text in alone.warnings if 'DIDIM has no result' in text)
+        assert 'controller' in said or 'holds no gains of' in said
 
 
 def test_disagreement_is_told_where_both_are_sure():

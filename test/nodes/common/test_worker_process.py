@@ -52,7 +52,7 @@ def report_for_ever(progress):
 
 
 def interrupt(progress):
-    """Interrupt the computation, as a terminal does; return the signals that its children block."""
+    """Interrupt the computation, as a terminal does; return what its children block."""
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(0.1)
     show = 'import signal; print(signal.pthread_sigmask(signal.SIG_BLOCK, []))'

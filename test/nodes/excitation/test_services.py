@@ -100,3 +100,31 @@ def test_sessions_leave_nothing_behind(executor: SingleThreadedExecutor, node: N
     # The executor destroys them, soon.
     wait_until(lambda: entities() == before, 'all is gone', lambda: (entities(), before))
     excitation.close()
+
+
+@pytest.mark.parametrize(
+    ('service', 'settings', 'says'),
+    [
+        ('start', {'trajectory': 'missing.yaml'}, 'missing.yaml'),
+        ('rehearse', {'trajectory': 'missing.yaml'}, 'missing.yaml'),
+        ('start', {'accept_unchecked': []}, 'accept it by excitation.accept_unchecked: [ground]'),
+        ('start', {'require_rehearsal': True}, 'call ~/rehearse first'),
+        ('verify', {}, 'there is no validation motion'),
+        ('verify', {'trajectory': str(STORED)}, 'nothing is identified yet'),
+    ],
+)
+def test_what_can_be_checked_at_once_is_refused_in_the_answer(
+    service: str,
+    settings: dict[str, object],
+    says: str,
+    executor: SingleThreadedExecutor,
+    node: Node,
+):
+    excitation = start(executor, **settings)
+    (answer,) = answers(node, f'excitation/{service}', 1)
+    assert not answer.success
+    assert says in answer.message
+    # The next request finds nothing left behind.
+    wait_until(lambda: not excitation.busy, 'the job has ended')
+    assert answers(node, 'excitation/stop', 1)[0].message == 'nothing was running'
+    excitation.close()

@@ -66,6 +66,11 @@ def test_a_session_that_was_cut_is_identified_only_when_asked_for(states, cut, t
         identify_bag(*given, False, lambda _: None)
     found = identify_bag(*given, True, lambda _: None)
     assert any(warning.startswith(sentence) for warning in found.results.warnings)
+    # What was found before stays.
+    first = (found.folder / 'parameters.yaml').read_bytes()
+    again = identify_bag(*given, True, lambda _: None)
+    assert [found.folder.name, again.folder.name] == ['bag_identified', 'bag_identified_2']
+    assert (found.folder / 'parameters.yaml').read_bytes() == first
 
 
 def test_only_recordings_below_known_folders_are_found(tmp_path):

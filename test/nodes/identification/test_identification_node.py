@@ -153,7 +153,7 @@ def test_a_controller_that_is_silent_is_not_at_rest(nodes):
         check_at_rest(nodes[0], 'arm_controller', 0.1)
 
 
-def test_gains_are_left_alone_during_a_session(nodes):
+def test_gains_are_left_alone_during_a_session(nodes, tmp_path):
     node, client = nodes
     state = client.create_publisher(DiagnosticStatus, 'excitation/state', LATCHED)
     update = node._gain_update
@@ -163,7 +163,12 @@ def test_gains_are_left_alone_during_a_session(nodes):
         if update._session != 'exciting':
             return ''
         with pytest.raises(ControllerError) as caught:
-            update.set(None, None)
+            update.set(None, None, tmp_path, '')
         return str(caught.value)
 
     assert 'the excitation moves the robot (exciting)' in wait_until(refused, 'it is refused')
+
+
+def test_its_parameters_can_be_read(nodes):
+    name = 'identification.controller_gains.although_not_better'
+    assert nodes[0].get_parameter(name).value is False

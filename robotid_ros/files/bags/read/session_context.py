@@ -64,7 +64,7 @@ def add_context(bag: Bag, recording: Run, clock: Clock, end: float) -> Run:
     phases = read_phases(bag, session, clock.stamp_of, recording.origin, end, clock.jumped)
     return dataclasses.replace(
         recording,
-        controller=build_controller(session.controller, str(bag.path)),
+        controller=_known_controller(session, str(bag.path)),
         phases=phases,
         urdf=read_urdf(bag),
         trajectories=_trajectories(bag, session, phases),
@@ -73,7 +73,7 @@ def add_context(bag: Bag, recording: Run, clock: Clock, end: float) -> Run:
             *recording.notes,
             *cut_notes(phases),
             *speed_notes(phases),
-            *changed_gain_notes(session),
+            *_changed_gain_notes(session),
         ),
     )
 
@@ -192,15 +192,26 @@ def build_controller(content: Mapping[str, Any], path: str) -> Controller | None
         ) from error
 
 
-def changed_gain_notes(session: Session) -> tuple[str, ...]:
-    """Name the joints whose gains differ between before and after the recording."""
+def _known_controller(session: Session, path: str) -> Controller | None:
+    """Return the controller, without gains where they are not those of the whole recording."""
+    controller = build_controller(session.controller, path)
+    if controller is None or not changed_gains(session):
+        return controller
+    return dataclasses.replace(controller, gains={})
+
+
+def changed_gains(session: Session) -> list[str]:
+    """Return the joints whose gains differ between before and after the recording."""
     before, after = session.controller.get('gains') or {}, session.values.get('gains_after') or {}
     if not (isinstance(before, Mapping) and isinstance(after, Mapping)) or not after:
-        return ()
-    joints = [joint for joint in before if before[joint] != after.get(joint)]
-    if not joints:
+        return []
+    return [joint for joint in before if before[joint] != after.get(joint)]
+
+
+def _changed_gain_notes(session: Session) -> tuple[str, ...]:
+    if not (joints := changed_gains(session)):
         return ()
     return (
-        f'the gains of {", ".join(joints)} were changed during the recording: DIDIM takes those '
-        'from before it, record again with gains that stay',
+        f'the gains of {", ".join(joints)} were changed during the recording, and nobody knows '
+        'when: no method uses them (DIDIM needs a recording with gains that stay)',
     )

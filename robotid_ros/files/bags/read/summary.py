@@ -202,7 +202,7 @@ def _suitability(
     efforts = [joint for joint in moving if joint in with_effort]
     names = {phase.name for phase in phases}
     states = any(bag.topics(CONTROLLER_STATE).values())
-    gains = bool(session.controller.get('gains'))
+    gains = bool(session.controller.get('gains')) and not session_context.changed_gains(session)
     effort = session.controller.get('command_interfaces') in (None, [], ['effort'])
     checks = (
         (
@@ -215,7 +215,9 @@ def _suitability(
         (
             'didim',
             states and gains and effort,
-            'no controller state or gains' if effort else 'the controller commands no efforts',
+            'no controller state, or no gains that stayed'
+            if effort
+            else 'the controller commands no efforts',
         ),
         (
             'self-contained',

@@ -133,6 +133,7 @@ class VerificationRuns:
         before = self._track('running the motion with the present gains', self.points)
         save_old(old)
         parameters = gain_parameters(old), gain_parameters(new)
+        robot.goals.monitor.gains.expect(parameters[1])
         with on_trial(robot.goals.guardian, robot.controller, *parameters) as keep:
             robot.goals.wait_at_rest()
             after = self._track('running the motion with the proposed gains', self.points)

@@ -78,6 +78,7 @@ class Verifications:
         motion: Trajectory,
         urdf: str,
         settings: RobotSettings,
+        accept: Callable[[], None],
     ) -> str:
         """
         Verify with a robot that is prepared here; it rests afterwards.
@@ -88,6 +89,7 @@ class Verifications:
         robot : not prepared yet
         motion : to verify on
         urdf, settings : of the robot that is here
+        accept : called once all that needs no other node is checked
 
         Returns
         -------
@@ -102,7 +104,7 @@ class Verifications:
         found = read_verification(model.folder / VERIFICATION)
         if found is None or found.results != model.results.created:
             found = Verification(model.results.created)
-        robot.prepare()
+        robot.prepare(accept)
         with closing(VerificationRuns(self._node, robot, model, motion, self._stop)) as runs:
             found = self._kinds[kind](runs, found)
         found = dataclasses.replace(

@@ -1,0 +1,31 @@
+"""A demo whose verification fails keeps what was identified, and says both."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from robotid_ros.cli.demo import report
+from robotid_ros.files.results_file import read_results
+from robotid_ros.nodes.demo.demo import Demo
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+
+def test_what_was_identified_outlives_a_verification_that_fails(
+    config: Path, trajectory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    content = yaml.safe_load(config.read_text())
+    content['/**']['ros__parameters']['excitation']['trajectory'] = str(trajectory)
+    twin = tmp_path / 'twin.yaml'
+    twin.write_text(yaml.safe_dump(content))
+    with Demo(twin, tmp_path, 'error', ('verify_what_nobody_serves',)) as demo:
+        results = demo.run(lambda *_: None, 600.0)
+    assert "nobody serves 'excitation/verify_what_nobody_serves'" in demo.unverified
+    assert read_results(demo.folder).base == results.base
+    assert any(entry.true is not None for entry in results.base)
+    capsys.readouterr()
+    assert report(results, demo.folder, {}, demo.unverified) == 1
+    out, err = capsys.readouterr()
+    assert 'lie within ±3σ' in out
+    assert 'identified, but not verified on the robot: nobody serves' in err
