@@ -24,6 +24,7 @@ from waiting import log_to, tails, wait_until
 from robotid_ros.exceptions import ControllerError, RecordingError, RobotIdError
 from robotid_ros.files.bags import read_recording
 from robotid_ros.nodes.common.messages import values_of
+from robotid_ros.nodes.common.processes import prefer_threads
 from robotid_ros.nodes.demo.domains import claim_domain, release_domain
 from robotid_ros.nodes.demo.node_processes import NodeProcesses
 
@@ -125,6 +126,8 @@ class Trial:
         self.processes = NodeProcesses(config, self._domain, environment=self.environment)
         self.client = Client(self._domain)
         self.observer = Observer(self.client, limits)
+        # Who watches the robot here must not lack what a busy machine did not let it receive.
+        prefer_threads(True)
         self._random = random.Random(seed)
         self._bag = Path()
         # Bags of sessions that were cut, from which nothing is ever identified.

@@ -22,6 +22,7 @@ from waiting import PATIENCE, wait_until
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.bags import read_recording
 from robotid_ros.nodes.common.messages import format_seconds, status, values_of
+from robotid_ros.nodes.common.processes import prefer_threads
 from robotid_ros.nodes.common.runtime import LATCHED
 from robotid_ros.nodes.common.waiting import result_of
 
@@ -93,9 +94,12 @@ class Excitation:
 @contextlib.contextmanager
 def excitation_of(session: Session) -> Iterator[Excitation]:
     excitation = Excitation(session)
+    # As the real one does: its states come in time on a busy machine, too.
+    prefer_threads(True)
     try:
         yield excitation
     finally:
+        prefer_threads(False)
         excitation.die()
 
 

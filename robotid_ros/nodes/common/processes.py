@@ -10,10 +10,13 @@ import faulthandler
 import functools
 import os
 from pathlib import Path
+import threading
 
 _NOWHERE = open(os.devnull, 'w')
 # Above all that computes, below drivers and controllers, which ask for 50.
 WATCHING_PRIORITY = 1
+# How many ask for it in this process.
+_preferring, _PREFERRING_LOCK = 0, threading.Lock()
 
 
 def own_process() -> dict[str, str | int]:
@@ -72,14 +75,19 @@ def prefer_threads(preferred: bool) -> None:
     Whoever watches a robot must not wait for a processor behind those who compute. All threads
     are asked for: they share Python's lock and the middleware's, and one that waits while it has
     such a lock would hold up the others. What this process starts is scheduled as usual. Without
-    the right to it (`ulimit -r`) nothing changes.
+    the right to it (`ulimit -r`) nothing changes. Nodes may share a process: it is taken back when
+    all of them have done so.
     """
+    global _preferring
     policy = os.SCHED_RR | os.SCHED_RESET_ON_FORK if preferred else os.SCHED_OTHER
     priority = os.sched_param(WATCHING_PRIORITY if preferred else 0)
-    for thread in os.listdir('/proc/self/task'):
-        # A thread may have ended by now; the right may be lacking.
-        with contextlib.suppress(OSError):
-            os.sched_setscheduler(int(thread), policy, priority)
+    with _PREFERRING_LOCK:
+        _preferring += 1 if preferred else -1
+        for thread in os.listdir('/proc/self/task') if preferred or not _preferring else ():
+            # A thread may have ended by now; the right may be lacking.
+            with contextlib.suppress(OSError):
+                if not preferred or os.sched_getscheduler(int(thread)) == os.SCHED_OTHER:
+                    os.sched_setscheduler(int(thread), policy, priority)
 
 
 def exit_after(seconds: float) -> None:

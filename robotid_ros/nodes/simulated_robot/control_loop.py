@@ -85,6 +85,8 @@ class ControlLoop:
         self._clock_ratio = min(1.0, CLOCK_RATE / update)
         self._random = random.Random(settings.seed)
         self._applied = [0.0] * len(physics.joints)
+        # One that is to be faster, or as fast as it can, would leave nothing to all others.
+        self._keeps_time = 0.0 < self._factor <= 1.0
         self._stop = threading.Event()
         self._epoch = 0 if self.simulated_time else time.time_ns()
         self._thread = threading.Thread(target=self._run, name='control', daemon=True)
@@ -100,6 +102,8 @@ class ControlLoop:
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(timeout=1.0)
+            if self._keeps_time:
+                prefer_threads(False)
 
     def now(self) -> int:
         """Time of the last cycle [ns], in ROS time."""
@@ -144,8 +148,7 @@ class ControlLoop:
         )
 
     def _run(self) -> None:
-        # One that is to be faster, or as fast as it can, would leave nothing to all others.
-        if 0.0 < self._factor <= 1.0:
+        if self._keeps_time:
             request_realtime_priority()
         due = time.perf_counter()
         self._epoch = 0 if self.simulated_time else time.time_ns()
