@@ -95,17 +95,17 @@ def _springs(q: Array, weight: Array) -> Array:
     return result.reshape(-1, 2 * n)
 
 
-def gravity_warnings(
+def other_gravity(
     robot: Robot, samples: Samples, rows: npt.NDArray[np.intp], may_hang: bool = True
-) -> list[str]:
+) -> Array | None:
     """
-    Check on these rows whether gravity in another direction explains the efforts better.
+    Return gravity (3,) in another direction that explains the efforts of these rows better.
 
     Upside down, masses below zero explain them as well: that counts where the robot `may_hang`.
     """
     size = float(np.linalg.norm(robot.gravity))
     if size == 0.0:
-        return []
+        return None
     fit = _Fit(robot, samples, rows)
     known = fit.unexplained(robot.gravity)
     springs = GAIN_OVER_SPRINGS * fit.unexplained(robot.gravity, springs=True)
@@ -113,16 +113,9 @@ def gravity_warnings(
     if may_hang and fit.agreement(robot.gravity) < REVERSED and springs > limit:
         limit = AS_GOOD * known
     if fit.least > limit:
-        return []
+        return None
     best = _direction(fit, size)
-    if fit.unexplained(best) > limit or np.allclose(best, robot.gravity):
-        return []
-    vector = [round(float(x), 2) + 0.0 for x in best]
-    return [
-        f'gravity along {vector} in the frame of the base explains the efforts far better than '
-        'robot.gravity does: if the arm hangs, or stands on a wall or a slope, set robot.gravity '
-        'to that'
-    ]
+    return None if fit.unexplained(best) > limit or np.allclose(best, robot.gravity) else best
 
 
 def _direction(fit: _Fit, size: float) -> Array:
