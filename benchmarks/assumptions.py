@@ -51,9 +51,7 @@ def look(plant: Plant, recording: Recording) -> Outcome:
 def is_told(run: Run, what: str, words: tuple[str, ...], outcome: Outcome) -> bool:
     """Tell whether a sentence names the disturbance, with the joint unless all are concerned."""
     joint = '' if what.startswith('payload') else run.plant.robot.joints[run.joint]
-    return any(
-        joint in text and any(word in text for word in words) for text in outcome.warnings
-    )
+    return any(joint in text and any(word in text for word in words) for text in outcome.warnings)
 
 
 def false_alarms(count: int, show: bool) -> tuple[int, float]:

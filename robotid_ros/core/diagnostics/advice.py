@@ -34,6 +34,7 @@ LEAST = {SIGN: 1.5, SWAPPED: 2.0, GAIN: 1.3, UNIT: 1.5, GRAVITY: 1.5, FRICTION: 
 # contradict each other or robots that can exist; what is left without a contradiction comes from
 # elsewhere.
 CONTRADICTION = 1.15
+MIN_RESOLVED = 0.5  # share of the contradiction that remedies have to explain
 # A gain that is nearer to 1 is what drives differ by; factors that are searched.
 MIN_DEVIATION, FACTORS = 0.15, np.geomspace(1e-4, 1e4, 65)
 MOST_REMEDIES = 4  # one upon the other
@@ -112,7 +113,7 @@ def _effort_remedies(robot: Robot, trials: Trials) -> list[Advice]:
         code, after, trial, errors = max(good, key=lambda each: each[2].gain)
         found += _advice(robot, trials, state, code, after, trial, errors)
         state, before = after, errors
-    return found
+    return found if trials.resolved_by(state) > MIN_RESOLVED else []
 
 
 def _candidates(trials: Trials, state: Efforts) -> Iterator[tuple[str, Efforts]]:
@@ -300,7 +301,7 @@ def _sign_text(advice: Advice, robot: Robot) -> str:
 def _gain_text(advice: Advice, robot: Robot) -> str:
     (joint,), (factor,) = advice.joints, advice.amount
     unit = [name for name, size in UNITS.items() if abs(factor / size - 1.0) < SAME_UNIT]
-    of_unit = f', as if it were in {unit[0]}' if unit else ''
+    of_unit = f', as if it were in {unit[0]}' if unit and not advice.alternative else ''
     gain = _drive_gains(advice, robot)
     other = ''
     if advice.alternative:

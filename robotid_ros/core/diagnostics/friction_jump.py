@@ -12,7 +12,7 @@ from .torque_parts import rms
 from .trials import Rows, Trial, Trials
 
 # Relative residual of a joint from which its friction is looked into.
-LARGE_RESIDUAL = 0.05
+LARGE_RESIDUAL = 0.02
 # Least rows on either side of a jump, and pieces of either side that are left out in turn.
 MIN_ROWS, PIECES = 6, 6
 # Least share of the joint's squared error that a jump explains, and least size over its effort.

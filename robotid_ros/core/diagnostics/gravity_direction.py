@@ -21,6 +21,7 @@ REVERSED = -0.7
 AXES = np.kron(np.eye(3), [[1.0], [-1.0]])
 WEIGHTS = ('MX', 'MY', 'MZ', 'M')  # what gravity acts on
 ACCURACY = 1e-3  # of the direction [rad]
+STARTS = 3  # axes from which the direction is searched: there is more than one minimum
 
 
 class _Fit:
@@ -120,9 +121,9 @@ def other_gravity(
 
 def _direction(fit: _Fit, size: float) -> Array:
     """Return the gravity of this size that explains the efforts best, by masses above zero."""
-    axis = size * min(AXES, key=lambda axis: fit.unexplained(size * axis))
-    best = _refine(fit, axis)
-    least = fit.unexplained(best)
+    axes = sorted(size * AXES, key=fit.unexplained)
+    best = min((_refine(fit, start) for start in axes[:STARTS]), key=fit.unexplained)
+    axis, least = axes[0], fit.unexplained(best)
     if fit.unexplained(axis) <= AS_GOOD * least:
         best = axis
     opposite = fit.agreement(best) < 0.0 and fit.unexplained(-best) <= AS_GOOD * least

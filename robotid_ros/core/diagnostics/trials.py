@@ -6,7 +6,7 @@ Fitting and judging need products of rows alone: WᵀW, Wᵀ[Y_1 … Y_n] and Y�
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import dataclasses
 
 import numpy as np
@@ -201,13 +201,17 @@ class Trials:
             result[j] = max(left / max(count - len(used), 1), floor, 1e-300)
         return result
 
-    def _fit(self, products: Array, efforts: Efforts, variances: Array, possible: bool) -> Array:
-        """Fit Y_c = (W_j χ)/f to products (n, …), weighted by the columns' variances."""
+    def _normal(self, products: Array, efforts: Efforts, variances: Array) -> tuple[Array, Array]:
+        """Return the normal equations of Y_c = (W_j χ)/f, weighted by the columns' variances."""
         inverse = 1.0 / np.array(efforts.factors)
         places = self.b + np.array(efforts.columns)
         joints = np.arange(self.n)
         normal = np.tensordot(inverse**2 / variances, products[:, : self.b, : self.b], 1)
-        right = (inverse / variances) @ products[joints, : self.b, places]
+        return normal, (inverse / variances) @ products[joints, : self.b, places]
+
+    def _fit(self, products: Array, efforts: Efforts, variances: Array, possible: bool) -> Array:
+        """Solve them, for products (n, …) of some rows."""
+        normal, right = self._normal(products, efforts, variances)
         value = _solve(normal, right)
         A = self._possible
         if not possible or A is None or np.all(A @ value >= -1e-9 * np.abs(A) @ np.abs(value)):
@@ -231,8 +235,15 @@ class Trials:
     @property
     def contradiction(self) -> float:
         """Squared error of all joints together over what each alone leaves."""
-        together = self.fitted(Efforts.as_recorded(self.n), possible=True)
-        return together / max(float(self._rows.valid.sum()), 1.0)
+        return self._over_own(Efforts.as_recorded(self.n))
+
+    def _over_own(self, efforts: Efforts) -> float:
+        return self.fitted(efforts, possible=True) / max(float(self._rows.valid.sum()), 1.0)
+
+    def resolved_by(self, efforts: Efforts) -> float:
+        """Return the share of the contradiction that is gone with other efforts."""
+        excess = self.contradiction - 1.0
+        return (excess - self._over_own(efforts) + 1.0) / max(excess, 1e-300)
 
     def errors(self, efforts: Efforts | None = None) -> Array:
         """Return squared errors (K, n) of effort columns on folds that were not fitted."""
@@ -241,6 +252,14 @@ class Trials:
         fits = [self._fit(self._total - part, efforts, variances, True) for part in self.parts]
         pairs = zip(self.parts, fits, strict=True)
         return np.array([self._squares(part, efforts, value) for part, value in pairs])
+
+    def errors_by(self, solve: Callable[[Array, Array], Array]) -> Array:
+        """Return those of χ = solve(N, r), from the normal equations N χ = r of all other rows."""
+        plain = Efforts.as_recorded(self.n)
+        variances = self._own_variances(plain)
+        fits = [solve(*self._normal(self._total - part, plain, variances)) for part in self.parts]
+        pairs = zip(self.parts, fits, strict=True)
+        return np.array([self._squares(part, plain, value) for part, value in pairs])
 
     def errors_of(self, kept: Sequence[int]) -> Array:
         """Return those of some parameters, the others zero."""

@@ -9,11 +9,13 @@ from ..diagnostics.assumptions import data_warnings
 from ..diagnostics.data_quality import data_quality
 from ..diagnostics.identifiability import disagreement_warnings, identifiability_warnings
 from ..diagnostics.remark import in_order, NOTE, Remark, remarks, SERIOUS, severity_of
+from ..diagnostics.trials import Trial
 from ..identification_settings import IdentificationSettings, SIMULATED
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..parameters.essential import Essential, find_essential
-from ..parameters.standard import basic_solution, standard_parameters
+from ..parameters.parameter_choice import compare_on_motion, try_base, try_essential
+from ..parameters.standard import basic_solution, Standard, standard_parameters
 from ..regression.goodness_of_fit import Validation
 from ..selection.load_friction import iterate_friction_load
 from ..selection.selection import Selection
@@ -109,6 +111,11 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
     notes = [*remarks(NOTE, [*chosen, *notes, *resampling]), *standard.notes]
     inputs.progress('validating')
     chi = basic_solution(base, estimate.value)
+    validation = _validate(inputs, estimation.delays, robot, chi)
+    better = _better_base(inputs, robot, base, estimation, standard, validation)
+    if better is not None:
+        text = better.describe(robot.joints[better.joint])
+        notes.append(f'base parameters predict better than identified.urdf: use these ({text})')
     return Identification(
         robot=robot,
         method=settings.method,
@@ -117,10 +124,11 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
         essential=found,
         standard=standard,
         fitted=_fitted(estimation, robot, base, settings),
-        validation=_validate(inputs, estimation.delays, robot, chi),
-        warnings=_warnings(inputs, robot, base, estimation, notes),
+        validation=validation,
+        warnings=_warnings(inputs, robot, base, estimation, found, notes),
         history=estimation.history,
         selection=selection,
+        better_base=better,
         quality=data_quality(
             recording,
             estimation.samples,
@@ -200,10 +208,34 @@ def _fitted(
     return estimation.fitted(robot, base)
 
 
+def _better_base(
+    inputs: _Inputs,
+    robot: Robot,
+    base: BaseParameters,
+    estimation: Estimation,
+    standard: Standard,
+    validation: Validation | None,
+) -> Trial | None:
+    """Try base parameters where no consistent ones predict as well as wanted, else None."""
+    if not standard.obstacle:
+        return None
+    if validation is not None and isinstance(inputs.validation, Recording):
+        consistent = _validate(inputs, estimation.delays, robot, standard.value)
+        return None if consistent is None else compare_on_motion(consistent, validation)
+    spread, systems = inputs.settings.prior_spread, estimation.sampled_systems
+    return try_base(robot, base, estimation.estimate, standard, spread, systems)
+
+
 def _warnings(
-    inputs: _Inputs, robot: Robot, base: BaseParameters, estimation: Estimation, notes: list[str]
+    inputs: _Inputs,
+    robot: Robot,
+    base: BaseParameters,
+    estimation: Estimation,
+    essential: Essential | None,
+    notes: list[str],
 ) -> tuple[str, ...]:
     samples, estimate = estimation.samples, estimation.estimate
+    fewer = try_essential(estimation.sampled_systems, essential)
     found = (
         *robot.warnings,
         *notes,
@@ -212,7 +244,7 @@ def _warnings(
         *remarks(
             SERIOUS, data_warnings(robot, base, samples, estimation.sampled_systems, estimate)
         ),
-        *identifiability_warnings(robot, samples, estimate),
+        *identifiability_warnings(robot, samples, estimate, fewer),
         *estimation.estimate_notes,
     )
     return in_order(found)

@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from ..diagnostics.data_quality import DataQuality
+from ..diagnostics.trials import Trial
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
 from ..parameters.essential import Essential
@@ -37,6 +38,7 @@ class Identification:
     history : iterations of an iterative method, or None
     compared : the identification by another method, or None
     selection : what was chosen by cross-validation, or None
+    better_base : what base parameters leave where `standard` predicts worse, or None
     quality : of the data, or None
 
     """
@@ -53,6 +55,7 @@ class Identification:
     history: History | None = None
     compared: Identification | None = None
     selection: Selection | None = None
+    better_base: Trial | None = None
     quality: DataQuality | None = None
 
     def __repr__(self) -> str:

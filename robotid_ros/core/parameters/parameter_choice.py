@@ -1,0 +1,75 @@
+"""Which parameters predict rows that were not fitted: base, essential or consistent ones."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from ..arrays import Array
+from ..diagnostics.trials import compare, Rows, Trial, Trials
+from ..model.base_parameters import BaseParameters
+from ..model.robot import ElasticRobot, Robot
+from ..regression.estimate import Estimate
+from ..regression.goodness_of_fit import Validation
+from ..regression.observation_system import System
+from .cone_program import SolverError
+from .essential import Essential
+from .prior_pull import refit
+from .standard import Standard
+
+# By how much the squared error has to fall with other parameters to be advised.
+LEAST = 1.1
+# Relative residual of a joint from which parameters do not predict it, however bad others are.
+USELESS = 0.5
+BLOCKS = 8  # of a validation motion
+
+
+def try_essential(systems: Sequence[System], essential: Essential | None) -> Trial | None:
+    """Try the essential parameters; None where they do not predict better, or not at all."""
+    rows = Rows.of(systems)
+    if essential is None or rows is None or systems[0].W.shape[2] <= max(essential.indices):
+        return None
+    trials = Trials(rows)
+    errors = trials.errors_of(essential.indices.tolist())
+    left = np.sqrt(errors.sum(axis=0) / np.maximum(trials.powers().sum(axis=0), 1e-300))
+    trial = trials.compare(trials.errors(), errors)
+    return trial if trial.is_better(LEAST) and left.max() < USELESS else None
+
+
+def try_base(
+    robot: Robot,
+    base: BaseParameters,
+    estimate: Estimate,
+    standard: Standard,
+    link_sigma: float,
+    systems: Sequence[System],
+) -> Trial | None:
+    """
+    Try base parameters in place of consistent ones; None where they do not predict better.
+
+    `link_sigma` is the tightest pull of `standard_parameters`.
+    """
+    rows = Rows.of(systems)
+    if rows is None or isinstance(robot, ElasticRobot) or len(base.columns) != rows.W.shape[2]:
+        return None
+    trials = Trials(rows)
+    consistent = partial(refit, robot, base, estimate, (link_sigma, standard.spread))
+    try:
+        trial = trials.compare(trials.errors_by(consistent), trials.errors())
+    except SolverError:
+        return None
+    return trial if trial.is_better(LEAST) else None
+
+
+def compare_on_motion(standard: Validation, base: Validation) -> Trial | None:
+    """Compare both on another motion, block by block; None where base ones are not better."""
+    rows = np.array_split(np.arange(len(base.time)), BLOCKS)
+
+    def squares(values: Array) -> Array:
+        own = np.where(base.valid, values, 0.0) ** 2
+        return np.array([own[part].sum(axis=0) for part in rows])
+
+    errors = [squares(each.measured - each.predicted) for each in (standard, base)]
+    sigma = np.sqrt(np.maximum(errors[1].sum(axis=0), 1e-300))
+    trial = compare(errors[0], errors[1], squares(base.measured), sigma)
+    return trial if trial.is_better(LEAST) else None
