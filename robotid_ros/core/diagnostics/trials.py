@@ -33,6 +33,7 @@ MAX_ROWS = 4000
 RIDGE = 1e-9
 # σ of a joint that is fitted exactly, over its effort: no sensor is better.
 EXACT = 1e-3
+LEAST_SHOWN = 1e-4  # relative residual
 # States of each joint at which friction may not drive it and inertia may not be negative.
 STATES = 8
 
@@ -144,7 +145,10 @@ class Trial:
 
     def describe(self, joint: str = '') -> str:
         """State both figures."""
-        before, after = (f'{100.0 * x:.3g}' for x in (self.before, self.after))
+        before, after = (
+            f'{100.0 * x:.3g}' if x > LEAST_SHOWN else f'< {100.0 * LEAST_SHOWN:g}'
+            for x in (self.before, self.after)
+        )
         whose = f' of {joint}' if joint else ''
         return f'tried: residual{whose} on parts that were not fitted {before} → {after} %'
 
@@ -287,7 +291,8 @@ def compare(before: Array, after: Array, powers: Array, sigma: Array) -> Trial:
     sigma : (n,) units of the errors
 
     """
-    total = [np.sum(errors / sigma**2, axis=1) for errors in (before, after)]
+    exact = LEAST_SHOWN**2 * powers
+    total = [np.sum(np.maximum(x, exact) / sigma**2, axis=1) for x in (before, after)]
     used = np.all(np.array(total) > 0.0, axis=0)
     each = np.log(total[0][used] / total[1][used])
     count = max(len(each), 1)
