@@ -8,7 +8,7 @@ from ..model.parameters import INERTIAL
 from ..model.robot import Robot
 from ..signals.samples import Samples
 
-MAX_SAMPLES = 1500  # that a check takes: enough for factors, in a fraction of a second
+MAX_SAMPLES = 750  # that a check takes: enough for factors, in a fraction of a second
 MIN_SAMPLES = 50  # of a joint; with fewer it is not checked
 # Share of the variance that the URDF's masses must explain before a factor between them and the
 # efforts counts.

@@ -334,10 +334,13 @@ def possible_robots(robot: Robot, base: BaseParameters, rows: Rows) -> Array:
 
 def inertia_columns(robot: Robot, q: Array) -> Array:
     """Return what each parameter adds to the diagonal of the mass matrix, (n, postures, p)."""
-    rest = np.zeros_like(q)
-    still = regressor(robot, q, rest, rest)
-    pushed = [regressor(robot, q, rest, rest + push)[j] for j, push in enumerate(np.eye(robot.n))]
-    return np.stack(pushed) - still
+    n, count = robot.n, len(q)
+    push = np.repeat(np.eye(n + 1, n, k=-1), count, axis=0)  # of no joint first, then of each
+    rest = np.zeros((len(push), n))
+    torques = regressor(robot, np.tile(q, (n + 1, 1)), rest, push)
+    torques = torques.reshape(n, n + 1, count, robot.p)
+    joints = np.arange(n)
+    return np.asarray(torques[joints, joints + 1] - torques[:, 0])
 
 
 def _solve(normal: Array, right: Array) -> Array:

@@ -61,15 +61,15 @@ def try_base(
     return trial if trial.is_better(LEAST) else None
 
 
-def compare_on_motion(standard: Validation, base: Validation) -> Trial | None:
-    """Compare both on another motion, block by block; None where base ones are not better."""
-    rows = np.array_split(np.arange(len(base.time)), BLOCKS)
+def compare_on_motion(before: Validation, after: Validation) -> Trial | None:
+    """Compare two predictions of a motion block by block; None where the second is not better."""
+    rows = np.array_split(np.arange(len(before.time)), BLOCKS)
 
     def squares(values: Array) -> Array:
-        own = np.where(base.valid, values, 0.0) ** 2
+        own = np.where(before.valid, values, 0.0) ** 2
         return np.array([own[part].sum(axis=0) for part in rows])
 
-    errors = [squares(each.measured - each.predicted) for each in (standard, base)]
-    sigma = np.sqrt(np.maximum(errors[1].sum(axis=0), 1e-300))
-    trial = compare(errors[0], errors[1], squares(base.measured), sigma)
+    errors = [squares(each.measured - each.predicted) for each in (before, after)]
+    sigma = np.sqrt(np.maximum(errors[0].sum(axis=0), 1e-300))
+    trial = compare(errors[0], errors[1], squares(before.measured), sigma)
     return trial if trial.is_better(LEAST) else None

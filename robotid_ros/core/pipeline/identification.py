@@ -112,7 +112,7 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
     inputs.progress('validating')
     chi = basic_solution(base, estimate.value)
     validation = _validate(inputs, estimation.delays, robot, chi)
-    better = _better_base(inputs, robot, base, estimation, standard, validation)
+    fewer, better = _try_parameters(inputs, robot, base, estimation, found, standard, validation)
     if better is not None:
         text = better.describe(robot.joints[better.joint])
         notes.append(f'base parameters predict better than identified.urdf: use these ({text})')
@@ -125,7 +125,7 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
         standard=standard,
         fitted=_fitted(estimation, robot, base, settings),
         validation=validation,
-        warnings=_warnings(inputs, robot, base, estimation, found, notes),
+        warnings=_warnings(inputs, robot, base, estimation, fewer, notes),
         history=estimation.history,
         selection=selection,
         better_base=better,
@@ -208,22 +208,39 @@ def _fitted(
     return estimation.fitted(robot, base)
 
 
-def _better_base(
+def _try_parameters(
     inputs: _Inputs,
     robot: Robot,
     base: BaseParameters,
     estimation: Estimation,
+    essential: Essential | None,
     standard: Standard,
     validation: Validation | None,
-) -> Trial | None:
-    """Try base parameters where no consistent ones predict as well as wanted, else None."""
-    if not standard.obstacle:
-        return None
-    if validation is not None and isinstance(inputs.validation, Recording):
-        consistent = _validate(inputs, estimation.delays, robot, standard.value)
-        return None if consistent is None else compare_on_motion(consistent, validation)
-    spread, systems = inputs.settings.prior_spread, estimation.sampled_systems
-    return try_base(robot, base, estimation.estimate, standard, spread, systems)
+) -> tuple[Trial | None, Trial | None]:
+    """
+    Try which parameters predict motion that was not fitted: another one, else parts left out.
+
+    Returns
+    -------
+    What essential ones leave where they are better than the base parameters, and what these leave
+    where they are better than consistent ones; None where they are not
+
+    """
+    estimate, systems = estimation.estimate, estimation.sampled_systems
+    other = inputs.validation if isinstance(inputs.validation, Recording) else None
+    fewer, better = try_essential(systems, essential), None
+    if fewer is not None and essential is not None and validation is not None and other:
+        value = np.zeros(len(estimate.value))
+        value[essential.indices] = essential.estimate.value
+        predicted = _validate(inputs, estimation.delays, robot, basic_solution(base, value))
+        fewer = None if predicted is None else compare_on_motion(validation, predicted)
+    if standard.obstacle and validation is not None and other:
+        predicted = _validate(inputs, estimation.delays, robot, standard.value)
+        better = None if predicted is None else compare_on_motion(predicted, validation)
+    elif standard.obstacle:
+        spread = inputs.settings.prior_spread
+        better = try_base(robot, base, estimate, standard, spread, systems)
+    return fewer, better
 
 
 def _warnings(
@@ -231,11 +248,10 @@ def _warnings(
     robot: Robot,
     base: BaseParameters,
     estimation: Estimation,
-    essential: Essential | None,
+    fewer: Trial | None,
     notes: list[str],
 ) -> tuple[str, ...]:
     samples, estimate = estimation.samples, estimation.estimate
-    fewer = try_essential(estimation.sampled_systems, essential)
     found = (
         *robot.warnings,
         *notes,
