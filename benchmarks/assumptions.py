@@ -10,7 +10,7 @@ import time
 from typing import NamedTuple
 
 from common import command_line, verdict
-from disturbances import clean, DISTURBANCES, OF_RESIDUAL, Plant, Run, run
+from disturbances import clean, DISTURBANCES, OF_RESIDUAL, OF_SEVERAL, Plant, Run, run
 
 from robotid_ros.core.diagnostics.assumptions import data_warnings
 from robotid_ros.core.diagnostics.residual_reasons import NOTEWORTHY
@@ -90,7 +90,7 @@ def detections(count: int, show: bool) -> dict[str, tuple[int, int]]:
 
 def applies(run: Run, what: str) -> bool:
     """Tell whether a disturbance makes a difference to the robot."""
-    return run.plant.robot.n > 1 or 'another' not in what
+    return run.plant.robot.n > 1 or what not in OF_SEVERAL
 
 
 def main() -> int:

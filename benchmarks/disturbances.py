@@ -266,6 +266,10 @@ DISTURBANCES: dict[str, tuple[Callable[[Run], Recording], tuple[str, ...]]] = {
 OF_RESIDUAL = ('spring at a joint', 'friction with another joint')
 
 
+# Those that make no difference to a joint alone.
+OF_SEVERAL = ('friction with another joint', 'efforts of two joints exchanged', 'effort x 1.35')
+
+
 def clean(run: Run) -> Recording:
     """Return a recording with nothing wrong."""
     return recording(run, run.clean + run.noise)

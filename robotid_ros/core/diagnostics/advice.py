@@ -92,8 +92,11 @@ def find_causes(robot: Robot, base: BaseParameters, samples: Samples, rows: Rows
     gravity = _gravity(robot, samples, found, contradict or min(factors) < 0.0)
     if gravity is not None:
         return [gravity]
-    if not found or all(advice.code == GAIN for advice in found):
-        found = _by_description(robot, samples, factors) or found
+    if all(advice.code == GAIN for advice in found):
+        # Of all joints alike, or of a joint alone, only the description tells a unit.
+        unit, known = _by_description(robot, samples, factors), {a.joints[0] for a in found}
+        if unit is not None and not known.issuperset(unit.joints):
+            return [unit]
     return found
 
 
@@ -221,20 +224,19 @@ def _gravity(
     return Advice(GRAVITY, (), tuple(map(float, best)), trial, by_description=known)
 
 
-def _by_description(robot: Robot, samples: Samples, factors: Sequence[float]) -> list[Advice]:
+def _by_description(robot: Robot, samples: Samples, factors: Sequence[float]) -> Advice | None:
     """Try efforts that the URDF's masses explain, where these are far from doing so."""
     gains = {j: _gain_of(factor) for j, factor in enumerate(factors)}
     gains = {j: gain for j, gain in gains.items() if gain != 1.0}
     if not gains:
-        return []
+        return None
     each = np.array([gains.get(j, 1.0) for j in range(robot.n)])
     rows = _drive_rows(robot, samples), _drive_rows(robot, samples, each)
     trial = _compare_models(*rows, each)
     code = SIGN if all(gain == -1.0 for gain in gains.values()) else UNIT
-    if not trial.is_better(LEAST[code]):
-        return []
     joints = tuple(robot.joints[j] for j in gains)
-    return [Advice(code, joints, tuple(gains.values()), trial, by_description=True)]
+    found = Advice(code, joints, tuple(gains.values()), trial, by_description=True)
+    return found if trial.is_better(LEAST[code]) else None
 
 
 def _gain_of(factor: float) -> float:
