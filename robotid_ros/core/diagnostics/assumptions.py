@@ -92,7 +92,7 @@ def assumption_warnings(
     found |= stationarity_warnings(robot, base, torques)
     known = known.union(*found.values())
     if rows is not None:
-        jumps = friction_jumps(robot, rows, estimate.residual, known)
+        jumps = friction_jumps(robot, base, rows, estimate.residual, known)
         found |= {describe(jump, robot): jump.joints for jump in jumps}
         known = known.union(*(jump.joints for jump in jumps))
     return [

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 from ..arrays import Array
+from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
 from ..regression.least_squares import project_out
 from .advice import Advice, FRICTION, LEAST
@@ -20,13 +21,15 @@ MIN_EXPLAINED, MIN_JUMP = 0.3, 0.05
 ROUNDING = 1e-10  # below which columns depend on others
 
 
-def friction_jumps(robot: Robot, rows: Rows, residual: Array, known: set[str]) -> list[Advice]:
+def friction_jumps(
+    robot: Robot, base: BaseParameters, rows: Rows, residual: Array, known: set[str]
+) -> list[Advice]:
     """
     Find the joints whose Coulomb friction is another one from some time on.
 
     Parameters
     ----------
-    robot : the model
+    robot, base : the model
     rows : of all joints
     residual : (n,) relative residual of each joint
     known : joints that other findings are about
@@ -34,13 +37,22 @@ def friction_jumps(robot: Robot, rows: Rows, residual: Array, known: set[str]) -
     """
     found = []
     for j in np.flatnonzero(residual > LARGE_RESIDUAL):
-        jump = None if robot.joints[j] in known else _jump(robot, rows, int(j))
+        jump = None if robot.joints[j] in known else _jump(robot, base, rows, int(j))
         if jump is not None:
             found.append(jump)
     return found
 
 
-def _jump(robot: Robot, rows: Rows, joint: int) -> Advice | None:
+def _sign(robot: Robot, base: BaseParameters, rows: Rows, joint: int) -> Array:
+    """Return the column (N,) of a joint's Coulomb friction, filtered where the model has one."""
+    for k, column in enumerate(base.columns):
+        parameter = robot.parameters[column]
+        if parameter.symbol == 'Fc' and parameter.joint == robot.joints[joint]:
+            return np.asarray(rows.W[joint, :, k])
+    return np.asarray(np.sign(rows.dq[:, joint]))
+
+
+def _jump(robot: Robot, base: BaseParameters, rows: Rows, joint: int) -> Advice | None:
     """
     Return the jump that explains most of what a joint's own columns leave of its effort.
 
@@ -49,7 +61,7 @@ def _jump(robot: Robot, rows: Rows, joint: int) -> Advice | None:
     """
     used = rows.valid[joint]
     W, y, time = rows.W[joint][used], rows.Y[joint][used], rows.time[used]
-    sign = np.sign(rows.dq[used, joint])
+    sign = _sign(robot, base, rows, joint)[used]
     W = W[:, np.abs(W).max(axis=0, initial=0.0) > 0.0]
     if len(y) < 2 * MIN_ROWS + 2 * W.shape[1]:
         return None
@@ -69,7 +81,7 @@ def _jump(robot: Robot, rows: Rows, joint: int) -> Advice | None:
     share = float(explained.max()) / max(float(error @ error), 1e-300)
     if share < MIN_EXPLAINED or abs(size) < MIN_JUMP * rms(y):
         return None
-    trial = _try(rows, joint, place)
+    trial = _try(rows, joint, place, sign)
     if not trial.is_better(LEAST[FRICTION]):
         return None
     since, early = float(time[place]), 2 * place < len(time)
@@ -77,7 +89,7 @@ def _jump(robot: Robot, rows: Rows, joint: int) -> Advice | None:
     return Advice(FRICTION, (robot.joints[joint],), (size, since, *part), trial)
 
 
-def _try(rows: Rows, joint: int, place: int) -> Trial:
+def _try(rows: Rows, joint: int, place: int, sign: Array) -> Trial:
     """Try another friction from a row on; pieces of both sides are left out in turn."""
     used = rows.valid[joint]
     count, late = int(used.sum()), np.arange(int(used.sum())) >= place
@@ -87,7 +99,7 @@ def _try(rows: Rows, joint: int, place: int) -> Trial:
         rows, time=rows.time[used], q=rows.q[used], dq=rows.dq[used],
         W=rows.W[[joint]][:, used], Y=rows.Y[[joint]][:, used], valid=np.ones((1, count), bool),
     )  # fmt: skip
-    split = (np.sign(own.dq[:, joint]) * late)[None, :, None]
+    split = (sign * late)[None, :, None]
     other = dataclasses.replace(own, W=np.concatenate([own.W, split], axis=2))
     folds = np.array([piece == k for k in range(PIECES)])
     before, after = Trials(own, None, folds), Trials(other, None, folds)

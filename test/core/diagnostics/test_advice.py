@@ -119,7 +119,7 @@ def test_friction_that_jumps_soon_after_the_start_is_named(robot, base, estimate
     texts = data_warnings(robot, base, samples, systems, estimate)
     (text,) = [text for text in texts if f'friction of {robot.joints[joint]} rises' in text]
     told, since = (float(x) for x in re.search(r'by (\S+) N·m at (\S+) s: leave', text).groups())
-    assert abs(told - size) < 0.25 * size and abs(since - 3.6) < 0.2 and 'tried' in text
+    assert abs(told - size) < 0.2 * size and abs(since - 3.6) < 0.2 and 'tried' in text
     assert FRICTION not in [
         each.code for each in find_causes(robot, base, samples, Rows.of(systems))
     ]
@@ -165,7 +165,7 @@ def test_errors_of_folds_are_those_of_rows_left_out(rows):
             np.sum((y[k] - W[k] @ value) ** 2)
             for W, y, k in zip(rows.W, rows.Y, rows.valid & fold, strict=True)
         ]
-        assert np.allclose(errors, expected, rtol=1e-3)
+        assert np.allclose(errors, expected, rtol=0.01)
 
 
 @pytest.mark.parametrize('seed', range(5))
