@@ -265,11 +265,6 @@ class Trials:
         pairs = zip(self.parts, fits, strict=True)
         return np.array([self._squares(part, plain, value) for part, value in pairs])
 
-    def errors_of(self, kept: Sequence[int]) -> Array:
-        """Return those of some parameters, the others zero."""
-        rows = dataclasses.replace(self._rows, W=self._rows.W[:, :, list(kept)])
-        return Trials(rows, None, self._folds).errors()
-
     def powers(self) -> Array:
         """Return the squares (K, n) of the effort columns on each fold."""
         places = self.b + np.arange(self.n)

@@ -1,11 +1,12 @@
 """Which parameters predict rows that were not fitted: base, essential or consistent ones."""
 
 from collections.abc import Sequence
+import dataclasses
 from functools import partial
 
 import numpy as np
 
-from ..arrays import Array
+from ..arrays import Array, diagonal_scale
 from ..diagnostics.trials import compare, Rows, Trial, Trials
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
@@ -13,7 +14,7 @@ from ..regression.estimate import Estimate
 from ..regression.goodness_of_fit import Validation
 from ..regression.observation_system import System
 from .cone_program import SolverError
-from .essential import Essential
+from .essential import backward_elimination
 from .prior_pull import refit
 from .standard import Standard
 
@@ -24,13 +25,43 @@ USELESS = 0.5
 BLOCKS = 8  # of a validation motion
 
 
-def try_essential(systems: Sequence[System], essential: Essential | None) -> Trial | None:
-    """Try the essential parameters; None where they do not predict better, or not at all."""
+def try_essential(
+    systems: Sequence[System],
+    estimate: Estimate,
+    bound: float = 10.0,
+    significance: float = 0.05,
+    ratio: float = 0.0,
+) -> Trial | None:
+    """
+    Try essential parameters, chosen anew without each fold; None where they do not predict better.
+
+    Parameters
+    ----------
+    systems : rows in memory
+    estimate : of all base parameters
+    bound, significance, ratio : as of `find_essential`
+
+    """
     rows = Rows.of(systems)
-    if essential is None or rows is None or systems[0].W.shape[2] <= max(essential.indices):
+    if rows is None or rows.W.shape[2] != len(estimate.value):
         return None
+    wider = np.sqrt(np.diag(estimate.covariance) / np.diag(estimate.classical))
+
+    def fitted(normal: Array, right: Array) -> Array:
+        scale = diagonal_scale(normal)
+        inverse = np.linalg.pinv(normal / np.outer(scale, scale), hermitian=True)
+        classical = inverse / np.outer(scale, scale)
+        start = dataclasses.replace(
+            estimate, value=classical @ right, classical=classical,
+            covariance=classical * np.outer(wider, wider),
+        )  # fmt: skip
+        kept, _ = backward_elimination(start, bound, significance, ratio)
+        value = np.zeros(len(right))
+        value[kept] = np.linalg.lstsq(normal[np.ix_(kept, kept)], right[kept], rcond=None)[0]
+        return value
+
     trials = Trials(rows)
-    errors = trials.errors_of(essential.indices.tolist())
+    errors = trials.errors_by(fitted)
     left = np.sqrt(errors.sum(axis=0) / np.maximum(trials.powers().sum(axis=0), 1e-300))
     trial = trials.compare(trials.errors(), errors)
     return trial if trial.is_better(LEAST) and left.max() < USELESS else None

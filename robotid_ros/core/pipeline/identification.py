@@ -228,7 +228,10 @@ def _try_parameters(
     """
     estimate, systems = estimation.estimate, estimation.sampled_systems
     other = inputs.validation if isinstance(inputs.validation, Recording) else None
-    fewer, better = try_essential(systems, essential), None
+    settings, fewer, better = inputs.settings, None, None
+    if essential is not None and len(essential.indices) < len(estimate.value):
+        bounds = settings.essential_sigma, settings.significance, settings.essential_ratio
+        fewer = try_essential(systems, estimate, *bounds)
     if fewer is not None and essential is not None and validation is not None and other:
         value = np.zeros(len(estimate.value))
         value[essential.indices] = essential.estimate.value
@@ -238,8 +241,7 @@ def _try_parameters(
         predicted = _validate(inputs, estimation.delays, robot, standard.value)
         better = None if predicted is None else compare_on_motion(predicted, validation)
     elif standard.obstacle:
-        spread = inputs.settings.prior_spread
-        better = try_base(robot, base, estimate, standard, spread, systems)
+        better = try_base(robot, base, estimate, standard, settings.prior_spread, systems)
     return fewer, better
 
 
