@@ -125,10 +125,10 @@ def _candidates(trials: Trials, state: Efforts) -> Iterator[tuple[str, Efforts]]
     signs = min(_signs(trials, state), key=lambda each: each[0], default=(np.inf, state))
     if signs[0] < least:
         yield SIGN, signs[1]
-    pairs = [state.swapped(*pair) for pair in combinations(range(trials.n), 2)]
+    pairs = [state.swapped(*pair) for pair in combinations(trials.moving, 2)]
     if pairs:
         yield SWAPPED, min(pairs, key=trials.fitted)
-        error, joint, factor = min(_gain(trials, state, j) for j in range(trials.n))
+        error, joint, factor = min(_gain(trials, state, j) for j in trials.moving)
         if error < least and abs(np.log(factor)) > np.log1p(MIN_DEVIATION):
             yield GAIN, state.scaled({joint: factor})
 
@@ -189,7 +189,7 @@ def _advice(
             Advice(code, tuple(robot.joints[j] for j in changed), (-1.0,) * len(changed), trial)
         ]
     ((joint, factor),) = changed.items()
-    others = [_gain(trials, state, j)[1:] for j in range(robot.n) if j != joint]
+    others = [_gain(trials, state, j)[1:] for j in trials.moving if j != joint]
     same = [
         (robot.joints[j], f)
         for j, f in others

@@ -163,12 +163,19 @@ class Trials:
     possible : (m, b) A with A χ ≥ 0 for robots that can exist, or None
     folds : (K, N), those of the rows by default
 
+    Attributes
+    ----------
+    n, b : numbers of joints and of parameters
+    moving : numbers of the joints that have rows
+    sigma : (n,) units of the errors of effort columns: what each joint alone leaves of its own
+
     """
 
     def __init__(self, rows: Rows, possible: Array | None = None, folds: Mask | None = None):
         self._rows, self._possible = rows, possible
         self._folds = rows.folds() if folds is None else folds
         self.n, _, self.b = rows.W.shape
+        self.moving = [int(j) for j in np.flatnonzero(rows.valid.any(axis=1))]
         everything = np.ones((1, len(rows.time)), dtype=bool)
         self._total = self._products(everything)[0]
         self._parts: Array | None = None
@@ -194,13 +201,13 @@ class Trials:
 
     def _own_variances(self, efforts: Efforts) -> Array:
         """Return the variance (n,) that each joint alone leaves of the column that it takes."""
-        result = np.empty(self.n)
-        for j, column in enumerate(efforts.columns):
-            G, place = self._total[j], self.b + column
+        result = np.full(self.n, np.inf)  # of a joint without rows nothing counts
+        for j in self.moving:
+            G, place = self._total[j], self.b + efforts.columns[j]
             used = np.flatnonzero(np.diag(G)[: self.b] > 0.0)
             right = G[used, place]
             left = G[place, place] - right @ _solve(G[np.ix_(used, used)], right)
-            count = max(int(self._rows.valid[j].sum()), 1)
+            count = int(self._rows.valid[j].sum())
             floor = EXACT**2 * G[place, place] / count
             result[j] = max(left / max(count - len(used), 1), floor, 1e-300)
         return result
@@ -292,7 +299,8 @@ def compare(before: Array, after: Array, powers: Array, sigma: Array) -> Trial:
     each = np.log(total[0][used] / total[1][used])
     count = max(len(each), 1)
     error = float(each.std(ddof=1) / np.sqrt(count)) if count > 1 else np.inf
-    joint = int(np.argmax(np.abs((before - after).sum(axis=0)) / sigma**2))
+    changed = np.abs((before - after).sum(axis=0)) / sigma**2
+    joint = int(np.argmax(changed))
     power = max(float(powers[:, joint].sum()), 1e-300)
     shares = [float(np.sqrt(errors[:, joint].sum() / power)) for errors in (before, after)]
     gain = float(each.mean()) if len(each) else 0.0

@@ -168,6 +168,15 @@ def test_errors_of_folds_are_those_of_rows_left_out(rows):
         assert np.allclose(errors, expected, rtol=0.01)
 
 
+@pytest.mark.parametrize('factor', [1.0, -1.0])
+def test_a_joint_without_rows_takes_no_part(robot, base, estimated, log, factor):
+    samples, systems, _ = estimated(with_efforts(log, log.effort * [1.0, factor, 1.0]))
+    rows = Rows.of(systems)
+    rows = dataclasses.replace(rows, valid=rows.valid * np.array([[True], [True], [False]]))
+    found = find_causes(robot, base, samples, rows)
+    assert [each.joints for each in found] == ([] if factor > 0.0 else [('j2',)])
+
+
 @pytest.mark.parametrize('seed', range(5))
 def test_limits_are_kept_with_the_least_distance(seed):
     """Second implementation: SciPy's bounded least squares."""
