@@ -238,10 +238,10 @@ def _reversed(run: Run) -> Recording:
 
 
 def _friction_jumps(run: Run) -> Recording:
-    """Let the dry friction of a joint rise by half of its torque 1 s after the start."""
+    """Let the dry friction of a joint rise by half of its torque 1.5 s after the start."""
     effort, own = run.clean.copy(), np.sign(run.dq[:, run.joint])
     size = 0.5 * np.sqrt(np.mean(effort[:, run.joint] ** 2))
-    effort[:, run.joint] += size * own * (run.time > 1.0)
+    effort[:, run.joint] += size * own * (run.time > 1.5)
     return recording(run, effort + run.noise)
 
 
@@ -258,7 +258,7 @@ DISTURBANCES: dict[str, tuple[Callable[[Run], Recording], tuple[str, ...]]] = {
     'effort with the opposite sign': (_reversed, ('opposite sign',)),
     'efforts of two joints exchanged': (_swapped, ('exchanged',)),
     'effort x 1.35': (_constant_gain, ('drive_gain',)),
-    'friction jumps 1 s after the start': (_friction_jumps, ('friction of',)),
+    'friction jumps 1.5 s after the start': (_friction_jumps, ('friction of',)),
 }
 
 

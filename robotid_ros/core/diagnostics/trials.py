@@ -361,6 +361,13 @@ def _least_distance(normal: Array, value: Array, A: Array) -> Array:
     """
     from scipy.optimize import nnls
 
+    used = np.diag(normal) > 0.0
+    if not used.all():  # parameters without data can make up for a limit that they are in
+        result, A = value.copy(), A[~A[:, ~used].any(axis=1)][:, used]
+        result[used] = _least_distance(normal[np.ix_(used, used)], value[used], A)
+        return result
+    if not len(A):
+        return value
     scale = diagonal_scale(normal)
     left = normal / np.outer(scale, scale) + RIDGE * np.eye(len(normal))
     L = np.linalg.cholesky(left)
