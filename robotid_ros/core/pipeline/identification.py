@@ -229,7 +229,8 @@ def _try_parameters(
     estimate, systems = estimation.estimate, estimation.sampled_systems
     other = inputs.validation if isinstance(inputs.validation, Recording) else None
     settings, fewer, better = inputs.settings, None, None
-    if essential is not None and len(essential.indices) < len(estimate.value):
+    rigid = not isinstance(robot, ElasticRobot)
+    if rigid and essential is not None and len(essential.indices) < len(estimate.value):
         bounds = settings.essential_sigma, settings.significance, settings.essential_ratio
         fewer = try_essential(systems, estimate, *bounds)
     if fewer is not None and essential is not None and validation is not None and other:
