@@ -10,10 +10,9 @@ import time
 from typing import NamedTuple
 
 from common import command_line, verdict
-from disturbances import clean, DISTURBANCES, OF_RESIDUAL, Plant, Run, run
+from disturbances import clean, DISTURBANCES, OF_RESIDUAL, OF_SEVERAL, Plant, Run, run
 
-from robotid_ros.core.diagnostics.assumptions import assumption_warnings
-from robotid_ros.core.diagnostics.plausibility import plausibility_warnings
+from robotid_ros.core.diagnostics.assumptions import data_warnings
 from robotid_ros.core.diagnostics.residual_reasons import NOTEWORTHY
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.pipeline.choices import choose_model
@@ -29,10 +28,9 @@ DISTURBED = 2  # logs of each robot and disturbance
 
 
 class Outcome(NamedTuple):
-    """Warnings of a log, of this kind and others, its largest residual, and CPU seconds."""
+    """Warnings of a log, its largest residual, and CPU seconds."""
 
     warnings: list[str]
-    plausibility: list[str]
     residual: float
     fit: float
     look: float
@@ -44,20 +42,16 @@ def look(plant: Plant, recording: Recording) -> Outcome:
     recording, robot, settings, _ = choose_model(recording, plant.robot, plant.identification)
     base = base_parameters(robot)
     found = estimate_base_parameters(recording, robot, base, settings, lambda _: None)
-    plausible = plausibility_warnings(robot, found.samples, found.estimate)
     middle = time.process_time()
-    warnings = assumption_warnings(
-        robot, base, found.samples, found.sampled_systems, found.estimate, plausible
-    )
+    warnings = data_warnings(robot, base, found.samples, found.sampled_systems, found.estimate)
     worst = float(found.estimate.residual.max())
-    return Outcome(warnings, plausible, worst, middle - start, time.process_time() - middle)
+    return Outcome(warnings, worst, middle - start, time.process_time() - middle)
 
 
 def is_told(run: Run, what: str, words: tuple[str, ...], outcome: Outcome) -> bool:
     """Tell whether a sentence names the disturbance, with the joint unless all are concerned."""
     joint = '' if what.startswith('payload') else run.plant.robot.joints[run.joint]
-    texts = [*outcome.warnings, *outcome.plausibility]
-    return any(joint in text and any(word in text for word in words) for text in texts)
+    return any(joint in text and any(word in text for word in words) for text in outcome.warnings)
 
 
 def false_alarms(count: int, show: bool) -> tuple[int, float]:
@@ -90,13 +84,13 @@ def detections(count: int, show: bool) -> dict[str, tuple[int, int]]:
                 told[what] += good
                 if show and not good:
                     print(f'  {name} {seed} {here.plant.robot.joints[here.joint]}, {what}:')
-                    print('   ', *found.warnings, *found.plausibility, sep='\n    ', flush=True)
+                    print('   ', *found.warnings, sep='\n    ', flush=True)
     return {what: (told[what], tried[what]) for what in DISTURBANCES}
 
 
 def applies(run: Run, what: str) -> bool:
     """Tell whether a disturbance makes a difference to the robot."""
-    return run.plant.robot.n > 1 or 'another' not in what
+    return run.plant.robot.n > 1 or what not in OF_SEVERAL
 
 
 def main() -> int:

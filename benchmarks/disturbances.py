@@ -221,6 +221,30 @@ def _coupled(run: Run) -> Recording:
     return recording(run, effort + run.noise)
 
 
+def _swapped(run: Run) -> Recording:
+    """Exchange the efforts of a joint and the one before."""
+    effort = run.clean + run.noise
+    pair = [run.joint, run.joint - 1]
+    effort[:, pair] = effort[:, pair[::-1]]
+    return recording(run, effort)
+
+
+def _constant_gain(run: Run) -> Recording:
+    return recording(run, run.scaled(1.35) * (run.clean + run.noise))
+
+
+def _reversed(run: Run) -> Recording:
+    return recording(run, run.scaled(-1.0) * (run.clean + run.noise))
+
+
+def _friction_jumps(run: Run) -> Recording:
+    """Let the dry friction of a joint rise by half of its torque 1.5 s after the start."""
+    effort, own = run.clean.copy(), np.sign(run.dq[:, run.joint])
+    size = 0.5 * np.sqrt(np.mean(effort[:, run.joint] ** 2))
+    effort[:, run.joint] += size * own * (run.time > 1.5)
+    return recording(run, effort + run.noise)
+
+
 # What goes wrong, and words that its warning holds.
 DISTURBANCES: dict[str, tuple[Callable[[Run], Recording], tuple[str, ...]]] = {
     'friction -40 % from the middle': (_friction_drops, ('friction',)),
@@ -231,11 +255,19 @@ DISTURBANCES: dict[str, tuple[Callable[[Run], Recording], tuple[str, ...]]] = {
     'noisy saturation at 70 %': (_saturates, ('saturat',)),
     'spring at a joint': (_spring, ('position', 'spring')),
     'friction with another joint': (_coupled, ('coupling',)),
+    'effort with the opposite sign': (_reversed, ('opposite sign',)),
+    'efforts of two joints exchanged': (_swapped, ('exchanged',)),
+    'effort x 1.35': (_constant_gain, ('drive_gain',)),
+    'friction jumps 1.5 s after the start': (_friction_jumps, ('friction of',)),
 }
 
 
 # Those that only a large residual shows.
 OF_RESIDUAL = ('spring at a joint', 'friction with another joint')
+
+
+# Those that make no difference to a joint alone.
+OF_SEVERAL = ('friction with another joint', 'efforts of two joints exchanged', 'effort x 1.35')
 
 
 def clean(run: Run) -> Recording:

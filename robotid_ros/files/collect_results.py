@@ -265,6 +265,10 @@ def _data(recording: AnyRecording | LogSet, found: Identification) -> dict[str, 
         'relative_residual': float(found.estimate.total_residual),
         **_consistent(found.standard),
     }
+    if (better := found.better_base) is not None:
+        joint = found.robot.joints[better.joint]
+        figures = {'consistent': better.before, 'base': better.after}
+        fit['better_base'] = {'joint': joint, **figures}
     if isinstance(recording, LogSet):
         logs = [recording_facts(cast(AnyRecording, log)) for log in recording.logs]
         return {'source': recording.source, 'messages': recording.size, 'logs': logs, **fit}

@@ -1,23 +1,26 @@
 """What an identification takes for granted of its data, looked at after the fit."""
 
 from collections.abc import Sequence
-import re
+from itertools import chain
 
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
 from ..regression.observation_system import System
 from ..signals.samples import Samples
+from .advice import describe, find_causes, GRAVITY, SWAPPED
 from .effort_scale import scale_warnings
-from .plausibility import plausibility_warnings
-from .remark import code_of, EFFORT_UNIT
+from .friction_jump import friction_jumps
+from .plausibility import limit_warnings
+from .remark import EFFORT_UNIT
 from .residual_reasons import residual_warnings
 from .saturation import saturation_warnings
 from .stationarity import stationarity_warnings
 from .torque_parts import joint_torques
+from .trials import Rows
 
-# With a wrong gravity every joint is off: nothing else can be said.
-GRAVITY = 'gravity along'
+# With a wrong gravity, or efforts of other joints, every joint is off: nothing else can be said.
+EVERYTHING = (GRAVITY, SWAPPED)
 
 
 def data_warnings(
@@ -27,9 +30,46 @@ def data_warnings(
     systems: Sequence[System],
     estimate: Estimate,
 ) -> list[str]:
-    """Return `plausibility_warnings`, then `assumption_warnings` of what these do not name."""
-    said = plausibility_warnings(robot, samples, estimate)
-    return said + assumption_warnings(robot, base, samples, systems, estimate, said)
+    """
+    Check what the fit took for granted: limits, signs, columns and units of efforts, gravity.
+
+    Then whether scale, limits and dynamics stayed the same, and what the residuals look like.
+
+    Parameters
+    ----------
+    robot, base : the model
+    samples : of the recording or its first part, which is that of the first system
+    systems : rows in memory, successive parts of the recording
+    estimate : the fit
+
+    Returns
+    -------
+    One sentence for each finding, with the remedy where one was tried and helps
+
+    """
+    beyond = limit_warnings(robot, samples)
+    if not _are_of_model(robot, base, systems, estimate):
+        return list(beyond)
+    rows = Rows.of(systems)
+    causes = [] if rows is None else find_causes(robot, base, samples, rows)
+    texts = [*beyond, *(describe(cause, robot) for cause in causes)]
+    if any(cause.code in EVERYTHING for cause in causes):
+        return texts
+    known = {*chain(*beyond.values(), *(cause.joints for cause in causes))}
+    # Of efforts that are no torques, no size is plausible.
+    torques = all(cause.code != EFFORT_UNIT for cause in causes)
+    return texts + assumption_warnings(
+        robot, base, samples, systems, estimate, rows, known, torques_given=torques
+    )
+
+
+def _are_of_model(
+    robot: Robot, base: BaseParameters, systems: Sequence[System], estimate: Estimate
+) -> bool:
+    """Tell whether rows are those of a rigid robot's base parameters."""
+    count = len(base.columns)
+    fits = all(system.W.shape[2] == count for system in systems)
+    return fits and len(estimate.value) == count and not isinstance(robot, ElasticRobot)
 
 
 def assumption_warnings(
@@ -38,63 +78,31 @@ def assumption_warnings(
     samples: Samples,
     systems: Sequence[System],
     estimate: Estimate,
-    said: Sequence[str] = (),
+    rows: Rows | None,
+    known: set[str],
+    *,
+    torques_given: bool = True,
 ) -> list[str]:
-    """
-    Check that scale, limits and dynamics stayed the same, and what the residuals look like.
-
-    Parameters
-    ----------
-    robot, base : the model
-    samples : of the recording or its first part, which is that of the first system
-    systems : rows in memory, successive parts of the recording
-    estimate : the fit
-    said : other warnings, whose joints are not named again
-
-    Returns
-    -------
-    One sentence with the remedy for each finding
-
-    """
-    if isinstance(robot, ElasticRobot) or len(base.columns) != len(estimate.value):
-        return []
-    if any(system.W.shape[2] != len(base.columns) for system in systems):
-        return []
-    if any(text.startswith(GRAVITY) for text in said):
-        return []
-    first = systems[0]
-    # Of efforts that are no torques, no size is plausible.
-    scale = (
-        {}
-        if any(code_of(text) == EFFORT_UNIT for text in said)
-        else scale_warnings(robot, base, samples, estimate)
-    )
-    saturated = saturation_warnings(robot, samples, first)
-    found = [*_new(scale, said), *_new(saturated, said)]
+    """Check that scale, limits and dynamics stayed the same; `known` joints have a finding."""
+    first, found = systems[0], dict[str, Sequence[str]]()
+    for each in (
+        scale_warnings(robot, base, samples, estimate) if torques_given else {},
+        saturation_warnings(robot, samples, first),
+    ):
+        found |= {text: joints for text, joints in each.items() if not known.issuperset(joints)}
+    scaled = {*chain(*found.values())}
     torques = [
         t
         for t in joint_torques(robot, base, systems, estimate.value)
-        if not names(found, robot.joints[t.joint])
+        if robot.joints[t.joint] not in scaled
     ]
-    known = {joint for joint in robot.joints if names([*said, *found], joint)}
-    changes = stationarity_warnings(robot, base, torques)
-    found += changes
-    known.update(joint for joints in changes.values() for joint in joints)
-    return found + residual_warnings(
-        robot, samples, first, estimate.value, estimate.residual, known
-    )
-
-
-def _new(findings: dict[str, list[str]], said: Sequence[str]) -> list[str]:
-    """Return the sentences about joints that were not named yet."""
+    found |= stationarity_warnings(robot, base, torques)
+    known = known.union(*found.values())
+    if rows is not None:
+        jumps = friction_jumps(robot, base, rows, estimate.residual, known)
+        found |= {describe(jump, robot): jump.joints for jump in jumps}
+        known = known.union(*(jump.joints for jump in jumps))
     return [
-        text
-        for text, joints in findings.items()
-        if any(not names(said, joint) for joint in joints)
+        *found,
+        *residual_warnings(robot, samples, first, estimate.value, estimate.residual, known),
     ]
-
-
-def names(texts: Sequence[str], joint: str) -> bool:
-    """Tell whether any sentence names a joint."""
-    pattern = re.compile(rf'(?<![\w/]){re.escape(joint)}(?![\w/])')
-    return any(pattern.search(text) for text in texts)

@@ -40,7 +40,14 @@ def block_products(columns: Array, blocks: int) -> Array:
     return np.stack([part.T @ part for part in parts])
 
 
-def regress_change(products: Array, course: Array, chosen: Array) -> Change:
+def explained_without(products: Array) -> float:
+    """Return the squared error that constant torques explain, of products (B, m + 1, m + 1)."""
+    total = products.sum(axis=0)
+    right = total[:-1, -1]
+    return float(np.linalg.lstsq(total[:-1, :-1], right, rcond=RIDGE)[0] @ right)
+
+
+def regress_change(products: Array, course: Array, chosen: Array, without: float) -> Change:
     """
     Regress an error on torques that are constant and on some of them along a course of time.
 
@@ -52,6 +59,7 @@ def regress_change(products: Array, course: Array, chosen: Array) -> Change:
     products : (B, m + 1, m + 1) of [X e]
     course : (B,) of the change, in each block
     chosen : (m, c) combinations of X that change
+    without : what these products explain without a change, `explained_without`
 
     """
     B, m = len(products), products.shape[1] - 1
@@ -72,6 +80,5 @@ def regress_change(products: Array, course: Array, chosen: Array) -> Change:
     spread = scores @ inverse
     freedom = B / max(B - len(value), 1)
     sigma = np.sqrt(freedom * np.sum(spread**2, axis=0))
-    plain = np.linalg.lstsq(G.sum(axis=0), right.sum(axis=0), rcond=RIDGE)[0]
-    explained = float(value @ targets.sum(axis=0) - plain @ right.sum(axis=0))
+    explained = float(value @ targets.sum(axis=0)) - without
     return Change(value[m:], sigma[m:], explained)

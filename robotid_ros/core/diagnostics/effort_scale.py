@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from ..arrays import Array
 from ..model.base_parameters import BaseParameters
-from ..model.dynamics import regressor
 from ..model.parameters import INERTIAL
 from ..model.robot import Robot
 from ..regression.estimate import Estimate
 from ..signals.samples import Samples
+from .trials import inertia_columns
 
 # Effort that all but a few samples stay below, and by how much it may exceed the URDF's limit:
 # drives peak at two to three times what they hold.
@@ -40,8 +39,8 @@ def _beyond_limits(robot: Robot, samples: Samples) -> dict[str, list[str]]:
         return {}
     each = ', '.join(f'{robot.joints[j]} {largest[j]:.3g} ({limit[j]:.3g})' for j in over)
     text = (
-        f"efforts far beyond the URDF's effort limits: {each}; check their unit and "
-        'robot.drive_gain, or the limits'
+        f"efforts far beyond the URDF's effort limits: {each}: their unit or drive gain, or the "
+        'limits, are not those of this robot'
     )
     return {text: [robot.joints[j] for j in over]}
 
@@ -52,7 +51,7 @@ def _absurd_inertias(
     rows = np.linspace(0, len(samples.time) - 1, POSTURES).astype(int)
     masses = np.array([p.symbol in INERTIAL for p in robot.parameters])
     links = np.where(masses, robot.prior, 0.0)
-    unit = _inertia_columns(robot, samples.q[rows])
+    unit = inertia_columns(robot, samples.q[rows])
     prior = np.median(unit @ links, axis=1)
     mean = unit[:, :, base.columns].mean(axis=1)
     shown = mean @ estimate.value
@@ -70,16 +69,8 @@ def _absurd_inertias(
     if not odd:
         return {}
     text = (
-        f'joints move like inertias of {", ".join(odd.values())} kg·m² (prismatic: kg): check '
-        'unit, sign and robot.drive_gain of the efforts, the unit of the times, a spring at the '
-        'joint, and the inertias of the URDF'
+        f'joints move like inertias of {", ".join(odd.values())} kg·m² (prismatic: kg): unit or '
+        'drive gain of their efforts, the unit of the times or the inertias of the URDF are not '
+        'those of this robot, or the joints are elastic'
     )
     return {text: list(odd)}
-
-
-def _inertia_columns(robot: Robot, q: Array) -> Array:
-    """Return what each parameter adds to the diagonal of the mass matrix, (n, postures, p)."""
-    rest = np.zeros_like(q)
-    still = regressor(robot, q, rest, rest)
-    pushed = [regressor(robot, q, rest, rest + push)[j] for j, push in enumerate(np.eye(robot.n))]
-    return np.stack(pushed) - still

@@ -21,6 +21,7 @@ REVERSED = -0.7
 AXES = np.kron(np.eye(3), [[1.0], [-1.0]])
 WEIGHTS = ('MX', 'MY', 'MZ', 'M')  # what gravity acts on
 ACCURACY = 1e-3  # of the direction [rad]
+STARTS = 3  # axes from which the direction is searched: there is more than one minimum
 
 
 class _Fit:
@@ -95,17 +96,17 @@ def _springs(q: Array, weight: Array) -> Array:
     return result.reshape(-1, 2 * n)
 
 
-def gravity_warnings(
+def other_gravity(
     robot: Robot, samples: Samples, rows: npt.NDArray[np.intp], may_hang: bool = True
-) -> list[str]:
+) -> Array | None:
     """
-    Check on these rows whether gravity in another direction explains the efforts better.
+    Return gravity (3,) in another direction that explains the efforts of these rows better.
 
     Upside down, masses below zero explain them as well: that counts where the robot `may_hang`.
     """
     size = float(np.linalg.norm(robot.gravity))
     if size == 0.0:
-        return []
+        return None
     fit = _Fit(robot, samples, rows)
     known = fit.unexplained(robot.gravity)
     springs = GAIN_OVER_SPRINGS * fit.unexplained(robot.gravity, springs=True)
@@ -113,23 +114,16 @@ def gravity_warnings(
     if may_hang and fit.agreement(robot.gravity) < REVERSED and springs > limit:
         limit = AS_GOOD * known
     if fit.least > limit:
-        return []
+        return None
     best = _direction(fit, size)
-    if fit.unexplained(best) > limit or np.allclose(best, robot.gravity):
-        return []
-    vector = [round(float(x), 2) + 0.0 for x in best]
-    return [
-        f'gravity along {vector} in the frame of the base explains the efforts far better than '
-        'robot.gravity does: if the arm hangs, or stands on a wall or a slope, set robot.gravity '
-        'to that'
-    ]
+    return None if fit.unexplained(best) > limit or np.allclose(best, robot.gravity) else best
 
 
 def _direction(fit: _Fit, size: float) -> Array:
     """Return the gravity of this size that explains the efforts best, by masses above zero."""
-    axis = size * min(AXES, key=lambda axis: fit.unexplained(size * axis))
-    best = _refine(fit, axis)
-    least = fit.unexplained(best)
+    axes = sorted(size * AXES, key=fit.unexplained)
+    best = min((_refine(fit, start) for start in axes[:STARTS]), key=fit.unexplained)
+    axis, least = axes[0], fit.unexplained(best)
     if fit.unexplained(axis) <= AS_GOOD * least:
         best = axis
     opposite = fit.agreement(best) < 0.0 and fit.unexplained(-best) <= AS_GOOD * least

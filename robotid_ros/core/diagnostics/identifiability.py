@@ -6,6 +6,7 @@ from ...exceptions import FEW, shortened
 from ..model.robot import Robot
 from ..regression.estimate import Estimate
 from ..signals.samples import Samples
+from .trials import Trial
 
 # Two methods disagree on a parameter with %σ below the first in both, as `essential_sigma` is by
 # default, when it differs by 3 σ and by more than the second, a share that users would notice.
@@ -14,8 +15,14 @@ UNCERTAIN = 100.0  # %σ above which a parameter is smaller than its σ
 MIN_MOVING_SHARE = 0.1  # of the time; below it, a joint has few rows for its friction
 
 
-def identifiability_warnings(robot: Robot, samples: Samples, estimate: Estimate) -> list[str]:
-    """Name the joints that hardly moved and the parameters that are smaller than their σ."""
+def identifiability_warnings(
+    robot: Robot, samples: Samples, estimate: Estimate, essential: Trial | None = None
+) -> list[str]:
+    """
+    Name the joints that hardly moved and the parameters that are smaller than their σ.
+
+    `essential` is what the essential parameters leave, where these predict better.
+    """
     warnings = [
         f'{joint} hardly moved ({100 * moving:.0f} % of the time): record a motion that moves it, '
         'or name it in robot.locked'
@@ -25,9 +32,13 @@ def identifiability_warnings(robot: Robot, samples: Samples, estimate: Estimate)
     percents = zip(estimate.names, estimate.relative_sigma, strict=True)
     uncertain = [f'{name} (%σ {percent:.0f})' for name, percent in percents if percent > UNCERTAIN]
     if uncertain:
+        joint = '' if essential is None else robot.joints[essential.joint]
+        advice = (
+            f': use the essential parameters ({essential.describe(joint)})' if essential else ''
+        )
         warnings.append(
-            f'smaller than their σ: {shortened(uncertain, FEW)}; the motion does '
-            'not tell them from zero: use the essential parameters, or excite these joints more'
+            f'smaller than their σ: {shortened(uncertain, FEW)}; the motion does not tell them '
+            f'from zero{advice}'
         )
     return warnings
 

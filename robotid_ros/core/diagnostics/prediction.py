@@ -1,20 +1,57 @@
 """Why given parameters predict a recording badly."""
 
+import dataclasses
+
 import numpy as np
 
 from ..arrays import Array
 from ..regression.goodness_of_fit import Validation
+from .trials import compare, Trial
 
 # Residual of a joint from which its prediction deserves a word; from the second on, nothing is
 # predicted.
 LARGE_RESIDUAL, NOTHING = 0.1, 1.0
-# A factor or an offset is the reason when no more than this share of the residual is left without
-# it; factors nearer to 1 than this are none.
-REMAINING, MIN_DEVIATION = 0.5, 0.05
+# A factor or an offset is the reason when without it the squared error falls to a quarter, on
+# blocks of time that it was not fitted to; factors nearer to 1 than this are none.
+LEAST, BLOCKS, MIN_DEVIATION = 4.0, 8, 0.05
+
+
+@dataclasses.dataclass(frozen=True)
+class Deviation:
+    """
+    What a joint's efforts are beside their prediction: factor · prediction + offset.
+
+    Attributes
+    ----------
+    factor, offset : of the whole recording
+    trial : what is left with both, on blocks of time that these were not fitted to
+
+    """
+
+    factor: float
+    offset: float
+    trial: Trial
+
+    @classmethod
+    def of(cls, measured: Array, predicted: Array) -> 'Deviation':
+        """Fit both to all blocks but one, which is judged, in turn."""
+        both = np.column_stack([predicted, np.ones(predicted.size)])
+        block = np.arange(len(measured)) * BLOCKS // max(len(measured), 1)
+        errors, powers = [], []
+        for k in range(BLOCKS):
+            inside = block == k
+            gains = np.linalg.lstsq(both[~inside], measured[~inside], rcond=None)[0]
+            left = measured[inside] - both[inside] @ gains
+            errors.append([np.sum((measured - predicted)[inside] ** 2), left @ left])
+            powers.append([measured[inside] @ measured[inside]])
+        before, after = np.array(errors).T[:, :, None]
+        trial = compare(before, after, np.array(powers), np.ones(1))
+        factor, offset = np.linalg.lstsq(both, measured, rcond=None)[0]
+        return cls(float(factor), float(offset), trial)
 
 
 def prediction_warnings(validation: Validation) -> list[str]:
-    """Name the joints whose efforts are predicted badly in motion, with the likely reason."""
+    """Name the joints whose efforts are predicted badly in motion, with what explains it."""
     warnings = []
     for j, joint in enumerate(validation.joints):
         rows = validation.valid[:, j]
@@ -24,25 +61,28 @@ def prediction_warnings(validation: Validation) -> list[str]:
         if residual > LARGE_RESIDUAL:
             warnings.append(
                 f'{100 * residual:.0f} % of the effort of {joint} is not predicted: '
-                f'{_reason(measured, predicted, residual)}'
+                f'{_reason(Deviation.of(measured, predicted), residual)}'
             )
     return warnings
 
 
-def _reason(measured: Array, predicted: Array, residual: float) -> str:
-    both = np.column_stack([predicted, np.ones(predicted.size)])
-    factor, offset = np.linalg.lstsq(both, measured, rcond=None)[0]
-    if _share(measured - both @ [factor, offset], measured) < REMAINING * residual:
-        if abs(factor - 1.0) > MIN_DEVIATION:
+def _reason(found: Deviation, residual: float) -> str:
+    if found.trial.is_better(LEAST):
+        tried = found.trial.describe()
+        if abs(found.factor - 1.0) > MIN_DEVIATION:
             return (
-                f'what was measured is {factor:.3g} times the prediction, check its unit and '
-                'sign, and robot.drive_gain'
+                f'what was measured is {found.factor:.3g} times the prediction: check its unit, '
+                f'or divide its robot.drive_gain by {found.factor:.3g} ({tried})'
             )
-        return f'what was measured is {offset:.3g} beside it, check the zero of its sensor'
+        return (
+            f'what was measured is {found.offset:.3g} beside it: check the zero of its sensor '
+            f'({tried} without it)'
+        )
     if residual >= NOTHING:
-        return 'check that the parameters are of this robot, units, signs and zeros of the joints'
+        return 'the parameters may not be of this robot, or units, signs or zeros of joints differ'
     return (
-        'check payload, friction (temperature), delay, and that the parameters are of this robot'
+        'no factor and no zero explains it; payload, friction (temperature) or delay may have '
+        'changed, or the parameters are not of this robot'
     )
 
 

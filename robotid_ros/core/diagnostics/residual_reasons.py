@@ -30,7 +30,9 @@ MIN_ROWS = 8  # over the number of columns
 ROUNDING = 1e-10  # below which columns depend on others
 # Speed at which friction is no longer that of standstill [rad/s or m/s].
 STRIBECK_SPEED = 0.1
-GENERAL = 'check its sign, unit and delay, robot.gravity and the joint axes of the URDF'
+# What `advice` and delays have tried by then.
+NOTHING_ELSE = 'no sign, gain, exchange of columns, delay or direction of gravity explains it'
+GEOMETRY = 'compare joint axes and lengths of the URDF with the robot'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +71,9 @@ def residual_warnings(
         large = [j for j in large if j not in spoilt]
     texts: dict[str, list[str]] = {}
     for j in large:
-        text = told.get(j, f'{GENERAL} before using these parameters')
+        text = told.get(
+            j, f'{NOTHING_ELSE}: compare joint axes and lengths of the URDF with the robot'
+        )
         if j in told or (residual[j] > LARGE and j not in spoilt):
             texts.setdefault(text, []).append(
                 f'{100 * residual[j]:.0f} % of the effort of {robot.joints[j]}'
@@ -92,8 +96,7 @@ def _contradictions(
     )
     return [
         f'the model leaves more unexplained than it would of each joint alone: {each}; the joints '
-        'contradict each other, check signs, units and delays of the efforts, robot.gravity and '
-        'the joint axes of the URDF'
+        f'contradict each other, and {NOTHING_ELSE}: {GEOMETRY}'
     ]
 
 
@@ -155,7 +158,11 @@ def _reason(robot: Robot, samples: Samples, system: System, rest: _Rest) -> str:
     )
     if share - max(chance, 0.0) >= MIN_EXPLAINED:
         of = 'of what the joint alone leaves' if rest.is_spoilt else 'of that'
-        return f'{best.what} explains {100 * share:.0f} % {of}, {best.remedy}'
+        after = rest.size * np.sqrt(1.0 - share)
+        return (
+            f'{best.what} explains {100 * share:.0f} % {of}, {best.remedy} (tried: residual on '
+            f'parts that were not fitted {100 * rest.size:.2g} → {100 * after:.2g} %)'
+        )
     error = np.zeros(len(used))
     error[used] = rest.own
     if rest.size < WITHOUT_REASON or not _is_structured(error, rest.predicted, system):
@@ -180,8 +187,7 @@ def _reasons(
             yield _Reason(
                 rows(dq[:, i], np.sign(dq[:, i]), ddq[:, i]),
                 f'what goes with speed and acceleration of {name}',
-                f'like a motor that turns with both: name the coupling in robot.couplings, or '
-                f'check that {name} is not confused with it',
+                'like a motor that turns with both: see coupling in robot.couplings',
             )
     if not any(term.name == 'spring' for term in robot.friction[joint]):
         yield _Reason(

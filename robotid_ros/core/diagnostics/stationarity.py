@@ -9,7 +9,7 @@ from ..arrays import Array
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
 from ..regression.effort_parts import OFFSET
-from .block_regression import block_products, Change, regress_change
+from .block_regression import block_products, Change, explained_without, regress_change
 from .torque_parts import JointTorques, rms
 
 # Contiguous blocks whose errors are taken as independent; least rows of a block, and blocks.
@@ -107,11 +107,11 @@ def _largest_change(torques: JointTorques) -> _Finding | None:
     parts = np.column_stack([*torques.friction.values(), torques.rigid])
     blocks = _blocks(torques)
     products = block_products(np.column_stack([parts, torques.error]), blocks)
-    best: _Finding | None = None
+    without, best = explained_without(products), None
     for kind, chosen in _combinations(names):
         torque = parts @ chosen[:, 0]
         for course in _courses(torques.time, blocks):
-            change = regress_change(products, course.values, chosen)
+            change = regress_change(products, course.values, chosen, without)
             if best is None or change.explained > best.explained:
                 found = _told(torques, kind, torque, course, change)
                 best = found or best
@@ -183,7 +183,8 @@ def _payload(
     steps = [course for course in _courses(torques[0].time, blocks) if course.since is not None]
     if not steps:
         return ''
-    changes = [regress_change(products, course.values, np.eye(len(used))) for course in steps]
+    every, without = np.eye(len(used)), explained_without(products)
+    changes = [regress_change(products, course.values, every, without) for course in steps]
     change, course = max(zip(changes, steps, strict=True), key=lambda pair: pair[0].explained)
     alone = change.explained < PAYLOAD_GAIN * by_joints and not _is_shared(findings, torques[0])
     if change.significance < SIGNIFICANT or alone:

@@ -179,10 +179,35 @@ def consistency_notes(robot: Robot, pull: Pull) -> tuple[str, ...]:
     return (
         f'{robot.name}: identified.urdf leaves a residual of {left}, the base parameters {base}: '
         f'no physically consistent bodies and friction leave less than {least}; in the way is '
-        f"the link or drive of '{joint}', without whose constraints {rest} would be left. Predict "
-        'with the base parameters; check gravity and axes of the URDF, and whether the efforts '
-        'hold gravity and friction',
+        f"the link or drive of '{joint}', without whose constraints {rest} would be left",
     )
+
+
+def refit(
+    robot: Robot,
+    base: BaseParameters,
+    estimate: Estimate,
+    spreads: tuple[float, float],
+    normal: Array,
+    right: Array,
+) -> Array:
+    """
+    Return the base parameters (b,) of consistent ones, from normal equations of some rows.
+
+    Parameters
+    ----------
+    robot, base, estimate : as of `choose_pull`
+    spreads : its tightest σ_S, and the one that it found
+    normal, right : N (b, b) and r (b,) of rows over their σ, N χ = r
+
+    """
+    scale = diagonal_scale(normal)
+    values, vectors = np.linalg.eigh(normal / np.outer(scale, scale))
+    roots = np.sqrt(np.maximum(values, 1e-10 * values[-1]) / _inflation(estimate))
+    root = roots[:, None] * vectors.T * scale
+    target = roots / np.maximum(values, 1e-10 * values[-1]) * (vectors.T @ (right / scale))
+    fit = _Fit(robot, _data(root, base, target, estimate), spreads[0])
+    return base.of(fit(spreads[1] / spreads[0]).value)
 
 
 def nonnegative_columns(robot: Robot) -> list[int]:

@@ -19,12 +19,14 @@ from ..diagnostics.remark import (
     SERIOUS,
     severity_of,
 )
+from ..diagnostics.trials import Trial
 from ..identification_settings import IdentificationSettings, SIMULATED
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..parameters.essential import Essential, find_essential
+from ..parameters.parameter_choice import compare_on_motion, try_base, try_essential
 from ..parameters.plain_friction import Motion, plain_friction
-from ..parameters.standard import basic_solution, standard_parameters
+from ..parameters.standard import basic_solution, Standard, standard_parameters
 from ..regression.goodness_of_fit import Validation
 from ..selection.load_friction import iterate_friction_load
 from ..selection.selection import Selection
@@ -122,6 +124,10 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
     inputs.progress('validating')
     chi = basic_solution(base, estimate.value)
     validation, motions = _validate(inputs, estimation.delays, robot, chi)
+    fewer, better = _try_parameters(inputs, robot, base, estimation, found, standard, validation)
+    if better is not None:
+        text = better.describe(robot.joints[better.joint])
+        notes.append(f'base parameters predict better than identified.urdf: use these ({text})')
     return Identification(
         robot=robot,
         method=settings.method,
@@ -131,9 +137,10 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
         standard=standard,
         fitted=_fitted(estimation, robot, base, settings),
         validation=validation,
-        warnings=_warnings(inputs, robot, base, estimation, notes),
+        warnings=_warnings(inputs, robot, base, estimation, fewer, notes),
         history=estimation.history,
         selection=selection,
+        better_base=better,
         quality=data_quality(
             recording,
             estimation.samples,
@@ -214,8 +221,51 @@ def _fitted(
     return estimation.fitted(robot, base)
 
 
+def _try_parameters(
+    inputs: _Inputs,
+    robot: Robot,
+    base: BaseParameters,
+    estimation: Estimation,
+    essential: Essential | None,
+    standard: Standard,
+    validation: Validation | None,
+) -> tuple[Trial | None, Trial | None]:
+    """
+    Try which parameters predict motion that was not fitted: another one, else parts left out.
+
+    Returns
+    -------
+    What essential ones leave where they are better than the base parameters, and what these leave
+    where they are better than consistent ones; None where they are not
+
+    """
+    estimate, systems = estimation.estimate, estimation.sampled_systems
+    other = inputs.validation if isinstance(inputs.validation, Recording) else None
+    settings, fewer, better = inputs.settings, None, None
+    rigid = not isinstance(robot, ElasticRobot)
+    if rigid and essential is not None and len(essential.indices) < len(estimate.value):
+        bounds = settings.essential_sigma, settings.significance, settings.essential_ratio
+        fewer = try_essential(systems, estimate, *bounds)
+    if fewer is not None and essential is not None and validation is not None and other:
+        value = np.zeros(len(estimate.value))
+        value[essential.indices] = essential.estimate.value
+        predicted, _ = _validate(inputs, estimation.delays, robot, basic_solution(base, value))
+        fewer = None if predicted is None else compare_on_motion(validation, predicted)
+    if standard.obstacle and validation is not None and other:
+        predicted, _ = _validate(inputs, estimation.delays, robot, standard.value)
+        better = None if predicted is None else compare_on_motion(predicted, validation)
+    elif standard.obstacle:
+        better = try_base(robot, base, estimate, standard, settings.prior_spread, systems)
+    return fewer, better
+
+
 def _warnings(
-    inputs: _Inputs, robot: Robot, base: BaseParameters, estimation: Estimation, notes: list[str]
+    inputs: _Inputs,
+    robot: Robot,
+    base: BaseParameters,
+    estimation: Estimation,
+    fewer: Trial | None,
+    notes: list[str],
 ) -> tuple[str, ...]:
     samples, estimate = estimation.samples, estimation.estimate
     read = getattr(inputs.recording, 'notes', ())
@@ -231,7 +281,7 @@ def _warnings(
         *remarks(NOTE, estimation.signal_notes),
         *remarks(SERIOUS, data),
         *exact_fit_warnings(robot, samples, estimate),
-        *identifiability_warnings(robot, samples, estimate),
+        *identifiability_warnings(robot, samples, estimate, fewer),
         *estimation.estimate_notes,
     )
     return in_order(found)

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from ..diagnostics.data_quality import DataQuality
+from ..diagnostics.trials import Trial
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
 from ..parameters.essential import Essential
@@ -39,6 +40,7 @@ class Identification:
     history : iterations of an iterative method, or None
     compared : the identification by another method, or None
     selection : what was chosen by cross-validation, or None
+    better_base : what base parameters leave where `standard` predicts worse, or None
     quality : of the data, or None
     plain_friction : that stands for the friction of each joint and coupling, by name
 
@@ -56,6 +58,7 @@ class Identification:
     history: History | None = None
     compared: Identification | None = None
     selection: Selection | None = None
+    better_base: Trial | None = None
     quality: DataQuality | None = None
     plain_friction: Mapping[str, PlainFriction] = dataclasses.field(default_factory=dict)
 

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import RobotIdError
-from ..diagnostics.gravity_direction import gravity_warnings
+from ..diagnostics.gravity_direction import other_gravity
 from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters
 from ..model.robot import ElasticRobot, Robot
@@ -26,8 +26,8 @@ from .selection import Selection
 LONGEST_LOOK = 60_000
 # Cut-off where a delay is looked for [Hz]: above the motion of any arm, below most noise.
 TIMING_CUTOFF = 10.0
-# A model without gravity counts where it predicts so much better.
-GRAVITY_FREE = 0.9
+# A model without gravity counts where it predicts so much better, by so many standard errors.
+GRAVITY_FREE, SIGNIFICANT = 0.9, 2.0
 # Samples that tell the direction of gravity.
 GRAVITY_ROWS = 500
 
@@ -120,7 +120,7 @@ def _with_gravity_of_efforts(
         ]
         scores.append(min(each_friction, key=lambda score: score.residual))
     gain, error = scores[1].gain_over(scores[0])
-    if gain <= error or scores[1].residual > GRAVITY_FREE * scores[0].residual:
+    if gain <= SIGNIFICANT * error or scores[1].residual > GRAVITY_FREE * scores[0].residual:
         return robot, ()
     text = (
         f'the efforts hold no gravity: without it the model predicts within '
@@ -142,7 +142,8 @@ def _holds_wrong_gravity(
     )
     samples = prepare(even.recording, robot, signals)
     moving = np.flatnonzero(samples.moving.any(axis=1))
-    return bool(gravity_warnings(robot, samples, moving[:: max(1, len(moving) // GRAVITY_ROWS)]))
+    rows = moving[:: max(1, len(moving) // GRAVITY_ROWS)]
+    return other_gravity(robot, samples, rows) is not None
 
 
 def is_open(robot: Robot, settings: IdentificationSettings) -> bool:

@@ -21,9 +21,13 @@ def warnings(measured):
     ('scale', 'offset', 'words'),
     [
         (1.05, 0.0, None),
-        (1.3, 0.0, '23 % of the effort of b .* measured is 1.3 times'),
-        (-1.0, 0.0, '200 % of the effort of b .* measured is -1 times'),
-        (1.0, 0.8, 'measured is 0.8 beside it, check the zero'),
+        (
+            1.3,
+            0.0,
+            r'23 % of the effort of b .* is 1.3 times .* by 1.3 \(tried: .* 23.1 → < 0.01 %',
+        ),
+        (-1.0, 0.0, '200 % of the effort of b .* measured is -1 times .* 200 → < 0.01 %'),
+        (1.0, 0.8, 'measured is 0.8 beside it: check the zero'),
     ],
 )
 def test_factors_and_offsets_are_told(scale, offset, words):
@@ -37,5 +41,5 @@ def test_factors_and_offsets_are_told(scale, offset, words):
 def test_other_errors_have_other_reasons():
     noise = np.random.default_rng(0).normal(size=PREDICTED.shape)
     (text,) = warnings(PREDICTED + noise * [0.0, 0.5])
-    assert 'check payload' in text
+    assert 'no factor and no zero explains it; payload' in text and 'tried' not in text
     assert all('of this robot' in text for text in warnings(9.0 * noise))

@@ -1,6 +1,8 @@
 """A spring at a joint is chosen where there is one, and nowhere else."""
 
+import ast
 from functools import lru_cache
+import re
 
 import numpy as np
 from plant_recording import arm, JOINTS, plant, START, URDF
@@ -57,10 +59,16 @@ def test_without_a_spring_none_is_chosen():
     assert 'spring' not in found().selection.describe(JOINTS)
 
 
-def test_gravity_in_another_direction_is_no_spring():
-    result = found(gravity=(0.0, 3.36, -9.22))
+def test_gravity_in_another_direction_is_no_spring_and_is_told_right():
+    gravity = np.array([0.0, 3.36, -9.22])
+    result = found(gravity=tuple(gravity))
     assert sprung(result) == []
-    assert any(text.startswith('gravity along') for text in result.warnings)
+    (text,) = [text for text in result.warnings if text.startswith('gravity along')]
+    told = np.array(ast.literal_eval(text[text.index('[') : text.index(']') + 1]))
+    cosine = told @ gravity / np.linalg.norm(told) / np.linalg.norm(gravity)
+    assert np.degrees(np.arccos(cosine)) < 5.0
+    before, after = (float(x) for x in re.search(r'fitted (\S+) → (\S+) %', text).groups())
+    assert after < 0.2 * before
 
 
 @pytest.mark.parametrize(('share', 'springs'), [(0.005, False), (0.02, True)])

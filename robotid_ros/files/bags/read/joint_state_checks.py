@@ -143,8 +143,8 @@ def check_joint_states(states: JointStates) -> tuple[list[str], str]:
             notes.append(f'{joint} did not move: name it in robot.locked, or move it')
         elif saturated[j] < MAX_CLIPPED and does_negative_work(resampled.position[:, j], effort):
             notes.append(
-                f'the effort of {joint} drives against its motion on the whole: its sign may be '
-                'opposite, see robot.drive_gain'
+                f'the effort of {joint} drives against its motion on the whole, as one of the '
+                'opposite sign does; identify tries it'
             )
         if saturated[j] > 0.0:
             notes.append(

@@ -72,21 +72,35 @@ def _next(results: Results, found: Verdict, severe: Sequence[str]) -> str:
         return f'{remedy or finding} (see the findings below).'
     if found.level != GOOD and (step := next_step(found)):
         return step
-    base, consistent = (
-        float(results.data.get(name, math.nan))
-        for name in ('base_residual', 'consistent_residual')
-    )
-    if consistent > COSTLY * max(base, THRESHOLDS[GOOD].value):
-        return (
-            'Use the base parameters (robotid export regressor) where prediction counts: the '
-            'physically consistent bodies of identified.urdf predict less well.'
-        )
+    if better := _better_base(results):
+        return better
     if results.verification is None:
         return (
             'Export it (robotid export), or try it on the robot: ros2 service call '
             '/excitation/verify std_srvs/srv/Trigger.'
         )
     return 'Export it: robotid export.'
+
+
+def _better_base(results: Results) -> str:
+    """Advise base parameters where they left less of motion that was not fitted, else ''."""
+    if results.identification:
+        tried = results.data.get('better_base', {})
+        base, consistent = (float(tried.get(name, math.nan)) for name in ('base', 'consistent'))
+        what, clear = f'of the effort of {tried.get("joint")}', bool(tried)
+    else:  # another recording than that of the fit
+        base, consistent = (
+            float(results.data.get(f'{name}_residual', math.nan))
+            for name in ('base', 'consistent')
+        )
+        what, clear = 'of this log', consistent > COSTLY * max(base, THRESHOLDS[GOOD].value)
+    if not clear:
+        return ''
+    return (
+        f'Use the base parameters (robotid export regressor) where prediction counts: {what} they '
+        f'leave {percent(base)}, the physically consistent bodies of identified.urdf '
+        f'{percent(consistent)}, on motion that was not fitted.'
+    )
 
 
 def _ranked(results: Results) -> list[tuple[str, str]]:

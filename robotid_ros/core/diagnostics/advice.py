@@ -1,0 +1,388 @@
+"""
+Advice: what is wrong with a recording's efforts, found by trying the remedy.
+
+A remedy is advised only where, on rows that were not fitted, it leaves significantly less than no
+remedy (`trials`). Decisions are made on values; `describe` alone makes sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+import dataclasses
+from itertools import combinations, product
+
+import numpy as np
+
+from ...exceptions import shortened
+from ..arrays import Array
+from ..model.base_parameters import BaseParameters
+from ..model.dynamics import regressor
+from ..model.parameters import INERTIAL
+from ..model.robot import Robot
+from ..regression.observation_system import decimate
+from ..signals.samples import Samples
+from .gravity_direction import other_gravity
+from .plausibility import efforts_over_prior
+from .remark import EFFORT_UNIT, Remark, SERIOUS
+from .trials import Efforts, possible_robots, Rows, Trial, Trials
+
+SIGN, GAIN, SWAPPED = 'effort_sign', 'effort_gain', 'efforts_swapped'
+SCALE, GRAVITY, FRICTION = 'effort_scale', 'gravity_direction', 'friction_jump'
+# By how much the squared error has to fall. Signs and columns are either right or not; a gain may
+# stand in for friction or geometry that the model lacks, and so may friction that changes.
+LEAST = {
+    SIGN: 1.5, SWAPPED: 2.0, GAIN: 1.3, SCALE: 1.5, EFFORT_UNIT: 1.5, GRAVITY: 1.5, FRICTION: 1.5,
+}  # fmt: skip
+# Squared error of all joints together, over that of each joint alone, from which their efforts
+# contradict each other or robots that can exist; what is left without a contradiction comes from
+# elsewhere.
+CONTRADICTION = 1.15
+MIN_RESOLVED = 0.5  # share of the contradiction that remedies have to explain
+# A gain that is nearer to 1 is what drives differ by; factors that are searched.
+MIN_DEVIATION, FACTORS = 0.15, np.geomspace(1e-4, 1e4, 65)
+MOST_REMEDIES = 4  # one upon the other
+MOST_SIGNS = 8  # joints up to which all signs are tried together, and signs tried in full
+# What an effort is multiplied by to be in N·m, where a gain is within this share of it.
+UNITS = {
+    'mN·m': 1e-3, 'N·cm': 1e-2, 'kN·m': 1e3, 'kgf·m': 9.80665, 'kgf·cm': 0.0980665,
+    'lbf·ft': 1.355818, 'lbf·in': 0.1129848, 'ozf·in': 0.00706155,
+}  # fmt: skip
+SAME_UNIT = 0.02
+MAX_SCALE = 4.0  # by which masses of a URDF may be off: units are off by more
+GRAVITY_ROWS, MODEL_ROWS = 500, 1500  # that tell the direction of gravity, and that judge it
+
+
+@dataclasses.dataclass(frozen=True)
+class Advice:
+    """
+    A cause with its remedy, which was tried.
+
+    Attributes
+    ----------
+    code : of the cause
+    joints : names of those concerned
+    amount : factors on their efforts; gravity [m/s²]; a jump of friction [N·m or N], its time, and
+        from when to when other friction was recorded for less time [s]
+    trial : what the remedy leaves, and what is left without it
+    alternative : another joint and the factor on its effort that explains as much, or None
+    by_description : whether the URDF's masses were fitted, not any masses
+
+    """
+
+    code: str
+    joints: tuple[str, ...]
+    amount: tuple[float, ...]
+    trial: Trial
+    alternative: tuple[str, float] | None = None
+    by_description: bool = False
+
+
+def find_causes(robot: Robot, base: BaseParameters, samples: Samples, rows: Rows) -> list[Advice]:
+    """
+    Try what may be wrong with the efforts, and return what is.
+
+    Parameters
+    ----------
+    robot, base : the model
+    samples : of the recording or its first part
+    rows : of the recording or of parts of it
+
+    """
+    factors = efforts_over_prior(robot, samples)
+    trials = Trials(rows, possible_robots(robot, base, rows))
+    contradict = trials.contradiction > CONTRADICTION
+    found = _effort_remedies(robot, trials) if contradict else []
+    gravity = _gravity(robot, samples, found, contradict or min(factors) < 0.0)
+    if gravity is not None:
+        return [gravity]
+    if all(advice.code == GAIN for advice in found):
+        # Of all joints alike, or of a joint alone, only the description tells a unit.
+        unit, known = _by_description(robot, samples, factors), {a.joints[0] for a in found}
+        if unit is not None and not known.issuperset(unit.joints):
+            return [unit]
+    return found
+
+
+def _effort_remedies(robot: Robot, trials: Trials) -> list[Advice]:
+    """Put efforts right one remedy after the other, as long as one helps."""
+    state, found = Efforts.as_recorded(robot.n), list[Advice]()
+    before = trials.errors(state)
+    for _ in range(MOST_REMEDIES):
+        tried = [
+            (code, after, trials.compare(before, errors), errors)
+            for code, after in _candidates(trials, state)
+            for errors in [trials.errors(after)]
+        ]
+        good = [each for each in tried if each[2].is_better(LEAST[each[0]])]
+        if not good:
+            break
+        code, after, trial, errors = max(good, key=lambda each: each[2].gain)
+        found += _advice(robot, trials, state, code, after, trial, errors)
+        state, before = after, errors
+    return found if trials.resolved_by(state) > MIN_RESOLVED else []
+
+
+def _candidates(trials: Trials, state: Efforts) -> Iterator[tuple[str, Efforts]]:
+    """Yield the best change of signs, of two columns and of one gain."""
+    least = trials.fitted(state, possible=True)
+    signs = min(_signs(trials, state), key=lambda each: each[0], default=(np.inf, state))
+    if signs[0] < least:
+        yield SIGN, signs[1]
+    pairs = [state.swapped(*pair) for pair in combinations(trials.moving, 2)]
+    if pairs:
+        yield SWAPPED, min(pairs, key=trials.fitted)
+        error, joint, factor = min(_gain(trials, state, j) for j in trials.moving)
+        if error < least and abs(np.log(factor)) > np.log1p(MIN_DEVIATION):
+            yield GAIN, state.scaled({joint: factor})
+
+
+def _signs(trials: Trials, state: Efforts) -> Iterator[tuple[float, Efforts]]:
+    """Yield signs that fit best with what they leave of robots that can exist."""
+    n = trials.n
+    if n <= MOST_SIGNS:
+        patterns = list(product((1.0, -1.0), repeat=n))[1:]
+    else:
+        patterns = [tuple(np.where(np.arange(n) == j, -1.0, 1.0)) for j in range(n)]
+        patterns.append((-1.0,) * n)
+    # All signs turned round leave as much: without limits one of both is enough.
+    left = {p: trials.fitted(state.scaled(dict(enumerate(p)))) for p in patterns if p[0] > 0.0}
+    opposite = {tuple(-x for x in p): value for p, value in left.items()}
+    left |= {p: opposite.get(p, np.inf) for p in patterns if p not in left}
+    left[(-1.0,) * n] = trials.fitted(state)
+    ranked = sorted(patterns, key=lambda p: (round(np.log(left[p]), 2), sum(x < 0 for x in p)))
+    for p in ranked[: 2 * MOST_SIGNS]:
+        turned = state.scaled(dict(enumerate(p)))
+        yield trials.fitted(turned, possible=True), turned
+
+
+def _gain(trials: Trials, state: Efforts, joint: int) -> tuple[float, int, float]:
+    """Return what the best gain of a joint leaves, the joint, and the gain."""
+    from scipy.optimize import minimize_scalar
+
+    def left(log: float) -> float:
+        return trials.fitted(state.scaled({joint: float(np.exp(log))}))
+
+    grid = np.log(FACTORS)
+    best = int(np.argmin([left(x) for x in grid]))
+    step = float(grid[1] - grid[0])
+    found = minimize_scalar(
+        left, bounds=(grid[best] - step, grid[best] + step), method='bounded',
+        options={'xatol': 1e-3},
+    )  # fmt: skip
+    return float(found.fun), joint, float(np.exp(found.x))
+
+
+def _advice(
+    robot: Robot,
+    trials: Trials,
+    state: Efforts,
+    code: str,
+    after: Efforts,
+    trial: Trial,
+    errors: Array,
+) -> list[Advice]:
+    """Name the joints of a remedy, each of whose parts is better than to leave it out."""
+    if code == SWAPPED:
+        pair = [j for j in range(robot.n) if state.columns[j] != after.columns[j]]
+        return [Advice(code, tuple(robot.joints[j] for j in pair), (), trial)]
+    ratio = {j: after.factors[j] / state.factors[j] for j in range(robot.n)}
+    changed = {j: factor for j, factor in ratio.items() if factor != 1.0}
+    if code == SIGN:
+        return [
+            Advice(code, tuple(robot.joints[j] for j in changed), (-1.0,) * len(changed), trial)
+        ]
+    ((joint, factor),) = changed.items()
+    others = [_gain(trials, state, j)[1:] for j in trials.moving if j != joint]
+    same = [
+        (robot.joints[j], f)
+        for j, f in others
+        if not trials.compare(trials.errors(state.scaled({j: f})), errors).is_better(1.0)
+    ]
+    alternative = same[0] if same else None
+    return [Advice(code, (robot.joints[joint],), (factor,), trial, alternative)]
+
+
+def _gravity(
+    robot: Robot, samples: Samples, found: list[Advice], suspicious: bool
+) -> Advice | None:
+    """Try gravity in another direction, where it explains more than other remedies."""
+    if robot.assumed_inertials or not suspicious:
+        return None
+    moving = np.flatnonzero(samples.moving.any(axis=1))
+    rows = moving[:: max(1, moving.size // GRAVITY_ROWS)]
+    may_hang = not any(advice.code == SIGN for advice in found)
+    best = other_gravity(robot, samples, rows, may_hang)
+    if best is None:
+        return None
+    turned = dataclasses.replace(robot, model=robot.model.copy())
+    turned.model.gravity.linear = best
+    of_masses, by_description = (
+        _compare_models(_sample_rows(robot, samples), _sample_rows(turned, samples)),
+        _compare_models(_drive_rows(robot, samples), _drive_rows(turned, samples)),
+    )
+    least, known = LEAST[GRAVITY], not of_masses.is_better(LEAST[GRAVITY])
+    trial = by_description if known else of_masses
+    if not trial.is_better(least) or trial.gain < max((a.trial.gain for a in found), default=0.0):
+        return None
+    return Advice(GRAVITY, (), tuple(map(float, best)), trial, by_description=known)
+
+
+def _by_description(robot: Robot, samples: Samples, factors: Sequence[float]) -> Advice | None:
+    """Try efforts that the URDF's masses explain, where these are far from doing so."""
+    gains = {j: _gain_of(factor) for j, factor in enumerate(factors)}
+    gains = {j: gain for j, gain in gains.items() if gain != 1.0}
+    if not gains:
+        return None
+    each = np.array([gains.get(j, 1.0) for j in range(robot.n)])
+    rows = _drive_rows(robot, samples), _drive_rows(robot, samples, each)
+    trial = _compare_models(*rows, each)
+    code = SIGN if all(gain == -1.0 for gain in gains.values()) else SCALE
+    # Usually less than the masses need: these are no torques of an arm at all.
+    usual = float(np.median([f for f in factors if f > 0.0] or [1.0]))
+    if usual < 1.0 / MAX_SCALE and not robot.drive_gain_given:
+        code = EFFORT_UNIT
+    joints = tuple(robot.joints[j] for j in gains)
+    found = Advice(code, joints, tuple(gains.values()), trial, by_description=True)
+    return found if trial.is_better(LEAST[code]) else None
+
+
+def _gain_of(factor: float) -> float:
+    """Return the gain on an effort that is so many times what the URDF's masses make."""
+    if factor == 0.0 or 1.0 / MAX_SCALE <= factor <= MAX_SCALE:
+        return 1.0
+    return -1.0 if -MAX_SCALE <= factor <= -1.0 / MAX_SCALE else 1.0 / factor
+
+
+def _sample_rows(robot: Robot, samples: Samples) -> Rows:
+    """Return rows of all standard parameters, at most `MODEL_ROWS`."""
+    keep, count = samples.decimation, -(-len(samples.time) // samples.decimation)
+    stride = 1 + count // MODEL_ROWS
+    chosen = slice(None, None, keep * stride)
+    q, dq, ddq = samples.q[chosen], samples.dq[chosen], samples.ddq[chosen]
+    Y = decimate(samples.tau.T, keep)[:, ::stride]
+    W = regressor(robot, q, dq, ddq)
+    return Rows(samples.time[chosen], q, dq, W, Y, samples.moving[chosen].T)
+
+
+def _drive_rows(robot: Robot, samples: Samples, gains: Array | None = None) -> Rows:
+    """Return rows of the drives' parameters, without the torque of the URDF's masses."""
+    rows = _sample_rows(robot, samples)
+    masses = np.array([p.symbol in INERTIAL for p in robot.parameters])
+    Y = rows.Y if gains is None else gains[:, None] * rows.Y
+    Y = Y - rows.W[:, :, masses] @ robot.prior[masses]
+    return dataclasses.replace(rows, W=rows.W[:, :, ~masses], Y=Y)
+
+
+def _compare_models(before: Rows, after: Rows, gains: Array | None = None) -> Trial:
+    """Compare two models of the same efforts; those of the second were multiplied by gains."""
+    trials = Trials(before), Trials(after)
+    errors = trials[0].errors(), trials[1].errors() / (1.0 if gains is None else gains**2)
+    return trials[0].compare(*errors)
+
+
+def describe(advice: Advice, robot: Robot) -> str:
+    """Say what is wrong, what to do, and what that left when it was tried."""
+    return _TEXTS[advice.code](advice, robot)
+
+
+def _drive_gains(advice: Advice, robot: Robot) -> str:
+    """Return the values of `robot.drive_gain` that a remedy asks for, joint by joint."""
+    values = [
+        float(robot.drive_gain[robot.joints.index(joint)] * factor)
+        for joint, factor in zip(advice.joints, advice.amount, strict=True)
+    ]
+    return ', '.join(f'{value:.3g}' for value in dict.fromkeys(values))
+
+
+def _tried(advice: Advice, robot: Robot) -> str:
+    text = advice.trial.describe(robot.joints[advice.trial.joint])
+    return f'({text}{", with the masses of the URDF" if advice.by_description else ""})'
+
+
+def _sign_text(advice: Advice, robot: Robot) -> str:
+    return (
+        f'the effort of {shortened(list(advice.joints))} seems to have the opposite sign: set '
+        f'robot.drive_gain to {_drive_gains(advice, robot)} there, or of a table --units '
+        f"'effort=Nm*-1', one for each joint between commas {_tried(advice, robot)}"
+    )
+
+
+def _gain_text(advice: Advice, robot: Robot) -> str:
+    (joint,), (factor,) = advice.joints, advice.amount
+    unit = [name for name, size in UNITS.items() if abs(factor / size - 1.0) < SAME_UNIT]
+    of_unit = f', as if it were in {unit[0]}' if unit and not advice.alternative else ''
+    gain = _drive_gains(advice, robot)
+    other = ''
+    if advice.alternative:
+        name, value = advice.alternative
+        other = f' (or that of {name} by {value:.3g}: these data do not tell which)'
+    return (
+        f'the effort of {joint} is {1.0 / factor:.3g} times what fits those of the other joints'
+        f'{of_unit}: set its robot.drive_gain to {gain}{other} {_tried(advice, robot)}'
+    )
+
+
+def _swapped_text(advice: Advice, robot: Robot) -> str:
+    return (
+        f'the efforts of {advice.joints[0]} and {advice.joints[1]} are exchanged: name their '
+        f'columns the other way round {_tried(advice, robot)}'
+    )
+
+
+def _each_over_masses(advice: Advice) -> str:
+    factors = zip(advice.joints, advice.amount, strict=True)
+    return shortened([f'{joint} {1.0 / factor:.3g}' for joint, factor in factors])
+
+
+def _no_torques_text(advice: Advice, robot: Robot) -> Remark:
+    usual = 1.0 / float(np.median(advice.amount))
+    return Remark(
+        f'the efforts are no torques: they are {usual:.2g} times what the masses of the URDF need '
+        f'({_each_over_masses(advice)}), as currents are; masses, inertias and friction are wrong '
+        'by such factors; set robot.drive_gain to the torque per unit of effort of each joint, '
+        f"about {_drive_gains(advice, robot)}, or of a table --units 'effort=A*12'; if they are "
+        'torques, correct the masses of the URDF or set every robot.drive_gain to 1 '
+        f'{_tried(advice, robot)}',
+        SERIOUS,
+        EFFORT_UNIT,
+        unit='?',
+        factor=usual,
+    )
+
+
+def _scale_text(advice: Advice, robot: Robot) -> str:
+    return (
+        f"efforts over what the URDF's masses make: {_each_over_masses(advice)}; if the efforts "
+        f'are currents or in another unit, set robot.drive_gain to what turns them into torques, about '
+        f'{_drive_gains(advice, robot)} {_tried(advice, robot)}'
+    )
+
+
+def _gravity_text(advice: Advice, robot: Robot) -> str:
+    vector = [round(x, 2) + 0.0 for x in advice.amount]
+    return (
+        f'gravity along {vector} in the frame of the base explains the efforts far better than '
+        'robot.gravity does: if the arm hangs, or stands on a wall or a slope, set robot.gravity '
+        f'to that {_tried(advice, robot)}'
+    )
+
+
+def _friction_text(advice: Advice, robot: Robot) -> str:
+    (joint,), (jump, since, first, last) = advice.joints, advice.amount
+    unit = 'N' if robot.prismatic[robot.joints.index(joint)] else 'N·m'
+    return (
+        f'the friction of {joint} {"rises" if jump > 0.0 else "falls"} by {abs(jump):.2g} {unit} '
+        f'at {since:.2f} s: leave out what is from {first:.2f} to {last:.2f} s, or identify the '
+        f'parts apart {_tried(advice, robot)}'
+    )
+
+
+_TEXTS: dict[str, Callable[[Advice, Robot], str]] = {
+    SIGN: _sign_text,
+    GAIN: _gain_text,
+    SWAPPED: _swapped_text,
+    SCALE: _scale_text,
+    EFFORT_UNIT: _no_torques_text,
+    GRAVITY: _gravity_text,
+    FRICTION: _friction_text,
+}

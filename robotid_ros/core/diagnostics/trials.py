@@ -1,0 +1,386 @@
+"""
+Trials of remedies: what a model leaves with and without one, on rows that were not fitted.
+
+Fitting and judging need products of rows alone: WᵀW, Wᵀ[Y_1 … Y_n] and YᵀY of each fold and joint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import Array, diagonal_scale, ReadOnlyArrays
+from ..model.base_parameters import BaseParameters
+from ..model.dynamics import regressor
+from ..model.friction import OF_POSITION
+from ..model.parameters import INERTIAL
+from ..model.robot import Robot
+from ..regression.observation_system import System
+
+Mask = npt.NDArray[np.bool_]
+
+# A remedy is better when the logarithm of the squared error falls by so many standard errors over
+# the folds.
+SIGNIFICANT = 2.0
+# Folds: blocks of time, and the share of the rows at the ends of what orders them.
+BLOCKS, QUARTER = 8, 0.25
+# Rows that a trial takes: enough for any fold, in a fraction of a second.
+MAX_ROWS = 4000
+# Added to the diagonal of normalised products: what a fold does not tell stays near zero.
+RIDGE = 1e-9
+# σ of a joint that is fitted exactly, over its effort: no sensor is better.
+EXACT = 1e-3
+LEAST_SHOWN = 1e-4  # relative residual
+# States of each joint at which friction may not drive it and inertia may not be negative.
+STATES = 8
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows(ReadOnlyArrays):
+    """
+    Rows of all joints at the same times.
+
+    Attributes
+    ----------
+    time : (N,) [s]
+    q, dq : (N, n)
+    W : (n, N, b)
+    Y : (n, N) effort columns, by joint as recorded
+    valid : (n, N) rows of each joint that count
+
+    """
+
+    time: Array
+    q: Array
+    dq: Array
+    W: Array
+    Y: Array
+    valid: Mask
+
+    @classmethod
+    def of(cls, systems: Sequence[System]) -> Rows | None:
+        """Take some rows of systems in memory; None where these do not know their motion."""
+        if any(system.q is None or system.dq is None for system in systems):
+            return None
+        stride = slice(None, None, 1 + sum(len(s.time) for s in systems) // MAX_ROWS)
+        parts = [
+            (s.time, s.q, s.dq, s.W.swapaxes(0, 1), s.Y.T, s.valid.T)
+            for s in systems
+        ]  # fmt: skip
+        time, q, dq, W, Y, valid = (
+            np.concatenate(each)[stride] for each in zip(*parts, strict=True)
+        )
+        return cls(time, q, dq, W.swapaxes(0, 1), Y.T, valid.T)
+
+    def folds(self) -> Mask:
+        """
+        Return parts (K, N) that are left out in turn: they interpolate and extrapolate.
+
+        Blocks of time, the fastest and the slowest quarter, and the outer quarters along the
+        first two principal directions of the positions (Roberts et al. 2017).
+        """
+        count = len(self.time)
+        blocks = np.arange(count) * BLOCKS // max(count, 1)
+        parts = [blocks == k for k in range(BLOCKS)]
+        usual = np.maximum(np.percentile(np.abs(self.dq), 95.0, axis=0), 1e-300)
+        away = (self.q - self.q.mean(axis=0)) / np.maximum(self.q.std(axis=0), 1e-300)
+        directions = np.linalg.svd(away, full_matrices=False)[2][:2]
+        for order in (np.linalg.norm(self.dq / usual, axis=1), *(away @ directions.T).T):
+            low, high = np.quantile(order, [QUARTER, 1.0 - QUARTER])
+            parts += [order <= low, order >= high]
+        return np.array(parts)
+
+
+@dataclasses.dataclass(frozen=True)
+class Efforts:
+    """The effort column that each joint takes, and the factor on it: what a remedy changes."""
+
+    columns: tuple[int, ...]
+    factors: tuple[float, ...]
+
+    @classmethod
+    def as_recorded(cls, n: int) -> Efforts:
+        """Return the columns in their order, as they are."""
+        return cls(tuple(range(n)), (1.0,) * n)
+
+    def scaled(self, factors: dict[int, float]) -> Efforts:
+        """Multiply the efforts of some joints."""
+        own = tuple(f * factors.get(j, 1.0) for j, f in enumerate(self.factors))
+        return Efforts(self.columns, own)
+
+    def swapped(self, i: int, j: int) -> Efforts:
+        """Exchange the columns of two joints."""
+        order = list(range(len(self.columns)))
+        order[i], order[j] = j, i
+        return Efforts(
+            tuple(self.columns[k] for k in order), tuple(self.factors[k] for k in order)
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """
+    What a remedy changed on rows that were not fitted.
+
+    Attributes
+    ----------
+    joint : whose residual changed most
+    before, after : its relative residual
+    gain, error : mean of ln(squared error before/after) over the folds, its standard error
+
+    """
+
+    joint: int
+    before: float
+    after: float
+    gain: float
+    error: float
+
+    def is_better(self, least: float) -> bool:
+        """Tell whether the squared error fell significantly, and by a factor of `least`."""
+        return self.gain > max(SIGNIFICANT * self.error, float(np.log(least)))
+
+    def describe(self, joint: str = '') -> str:
+        """State both figures."""
+        before, after = (
+            f'{100.0 * x:.3g}' if x > LEAST_SHOWN else f'< {100.0 * LEAST_SHOWN:g}'
+            for x in (self.before, self.after)
+        )
+        whose = f' of {joint}' if joint else ''
+        return f'tried: residual{whose} on parts that were not fitted {before} → {after} %'
+
+
+class Trials:
+    """
+    Fits of some rows to all but one fold, judged on that fold.
+
+    Parameters
+    ----------
+    rows : to fit
+    possible : (m, b) A with A χ ≥ 0 for robots that can exist, or None
+    folds : (K, N), those of the rows by default
+
+    Attributes
+    ----------
+    n, b : numbers of joints and of parameters
+    moving : numbers of the joints that have rows
+    sigma : (n,) units of the errors of effort columns: what each joint alone leaves of its own
+
+    """
+
+    def __init__(self, rows: Rows, possible: Array | None = None, folds: Mask | None = None):
+        self._rows, self._possible = rows, possible
+        self._folds = rows.folds() if folds is None else folds
+        self.n, _, self.b = rows.W.shape
+        self.moving = [int(j) for j in np.flatnonzero(rows.valid.any(axis=1))]
+        everything = np.ones((1, len(rows.time)), dtype=bool)
+        self._total = self._products(everything)[0]
+        self._parts: Array | None = None
+        # Errors of every trial count in these units, those of effort columns as recorded.
+        self.sigma = np.sqrt(self._own_variances(Efforts.as_recorded(self.n)))
+
+    def _products(self, parts: Mask) -> Array:
+        """Return those of [W_j Y_1 … Y_n], (K, n, b + n, b + n)."""
+        result = np.zeros((len(parts), self.n, self.b + self.n, self.b + self.n))
+        for j, (W, valid) in enumerate(zip(self._rows.W, self._rows.valid, strict=True)):
+            table = np.column_stack([W, self._rows.Y.T])
+            for k, part in enumerate(parts):
+                own = table[part & valid]
+                result[k, j] = own.T @ own
+        return result
+
+    @property
+    def parts(self) -> Array:
+        """Products of each fold."""
+        if self._parts is None:
+            self._parts = self._products(self._folds)
+        return self._parts
+
+    def _own_variances(self, efforts: Efforts) -> Array:
+        """Return the variance (n,) that each joint alone leaves of the column that it takes."""
+        result = np.full(self.n, np.inf)  # of a joint without rows nothing counts
+        for j in self.moving:
+            G, place = self._total[j], self.b + efforts.columns[j]
+            used = np.flatnonzero(np.diag(G)[: self.b] > 0.0)
+            right = G[used, place]
+            left = G[place, place] - right @ _solve(G[np.ix_(used, used)], right)
+            count = int(self._rows.valid[j].sum())
+            floor = EXACT**2 * G[place, place] / count
+            result[j] = max(left / max(count - len(used), 1), floor, 1e-300)
+        return result
+
+    def _normal(self, products: Array, efforts: Efforts, variances: Array) -> tuple[Array, Array]:
+        """Return the normal equations of Y_c = (W_j χ)/f, weighted by the columns' variances."""
+        inverse = 1.0 / np.array(efforts.factors)
+        places = self.b + np.array(efforts.columns)
+        joints = np.arange(self.n)
+        normal = np.tensordot(inverse**2 / variances, products[:, : self.b, : self.b], 1)
+        return normal, (inverse / variances) @ products[joints, : self.b, places]
+
+    def _fit(self, products: Array, efforts: Efforts, variances: Array, possible: bool) -> Array:
+        """Solve them, for products (n, …) of some rows."""
+        normal, right = self._normal(products, efforts, variances)
+        value = _solve(normal, right)
+        A = self._possible
+        if not possible or A is None or np.all(A @ value >= -1e-9 * np.abs(A) @ np.abs(value)):
+            return value
+        return _least_distance(normal, value, A)
+
+    def _squares(self, products: Array, efforts: Efforts, value: Array) -> Array:
+        """Return squared errors (n,) of each effort column."""
+        result = np.zeros(self.n)
+        for j, (column, factor) in enumerate(zip(efforts.columns, efforts.factors, strict=True)):
+            vector = np.zeros(self.b + self.n)
+            vector[: self.b], vector[self.b + column] = -value / factor, 1.0
+            result[column] = max(float(vector @ products[j] @ vector), 0.0)
+        return result
+
+    def fitted(self, efforts: Efforts, possible: bool = False) -> float:
+        """Return the squared error of a fit to all rows, in units of `sigma`."""
+        value = self._fit(self._total, efforts, self._own_variances(efforts), possible)
+        return float(np.sum(self._squares(self._total, efforts, value) / self.sigma**2))
+
+    @property
+    def contradiction(self) -> float:
+        """Squared error of all joints together over what each alone leaves."""
+        return self._over_own(Efforts.as_recorded(self.n))
+
+    def _over_own(self, efforts: Efforts) -> float:
+        return self.fitted(efforts, possible=True) / max(float(self._rows.valid.sum()), 1.0)
+
+    def resolved_by(self, efforts: Efforts) -> float:
+        """Return the share of the contradiction that is gone with other efforts."""
+        excess = self.contradiction - 1.0
+        return (excess - self._over_own(efforts) + 1.0) / max(excess, 1e-300)
+
+    def errors(self, efforts: Efforts | None = None) -> Array:
+        """Return squared errors (K, n) of effort columns on folds that were not fitted."""
+        efforts = efforts or Efforts.as_recorded(self.n)
+        variances = self._own_variances(efforts)
+        fits = [self._fit(self._total - part, efforts, variances, True) for part in self.parts]
+        pairs = zip(self.parts, fits, strict=True)
+        return np.array([self._squares(part, efforts, value) for part, value in pairs])
+
+    def errors_by(self, solve: Callable[[Array, Array], Array]) -> Array:
+        """Return those of χ = solve(N, r), from the normal equations N χ = r of all other rows."""
+        plain = Efforts.as_recorded(self.n)
+        variances = self._own_variances(plain)
+        fits = [solve(*self._normal(self._total - part, plain, variances)) for part in self.parts]
+        pairs = zip(self.parts, fits, strict=True)
+        return np.array([self._squares(part, plain, value) for part, value in pairs])
+
+    def powers(self) -> Array:
+        """Return the squares (K, n) of the effort columns on each fold."""
+        places = self.b + np.arange(self.n)
+        return np.asarray(self.parts[:, np.arange(self.n), places, places])
+
+    def compare(self, before: Array, after: Array) -> Trial:
+        """Compare squared errors (K, n) of two models."""
+        return compare(before, after, self.powers(), self.sigma)
+
+
+def compare(before: Array, after: Array, powers: Array, sigma: Array) -> Trial:
+    """
+    Compare two models on the same folds, as pairs.
+
+    Parameters
+    ----------
+    before, after : (K, n) squared errors of each fold and joint
+    powers : (K, n) squared efforts
+    sigma : (n,) units of the errors
+
+    """
+    exact = LEAST_SHOWN**2 * powers
+    total = [np.sum(np.maximum(x, exact) / sigma**2, axis=1) for x in (before, after)]
+    used = np.all(np.array(total) > 0.0, axis=0)
+    each = np.log(total[0][used] / total[1][used])
+    count = max(len(each), 1)
+    error = float(each.std(ddof=1) / np.sqrt(count)) if count > 1 else np.inf
+    changed = np.abs((before - after).sum(axis=0)) / sigma**2
+    joint = int(np.argmax(changed))
+    power = max(float(powers[:, joint].sum()), 1e-300)
+    shares = [float(np.sqrt(errors[:, joint].sum() / power)) for errors in (before, after)]
+    gain = float(each.mean()) if len(each) else 0.0
+    return Trial(joint, shares[0], shares[1], gain, error)
+
+
+def possible_robots(robot: Robot, base: BaseParameters, rows: Rows) -> Array:
+    """
+    Return A (m, b) with A χ ≥ 0: friction takes energy, and no joint's inertia is negative.
+
+    At some states of each joint or coupling its friction's power Σ_j q̇_j τ_j, and at some
+    positions the diagonal of the mass matrix. Both are linear in the parameters.
+    """
+    without_loss = {*INERTIAL, 'Ia', *OF_POSITION}
+    owners: dict[str, list[int]] = {}
+    for k, column in enumerate(base.columns):
+        parameter = robot.parameters[column]
+        if parameter.symbol not in without_loss and not parameter.symbol.startswith('off'):
+            owners.setdefault(parameter.joint, []).append(k)
+    lines = []
+    for places in owners.values():
+        power = np.einsum('kj,jkb->kb', rows.dq, rows.W[:, :, places])
+        order = np.argsort(np.linalg.norm(power, axis=1), kind='stable')
+        chosen = order[np.linspace(len(order) // 10, len(order) - 1, STATES).astype(int)]
+        own = np.zeros((STATES, base.rank))
+        own[:, places] = power[chosen]
+        lines.append(own)
+    postures = np.linspace(0, len(rows.time) - 1, STATES).astype(int)
+    inertias = inertia_columns(robot, rows.q[postures])[:, :, base.columns]
+    A = np.concatenate([*lines, inertias.reshape(-1, base.rank)])
+    size = np.linalg.norm(A, axis=1)
+    return np.asarray(A[size > 0.0] / size[size > 0.0, None])
+
+
+def inertia_columns(robot: Robot, q: Array) -> Array:
+    """Return what each parameter adds to the diagonal of the mass matrix, (n, postures, p)."""
+    n, count = robot.n, len(q)
+    push = np.repeat(np.eye(n + 1, n, k=-1), count, axis=0)  # of no joint first, then of each
+    rest = np.zeros((len(push), n))
+    torques = regressor(robot, np.tile(q, (n + 1, 1)), rest, push)
+    torques = torques.reshape(n, n + 1, count, robot.p)
+    joints = np.arange(n)
+    return np.asarray(torques[joints, joints + 1] - torques[:, 0])
+
+
+def _solve(normal: Array, right: Array) -> Array:
+    scale = diagonal_scale(normal)
+    left = normal / np.outer(scale, scale) + RIDGE * np.eye(len(normal))
+    return np.asarray(np.linalg.solve(left, right / scale) / scale)
+
+
+def _least_distance(normal: Array, value: Array, A: Array) -> Array:
+    """
+    Minimise (χ − value)ᵀ N (χ − value) with A χ ≥ 0 (Lawson and Hanson 1974, chapter 23).
+
+    With N = L Lᵀ and u = Lᵀ(χ − value): least ‖u‖ with G u ≥ h, G = A L⁻ᵀ, h = −A value. It is
+    what non-negative least squares [Gᵀ; hᵀ] w ≈ [0; 1] leaves.
+    """
+    from scipy.optimize import nnls
+
+    used = np.diag(normal) > 0.0
+    if not used.all():  # parameters without data can make up for a limit that they are in
+        result, A = value.copy(), A[~A[:, ~used].any(axis=1)][:, used]
+        result[used] = _least_distance(normal[np.ix_(used, used)], value[used], A)
+        return result
+    if not len(A):
+        return value
+    scale = diagonal_scale(normal)
+    left = normal / np.outer(scale, scale) + RIDGE * np.eye(len(normal))
+    L = np.linalg.cholesky(left)
+    G, h = np.linalg.solve(L, (A / scale).T).T, -A @ value
+    size = np.maximum(np.linalg.norm(G, axis=1), 1e-300)
+    G, h = G / size[:, None], h / size
+    unit = float(np.abs(h).max())
+    E = np.vstack([G.T, h / unit])
+    try:
+        rest = E @ nnls(E, np.eye(len(E))[-1])[0] - np.eye(len(E))[-1]
+    except RuntimeError:  # its iterations end: what was asked for is not known
+        return value
+    if -rest[-1] < 1e-12:
+        return value
+    u = unit * rest[:-1] / -rest[-1]
+    return np.asarray(value + np.linalg.solve(L.T, u) / scale)

@@ -1,0 +1,189 @@
+"""Causes are named by trying the remedy, and no remedy is advised that does not help."""
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+from scipy.optimize import lsq_linear
+
+from robotid_ros.core.diagnostics.advice import (
+    describe,
+    find_causes,
+    FRICTION,
+    GAIN,
+    SIGN,
+    SWAPPED,
+)
+from robotid_ros.core.diagnostics.assumptions import data_warnings
+from robotid_ros.core.diagnostics.trials import _least_distance, Efforts, Rows, Trials
+from robotid_ros.core.identification_settings import IdentificationSettings
+from robotid_ros.core.model import inverse_dynamics
+from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.pipeline.estimation import estimate_base_parameters
+from robotid_ros.core.signals.recording import Recording
+from robotid_ros.core.signals.samples import SignalSettings
+
+from ..conftest import motion, RATE
+
+SETTINGS = IdentificationSettings(
+    method='wls', selection=False, signals=SignalSettings(cutoff=8.0)
+)
+NOISE = 0.01
+
+
+@pytest.fixture(scope='module')
+def base(robot):
+    return base_parameters(robot)
+
+
+@pytest.fixture(scope='module')
+def log(robot, truth):
+    """Return a recording of 20 s with some noise."""
+    time = np.arange(round(20.0 * RATE)) / RATE
+    q, dq, ddq = motion(time, seed=1)
+    tau = inverse_dynamics(robot, truth, q, dq, ddq)
+    tau = tau + NOISE * tau.std(axis=0) * np.random.default_rng(7).normal(size=tau.shape)
+    return Recording(robot.joints, time, q, tau)
+
+
+@pytest.fixture(scope='module')
+def estimated(robot, base):
+    def of(recording):
+        found = estimate_base_parameters(recording, robot, base, SETTINGS, lambda _: None)
+        return found.samples, found.sampled_systems, found.estimate
+
+    return of
+
+
+@pytest.fixture(scope='module')
+def causes(robot, base, estimated):
+    def of(recording):
+        samples, systems, _ = estimated(recording)
+        return find_causes(robot, base, samples, Rows.of(systems))
+
+    return of
+
+
+def with_efforts(log, effort):
+    return dataclasses.replace(log, effort=effort)
+
+
+def test_a_clean_log_has_no_cause(causes, log):
+    assert causes(log) == []
+
+
+@pytest.mark.parametrize('signs', [(1, 1, -1), (-1, 1, 1), (-1, -1, 1), (-1, -1, -1)])
+def test_signs_are_named_and_right_when_followed(causes, log, robot, signs):
+    (found,) = causes(with_efforts(log, log.effort * signs))
+    assert found.code == SIGN and found.trial.after < 0.1 * found.trial.before
+    assert found.joints == tuple(j for j, s in zip(robot.joints, signs, strict=True) if s < 0)
+
+
+@pytest.mark.parametrize('pair', [(0, 1), (1, 2), (0, 2)])
+def test_columns_of_two_joints_that_are_exchanged_are_named(causes, log, robot, pair):
+    effort = log.effort.copy()
+    effort[:, list(pair)] = effort[:, list(pair[::-1])]
+    (found,) = causes(with_efforts(log, effort))
+    assert found.code == SWAPPED and found.joints == tuple(robot.joints[j] for j in pair)
+    text = describe(found, robot)
+    assert re.search(r'exchanged: name .* \(tried: residual of j\d on parts .* → .* %\)', text)
+
+
+@pytest.mark.parametrize('factor', [1.35, 0.6, 1e3])
+@pytest.mark.parametrize('joint', range(3))
+def test_a_gain_is_named_with_its_value(causes, log, robot, joint, factor):
+    (found,) = causes(with_efforts(log, log.effort * np.where(np.arange(3) == joint, factor, 1.0)))
+    assert found.code == GAIN and found.joints == (robot.joints[joint],)
+    assert abs(found.amount[0] * factor - 1.0) < 0.02
+    assert f'robot.drive_gain to {found.amount[0]:.3g}' in describe(found, robot)
+
+
+def test_a_gain_of_all_joints_does_not_show(causes, log):
+    assert causes(with_efforts(log, 1.35 * log.effort)) == []
+
+
+@pytest.mark.parametrize('joint', range(3))
+def test_friction_that_jumps_soon_after_the_start_is_named(robot, base, estimated, truth, joint):
+    """The motion starts at 3 s; the joint's friction rises 0.6 s later."""
+    time = np.arange(round(15.0 * RATE)) / RATE
+    t = np.maximum(time - 3.0, 0.0)
+    q, dq, ddq = motion(t, seed=2)
+    moves = (time > 3.0)[:, None]
+    dq, ddq = dq * moves, ddq * moves
+    tau = inverse_dynamics(robot, truth, q, dq, ddq)
+    tau = tau + NOISE * tau.std(axis=0) * np.random.default_rng(7).normal(size=tau.shape)
+    size = 1.0 * tau[:, joint].std()
+    tau[:, joint] += size * np.sign(dq[:, joint]) * (time > 3.6)
+    samples, systems, estimate = estimated(Recording(robot.joints, time, q, tau))
+    texts = data_warnings(robot, base, samples, systems, estimate)
+    (text,) = [text for text in texts if f'friction of {robot.joints[joint]} rises' in text]
+    told, since = (float(x) for x in re.search(r'by (\S+) N·m at (\S+) s: leave', text).groups())
+    assert abs(told - size) < 0.2 * size and abs(since - 3.6) < 0.2 and 'tried' in text
+    assert FRICTION not in [
+        each.code for each in find_causes(robot, base, samples, Rows.of(systems))
+    ]
+
+
+@pytest.mark.parametrize('seed', [4, 11])
+def test_no_sign_is_advised_that_makes_it_worse(robot, base, estimated, truth, seed):
+    """Efforts that wander as much as they tell make friction negative, and no sign wrong."""
+    chi = np.array(
+        [0.0 if p.symbol in ('Fv', 'Fc') else x
+         for p, x in zip(robot.parameters, truth, strict=True)]
+    )  # fmt: skip
+    time = np.arange(round(8.0 * RATE)) / RATE
+    q, dq, ddq = motion(time, seed)
+    tau = inverse_dynamics(robot, chi, q, dq, ddq)
+    drift = np.cumsum(np.random.default_rng(seed + 1000).normal(size=tau.shape), axis=0)
+    drift -= drift.mean(axis=0)
+    tau = tau + 0.6 * tau.std(axis=0) * drift / drift.std(axis=0)
+    samples, systems, estimate = estimated(Recording(robot.joints, time, q, tau))
+    texts = data_warnings(robot, base, samples, systems, estimate)
+    assert not any('sign: set' in text for text in texts)
+
+
+@pytest.fixture(scope='module')
+def rows(estimated, log):
+    return Rows.of(estimated(log)[1])
+
+
+def test_errors_of_folds_are_those_of_rows_left_out(rows):
+    """Second implementation: explicit weighted least squares on the other rows."""
+    trials = Trials(rows)
+    found, folds = trials.errors(Efforts.as_recorded(3)), rows.folds()
+    own = []
+    for W, y, used in zip(rows.W, rows.Y, rows.valid, strict=True):
+        left = y[used] - W[used] @ np.linalg.lstsq(W[used], y[used], rcond=None)[0]
+        own.append(np.sqrt(left @ left / (used.sum() - np.linalg.matrix_rank(W[used]))))
+    for fold, errors in zip(folds, found, strict=True):
+        kept = rows.valid & ~fold
+        A = np.concatenate([W[k] / s for W, k, s in zip(rows.W, kept, own, strict=True)])
+        b = np.concatenate([y[k] / s for y, k, s in zip(rows.Y, kept, own, strict=True)])
+        value = np.linalg.lstsq(A, b, rcond=None)[0]
+        expected = [
+            np.sum((y[k] - W[k] @ value) ** 2)
+            for W, y, k in zip(rows.W, rows.Y, rows.valid & fold, strict=True)
+        ]
+        assert np.allclose(errors, expected, rtol=0.01)
+
+
+@pytest.mark.parametrize('factor', [1.0, -1.0])
+def test_a_joint_without_rows_takes_no_part(robot, base, estimated, log, factor):
+    samples, systems, _ = estimated(with_efforts(log, log.effort * [1.0, factor, 1.0]))
+    rows = Rows.of(systems)
+    rows = dataclasses.replace(rows, valid=rows.valid * np.array([[True], [True], [False]]))
+    found = find_causes(robot, base, samples, rows)
+    assert [each.joints for each in found] == ([] if factor > 0.0 else [('j2',)])
+
+
+@pytest.mark.parametrize('seed', range(5))
+def test_limits_are_kept_with_the_least_distance(seed):
+    """Second implementation: SciPy's bounded least squares."""
+    rng = np.random.default_rng(seed)
+    A, b = rng.normal(size=(30, 8)) * 10.0 ** rng.uniform(-2, 2, 8), 100.0 * rng.normal(size=30)
+    free = np.linalg.lstsq(A, b, rcond=None)[0]
+    found = _least_distance(A.T @ A, free, np.eye(8))
+    expected = lsq_linear(A, b, bounds=(0.0, np.inf), tol=1e-14).x
+    size = np.linalg.norm(A, axis=0)
+    assert np.allclose(found * size, expected * size, atol=1e-4 * np.linalg.norm(expected * size))
