@@ -353,8 +353,8 @@ def _no_torques_text(advice: Advice, robot: Robot) -> Remark:
 def _scale_text(advice: Advice, robot: Robot) -> str:
     return (
         f"efforts over what the URDF's masses make: {_each_over_masses(advice)}; if the efforts "
-        f'are currents or in another unit, set robot.drive_gain to what turns them into torques, about '
-        f'{_drive_gains(advice, robot)} {_tried(advice, robot)}'
+        'are currents or in another unit, set robot.drive_gain to what turns them into torques, '
+        f'about {_drive_gains(advice, robot)} {_tried(advice, robot)}'
     )
 
 
