@@ -25,15 +25,16 @@ OFFSET_SAMPLES = 50
 MAX_ODD_SHARE = 0.2
 # A position jumps when it moves by more than this multiple of the largest of the steps before.
 JUMP_FACTOR = 5.0
-# Jitter below this share of a sample costs nothing; above that one, samples have no number.
-MIN_JITTER, MAX_JITTER = 0.01, 1.0
+# Jitter below this share of a sample costs nothing. Stamps are of a grid where the mean of their
+# unit vectors of phase is so long: 0.29 with Gaussian jitter of a quarter of a sample, hardly 0.2
+# where there is no grid.
+MIN_JITTER, MIN_CONCENTRATION = 0.01, 0.25
 # A share of the jitter, or of its rest, that is taken for none; σ from which it is not known.
 NEAR, UNKNOWN_SHARE = 0.02, 0.2
 # A longer time without a sample [s] may change the phase. Time over which clocks run evenly [s]:
 # long beside the motion, short beside the slewing of NTP.
-LONGEST_PAUSE, STRETCH = 0.5, 1.0
-# Fewest samples that tell a phase, and times that a period is refined by these.
-MIN_STRETCH, REFINEMENTS = 32, 2
+LONGEST_PAUSE, STRETCH = 0.5, 2.0
+MIN_STRETCH = 64  # fewest samples that tell a phase
 # Samples whose median tells what was lost before: more than are late in a row.
 LOSSES_WINDOW = 21
 BLOCK = 64  # third differences, of which few share samples with the next block
@@ -211,8 +212,7 @@ def sampling_times(time: Array, position: Array, step: float) -> SamplingTimes |
 
     """
     even, number = _even_times(time, step)
-    jitter = float(np.std(time - even))
-    if not MIN_JITTER * step < jitter < MAX_JITTER * step or np.any(np.diff(number) < 1):
+    if np.std(time - even) <= MIN_JITTER * step:
         return None
     share, sigma = _share_of_samples((time - even) / step, number, position)
     if sigma > UNKNOWN_SHARE:
@@ -243,29 +243,55 @@ def _even_stretch(time: Array, step: float) -> tuple[Array, npt.NDArray[np.int64
     The phase of stamps on a grid is a circular mean: it needs no numbers, which lost samples and
     late stamps make uncertain. The clock's course is that of the phase, second by second.
     """
-    local = time - time[0]
-    for _ in range(REFINEMENTS):
-        centre, phase = _phases(local, step, MIN_STRETCH)
-        if len(centre) > 2:
-            step *= 1.0 + step * float(np.median(np.diff(phase) / np.diff(centre)))
-    course = np.interp(local, *_phases(local, step, max(MIN_STRETCH, round(STRETCH / step))))
-    order = np.arange(time.size)
-    lost = np.round(local / step - course).astype(np.int64) - order
-    # A stamp that is late by half a period looks like a loss that is taken back.
-    lost = np.maximum.accumulate(median_filter(lost, LOSSES_WINDOW, mode='nearest'))
-    number = order + lost
+    local, order = time - time[0], np.arange(time.size)
+    for slope in (_median_slope, _mean_slope):
+        centre, phase, _ = _phases(local, step, MIN_STRETCH)
+        step *= 1.0 + step * slope(centre, phase) if len(centre) > 2 else 1.0
+    length = max(MIN_STRETCH, round(STRETCH / step))
+    centre, phase, concentration = _phases(local, step, length)
+    if np.median(concentration) < MIN_CONCENTRATION:
+        return time, order
+    course = np.interp(local, centre, phase)
+    number = order + _lost_before(local / step - course - order)
     return time[0] + step * (number + course), number
 
 
-def _phases(local: Array, step: float, length: int) -> tuple[Array, Array]:
-    """Return times and phases, in steps, of successive blocks of so many stamps."""
+def _lost_before(excess: Array) -> npt.NDArray[np.int64]:
+    """
+    Return how many samples were lost before each, from its place on the grid less its order (N,).
+
+    A stamp that is late by half a period looks like a loss that is taken back: these are found
+    by a running median, and then put where the sum of all distances from the grid is least.
+    """
+    rough = median_filter(np.round(excess).astype(np.int64), LOSSES_WINDOW, mode='nearest')
+    lost = np.maximum.accumulate(rough)
+    places = [0, *(np.flatnonzero(np.diff(lost)) + 1).tolist(), lost.size]
+    for first, place, last in zip(places, places[1:], places[2:], strict=False):
+        window = slice(max(first, place - LOSSES_WINDOW), min(last, place + LOSSES_WINDOW))
+        before, after = lost[place - 1], lost[place]
+        worse = np.abs(excess[window] - before) - np.abs(excess[window] - after)
+        split = int(np.argmin(np.concatenate([[0.0], np.cumsum(worse)])))
+        lost[window][:split], lost[window][split:] = before, after
+    return lost
+
+
+def _median_slope(x: Array, y: Array) -> float:
+    return float(np.median(np.diff(y) / np.diff(x)))
+
+
+def _mean_slope(x: Array, y: Array) -> float:
+    return float(np.polyfit(x, y, 1)[0])
+
+
+def _phases(local: Array, step: float, length: int) -> tuple[Array, Array, Array]:
+    """Return times, phases in steps and their concentration, of blocks of so many stamps."""
     count = max(1, local.size // length)
     blocks = np.array_split(np.arange(local.size), count)
     starts = [block[0] for block in blocks]
     sizes = np.array([block.size for block in blocks])
     total = np.add.reduceat(np.exp(2j * np.pi * local / step), starts)
     phase = np.unwrap(np.angle(total)) / (2.0 * np.pi)
-    return np.add.reduceat(local, starts) / sizes, phase
+    return np.add.reduceat(local, starts) / sizes, phase, np.abs(total) / sizes
 
 
 def _share_of_samples(
