@@ -7,7 +7,11 @@ import numpy as np
 from ...exceptions import ConfigurationError, ControllerError, DivergenceError, RecordingError
 from ..diagnostics.assumptions import data_warnings
 from ..diagnostics.data_quality import data_quality
-from ..diagnostics.identifiability import disagreement_warnings, identifiability_warnings
+from ..diagnostics.identifiability import (
+    disagreement_warnings,
+    identifiability_warnings,
+    timing_warnings,
+)
 from ..diagnostics.remark import in_order, NOTE, Remark, remarks, SERIOUS, severity_of
 from ..identification_settings import IdentificationSettings, SIMULATED
 from ..model.base_parameters import base_parameters, BaseParameters
@@ -213,6 +217,7 @@ def _warnings(
             SERIOUS, data_warnings(robot, base, samples, estimation.sampled_systems, estimate)
         ),
         *identifiability_warnings(robot, samples, estimate),
+        *timing_warnings(estimation.system.timing, estimate),
         *estimation.estimate_notes,
     )
     return in_order(found)

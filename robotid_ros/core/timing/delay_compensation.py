@@ -257,9 +257,7 @@ def is_significant(delay: float, sigma: float, rate: float) -> bool:
     return max(SIGNIFICANT_SIGMAS * sigma, SIGNIFICANT_SHARE / rate) < abs(delay) < LONGEST_DELAY
 
 
-def remove_delay(
-    recording: Recording, delay: float | Delays, stamps: str = 'auto'
-) -> Recording:
+def remove_delay(recording: Recording, delay: float | Delays, stamps: str = 'auto') -> Recording:
     """
     Return the recording with efforts earlier, by linear interpolation; a number: of all [s].
 
