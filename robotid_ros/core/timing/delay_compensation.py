@@ -53,7 +53,8 @@ def prepare_without_delay(
     # A log of the commands themselves does not say when the drives followed them.
     held = max(known or 0.0, 0.0)
     samples = prepare(remove_delay(recording, held, settings.stamps), robot, settings)
-    system, delays, notes = observe(samples, robot, base), dict[str, float](), list[str]()
+    system, notes = observe(samples, robot, base), list[str]()
+    delays: Delays = {}
     if wanted:
         samples, system, delays, notes = _without_confirmed_delays(samples, system, held)
     error = _timing_error(recording, robot, base, settings, samples, system)
