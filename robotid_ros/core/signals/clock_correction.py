@@ -5,7 +5,6 @@ import itertools
 
 import numpy as np
 import numpy.typing as npt
-from scipy.ndimage import median_filter
 
 from ...exceptions import RecordingError
 from ..arrays import Array, ReadOnlyArrays
@@ -263,8 +262,11 @@ def _lost_before(excess: Array) -> npt.NDArray[np.int64]:
     A stamp that is late by half a period looks like a loss that is taken back: these are found
     by a running median, and then put where the sum of all distances from the grid is least.
     """
-    rough = median_filter(np.round(excess).astype(np.int64), LOSSES_WINDOW, mode='nearest')
-    lost = np.maximum.accumulate(rough)
+    lost = np.round(excess).astype(np.int64)
+    if np.any(np.diff(lost) < 0):
+        from scipy.ndimage import median_filter  # takes longer to import than most logs to read
+
+        lost = np.maximum.accumulate(median_filter(lost, LOSSES_WINDOW, mode='nearest'))
     places = [0, *(np.flatnonzero(np.diff(lost)) + 1).tolist(), lost.size]
     for first, place, last in zip(places, places[1:], places[2:], strict=False):
         window = slice(max(first, place - LOSSES_WINDOW), min(last, place + LOSSES_WINDOW))

@@ -105,7 +105,7 @@ def _chosen_rows(usable: UsableRows, robot: Robot, settings: SignalSettings) -> 
     # A friction's shape at low speed shows in the slow rows alone: without those beside standstill
     # the variance of its parameters is some twenty to two hundred times as large (arm3).
     shaped = np.array([any(_has_shape(term) for term in terms) for terms in robot.friction])
-    return np.where(shaped, every, usable.moving)
+    return np.where(shaped, every & usable.inner, usable.moving)
 
 
 def _has_shape(term: FrictionTerm) -> bool:
