@@ -39,7 +39,6 @@ class UsableRows(NamedTuple):
     Attributes
     ----------
     every : all that were measured, of the joints that move at all
-    inner : those of them that hardly any transient of the ends reaches
     clear : those of them that no standstill lies in, for friction that jumps when a joint turns
         round: the samples that weigh most in a kept row, the middle two thirds of those that it
         stands for, are to have the same sign
@@ -48,7 +47,6 @@ class UsableRows(NamedTuple):
     """
 
     every: Rows
-    inner: Rows
     clear: Rows
     moving: Rows
 
@@ -69,14 +67,18 @@ def usable_rows(
     moving = away_from_gaps(even, band)[:, None] & ~even.clipped & turning
     moving = _erode(moving, _guard_samples(settings, decimation))
     moving[:edge] = moving[len(moving) - edge :] = False
-    inner, short = every.copy(), int(INNER_PERIODS * even.rate / band)
-    inner[:short] = inner[len(inner) - short :] = False
-    return UsableRows(every, inner, every & _erode(turning, decimation // CLEAR), moving)
+    return UsableRows(every, every & _erode(turning, decimation // CLEAR), moving)
 
 
 def away_from_gaps(even: UniformRecording, band: float) -> Rows:
     """Return the rows (N,) that no transient of a filter for this band [Hz] reaches."""
     return _erode(even.measured, _edge_samples(even, band))
+
+
+def away_from_ends(even: UniformRecording, band: float) -> Rows:
+    """Return the rows (N,) that hardly any transient of the recording's ends reaches."""
+    short, row = int(INNER_PERIODS * even.rate / band), np.arange(even.measured.size)
+    return np.asarray((row >= short) & (row < row.size - short))
 
 
 def _edge_samples(even: UniformRecording, band: float) -> int:
