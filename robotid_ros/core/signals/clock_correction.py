@@ -210,6 +210,8 @@ def sampling_times(time: Array, position: Array, step: float) -> SamplingTimes |
     The times, or None where stamps jitter too little to matter, or about no even times
 
     """
+    if np.abs(np.diff(time) - step).max() <= MIN_JITTER * step:
+        return None
     even, number = _even_times(time, step)
     if np.std(time - even) <= MIN_JITTER * step:
         return None
