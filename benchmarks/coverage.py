@@ -8,7 +8,9 @@ and the sizes of viscous and Coulomb friction and offsets are drawn anew in each
 that is identified is viscous, Coulomb and offset: nothing is chosen. The truth is the plant's, its
 plain friction included: with friction that grows with the load, or a Stribeck effect, viscous and
 Coulomb friction as they were set without that; of friction that changes, its mean. `chunks` is WLS
-of the recording in three chunks. 'noise alone' is σ without what counts errors of the model, and
+of the recording in three chunks. Stamps are late, exponentially, of a loop that runs evenly with
+a controller that goes by them: efforts answer to them; 2 % of the messages are lost besides.
+'noise alone' is σ without what counts errors of the model, and
 that blocks of time are few.
 """
 
@@ -29,6 +31,7 @@ from robotid_ros.core.model.friction import make_terms
 from robotid_ros.core.model.robot_builder import with_friction
 from robotid_ros.core.pipeline.estimation import estimate_base_parameters
 from robotid_ros.core.regression.estimators import fit
+from robotid_ros.core.signals.recording import Recording
 
 ROBOTS, METHODS = ('arm3', 'scara', 'ur10', 'tx40'), ('ols', 'wls', 'chunks')
 # Where a recording is cut into chunks [s].
@@ -43,9 +46,12 @@ DRAWN = (0.5, 2.0)
 # Correlated noise over the configured white noise, and its time constants [s].
 LOUDER, MEMORIES = 2.0, (0.05, 0.5, 3.0)
 LEFT_OUT = ('load friction 5 %', 'Stribeck 25 %', 'viscous -20 %', 'cogging 3 %')
+# Standard deviations of late stamps [s], latest over the period, and share of messages lost.
+JITTER, LATEST, LOST = (0.05e-3, 0.2e-3, 0.5e-3), 0.9, 0.02
+STAMPS = tuple(f'stamps {1e3 * jitter:g} ms' for jitter in JITTER)
 WHITE, SAME = 'white noise', 'same noise 0.5 s'
 NOISE = (WHITE, *(f'AR noise {memory:g} s' for memory in MEMORIES), SAME)
-CASES = (*NOISE, *LEFT_OUT)
+CASES = (*NOISE, *LEFT_OUT, *STAMPS)
 # Least share of truths within 3 σ of all parameters, and of the worst one of any robot; largest
 # median of σ over the classical one, decimation's band counted, where noise is white.
 LEAST, LEAST_WORST, LARGEST = 0.97, 0.85, 1.3
@@ -78,8 +84,30 @@ def dry_friction(run: Run) -> tuple[np.ndarray, ...]:
     return tuple(np.array(x)[order] for x in found)
 
 
+def recordings(run: Run, factors: dict[str, float], seed: int) -> Iterator[tuple[str, Recording]]:
+    """Yield the recording of each case."""
+    for case, effort in efforts(run, factors, seed):
+        yield case, recording(run, effort)
+    gains = np.array([run.plant.simulation.gains[j].p for j in run.plant.robot.joints])
+    for case, jitter in zip(STAMPS, JITTER, strict=True):
+        rng = np.random.default_rng([seed, 2])
+        late = np.minimum(jitter * rng.exponential(size=len(run.time)), LATEST / RATE)
+        # A joint state holds the command of the update before; the robot follows the mean.
+        answer = gains * run.dq * np.roll(late - late.mean(), 1)[:, None]
+        log, kept = recording(run, run.clean + answer + run.noise), rng.random(len(late)) >= LOST
+        yield (
+            case,
+            dataclasses.replace(
+                log,
+                time=(run.time + late)[kept],
+                position=log.position[kept],
+                effort=log.effort[kept],
+            ),
+        )
+
+
 def efforts(run: Run, factors: dict[str, float], seed: int) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield what a recording holds in each case."""
+    """Yield what a recording holds in each case of even stamps."""
     sign, rng, n = np.sign(run.dq), np.random.default_rng(seed), run.q.shape[1]
     clean, level, coulomb = run.clean, run.noise.std(axis=0), factors['Fc'] * dry_friction(run)[0]
     orders, phases = rng.uniform(*ORDERS, n), rng.uniform(0.0, 2.0 * np.pi, n)
@@ -127,15 +155,13 @@ def truth(run: Run, robot: Robot, factors: dict[str, float]) -> np.ndarray:
     return np.array([values[p.name] * factors.get(p.symbol, 1.0) for p in robot.parameters])
 
 
-def looks(
-    run: Run, effort: np.ndarray, factors: dict[str, float]
-) -> Iterator[tuple[str, Outcome]]:
+def looks(run: Run, log: Recording, factors: dict[str, float]) -> Iterator[tuple[str, Outcome]]:
     """Identify the base parameters by each method and compare them with the truth."""
     terms = make_terms(('viscous', 'coulomb', 'offset'), {})
     robot = with_friction(run.plant.robot, (terms,) * run.plant.robot.n)
     base = base_parameters(robot)
     settings = dataclasses.replace(run.plant.identification, method='wls', selection=False)
-    log, true = recording(run, effort), base.of(truth(run, robot, factors))
+    true = base.of(truth(run, robot, factors))
     whole, chunks = (
         estimate_base_parameters(data, robot, base, settings, lambda _: None)
         for data in (log, [log.between(a, b) for a, b in itertools.pairwise(EDGES)])
@@ -156,12 +182,12 @@ def outcomes(
     found: dict[tuple[str, str, str], list[Outcome]] = {}
     for name, seed in itertools.product(names, runs):
         here, factors = drawn(run(name, seed), seed)
-        for case, effort in efforts(here, factors, seed):
+        for case, log in recordings(here, factors, seed):
             if case not in cases:
                 continue
             mean = warming(here).mean() if case == LEFT_OUT[2] else 1.0
             own = {**factors, 'Fv': mean * factors['Fv']}
-            for method, outcome in looks(here, effort, own):
+            for method, outcome in looks(here, log, own):
                 found.setdefault((method, case, name), []).append(outcome)
     return found
 

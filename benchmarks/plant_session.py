@@ -26,6 +26,8 @@ def follow(
     samples: Iterable[tuple[np.ndarray, ...]],
     duration: float,
     noise_seed: int | None = None,
+    late: np.ndarray | None = None,
+    in_time: bool = True,
 ) -> tuple[np.ndarray, ...]:
     """
     Hold the robot for `REST`, then send it a goal.
@@ -38,6 +40,10 @@ def follow(
         replaced by zero
     duration : of the motion [s]
     noise_seed : of the sensors; None: the settings', which also draw the true robot
+    late : (K + 1,) by which updates begin later than evenly, as on a busy machine [s]; the
+        controller goes by that time
+    in_time : whether the robot does too, as a real one; else it moves on by one period an update,
+        as hardware that is simulated
 
     Returns
     -------
@@ -52,18 +58,24 @@ def follow(
     controller = active_controller(robot, physics, settings, period)
     goal, rows = goal_of(robot.joints, samples), []
     effort, hold = [0.0] * robot.n, round(REST / physics.period)
-    for k in range(hold + round(duration / physics.period)):
+    updates = hold + round(duration / physics.period)
+    time = physics.period * np.arange(updates + 1)
+    time = (time if late is None else time + late[: len(time)]).tolist()
+    for k in range(updates):
+        now, last = round(1e9 * time[k]), time[k - 1] if k else -physics.period
         if k == hold:
-            reason = controller.rejection_reason(goal, k * period)
+            reason = controller.rejection_reason(goal, now)
             assert not reason, reason
             controller.start(goal, GoalTolerances())
         q, dq, tau = sensors.read(
-            k * physics.period, physics.position.tolist(), physics.velocity.tolist(), effort
+            time[k], physics.position.tolist(), physics.velocity.tolist(), effort
         )
-        effort = list(controller.update(k * period, physics.period, q, dq))
+        effort = list(controller.update(now, time[k] - last, q, dq))
         desired = controller.state.desired
         wanted = desired.positions, desired.velocities, desired.accelerations
         rows.append((q, dq, tau, *wanted, effort))
+        if in_time:
+            physics.model.opt.timestep = (time[k + 1] - time[k]) / physics.substeps
         physics.step(effort)
     return tuple(np.array(column) for column in zip(*rows, strict=True))
 

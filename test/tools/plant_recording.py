@@ -36,8 +36,15 @@ class PlantRecording:
 
 
 @lru_cache
-def plant(gravity=(), still=(), springs=(0.0, 0.0, 0.0), ripple=(0.0,), ripple_order=60.0):
-    """Run the arm; joints in `still` hold their position; springs [N·m/rad] rest at `START`."""
+def plant(
+    gravity=(), still=(), springs=(0.0, 0.0, 0.0), ripple=(0.0,), ripple_order=60.0, late=0.0
+):
+    """
+    Run the arm; joints in `still` hold their position; springs [N·m/rad] rest at `START`.
+
+    With a mean `late` [s], the stamps of its updates, all recorded, are late by chance, and the
+    controller goes by these.
+    """
     noise = NoiseSettings(ripple=ripple, ripple_order=ripple_order)
     settings = SimulationSettings(
         initial_positions=START, inertial_error=0.1, viscous=(0.5, 0.277, 0.1),
@@ -51,7 +58,9 @@ def plant(gravity=(), still=(), springs=(0.0, 0.0, 0.0), ripple=(0.0,), ripple_o
     a, b = rng.uniform(-1.0, 1.0, (2, 3, HARMONICS.size))
     size = AMPLITUDE * [joint not in still for joint in JOINTS]
     w = 2.0 * np.pi / PERIOD * HARMONICS
-    time = np.arange(round(SECONDS * 1000)) * 1e-3
+    time, every = np.arange(round(SECONDS * 1000)) * 1e-3, 2
+    if late:
+        time, every = time + np.minimum(late * rng.exponential(size=time.size), 0.9e-3), 1
     s, c = np.sin(np.outer(time, w)), np.cos(np.outer(time, w))
     q_ref = START + size * ((s / HARMONICS) @ a.T + ((1.0 - c) / HARMONICS) @ b.T)
     dq_ref = size * ((c * w / HARMONICS) @ a.T + (s * w / HARMONICS) @ b.T)
@@ -62,14 +71,14 @@ def plant(gravity=(), still=(), springs=(0.0, 0.0, 0.0), ripple=(0.0,), ripple_o
         rows.append((q.copy(), dq.copy(), effort))
         effort = P * (wanted - q) + D * (speed - dq)
         physics.step(effort.tolist())
-    q, dq, tau = (np.array(values)[::2] for values in zip(*rows, strict=True))
+    q, dq, tau = (np.array(values)[::every] for values in zip(*rows, strict=True))
     q = q + 2e-5 * rng.normal(size=q.shape)
     tau = tau + 0.01 * np.abs(tau).max(axis=0) * rng.normal(size=tau.shape)
     truth = {joint.name: dict(joint.values) for joint in physics.true_parameters()}
     for joint, stiffness, rest in zip(JOINTS, springs, START, strict=True):
         truth[joint]['Kq'] = stiffness
         truth[joint]['off'] = truth[joint].get('off', 0.0) - stiffness * rest
-    return PlantRecording(Recording(JOINTS, time[::2], q, tau, dq, source='the bag'), truth)
+    return PlantRecording(Recording(JOINTS, time[::every], q, tau, dq, source='the bag'), truth)
 
 
 def arm(**settings):

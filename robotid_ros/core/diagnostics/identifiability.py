@@ -5,6 +5,7 @@ import numpy as np
 from ...exceptions import FEW, shortened
 from ..model.robot import Robot
 from ..regression.estimate import Estimate
+from ..regression.timing_error import TimingError
 from ..signals.samples import Samples
 from .trials import Trial
 
@@ -41,6 +42,24 @@ def identifiability_warnings(
             f'from zero{advice}'
         )
     return warnings
+
+
+def timing_warnings(timing: TimingError | None, estimate: Estimate) -> list[str]:
+    """Name the parameter that errors of the samples' times move most, if by more than noise."""
+    if timing is None or len(timing.change) != len(estimate.value):
+        return []
+    noise = np.sqrt(np.maximum(np.diag(estimate.noise_covariance), 1e-300))
+    ratio = np.abs(timing.change) / noise
+    worst = int(np.argmax(ratio))
+    if ratio[worst] <= 1.0:
+        return []
+    return [
+        f'the stamps jitter by {1e3 * timing.jitter:.2f} ms, and the times of the samples are '
+        f'known to {1e3 * timing.left:.2f} ms only: {estimate.names[worst]} may be off by '
+        f'{abs(timing.change[worst]):.2g} {estimate.units[worst]} for that, {ratio[worst]:.1f} '
+        'times what noise does. σ counts it. Record on a quiet machine, or give the process that '
+        'reads the drives a real-time priority and a real-time kernel'
+    ]
 
 
 def disagreement_warnings(found: Estimate, other: Estimate) -> list[str]:

@@ -8,7 +8,11 @@ from ...exceptions import ConfigurationError, ControllerError, DivergenceError, 
 from ..diagnostics.assumptions import data_warnings
 from ..diagnostics.data_quality import data_quality
 from ..diagnostics.exact_fit import exact_fit_warnings
-from ..diagnostics.identifiability import disagreement_warnings, identifiability_warnings
+from ..diagnostics.identifiability import (
+    disagreement_warnings,
+    identifiability_warnings,
+    timing_warnings,
+)
 from ..diagnostics.remark import (
     code_of,
     EFFORT_UNIT,
@@ -282,6 +286,7 @@ def _warnings(
         *remarks(SERIOUS, data),
         *exact_fit_warnings(robot, samples, estimate),
         *identifiability_warnings(robot, samples, estimate, fewer),
+        *timing_warnings(estimation.system.timing, estimate),
         *estimation.estimate_notes,
     )
     return in_order(found)

@@ -288,6 +288,8 @@ def _covariances(
     # Without what comes back with the motion, as errors of the model do.
     correlation = inflation(classical, largest(blocks[:1], least))
     model_error = model_error_covariance(system, value, np.hstack(gain), correlation)
+    if system.timing is not None:
+        model_error = model_error + system.timing.covariance(len(value))
     wider = [widened(c, len(scores)) for c, (_, scores) in zip(blocks, products, strict=True)]
     total = largest(wider, least) + model_error
     return _Covariances(total, classical, model_error, largest(blocks, least))

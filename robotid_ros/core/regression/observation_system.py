@@ -15,6 +15,7 @@ from ..model.robot import ElasticRobot, Robot
 from ..signals.samples import Samples
 from ..signals.zero_phase import filter_without_phase
 from .gaussian_prior import GaussianPrior
+from .timing_error import TimingError
 
 # Butterworth filter before decimation, forth and back; cut-off over the Nyquist frequency that is
 # left, as `scipy.signal.decimate` has it.
@@ -49,6 +50,7 @@ class System:
     D : (n, N, d) columns of what the model may leave out, which the covariance counts, or None
     prior : what is known of the parameters besides, or None
     q, dq : (N, n) positions and velocities of the rows, or None
+    timing : how far errors of the samples' times move the estimate, or None: not at all
 
     """
 
@@ -70,6 +72,7 @@ class System:
     prior: GaussianPrior | None = None
     q: Array | None = None
     dq: Array | None = None
+    timing: TimingError | None = None
 
     def __post_init__(self) -> None:
         freeze_fields(self, 'time', 'W', 'Y')
@@ -90,6 +93,7 @@ class System:
             Z=None if self.Z is None else self.Z[:, :, kept],
             batches=None if batches is None else batches[..., [*kept, -1]],
             prior=None,
+            timing=None,
         )
 
     def rows(self, joint: int) -> tuple[Array, Array]:

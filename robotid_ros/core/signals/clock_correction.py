@@ -1,12 +1,13 @@
 """Time stamps on one clock, without outliers, evenly spaced where only the stamps jitter."""
 
+import dataclasses
 import itertools
 
 import numpy as np
 import numpy.typing as npt
 
 from ...exceptions import RecordingError
-from ..arrays import Array
+from ..arrays import Array, ReadOnlyArrays
 
 # A stamp that goes back further than this, or ahead of its reception by more than that [s], is an
 # outlier or of a clock that was set: buses and schedulers delay by less.
@@ -23,9 +24,19 @@ OFFSET_SAMPLES = 50
 MAX_ODD_SHARE = 0.2
 # A position jumps when it moves by more than this multiple of the largest of the steps before.
 JUMP_FACTOR = 5.0
-# Jitter below this share of a sample costs nothing. Above, even stamps must make the positions
-# this much smoother: of two stamps that are alike, those that were recorded win.
-MIN_JITTER, MAX_ROUGHNESS_RATIO = 0.01, 0.7
+# Jitter below this share of a sample costs nothing. Stamps are of a grid where the mean of their
+# unit vectors of phase is so long: 0.29 with Gaussian jitter of a quarter of a sample, hardly 0.2
+# where there is no grid.
+MIN_JITTER, MIN_CONCENTRATION = 0.01, 0.25
+# A share of the jitter, or of its rest, that is taken for none; σ from which it is not known.
+NEAR, UNKNOWN_SHARE = 0.02, 0.2
+# A longer time without a sample [s] may change the phase. Time over which clocks run evenly [s]:
+# long beside the motion, short beside the slewing of NTP.
+LONGEST_PAUSE, STRETCH = 0.5, 2.0
+MIN_STRETCH = 64  # fewest samples that tell a phase
+# Samples whose median tells what was lost before: more than are late in a row.
+LOSSES_WINDOW = 21
+BLOCK = 64  # third differences, of which few share samples with the next block
 # What is left of a longer gap on a grid [s]: the whole of it would only fill memory.
 MAX_GRID_GAP = 1.0
 
@@ -136,12 +147,57 @@ def spread_equal_stamps(time: Array, values: Array) -> tuple[Array, str]:
     )
 
 
-def remove_jitter(time: Array, position: Array, step: float) -> tuple[Array, str]:
+@dataclasses.dataclass(frozen=True)
+class SamplingTimes(ReadOnlyArrays):
     """
-    Replace stamps that jitter more than the samples themselves by evenly spaced ones.
+    When samples were taken, as far as their stamps and their positions tell.
 
-    A stamp is taken when a message is made, not when the encoder is read. Positions are smooth
-    over the times at which they were read, and rough over others.
+    A loop that runs evenly is woken late, and stamps its message later still: its stamps are off
+    even times by e = c + j, of which samples have c. Positions change with c alone.
+
+    Attributes
+    ----------
+    stamps, even : (N,) as recorded, and evenly spaced along the smooth course of the stamps [s]
+    share, sigma : var(c)/var(e), from 0 to 1, and its standard deviation
+
+    """
+
+    stamps: Array
+    even: Array
+    share: float
+    sigma: float
+
+    @property
+    def jitter(self) -> float:
+        """Standard deviation of the stamps about even times [s]."""
+        return float(np.std(self.stamps - self.even))
+
+    @property
+    def time(self) -> Array:
+        """The likeliest times of the samples (N,): even + share · e [s]."""
+        if self.share == 1.0:
+            return self.stamps
+        return self.even + self.share * (self.stamps - self.even)
+
+    @property
+    def left(self) -> float:
+        """Variance of the errors of `time` over that of the jitter."""
+        return self.share * (1.0 - self.share) + min(self.sigma, 1.0) ** 2
+
+    @property
+    def note(self) -> str:
+        """What `time` changes in the stamps, '' where nothing."""
+        if self.share == 1.0:
+            return ''
+        text = f'the stamps jitter by {1e3 * self.jitter:.2f} ms, the samples '
+        if self.share == 0.0:
+            return f'{text}do not: taken as evenly spaced'
+        return f'{text}have {100.0 * self.share:.0f} % of its variance: the rest was taken out'
+
+
+def sampling_times(time: Array, position: Array, step: float) -> SamplingTimes | None:
+    """
+    Tell stamps that jitter from samples that do.
 
     Parameters
     ----------
@@ -151,35 +207,126 @@ def remove_jitter(time: Array, position: Array, step: float) -> tuple[Array, str
 
     Returns
     -------
-    (N,) times, and a note, '' where nothing was changed
+    The times, or None where stamps jitter too little to matter, or about no even times
 
     """
-    number = np.concatenate([[0.0], np.cumsum(np.round(np.diff(time) / step))])
-    slope, start = np.polyfit(number, time, 1)
-    number = np.round((time - start) / slope)
-    if np.any(np.diff(number) < 1.0):
-        return time, ''
-    even = start + slope * number
-    jitter = float(np.std(time - even))
-    if not MIN_JITTER * step < jitter < step:
-        return time, ''
-    if _roughness(even, position, step) > MAX_ROUGHNESS_RATIO * _roughness(time, position, step):
-        return time, ''
-    return even, (
-        f'the stamps jitter by {1e3 * jitter:.2f} ms, the samples do not: taken as evenly spaced'
-    )
+    if np.abs(np.diff(time) - step).max() <= MIN_JITTER * step:
+        return None
+    even, number = _even_times(time, step)
+    if np.std(time - even) <= MIN_JITTER * step:
+        return None
+    share, sigma = _share_of_samples((time - even) / step, number, position)
+    if sigma > UNKNOWN_SHARE:
+        # Of two times that are alike, those that were recorded win.
+        return SamplingTimes(time, even, 1.0, sigma)
+    near = max(NEAR, 3.0 * sigma)
+    share = 0.0 if share < near else 1.0 if share > 1.0 - near else share
+    return SamplingTimes(time, even, share, sigma)
 
 
-def _roughness(time: Array, position: Array, step: float) -> float:
-    """Return the RMS third difference of positions over these times, as share of their range."""
-    time = shorten_gaps(time, max(MAX_GRID_GAP, 2.0 * step))
-    grid = np.arange(time[0], time[-1], step)
-    total = 0.0
+def _even_times(time: Array, step: float) -> tuple[Array, npt.NDArray[np.int64]]:
+    """Return the even times (N,) next to stamps, and the number of each sample."""
+    even, number = time.copy(), np.arange(time.size)
+    edges = np.flatnonzero(np.diff(time) > LONGEST_PAUSE) + 1
+    for start, stop in itertools.pairwise([0, *edges.tolist(), time.size]):
+        if stop - start >= MIN_STRETCH:
+            part = slice(start, stop)
+            even[part], number[part] = _even_stretch(time[part], step)
+        if start:  # a pause is no sample
+            number[start:stop] += number[start - 1] + 2 - number[start]
+    return even, number
+
+
+def _even_stretch(time: Array, step: float) -> tuple[Array, npt.NDArray[np.int64]]:
+    """
+    Return the even times (N,) of a stretch without a pause, and the number of each sample.
+
+    The phase of stamps on a grid is a circular mean: it needs no numbers, which lost samples and
+    late stamps make uncertain. The clock's course is that of the phase, second by second.
+    """
+    local, order = time - time[0], np.arange(time.size)
+    for slope in (_median_slope, _mean_slope):
+        centre, phase, _ = _phases(local, step, MIN_STRETCH)
+        step *= 1.0 + step * slope(centre, phase) if len(centre) > 2 else 1.0
+    length = max(MIN_STRETCH, round(STRETCH / step))
+    centre, phase, concentration = _phases(local, step, length)
+    if np.median(concentration) < MIN_CONCENTRATION:
+        return time, order
+    course = np.interp(local, centre, phase)
+    number = order + _lost_before(local / step - course - order)
+    return time[0] + step * (number + course), number
+
+
+def _lost_before(excess: Array) -> npt.NDArray[np.int64]:
+    """
+    Return how many samples were lost before each, from its place on the grid less its order (N,).
+
+    A stamp that is late by half a period looks like a loss that is taken back: these are found
+    by a running median, and then put where the sum of all distances from the grid is least.
+    """
+    lost = np.round(excess).astype(np.int64)
+    if np.any(np.diff(lost) < 0):
+        from scipy.ndimage import median_filter  # takes longer to import than most logs to read
+
+        lost = np.maximum.accumulate(median_filter(lost, LOSSES_WINDOW, mode='nearest'))
+    places = [0, *(np.flatnonzero(np.diff(lost)) + 1).tolist(), lost.size]
+    for first, place, last in zip(places, places[1:], places[2:], strict=False):
+        window = slice(max(first, place - LOSSES_WINDOW), min(last, place + LOSSES_WINDOW))
+        before, after = lost[place - 1], lost[place]
+        worse = np.abs(excess[window] - before) - np.abs(excess[window] - after)
+        split = int(np.argmin(np.concatenate([[0.0], np.cumsum(worse)])))
+        lost[window][:split], lost[window][split:] = before, after
+    return lost
+
+
+def _median_slope(x: Array, y: Array) -> float:
+    return float(np.median(np.diff(y) / np.diff(x)))
+
+
+def _mean_slope(x: Array, y: Array) -> float:
+    return float(np.polyfit(x, y, 1)[0])
+
+
+def _phases(local: Array, step: float, length: int) -> tuple[Array, Array, Array]:
+    """Return times, phases in steps and their concentration, of blocks of so many stamps."""
+    count = max(1, local.size // length)
+    blocks = np.array_split(np.arange(local.size), count)
+    starts = [block[0] for block in blocks]
+    sizes = np.array([block.size for block in blocks])
+    total = np.add.reduceat(np.exp(2j * np.pi * local / step), starts)
+    phase = np.unwrap(np.angle(total)) / (2.0 * np.pi)
+    return np.add.reduceat(local, starts) / sizes, phase, np.abs(total) / sizes
+
+
+def _share_of_samples(
+    e: Array, number: npt.NDArray[np.int64], position: Array
+) -> tuple[float, float]:
+    """
+    Return how much of the jitter e (N,), in steps, the samples have, and the σ of that.
+
+    Third differences of positions leave dq Δ³c of a smooth motion: least squares of these on
+    dq Δ³e, joints weighted by their noise.
+    """
+    row = np.flatnonzero(number[3:] - number[:-3] == 3)
+    if len(row) < MIN_STRETCH:
+        return 1.0, np.inf
+    rough = np.diff(e, 3)[row]
+    product, square = np.zeros((2, len(row)))
     for column in position.T:
-        size = float(np.ptp(column))
-        if size > 0.0:
-            total += float(np.mean((np.diff(np.interp(grid, time, column), 3) / size) ** 2))
-    return float(np.sqrt(total))
+        error = np.diff(column, 3)[row]
+        noise = float(np.mean(error**2))
+        if noise > 0.0:
+            shown = (column[3:] - column[:-3])[row] / 3.0 * rough
+            product += shown * error / noise
+            square += shown**2 / noise
+    total = float(square.sum())
+    if total <= 0.0:
+        return 1.0, np.inf
+    share = float(product.sum()) / total
+    # Neighbours share samples: sums of blocks are independent.
+    starts = np.arange(0, len(row), BLOCK)
+    left = np.add.reduceat(product - share * square, starts)
+    return share, float(np.linalg.norm(left)) / total
 
 
 def shorten_gaps(time: Array, longest: float) -> Array:

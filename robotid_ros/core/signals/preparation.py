@@ -12,7 +12,15 @@ from .periodic import extend_periodically
 from .recording import Recording
 from .samples import Samples, SignalSettings
 from .uniform_recording import resample, UniformRecording
-from .usable_rows import away_from_gaps, EDGE_PERIODS, measured_rows, Rows, usable_rows, UsableRows
+from .usable_rows import (
+    away_from_ends,
+    away_from_gaps,
+    EDGE_PERIODS,
+    measured_rows,
+    Rows,
+    usable_rows,
+    UsableRows,
+)
 
 # Automatic cut-off over the motion's bandwidth: lower distorts accelerations, higher lets noise of
 # the encoders pass; and the least one [Hz], for recordings of a slow motion.
@@ -49,7 +57,7 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
     decimation = settings.decimation or decimation_of(even.rate, band)
     q, dq, ddq = _differentiate(even, cutoff, settings)
     usable = usable_rows(even, robot, dq, band, decimation, settings)
-    valid = _chosen_rows(usable, robot, settings)
+    valid = _chosen_rows(usable, away_from_ends(even, band), robot, settings)
     if not valid.any():
         _refuse(even, band, settings)
     return Samples(
@@ -95,7 +103,7 @@ def _differentiate(
     return with_derivatives(lowpass(position, cutoff, even.rate, settings.order), even.rate)
 
 
-def _chosen_rows(usable: UsableRows, robot: Robot, settings: SignalSettings) -> Rows:
+def _chosen_rows(usable: UsableRows, inner: Rows, robot: Robot, settings: SignalSettings) -> Rows:
     if settings.rows == 'moving':
         return usable.moving
     steps = np.array([any(term.has_step for term in terms) for terms in robot.friction])
@@ -105,7 +113,7 @@ def _chosen_rows(usable: UsableRows, robot: Robot, settings: SignalSettings) -> 
     # A friction's shape at low speed shows in the slow rows alone: without those beside standstill
     # the variance of its parameters is some twenty to two hundred times as large (arm3).
     shaped = np.array([any(_has_shape(term) for term in terms) for terms in robot.friction])
-    return np.where(shaped, every, usable.moving)
+    return np.where(shaped, every & inner[:, None], usable.moving)
 
 
 def _has_shape(term: FrictionTerm) -> bool:

@@ -8,7 +8,13 @@ import numpy.typing as npt
 from ...exceptions import RecordingError
 from ..arrays import Array
 from .akima import interpolate
-from .clock_correction import MAX_GRID_GAP, remove_jitter, shorten_gaps, spread_equal_stamps
+from .clock_correction import (
+    MAX_GRID_GAP,
+    sampling_times,
+    SamplingTimes,
+    shorten_gaps,
+    spread_equal_stamps,
+)
 from .invalid_samples import find_usable_samples, unwrap_angles
 from .recording import Recording
 from .samples import SignalSettings
@@ -50,12 +56,15 @@ def resample_uniformly(
         )
     time, effort = recording.time[kept], recording.effort[kept]
     position, jumps = unwrap_angles(recording.position[kept], recording.joints)
+    if settings.stamps == 'auto':
+        times = sampling_times(time, position, _sampling_period(time))
+        if times is not None and times.note:
+            time, notes = times.time, [*notes, times.note]
     usual = _sampling_period(time)
-    time, jitter = remove_jitter(time, position, usual)
     step = usual if settings.rate == 0.0 else 1.0 / settings.rate
     longest = max(settings.max_gap, 1.5 * max(step, usual))
     longest, sparse = longest_bridged_gap(time, position, usual, longest)
-    notes += [*jumps, *([jitter] if jitter else []), *sparse, *_gap_notes(time, longest, usual)]
+    notes += [*jumps, *sparse, *_gap_notes(time, longest, usual)]
     short = shorten_gaps(time, max(MAX_GRID_GAP, longest))
     grid = time[0] + step * np.arange(int(np.floor((short[-1] - short[0]) / step + 0.5)) + 1)
     if grid.size != time.size or np.abs(grid - short).max() >= GRID_TOLERANCE * step:
@@ -76,6 +85,32 @@ def resample_uniformly(
         temperature=temperature,
     )
     return result, 1.0 / step, covered, notes
+
+
+def is_finite(recording: Recording) -> npt.NDArray[np.bool_]:
+    """Return which samples (N,) have a time, positions and efforts."""
+    finite = np.isfinite(recording.effort).all(axis=1) & np.isfinite(recording.time)
+    return np.asarray(finite & np.isfinite(recording.position).all(axis=1))
+
+
+def sampling_times_of(recording: Recording) -> SamplingTimes | None:
+    """Return when the finite samples were taken; None as of `sampling_times`, and out of order."""
+    good = is_finite(recording)
+    time = recording.time[good]
+    if time.size < MIN_SAMPLES or np.any(np.diff(time) <= 0.0):
+        return None
+    position, _ = unwrap_angles(recording.position[good], recording.joints)
+    return sampling_times(time, position, _sampling_period(time))
+
+
+def with_sampling_times(recording: Recording) -> Recording:
+    """Return the recording without the jitter of its stamps that samples do not have, noted."""
+    times = sampling_times_of(recording)
+    if times is None or not times.note:
+        return recording
+    time: Array = np.full(recording.time.shape, np.nan)
+    time[is_finite(recording)] = times.time
+    return dataclasses.replace(recording, time=time, notes=(*recording.notes, times.note))
 
 
 def _with_distinct_stamps(recording: Recording) -> tuple[Recording, list[str]]:

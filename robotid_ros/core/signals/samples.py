@@ -72,6 +72,12 @@ class SignalSettings:
         False,
         "of averaged periods: fit the positions by the trajectory's own basis, differentiate that",
     )
+    stamps: str = setting(
+        'auto',
+        'times of the samples; recorded: their stamps; '
+        'auto: what jitters in the stamps but not in the positions is taken out of them',
+        choices=('auto', 'recorded'),
+    )
     time_offset: bool = setting(True, 'estimate and remove the delay between position and effort')
 
 

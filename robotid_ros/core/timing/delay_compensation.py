@@ -6,13 +6,16 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
+from ...exceptions import RobotIdError
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimators import fit
 from ..regression.observation_system import decimated_torque, observe, System
+from ..regression.timing_error import TimingError
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
+from ..signals.resampling import is_finite, sampling_times_of, with_sampling_times
 from ..signals.samples import Samples, SignalSettings
 from .delay_estimation import advance, estimate_delays, LONGEST_DELAY
 
@@ -27,6 +30,8 @@ BLOCKS = 8
 # A reported effort is the command of at most so many updates before when both differ by no more
 # than this share of its size, wherever both were recorded, which is so often at least.
 MOST_UPDATES_HELD, LARGEST_MISMATCH, LEAST_MATCHES = 3, 0.1, 100
+# An error of times that moves the estimate by less of what jitter would is not looked at.
+NEGLIGIBLE = 0.01
 # Ratio of two rates that differ by more than their clocks.
 MORE_OFTEN = 1.5
 
@@ -47,11 +52,49 @@ def prepare_without_delay(
     known = hold_delay(recording) if wanted and not isinstance(robot, ElasticRobot) else None
     # A log of the commands themselves does not say when the drives followed them.
     held = max(known or 0.0, 0.0)
-    samples = prepare(remove_delay(recording, held), robot, settings)
-    system = observe(samples, robot, base)
-    if not wanted:
-        return samples, system, {}, []
-    return _without_confirmed_delays(samples, system, held)
+    samples = prepare(remove_delay(recording, held, settings.stamps), robot, settings)
+    system, notes = observe(samples, robot, base), list[str]()
+    delays: Delays = {}
+    if wanted:
+        samples, system, delays, notes = _without_confirmed_delays(samples, system, held)
+    error = _timing_error(recording, robot, base, settings, samples, system)
+    return samples, dataclasses.replace(system, timing=error), delays, notes
+
+
+def _timing_error(
+    recording: Recording,
+    robot: Robot,
+    base: BaseParameters,
+    settings: SignalSettings,
+    samples: Samples,
+    system: System,
+) -> TimingError | None:
+    """
+    Return how far an estimate may be off as samples were taken at other times than thought.
+
+    Errors of time enter W and, as controllers answer to them, efforts: what they change in the
+    estimate grows with their variance. It is that of the other extreme, stamps as recorded or
+    even times, scaled by the variances.
+    """
+    times = sampling_times_of(recording) if settings.stamps == 'auto' else None
+    if times is None:
+        return None
+    share = times.left / max(times.share, 1.0 - times.share) ** 2
+    if share < NEGLIGIBLE:
+        return None
+    good = is_finite(recording)
+    other: Array = np.full(recording.time.shape, np.nan)
+    other[good] = times.stamps if times.share < 0.5 else times.even
+    signals = dataclasses.replace(
+        settings, stamps='recorded', cutoff=samples.cutoff, decimation=samples.decimation
+    )
+    apart = dataclasses.replace(recording, time=other)
+    try:
+        extreme = fit(prepare_without_delay(apart, robot, base, signals)[1])
+        change = share * (extreme.value - fit(system).value)
+    except RobotIdError:
+        return None
+    return TimingError(change, times.jitter, times.jitter * times.left**0.5)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -215,17 +258,23 @@ def is_significant(delay: float, sigma: float, rate: float) -> bool:
     return max(SIGNIFICANT_SIGMAS * sigma, SIGNIFICANT_SHARE / rate) < abs(delay) < LONGEST_DELAY
 
 
-def remove_delay(recording: Recording, delay: float | Delays) -> Recording:
-    """Return the recording with efforts earlier, by linear interpolation; a number: of all [s]."""
+def remove_delay(recording: Recording, delay: float | Delays, stamps: str = 'auto') -> Recording:
+    """
+    Return the recording with efforts earlier, by linear interpolation; a number: of all [s].
+
+    Stamps that jitter, see `SignalSettings.stamps`, would take efforts from beside their time.
+    """
     each = (
         np.array([delay.get(joint, 0.0) for joint in recording.joints])
         if isinstance(delay, Mapping)
         else np.full(len(recording.joints), delay)
     )
-    good = np.isfinite(recording.effort).all(axis=1) & np.isfinite(recording.time)
-    time = recording.time[good]
-    if not each.any() or time.size < 2 or np.any(np.diff(time) <= 0.0):
+    good = is_finite(recording)
+    if not each.any() or good.sum() < 2 or np.any(np.diff(recording.time[good]) <= 0.0):
         return recording
+    if stamps == 'auto':
+        recording = with_sampling_times(recording)
+    time = recording.time[good]
     effort: Array = np.full(recording.effort.shape, np.nan)
     effort[good] = advance(time, recording.effort[good], each)
     return dataclasses.replace(recording, effort=effort)

@@ -14,6 +14,7 @@ from ...exceptions import RecordingError, RobotIdError, shortened
 from ..atomic import file_errors, open_regular
 from .column_groups import group
 from .column_names import understand
+from .file_names import BAG_SUFFIXES, SUFFIXES
 from .joint_table import JointTable, read_joint_table
 from .read_options import ReadOptions
 from .readers.array_files import read_hdf5, read_mat, read_npy, read_npz
@@ -25,13 +26,6 @@ from .signals import one_row_a_time
 from .table import Columns, from_arrays, Table
 
 Reader = Callable[[Path], Table]
-TEXT_SUFFIXES = ('.csv', '.tsv', '.txt', '.dat', '.asc', '.gz')
-# Files beside which tables are no log of their own: a folder of these is a bag.
-BAG_SUFFIXES = ('.mcap', '.db3', '.bag', '.zstd')
-SUFFIXES = (
-    *(*TEXT_SUFFIXES, '.lvm', '.json', '.jsonl', '.xlsx'),
-    *('.npz', '.npy', '.mat', '.h5', '.hdf5', '.parquet', '.feather'),
-)
 
 
 def _read_archive(path: Path) -> Table:

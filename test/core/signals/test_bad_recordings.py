@@ -9,7 +9,7 @@ import pytest
 
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.signals.clock_correction import remove_jitter, undo_clock_jumps
+from robotid_ros.core.signals.clock_correction import sampling_times, undo_clock_jumps
 from robotid_ros.core.signals.invalid_samples import (
     clipped_samples,
     find_repeated,
@@ -259,11 +259,12 @@ def test_one_clock():
 def test_true_jitter_stays_and_false_jitter_goes():
     even = np.arange(2000) * 0.002
     time = even + np.random.default_rng(0).uniform(-5e-4, 5e-4, even.size)
-    kept, note = remove_jitter(time, np.sin(3.0 * time)[:, None], 0.002)
-    assert kept is time and not note
-    smooth, note = remove_jitter(time, np.sin(3.0 * even)[:, None], 0.002)
-    np.testing.assert_allclose(smooth, even, atol=5e-5)
-    assert '0.29 ms' in note
+    kept = sampling_times(time, np.sin(3.0 * time)[:, None], 0.002)
+    assert not kept.note
+    np.testing.assert_array_equal(kept.time, time)
+    smooth = sampling_times(time, np.sin(3.0 * even)[:, None], 0.002)
+    np.testing.assert_allclose(smooth.time, even, atol=5e-5)
+    assert '0.29 ms' in smooth.note
 
 
 def test_jitter_is_judged_by_what_was_recorded_and_not_by_the_days_between():
@@ -272,14 +273,14 @@ def test_jitter_is_judged_by_what_was_recorded_and_not_by_the_days_between():
     even[2000:] += 2 * 86_400.0
     time = even + np.random.default_rng(0).uniform(-5e-4, 5e-4, even.size)
     tracemalloc.start()
-    smooth, note = remove_jitter(time, position, 0.002)
+    smooth = sampling_times(time, position, 0.002)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    np.testing.assert_allclose(smooth, even, atol=5e-5)
-    assert '0.29 ms' in note
+    np.testing.assert_allclose(smooth.time, even, atol=5e-5)
+    assert '0.29 ms' in smooth.note
     assert peak < 10e6  # a grid over two days takes 700 MB
     true = np.sin(3.0 * (time - np.where(time > 100.0, 2 * 86_400.0, 0.0)))[:, None]
-    assert remove_jitter(time, true, 0.002)[0] is time
+    assert not sampling_times(time, true, 0.002).note
 
 
 def test_faults_one_by_one():

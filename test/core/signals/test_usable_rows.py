@@ -116,7 +116,9 @@ def test_only_joints_with_such_friction_keep_them():
         prepare(moved(), robot, SignalSettings(cutoff=20.0, rows=rows)).valid
         for rows in ('auto', 'all', 'moving')
     )
-    np.testing.assert_array_equal(auto[:, 0], every[:, 0])
+    short = int(1.5 * moved().rate / 20.0 + 0.5)  # the ends, which turn the sign of slow joints
+    np.testing.assert_array_equal(auto[short:-short, 0], every[short:-short, 0])
+    assert not auto[:short].any() and not auto[-short:].any() and every[:short, 0].any()
     np.testing.assert_array_equal(auto[:, 1], moving[:, 1])
     assert every[:, 0].sum() > moving[:, 0].sum()
 

@@ -9,12 +9,10 @@ from typing import Any
 from ....exceptions import ConfigurationError, FileError, RecordingError, RobotIdError
 from ...atomic import open_regular, read_text
 from ...bounded import unpack_file
-from ...formats.open_table import BAG_SUFFIXES, SUFFIXES, table_reader
+from ...formats.file_names import BAG_SUFFIXES, natural_order, SUFFIXES
 from ...formats.read_options import ReadOptions
-from ...formats.readers.parquet_table import natural_order
 from ...remote.remote_file import RemoteFile
 from ...yaml import parse_yaml
-from ..foreign.table_reader import TableReader
 from ..repair.mcap_reader import McapReader
 from ..repair.mcap_records import is_mcap
 
@@ -54,11 +52,13 @@ def data_files(path: Path) -> list[Path]:
     """Find the files that hold messages or rows, by their names; raises as `find_files`."""
     if not path.exists():
         raise RecordingError(f"there is no recording at '{path}': give a rosbag2 folder or file")
-    if not path.is_dir() or table_reader(path):
+    if not path.is_dir():
         return [path]
     files = [f for f in sorted(path.iterdir(), key=natural_order) if f.suffix in BAG_SUFFIXES]
     # What was unpacked beside the packed file counts once.
     files = [f for f in files if f.suffix != '.zstd' or f.with_suffix('') not in files]
+    if not files and _is_table(path):
+        return [path]
     if not files:
         raise RecordingError(
             f"'{path}' holds no recording (.mcap, .db3 or .bag): give another folder"
@@ -150,7 +150,7 @@ def reader_of(
     if path.suffix == '.zstd':
         path = _unpacked(path, stack)
     if path.is_dir():
-        return TableReader(path, options)
+        return _table(path, options)
     with open_regular(path) as stream, recording_errors(path):
         start = stream.read(16)
     if not start:
@@ -170,12 +170,25 @@ def reader_of(
         return Ros1Reader(path)
     if is_mcap(path):
         return McapReader(path)
-    if table_reader(path):
-        return TableReader(path, options)
+    if _is_table(path):
+        return _table(path, options)
     raise RecordingError(
         f"'{path}' is neither MCAP nor SQLite, nor a table by its name: give a bag or one of "
         f'{", ".join(SUFFIXES)}'
     )
+
+
+def _is_table(path: Path) -> bool:
+    # What reads tables takes as long to import as a bag to inspect.
+    from ...formats.open_table import table_reader
+
+    return table_reader(path) is not None
+
+
+def _table(path: Path, options: ReadOptions) -> Any:
+    from ..foreign.table_reader import TableReader
+
+    return TableReader(path, options)
 
 
 @contextmanager

@@ -12,8 +12,6 @@ from ....exceptions import RecordingError
 from ...bounded import unpack, unpack_limit
 from ...formats.read_options import DEFAULTS, ReadOptions
 from ...remote.remote_file import is_url, RemoteFile
-from ..foreign.table_reader import TableReader
-from ..messages.topic_tables import joint_states_of_topics
 from ..repair.mcap_reader import McapReader
 from ..repair.mcap_records import Messages
 from ..schema.message_definitions import JOINT_STATE, typestore_of
@@ -84,6 +82,8 @@ class Bag:
     @property
     def has_tables(self) -> bool:
         """Whether options for tables count."""
+        from ..foreign.table_reader import TableReader
+
         return any(isinstance(reader, TableReader) for reader in self._readers)
 
     @property
@@ -254,6 +254,9 @@ def _with_joint_states(bag: Bag, readers: list[Any], notes: list[str]) -> Bag:
     """Return a bag without joint states with those that the fields of another topic make."""
     if any(bag.topics(JOINT_STATE).values()):
         return bag
+    from ..foreign.table_reader import TableReader
+    from ..messages.topic_tables import joint_states_of_topics
+
     found = joint_states_of_topics(
         str(bag.path), bag.connections, bag.blocks, bag.typestore, bag.options
     )

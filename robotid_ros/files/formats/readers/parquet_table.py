@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 import functools
 import json
 from pathlib import Path
-import re
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from ....exceptions import RecordingError
 from ...atomic import read_text
 from ...bounded import check_unpacked
+from ..file_names import natural_order
 from ..table import Columns, from_arrays, labels_of, nanoseconds, optional_package, Table
 
 INFO = 'meta/info.json'
@@ -206,8 +206,3 @@ def _one_clock(time: np.ndarray, episode: np.ndarray) -> np.ndarray:
     shift = np.zeros(time.size)
     shift[starts] = time[starts - 1] - time[starts] + EPISODE_GAP
     return np.asarray(time + np.cumsum(shift))
-
-
-def natural_order(path: Path) -> list[Any]:
-    """Sort key that puts part 2 before part 10."""
-    return [int(x) if x.isdigit() else x for x in re.split(r'(\d+)', str(path))]
