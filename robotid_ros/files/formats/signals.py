@@ -1,6 +1,6 @@
 """Signals that have times of their own, or rows of their own, brought into one table."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 import dataclasses
 import itertools
 
@@ -9,13 +9,12 @@ import numpy as np
 from .column_groups import Group, group
 from .column_names import understand
 from .column_words import words_of
+from .interpolation import interpolate
 from .readers.text_header import REPEATED
 from .table import from_arrays, Table
 
 # One signal: (N,) times in whatever unit, and (N,) or (N, n) values.
 Signal = tuple[np.ndarray, np.ndarray]
-# Usual intervals between two values beyond which nothing is interpolated.
-MAX_SPACING = 4.5
 # Words of columns that say whose or which value a row holds.
 _KEYS = frozenset(
     'joint joints axis achse gelenk axe motor servo actuator name names variable variables '
@@ -88,42 +87,6 @@ def _finite(item: tuple[str, Signal]) -> tuple[str, Signal]:
 
 def _at(clock: np.ndarray, time: np.ndarray, values: np.ndarray) -> np.ndarray:
     return values if _same(clock, time) else interpolate(clock, time, values)
-
-
-def interpolate(
-    wanted: np.ndarray, time: np.ndarray, values: np.ndarray, beyond: float = 0.0
-) -> np.ndarray:
-    """
-    Interpolate values (M, …) at times (M,) linearly at others (N,).
-
-    Returns
-    -------
-    (N, …), NaN where no two neighbours are near; `beyond` as in `interpolator`
-
-    """
-    time, first = np.unique(time, return_index=True)
-    near, at = interpolator(wanted, time, MAX_SPACING, beyond)
-    flat = values[first].astype(float).reshape(len(first), -1)
-    found = np.column_stack([np.where(near, at(column), np.nan) for column in flat.T])
-    return found.reshape(len(wanted), *values.shape[1:])
-
-
-def interpolator(
-    wanted: np.ndarray, time: np.ndarray, spacing: float, beyond: float
-) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-    """
-    Return where times (N,) lie between others, and how to interpolate values (M,) there.
-
-    Not where the others, which grow, are more than `spacing` of their usual intervals apart; still
-    as far as `beyond` of one outside their ends.
-    """
-    if len(time) < 2:
-        return np.zeros(len(wanted), dtype=bool), lambda v: np.full(len(wanted), np.nan)
-    after = np.clip(np.searchsorted(time, wanted), 1, len(time) - 1)
-    usual = float(np.median(np.diff(time)))
-    near = time[after] - time[after - 1] <= spacing * usual
-    near &= (wanted >= time[0] - beyond * usual) & (wanted <= time[-1] + beyond * usual)
-    return near, lambda v: np.interp(wanted - time[0], time - time[0], v)
 
 
 def _same(a: np.ndarray, b: np.ndarray) -> bool:

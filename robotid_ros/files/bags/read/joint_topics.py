@@ -10,7 +10,7 @@ import numpy as np
 from ....core.model.urdf_parsing import movable_joints
 from ....exceptions import RecordingError, RobotIdError, UnknownNameError
 from ...formats.column_words import WORDS
-from ...formats.signals import interpolate
+from ...formats.interpolation import interpolate
 from ..messages.message_decoding import Decoder, Layout, stamps
 from ..schema.message_definitions import TEMPERATURE
 from .controller_states import MARGIN

@@ -10,7 +10,7 @@ import numpy as np
 from ....core.model.urdf_parsing import movable_joints
 from ....exceptions import RecordingError, RobotIdError, shortened, UnknownNameError
 from ...formats.column_words import OTHER, REFERENCE
-from ...formats.signals import interpolator
+from ...formats.interpolation import interpolator
 from ..messages.message_decoding import Decoder
 from ..schema.message_definitions import JOINT_STATE
 from ..schema.session_header import JOINT_STATES_TOPIC
