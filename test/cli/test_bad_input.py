@@ -85,7 +85,7 @@ def identified(run, made, tmp_path):
         from plant_recording import arm
 
         output = tmp_path / 'out'
-        code, _, err = run('identify', bag, '-c', config, '-o', output)
+        code, _, err = run('identify', bag, '-c', config, '-o', output, '--force')
         assert code == 0, err
         found = yaml.safe_load((output / 'parameters.yaml').read_text())
         true = made.base(arm())
