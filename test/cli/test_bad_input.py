@@ -101,7 +101,7 @@ def refused(run, tmp_path):
     """Identify a bag that is refused in one sentence."""
 
     def refused(bag, config):
-        code, out, err = run('identify', bag, '-c', config, '-o', tmp_path / 'out')
+        code, out, err = run('identify', bag, '-c', config, '-o', tmp_path / 'refused')
         assert code == 1 and out == ''
         assert re.fullmatch(r'robotid: [^\n]+\n', err) and 'a bug' not in err, err
         return err

@@ -146,12 +146,13 @@ def test_inspect_tells_which_robot_is_described(run, bag, scara, tmp_path):
         "robot description: 'scara' with the joints joint_1, joint_2\n" in run('inspect', bag)[1]
     )
     robot, _ = scara
-    t, q = np.arange(400) / 200.0, np.sin(np.arange(800).reshape(400, 2) / 100.0)
+    t = np.arange(400) / 200.0
+    q = np.sin(np.outer(t, [3.0, 5.0]))
     table = np.column_stack([t, q, np.random.default_rng(0).normal(size=q.shape)])
     np.savetxt(tmp_path / 'a.csv', table, delimiter=',', header='t,q1,q2,tau1,tau2', comments='')
     (tmp_path / 'a.urdf').write_text(robot.urdf)
-    out = run('inspect', tmp_path / 'a.csv')[1]
-    assert 'robot description: none recorded' in out
+    code, out, err = run('inspect', tmp_path / 'a.csv')
+    assert 'robot description: none recorded' in out, err
     assert 'self-contained: no, no robot description: give --urdf FILE or' in out
     out = run('inspect', tmp_path / 'a.csv', '--urdf', tmp_path / 'a.urdf')[1]
     assert "robot description: 'scara' with the joints joint_1, joint_2\n" in out
