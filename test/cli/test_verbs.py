@@ -151,7 +151,7 @@ def test_inspect_tells_which_robot_is_described(run, bag, scara, tmp_path):
     table = np.column_stack([t, q, np.random.default_rng(0).normal(size=q.shape)])
     np.savetxt(tmp_path / 'a.csv', table, delimiter=',', header='t,q1,q2,tau1,tau2', comments='')
     (tmp_path / 'a.urdf').write_text(robot.urdf)
-    code, out, err = run('inspect', tmp_path / 'a.csv')
+    _, out, err = run('inspect', tmp_path / 'a.csv')
     assert 'robot description: none recorded' in out, err
     assert 'self-contained: no, no robot description: give --urdf FILE or' in out
     out = run('inspect', tmp_path / 'a.csv', '--urdf', tmp_path / 'a.urdf')[1]
