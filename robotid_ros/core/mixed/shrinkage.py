@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array
+from .columns import KIND, KINDS
 
 # λ of a kind, from closed to nearly free, in units of a column of size one.
 GRID = (np.inf, 1.0, 1e-1, 1e-2, 1e-3, 1e-4)
@@ -21,8 +22,8 @@ GRID = (np.inf, 1.0, 1e-1, 1e-2, 1e-3, 1e-4)
 # was 1.48 times worse than plain friction.
 HOLD = 3e-4
 # Pulls to the bodies of the description, and ridges where it has none.
-PULLS, RIDGES = (0.0, 1e-4, 1e-3, 1e-2, 1e-1), (1e-9, 1e-6, 1e-5, 1e-4, 1e-3)
-TINY_RIDGE = 1e-9
+PULLS, RIDGES = (0.0, 1e-4, 1e-3, 1e-2, 1e-1), (0.0, 1e-6, 1e-5, 1e-4, 1e-3)
+RIDGE = 1e-9  # of the plain fit: what a fold does not tell stays near zero
 # A choice has to gain so much of the log error, and so many standard errors over the folds.
 LEAST_GAIN, ERRORS = 0.002, 2.0
 SWEEPS = 3
@@ -46,10 +47,9 @@ class Grams:
     count: int
 
     def __add__(self, other: 'Grams') -> 'Grams':
-        """Add those of another part of the recording."""
-        return Grams(
-            self.total + other.total, self.folds + other.folds, self.count + other.count
-        )
+        """Add those of another part of the recording, whose folds are others."""
+        folds = np.concatenate([self.folds, other.folds])
+        return Grams(self.total + other.total, folds, self.count + other.count)
 
 
 def products(
@@ -92,46 +92,43 @@ class Shrinkage:
 
 
 class _Fold:
-    """One fit, of the rows outside a fold or of all, reduced to δ by a Schur complement."""
+    """
+    The fit of some rows, reduced to δ by a Schur complement, and its error on others.
 
-    def __init__(
-        self, train: Array, test: Array, b: int, weights: Array, count: int,
-        size: Array, prior: tuple[float, Array, Array], links: bool,
-    ):  # fmt: skip
+    χ = χ_0 − K δ minimises for any δ, so that e = y − W χ_0 − (D − W K) δ.
+
+    Attributes
+    ----------
+    left, right : (m, m), (m,) of the normal equations of δ without penalties
+    squares : (n, m + 1, m + 1) of each joint, ‖e‖² as a form of [1, δ]
+    plain : (n,) ‖y − W χ_plain‖²
+
+    """
+
+    def __init__(self, train: Array, test: Array, size: Array, prior: tuple[Array, Array]):
         n, c = train.shape[:2]
+        b, pull, mean = len(size), *prior
         d = c - b - 1
-        scaled = train * weights[:, None, None] / count
-        A = scaled[:, :b, :b].sum(axis=0)
-        A = A + TINY_RIDGE * np.diag(size)
-        y = scaled[:, :b, -1].sum(axis=0)
-        plain = np.linalg.solve(A, y)
-        hold = HOLD * size
-        pull, mean, where = prior
-        extra = pull * size * where
-        left = A + np.diag(hold + extra)
-        right = y + hold * plain + extra * mean
-        B = np.concatenate([scaled[j, :b, b:-1] for j in range(n)], axis=1)
-        both = np.linalg.solve(left, np.column_stack([right, B]))
-        self.base, self.take = both[:, 0], both[:, 1:]
-        C = np.zeros((n * d, n * d))
-        z = np.zeros(n * d)
+        normal, y = train[:, :b, :b].sum(axis=0), train[:, :b, -1].sum(axis=0)
+        plain = np.linalg.solve(normal + np.diag(RIDGE * size), y)
+        B = np.concatenate(list(train[:, :b, b:-1]), axis=1)
+        known = y + HOLD * size * plain + pull * mean
+        solved = np.linalg.solve(
+            normal + np.diag((RIDGE + HOLD) * size + pull), np.column_stack([known, B])
+        )
+        take = solved[:, 1:]
+        self.left, self.right = -B.T @ take, -B.T @ solved[:, 0]
+        self.squares = np.zeros((n, n * d + 1, n * d + 1))
+        whole = np.zeros((c, n * d + 1))
+        whole[:b], whole[-1, 0] = np.column_stack([-solved[:, 0], take]), 1.0
         for j in range(n):
-            own = slice(j * d, (j + 1) * d)
-            C[own, own] = scaled[j, b:-1, b:-1]
-            z[own] = scaled[j, b:-1, -1]
-        self.schur = C - B.T @ self.take
-        self.right = z - B.T @ self.base
-        # Error of joint j: e = y − W χ0 − (D_j − W K) δ.
-        self.quadratic = np.zeros((n, n * d + 1, n * d + 1))
-        T = np.zeros((c, n * d + 1))
-        T[:b, 0], T[:b, 1:], T[-1, 0] = -self.base, self.take, 1.0
-        for j in range(n):
-            own = T.copy()
-            own[b : b + d, 1 + j * d : 1 + (j + 1) * d] = -np.eye(d)
-            self.quadratic[j] = own.T @ test[j] @ own
-        vector = np.zeros(c)
-        vector[:b], vector[-1] = -plain, 1.0
-        self.plain = np.array([vector @ test[j] @ vector for j in range(n)])
+            own, form = slice(j * d, (j + 1) * d), whole.copy()
+            self.left[own, own] += train[j, b:-1, b:-1]
+            self.right[own] += train[j, b:-1, -1]
+            form[b:-1, 1 + j * d : 1 + (j + 1) * d] = -np.eye(d)
+            self.squares[j] = form.T @ test[j] @ form
+        error = np.concatenate([-plain, np.zeros(d), [1.0]])
+        self.plain = np.einsum('a,jab,b->j', error, test, error)
 
 
 def solve_delta(schur: Array, right: Array, penalty: Array) -> Array:
@@ -145,55 +142,66 @@ def solve_delta(schur: Array, right: Array, penalty: Array) -> Array:
 
 
 class Choice:
-    """The folds of a recording, fitted with any penalties."""
+    """
+    The folds of a recording, fitted with any penalties.
+
+    Parameters
+    ----------
+    grams : of columns W that are scaled to the size one
+    b : number of these
+    weights : (n,) 1/σ_j
+    mean : (b,) parameters of the description's bodies, scaled; None without any
+    links : (b,) which parameters these are
+
+    Attributes
+    ----------
+    size : (b,) mean weighted square of each column
+
+    """
 
     def __init__(
-        self, grams: Grams, b: int, kind: Array, weights: Array,
-        size: Array, mean: Array | None, where: Array,
-    ):  # fmt: skip
-        self.n = len(grams.total)
-        self._grams, self._b = grams, b
-        self._weights, self._size = weights, size
-        self._mean, self._where = mean, where
-        self._kind = np.tile(kind, self.n)
-        self._weight_of = np.repeat(weights, len(kind))
+        self, grams: Grams, b: int, weights: Array, mean: Array | None, links: Array
+    ):
+        self._grams, self._weights, self._mean = grams, weights, mean
+        self._share = weights[:, None, None] / grams.count
+        self.size = np.einsum('jkk->k', (grams.total * self._share)[:, :b, :b])
+        self.size = np.maximum(self.size, 1e-12 * self.size.max())
+        self._where = np.ones(b) if mean is None else links.astype(float)
+        self._kind = np.tile(KIND, len(weights))
+        self._of_column = np.repeat(weights, len(KIND))
         self._reduced: dict[float, tuple[Array, Array, Array]] = {}
-        self.plain = np.zeros((len(grams.folds), self.n))
+        self.plain = np.zeros(0)
 
     @property
     def pulls(self) -> tuple[float, ...]:
+        """What is tried of the weak prior, from none to strong."""
         return RIDGES if self._mean is None else PULLS
 
     def _at(self, pull: float) -> tuple[Array, Array, Array]:
         if pull not in self._reduced:
-            mean = np.zeros(self._b) if self._mean is None else self._mean
-            where = np.ones(self._b) if self._mean is None else self._where
-            grams = self._grams
-            share = [grams.total - fold for fold in grams.folds]
+            grams, strength = self._grams, pull * self.size * self._where
+            prior = strength, np.zeros_like(self.size) if self._mean is None else self._mean
             parts = [
-                _Fold(train, test, self._b, self._weights, grams.count, self._size,
-                      (pull, mean, where), self._mean is not None)
-                for train, test in zip(share, grams.folds, strict=True)
-            ]  # fmt: skip
+                _Fold((grams.total - fold) * self._share, fold, self.size, prior)
+                for fold in grams.folds
+            ]
             self.plain = np.array([part.plain for part in parts])
-            self._reduced[pull] = (
-                np.array([part.schur for part in parts]),
-                np.array([part.right for part in parts]),
-                np.array([part.quadratic for part in parts]),
-            )
+            names = ('left', 'right', 'squares')
+            left, right, squares = (np.array([getattr(p, k) for p in parts]) for k in names)
+            self._reduced[pull] = left, right, squares
         return self._reduced[pull]
 
     def errors(self, penalty: Array, pull: float) -> Array:
         """Return the squared errors (F, n) of the folds."""
-        schur, right, quadratic = self._at(pull)
-        each = np.asarray(penalty)[self._kind] * self._weight_of
-        delta = solve_delta(schur, right, each)
+        left, right, squares = self._at(pull)
+        delta = solve_delta(left, right, np.asarray(penalty)[self._kind] * self._of_column)
         vector = np.concatenate([np.ones((len(delta), 1)), delta], axis=1)
-        return np.maximum(np.einsum('fa,fjab,fb->fj', vector, quadratic, vector, optimize=True), 0)
+        found = np.einsum('fa,fjab,fb->fj', vector, squares, vector, optimize=True)
+        return np.asarray(np.maximum(found, 0.0))
 
     def run(self) -> Shrinkage:
         """Open kinds, and set the prior, as far as the folds tell that it helps."""
-        count = int(self._kind.max()) + 1
+        count = len(KINDS)
         penalty = np.full(count, np.inf)
         pull = self.pulls[0]
         current = self.errors(penalty, pull)

@@ -210,6 +210,8 @@ TERMS: Mapping[str, TermKind] = {
 OF_POSITION = frozenset(
     symbol for kind in TERMS.values() if kind.of_position for symbol in kind.symbols
 )
+# Symbols of columns that a mixed model shrinks.
+SHRUNK = frozenset(s for kind in TERMS.values() if kind.amplitude for s in kind.symbols)
 
 # Terms that jump where the joint turns round; from this constant on others do, for a joint that is
 # slower than any filter resolves [s/rad].

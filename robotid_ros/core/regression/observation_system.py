@@ -11,10 +11,12 @@ from ..model.base_parameters import BaseParameters
 from ..model.drive_torques import path_columns
 from ..model.dynamics import regressor
 from ..model.elastic_robot import deflection_paths
+from ..model.friction import SHRUNK
 from ..model.robot import ElasticRobot, Robot
 from ..signals.samples import Samples
 from ..signals.zero_phase import filter_without_phase
 from .gaussian_prior import GaussianPrior
+from .shrinkage import Penalty
 
 # Butterworth filter before decimation, forth and back; cut-off over the Nyquist frequency that is
 # left, as `scipy.signal.decimate` has it.
@@ -49,6 +51,7 @@ class System:
     D : (n, N, d) columns of what the model may leave out, which the covariance counts, or None
     prior : what is known of the parameters besides, or None
     q, dq : (N, n) positions and velocities of the rows, or None
+    penalty : of a mixed model, or None
 
     """
 
@@ -70,6 +73,7 @@ class System:
     prior: GaussianPrior | None = None
     q: Array | None = None
     dq: Array | None = None
+    penalty: Penalty | None = None
 
     def __post_init__(self) -> None:
         freeze_fields(self, 'time', 'W', 'Y')
@@ -80,7 +84,7 @@ class System:
         return self.valid.sum(axis=1) if self.counts is None else self.counts
 
     def select(self, kept: list[int]) -> 'System':
-        """Return the system of some of the parameters, the others zero, without the prior."""
+        """Return the system of some of the parameters, the others zero, without prior or penalty."""
         batches = self.batches
         return dataclasses.replace(
             self,
@@ -90,6 +94,7 @@ class System:
             Z=None if self.Z is None else self.Z[:, :, kept],
             batches=None if batches is None else batches[..., [*kept, -1]],
             prior=None,
+            penalty=None,
         )
 
     def rows(self, joint: int) -> tuple[Array, Array]:
@@ -196,7 +201,13 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> System:
 def _used_columns(robot: Robot, base: BaseParameters) -> npt.NDArray[np.bool_]:
     """Return which columns (n, b) of a joint are not zero: most links do not hang on a joint."""
     q, dq, ddq = np.random.default_rng(0).normal(size=(3, STATES, robot.n))
-    return np.asarray(regressor(robot, q, dq, ddq, columns=base.columns).any(axis=1))
+    used = regressor(robot, q, dq, ddq, columns=base.columns).any(axis=1)
+    # Columns of slow motion, or of its path, are zero at random states.
+    owner = {joint: j for j, joint in enumerate(robot.joints)}
+    for place, parameter in enumerate(robot.parameters[k] for k in base.columns):
+        if parameter.symbol in SHRUNK:
+            used[owner[parameter.joint], place] = True
+    return np.asarray(used)
 
 
 def _path_columns(

@@ -1,0 +1,129 @@
+"""The default model of a recording: plain friction, and columns that are shrunk towards it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+import dataclasses
+
+import numpy as np
+
+from ..arrays import Array
+from ..model.base_parameters import BaseParameters
+from ..model.friction import SHRUNK, TERMS
+from ..model.parameters import INERTIAL
+from ..model.robot import Robot
+from ..model.robot_builder import with_friction
+from ..regression.least_squares import scaled_least_squares
+from ..regression.observation_system import System
+from ..regression.shrinkage import Penalty
+from .columns import column_scale, KIND, KINDS, observe_kinds, scaled_terms
+from .columns import Part
+from .folds import folds
+from .shrinkage import Choice, Grams, HOLD, products, Shrinkage
+
+# Residual of a joint over the largest of all, at least: a joint without any has no scale.
+LEAST_RESIDUAL = 1e-6
+
+
+@dataclasses.dataclass(frozen=True)
+class MixedModel:
+    """
+    What was chosen for a robot.
+
+    Attributes
+    ----------
+    robot : with the terms of the kinds that are open
+    shrinkage : how much each kind may explain
+    precision : {parameter: pull of one row} of those that are shrunk, or pulled to the description
+    mean : {parameter: where to}
+    hold : {parameter: pull of one row to the plain fit}
+
+    """
+
+    robot: Robot
+    shrinkage: Shrinkage
+    precision: Mapping[str, float]
+    mean: Mapping[str, float]
+    hold: Mapping[str, float]
+
+    def attach(self, system: System) -> System:
+        """Return a system of the robot with the penalties for its number of rows."""
+        symbols = {p.name: p.symbol for p in self.robot.parameters}
+        own = [symbols[name.removesuffix('R')] for name in system.names]
+        kind = {symbol: k for k, each in enumerate(KINDS) for symbol in TERMS[each].symbols}
+        precision, mean, hold = (
+            np.array([values.get(name, 0.0) for name in system.names])
+            for values in (self.precision, self.mean, self.hold)
+        )
+        rows = float(system.equations.sum())
+        penalty = Penalty(
+            np.sqrt(self.shrinkage.weights), rows * precision, mean, rows * hold,
+            np.array([symbol in SHRUNK for symbol in own]),
+            np.where(precision > 0.0, [kind.get(symbol, len(KINDS)) for symbol in own], -1),
+        )  # fmt: skip
+        return dataclasses.replace(system, penalty=penalty)
+
+
+def choose(parts: Sequence[Part], robot: Robot, base: BaseParameters) -> MixedModel:
+    """
+    Choose how much each kind of column explains, and how far the description's bodies count.
+
+    Parameters
+    ----------
+    parts : motions of one robot
+    robot, base : of their systems, with plain friction at the joints whose friction is open
+
+    """
+    rows = [part.system.rows(j) for part in parts for j in range(robot.n)]
+    W, Y = (np.concatenate([pair[k] for pair in rows]) for k in (0, 1))
+    plain = scaled_least_squares(W, Y)
+    sigma = np.array([_residual(parts, j, plain) for j in range(robot.n)])
+    weights = 1.0 / np.maximum(sigma, max(LEAST_RESIDUAL * sigma.max(), 1e-300))
+    links = np.array([robot.parameters[k].symbol in (*INERTIAL, 'Ia') for k in base.columns])
+    rigid = np.where(links, plain, 0.0)
+    scales = scaled_terms(parts, robot, rigid)
+    kinds = [observe_kinds(p.samples, p.system, robot, scales, rigid) for p in parts]
+    size = column_scale(parts, kinds, scales)
+    length = np.sqrt(np.maximum(np.mean(W**2, axis=0), 1e-300))
+    grams = _grams(parts, [D / size[:, None] for D in kinds], length)
+    bodies = base.of(robot.prior) if robot.prior[robot.first_columns + 9].any() else None
+    choice = Choice(grams, base.rank, weights, None if bodies is None else bodies * length, links)
+    found = choice.run()
+    hold = dict(zip(base.names, choice.size * length**2, strict=True))
+    held = links if bodies is not None else np.ones(base.rank, dtype=bool)
+    names = [name for name, own in zip(base.names, held, strict=True) if own]
+    precision = {name: found.pull * hold[name] for name in names}
+    mean = {} if bodies is None else dict(zip(base.names, bodies, strict=True))
+    friction = []
+    for j, terms in enumerate(scales):
+        opened = [k for k, term in enumerate(terms) if np.isfinite(found.penalty[k])]
+        opened = opened if robot.open_friction[j] else []
+        friction.append((*robot.friction[j], *(terms[k] for k in opened)))
+        for k in opened:
+            for symbol, own in zip(terms[k].kind.symbols, size[j][KIND == k], strict=True):
+                precision[f'{symbol}{j + 1}'] = weights[j] * found.penalty[k] * own**2
+    wider = with_friction(robot, tuple(friction))
+    load = np.zeros(wider.p)
+    load[[wider.column(robot.parameters[k].name) for k in base.columns]] = rigid
+    wider = dataclasses.replace(wider, load_parameters=load)
+    return MixedModel(wider, found, precision, mean, {k: HOLD * v for k, v in hold.items()})
+
+
+def _residual(parts: Sequence[Part], joint: int, value: Array) -> float:
+    """Return the rms residual of a joint."""
+    rows = [part.system.rows(joint) for part in parts]
+    squares = sum(float(np.sum((y - w @ value) ** 2)) for w, y in rows)
+    return float(np.sqrt(squares / max(sum(len(y) for _, y in rows), 1)))
+
+
+def _grams(parts: Sequence[Part], columns: Sequence[Array], length: Array) -> Grams:
+    """Return the products of all parts, each of which is a fold, too, where there are several."""
+    found = []
+    for part, D in zip(parts, columns, strict=True):
+        system, keep = part.system, part.samples.decimation
+        motion = part.samples.q[::keep], part.samples.dq[::keep]
+        each = folds(*motion, system.valid.any(axis=0))
+        if len(parts) > 1:
+            each = np.vstack([each, np.ones_like(each[:1])])
+        found.append(products(system.W / length, D, system.Y, system.valid, each))
+    return sum(found[1:], start=found[0])

@@ -1,0 +1,65 @@
+"""Penalties of a mixed model: which parameters are pulled where, and how strongly."""
+
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import Array, ReadOnlyArrays
+from .least_squares import least_squares, Solution
+
+
+@dataclasses.dataclass(frozen=True)
+class Penalty(ReadOnlyArrays):
+    """
+    Σ_j w_j² ‖y_j − W_j χ‖² + Σ_i p_i (χ_i − m_i)² + Σ_i h_i (χ_i − χ_plain,i)².
+
+    χ_plain is the fit of the same rows without penalties, of the parameters that are not shrunk.
+
+    Attributes
+    ----------
+    weights : (n,) w of each joint's rows
+    precision, mean : (b,) p and m
+    hold : (b,) h
+    shrunk : (b,) which parameters are zero in the plain fit
+    group : (b,) parameters of one number share a variance; −1 of those without a penalty
+
+    """
+
+    weights: Array
+    precision: Array
+    mean: Array
+    hold: Array
+    shrunk: npt.NDArray[np.bool_]
+    group: npt.NDArray[np.intp]
+
+    def solve(self, W: Array, Y: Array) -> tuple[Solution, Array]:
+        """
+        Solve weighted rows (N, b), (N,); return the solution, and what the penalties leave (b, b).
+
+        The solution's bread is that of the data: χ̂ = B Wᵀ Y, the pull to the plain fit included.
+        Its singular values are those of the plain fit. A parameter that is pulled is off by as much
+        as the others of its group are from their means.
+        """
+        free = np.flatnonzero(~self.shrunk)
+        plain = least_squares(W[:, free], Y)
+        target = np.zeros(W.shape[1])
+        target[free] = plain.value
+        total = self.precision + self.hold
+        pulled = np.flatnonzero(total)
+        root = np.sqrt(total[pulled])
+        rows = np.zeros((len(pulled), W.shape[1]))
+        rows[np.arange(len(pulled)), pulled] = root
+        wanted = (self.precision * self.mean + self.hold * target)[pulled] / root
+        found = least_squares(np.vstack([W, rows]), np.concatenate([Y, wanted]))
+        whole = np.zeros_like(found.bread)
+        whole[np.ix_(free, free)] = plain.bread
+        bread = found.bread + found.bread @ (self.hold[:, None] * whole)
+        weakest = np.zeros(W.shape[1])
+        weakest[free] = plain.weakest
+        bias, pull = np.zeros_like(bread), self.precision * (found.value - self.mean) ** 2
+        for number in np.unique(self.group[self.group >= 0]):
+            own = self.group == number
+            half = found.bread[:, own] * np.sqrt(self.precision[own] * pull[own].mean())
+            bias += half @ half.T
+        return Solution(found.value, bread, plain.singular, weakest), bias
