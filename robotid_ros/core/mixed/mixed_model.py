@@ -33,6 +33,7 @@ class MixedModel:
     Attributes
     ----------
     robot : with the terms of the kinds that are open
+    plain, base : the robot without them, and its base parameters
     shrinkage : how much each kind may explain
     precision : {parameter: pull of one row} of those that are shrunk, or pulled to the description
     mean : {parameter: where to}
@@ -41,6 +42,8 @@ class MixedModel:
     """
 
     robot: Robot
+    plain: Robot
+    base: BaseParameters
     shrinkage: Shrinkage
     precision: Mapping[str, float]
     mean: Mapping[str, float]
@@ -106,7 +109,7 @@ def choose(parts: Sequence[Part], robot: Robot, base: BaseParameters) -> MixedMo
     load = np.zeros(wider.p)
     load[[wider.column(robot.parameters[k].name) for k in base.columns]] = rigid
     wider = dataclasses.replace(wider, load_parameters=load)
-    return MixedModel(wider, found, precision, mean, {k: HOLD * v for k, v in hold.items()})
+    return MixedModel(wider, robot, base, found, precision, mean, {k: HOLD * v for k, v in hold.items()})
 
 
 def _residual(parts: Sequence[Part], joint: int, value: Array) -> float:

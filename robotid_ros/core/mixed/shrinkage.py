@@ -79,16 +79,20 @@ class Shrinkage:
     penalty : (K,) λ of each kind; inf of one that is closed
     pull : to the bodies of the description, or ridge
     weights : (n,) 1/σ_j
-    gain : (F,) log of the squared error of plain friction over that of the choice, fold by fold
-    joint_gain : (n,) mean log of each joint's squared error over the folds
+    errors, plain_errors : (F,) squared error of each fold, by the choice and by plain friction
+    joint_errors, plain_joint_errors : (n,) the same of each joint, all folds
+    powers : (n,) squared efforts of each joint, all folds
 
     """
 
     penalty: Array
     pull: float
     weights: Array
-    gain: Array
-    joint_gain: Array
+    errors: Array
+    plain_errors: Array
+    joint_errors: Array
+    plain_joint_errors: Array
+    powers: Array
 
 
 class _Fold:
@@ -220,10 +224,11 @@ class Choice:
             current = options[pull]
             if (*penalty, pull) == before:
                 break
+        by_joint = current.sum(axis=0), self.plain.sum(axis=0)
+        powers = self._grams.folds[:, :, -1, -1].sum(axis=0)
         return Shrinkage(
-            penalty, pull, self._weights, np.log(total(self.plain) / total(current)),
-            np.log(self.plain.sum(axis=0) / np.maximum(current.sum(axis=0), 1e-300)),
-        )  # fmt: skip
+            penalty, pull, self._weights, total(current), total(self.plain), *by_joint, powers
+        )
 
     def _best(self, options: dict[float, Array], now: float, current: Array) -> float:
         """Return the option with the least error of those that clearly gain, or that close."""

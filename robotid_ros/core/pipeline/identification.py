@@ -13,10 +13,11 @@ from ..identification_settings import IdentificationSettings, SIMULATED
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..parameters.essential import Essential, find_essential
+from ..regression.estimators import MIXED
 from ..parameters.standard import basic_solution, standard_parameters
 from ..regression.goodness_of_fit import Validation
+from ..mixed.mixed_model import MixedModel
 from ..selection.load_friction import iterate_friction_load
-from ..selection.selection import Selection
 from ..selection.shape_constants import search_shape_constants
 from ..selection.transmission import choose_transmission
 from ..signals.periodic import find_period
@@ -87,26 +88,26 @@ def identify(
 
 
 def _identify_by_one_method(inputs: _Inputs) -> Identification:
-    inputs, selection = _with_choices(inputs)
-    chosen = selection.notes if selection else ()
+    inputs, mixed = _with_choices(inputs)
     recording, settings = inputs.recording, inputs.settings
     inputs.progress('preparing signals')
-    robot, notes = _search_friction_shapes(inputs, refined=selection is not None)
-    robot, base, estimation, found_between = _estimate(inputs, robot)
+    robot, notes = _search_friction_shapes(inputs)
+    robot, base, estimation, found_between = _estimate(inputs, robot, mixed)
     notes = [*notes, *found_between]
-    if selection is not None:  # with constants as they were made exact
-        candidate = dataclasses.replace(selection.candidate, friction=robot.friction)
-        selection = dataclasses.replace(selection, candidate=candidate)
     if (warm := warm_robot(robot)) is not robot:
         robot, base = warm, base_parameters(warm)
     period = find_period(recording) if isinstance(recording, Recording) else None
     estimate, resampling = resample(estimation.estimate, estimation.system, period, settings)
     estimation = dataclasses.replace(estimation, estimate=estimate)
-    found = _essential(estimation, inputs)
+    plain = estimation.less_shrunk()
+    found = _essential(plain, inputs)
+    if plain is not estimation and found is not None and estimation.system.penalty is not None:
+        kept = np.flatnonzero(~estimation.system.penalty.shrunk)
+        found = dataclasses.replace(found, indices=kept[found.indices])
     inputs.progress('finding standard parameters')
     pull = settings.prior_spread, settings.prior_cost
     standard = standard_parameters(robot, base, estimate, found, estimation.system, *pull)
-    notes = [*remarks(NOTE, [*chosen, *notes, *resampling]), *standard.notes]
+    notes = [*remarks(NOTE, [*_gravity_notes(inputs, mixed), *notes, *resampling]), *standard.notes]
     inputs.progress('validating')
     chi = basic_solution(base, estimate.value)
     return Identification(
@@ -118,9 +119,9 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
         standard=standard,
         fitted=_fitted(estimation, robot, base, settings),
         validation=_validate(inputs, estimation.delays, robot, chi),
-        warnings=_warnings(inputs, robot, base, estimation, notes),
+        warnings=_warnings(inputs, *_judged(mixed, robot, base), plain, notes),
         history=estimation.history,
-        selection=selection,
+        mixed=mixed,
         quality=data_quality(
             recording,
             estimation.samples,
@@ -132,25 +133,23 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
     )
 
 
-def _with_choices(inputs: _Inputs) -> tuple[_Inputs, Selection | None]:
-    """Choose by cross-validation what the configuration leaves open."""
-    inputs.progress('choosing filters, rows and friction')
-    recording, robot, settings, selection = choose_model(
+def _with_choices(inputs: _Inputs) -> tuple[_Inputs, MixedModel | None]:
+    """Choose what the configuration leaves open."""
+    inputs.progress('choosing the model')
+    recording, robot, settings, mixed = choose_model(
         inputs.recording, inputs.robot, inputs.settings
     )
     changed = dataclasses.replace(inputs, recording=recording, robot=robot, settings=settings)
-    return changed, selection
+    return changed, mixed
 
 
-def _search_friction_shapes(inputs: _Inputs, refined: bool) -> tuple[Robot, list[str]]:
+def _search_friction_shapes(inputs: _Inputs) -> tuple[Robot, list[str]]:
     """Find what friction is not linear in: the load that it grows with, Stribeck velocities."""
+    if inputs.settings.method == MIXED:  # with the load of its plain fit
+        return inputs.robot, []
     recording = longest_log(inputs.recording)
     robot, notes = iterate_friction_load(recording, inputs.robot, inputs.settings)
     if not inputs.settings.stribeck:
-        # What was chosen among few shapes is made exact.
-        if refined and isinstance(recording, Recording):
-            signals = inputs.settings.signals
-            robot, _ = search_shape_constants(recording, robot, signals, chosen=True)
         return robot, notes
     if not isinstance(recording, Recording):
         text = 'the Stribeck velocity was not searched: choose a part that fits into memory'
@@ -160,18 +159,31 @@ def _search_friction_shapes(inputs: _Inputs, refined: bool) -> tuple[Robot, list
 
 
 def _estimate(
-    inputs: _Inputs, robot: Robot
+    inputs: _Inputs, robot: Robot, mixed: MixedModel | None
 ) -> tuple[Robot, BaseParameters, Estimation, list[str]]:
     """Estimate base parameters, again where springs turn out to have play or hysteresis."""
     arguments, base = (inputs.settings, inputs.progress), base_parameters(robot)
-    found = estimate_base_parameters(inputs.recording, robot, base, *arguments)
-    if not (isinstance(robot, ElasticRobot) and inputs.settings.selection):
+    found = estimate_base_parameters(inputs.recording, robot, base, *arguments, mixed)
+    if not isinstance(robot, ElasticRobot) or inputs.settings.model != MIXED:
         return robot, base, found, []
     other, notes = choose_transmission(robot, base, found.samples, found.system)
     if notes:
         robot, base = other, base_parameters(other)
         found = estimate_base_parameters(inputs.recording, robot, base, *arguments)
     return robot, base, found, notes
+
+
+def _judged(
+    mixed: MixedModel | None, robot: Robot, base: BaseParameters
+) -> tuple[Robot, BaseParameters]:
+    """Return the robot without what is shrunk: diagnostics look at what that leaves."""
+    return (robot, base) if mixed is None or robot is not mixed.robot else (mixed.plain, mixed.base)
+
+
+def _gravity_notes(inputs: _Inputs, mixed: MixedModel | None) -> tuple[str, ...]:
+    if mixed is None or mixed.plain.effort_kind == inputs.robot.effort_kind:
+        return ()
+    return ()
 
 
 def _essential(estimation: Estimation, inputs: _Inputs) -> Essential | None:
@@ -184,7 +196,7 @@ def _essential(estimation: Estimation, inputs: _Inputs) -> Essential | None:
         estimate,
         settings.essential_sigma,
         settings.significance,
-        estimate.method,
+        'wls' if estimate.method == MIXED else estimate.method,
         settings.essential_ratio,
     )
 

@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from ..diagnostics.data_quality import DataQuality
+from ..mixed.mixed_model import MixedModel
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
 from ..parameters.essential import Essential
@@ -14,7 +15,6 @@ from ..parameters.standard import Standard
 from ..regression.estimate import Estimate
 from ..regression.goodness_of_fit import Validation
 from ..replay.convergence_history import History
-from ..selection.selection import Selection
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Identification:
         `core.diagnostics.remark` has them
     history : iterations of an iterative method, or None
     compared : the identification by another method, or None
-    selection : what was chosen by cross-validation, or None
+    mixed : what was chosen by folds of the motion, or None
     quality : of the data, or None
 
     """
@@ -52,7 +52,7 @@ class Identification:
     warnings: tuple[str, ...] = ()
     history: History | None = None
     compared: Identification | None = None
-    selection: Selection | None = None
+    mixed: MixedModel | None = None
     quality: DataQuality | None = None
 
     def __repr__(self) -> str:

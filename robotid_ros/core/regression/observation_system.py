@@ -97,6 +97,16 @@ class System:
             penalty=None,
         )
 
+    def without(self, gone: npt.NDArray[np.bool_], value: Array) -> 'System':
+        """Return the system of the other parameters, less what these (b,) explain with a value."""
+        batches = self.batches
+        if batches is not None:
+            batches = batches.copy()
+            batches[..., -1] -= batches[..., :-1][..., gone] @ value[gone]
+        rest = self.Y - self.W[:, :, gone] @ value[gone]
+        system = dataclasses.replace(self, Y=read_only(rest), batches=batches, D=None)
+        return system.select(np.flatnonzero(~gone).tolist())
+
     def rows(self, joint: int) -> tuple[Array, Array]:
         """Return the usable rows of a joint, W_j (N_j, b) and Y_j (N_j,)."""
         used = self.valid[joint]

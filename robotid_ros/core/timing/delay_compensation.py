@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
+from ..model.friction import SHRUNK
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimators import fit
 from ..regression.observation_system import decimated_torque, observe, System
@@ -51,7 +52,10 @@ def prepare_without_delay(
     system = observe(samples, robot, base)
     if not wanted:
         return samples, system, {}, []
-    return _without_confirmed_delays(samples, system, held)
+    plain = [k for k, c in enumerate(base.columns) if robot.parameters[c].symbol not in SHRUNK]
+    fewer = system if len(plain) == base.rank else system.select(plain)
+    samples, fewer, delays, notes = _without_confirmed_delays(samples, fewer, held)
+    return samples, dataclasses.replace(system, Y=fewer.Y), delays, notes
 
 
 @dataclasses.dataclass(frozen=True)
