@@ -77,7 +77,7 @@ SHARES = ((0.0, 0.5), (0.5, 1.0), (0.0, 0.25), (0.5, 0.75))
 @dataclass(frozen=True)
 class Signals:
     """
-    A motion as the baseline sees it, (N, n) on an even grid; `kept` are the rows that count.
+    A motion as the baseline sees it, (N, n) every `step` [s]; the rows `kept` count.
 
     Friction may remember its path, so that the rows between are there too.
     """
@@ -87,6 +87,7 @@ class Signals:
     ddq: np.ndarray
     tau: np.ndarray
     kept: np.ndarray
+    step: float
 
     def squares(self, predicted: np.ndarray, moving: bool = False) -> np.ndarray:
         """Return ‖τ − predicted‖² and ‖τ‖² of each joint (2, n), where it moves if so wanted."""
@@ -190,7 +191,7 @@ class Baseline:
         ddq = np.gradient(dq, step, axis=0)
         index = np.rint(np.interp(grid, stamps, np.arange(len(stamps)))).astype(int)
         measured = np.flatnonzero(np.abs(grid - stamps[index]) <= step)
-        return Signals(q, dq, ddq, tau, measured[:: max(1, len(grid) // ROWS)])
+        return Signals(q, dq, ddq, tau, measured[:: max(1, len(grid) // ROWS)], step)
 
     def fitted(self, signals: Sequence[Signals]) -> list[np.ndarray]:
         """Fit the first signals by ordinary least squares; return the torques (N, n) of all."""
@@ -211,7 +212,11 @@ def predicted(found: Identification, signals: Signals, joints: Sequence[str]) ->
     motion = (x[:, order] for x in (signals.q, signals.dq, signals.ddq))
     W = regressor(found.robot, *motion, successive=True)
     pairs = (W[:, :, found.base.columns] @ found.estimate.value), W @ found.standard.value
-    return np.array([x.T[:, np.argsort(order)] for x in pairs])
+    # What was found of delays is part of the model: efforts at a stamp belong to earlier motion.
+    delay = np.zeros(len(order)) if found.quality is None else found.quality.delay
+    time = np.arange(W.shape[1]) * signals.step
+    late = [[np.interp(time - d, time, y) for d, y in zip(delay, x, strict=True)] for x in pairs]
+    return np.swapaxes(late, 1, 2)[:, :, np.argsort(order)]
 
 
 def fits(
@@ -280,8 +285,8 @@ def _compare(
     row['warnings'] = list(found.warnings)
     joints = max(row['joints'].values(), default=0.0)
     print(
-        f'{row["log"]:40s} baseline {row["baseline"]:7.2f} %  default {row["default"]:7.2f} %  ratio '
-        f'{row["ratio"]:.3f}  worst joint {joints:.3f}  consistent {row["consistent"]:.3f}  '
+        f'{row["log"]:30s} baseline {row["baseline"]:7.2f} %  default {row["default"]:7.2f} %  '
+        f'ratio {row["ratio"]:.3f}  worst joint {joints:.3f}  consistent {row["consistent"]:.3f}  '
         f'CPU {row["cpu"]:.1f} s',
         flush=True,
     )

@@ -70,7 +70,7 @@ def work_bag(folder: str, scratch: str) -> None:
     print(tx40(Path(folder), Path(scratch)))
 
 
-def work_identify(bag: str, selection: str) -> None:
+def work_identify(bag: str, model: str) -> None:
     """Identify the TX-40 from its bag, without writing anything; prints what it took in parts."""
     from dataclasses import replace
 
@@ -81,7 +81,7 @@ def work_identify(bag: str, selection: str) -> None:
     session = open_session(bag, str(ROOT / 'config/tx40.yaml'))
     fitted, other = split(session.recording)
     read = time.process_time()
-    settings = replace(session.configuration.identification, selection=selection == 'chosen')
+    settings = replace(session.configuration.identification, model=model)
     found = identify(fitted, session.robot, settings, other)
     done = time.process_time()
     parts = f'imports {imported:.2f}, reading {read - imported:.2f}, identify {done - read:.2f} s'

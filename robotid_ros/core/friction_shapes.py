@@ -6,8 +6,8 @@ import numpy as np
 
 from .arrays import Array
 
-# Of the columns that a mixed model shrinks: speeds over the 95th percentile of the joint's own over
-# which friction fades or changes its sign, and ways of presliding [rad or m].
+# Of the columns that a mixed model shrinks: speeds over which friction fades or changes its sign,
+# as shares of the joint's fast ones, and ways of presliding [rad or m].
 SPEED_SHARES, SLIP_DISTANCES = (0.02, 0.06, 0.2), (0.001, 0.003, 0.01)
 
 

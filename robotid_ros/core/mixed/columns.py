@@ -33,7 +33,7 @@ class Part(NamedTuple):
     system: System
 
 
-def scaled_terms(parts: Sequence[Part], robot: Robot, rigid: Array) -> list[tuple[FrictionTerm, ...]]:
+def scaled_terms(parts: Sequence[Part], robot: Robot, rigid: Array) -> Scales:
     """
     Return the terms of each joint, scaled and clamped by its motion.
 

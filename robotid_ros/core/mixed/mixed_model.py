@@ -16,11 +16,17 @@ from ..model.robot_builder import with_friction
 from ..regression.least_squares import scaled_least_squares
 from ..regression.observation_system import System
 from ..regression.shrinkage import Penalty
-from .columns import column_scale, KIND, KINDS, observe_kinds, scaled_terms
-from .columns import Part
+from .columns import column_scale, KIND, KINDS, observe_kinds, Part, scaled_terms
 from .folds import folds
 from .shrinkage import Choice, Grams, HOLD, products, Shrinkage
 
+NAMES = {
+    'low_speed': 'friction at low speed',
+    'rounded_sign': 'a gradual change of sign',
+    'load': 'friction by load',
+    'slip': 'presliding',
+    'position': 'springs',
+}
 # Residual of a joint over the largest of all, at least: a joint without any has no scale.
 LEAST_RESIDUAL = 1e-6
 
@@ -38,6 +44,7 @@ class MixedModel:
     precision : {parameter: pull of one row} of those that are shrunk, or pulled to the description
     mean : {parameter: where to}
     hold : {parameter: pull of one row to the plain fit}
+    weightless_gain : residual with gravity over that without, where the efforts hold none, else 0
 
     """
 
@@ -48,6 +55,18 @@ class MixedModel:
     precision: Mapping[str, float]
     mean: Mapping[str, float]
     hold: Mapping[str, float]
+    weightless_gain: float = 0.0
+
+    def describe(self) -> str:
+        """Say in a line what is open, and what that gains."""
+        found = self.shrinkage
+        opened = [k for k, p in zip(KINDS, found.penalty, strict=True) if np.isfinite(p)]
+        what = ', '.join(NAMES[k] for k in opened) or 'nothing else'
+        return (
+            f'viscous and Coulomb friction, offset, and {what}: parts of the motion that differ '
+            f'from the rest are predicted within {100 * found.residual:.2f} %, with plain '
+            f'friction within {100 * found.plain_residual:.2f} %'
+        )
 
     def attach(self, system: System) -> System:
         """Return a system of the robot with the penalties for its number of rows."""
@@ -109,7 +128,9 @@ def choose(parts: Sequence[Part], robot: Robot, base: BaseParameters) -> MixedMo
     load = np.zeros(wider.p)
     load[[wider.column(robot.parameters[k].name) for k in base.columns]] = rigid
     wider = dataclasses.replace(wider, load_parameters=load)
-    return MixedModel(wider, robot, base, found, precision, mean, {k: HOLD * v for k, v in hold.items()})
+    return MixedModel(
+        wider, robot, base, found, precision, mean, {k: HOLD * v for k, v in hold.items()}
+    )
 
 
 def _residual(parts: Sequence[Part], joint: int, value: Array) -> float:

@@ -5,7 +5,7 @@ y_j = W_j χ + D_j δ_j + ε_j with δ_jk ~ N(0, s_k² I). The estimate minimise
 Σ_j (1/σ_j) [‖y_j − W_j χ − D_j δ_j‖²/N + Σ_k λ_k ‖δ_jk‖²] + h ‖S (χ − χ_plain)‖² + a weak prior
 of χ: the best linear unbiased prediction (Robinson 1991) with penalties for variances (Ruppert,
 Wand and Carroll 2003). λ_k are those that predict folds best which differ from the rest of the
-motion; of choices that are not told apart, the one nearest to plain friction (Breiman et al. 1984).
+motion; of choices that are not told apart the one nearest to plain friction (Breiman et al. 1984).
 """
 
 import dataclasses
@@ -18,8 +18,8 @@ from .columns import KIND, KINDS
 
 # λ of a kind, from closed to nearly free, in units of a column of size one.
 GRID = (np.inf, 1.0, 1e-1, 1e-2, 1e-3, 1e-4)
-# Pull to the plain fit of the same rows, relative to the columns' size: without it a short recording
-# was 1.48 times worse than plain friction.
+# Pull to the plain fit of the same rows, relative to the columns' size: without it a short log was
+# 1.48 times worse than plain friction.
 HOLD = 3e-4
 # Pulls to the bodies of the description, and ridges where it has none.
 PULLS, RIDGES = (0.0, 1e-4, 1e-3, 1e-2, 1e-1), (0.0, 1e-6, 1e-5, 1e-4, 1e-3)
@@ -94,6 +94,16 @@ class Shrinkage:
     plain_joint_errors: Array
     powers: Array
 
+    @property
+    def residual(self) -> float:
+        """Relative residual of all joints on the folds."""
+        return float(np.sqrt(self.joint_errors.sum() / max(self.powers.sum(), 1e-300)))
+
+    @property
+    def plain_residual(self) -> float:
+        """The same of plain friction."""
+        return float(np.sqrt(self.plain_joint_errors.sum() / max(self.powers.sum(), 1e-300)))
+
 
 class _Fold:
     """
@@ -163,9 +173,7 @@ class Choice:
 
     """
 
-    def __init__(
-        self, grams: Grams, b: int, weights: Array, mean: Array | None, links: Array
-    ):
+    def __init__(self, grams: Grams, b: int, weights: Array, mean: Array | None, links: Array):
         self._grams, self._weights, self._mean = grams, weights, mean
         self._share = weights[:, None, None] / grams.count
         self.size = np.einsum('jkk->k', (grams.total * self._share)[:, :b, :b])

@@ -13,7 +13,7 @@ from ..mixed.mixed_model import choose, MixedModel
 from ..model.base_parameters import base_parameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimators import MIXED
-from ..signals.recording import MAX_SAMPLES, Recording
+from ..signals.recording import Recording
 from ..signals.samples import SignalSettings
 from ..signals.uniform_recording import MIN_TRAVEL
 from ..timing.delay_compensation import prepare_without_delay
@@ -69,7 +69,9 @@ def choose_model(
         model = choose_from([_part(r) for r in looked_at], robot, signals)
     except (RobotIdError, np.linalg.LinAlgError):
         return recording, robot, fixed, None  # `prepare` says what is wrong with the recording
-    robot = dataclasses.replace(robot, model=model.robot.model, effort_kind=model.robot.effort_kind)
+    robot = dataclasses.replace(
+        robot, model=model.robot.model, effort_kind=model.robot.effort_kind
+    )
     if not any(robot.open_friction):
         return recording, robot, fixed, model
     settings = dataclasses.replace(settings, method=MIXED, signals=signals)
@@ -92,19 +94,18 @@ def choose_from(
         return model
     pinocchio_model = robot.model.copy()
     pinocchio_model.gravity.linear = np.zeros(3)
-    weightless = dataclasses.replace(
-        robot, model=pinocchio_model, effort_kind='without_gravity'
-    )
+    weightless = dataclasses.replace(robot, model=pinocchio_model, effort_kind='without_gravity')
     other = _chosen(recordings, weightless, signals)
     gain = np.log(model.shrinkage.errors / other.shrinkage.errors)
     error = float(gain.std(ddof=1) / np.sqrt(len(gain)))
     clear = float(gain.mean()) > max(error, -2.0 * np.log(GRAVITY_FREE))
-    return other if clear else model
+    if not clear:
+        return model
+    ratio = model.shrinkage.residual / max(other.shrinkage.residual, 1e-300)
+    return dataclasses.replace(other, weightless_gain=ratio)
 
 
-def _chosen(
-    recordings: Sequence[Recording], robot: Robot, signals: SignalSettings
-) -> MixedModel:
+def _chosen(recordings: Sequence[Recording], robot: Robot, signals: SignalSettings) -> MixedModel:
     base = base_parameters(robot)
     observed = [prepare_without_delay(r, robot, base, signals)[:2] for r in recordings]
     return choose([Part(*each) for each in observed], robot, base)

@@ -9,26 +9,26 @@ from ..diagnostics.assumptions import data_warnings
 from ..diagnostics.data_quality import data_quality
 from ..diagnostics.identifiability import disagreement_warnings, identifiability_warnings
 from ..diagnostics.remark import in_order, NOTE, Remark, remarks, SERIOUS, severity_of
+from ..elastic_joints.transmission import choose_transmission
 from ..identification_settings import IdentificationSettings, SIMULATED
+from ..mixed.mixed_model import MixedModel
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..parameters.essential import Essential, find_essential
-from ..regression.estimators import MIXED
 from ..parameters.standard import basic_solution, standard_parameters
+from ..regression.estimators import MIXED
 from ..regression.goodness_of_fit import Validation
-from ..mixed.mixed_model import MixedModel
-from ..selection.load_friction import iterate_friction_load
-from ..selection.shape_constants import search_shape_constants
-from ..selection.transmission import choose_transmission
 from ..signals.periodic import find_period
 from ..signals.recording import Recording
 from ..timing.delay_compensation import Delays, remove_delay
 from .choices import choose_model
 from .chunked_estimation import RecordingOrChunks
 from .estimation import check_memory, estimate_base_parameters, Estimation, Progress
+from .load_friction import iterate_friction_load
 from .resampling import resample
 from .results import Identification
 from .several_logs import check_method, LogSet, longest_log
+from .shape_constants import search_shape_constants
 from .validation import validate, validate_samples
 from .warm_up import warm_robot
 
@@ -107,7 +107,10 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
     inputs.progress('finding standard parameters')
     pull = settings.prior_spread, settings.prior_cost
     standard = standard_parameters(robot, base, estimate, found, estimation.system, *pull)
-    notes = [*remarks(NOTE, [*_gravity_notes(inputs, mixed), *notes, *resampling]), *standard.notes]
+    notes = [
+        *remarks(NOTE, [*_gravity_notes(inputs, mixed), *notes, *resampling]),
+        *standard.notes,
+    ]
     inputs.progress('validating')
     chi = basic_solution(base, estimate.value)
     return Identification(
@@ -177,13 +180,21 @@ def _judged(
     mixed: MixedModel | None, robot: Robot, base: BaseParameters
 ) -> tuple[Robot, BaseParameters]:
     """Return the robot without what is shrunk: diagnostics look at what that leaves."""
-    return (robot, base) if mixed is None or robot is not mixed.robot else (mixed.plain, mixed.base)
+    return (
+        (robot, base) if mixed is None or robot is not mixed.robot else (mixed.plain, mixed.base)
+    )
 
 
-def _gravity_notes(inputs: _Inputs, mixed: MixedModel | None) -> tuple[str, ...]:
-    if mixed is None or mixed.plain.effort_kind == inputs.robot.effort_kind:
+def _gravity_notes(mixed: MixedModel | None) -> tuple[str, ...]:
+    """Tell that the efforts hold no gravity, where that was found out."""
+    if mixed is None or not mixed.weightless_gain:
         return ()
-    return ()
+    without = mixed.shrinkage.residual
+    return (
+        f'the efforts hold no gravity: without it the model predicts within {100 * without:.1f} '
+        f'%, with it within {100 * without * mixed.weightless_gain:.1f} %; set robot.effort_kind '
+        "to 'without_gravity' if the driver compensates it, else to 'joint_torque'",
+    )
 
 
 def _essential(estimation: Estimation, inputs: _Inputs) -> Essential | None:

@@ -252,8 +252,12 @@ class _Covariances(NamedTuple):
 
 
 def _estimate(
-    system: System, joint_rows: JointRows, weights: Weights, solution: Solution,
-    left: Array | None, method: str,
+    system: System,
+    joint_rows: JointRows,
+    weights: Weights,
+    solution: Solution,
+    left: Array | None,
+    method: str,
 ) -> Estimate:
     value = solution.value
     residual = [y - w @ value for w, y in joint_rows]

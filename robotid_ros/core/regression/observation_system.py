@@ -84,7 +84,7 @@ class System:
         return self.valid.sum(axis=1) if self.counts is None else self.counts
 
     def select(self, kept: list[int]) -> 'System':
-        """Return the system of some of the parameters, the others zero, without prior or penalty."""
+        """Return the system of some parameters, the others zero, without prior or penalty."""
         batches = self.batches
         return dataclasses.replace(
             self,

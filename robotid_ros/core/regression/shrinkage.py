@@ -38,8 +38,8 @@ class Penalty(ReadOnlyArrays):
         Solve weighted rows (N, b), (N,); return the solution, and what the penalties leave (b, b).
 
         The solution's bread is that of the data: χ̂ = B Wᵀ Y, the pull to the plain fit included.
-        Its singular values are those of the plain fit. A parameter that is pulled is off by as much
-        as the others of its group are from their means.
+        Its singular values are those of the plain fit. A parameter that is pulled is taken to be
+        off by as much as the others of its group are from their means.
         """
         free = np.flatnonzero(~self.shrunk)
         plain = least_squares(W[:, free], Y)

@@ -21,7 +21,7 @@ from ..conftest import motion, RATE
 
 SECONDS, NOISE = 30.0, 0.02
 SETTINGS = IdentificationSettings(
-    method='wls', selection=False, signals=SignalSettings(cutoff=8.0)
+    method='wls', model='plain', signals=SignalSettings(cutoff=8.0)
 )
 TIME = np.arange(round(SECONDS * RATE)) / RATE
 LATE = TIME >= SECONDS / 2.0

@@ -15,8 +15,8 @@ from robotid_ros.core.parameters.standard import basic_solution
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.validation import validate
 from robotid_ros.core.regression.observation_system import decimate
-from robotid_ros.core.selection import transmission
-from robotid_ros.core.selection.transmission import _choose, _predicted, _Rows, _scores, _searched
+from robotid_ros.core.elastic_joints import transmission
+from robotid_ros.core.elastic_joints.transmission import _choose, _predicted, _Rows, _scores, _searched
 from robotid_ros.core.signals.recording import Recording
 
 from ..model.arms import ROD
