@@ -108,7 +108,7 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
     pull = settings.prior_spread, settings.prior_cost
     standard = standard_parameters(robot, base, estimate, found, estimation.system, *pull)
     notes = [
-        *remarks(NOTE, [*_gravity_notes(inputs, mixed), *notes, *resampling]),
+        *remarks(NOTE, [*_gravity_notes(mixed), *notes, *resampling]),
         *standard.notes,
     ]
     inputs.progress('validating')

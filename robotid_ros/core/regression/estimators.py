@@ -163,7 +163,6 @@ WHITEN: dict[str, Callable[[JointRows, System, Array | None], Weights]] = {
     'irls': _irls,
     'tls': _wls,
     'iv': _wls,
-    MIXED: _mixed,
 }
 # Methods whose weights make every row's variance 1, as a prior's rows have it.
 WHITENED = ('wls', 'mle', 'irls')
@@ -193,7 +192,7 @@ def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
     RecordingError : the method needs what was not recorded
 
     """
-    if method not in WHITEN:
+    if method not in (*WHITEN, MIXED):
         raise UnknownNameError('method', method, tuple(WHITEN))
     if system.counts is not None and method in NEEDS_ALL_ROWS:
         raise RecordingError(
@@ -201,10 +200,11 @@ def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
             "leave in memory: use 'wls', or a part of it"
         )
     joint_rows = [system.rows(joint) for joint in range(len(system.joints))]
-    weights = WHITEN[method](joint_rows, system, None)
+    weigh = _mixed if method == MIXED else WHITEN[method]
+    weights = weigh(joint_rows, system, None)
     solution, left = _solve(system, joint_rows, weights, method)
     for _ in range(max(iterations, ITERATIONS.get(method, 1)) - 1):
-        previous, weights = weights, WHITEN[method](joint_rows, system, solution.value)
+        previous, weights = weights, weigh(joint_rows, system, solution.value)
         solution, left = _solve(system, joint_rows, weights, method)
         if all(np.allclose(a, b, rtol=TOLERANCE) for a, b in zip(previous, weights, strict=True)):
             break
