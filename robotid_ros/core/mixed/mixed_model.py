@@ -18,7 +18,7 @@ from ..regression.observation_system import System
 from ..regression.shrinkage import Penalty
 from .columns import column_scale, KIND, KINDS, observe_kinds, Part, scaled_terms
 from .folds import folds
-from .shrinkage import Choice, Grams, HOLD, products, Shrinkage
+from .shrinkage import Choice, Fold, Grams, HOLD, products, Shrinkage
 
 NAMES = {
     'low_speed': 'friction at low speed',
@@ -86,6 +86,32 @@ class MixedModel:
         return dataclasses.replace(system, penalty=penalty)
 
 
+def plain_errors(parts: Sequence[Part], judged: Sequence[Part]) -> Array:
+    """Return the squared errors (F,) of plain friction, fitted to parts, on folds of others."""
+    length, weights, _ = _scales(judged)
+    none = [np.zeros((*part.system.Y.shape, 0)) for part in parts]
+    others = [np.zeros((*part.system.Y.shape, 0)) for part in judged]
+    train, test = _grams(parts, none, length), _grams(judged, others, length)
+    share = weights[:, None, None] / train.count
+    b = len(length)
+    size = np.maximum(np.einsum('jkk->k', (train.total * share)[:, :b, :b]), 1e-12)
+    zero = np.zeros(b), np.zeros(b)
+    folds = zip(train.folds, test.folds, strict=True)
+    fits = [Fold((train.total - own) * share, other, size, zero) for own, other in folds]
+    return np.array([fit.plain.sum() for fit in fits])
+
+
+def _scales(parts: Sequence[Part]) -> tuple[Array, Array, Array]:
+    """Return the size (b,) of the columns, 1/σ (n,) and the plain parameters (b,)."""
+    n = len(parts[0].system.joints)
+    rows = [part.system.rows(j) for part in parts for j in range(n)]
+    W, Y = (np.concatenate([pair[k] for pair in rows]) for k in (0, 1))
+    plain = scaled_least_squares(W, Y)
+    sigma = np.array([_residual(parts, j, plain) for j in range(n)])
+    weights = 1.0 / np.maximum(sigma, max(LEAST_RESIDUAL * sigma.max(), 1e-300))
+    return np.sqrt(np.maximum(np.mean(W**2, axis=0), 1e-300)), weights, plain
+
+
 def choose(parts: Sequence[Part], robot: Robot, base: BaseParameters) -> MixedModel:
     """
     Choose how much each kind of column explains, and how far the description's bodies count.
@@ -96,17 +122,12 @@ def choose(parts: Sequence[Part], robot: Robot, base: BaseParameters) -> MixedMo
     robot, base : of their systems, with plain friction at the joints whose friction is open
 
     """
-    rows = [part.system.rows(j) for part in parts for j in range(robot.n)]
-    W, Y = (np.concatenate([pair[k] for pair in rows]) for k in (0, 1))
-    plain = scaled_least_squares(W, Y)
-    sigma = np.array([_residual(parts, j, plain) for j in range(robot.n)])
-    weights = 1.0 / np.maximum(sigma, max(LEAST_RESIDUAL * sigma.max(), 1e-300))
+    length, weights, plain = _scales(parts)
     links = np.array([robot.parameters[k].symbol in (*INERTIAL, 'Ia') for k in base.columns])
     rigid = np.where(links, plain, 0.0)
     scales = scaled_terms(parts, robot, rigid)
     kinds = [observe_kinds(p.samples, p.system, robot, scales, rigid) for p in parts]
     size = column_scale(parts, kinds, scales)
-    length = np.sqrt(np.maximum(np.mean(W**2, axis=0), 1e-300))
     grams = _grams(parts, [D / size[:, None] for D in kinds], length)
     bodies = base.of(robot.prior) if robot.prior[robot.first_columns + 9].any() else None
     choice = Choice(grams, base.rank, weights, None if bodies is None else bodies * length, links)

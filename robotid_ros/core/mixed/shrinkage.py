@@ -105,7 +105,7 @@ class Shrinkage:
         return float(np.sqrt(self.plain_joint_errors.sum() / max(self.powers.sum(), 1e-300)))
 
 
-class _Fold:
+class Fold:
     """
     The fit of some rows, reduced to δ by a Schur complement, and its error on others.
 
@@ -194,7 +194,7 @@ class Choice:
             grams, strength = self._grams, pull * self.size * self._where
             prior = strength, np.zeros_like(self.size) if self._mean is None else self._mean
             parts = [
-                _Fold((grams.total - fold) * self._share, fold, self.size, prior)
+                Fold((grams.total - fold) * self._share, fold, self.size, prior)
                 for fold in grams.folds
             ]
             self.plain = np.array([part.plain for part in parts])
@@ -244,11 +244,12 @@ class Choice:
         for value, errors in options.items():
             if value == now:
                 continue
-            gains = np.log(total(current) / total(errors))
-            gain = float(gains.mean())
-            error = float(gains.std(ddof=1) / np.sqrt(len(gains)))
-            needed = LEAST_GAIN if value == np.inf else max(LEAST_GAIN, ERRORS * error)
-            if gain > needed and gain > least and (value == np.inf or self._guards(errors)):
+            gain = float(np.log(total(current) / total(errors)).mean())
+            if value == np.inf:
+                clear = gain > LEAST_GAIN
+            else:
+                clear = gains_clearly(total(errors), total(current)) and self._guards(errors)
+            if clear and gain > least:
                 best, least = value, gain
         return best
 
@@ -257,6 +258,13 @@ class Choice:
         gain = self.plain - errors
         error = gain.std(axis=0, ddof=1) * np.sqrt(len(gain))
         return bool(np.all(gain.sum(axis=0) >= -error))
+
+
+def gains_clearly(errors: Array, others: Array) -> bool:
+    """Tell whether errors (F,) are less than others, by the mean of their logs, beyond chance."""
+    gains = np.log(others / errors)
+    chance = float(gains.std(ddof=1) / np.sqrt(len(gains)))
+    return float(gains.mean()) > max(LEAST_GAIN, ERRORS * chance)
 
 
 def total(errors: Array) -> Array:

@@ -9,7 +9,8 @@ import numpy as np
 from ...exceptions import RobotIdError
 from ..identification_settings import IdentificationSettings
 from ..mixed.columns import Part
-from ..mixed.mixed_model import choose, MixedModel
+from ..mixed.mixed_model import choose, MixedModel, plain_errors
+from ..mixed.shrinkage import gains_clearly
 from ..model.base_parameters import base_parameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimators import MIXED
@@ -24,6 +25,12 @@ from .several_logs import LogSet, longest_log
 LONGEST_LOOK = 60_000
 # A model without gravity counts where it predicts the folds so much better.
 GRAVITY_FREE = 0.9
+# Bands of W and the torques [Hz], the first unless another predicts clearly better; positions pass
+# two and a half times as much (DIDIM section II: W would lose what the torques keep). A band needs
+# room below the Nyquist frequency.
+BANDS, POSITIONS, LARGEST_BAND, LARGEST_CUTOFF = (8.0, 5.0, 12.0, 20.0), 2.5, 0.2, 0.4
+# Band in which they are compared [Hz], and its positions' cut-off over it.
+JUDGING, JUDGING_POSITIONS = 5.0, 2.0
 Choice = tuple[RecordingOrChunks, Robot, IdentificationSettings, MixedModel | None]
 
 
@@ -66,7 +73,9 @@ def choose_model(
     if signals.rows == 'auto':
         signals = dataclasses.replace(signals, rows='every')
     try:
-        model = choose_from([_part(r) for r in looked_at], robot, signals)
+        parts = [_part(r) for r in looked_at]
+        signals = choose_filters(parts, robot, signals)
+        model = choose_from(parts, robot, signals)
     except (RobotIdError, np.linalg.LinAlgError):
         return recording, robot, fixed, None  # `prepare` says what is wrong with the recording
     robot = dataclasses.replace(
@@ -76,6 +85,32 @@ def choose_model(
         return recording, robot, fixed, model
     settings = dataclasses.replace(settings, method=MIXED, signals=signals)
     return recording, model.robot, settings, model
+
+
+def choose_filters(
+    recordings: Sequence[Recording], robot: Robot, signals: SignalSettings
+) -> SignalSettings:
+    """Choose the filters, where they are open, with which plain friction predicts best."""
+    if signals.cutoff:
+        return signals
+    rate = min(recording.rate for recording in recordings)
+    base = base_parameters(robot)
+
+    def observed(cutoff: float, band: float) -> list[Part]:
+        chosen = dataclasses.replace(signals, cutoff=cutoff, band=band)
+        return [Part(*prepare_without_delay(r, robot, base, chosen)[:2]) for r in recordings]
+
+    judging = min(JUDGING, LARGEST_BAND * rate)
+    judged = observed(JUDGING_POSITIONS * judging, judging)
+    bands = (signals.band,) if signals.band else BANDS
+    bands = tuple(dict.fromkeys(min(band, LARGEST_BAND * rate) for band in bands))
+    pairs = [(min(POSITIONS * band, LARGEST_CUTOFF * rate), band) for band in bands]
+    errors = {pair: plain_errors(observed(*pair), judged) for pair in pairs}
+    best = pairs[0]
+    for pair, own in errors.items():
+        if gains_clearly(own, errors[best]):
+            best = pair
+    return dataclasses.replace(signals, cutoff=best[0], band=best[1])
 
 
 def choose_from(

@@ -8,7 +8,7 @@ import pytest
 
 from robotid_ros.core.mixed.columns import KIND, KINDS
 from robotid_ros.core.mixed.folds import BLOCKS, folds
-from robotid_ros.core.mixed.shrinkage import _Fold, HOLD, products, RIDGE, solve_delta
+from robotid_ros.core.mixed.shrinkage import Fold, HOLD, products, RIDGE, solve_delta
 from robotid_ros.core.regression.shrinkage import Penalty
 
 N, JOINTS, B, D = 200, 3, 7, len(KIND)
@@ -60,7 +60,7 @@ def test_the_schur_complement_is_the_large_least_squares_problem(seed, penalty):
     grams = products(W, columns, Y, valid, np.ones((1, N), dtype=bool))
     share = grams.total * (weights[:, None, None] / grams.count)
     size = np.einsum('jkk->k', share[:, :B, :B])
-    fold = _Fold(share, grams.total, size, (pull * size, mean))
+    fold = Fold(share, grams.total, size, (pull * size, mean))
     each = np.array(penalty)[np.tile(KIND, JOINTS)] * np.repeat(weights, D)
     delta = solve_delta(fold.left, fold.right, each)
     value, plain = large(W, columns, Y, valid, weights, np.array(penalty), size, pull, mean)
