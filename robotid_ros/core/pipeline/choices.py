@@ -17,7 +17,7 @@ from ..regression.estimators import MIXED
 from ..signals.recording import Recording
 from ..signals.samples import SignalSettings
 from ..signals.uniform_recording import MIN_TRAVEL
-from ..timing.delay_compensation import prepare_without_delay
+from ..timing.delay_compensation import prepare_without_delay, remove_delay
 from .chunked_estimation import RecordingOrChunks
 from .several_logs import LogSet, longest_log
 
@@ -25,10 +25,10 @@ from .several_logs import LogSet, longest_log
 LONGEST_LOOK = 60_000
 # A model without gravity counts where it predicts the folds so much better.
 GRAVITY_FREE = 0.9
-# Bands of W and the torques [Hz], the first unless another predicts clearly better; positions pass
-# two and a half times as much (DIDIM section II: W would lose what the torques keep). A band needs
-# room below the Nyquist frequency.
-BANDS, POSITIONS, LARGEST_BAND, LARGEST_CUTOFF = (8.0, 5.0, 12.0, 20.0), 2.5, 0.2, 0.4
+# Bands of W and the torques [Hz]: the first, unless another or the motion's own is clearly better.
+# Positions pass two and a half times as much (DIDIM section II: W would lose what the torques
+# keep). A band needs room below the Nyquist frequency.
+BANDS, POSITIONS, LARGEST_BAND, LARGEST_CUTOFF = (8.0, 5.0, 12.0), 2.5, 0.2, 0.4
 # Band in which they are compared [Hz], and its positions' cut-off over it.
 JUDGING, JUDGING_POSITIONS = 5.0, 2.0
 Choice = tuple[RecordingOrChunks, Robot, IdentificationSettings, MixedModel | None]
@@ -73,9 +73,9 @@ def choose_model(
     if signals.rows == 'auto':
         signals = dataclasses.replace(signals, rows='every')
     try:
-        parts = [_part(r) for r in looked_at]
-        signals = choose_filters(parts, robot, signals)
-        model = choose_from(parts, robot, signals)
+        parts, filters = choose_filters([_part(r) for r in looked_at], robot, signals)
+        signals = dataclasses.replace(signals, cutoff=filters.cutoff, band=filters.band)
+        model = choose_from(parts, robot, filters)
     except (RobotIdError, np.linalg.LinAlgError):
         return recording, robot, fixed, None  # `prepare` says what is wrong with the recording
     robot = dataclasses.replace(
@@ -89,28 +89,41 @@ def choose_model(
 
 def choose_filters(
     recordings: Sequence[Recording], robot: Robot, signals: SignalSettings
-) -> SignalSettings:
-    """Choose the filters, where they are open, with which plain friction predicts best."""
-    if signals.cutoff:
-        return signals
+) -> tuple[list[Recording], SignalSettings]:
+    """
+    Choose the filters, where they are open, with which plain friction predicts folds best.
+
+    Returns
+    -------
+    The recordings without the delays of their efforts, and the settings for these
+
+    """
     rate = min(recording.rate for recording in recordings)
     base = base_parameters(robot)
 
+    judging = min(JUDGING, LARGEST_BAND * rate)
+    wanted = dataclasses.replace(signals, cutoff=JUDGING_POSITIONS * judging, band=judging)
+    found = [prepare_without_delay(r, robot, base, wanted) for r in recordings]
+    judged = [Part(*each[:2]) for each in found]
+    prompt = [remove_delay(r, each[2]) for r, each in zip(recordings, found, strict=True)]
+    signals = dataclasses.replace(signals, time_offset=False)
+    if signals.cutoff:
+        return prompt, signals
+
     def observed(cutoff: float, band: float) -> list[Part]:
         chosen = dataclasses.replace(signals, cutoff=cutoff, band=band)
-        return [Part(*prepare_without_delay(r, robot, base, chosen)[:2]) for r in recordings]
+        return [Part(*prepare_without_delay(r, robot, base, chosen)[:2]) for r in prompt]
 
-    judging = min(JUDGING, LARGEST_BAND * rate)
-    judged = observed(JUDGING_POSITIONS * judging, judging)
     bands = (signals.band,) if signals.band else BANDS
     bands = tuple(dict.fromkeys(min(band, LARGEST_BAND * rate) for band in bands))
     pairs = [(min(POSITIONS * band, LARGEST_CUTOFF * rate), band) for band in bands]
+    pairs.append((0.0, signals.band))  # from the motion
     errors = {pair: plain_errors(observed(*pair), judged) for pair in pairs}
     best = pairs[0]
     for pair, own in errors.items():
         if gains_clearly(own, errors[best]):
             best = pair
-    return dataclasses.replace(signals, cutoff=best[0], band=best[1])
+    return prompt, dataclasses.replace(signals, cutoff=best[0], band=best[1])
 
 
 def choose_from(
@@ -131,12 +144,14 @@ def choose_from(
     pinocchio_model.gravity.linear = np.zeros(3)
     weightless = dataclasses.replace(robot, model=pinocchio_model, effort_kind='without_gravity')
     other = _chosen(recordings, weightless, signals)
-    gain = np.log(model.shrinkage.errors / other.shrinkage.errors)
-    error = float(gain.std(ddof=1) / np.sqrt(len(gain)))
-    clear = float(gain.mean()) > max(error, -2.0 * np.log(GRAVITY_FREE))
-    if not clear:
-        return model
     ratio = model.shrinkage.residual / max(other.shrinkage.residual, 1e-300)
+    # With plain friction, too: springs may stand in for gravity.
+    clear = all(
+        gains_clearly(getattr(other.shrinkage, k), getattr(model.shrinkage, k))
+        for k in ('errors', 'plain_errors')
+    )
+    if not clear or ratio * GRAVITY_FREE < 1.0:
+        return model
     return dataclasses.replace(other, weightless_gain=ratio)
 
 
