@@ -44,14 +44,16 @@ class Case:
     Parameters
     ----------
     name : of the configuration
+    motion : 'trajectory' or 'validation', of the design
     changes : of the simulation's settings
 
     """
 
-    def __init__(self, name, **changes):
+    def __init__(self, name, motion='trajectory', **changes):
         self.configuration, robot = configured(name)
         self.urdf = robot.urdf
-        self.trajectory = read_design(ROOT / 'config/trajectories' / f'{name}.yaml').trajectory
+        design = read_design(ROOT / 'config/trajectories' / f'{name}.yaml')
+        self.trajectory = getattr(design, motion)
         settings = dataclasses.replace(
             self.configuration.simulation, inertial_error=0.0, **changes
         )

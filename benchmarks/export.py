@@ -1,7 +1,7 @@
 """
 Do exported models move as the identified ones? On the arms of example-robot-data.
 
-    python benchmarks/export.py [FOLDER] [--arms NAME …] [--meshes] [--check]
+    python benchmarks/export.py [FOLDER] [--arms NAME …] [--meshes] [--robots NAME …] [--check]
 
 FOLDER holds the robots of example-robot-data; default: those of that pip package, where it is
 installed. Each arm gets simulated parameters, bodies that can exist and drives with a rotor; all
@@ -16,6 +16,9 @@ sdf : SDFormat in Drake, which reads it by sdformat, without rotors; where `pydr
 
 Where a link that was not identified has an inertia that no body has, MuJoCo would not load it: the
 nearest one is written, which is said, and no bound asked for.
+
+Then with friction: torques of exported files beside those of the identified model, on the robots
+of `config/` (some 20 minutes), see `exported_torques.py`.
 """
 
 import argparse
@@ -28,6 +31,7 @@ from xml.etree import ElementTree
 
 from arms import ARMS, robots_folder
 from common import command_line, verdict
+from exported_torques import compare, NAMES
 import mujoco
 import numpy as np
 import pinocchio
@@ -196,17 +200,22 @@ def options() -> argparse.Namespace:
     parser = command_line(__doc__)
     parser.add_argument('folder', nargs='?', type=Path, help='of the robots')
     parser.add_argument('--arms', nargs='+', choices=tuple(ARMS), default=tuple(ARMS))
+    parser.add_argument('--robots', nargs='*', choices=NAMES, default=NAMES, help='with friction')
     parser.add_argument('--meshes', action='store_true', help='load them in MuJoCo, too')
     return parser.parse_args()
 
 
 def main() -> int:
-    """Print a row for each arm and count of identified joints."""
+    """Print a row for each arm and count of identified joints, then those with friction."""
     args = options()
+    return verdict([*check_bodies(args), *compare(args.robots)], args.check)
+
+
+def check_bodies(args: argparse.Namespace) -> list[str]:
+    """Compare bodies and drives without friction; return what misses its bound."""
     folder = robots_folder(args.folder)
     if folder is None:
-        print('no robots: name their folder, or pip install example-robot-data', file=sys.stderr)
-        return int(args.check)
+        return ['no robots: name their folder, or pip install example-robot-data']
     paths = {arm: folder / ARMS[arm][0] for arm in args.arms}
     print(f'{"arm":12s} joints   mujoco     mjcf     urdf      sdf')
     missed = []
@@ -224,7 +233,7 @@ def main() -> int:
     arms = len(set(paths.values()))
     if arms < LEAST:
         missed.append(f'{arms} arms: {LEAST} are asked for')
-    return verdict(missed, args.check)
+    return missed
 
 
 if __name__ == '__main__':

@@ -37,8 +37,9 @@ TABLES = ('csv', 'mat', 'npz')
 HELP = 'write what was identified for other programs'
 DESCRIPTION = (
     'Write an identified robot for simulators and controllers (mjcf, sdf, urdf, srdf, inertials '
-    'for a xacro), or its parameters as a table (csv, mat, npz). What a format cannot hold is '
-    'said here, and in the file.'
+    'for a xacro), or its parameters as a table (csv, mat, npz). In mjcf, sdf and urdf viscous '
+    'and Coulomb friction stand for other laws, with their residual at the recorded speeds. What '
+    'a format cannot hold is said here, and in the file.'
 )
 EXAMPLES = """\
 examples:

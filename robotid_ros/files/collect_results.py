@@ -61,6 +61,7 @@ def collect_results(
         quality=quality(found),
         frames=frames(found),
         simulated=simulated(found),
+        plain_friction=found.plain_friction,
     )
 
 

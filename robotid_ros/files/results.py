@@ -9,6 +9,7 @@ from typing import Any, Never, TypedDict
 import numpy as np
 
 from ..core.model.settings import RobotSettings
+from ..core.parameters.plain_friction import PlainFriction
 from .torques_file import SimulatedPositions, Torques
 from .verification.values import Verification
 
@@ -182,6 +183,8 @@ class Results:
     frames : {link: its frame in the root's [m], three rows of four} with the arm in the middle of
         its motion
     simulated : {method: positions of the last simulation}
+    plain_friction : {joint or coupling: what stands for its friction where a format has no other
+        law}; empty in files of earlier versions
 
     """
 
@@ -211,6 +214,7 @@ class Results:
     quality: Quality | Mapping[str, Never] = field(default_factory=dict)
     frames: Mapping[str, Sequence[Sequence[float]]] = field(default_factory=dict)
     simulated: Mapping[str, SimulatedPositions] = field(default_factory=dict)
+    plain_friction: Mapping[str, PlainFriction] = field(default_factory=dict)
 
     @property
     def minimal_parameters(self) -> dict[str, float]:

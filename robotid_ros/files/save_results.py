@@ -44,7 +44,9 @@ def save(
 
     """
     results = collect_results(identification, recording, settings, command)
-    description = identified_urdf(identification.robot, identification.standard.value)
+    description = identified_urdf(
+        identification.robot, identification.standard.value, identification.plain_friction
+    )
     write_text(Path(folder) / URDF, description)
     write_results(results, folder)
     if reason := write_report_if_possible(results, Path(folder) / REPORT):

@@ -165,6 +165,8 @@ def _made(hint: Any, value: Any, name: str) -> Any:
         return from_plain(hint, value)
     if origin is tuple and isinstance(value, tuple | list):
         return tuple(_made(inner[0], item, name) for item in value)
+    if origin is Mapping and isinstance(value, Mapping):
+        return {key: _made(inner[1], item, name) for key, item in value.items()}
     if origin is UnionType and len(inner) == 1 and value is not None:  # … | None
         return _made(inner[0], value, name)
     if not _fits(value, hint):

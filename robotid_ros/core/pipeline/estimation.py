@@ -13,6 +13,7 @@ from ..identification_settings import IdentificationSettings, MODEL_ERROR, SIMUL
 from ..mixed.mixed_model import MixedModel
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
+from ..parameters.plain_friction import Motion
 from ..regression.estimate import Estimate
 from ..regression.estimators import fit, MIXED
 from ..regression.goodness_of_fit import Validation
@@ -71,6 +72,18 @@ class Estimation:
             system=self.system.without(gone, value),
             estimate=self.estimate.select(np.flatnonzero(~gone)),
         )
+
+    @property
+    def motions(self) -> list[Motion]:
+        """Motions that the recording shows: of a long one, or of several, those in memory."""
+        samples = self.samples
+        if len(self.sampled_systems) == 1:
+            return [Motion(samples.q, samples.dq, samples.ddq)]
+        return [
+            Motion.of(rows.time, rows.q, rows.dq)
+            for rows in self.sampled_systems
+            if rows.q is not None and rows.dq is not None and len(rows.time) > 1
+        ]
 
     def fitted(self, robot: Robot, base: BaseParameters) -> Validation:
         """Compare the torques of the rows in memory with those of the estimate."""

@@ -15,10 +15,12 @@ from ..mixed.mixed_model import MixedModel
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..parameters.essential import Essential, find_essential
+from ..parameters.plain_friction import Motion, plain_friction
 from ..parameters.standard import basic_solution, standard_parameters
 from ..regression.estimators import MIXED
 from ..regression.goodness_of_fit import Validation
 from ..signals.periodic import find_period
+from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..timing.delay_compensation import Delays, remove_delay
 from .choices import choose_model
@@ -113,6 +115,7 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
     ]
     inputs.progress('validating')
     chi = basic_solution(base, estimate.value)
+    validation, motions = _validate(inputs, estimation.delays, robot, chi)
     return Identification(
         robot=robot,
         method=settings.method,
@@ -121,7 +124,7 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
         essential=found,
         standard=standard,
         fitted=_fitted(estimation, robot, base, settings),
-        validation=_validate(inputs, estimation.delays, robot, chi),
+        validation=validation,
         warnings=_warnings(inputs, *_judged(mixed, robot, base), plain, notes),
         history=estimation.history,
         mixed=mixed,
@@ -133,6 +136,7 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
             estimate,
             estimation.delays,
         ),
+        plain_friction=plain_friction(robot, standard.value, estimation.motions, motions),
     )
 
 
@@ -241,16 +245,22 @@ def _warnings(
     return in_order(found)
 
 
-def _validate(inputs: _Inputs, delays: Delays, robot: Robot, chi: np.ndarray) -> Validation | None:
-    recording = inputs.validation
+def _validate(
+    inputs: _Inputs, delays: Delays, robot: Robot, chi: np.ndarray
+) -> tuple[Validation | None, list[Motion]]:
+    """Predict the torques of the other recording; return its motion as well."""
+    recording, settings = inputs.validation, inputs.settings
     if recording is None:
-        return None
-    advanced: RecordingOrChunks = (
-        remove_delay(recording, delays)
-        if isinstance(recording, Recording)
-        else (remove_delay(chunk, delays) for chunk in recording)
-    )
-    return validate(advanced, robot, chi, inputs.settings)
+        return None, []
+    if isinstance(recording, Recording):
+        samples = prepare(remove_delay(recording, delays), robot, settings.signals)
+        motion = Motion(samples.q, samples.dq, samples.ddq)
+        return validate_samples(samples, robot, chi), [motion]
+    found = validate((remove_delay(chunk, delays) for chunk in recording), robot, chi, settings)
+    parts = found.parts
+    if parts is None or len(found.time) < 2:
+        return found, []
+    return found, [Motion.of(found.time, parts.position, parts.velocity)]
 
 
 def _identify_by_wls_and_didim(inputs: _Inputs) -> Identification:

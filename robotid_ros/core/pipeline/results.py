@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 import dataclasses
 from html import escape
 from typing import Any
@@ -11,6 +12,7 @@ from ..mixed.mixed_model import MixedModel
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
 from ..parameters.essential import Essential
+from ..parameters.plain_friction import PlainFriction
 from ..parameters.standard import Standard
 from ..regression.estimate import Estimate
 from ..regression.goodness_of_fit import Validation
@@ -38,6 +40,7 @@ class Identification:
     compared : the identification by another method, or None
     mixed : what was chosen by folds of the motion, or None
     quality : of the data, or None
+    plain_friction : that stands for the friction of each joint and coupling, by name
 
     """
 
@@ -54,6 +57,7 @@ class Identification:
     compared: Identification | None = None
     mixed: MixedModel | None = None
     quality: DataQuality | None = None
+    plain_friction: Mapping[str, PlainFriction] = dataclasses.field(default_factory=dict)
 
     def __repr__(self) -> str:
         residual = f'{100.0 * self.fitted.total_residual():.2f} % left of the fit'

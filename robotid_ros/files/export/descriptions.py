@@ -3,12 +3,12 @@
 from xml.etree import ElementTree as ET
 
 from ...core.model.urdf_parsing import parse_urdf, snap_angles
-from .drives import explain_losses, ROTORS, values_by_joint
+from .drives import explain_losses, FRICTION, ROTORS, values_by_joint
 from .identified_model import IdentifiedModel
 from .identified_urdf import identified_urdf
 from .xml_text import comment
 
-KEPT = frozenset({'viscous', 'coulomb', ROTORS})
+KEPT = frozenset({FRICTION, ROTORS})
 ROTOR_NOTE = (
     'rotor inertias stand in armature of <dynamics>, which MuJoCo, Gazebo, Pinocchio and KDL do '
     'not read from a URDF: take mjcf or srdf'
@@ -28,7 +28,7 @@ def urdf(model: IdentifiedModel) -> tuple[str, list[str]]:
     if model.robot.rotor_inertia:
         notes.insert(0, ROTOR_NOTE)
     notes += snap_angles(parse_urdf(model.robot.urdf))
-    text = identified_urdf(model.robot, model.chi).rstrip()
+    text = identified_urdf(model.robot, model.chi, model.plain_friction).rstrip()
     return f'{text}\n{ET.tostring(comment(notes), encoding="unicode")}\n', notes
 
 

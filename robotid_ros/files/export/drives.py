@@ -1,26 +1,20 @@
 """What other programs can be told of the drives, and sentences on what they cannot."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.model.friction import LINK_SIDE_SUFFIX as SIDE
 from ...core.model.robot import ElasticRobot, Robot
+from ...core.parameters.plain_friction import NO_FRICTION, PlainFriction, SPRING
 from ...exceptions import shortened
 
 if TYPE_CHECKING:
     from .identified_model import IdentifiedModel
 
-# Sums of symbols with a factor; of several the first whose symbols are all there.
-Choices = tuple[tuple[tuple[str, ...], float], ...]
-# What stands for damping and constant dry friction: the mean of both directions of motion, the
-# friction at speed of stiction.
-DAMPING: Choices = ((('Fv',), 1.0), (('Fvp', 'Fvm'), 0.5))
-FRICTION: Choices = ((('Fc',), 1.0), (('Fcp', 'Fcm'), 0.5), (('Fs', 'Fsc'), 1.0))
-ARMATURE: Choices = ((('Ia',), 1.0),)
-# Parts of the model that a format may hold, besides terms of friction.
+# Parts of the model that a format may hold.
+FRICTION, OFFSETS, SPRINGS = 'friction', 'offsets', 'springs'
 ROTORS, COUPLINGS, GRAVITY = 'rotors', 'couplings', 'gravity'
 
 
@@ -51,38 +45,24 @@ def values_by_joint(robot: Robot, chi: np.ndarray) -> dict[str, dict[str, float]
     return values
 
 
-def choose(choices: Choices, values: Mapping[str, float]) -> tuple[float, tuple[str, ...]] | None:
-    """Return the first sum whose symbols were identified, at least 0, and these symbols."""
-    for symbols, factor in choices:
-        if all(symbol in values for symbol in symbols):
-            return max(factor * sum(values[symbol] for symbol in symbols), 0.0), symbols
-    return None
-
-
-def drives_of(robot: Robot, chi: np.ndarray) -> dict[str, Drive]:
+def drives_of(model: 'IdentifiedModel') -> dict[str, Drive]:
     """
     Return the drives of the identified joints, of the couplings, and of joints that mimic.
 
     What drags at a joint that mimics an identified one is part of that one's friction.
     """
-    found = {name: _drive(values) for name, values in values_by_joint(robot, chi).items()}
-    return found | {follower.name: Drive() for follower in robot.followers}
-
-
-def _drive(values: Mapping[str, float]) -> Drive:
-    """Return a drive by its parameters."""
-    link_side = {k.removesuffix(SIDE): v for k, v in values.items() if k.endswith(SIDE)}
-    damping, friction = (
-        sum(found[0] for found in (choose(choices, values), choose(choices, link_side)) if found)
-        for choices in (DAMPING, FRICTION)
-    )
-    return Drive(
-        max(values.get('Ia', 0.0), 0.0),
-        damping,
-        friction,
-        max(values.get('Kq', 0.0), 0.0),
-        values.get('off', 0.0),
-    )
+    values = values_by_joint(model.robot, model.chi)
+    found = {
+        name: Drive(
+            max(values[name].get('Ia', 0.0), 0.0),
+            plain.viscous,
+            plain.coulomb,
+            max(values[name].get('Kq', 0.0), 0.0),
+            plain.offset,
+        )
+        for name, plain in model.plain_friction.items()
+    }
+    return found | {follower.name: Drive() for follower in model.robot.followers}
 
 
 def explain_losses(model: 'IdentifiedModel', kept: Set[str]) -> list[str]:
@@ -92,11 +72,11 @@ def explain_losses(model: 'IdentifiedModel', kept: Set[str]) -> list[str]:
     Parameters
     ----------
     model : what was identified
-    kept : terms of friction that the format holds as they are, and of ROTORS, COUPLINGS, GRAVITY
+    kept : of FRICTION (plain, see `plain_friction`), OFFSETS, SPRINGS, ROTORS, COUPLINGS, GRAVITY
 
     """
     robot = model.robot
-    found = [*_inertia_losses(robot, kept), *_friction_losses(robot, kept)]
+    found = [*_inertia_losses(robot, kept), *_friction_losses(model, kept)]
     if GRAVITY not in kept and not np.allclose(robot.gravity, (0.0, 0.0, -9.81)):
         found.append(f'gravity was {robot.gravity.tolist()} m/s² in the base frame: set it there')
     if not robot.gravity.any():
@@ -125,18 +105,67 @@ def _inertia_losses(robot: Robot, kept: Set[str]) -> list[str]:
     return found
 
 
-def _friction_losses(robot: Robot, kept: Set[str]) -> list[str]:
-    joints: dict[str, list[str]] = {}
-    for joint, terms in zip(robot.joints, robot.friction, strict=True):
-        for term in terms:
-            if term.name not in kept:
-                joints.setdefault(term.name, []).append(joint)
-    if not joints:
+def friction_terms(robot: Robot, joint: int) -> list[str]:
+    """Return the terms of the friction of a joint, on both sides of its spring."""
+    if joint >= robot.n:  # one that mimics another
         return []
-    text = '; '.join(
-        term if len(names) == robot.n else f'{term} of {shortened(names)}'
-        for term, names in joints.items()
+    rows = {int(robot.motors[joint]), joint} if isinstance(robot, ElasticRobot) else {joint}
+    return [
+        t.name for row in sorted(rows) for t in robot.friction[row] if t.name not in NO_FRICTION
+    ]
+
+
+def describe_difference(robot: Robot, drive: str, plain: PlainFriction) -> str:
+    """Say how far plain friction is from what it stands for, and at which speeds."""
+    force, _ = _units(robot, drive)
+    speeds = (
+        'at the recorded speeds'
+        if plain.recorded
+        else 'at all speeds up to the limit, as the recorded ones are not known'
     )
-    if 'viscous' not in kept:
-        return [f'friction and other torques of the joints are left out: {text}']
-    return [f'of friction, damping and a constant dry part are written; left out: {text}']
+    return f'{100 * plain.relative:.2g} % ({plain.rms:.2g} {force}) RMS {speeds}'
+
+
+def _units(robot: Robot, drive: str) -> tuple[str, str]:
+    """Return the units of dry and of viscous friction."""
+    if drive in robot.joints and robot.prismatic[robot.joints.index(drive)]:
+        return 'N', 'N·s/m'
+    return 'N·m', 'N·m·s/rad'
+
+
+def _friction_losses(model: 'IdentifiedModel', kept: Set[str]) -> list[str]:
+    robot, plain = model.robot, model.plain_friction
+    if FRICTION not in kept:
+        names = dict.fromkeys(term.name for terms in robot.friction for term in terms)
+        text = ', '.join(names)
+        return [f'friction and other torques of the joints are left out: {text}'] if names else []
+    found, offsets = [], []
+    for name, each in plain.items():
+        force, rate = _units(robot, name)
+        if name not in robot.joints and COUPLINGS not in kept:
+            continue
+        if each.offset and OFFSETS not in kept:
+            offsets.append(f'{name} {each.offset:.4g} {force}')
+        if each.exact:
+            continue
+        values = f'damping {each.viscous:.4g} {rate}, dry friction {each.coulomb:.4g} {force}'
+        if each.offset:
+            values += f', offset {each.offset:.4g} {force}'
+            values += '' if OFFSETS in kept else ' (left out)'
+        terms = ['viscous', 'coulomb']  # of a motor that turns several joints
+        if name in robot.joints:
+            terms = friction_terms(robot, robot.joints.index(name))
+        difference = describe_difference(robot, name, each)
+        found.append(
+            f'{name}: {values} stand for {", ".join(terms)} and differ by up to {difference}'
+        )
+    if offsets:
+        found.append(f'constant torques (offset) are left out: {", ".join(offsets)}')
+    springs = [
+        joint
+        for joint, terms in zip(robot.joints, robot.friction, strict=True)
+        if any(term.name == SPRING for term in terms)
+    ]
+    if springs and SPRINGS not in kept:
+        found.append(f'springs of the joints ({SPRING}) are left out: {shortened(springs)}')
+    return found

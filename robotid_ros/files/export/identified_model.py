@@ -1,5 +1,6 @@
 """The model that an identification leaves: its robot and parameters, read from its files."""
 
+from collections.abc import Mapping
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 from ...core.model import build_robot, Robot
 from ...core.model.friction import FrictionTerm
 from ...core.model.robot import ElasticRobot
+from ...core.parameters.plain_friction import plain_friction, PlainFriction
 from ..configuration import from_mapping
 from ..results import Results, URDF
 from ..results_file import read_results, results_folder
@@ -23,6 +25,14 @@ class IdentifiedModel:
     results: Results
     robot: Robot
     chi: np.ndarray
+
+    @property
+    def plain_friction(self) -> Mapping[str, PlainFriction]:
+        """What stands for the friction of each joint and coupling; the results hold it."""
+        robot, known = self.robot, self.results.plain_friction
+        names = {joint for joint in robot.links if joint in robot.joints}
+        names |= {coupling.name for coupling in robot.couplings}
+        return known if known.keys() == names else plain_friction(robot, self.chi)
 
 
 def read_identified_model(path: str | Path) -> IdentifiedModel:

@@ -7,10 +7,12 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 
+from ...core.model.friction import TERMS
 from ...core.model.parameters import INERTIAL
 from ...core.parameters.physical_consistency import mass_properties, pseudo_inertia
+from ...core.parameters.plain_friction import plain_friction, PlainFriction
 from ...exceptions import ModelError
-from .drives import ARMATURE, choose, DAMPING, FRICTION, values_by_joint
+from .drives import describe_difference, friction_terms, values_by_joint
 from .link_bodies import Array, distribute, MOMENTS, own_bodies
 from .urdf_editing import (
     apply_edits,
@@ -26,10 +28,11 @@ if TYPE_CHECKING:
     from ...core.model import Robot
 
 NOTE = 'identified too:'
-CHOICES = {'damping': DAMPING, 'friction': FRICTION, 'armature': ARMATURE}
 
 
-def identified_urdf(robot: 'Robot', chi: np.ndarray) -> str:
+def identified_urdf(
+    robot: 'Robot', chi: np.ndarray, friction: Mapping[str, PlainFriction] | None = None
+) -> str:
     """
     Write identified parameters into the robot's description; all else stays byte for byte.
 
@@ -38,14 +41,16 @@ def identified_urdf(robot: 'Robot', chi: np.ndarray) -> str:
     heaviest of those fixed to it, can take the difference; where none can they shrink alike, see
     `distribute`. Every link that has a body keeps one.
 
-    Of `<dynamics>` only damping and friction are written, where they were identified, and the
+    Of `<dynamics>` damping and friction are written, where friction was identified, and the
     rotor's inertia beside them as `armature`, which is no part of URDF: its parsers pass over it.
-    Torque offset and springs have no place at all: they stand in a comment.
+    All else stands in a comment: torque offset and springs, and where the friction is not viscous
+    and Coulomb, its parameters and how far damping and friction are from it.
 
     Parameters
     ----------
     robot : the robot
     chi : (p,) standard parameters, physically consistent ones
+    friction : that stands for the identified one, by joint; None: fitted here, up to the limits
 
     Raises
     ------
@@ -55,10 +60,11 @@ def identified_urdf(robot: 'Robot', chi: np.ndarray) -> str:
     data = robot.urdf.encode()
     found = Scanner(data)
     values = values_by_joint(robot, chi)
+    friction = friction or plain_friction(robot, chi)
     own, joints = own_bodies(robot.urdf), ElementTree.fromstring(data).findall('joint')
     fixed = {j.get('name', '') for j in joints if j.get('type') == 'fixed'}
     edits: list[Edit] = []
-    for joint in robot.links:
+    for number, joint in enumerate(robot.links):
         if joint not in found.joints:
             raise ModelError(f"the robot description has no joint '{joint}'")
         element = found.joints[joint]
@@ -74,7 +80,13 @@ def identified_urdf(robot: 'Robot', chi: np.ndarray) -> str:
             edits.append(_inertial(found.links[name], back @ body @ back.T))
         for name, factor in factors.items():
             edits += _scaled(data, found.links[name], factor)
-        edits += _dynamics(data, element, values[joint])
+        plain = friction[joint] if _rubs(robot, number) else None
+        if joint not in robot.joints and element.span is not None:
+            plain = PlainFriction()  # the friction of a joint that mimics is the other one's
+        missed = ''
+        if plain is not None and not plain.exact:
+            missed = describe_difference(robot, joint, plain)
+        edits += _dynamics(data, element, values[joint], plain, missed)
     return apply_edits(data, edits)
 
 
@@ -123,28 +135,51 @@ def _scaled(data: bytes, link: Element, factor: float) -> Iterator[Edit]:
             yield start, stop, with_attributes(data[start:stop].decode(), scaled)
 
 
-def _dynamics(data: bytes, joint: Element, values: Mapping[str, float]) -> list[Edit]:
+def _rubs(robot: 'Robot', joint: int) -> bool:
+    """Tell whether friction was identified: else the description's stays."""
+    terms = friction_terms(robot, joint)
+    return any(term != 'offset' and not TERMS[term].of_position for term in terms)
+
+
+def _dynamics(
+    data: bytes,
+    joint: Element,
+    values: Mapping[str, float],
+    plain: PlainFriction | None,
+    missed: str,
+) -> list[Edit]:
     """Write what `<dynamics>` may hold, and all else into a comment behind it."""
     old = '<dynamics/>' if joint.span is None else data[slice(*joint.span)].decode()
-    written: dict[str, str] = {}
-    used: tuple[str, ...] = INERTIAL
-    for name, choices in CHOICES.items():
-        found = choose(choices, values)
-        # Parsers of URDF refuse a <dynamics> with neither damping nor friction.
-        known = {*written, *ElementTree.fromstring(old).attrib} & {'damping', 'friction'}
-        if found is not None and (name != 'armature' or known):
-            written[name] = _exact(found[0])
-            used += found[1] if len(found[1]) == 1 else ()
-    rest = [f'{key} {_exact(value)}' for key, value in values.items() if key not in used]
+    known, written, held = ElementTree.fromstring(old).attrib, dict[str, str](), {*INERTIAL}
+    if plain is not None:
+        for name, symbol, value in (
+            ('damping', 'Fv', plain.viscous),
+            ('friction', 'Fc', plain.coulomb),
+        ):
+            if value or name in known:
+                written[name] = _exact(value)
+            if not missed and values.get(symbol) == value:
+                held.add(symbol)
+    # Parsers of URDF refuse a <dynamics> with neither damping nor friction.
+    if 'Ia' in values and {*written, *known} & {'damping', 'friction'}:
+        written['armature'] = _exact(max(values['Ia'], 0.0))
+        held.add('Ia')
+    rest = [f'{key} {_exact(value)}' for key, value in values.items() if key not in held]
     if not written and not rest:
         return []
+    note = f'{NOTE} {", ".join(rest)}' if rest else ''
+    if plain is not None and missed:
+        note += (
+            f'; damping and friction, with an offset of {_exact(plain.offset)}, differ from this '
+            f'friction by up to {missed}'
+        )
     if joint.span is not None:
         start, stop = joint.span
-        note = re.compile(rb'\s*<!-- ' + NOTE.encode() + rb'[^>]*-->').match(data, stop)
-        joint.span = start, note.end() if note else stop
+        old_note = re.compile(rb'\s*<!-- ' + NOTE.encode() + rb'[^>]*-->').match(data, stop)
+        joint.span = start, old_note.end() if old_note else stop
     texts = [with_attributes(old, written)] if written or joint.span is not None else []
-    if rest:
-        texts.append(f'<!-- {NOTE} {", ".join(rest)} -->')
+    if note:
+        texts.append(f'<!-- {note} -->')
     return [placement_edit(joint, '\n    '.join(texts), 'joint')]
 
 

@@ -74,7 +74,7 @@ def identify_bag(
         folder=folder,
         source_urdf=urdf,
         robot_settings=chosen_settings(selected, results),
-        urdf=identified_urdf(found.robot, found.standard.value),
+        urdf=identified_urdf(found.robot, found.standard.value, found.plain_friction),
         standard=np.array([results.minimal_parameters.get(p.name, 0.0) for p in model.parameters]),
         possible=possible,
         thresholds=_thresholds(

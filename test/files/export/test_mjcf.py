@@ -140,11 +140,9 @@ def test_friction_without_a_place_is_told(tmp_path):
     }
     model = of_configuration(tmp_path, 'scara', friction=terms)
     text, notes = mjcf(model)
-    assert notes[0] == (
-        'of friction, damping and a constant dry part are written; left out: '
-        'stribeck; load_coulomb of joint_1'
-    )
-    assert notes[0] in text and mujoco.MjModel.from_xml_string(text).nv == 2
+    assert notes[0].startswith('joint_1: damping ') and notes[1].startswith('joint_2: damping ')
+    assert ' stand for viscous, stribeck, load_coulomb, coulomb and differ by up to ' in notes[0]
+    assert notes[0] in text and notes[1] in text and mujoco.MjModel.from_xml_string(text).nv == 2
 
 
 def tetrahedron():

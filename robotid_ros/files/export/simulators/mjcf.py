@@ -15,7 +15,17 @@ import pinocchio as pin
 
 from ....core.model.urdf_parsing import parse_urdf, snap_angles
 from ....plant.physics.urdf_reading import Joint, JOINT_TYPES
-from ..drives import COUPLINGS, Drive, drives_of, explain_losses, GRAVITY, ROTORS
+from ..drives import (
+    COUPLINGS,
+    Drive,
+    drives_of,
+    explain_losses,
+    FRICTION,
+    GRAVITY,
+    OFFSETS,
+    ROTORS,
+    SPRINGS,
+)
 from ..identified_model import IdentifiedModel
 from ..link_bodies import Array
 from ..xml_text import comment, spaced
@@ -23,8 +33,17 @@ from .mujoco_meshes import Meshes
 from .rigid_bodies import explain_impossible, principal_inertia, rigid_bodies, RigidBody
 from .shapes import read_shapes, Shape
 
-KEPT = frozenset({'viscous', 'coulomb', 'offset', 'spring', ROTORS, COUPLINGS, GRAVITY})
+KEPT = frozenset({FRICTION, OFFSETS, SPRINGS, ROTORS, COUPLINGS, GRAVITY})
 WORLD = 'world'
+# MuJoCo's own [s]. Its dry friction is a soft constraint: at low speeds it is too small, and its
+# direction is that of ddq + 2/T dq, T the first of `solreffriction`. With the shortest T that is
+# stable, two steps, a joint has to turn round within one step for a wrong direction; with the
+# hardest impedance a joint at rest does not creep.
+TIMESTEP = 0.002
+DRY_FRICTION = {
+    'solreffriction': f'{2 * TIMESTEP!r} 1',
+    'solimpfriction': '0.9999 0.9999 0.001 0.5 2',
+}
 # Viewers show shapes of group 2; they hide what collides, group 3, and frames, group 4.
 CLASSES = {
     'visual': ('geom', {'contype': '0', 'conaffinity': '0', 'group': '2'}),
@@ -53,12 +72,15 @@ def mjcf(model: IdentifiedModel, folders: Sequence[str | Path] = ()) -> tuple[st
     file = ET.Element('mujoco', model=model.robot.name)
     options = {'angle': 'radian', 'inertiafromgeom': 'false'}
     ET.SubElement(file, 'compiler', options)
-    ET.SubElement(file, 'option', gravity=spaced(model.robot.gravity))
+    options = {'timestep': repr(TIMESTEP), 'gravity': spaced(model.robot.gravity)}
+    ET.SubElement(file, 'option', options)
     defaults = ET.SubElement(file, 'default')
+    for tag in ('joint', 'tendon'):
+        ET.SubElement(defaults, tag, DRY_FRICTION)
     for name, (tag, attributes) in CLASSES.items():
         ET.SubElement(ET.SubElement(defaults, 'default', {'class': name}), tag, attributes)
     meshes = Meshes(ET.SubElement(file, 'asset'), folders)
-    drives = drives_of(model.robot, model.chi)
+    drives = drives_of(model)
     shapes = read_shapes(root)
     _add_bodies(ET.SubElement(file, 'worldbody'), bodies, drives, shapes, meshes)
     _add_excludes(ET.SubElement(file, 'contact'), bodies, shapes)

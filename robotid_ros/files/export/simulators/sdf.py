@@ -12,7 +12,7 @@ import pinocchio as pin
 
 from ....core.model.urdf_parsing import parse_urdf, snap_angles
 from ....plant.physics.urdf_reading import Joint
-from ..drives import Drive, drives_of, explain_losses
+from ..drives import Drive, drives_of, explain_losses, FRICTION, SPRINGS
 from ..identified_model import IdentifiedModel
 from ..link_bodies import Array, MOMENTS
 from ..xml_text import comment, spaced
@@ -22,7 +22,7 @@ from .shapes import PACKAGE, read_shapes, Shape
 
 # The first version with joints that mimic others; Gazebo Harmonic reads it.
 VERSION = '1.11'
-KEPT = frozenset({'viscous', 'coulomb', 'spring'})
+KEPT = frozenset({FRICTION, SPRINGS})
 JOINT_SUFFIX = '_joint'
 MODEL = '__model__'
 
@@ -39,7 +39,7 @@ def sdf(model: IdentifiedModel) -> tuple[str, list[str]]:
     root = parse_urdf(model.robot.urdf)
     snap_angles(root)
     bodies, shapes = rigid_bodies(root), read_shapes(root)
-    drives = drives_of(model.robot, model.chi)
+    drives = drives_of(model)
     file = ET.Element('sdf', version=VERSION)
     robot = ET.SubElement(file, 'model', name=model.robot.name)
     links = {name for body in bodies for name in body.links}

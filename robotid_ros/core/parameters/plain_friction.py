@@ -1,0 +1,247 @@
+"""
+Plain friction, F_v dq + F_c sign(dq) + offset, that stands for friction of any law.
+
+Simulators and URDFs hold no other. The nearest is fitted to the torque of the identified friction
+at the speeds of a motion, in least squares: each sample counts once, so that a speed counts as
+often as it occurs.
+"""
+
+from collections.abc import Iterator, Sequence
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import Array
+from ..model.dynamics import inverse_dynamics
+from ..model.friction import LINK_SIDE_SUFFIX
+from ..model.parameters import INERTIAL
+from ..model.robot import ElasticRobot, Robot
+from ..signals.samples import STANDSTILL
+
+# Terms that are plain, in the order of F_v, F_c and the offset.
+PLAIN = ('viscous', 'coulomb', 'offset')
+# Terms that are no friction: formats hold a spring as it is, or say that they do not. They have no
+# ripple, which is therefore part of what plain friction misses.
+SPRING = 'spring'
+NO_FRICTION = (SPRING, 'position')
+# Relative difference that is rounding; relative difference below which nothing is missed.
+ROUNDING, EXACT = 1e-12, 1e-9
+# Random states where the recorded speeds are not known, each with both signs of the speeds, and
+# what is taken for limits that do not exist [rad/s or m/s, rad or m].
+STATES, NO_SPEED_LIMIT, NO_POSITION_LIMIT = 1000, 1.0, np.pi
+# A joint with fewer samples faster than STANDSTILL did not move: some are noise.
+LEAST_SAMPLES = 30
+
+
+@dataclasses.dataclass(frozen=True)
+class PlainFriction:
+    """
+    Plain friction of a joint, F_v dq + F_c sign(dq) + offset, and how far it is from the true law.
+
+    Attributes
+    ----------
+    viscous : F_v, at least 0 [N·m·s/rad or N·s/m]
+    coulomb : F_c, at least 0 [N·m or N]
+    offset : [N·m or N]
+    rms : root mean square of its difference from the friction that it stands for [N·m or N]; that
+        of the motion that it was fitted to, or of the one that validates if it is larger there
+    relative : the same over the root mean square of that friction
+    recorded : whether the speeds are those of a recording; False: all up to the limit, alike
+
+    """
+
+    viscous: float = 0.0
+    coulomb: float = 0.0
+    offset: float = 0.0
+    rms: float = 0.0
+    relative: float = 0.0
+    recorded: bool = True
+
+    @property
+    def exact(self) -> bool:
+        """Whether the friction that it stands for is plain."""
+        return self.relative <= EXACT
+
+
+class Motion(NamedTuple):
+    """
+    Samples of a motion.
+
+    Attributes
+    ----------
+    q, dq, ddq : (N, n)
+    successive : whether they follow each other, so that friction may remember its path
+
+    """
+
+    q: Array
+    dq: Array
+    ddq: Array
+    successive: bool = True
+
+    @classmethod
+    def of(cls, time: Array, q: Array, dq: Array) -> 'Motion':
+        """Return the motion of positions and velocities (N, n) at times (N,), N > 1."""
+        return cls(q, dq, np.gradient(dq, time, axis=0))
+
+
+def plain_equivalent(
+    dq: Array, friction: Array, near: Sequence[float] = (0.0, 0.0, 0.0)
+) -> PlainFriction:
+    """
+    Fit plain friction to samples of a torque, min ‖F_v dq + F_c sign(dq) + offset − friction‖.
+
+    F_v and F_c are at least 0.
+
+    Parameters
+    ----------
+    dq : (N,) speeds [rad/s or m/s]
+    friction : (N,) torque of the friction [N·m or N]
+    near : F_v, F_c and offset to prefer where the samples do not tell: of a joint that turns one
+        way only, F_c from the offset
+
+    """
+    A = np.column_stack([dq, np.sign(dq), np.ones_like(dq)])
+    scale = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
+    candidates = [np.array(near, dtype=float)]
+    # One candidate for each set of active bounds.
+    for columns in ([0, 1, 2], [0, 2], [1, 2], [2]):
+        value = np.zeros(3)
+        value[columns] = candidates[0][columns]
+        rest = friction - A @ value
+        change = np.linalg.lstsq((A / scale)[:, columns], rest, rcond=None)[0]
+        value[columns] += change / scale[columns]
+        value[np.abs(value) * scale <= ROUNDING * np.linalg.norm(friction)] = 0.0
+        candidates.append(value)
+    size, best, least = _rms(friction), candidates[-1], np.inf
+    for value in candidates:
+        missed = _rms(friction - A @ value)
+        # The first ones are preferred: friction that is plain stays as it is, to the last digit.
+        if min(value[:2]) >= 0.0 and missed < least - ROUNDING * size:
+            best, least = value, missed
+    plain = PlainFriction(*best.tolist())
+    rms, relative = difference(plain, dq, friction)
+    return dataclasses.replace(plain, rms=rms, relative=relative)
+
+
+def difference(plain: PlainFriction, dq: Array, friction: Array) -> tuple[float, float]:
+    """Return the RMS of plain friction less samples of a torque (N,), and over that torque's."""
+    torque = plain.viscous * dq + plain.coulomb * np.sign(dq) + plain.offset
+    rms, size = _rms(torque - friction), _rms(friction)
+    return rms, rms / size if size else 0.0
+
+
+def _rms(values: Array) -> float:
+    return float(np.sqrt(np.mean(values**2))) if values.size else 0.0
+
+
+def plain_friction(
+    robot: Robot, chi: Array, fitted: Sequence[Motion] = (), validation: Sequence[Motion] = ()
+) -> dict[str, PlainFriction]:
+    """
+    Fit plain friction to the identified friction of each joint, and of each coupling's motor.
+
+    Parameters
+    ----------
+    robot, chi : the model, with standard parameters (p,)
+    fitted : motions whose speeds count; where a joint does not move in any, all speeds up to its
+        limit count alike
+    validation : motions on which the difference is seen besides
+
+    """
+    recorded, others = (_by_drive(robot, chi, motions) for motions in (fitted, validation))
+    anywhere = _by_drive(robot, chi, [_states_within_limits(robot)])
+    found = {}
+    for name, drive in anywhere.items():
+        known = name in recorded and len(recorded[name].speed) >= LEAST_SAMPLES
+        used = recorded[name] if known else drive
+        plain = plain_equivalent(used.speed, used.torque, drive.plain)
+        if known and name in others:
+            rms, relative = difference(plain, others[name].speed, others[name].torque)
+            plain = dataclasses.replace(
+                plain, rms=max(plain.rms, rms), relative=max(plain.relative, relative)
+            )
+        found[name] = dataclasses.replace(plain, recorded=known)
+    return found
+
+
+class _Drive(NamedTuple):
+    """Speed and torque of the friction (N,) where it moves, and what of the torque is plain."""
+
+    speed: Array
+    torque: Array
+    plain: list[float]
+
+
+def _by_drive(robot: Robot, chi: Array, motions: Sequence[Motion]) -> dict[str, _Drive]:
+    """Return the friction of all motions, by the name of the joint or coupling."""
+    parts: dict[str, list[_Drive]] = {}
+    for motion in motions:
+        for name, drive in _drives(robot, chi, motion):
+            moves = np.abs(drive.speed) >= STANDSTILL
+            kept = drive._replace(speed=drive.speed[moves], torque=drive.torque[moves])
+            parts.setdefault(name, []).append(kept)
+    return {
+        name: _Drive(
+            np.concatenate([each.speed for each in found]),
+            np.concatenate([each.torque for each in found]),
+            found[0].plain,
+        )
+        for name, found in parts.items()
+    }
+
+
+def _drives(robot: Robot, chi: Array, motion: Motion) -> Iterator[tuple[str, _Drive]]:
+    """Yield the friction of each joint, without that of couplings, and of each coupling."""
+    q, dq, _, successive = motion
+    loads = _load_torques(robot, chi, motion)
+    motors = robot.motors.tolist() if isinstance(robot, ElasticRobot) else range(robot.n)
+    for j, motor in enumerate(motors):
+        torque, plain = np.zeros(len(q)), [0.0, 0.0, 0.0]
+        # Both sides of a spring turn as one where formats have no spring.
+        sides = {'': robot.friction[motor]}
+        if motor != j:
+            sides[LINK_SIDE_SUFFIX] = robot.friction[j]
+        load = None if loads is None else loads[:, j]
+        for side, term in ((s, t) for s, terms in sides.items() for t in terms):
+            if term.name in NO_FRICTION:
+                continue
+            columns = term.columns(q[:, motor], dq[:, motor], load, successive)
+            for symbol, values in zip(term.kind.symbols, columns, strict=True):
+                value = float(chi[robot.column(f'{symbol}{side}{j + 1}')])
+                torque += value * values
+                if term.name in PLAIN:
+                    plain[PLAIN.index(term.name)] += value
+        yield robot.joints[j], _Drive(dq[:, motor], torque, plain)
+    for coupling in robot.couplings:
+        speed = dq @ coupling.ratios
+        Fv, Fc = (float(chi[robot.column(f'{s}{coupling.number}')]) for s in ('Fv', 'Fc'))
+        torque = Fv * speed + Fc * np.sign(speed)
+        yield coupling.name, _Drive(speed, torque, [Fv, Fc, 0.0])
+
+
+def _load_torques(robot: Robot, chi: Array, motion: Motion) -> Array | None:
+    """Return the torques (N, n) that the joints transmit to the links; None if not needed."""
+    if not robot.load_dependent or isinstance(robot, ElasticRobot):
+        return None
+    links = [parameter.symbol in INERTIAL for parameter in robot.parameters]
+    return inverse_dynamics(robot, np.where(links, chi, 0.0), motion.q, motion.dq, motion.ddq)
+
+
+def _states_within_limits(robot: Robot) -> Motion:
+    """Return random states whose speeds are spread evenly, without acceleration."""
+    rng, limits = np.random.default_rng(0), robot.limits
+    lower, upper = (
+        np.where(np.isfinite(limit), limit, default)
+        for limit, default in (
+            (limits.lower, -NO_POSITION_LIMIT),
+            (limits.upper, NO_POSITION_LIMIT),
+        )
+    )
+    fastest = np.where(np.isfinite(limits.velocity), limits.velocity, NO_SPEED_LIMIT)
+    q = rng.uniform(lower, np.maximum(lower, upper), (STATES, robot.n))
+    shares = (np.arange(STATES) + 0.5) / STATES
+    dq = fastest * rng.permuted(np.tile(shares[:, None], robot.n), axis=0)
+    q, dq = np.vstack([q, q]), np.vstack([dq, -dq])
+    return Motion(q, dq, np.zeros_like(q), successive=False)
