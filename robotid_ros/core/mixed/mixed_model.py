@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import dataclasses
 
 import numpy as np
+import numpy.typing as npt
 
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
@@ -29,6 +30,10 @@ NAMES = {
 }
 # Residual of a joint over the largest of all, at least: a joint without any has no scale.
 LEAST_RESIDUAL = 1e-6
+ROUNDING = 1e-12  # an eigenvalue over the largest that is none
+# Radius of gyration of a body [m] between which that of the description counts, and its mass over
+# the mean one at least: what is known of a body is some share of its mass, as far as it reaches.
+GYRATION, LEAST_MASS = (0.05, 1.0), 0.05
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,8 +46,8 @@ class MixedModel:
     robot : with the terms of the kinds that are open
     plain, base : the robot without them, and its base parameters
     shrinkage : how much each kind may explain
-    precision : {parameter: pull of one row} of those that are shrunk, or pulled to the description
-    mean : {parameter: where to}
+    precision : {parameter: pull of one row} of those that are shrunk
+    pull, mean : (b, b), (b,) of one row, of the base parameters to the description's bodies
     hold : {parameter: pull of one row to the plain fit}
     weightless_gain : residual with gravity over that without, where the efforts hold none, else 0
 
@@ -53,7 +58,8 @@ class MixedModel:
     base: BaseParameters
     shrinkage: Shrinkage
     precision: Mapping[str, float]
-    mean: Mapping[str, float]
+    pull: Array
+    mean: Array
     hold: Mapping[str, float]
     weightless_gain: float = 0.0
 
@@ -73,15 +79,20 @@ class MixedModel:
         symbols = {p.name: p.symbol for p in self.robot.parameters}
         own = [symbols[name.removesuffix('R')] for name in system.names]
         kind = {symbol: k for k, each in enumerate(KINDS) for symbol in TERMS[each].symbols}
-        precision, mean, hold = (
+        precision, hold = (
             np.array([values.get(name, 0.0) for name in system.names])
-            for values in (self.precision, self.mean, self.hold)
+            for values in (self.precision, self.hold)
         )
         rows = float(system.equations.sum())
+        values, vectors = np.linalg.eigh(self.pull)
+        used = values > ROUNDING * max(values[-1], 0.0)
+        root = (vectors[:, used] * np.sqrt(rows * values[used])).T
+        bodies = np.zeros((len(root), len(own)))
+        bodies[:, [system.names.index(name) for name in self.base.names]] = root
         penalty = Penalty(
-            np.sqrt(self.shrinkage.weights), rows * precision, mean, rows * hold,
+            np.sqrt(self.shrinkage.weights), rows * precision, rows * hold,
             np.array([symbol in SHRUNK for symbol in own]),
-            np.where(precision > 0.0, [kind.get(symbol, len(KINDS)) for symbol in own], -1),
+            np.array([kind.get(symbol, -1) for symbol in own]), bodies, root @ self.mean,
         )  # fmt: skip
         return dataclasses.replace(system, penalty=penalty)
 
@@ -95,7 +106,7 @@ def plain_errors(parts: Sequence[Part], judged: Sequence[Part]) -> Array:
     share = weights[:, None, None] / train.count
     b = len(length)
     size = np.maximum(np.einsum('jkk->k', (train.total * share)[:, :b, :b]), 1e-12)
-    zero = np.zeros(b), np.zeros(b)
+    zero = np.zeros((b, b)), np.zeros(b)
     folds = zip(train.folds, test.folds, strict=True)
     fits = [Fold((train.total - own) * share, other, size, zero) for own, other in folds]
     return np.array([fit.plain.sum() for fit in fits])
@@ -130,14 +141,14 @@ def choose(parts: Sequence[Part], robot: Robot, base: BaseParameters) -> MixedMo
     size = column_scale(parts, kinds, scales)
     grams = _grams(parts, [D / size[:, None] for D in kinds], length)
     bodies = base.of(robot.prior) if robot.prior[robot.first_columns + 9].any() else None
-    choice = Choice(grams, base.rank, weights, None if bodies is None else bodies * length, links)
+    metric = _body_metric(robot, base, links) / np.outer(length, length)
+    mean = None if bodies is None else bodies * length
+    choice = Choice(grams, base.rank, weights, mean, metric)
     found = choice.run()
     hold = dict(zip(base.names, choice.size * length**2, strict=True))
-    held = links if bodies is not None else np.ones(base.rank, dtype=bool)
-    names = [name for name, own in zip(base.names, held, strict=True) if own]
-    precision = {name: found.pull * hold[name] for name in names}
-    mean = {} if bodies is None else dict(zip(base.names, bodies, strict=True))
-    friction = []
+    pull = found.pull * choice.metric * np.outer(length, length)
+    mean = np.zeros(base.rank) if bodies is None else bodies
+    friction, precision = [], dict[str, float]()
     for j, terms in enumerate(scales):
         opened = [k for k, term in enumerate(terms) if np.isfinite(found.penalty[k])]
         opened = opened if robot.open_friction[j] else []
@@ -150,8 +161,34 @@ def choose(parts: Sequence[Part], robot: Robot, base: BaseParameters) -> MixedMo
     load[[wider.column(robot.parameters[k].name) for k in base.columns]] = rigid
     wider = dataclasses.replace(wider, load_parameters=load)
     return MixedModel(
-        wider, robot, base, found, precision, mean, {k: HOLD * v for k, v in hold.items()}
+        wider, robot, base, found, precision, pull, mean, {k: HOLD * v for k, v in hold.items()}
     )
+
+
+def _body_metric(robot: Robot, base: BaseParameters, links: npt.NDArray[np.bool_]) -> Array:
+    """
+    Return (A Σ Aᵀ)⁻¹ (b, b) of base parameters A χ of links and rotors, zero of others.
+
+    Σ is diagonal: the mass of a body, its first moments and its inertias are as uncertain as its
+    mass m, m r and m r² are large, r its radius of gyration about its joint.
+    """
+    prior, variance = robot.prior, np.zeros(robot.p)
+    masses = prior[robot.first_columns + 9]
+    for start, mass in zip(robot.first_columns, masses, strict=True):
+        mass = max(float(mass), LEAST_MASS * float(masses.mean()), 1e-9)
+        radius = np.sqrt(max(float(prior[start + np.array([0, 3, 5])].sum()), 0.0) / (2.0 * mass))
+        radius = float(np.clip(radius, *GYRATION))
+        sizes = np.repeat([mass * radius**2, mass * radius, mass], (6, 3, 1))
+        variance[start : start + 10] = sizes**2
+        for column in range(start + 10, min(start + 11, robot.p)):
+            if robot.parameters[column].symbol == 'Ia':
+                variance[column] = (mass * radius**2) ** 2
+    A = base.matrix[links]
+    metric = np.zeros((base.rank, base.rank))
+    metric[np.ix_(links, links)] = np.linalg.pinv(
+        A * variance @ A.T, rcond=ROUNDING, hermitian=True
+    )
+    return metric
 
 
 def _residual(parts: Sequence[Part], joint: int, value: Array) -> float:

@@ -22,7 +22,7 @@ GRID = (np.inf, 1.0, 1e-1, 1e-2, 1e-3, 1e-4)
 # 1.48 times worse than plain friction.
 HOLD = 3e-4
 # Pulls to the bodies of the description, and ridges where it has none.
-PULLS, RIDGES = (0.0, 1e-4, 1e-3, 1e-2, 1e-1), (0.0, 1e-6, 1e-5, 1e-4, 1e-3)
+PULLS, RIDGES = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0), (0.0, 1e-6, 1e-5, 1e-4, 1e-3)
 RIDGE = 1e-9  # of the plain fit: what a fold does not tell stays near zero
 # A choice has to gain so much of the log error, and so many standard errors over the folds.
 LEAST_GAIN, ERRORS = 0.002, 2.0
@@ -126,9 +126,9 @@ class Fold:
         normal, y = train[:, :b, :b].sum(axis=0), train[:, :b, -1].sum(axis=0)
         plain = np.linalg.solve(normal + np.diag(RIDGE * size), y)
         B = np.concatenate(list(train[:, :b, b:-1]), axis=1)
-        known = y + HOLD * size * plain + pull * mean
+        known = y + HOLD * size * plain + pull @ mean
         solved = np.linalg.solve(
-            normal + np.diag((RIDGE + HOLD) * size + pull), np.column_stack([known, B])
+            normal + np.diag((RIDGE + HOLD) * size) + pull, np.column_stack([known, B])
         )
         take = solved[:, 1:]
         self.left, self.right = -B.T @ take, -B.T @ solved[:, 0]
@@ -165,20 +165,22 @@ class Choice:
     b : number of these
     weights : (n,) 1/σ_j
     mean : (b,) parameters of the description's bodies, scaled; None without any
-    links : (b,) which parameters these are
+    metric : (b, b) of how far others are from them; of a ridge without any
 
     Attributes
     ----------
     size : (b,) mean weighted square of each column
+    metric : (b, b) with as large a trace
 
     """
 
-    def __init__(self, grams: Grams, b: int, weights: Array, mean: Array | None, links: Array):
+    def __init__(self, grams: Grams, b: int, weights: Array, mean: Array | None, metric: Array):
         self._grams, self._weights, self._mean = grams, weights, mean
         self._share = weights[:, None, None] / grams.count
         self.size = np.einsum('jkk->k', (grams.total * self._share)[:, :b, :b])
         self.size = np.maximum(self.size, 1e-12 * self.size.max())
-        self._where = np.ones(b) if mean is None else links.astype(float)
+        metric = np.diag(self.size) if mean is None else metric
+        self.metric = metric * (self.size.sum() / max(float(np.trace(metric)), 1e-300))
         self._kind = np.tile(KIND, len(weights))
         self._of_column = np.repeat(weights, len(KIND))
         self._reduced: dict[float, tuple[Array, Array, Array]] = {}
@@ -191,8 +193,8 @@ class Choice:
 
     def _at(self, pull: float) -> tuple[Array, Array, Array]:
         if pull not in self._reduced:
-            grams, strength = self._grams, pull * self.size * self._where
-            prior = strength, np.zeros_like(self.size) if self._mean is None else self._mean
+            grams, zero = self._grams, np.zeros_like(self.size)
+            prior = pull * self.metric, zero if self._mean is None else self._mean
             parts = [
                 Fold((grams.total - fold) * self._share, fold, self.size, prior)
                 for fold in grams.folds

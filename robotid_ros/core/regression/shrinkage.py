@@ -12,26 +12,28 @@ from .least_squares import least_squares, Solution
 @dataclasses.dataclass(frozen=True)
 class Penalty(ReadOnlyArrays):
     """
-    Σ_j w_j² ‖y_j − W_j χ‖² + Σ_i p_i (χ_i − m_i)² + Σ_i h_i (χ_i − χ_plain,i)².
+    Σ_j w_j² ‖y_j − W_j χ‖² + Σ_i p_i χ_i² + ‖R χ − r‖² + Σ_i h_i (χ_i − χ_plain,i)².
 
     χ_plain is the fit of the same rows without penalties, of the parameters that are not shrunk.
 
     Attributes
     ----------
     weights : (n,) w of each joint's rows
-    precision, mean : (b,) p and m
+    precision : (b,) p
     hold : (b,) h
     shrunk : (b,) which parameters are zero in the plain fit
-    group : (b,) parameters of one number share a variance; −1 of those without a penalty
+    group : (b,) shrunk parameters of one number share a variance; −1 of others
+    rows, target : (k, b), (k,) R and r, of what pulls the bodies
 
     """
 
     weights: Array
     precision: Array
-    mean: Array
     hold: Array
     shrunk: npt.NDArray[np.bool_]
     group: npt.NDArray[np.intp]
+    rows: Array
+    target: Array
 
     def solve(self, W: Array, Y: Array) -> tuple[Solution, Array]:
         """
@@ -50,16 +52,20 @@ class Penalty(ReadOnlyArrays):
         root = np.sqrt(total[pulled])
         rows = np.zeros((len(pulled), W.shape[1]))
         rows[np.arange(len(pulled)), pulled] = root
-        wanted = (self.precision * self.mean + self.hold * target)[pulled] / root
-        found = least_squares(np.vstack([W, rows]), np.concatenate([Y, wanted]))
+        wanted = (self.hold * target)[pulled] / root
+        all_rows = np.vstack([W, rows, self.rows])
+        found = least_squares(all_rows, np.concatenate([Y, wanted, self.target]))
         whole = np.zeros_like(found.bread)
         whole[np.ix_(free, free)] = plain.bread
         bread = found.bread + found.bread @ (self.hold[:, None] * whole)
         weakest = np.zeros(W.shape[1])
         weakest[free] = plain.weakest
-        bias, pull = np.zeros_like(bread), self.precision * (found.value - self.mean) ** 2
+        bias, pull = np.zeros_like(bread), self.precision * found.value**2
         for number in np.unique(self.group[self.group >= 0]):
             own = self.group == number
             half = found.bread[:, own] * np.sqrt(self.precision[own] * pull[own].mean())
             bias += half @ half.T
+        if len(self.rows):
+            half = found.bread @ self.rows.T
+            bias += half @ half.T * np.mean((self.rows @ found.value - self.target) ** 2)
         return Solution(found.value, bread, plain.singular, weakest), bias

@@ -60,7 +60,7 @@ def test_the_schur_complement_is_the_large_least_squares_problem(seed, penalty):
     grams = products(W, columns, Y, valid, np.ones((1, N), dtype=bool))
     share = grams.total * (weights[:, None, None] / grams.count)
     size = np.einsum('jkk->k', share[:, :B, :B])
-    fold = Fold(share, grams.total, size, (pull * size, mean))
+    fold = Fold(share, grams.total, size, (np.diag(pull * size), mean))
     each = np.array(penalty)[np.tile(KIND, JOINTS)] * np.repeat(weights, D)
     delta = solve_delta(fold.left, fold.right, each)
     value, plain = large(W, columns, Y, valid, weights, np.array(penalty), size, pull, mean)
@@ -92,16 +92,15 @@ def test_a_penalised_fit_is_the_normal_equations_with_the_penalties():
     rng = np.random.default_rng(0)
     W, Y = rng.normal(size=(100, 6)), rng.normal(size=100)
     shrunk = np.arange(6) >= 4
-    precision, hold = np.where(shrunk, 30.0, 5.0), np.where(shrunk, 0.0, 20.0)
-    mean, group = np.where(shrunk, 0.0, rng.normal(size=6)), np.where(shrunk, 0, 1)
-    penalty = Penalty(np.ones(1), precision, mean, hold, shrunk, group)
+    precision, hold = np.where(shrunk, 30.0, 0.0), np.where(shrunk, 0.0, 20.0)
+    R, r, group = rng.normal(size=(3, 6)), rng.normal(size=3), np.where(shrunk, 0, -1)
+    penalty = Penalty(np.ones(1), precision, hold, shrunk, group, R, r)
     found, _ = penalty.solve(W, Y)
     plain = np.zeros(6)
     plain[:4] = np.linalg.lstsq(W[:, :4], Y, rcond=None)[0]
-    normal = W.T @ W + np.diag(precision + hold)
-    np.testing.assert_allclose(
-        found.value, np.linalg.solve(normal, W.T @ Y + precision * mean + hold * plain), rtol=1e-9
-    )
+    normal = W.T @ W + np.diag(precision + hold) + R.T @ R
+    right = W.T @ Y + R.T @ r + hold * plain
+    np.testing.assert_allclose(found.value, np.linalg.solve(normal, right), rtol=1e-9)
     # The bread is the derivative with respect to Wᵀ Y, the plain fit's part included.
     step = 1e-6 * rng.normal(size=100)
     other, _ = penalty.solve(W, Y + step)
@@ -112,7 +111,8 @@ def test_a_hold_alone_changes_nothing():
     rng = np.random.default_rng(1)
     W, Y = rng.normal(size=(100, 6)), rng.normal(size=100)
     none = np.zeros(6)
-    penalty = Penalty(np.ones(1), none, none, none + 50.0, none > 1.0, np.full(6, -1))
+    nothing = np.zeros((0, 6)), np.zeros(0)
+    penalty = Penalty(np.ones(1), none, none + 50.0, none > 1.0, np.full(6, -1), *nothing)
     found, bias = penalty.solve(W, Y)
     np.testing.assert_allclose(found.value, np.linalg.lstsq(W, Y, rcond=None)[0], rtol=1e-9)
     np.testing.assert_allclose(found.bread, np.linalg.inv(W.T @ W), rtol=1e-9)
