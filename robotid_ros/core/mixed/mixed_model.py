@@ -204,7 +204,7 @@ def _grams(parts: Sequence[Part], columns: Sequence[Array], length: Array) -> Gr
     for part, D in zip(parts, columns, strict=True):
         system, keep = part.system, part.samples.decimation
         motion = part.samples.q[::keep], part.samples.dq[::keep]
-        each = folds(*motion, system.valid.any(axis=0))
+        each = folds(*motion, np.asarray(system.valid.any(axis=0)))
         if len(parts) > 1:
             each = np.vstack([each, np.ones_like(each[:1])])
         found.append(products(system.W / length, D, system.Y, system.valid, each))

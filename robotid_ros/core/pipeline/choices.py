@@ -114,14 +114,14 @@ def choose_filters(
         chosen = dataclasses.replace(signals, cutoff=cutoff, band=band)
         return [Part(*prepare_without_delay(r, robot, base, chosen)[:2]) for r in prompt]
 
-    bands = (signals.band,) if signals.band else BANDS
-    bands = tuple(dict.fromkeys(min(band, LARGEST_BAND * rate) for band in bands))
+    wider = [signals.band] if signals.band else list(BANDS)
+    bands = dict.fromkeys(min(band, LARGEST_BAND * rate) for band in wider)
     pairs = [(min(POSITIONS * band, LARGEST_CUTOFF * rate), band) for band in bands]
     pairs.append((0.0, signals.band))  # from the motion
     errors = {pair: plain_errors(observed(*pair), judged) for pair in pairs}
     best = pairs[0]
     for pair, own in errors.items():
-        if gains_clearly(own, errors[best]):
+        if gains_clearly(own, errors[best], 1.0):  # no filter is simpler than another
             best = pair
     return prompt, dataclasses.replace(signals, cutoff=best[0], band=best[1])
 

@@ -73,7 +73,10 @@ class Estimate(ReadOnlyArrays):
         """Return the estimate of some of the parameters, the others as they are."""
         square = np.ix_(kept, kept)
         fields = ('covariance', 'classical', 'model_error', 'of_noise')
-        parts = {k: None if (c := getattr(self, k)) is None else c[square] for k in fields}
+        parts: dict[str, Any] = {}
+        for name in fields:
+            matrix = getattr(self, name)
+            parts[name] = None if matrix is None else matrix[square]
         return dataclasses.replace(
             self,
             names=tuple(self.names[k] for k in kept),

@@ -211,13 +211,13 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> System:
 def _used_columns(robot: Robot, base: BaseParameters) -> npt.NDArray[np.bool_]:
     """Return which columns (n, b) of a joint are not zero: most links do not hang on a joint."""
     q, dq, ddq = np.random.default_rng(0).normal(size=(3, STATES, robot.n))
-    used = regressor(robot, q, dq, ddq, columns=base.columns).any(axis=1)
+    used = np.array(regressor(robot, q, dq, ddq, columns=base.columns).any(axis=1))
     # Columns of slow motion, or of its path, are zero at random states.
     owner = {joint: j for j, joint in enumerate(robot.joints)}
     for place, parameter in enumerate(robot.parameters[k] for k in base.columns):
         if parameter.symbol in SHRUNK:
             used[owner[parameter.joint], place] = True
-    return np.asarray(used)
+    return used
 
 
 def _path_columns(

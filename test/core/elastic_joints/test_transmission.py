@@ -240,5 +240,5 @@ def test_blocks_are_predicted_by_fits_of_the_others():
     for k, out in enumerate(np.array_split(np.arange(1600), 8)):
         kept = np.setdiff1d(np.arange(1600), out)
         value = np.linalg.lstsq(A[kept], y[kept])[0]
-        assert score.errors[k, 0] == pytest.approx(np.sum((y[out] - A[out] @ value) ** 2))
-        assert score.powers[k, 0] == pytest.approx(np.sum(y[out] ** 2))
+        assert score.errors[k] == pytest.approx(np.sum((y[out] - A[out] @ value) ** 2))
+        assert score.powers[k] == pytest.approx(np.sum(y[out] ** 2))
