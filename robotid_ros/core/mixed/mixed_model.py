@@ -50,6 +50,7 @@ class MixedModel:
     pull, mean : (b, b), (b,) of one row, of the base parameters to the description's bodies
     hold : {parameter: pull of one row to the plain fit}
     weightless_gain : residual with gravity over that without, where the efforts hold none, else 0
+    signals : the filters and rows that were chosen with it, or None
 
     """
 
@@ -62,6 +63,7 @@ class MixedModel:
     mean: Array
     hold: Mapping[str, float]
     weightless_gain: float = 0.0
+    signals: SignalSettings | None = None
 
     def describe(self) -> str:
         """Say in a line what is open, and what that gains."""
