@@ -17,6 +17,7 @@ from ..model.robot_builder import with_friction
 from ..regression.least_squares import scaled_least_squares
 from ..regression.observation_system import System
 from ..regression.shrinkage import Penalty
+from ..signals.samples import SignalSettings
 from .columns import column_scale, KIND, KINDS, observe_kinds, Part, scaled_terms
 from .folds import folds
 from .shrinkage import Choice, Fold, Grams, HOLD, products, Shrinkage
