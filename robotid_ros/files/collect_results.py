@@ -58,7 +58,7 @@ def collect_results(
         history=tuple(history_rows(found.history)),
         compared=_compared(found, effort),
         selection=_selection(found),
-        settings=dict(settings or {}),
+        settings=_with_filters(settings or {}, found),
         versions=versions(),
         torques={name: torques(value) for name, value in known.items()},
         model=model_settings(robot),
@@ -68,6 +68,17 @@ def collect_results(
         plain_friction=found.plain_friction,
         verdict=verdict,
     )
+
+
+def _with_filters(settings: Mapping[str, Any], found: Identification) -> dict[str, Any]:
+    """Return the settings with the filters and rows that were chosen: validating takes them."""
+    chosen = None if found.mixed is None else found.mixed.signals
+    if chosen is None:
+        return dict(settings)
+    identification = dict(settings.get('identification') or {})
+    signals = {name: getattr(chosen, name) for name in ('cutoff', 'band', 'rows')}
+    identification['signals'] = {**(identification.get('signals') or {}), **signals}
+    return {**settings, 'identification': identification}
 
 
 def _selection(found: Identification) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from ..model.robot_builder import with_friction
 from ..regression.least_squares import scaled_least_squares
 from ..regression.observation_system import System
 from ..regression.shrinkage import Penalty
+from ..signals.samples import SignalSettings
 from .columns import column_scale, KIND, KINDS, observe_kinds, Part, scaled_terms
 from .folds import folds
 from .shrinkage import Choice, Fold, Grams, HOLD, products, Shrinkage
@@ -50,6 +51,7 @@ class MixedModel:
     pull, mean : (b, b), (b,) of one row, of the base parameters to the description's bodies
     hold : {parameter: pull of one row to the plain fit}
     weightless_gain : residual with gravity over that without, where the efforts hold none, else 0
+    signals : the filters and rows that were chosen with it, or None
 
     """
 
@@ -62,6 +64,7 @@ class MixedModel:
     mean: Array
     hold: Mapping[str, float]
     weightless_gain: float = 0.0
+    signals: SignalSettings | None = None
 
     def describe(self) -> str:
         """Say in a line what is open, and what that gains."""

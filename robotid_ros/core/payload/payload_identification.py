@@ -116,7 +116,7 @@ def _payload_settings(settings: IdentificationSettings) -> IdentificationSetting
     guard = max(settings.signals.guard, GUARD)
     signals = dataclasses.replace(settings.signals, rows='moving', guard=guard)
     method = 'wls' if settings.method == 'both' else settings.method
-    return dataclasses.replace(settings, method=method, signals=signals)
+    return dataclasses.replace(settings, method=method, model='plain', signals=signals)
 
 
 def stands_out(payload: Payload) -> bool:

@@ -84,7 +84,7 @@ def choose_model(
     if not any(robot.open_friction):
         return recording, robot, fixed, model
     settings = dataclasses.replace(settings, method=MIXED, signals=signals)
-    return recording, model.robot, settings, model
+    return recording, model.robot, settings, dataclasses.replace(model, signals=signals)
 
 
 def choose_filters(
