@@ -143,7 +143,7 @@ NAMED = {
     ),
     'signals/preparation': (
         ('slow rows dropped for friction with a shape there',
-         'np.where(shaped, every, usable.moving)', 'usable.moving'),
+         'np.where(shaped, every & inner[:, None], usable.moving)', 'usable.moving'),
         ('standstill kept for friction that jumps',
          'np.where(steps, usable.clear, usable.every)', 'usable.every'),
     ),

@@ -46,7 +46,7 @@ def scara():
 
 
 def motion(seconds=24.0):
-    """Sample sums of sines, another one in the second half: time, q, dq, ddq."""
+    """Sample sums of sines, another one in the second half, through rest: time, q, dq, ddq."""
     t = np.arange(0.0, seconds, 1 / RATE)
     q, dq, ddq = np.zeros((3, t.size, 2))
     rng = np.random.default_rng(11)
@@ -58,7 +58,12 @@ def motion(seconds=24.0):
             q[:, joint] += a * np.sin(w * t + phase)
             dq[:, joint] += a * w * np.cos(w * t + phase)
             ddq[:, joint] -= a * w * w * np.sin(w * t + phase)
-    return t, q, dq, ddq
+    # A robot does not jump from one motion to the other: it rests between them.
+    s = np.clip(np.abs(t - seconds / 2), 0.0, 1.0)[:, None]
+    side = np.sign(t - seconds / 2)[:, None]
+    e, de = s**3 * (10 - 15 * s + 6 * s**2), 30 * s**2 * (1 - s) ** 2 * side
+    dde = 60 * s * (1 - s) * (1 - 2 * s)
+    return t, q * e, dq * e + q * de, ddq * e + 2 * dq * de + q * dde
 
 
 @pytest.fixture(scope='session')

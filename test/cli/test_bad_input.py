@@ -85,7 +85,7 @@ def identified(run, made, tmp_path):
         from plant_recording import arm
 
         output = tmp_path / 'out'
-        code, _, err = run('identify', bag, '-c', config, '-o', output)
+        code, _, err = run('identify', bag, '-c', config, '-o', output, '--force')
         assert code == 0, err
         found = yaml.safe_load((output / 'parameters.yaml').read_text())
         true = made.base(arm())
@@ -101,7 +101,7 @@ def refused(run, tmp_path):
     """Identify a bag that is refused in one sentence."""
 
     def refused(bag, config):
-        code, out, err = run('identify', bag, '-c', config, '-o', tmp_path / 'out')
+        code, out, err = run('identify', bag, '-c', config, '-o', tmp_path / 'refused')
         assert code == 1 and out == ''
         assert re.fullmatch(r'robotid: [^\n]+\n', err) and 'a bug' not in err, err
         return err

@@ -102,7 +102,7 @@ def test_currents_are_no_torques(run, logs, tmp_path):
     assert 'N·m' not in out.replace('not N·m', '')
     assert out.count('error:') == 1
     # A table that says so is believed, and so is a user who says what an ampere is worth.
-    said = ('--urdf', URDF, '-o', tmp_path, '--json', '--units')
+    said = ('--urdf', URDF, '-o', tmp_path, '--force', '--json', '--units')
     found = json.loads(run('identify', logs / 'amperes.csv', *said, 'effort=A')[1])
     assert found['verdict']['effort_unit'] == 'A' and 'A·s²' in str(found['parameters'])
     code, out, _ = run('identify', logs / 'amperes.csv', *said, 'effort=A*20')

@@ -18,7 +18,7 @@ def trials(folder, rate, count=2):
     """Write trials of one motion behind each other; none ends where the next one starts."""
     time = np.tile(np.arange(round(DURATION * rate)) / rate, count)
     q = np.sin(np.outer(time, SPEED))
-    rows = np.column_stack([time, q, np.cos(np.outer(time, SPEED))])
+    rows = np.column_stack([time, q, np.cos(np.outer(time, 0.7 * SPEED))])
     path = folder / 'log.csv'
     np.savetxt(path, rows, delimiter=',', header='t,q1,q2,tau1,tau2', comments='', fmt='%.12g')
     return path
