@@ -166,7 +166,7 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
 
 def _with_choices(inputs: _Inputs) -> tuple[_Inputs, MixedModel | None]:
     """Choose what the configuration leaves open."""
-    inputs.progress('choosing the model')
+    inputs.progress('choosing filters, rows and friction')
     recording, robot, settings, mixed = choose_model(
         inputs.recording, inputs.robot, inputs.settings
     )
