@@ -36,7 +36,8 @@ venv:
 	@bash .ci/environment.sh $(VENV)
 
 demo: venv
-	@$(VENV)/bin/robotid demo $(ROBOT) $(ARGS)
+	@$(VENV)/bin/robotid demo $(ROBOT) $(ARGS); code=$$?; command -v robotid >/dev/null || \
+	  echo 'robotid is in $(VENV): . $(VENV)/bin/activate   lets this shell find it'; exit $$code
 
 test: lint unit
 

@@ -5,7 +5,7 @@ Every error derives from `RobotIdError`, carries its evidence as attributes, and
 built-in that it refines, so that generic code keeps working.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 # Of a list of names in a sentence; FEW are a line or two.
 MOST_NAMES, FEW = 40, 8
@@ -15,6 +15,20 @@ def shortened(names: Sequence[str], most: int = MOST_NAMES) -> str:
     """List names, the first ones of many."""
     text = ', '.join(names[:most]) or 'none'
     return f'{text}, … ({len(names)} in all)' if len(names) > most else text
+
+
+def use_one_of(name: str, valid: Iterable[str]) -> str:
+    """Return the remedy of a name that does not exist: the nearest one, and all."""
+    import difflib  # here: most runs end well
+
+    known, lower = {each.casefold(): each for each in valid}, name.casefold()
+    nearest = difflib.get_close_matches(lower, known, 1)
+    nearest = nearest or [each for each in known if lower and each.startswith(lower)]
+    every = f'use one of {shortened([*known.values()])}'
+    if not nearest:
+        return every
+    hint = f"did you mean '{known[nearest[0]]}'?"
+    return f'{hint} ({every})' if len(known) <= FEW else hint
 
 
 class RobotIdError(Exception):
@@ -47,7 +61,7 @@ class UnknownNameError(RobotIdError, KeyError):
 
     def __init__(self, kind: str, name: str, valid: tuple[str, ...]):
         self.kind, self.name, self.valid = kind, name, tuple(valid)
-        super().__init__(f"unknown {kind} '{name}': use one of {shortened(self.valid)}")
+        super().__init__(f"unknown {kind} '{name}': {use_one_of(name, self.valid)}")
 
     def __str__(self) -> str:
         return str(self.args[0])

@@ -11,7 +11,7 @@ from types import UnionType
 import typing
 from typing import Any, TypeVar, Union
 
-from .exceptions import ConfigurationError
+from .exceptions import ConfigurationError, use_one_of
 
 T = TypeVar('T')
 MISSING = dataclasses.MISSING
@@ -72,7 +72,7 @@ def parse(cls: type[T], values: Mapping[str, Any], path: str = '') -> T:
     for key in values:
         if key not in fields:
             raise ConfigurationError(
-                f"unknown key '{_join(path, str(key))}': use one of {', '.join(fields)}"
+                f"unknown key '{_join(path, str(key))}': {use_one_of(str(key), fields)}"
             )
     arguments = {}
     for name, field in fields.items():
@@ -127,5 +127,5 @@ def _scalar(kind: type, value: Any, path: str, field: 'dataclasses.Field[Any]') 
         if high is not None and value > high:
             raise ConfigurationError(f"'{path}' is {value!r}: it must be at most {high}")
     if choices and value not in choices:
-        raise ConfigurationError(f"'{path}' is {value!r}: use one of {', '.join(choices)}")
+        raise ConfigurationError(f"'{path}' is {value!r}: {use_one_of(str(value), choices)}")
     return value

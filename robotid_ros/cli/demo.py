@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..exceptions import ConfigurationError, RobotIdError
+from ..exceptions import ConfigurationError, RobotIdError, UnknownNameError
 from .shared_options import add_output_options, judged
 from .terminal import (
     format_number,
@@ -92,7 +92,7 @@ def find_config(name: str) -> Path:
 
     Raises
     ------
-    ConfigurationError : there is none; lists those of the package
+    UnknownNameError, ConfigurationError : the package or the path has none
 
     """
     if name.endswith('.yaml'):
@@ -105,10 +105,7 @@ def find_config(name: str) -> Path:
     folder = resolve('package://robotid_ros/config')
     path = folder / f'{name}.yaml'
     if not path.is_file():
-        known = ', '.join(sorted(p.stem for p in folder.glob('*.yaml')))
-        raise ConfigurationError(
-            f"there is no robot '{name}': use one of {known}, or a .yaml file"
-        )
+        raise UnknownNameError('robot', name, tuple(sorted(p.stem for p in folder.glob('*.yaml'))))
     return path
 
 

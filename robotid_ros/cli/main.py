@@ -10,9 +10,10 @@ import shlex
 import signal
 import sys
 import threading
+from typing import Any, NoReturn
 
 from .. import __version__
-from ..exceptions import RobotIdError
+from ..exceptions import RobotIdError, use_one_of
 from ..threads import limit_blas_threads
 from .terminal import HelpFormatter, print_error, PrintableStream
 
@@ -20,7 +21,7 @@ VERBS = (
     *('demo', 'design', 'identify', 'validate', 'compare', 'payload', 'report', 'inspect'),
     *('convert', 'doctor', 'init', 'export', 'fleet'),
 )
-EXIT_INTERRUPTED = 130
+EXIT_USAGE, EXIT_INTERRUPTED = 2, 130
 EXAMPLES = """\
 examples:
   robotid demo                               # a session on a simulated robot
@@ -36,13 +37,52 @@ Completion of commands and options, where the package argcomplete is installed:
 """
 
 
+WELCOME = """\
+{description} A log of a moving robot and its URDF are enough.
+
+  robotid demo                               # a session on a simulated robot
+  robotid identify arm.csv --urdf arm.urdf   # any log of positions and efforts
+  robotid init arm.urdf                      # a configuration for your own arm
+
+All commands: robotid --help. Of one: robotid identify --help.
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """Says in one sentence what is wrong with a word, and which one is the nearest."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print a sentence and exit with code 2."""
+        print_error(f'robotid: {message}; {self.prog} --help shows what there is')
+        self.exit(EXIT_USAGE)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            remedy = use_one_of(str(value), map(str, action.choices))
+            raise argparse.ArgumentError(action, f"there is no '{value}': {remedy}")
+
+    def parse_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
+        """Parse all words, or exit with code 2 and a sentence on the first that is unknown."""
+        found, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            word, parser = unknown[0].split('=')[0], self
+            while parser._subparsers:  # that of the command
+                actions: Any = parser._subparsers._group_actions[0]
+                parser = actions.choices[getattr(found, actions.dest)]
+            if word.startswith('-'):
+                options = [o for o in parser._option_string_actions if o.startswith('--')]
+                parser.error(f"there is no option '{word}': {use_one_of(word, options)}")
+            parser.error(f"there is no place for '{word}'")
+        return found
+
+
 def build_parser() -> argparse.ArgumentParser:
     """
     Parser of the whole command line, a subparser per verb.
 
     A verb's module imports what is heavy inside its `run`, so that `--help` is quick.
     """
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog='robotid',
         description="Identify a robot's dynamic parameters: masses, inertias, friction.",
         epilog=EXAMPLES,
@@ -83,12 +123,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = build_parser()
     if '_ARGCOMPLETE' in os.environ:
         _complete(parser)
+    words = sys.argv[1:] if argv is None else argv
+    if not words:
+        sys.stderr.write(WELCOME.format(description=parser.description))
+        return EXIT_USAGE
     try:
         args = parser.parse_args(argv)
-        words = sys.argv[1:] if argv is None else argv
         args.command_line = shlex.join(['robotid', *words])
     except SystemExit as usage:
-        return usage.code if isinstance(usage.code, int) else 2
+        return usage.code if isinstance(usage.code, int) else EXIT_USAGE
     with _interruptible() as interrupted, contextlib.redirect_stdout(PrintableStream(sys.stdout)):
         return _run(args, interrupted)
 

@@ -135,7 +135,20 @@ def file_errors(path: str | Path | RemoteFile) -> Iterator[None]:
         raise FileError(f"'{path}' exists already: choose another name or remove it") from error
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise FileError(f"cannot access '{path}': {reason}") from error
+        raise FileError(f"cannot access '{path}': {reason}{nearest_file(path)}") from error
+
+
+def nearest_file(path: str | Path | RemoteFile) -> str:
+    """Ask whether a file beside a missing one was meant; empty where none is like it."""
+    if isinstance(path, RemoteFile) or Path(path).exists():
+        return ''
+    import difflib  # here: most files are there
+
+    with contextlib.suppress(OSError):
+        beside = [each.name for each in Path(path).parent.iterdir()]
+        nearest = difflib.get_close_matches(Path(path).name, beside, 1, 0.7)
+        return f"; did you mean '{Path(path).with_name(nearest[0])}'?" if nearest else ''
+    return ''
 
 
 def open_regular(path: str | Path | RemoteFile) -> BinaryIO:

@@ -163,12 +163,41 @@ def test_every_verb_explains_itself(run, verb):
 
 
 @pytest.mark.parametrize(
-    'arguments',
-    [(), ('fly',), ('identify',), ('identify', 'x', '--part', 'half'), ('validate', 'x')],
+    ('arguments', 'words'),
+    [
+        (('fly',), 'use one of demo, design, identify'),
+        (('idntify',), "did you mean 'identify'?"),
+        (('fleet', 'rn'), "did you mean 'run'?"),
+        (('identify',), 'bag'),
+        (('identify', 'x', '--part', 'half'), 'write 0:0.5'),
+        (('identify', 'x', '--urfd=y'), "did you mean '--urdf'?"),
+        (('identify', 'x', '--effort-kind', 'joint'), "did you mean 'joint_torque'?"),
+        (('fleet', 'report', 'x', '--otput', 'y'), "did you mean '--output'?"),
+        (('fleet', 'report', 'x', 'y'), "no place for 'y'"),
+        (('validate', 'x'), '--parameters'),
+    ],
 )
-def test_wrong_usage_is_code_2(run, arguments):
-    code, _, err = run(*arguments)
-    assert code == 2 and 'usage: robotid' in err
+def test_wrong_usage_is_code_2_and_one_sentence(run, arguments, words):
+    code, out, err = run(*arguments)
+    assert (code, out, err.count('\n')) == (2, '', 1)
+    assert words in err and '--help' in err
+
+
+def test_no_command_at_all_shows_where_to_begin(run):
+    code, out, err = run()
+    assert (code, out) == (2, '')
+    for verb in ('demo', 'identify', 'init'):
+        assert f'\n  robotid {verb} ' in err
+
+
+def test_mistyped_names_are_answered_with_the_nearest(run, record, config, tmp_path):
+    path = record(*signals())
+    sentence(run('identify', path, '-c', config(robot={'jonits': []})), "did you mean 'joints'?")
+    sentence(run('identify', path, '--joints', 'joint1', '-c', config()), "mean 'joint_1'?")
+    sentence(run('identify', tmp_path / 'mad', '-c', config()), f"did you mean '{path}'?")
+    sentence(run('identify', path, '-c', tmp_path / 'robt.yaml'), "robot.yaml'?")
+    sentence(run('identify', path, '-c', config(), '--method', 'wsl'), "did you mean 'wls'?")
+    sentence(run('demo', 'ur1'), "did you mean 'ur10'?")
 
 
 def test_interrupts_and_bugs(run, monkeypatch):

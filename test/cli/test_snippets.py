@@ -12,6 +12,8 @@ from pathlib import Path
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -31,6 +33,7 @@ RUN = ('sh', 'python', '')
 # benchmark that runs the like.
 ELSEWHERE = {
     r'make (demo|test)': '.ci/run',
+    r'\. \.venv/bin/activate': 'test/cli/test_snippets.py',
     r'robotid demo': 'test/session/test_commands.py',
     r'robotid doctor': 'test/nodes/doctor',
     r'robotid fleet': 'test/fleet',
@@ -149,6 +152,23 @@ def test_what_a_page_shows_runs(run, inputs, tmp_path, monkeypatch, page):
                 exec(compile(piece, str(page), 'exec'), names)
             else:
                 _run_command(run, piece)
+
+
+def test_the_first_lines_of_readme_run_in_a_fresh_shell(inputs, tmp_path):
+    """As typed: nothing is on its path but what they put there."""
+    activate = Path(sys.prefix) / 'bin' / 'activate'
+    if not activate.exists():
+        pytest.skip('this Python is in no virtual environment')
+    shutil.copytree(inputs, tmp_path / 'here')
+    (tmp_path / 'here' / '.venv').symlink_to(sys.prefix)
+    first = commands(blocks(ROOT / 'README.md')[0][1])
+    lines = '\n'.join(line for line in first if not line.startswith('make'))
+    assert '. .venv/bin/activate' in lines and lines.count('robotid ') == 2
+    shell = subprocess.run(
+        ['env', '-i', f'HOME={tmp_path}', 'PATH=/usr/bin:/bin', 'sh', '-ec', lines],
+        cwd=tmp_path / 'here', capture_output=True, text=True,
+    )  # fmt: skip
+    assert shell.returncode == 0, shell.stderr
 
 
 def test_the_notebook_runs(inputs, tmp_path, monkeypatch):

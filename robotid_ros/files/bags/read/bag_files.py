@@ -7,7 +7,7 @@ import tempfile
 from typing import Any
 
 from ....exceptions import ConfigurationError, FileError, RecordingError, RobotIdError
-from ...atomic import open_regular, read_text
+from ...atomic import nearest_file, open_regular, read_text
 from ...bounded import unpack_file
 from ...formats.file_names import BAG_SUFFIXES, natural_order, SUFFIXES
 from ...formats.read_options import ReadOptions
@@ -51,7 +51,8 @@ def find_files(path: Path, notes: list[str]) -> tuple[list[Path], dict[str, Any]
 def data_files(path: Path) -> list[Path]:
     """Find the files that hold messages or rows, by their names; raises as `find_files`."""
     if not path.exists():
-        raise RecordingError(f"there is no recording at '{path}': give a rosbag2 folder or file")
+        remedy = nearest_file(path) or ': give a rosbag2 folder or file'
+        raise RecordingError(f"there is no recording at '{path}'{remedy}")
     if not path.is_dir():
         return [path]
     files = [f for f in sorted(path.iterdir(), key=natural_order) if f.suffix in BAG_SUFFIXES]
