@@ -22,9 +22,7 @@ ROS = re.compile(
 LAYERS = (
     *('exceptions', 'threads', 'settings'),
     *('core.arrays', 'core.friction_shapes', 'core.table', 'core.model'),
-    *('core.excitation.settings', 'core.excitation.trajectories', 'core.excitation.results'),
-    *('core.excitation.batch_kinematics', 'core.excitation.constraints'),
-    'core.excitation.design',
+    *('core.excitation.settings', 'core.excitation.trajectory', 'core.excitation'),
     *('core.signals', 'core.regression', 'core.timing', 'core.diagnostics', 'core.parameters'),
     'core.elastic_joints',
     *('core.replay.settings', 'core.replay.laws', 'core.replay.simulation', 'core.replay'),

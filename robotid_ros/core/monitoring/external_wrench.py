@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..arrays import Array
-from ..excitation.constraints.collision_bodies import tool_frame
+from ..excitation.collision_bodies import tool_frame
 from ..model.robot_dynamics import InverseDynamics
 from .contact_thresholds import ContactThresholds
 from .external_effort import ExternalEffort

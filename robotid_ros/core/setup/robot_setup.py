@@ -6,7 +6,7 @@ import dataclasses
 import numpy as np
 
 from ..arrays import Array
-from ..excitation.constraints.collision_scene import CollisionScene
+from ..excitation.collision_scene import CollisionScene
 from ..excitation.settings import ExcitationSettings, Margins, Workspace
 from ..model.robot import Limits, Robot
 from ..model.robot_builder import build_robot

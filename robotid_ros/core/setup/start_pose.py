@@ -5,8 +5,8 @@ import numpy.typing as npt
 
 from ...exceptions import TrajectoryError
 from ..arrays import Array
-from ..excitation.constraints.collision_scene import CollisionScene
-from ..excitation.constraints.motion_limits import apply_margins, motion_limits
+from ..excitation.collision_scene import CollisionScene
+from ..excitation.limits import apply_margins, motion_limits
 from ..excitation.settings import ExcitationSettings
 from ..model.dynamics import inverse_dynamics
 from ..model.robot import Limits, Robot

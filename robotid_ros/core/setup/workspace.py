@@ -7,7 +7,7 @@ import numpy as np
 import pinocchio as pin
 
 from ...exceptions import ConfigurationError, TrajectoryError
-from ..excitation.constraints.collision_scene import CollisionScene
+from ..excitation.collision_scene import CollisionScene
 from ..excitation.settings import ExcitationSettings, Workspace
 from ..model.robot import Robot
 from .start_pose import find_start

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation.trajectories.trajectory import Trajectory
+from robotid_ros.core.excitation.trajectory import Trajectory
 from robotid_ros.core.replay.reference_and_torque import (
     bandwidth,
     interpolate_quintic,

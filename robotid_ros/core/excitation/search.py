@@ -1,15 +1,165 @@
-"""Solvers: from random points to better feasible trajectories; the best is always kept."""
+"""Search: from random points to better feasible trajectories; the best is always kept."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import count
+import time
 
 import numpy as np
 
-from ...arrays import Array
-from .feasibility import random_point, shrink_into_bounds
-from .optimisation_problem import PENALTY_WEIGHTS
-from .penalised_search import approach, STAGE_SHARE, STAGES
-from .search import Search
+from ..arrays import Array
+from .problem import make_feasible, PENALTY_WEIGHTS, Problem, random_point, shrink_into_bounds
+
+
+@dataclass(frozen=True)
+class Progress:
+    """State of a running design; `criterion` is the best feasible one so far, or None."""
+
+    elapsed: float
+    evaluations: int
+    criterion: float | None
+    phase: str
+    fraction: float = 0.0
+
+
+# Called as the design goes on; what is true stops it, and the best so far is kept.
+ProgressCallback = Callable[[Progress], bool | None]
+
+
+class SearchStopped(Exception):  # noqa: N818  (the best so far is a result, not an error)
+    """The time limit is over, or the callback asked to stop."""
+
+
+class Search:
+    """State of a running design: the best feasible point, its history, and when to stop."""
+
+    def __init__(self, problem: Problem, progress: ProgressCallback | None, end: float) -> None:
+        self.problem, self.progress, self.end = problem, progress, end
+        self.best: Array | None = None
+        self.objective = np.inf
+        self.latest: Array | None = None
+        self.history: list[tuple[int, float]] = []
+        self.evaluations = 0
+        self.phase = 'starting'
+        self.stopped = False
+        self.budget = 1
+        self._iterations = 0
+        self._start_time = time.monotonic()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the design began."""
+        return time.monotonic() - self._start_time
+
+    def keep_if_best(self, x: Array) -> None:
+        """Make a point feasible and keep it if it is the best so far."""
+        self.latest = None
+        # Shrinking a motion worsens it: what is no better unshrunk is not worth the repair.
+        if self.best is not None and self.problem.objective(x) >= self.objective:
+            return
+        repaired = make_feasible(self.problem, x)
+        objective = self.problem.objective(repaired)
+        if objective < self.objective:
+            self.best, self.objective = repaired, objective
+            self.history.append((self.evaluations, self.problem.criterion.report(objective)))
+
+    def on_iteration(self, x: Array) -> None:
+        """
+        Keep the solver's point, report progress, and stop when asked to or at the time limit.
+
+        Raises
+        ------
+        SearchStopped : the time is over, or the callback returned something true
+
+        """
+        self.latest = np.array(x)
+        self._iterations += 1
+        if self.progress:
+            best = self.problem.criterion.report(self.objective) if self.best is not None else None
+            done = self._iterations / self.budget
+            longest = self.end - self._start_time
+            done = min(1.0, max(done, self.elapsed / longest if longest > 0.0 else 1.0))
+            state = Progress(self.elapsed, self.evaluations, best, self.phase, done)
+            if self.progress(state):
+                raise SearchStopped
+        self.check_time()
+
+    def check_time(self) -> None:
+        """Stop at the time limit."""
+        if time.monotonic() > self.end:
+            raise SearchStopped
+
+    def value(self, x: Array) -> float:
+        """Evaluate the problem and count it; stop at the time limit."""
+        self.check_time()
+        self.evaluations += 1
+        return self.problem.value(x)
+
+
+# Sharpness of the criterion and weight of what exceeds a bound, stage after stage. A condition
+# number has a kink where singular values meet, and they meet at its optimum: smoothed at first, it
+# is followed in few steps. Each stage gets a third of the iterations.
+STAGES = ((6.0, 50.0), (16.0, 300.0))
+STAGE_SHARE = 3
+# Share of a bound from which it is penalised, so that shrinking into the bounds costs little.
+BOUND_SHARE = 0.97
+# Pairs of steps and gradients that approximate the Hessian: there are about 100 variables.
+MEMORY = 40
+
+
+def approach(search: Search, x: Array, iterations: int) -> Array:
+    """
+    Minimise by L-BFGS: no quadratic program, and hardly more evaluations than steps.
+
+    Parameters
+    ----------
+    search : keeps the best point
+    x : where to begin
+    iterations : of a whole start, of which this is a part
+
+    Returns
+    -------
+    A point that may exceed its bounds by a little.
+
+    """
+    from scipy.optimize import minimize
+
+    problem = search.problem
+    for stage, (sharpness, weight) in enumerate(STAGES):
+        problem.set_penalty_stage(stage, sharpness)
+
+        def objective(x: Array, weight: float = weight) -> tuple[float, Array]:
+            excess, slope = bound_excess(problem, x)
+            return search.value(x) + weight * excess, problem.gradient(x) + weight * slope
+
+        steps = max(1, iterations // STAGE_SHARE)
+        options = {'maxiter': steps, 'maxfun': 2 * steps, 'maxcor': MEMORY, 'ftol': 1e-7}
+        found = minimize(
+            objective,
+            x,
+            jac=True,
+            method='L-BFGS-B',
+            callback=search.on_iteration,
+            options=options,
+        )
+        x = found.x
+        search.keep_if_best(x)
+    return x
+
+
+def bound_excess(problem: Problem, x: Array) -> tuple[float, Array]:
+    """Return the mean over time of `Σ max(0, |u| − BOUND_SHARE)²`, u of `usage`, with gradient."""
+    usage = problem.usage(x)
+    excess = np.sign(usage) * np.maximum(0.0, np.abs(usage) - BOUND_SHARE)
+    count = usage.shape[1]
+    slopes = 2.0 / count * excess
+    terms = zip(problem.fine_bases, slopes, problem.bounds, strict=True)
+    by_coefficients = sum(basis.T @ (slope / bound) for basis, slope, bound in terms)
+    gradient = (by_coefficients * problem.scale).ravel()
+    if problem.start is None:
+        gradient = np.concatenate([slopes[0].sum(axis=0), gradient])
+    return float(np.sum(excess**2)) / count, gradient
+
 
 # Share of a bound above which a peak of the motion joins the working set of constraints: at first,
 # when the motion is small, and later: lower ones cost time, higher ones rounds that break bounds.

@@ -1,21 +1,29 @@
-"""The design as an optimisation problem: variables, criterion, constraints, gradients."""
+"""The design of a motion as an optimisation problem."""
 
-from dataclasses import astuple
+from collections.abc import Sequence
+from dataclasses import astuple, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....exceptions import ConfigurationError
-from ...arrays import Array
-from ...model.robot import Robot
-from ..constraints.collision_scene import CollisionScene
-from ..constraints.motion_limits import apply_margins, motion_limits
-from ..settings import ExcitationSettings, Margins
-from ..trajectories.families import FAMILIES
-from ..trajectories.trajectory import Motion, Trajectory
-from .criteria import criterion
-from .observation_matrix import independent_columns, ObservationModel, ObservedMotion
+from ...exceptions import ConfigurationError
+from ..arrays import Array
+from ..model.dynamics import inverse_dynamics
+from ..model.robot import Robot
+from .collision_bodies import body_frame
+from .collision_scene import CollisionScene
+from .criteria import Criterion, criterion, subset_d_optimal
+from .limits import apply_margins, motion_limits
+from .observation_matrix import (
+    independent_columns,
+    ObservationModel,
+    ObservedMotion,
+    PINOCCHIO_SYMBOLS,
+)
+from .settings import ExcitationSettings, Margins
+from .trajectory import FAMILIES, Motion, Trajectory
 
 # Samples of a period that the criterion sees: so many a harmonic, so many at least, and so many
 # times more where friction has a shape of its own about standstill, which few samples would miss.
@@ -270,3 +278,129 @@ class Problem:
         """Evaluate the criterion's objective alone."""
         motion = self.motion(*self.unpack(x))
         return self.information(self.observation.matrix(motion))[0]
+
+
+def carrying(robot: Robot, settings: ExcitationSettings) -> Robot:
+    """
+    Return the robot whose prior carries the payload of the settings, as a point.
+
+    Raises
+    ------
+    ConfigurationError : the centre of mass has no three coordinates
+    UnknownNameError : there is no frame that it could be in
+
+    """
+    com, mass = settings.payload.com, settings.payload.mass
+    if len(com) != 3:
+        raise ConfigurationError("'excitation.payload.com' needs three coordinates x y z")
+    frame = body_frame(robot, settings.workspace.frame)
+    c = (frame.placement @ [*com, 1.0])[:3]
+    moments = (c @ c) * np.eye(3) - np.outer(c, c)
+    prior = robot.prior.copy()
+    start = int(robot.first_columns[frame.link])
+    prior[start : start + 10] += mass * np.array([*moments[np.triu_indices(3)], *c, 1.0])
+    return replace(robot, prior=prior)
+
+
+class PayloadProblem(Problem):
+    """
+    The columns are the carrying link's ten, then friction, which may change between recordings.
+
+    All else cancels: the arm is the same with the payload and without. Efforts are bounded with
+    the payload. Rows count by `excitation.noise`, or in parts of the effort limits where these are
+    known: noise and errors of the model grow with a drive.
+    """
+
+    def __init__(self, robot: Robot, settings: ExcitationSettings, scene: CollisionScene) -> None:
+        self.link = body_frame(robot, settings.workspace.frame).link
+        super().__init__(carrying(robot, settings), settings, scene)
+        limits = self.limits.effort
+        if not settings.noise and np.isfinite(limits).all():
+            self.weights: Array = limits.max() / limits
+        objective = partial(subset_d_optimal, count=self.payload_columns)
+        self.criterion: Criterion = Criterion(objective, float)
+
+    @property
+    def columns_note(self) -> str:
+        """Which columns the criterion is about."""
+        joint = self.robot.links[self.link]
+        return f'the {self.payload_columns} that tell a payload at {joint}, then friction'
+
+    def _columns(self) -> NDArray[np.intp]:
+        names = self.observation.names
+        own = [names.index(f'{symbol}{self.link + 1}') for symbol in PINOCCHIO_SYMBOLS]
+        drives = enumerate(self.observation.extras, len(names) - len(self.observation.extras))
+        chosen = np.array([*own, *(k for k, drive in drives if drive.source != 'ddq')])
+        free = independent_columns(self._random_rows()[:, chosen])
+        self.payload_columns = int(np.sum(free < len(own)))
+        return np.asarray(chosen[free])
+
+
+def make_feasible(problem: Problem, x: Array) -> Array:
+    """
+    Shrink the motion about q0 until every bound holds.
+
+    The linear bounds are met exactly on a dense grid, joint by joint; effort and scene by
+    bisection on a common factor.
+    """
+    start, c = problem.unpack(shrink_into_bounds(problem, x, bases=problem.exact_bases))
+    low, high = 0.0, 1.0
+    if not _feasible(problem, start, c):
+        for _ in range(12):
+            middle = 0.5 * (low + high)
+            inside = _feasible(problem, start, middle * c)
+            low, high = (middle, high) if inside else (low, middle)
+        c = low * c
+    return problem.pack(start, c)
+
+
+def shrink_into_bounds(
+    problem: Problem, x: Array, share: float = 1.0, bases: Sequence[Array] = ()
+) -> Array:
+    """Shrink each joint's motion about q0 into its linear bounds, at the times of `bases`."""
+    start, c = problem.unpack(x)
+    middle, half = problem.middle, problem.half
+    if problem.start is None:
+        start = middle + np.clip(start - middle, -0.9 * half, 0.9 * half)
+    factor = np.ones(len(start))
+    for k, (basis, bound) in enumerate(
+        zip(bases or problem.fine_bases, problem.bounds, strict=True)
+    ):
+        y = basis @ c
+        offset = start - middle if k == 0 else np.zeros_like(start)
+        room = np.stack([bound - offset, bound + offset])
+        used = np.maximum(np.stack([y.max(axis=0), -y.min(axis=0)]), 1e-12)
+        factor = np.minimum(factor, (share * room / used).min(axis=0))
+    return problem.pack(start, c * np.maximum(factor, 0.0))
+
+
+def _feasible(problem: Problem, start: Array, c: Array) -> bool:
+    tau = problem.observation.matrix(problem.motion(start, c)) @ problem.prior
+    within = bool((np.abs(tau) <= problem.design_limits.effort).all())
+    return within and problem.scene.is_free(start + problem.dense_basis @ c)
+
+
+def random_point(problem: Problem, rng: np.random.Generator) -> Array:
+    """Draw a point whose motion keeps the linear bounds."""
+    n, k = problem.robot.n, len(problem.scale)
+    start = problem.start
+    if start is None:
+        start = problem.middle + 0.3 * problem.half * rng.uniform(-1.0, 1.0, n)
+    c = rng.normal(size=(k, n)) * problem.scale
+    return shrink_into_bounds(problem, problem.pack(start, c), 0.9)
+
+
+def keeps_bounds(problem: Problem, trajectory: Trajectory) -> bool:
+    """Return whether a trajectory keeps limits and distances at the dense times."""
+    times, relaxed_limits = problem.dense_times, problem.relaxed_limits
+    motion = trajectory.sample(times)
+    tau = inverse_dynamics(problem.robot, problem.robot.prior, *motion)
+    return bool(
+        (motion.q >= relaxed_limits.lower).all()
+        and (motion.q <= relaxed_limits.upper).all()
+        and (np.abs(motion.dq) <= relaxed_limits.velocity).all()
+        and (np.abs(motion.ddq) <= relaxed_limits.acceleration).all()
+        and (np.abs(trajectory.jerk(times)) <= relaxed_limits.jerk).all()
+        and (np.abs(tau) <= relaxed_limits.effort).all()
+        and problem.scene.is_free(motion.q)
+    )

@@ -1,28 +1,165 @@
 """Design: from a robot and its limits to the trajectory that it will run."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 import time
+from typing import Any
 
 import numpy as np
 
-from ....exceptions import CollisionError, LimitError, TrajectoryError
-from ...arrays import Array
-from ...model.robot import Robot
-from ..constraints.collision_scene import CollisionScene
-from ..constraints.motion_limits import QUANTITIES
-from ..constraints.trajectory_check import check_trajectory
-from ..results import Design, ProgressCallback, Usage
-from ..settings import ExcitationSettings, payload_settings
-from ..trajectories.trajectory import Trajectory
-from .criteria import CRITERIA
-from .feasibility import keeps_bounds, random_point
+from ...exceptions import CollisionError, ConfigurationError, LimitError, TrajectoryError
+from ..arrays import Array
+from ..model.dynamics import inverse_dynamics
+from ..model.robot import Robot
+from .collision_scene import CollisionScene
+from .criteria import CRITERIA, criterion
+from .limits import check_position, check_trajectory, motion_limits, QUANTITIES, Usage
 from .observation_matrix import ObservationModel
-from .optimisation_problem import Problem
-from .optimisers import SOLVERS
-from .payload_problem import PayloadProblem
-from .search import Search, SearchStopped
-from .settings_check import check_settings, check_start
+from .problem import keeps_bounds, PayloadProblem, Problem, random_point
+from .search import ProgressCallback, Search, SearchStopped, SOLVERS
+from .settings import ExcitationSettings, payload_settings
+from .trajectory import Trajectory
 from .validation_circle import circle_trajectory
+
+
+@dataclass(frozen=True)
+class Design:
+    """
+    A designed trajectory with the evidence for it.
+
+    Parameters
+    ----------
+    trajectory : what identifies
+    validation : what validates, or None
+    criterion : name of what was minimised
+    value : its value
+    columns : names of the columns that the figures are about
+    condition_numbers : 'raw', 'normalised' and 'frobenius' of these columns
+    singular_values : of the weighted observation matrix / √N, descending
+    usage : shares of the limits used by the trajectory
+    limits : the limits, by quantity
+    history : (evaluations, best feasible criterion) as the design went on
+    seed, solver, evaluations : how it was found
+    notes : sentences that a user should read
+    unchecked : what is not checked in the workspace, a sentence each
+    shortcomings : why the design is poor, a sentence each; such a motion is not run
+    elapsed : how long it took [s]; not kept in files, which the seed alone decides
+
+    """
+
+    trajectory: Trajectory
+    validation: Trajectory | None
+    criterion: str
+    value: float
+    columns: tuple[str, ...]
+    condition_numbers: dict[str, float]
+    singular_values: tuple[float, ...]
+    usage: Usage
+    limits: dict[str, tuple[float, ...]]
+    history: tuple[tuple[int, float], ...]
+    seed: int
+    solver: str
+    evaluations: int
+    notes: tuple[str, ...] = field(default=())
+    unchecked: tuple[str, ...] = field(default=())
+    shortcomings: tuple[str, ...] = field(default=())
+    elapsed: float = field(default=0.0, compare=False)
+
+    def __repr__(self) -> str:
+        t = self.trajectory
+        return (
+            f'<{t.family} of {t.period:g} s for {", ".join(t.joints)}: {self.criterion} '
+            f'{self.value:.4g}, {self.verdict}>'
+        )
+
+    @property
+    def verdict(self) -> str:
+        """'good', or 'poor' where there are shortcomings."""
+        return 'poor' if self.shortcomings else 'good'
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the design by plain values; `from_dict` gives exactly the same one back."""
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.compare}
+        values['trajectory'] = self.trajectory.to_dict()
+        values['validation'] = self.validation and self.validation.to_dict()
+        return {**values, 'usage': asdict(self.usage), 'verdict': self.verdict}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> 'Design':
+        """
+        Build a design from what `to_dict` gave.
+
+        Raises
+        ------
+        TrajectoryError : a key is missing, unknown or cannot be read
+
+        """
+        try:
+            known = {f.name: _frozen(values[f.name]) for f in fields(cls) if f.name in values}
+            known['trajectory'] = Trajectory.from_dict(values['trajectory'])
+            validation = values['validation']
+            known['validation'] = validation and Trajectory.from_dict(validation)
+            usage = {key: _frozen(value) for key, value in values['usage'].items()}
+            return cls(**{**known, 'usage': Usage(**usage)})
+        except (KeyError, TypeError, AttributeError) as error:
+            raise TrajectoryError(
+                f'a trajectory file cannot be read ({type(error).__name__}: {error}): design again'
+            ) from error
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _frozen(item) for key, item in value.items()}
+    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
+
+
+def check_settings(robot: Robot, settings: ExcitationSettings) -> None:
+    """
+    Raise an error for settings that do not fit the robot.
+
+    Raises
+    ------
+    ConfigurationError : names the setting
+
+    """
+    for name in ('start', 'noise'):
+        values = getattr(settings, name)
+        if len(values) not in (0, robot.n):
+            raise ConfigurationError(
+                f"'excitation.{name}' has {len(values)} values: give one per joint ({robot.n})"
+            )
+        if not np.isfinite(values).all():
+            raise ConfigurationError(f"'excitation.{name}' holds a value that is not finite")
+    if settings.noise and min(settings.noise) <= 0.0:
+        raise ConfigurationError("'excitation.noise' must be above zero for each joint")
+    criterion(settings.criterion, settings.mix)
+    for name, weight in settings.mix.items():
+        if not 0.0 <= weight < np.inf:
+            raise ConfigurationError(
+                f"'excitation.mix.{name}' is {weight:g}: all criteria are minimised, so that "
+                'weights must be zero or more'
+            )
+    motion_limits(robot, settings)
+
+
+def check_start(problem: Problem, start: Array) -> None:
+    """
+    Raise an error for a start outside its limits, that efforts cannot hold, or in collision.
+
+    Raises
+    ------
+    LimitError, CollisionError : name the joint or the bodies
+
+    """
+    robot, design_limits = problem.robot, problem.design_limits
+    check_position(robot, design_limits, start)
+    still = np.zeros((1, robot.n))
+    tau = inverse_dynamics(robot, robot.prior, start[None], still, still)[0]
+    for j, joint in enumerate(robot.joints):
+        if abs(tau[j]) > design_limits.effort[j]:
+            raise LimitError(joint, 'effort', 0.0, float(tau[j]), float(design_limits.effort[j]))
+    problem.scene.check_path(start[None], np.zeros(1))
+
 
 STOPPED_NOTE = 'the search was stopped before its end: the same seed may give another trajectory'
 # Least ratio of singular values: below, rounding hides the smallest from the search through WᵀW.

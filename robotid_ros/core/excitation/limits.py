@@ -1,20 +1,112 @@
-"""The last check of what will be sent: every limit, at every time, also between the points."""
+"""The limits of a motion, and the last check of what will be sent."""
 
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from math import comb
 
 import numpy as np
 
-from ....exceptions import LimitError, TrajectoryError
-from ...arrays import Array
-from ...model.dynamics import inverse_dynamics
-from ...model.robot import Limits, Robot
-from ..results import Usage
-from ..settings import ExcitationSettings
-from ..trajectories.trajectory import Motion, Trajectory
-from ..trajectories.waypoints import sample_waypoints, Waypoints
+from ...exceptions import ConfigurationError, LimitError, TrajectoryError
+from ..arrays import Array
+from ..model.dynamics import inverse_dynamics
+from ..model.robot import Limits, Robot
 from .collision_scene import CollisionScene
-from .motion_limits import motion_limits
+from .settings import ExcitationSettings, Margins
+from .trajectory import Motion, sample_waypoints, Trajectory, Waypoints
+
+
+@dataclass(frozen=True)
+class Usage:
+    """
+    Largest share of each limit that a motion uses, (n,) per quantity; 1 is the limit itself.
+
+    `position` is measured from the middle of the range; `distance` is the smallest between bodies
+    [m], None when there is nothing to collide with.
+    """
+
+    position: tuple[float, ...]
+    velocity: tuple[float, ...]
+    acceleration: tuple[float, ...]
+    jerk: tuple[float, ...]
+    effort: tuple[float, ...]
+    distance: float | None = None
+
+
+QUANTITIES = ('position', 'velocity', 'acceleration', 'jerk', 'effort')
+
+
+def motion_limits(robot: Robot, settings: ExcitationSettings) -> Limits:
+    """
+    Complete the robot's limits.
+
+    A joint without position limits is bounded by ±`amplitude`; a joint without acceleration limit
+    gets `velocity/acceleration_time`, one without jerk limit `acceleration/jerk_time`.
+
+    Raises
+    ------
+    ConfigurationError : no velocity or effort limit, one that is not a number or below zero, or a
+        lower one that is not below the upper
+
+    """
+    limits = robot.limits
+    for name, values in asdict(limits).items():
+        for joint, value in zip(robot.joints, values, strict=True):
+            if np.isnan(value) or (name in QUANTITIES and value < 0.0):
+                raise ConfigurationError(
+                    f'the {name} limit of {joint} is {value:g}: correct robot.{name}'
+                )
+    for name in ('velocity', 'effort'):
+        values = np.asarray(getattr(limits, name))
+        for joint, value in zip(robot.joints, values, strict=True):
+            if not 0.0 < value < np.inf:
+                raise ConfigurationError(
+                    f'{joint} has no {name} limit in the robot description: set robot.{name}'
+                )
+    lower = np.where(np.isfinite(limits.lower), limits.lower, -settings.amplitude)
+    upper = np.where(np.isfinite(limits.upper), limits.upper, settings.amplitude)
+    for joint, low, high in zip(robot.joints, lower, upper, strict=True):
+        if not low < high:
+            raise ConfigurationError(
+                f'{joint} has a lower limit {low:g} that is not below its upper limit {high:g}: '
+                'correct robot.lower and robot.upper'
+            )
+    acceleration = _fill_missing(limits.acceleration, limits.velocity / settings.acceleration_time)
+    jerk = _fill_missing(limits.jerk, acceleration / settings.jerk_time)
+    return replace(limits, lower=lower, upper=upper, acceleration=acceleration, jerk=jerk)
+
+
+def _fill_missing(values: Array, default: Array) -> Array:
+    return np.where(np.isfinite(values) & (values > 0.0), values, default)
+
+
+def apply_margins(limits: Limits, margins: Margins) -> Limits:
+    """Take the margins off the limits."""
+    inset = 0.5 * margins.position * (limits.upper - limits.lower)
+    return replace(
+        limits,
+        lower=limits.lower + inset,
+        upper=limits.upper - inset,
+        velocity=limits.velocity * (1.0 - margins.velocity),
+        acceleration=limits.acceleration * (1.0 - margins.acceleration),
+        jerk=limits.jerk * (1.0 - margins.jerk),
+        effort=limits.effort * (1.0 - margins.effort),
+    )
+
+
+def check_position(robot: Robot, limits: Limits, q: Array) -> None:
+    """
+    Raise an error for a configuration outside the position limits.
+
+    Raises
+    ------
+    LimitError : names the first joint that is outside
+
+    """
+    for j, joint in enumerate(robot.joints):
+        low, high = limits.lower[j], limits.upper[j]
+        if not low <= q[j] <= high:
+            bound = float(low if q[j] < low else high)
+            raise LimitError(joint, 'position', 0.0, float(q[j]), bound)
+
 
 # What rounding may add to a share of a limit.
 SHARE_TOLERANCE = 1e-9

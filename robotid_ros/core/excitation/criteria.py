@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from ....exceptions import ConfigurationError, UnknownNameError
-from ...arrays import Array
+from ...exceptions import ConfigurationError, UnknownNameError
+from ..arrays import Array
 
 # S (b, b) -> objective and ∂objective/∂S (b, b), symmetric.
 Objective = Callable[..., tuple[float, Array]]

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 import pinocchio as pin
 
-from ....exceptions import TrajectoryError
-from ...arrays import Array
-from ...model.robot import Limits, Robot
-from ..constraints.collision_bodies import tool_frame
-from ..constraints.collision_scene import CollisionScene
-from ..constraints.motion_limits import apply_margins, motion_limits
-from ..settings import ExcitationSettings
-from ..trajectories.trajectory import Motion, Trajectory
+from ...exceptions import TrajectoryError
+from ..arrays import Array
+from ..model.robot import Limits, Robot
+from .collision_bodies import tool_frame
+from .collision_scene import CollisionScene
+from .limits import apply_margins, motion_limits
+from .settings import ExcitationSettings
+from .trajectory import Motion, Trajectory
 
 # Points of a turn that are solved for, and the largest error of the tool's path [m].
 TURN_POINTS, PATH_TOLERANCE = 100, 1e-6
