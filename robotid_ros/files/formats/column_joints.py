@@ -6,8 +6,7 @@ import re
 from xml.etree import ElementTree
 
 from ...core.model.urdf_parsing import movable_joints
-from ...core.setup.arm_choice import choose_arm
-from ...core.setup.kinematic_tree import KinematicTree
+from ...core.setup.arm_choice import choose_arm, KinematicTree
 from ...exceptions import ModelError, RecordingError, shortened
 from .column_selection import Column, joint_names, Selection
 from .joint_matching import match_names, numbers_in

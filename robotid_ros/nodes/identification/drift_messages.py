@@ -8,9 +8,8 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from std_msgs.msg import Header
 
-from ...core.monitoring.drift.drift_monitor import DriftMonitor
-from ...core.monitoring.drift.followed_parameters import FRICTION, Group, OFFSET, PAYLOAD
-from ...core.monitoring.drift.trial import Change
+from ...core.monitoring.drift_monitor import Change, DriftMonitor
+from ...core.monitoring.followed_parameters import FRICTION, Group, OFFSET, PAYLOAD
 from ..common.messages import format_seconds, format_value, status
 
 # A joint that has not moved for so long is said to lack motion [s].

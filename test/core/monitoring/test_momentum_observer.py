@@ -8,7 +8,7 @@ import pytest
 
 from robotid_ros.core.model import build_robot, inverse_dynamics
 from robotid_ros.core.model.robot_dynamics import InverseDynamics
-from robotid_ros.core.monitoring.momentum_observer import MomentumObserver, Motion
+from robotid_ros.core.monitoring.external_effort import MomentumObserver, Motion
 from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.files.configuration import load, read_urdf
 

@@ -7,9 +7,9 @@ from plant_recording import arm, D, JOINTS, P, START, URDF
 import pytest
 
 from robotid_ros.core.model.robot_dynamics import InverseDynamics
-from robotid_ros.core.monitoring.contact_settings import ContactSettings
+from robotid_ros.core.monitoring.contact_detector import ExternalWrench
 from robotid_ros.core.monitoring.external_effort import ExternalEffortEstimator
-from robotid_ros.core.monitoring.external_wrench import ExternalWrench
+from robotid_ros.core.monitoring.settings import ContactSettings
 from robotid_ros.plant.physics import external_wrench
 from robotid_ros.plant.physics.mujoco_physics import Physics
 from robotid_ros.simulation_settings import SimulationSettings

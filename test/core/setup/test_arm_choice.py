@@ -2,8 +2,7 @@
 
 import pytest
 
-from robotid_ros.core.setup.arm_choice import choose_arm, left_out_sentences
-from robotid_ros.core.setup.kinematic_tree import KinematicTree
+from robotid_ros.core.setup.arm_choice import choose_arm, KinematicTree, left_out_sentences
 from robotid_ros.exceptions import ConfigurationError, ModelError, UnknownNameError
 
 from .descriptions import chain, description

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.model import build_robot, RobotSettings
-from robotid_ros.core.monitoring.drift.drift_monitor import DriftMonitor
-from robotid_ros.core.monitoring.drift.settings import DriftSettings
-from robotid_ros.core.monitoring.drift.trial import Change
+from robotid_ros.core.monitoring.drift_monitor import Change, DriftMonitor
+from robotid_ros.core.monitoring.settings import DriftSettings
 from robotid_ros.nodes.common.messages import values_of
 from robotid_ros.nodes.identification.drift_messages import (
     change_text,

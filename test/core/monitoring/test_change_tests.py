@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chi2
 
-from robotid_ros.core.monitoring.drift.change_tests import ChangeTests, Evidence
-from robotid_ros.core.monitoring.drift.followed_parameters import FRICTION, Group
-from robotid_ros.core.monitoring.drift.forgetting_least_squares import ForgettingLeastSquares
+from robotid_ros.core.monitoring.change_tests import ChangeTests, Evidence, ForgettingLeastSquares
+from robotid_ros.core.monitoring.followed_parameters import FRICTION, Group
 
 GROUPS = (Group(FRICTION, 'a', (0, 1), (0,)), Group(FRICTION, 'b', (2,), (1,)))
 VARIANCE, WIDE = np.array([0.04, 0.01, 0.09]), np.array([25.0, 16.0, 9.0])

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.model import regressor
-from robotid_ros.core.monitoring.drift.motion_rows import MotionRows
+from robotid_ros.core.monitoring.motion_rows import MotionRows
 
-from ...conftest import motion
+from ..conftest import motion
 
 STANDSTILL = 0.02
 

@@ -4,9 +4,9 @@ import numpy as np
 
 from robotid_ros.core.model import build_robot, regressor, RobotSettings
 from robotid_ros.core.model.settings import CouplingSettings
-from robotid_ros.core.monitoring.drift.followed_parameters import follow, FRICTION
+from robotid_ros.core.monitoring.followed_parameters import follow, FRICTION
 
-from ...conftest import URDF
+from ..conftest import URDF
 
 
 def test_drives_offsets_and_the_load_are_followed():

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays import Array, ReadOnlyArrays
-from ...model.dynamics import regressor
-from ...model.friction import OF_POSITION
-from ...model.parameters import INERTIAL
-from ...model.robot import Robot
+from ..arrays import Array, ReadOnlyArrays
+from ..model.dynamics import regressor
+from ..model.friction import OF_POSITION
+from ..model.parameters import INERTIAL
+from ..model.robot import Robot
 
 FRICTION, OFFSET, PAYLOAD = 'friction', 'offset', 'payload'
 # What a body at the last link adds to its parameters, the mass first. Its inertia about the joint

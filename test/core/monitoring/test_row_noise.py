@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from robotid_ros.core.monitoring.drift.row_noise import RowNoise
+from robotid_ros.core.monitoring.motion_rows import RowNoise
 
 ALL = np.ones(2, dtype=bool)
 

@@ -7,11 +7,11 @@ import pytest
 from scipy.signal import lfilter
 
 from robotid_ros.core.model import inverse_dynamics
-from robotid_ros.core.monitoring.drift.drift_monitor import DriftMonitor
-from robotid_ros.core.monitoring.drift.followed_parameters import FRICTION, OFFSET, PAYLOAD
-from robotid_ros.core.monitoring.drift.settings import DriftSettings
+from robotid_ros.core.monitoring.drift_monitor import DriftMonitor
+from robotid_ros.core.monitoring.followed_parameters import FRICTION, OFFSET, PAYLOAD
+from robotid_ros.core.monitoring.settings import DriftSettings
 
-from ...conftest import motion
+from ..conftest import motion
 
 NOISE, CHANGED = 0.2, 15.0
 

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from robotid_ros.core.monitoring.drift.forgetting_least_squares import ForgettingLeastSquares
+from robotid_ros.core.monitoring.change_tests import ForgettingLeastSquares
 
 JOINTS, COLUMNS, MEMORY = 3, 7, 4.0
 
