@@ -8,8 +8,7 @@ import numpy as np
 
 from robotid_ros.core.model import Robot
 from robotid_ros.core.signals.recording import Recording
-from robotid_ros.plant.physics.external_wrench import ExternalWrench
-from robotid_ros.plant.physics.mujoco_physics import Physics
+from robotid_ros.plant.physics import ExternalWrench, Physics
 from robotid_ros.simulation_settings import per_joint, SimulationSettings
 
 

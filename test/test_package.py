@@ -29,7 +29,7 @@ LAYERS = (
     *('core.identification_settings', 'core.selection', 'core.pipeline', 'core.verdict'),
     'core.payload',
     *('core.verification', 'core.monitoring', 'core.setup'),
-    *('simulation_settings', 'plant.physics', 'plant.controller', 'node_settings'),
+    *('simulation_settings', 'plant', 'node_settings'),
     'fleet.settings',
     *(
         'files.remote',

@@ -28,7 +28,7 @@ from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.exceptions import ConfigurationError, RecordingError, UnknownNameError
-from robotid_ros.plant.physics.mujoco_physics import Physics
+from robotid_ros.plant.physics import Physics
 from robotid_ros.simulation_settings import PayloadSettings, SimulationSettings
 
 from ..replay.arms import planar_urdf

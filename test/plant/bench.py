@@ -1,10 +1,8 @@
 """A controller on a bench, for its tests."""
 
-from robotid_ros.plant.controller.controller_types import ControllerSettings
-from robotid_ros.plant.controller.goal_acceptance import AcceptanceRules
-from robotid_ros.plant.controller.interpolation import Goal, Point
-from robotid_ros.plant.controller.tolerances import GoalTolerances
-from robotid_ros.plant.controller.trajectory_controller import TrajectoryController
+from robotid_ros.plant.controller_types import AcceptanceRules, ControllerSettings, GoalTolerances
+from robotid_ros.plant.trajectory import Goal, Point
+from robotid_ros.plant.trajectory_controller import TrajectoryController
 from robotid_ros.simulation_settings import ConstraintSettings, GainSettings
 
 JOINTS = ('a', 'b')

@@ -8,11 +8,10 @@ import pinocchio
 import pytest
 
 from robotid_ros.exceptions import ConfigurationError, UnknownNameError
-from robotid_ros.plant.physics.external_wrench import ExternalWrench
-from robotid_ros.plant.physics.mujoco_physics import Physics
+from robotid_ros.plant.physics import ExternalWrench, Physics
 from robotid_ros.simulation_settings import SimulationSettings
 
-URDF = (Path(__file__).resolve().parents[3] / 'urdf' / 'ur10.urdf').read_text()
+URDF = (Path(__file__).resolve().parents[2] / 'urdf' / 'ur10.urdf').read_text()
 
 
 @pytest.mark.parametrize('link', ['tool0', 'forearm_link'])

@@ -6,9 +6,8 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 
-from ...exceptions import ConfigurationError, ModelError, UnknownNameError
-from .pseudo_inertia import Array
-from .urdf_reading import Joint, JOINT_TYPES, read_inertials, read_joints, root_link
+from ..exceptions import ConfigurationError, ModelError, UnknownNameError
+from .urdf_reading import Array, Joint, JOINT_TYPES, read_inertials, read_joints, root_link
 
 
 @dataclass(frozen=True)

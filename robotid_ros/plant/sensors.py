@@ -5,8 +5,8 @@ import itertools
 
 import numpy as np
 
-from ...exceptions import UnknownNameError
-from ...simulation_settings import FaultSettings, per_joint, SimulationSettings
+from ..exceptions import UnknownNameError
+from ..simulation_settings import FaultSettings, per_joint, SimulationSettings
 
 Values = list[float]
 # Random numbers are drawn in blocks: one call per update would cost more than the physics.

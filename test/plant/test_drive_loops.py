@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from robotid_ros.plant.physics.drive_loops import build_drives_of
-from robotid_ros.plant.physics.mujoco_physics import Physics
+from robotid_ros.plant.drive_loops import build_drives_of
+from robotid_ros.plant.physics import Physics
 from robotid_ros.simulation_settings import DriveLoopSettings, SimulationSettings
 
 from .test_mujoco_physics import SLIDER

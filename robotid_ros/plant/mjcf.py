@@ -8,8 +8,7 @@ import numpy as np
 
 from .drives import Drives
 from .moving_bodies import Body
-from .pseudo_inertia import Array, inertial_at_com
-from .urdf_reading import JOINT_TYPES
+from .urdf_reading import Array, inertial_at_com, JOINT_TYPES
 
 # For bodies without inertia, such as shafts of wrists, which MuJoCo refuses [kg, kg·m²].
 MIN_MASS, MIN_INERTIA = 1e-9, 1e-12

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from robotid_ros.plant.controller.controller_types import GoalOutcome
-from robotid_ros.plant.controller.interpolation import Goal
+from robotid_ros.plant.controller_types import GoalOutcome
+from robotid_ros.plant.trajectory import Goal
 from robotid_ros.simulation_settings import ConstraintSettings
 
 from .bench import at, Bench, JOINTS, S

@@ -10,12 +10,9 @@ import pytest
 
 from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.nodes.simulated_robot.control_loop import ControlLoop, Outputs
-from robotid_ros.plant.controller.trajectory_controller import (
-    ControllerSettings,
-    TrajectoryController,
-)
-from robotid_ros.plant.physics.mujoco_physics import Physics
-from robotid_ros.plant.physics.sensors import Sensors
+from robotid_ros.plant.physics import Physics
+from robotid_ros.plant.sensors import Sensors
+from robotid_ros.plant.trajectory_controller import ControllerSettings, TrajectoryController
 from robotid_ros.simulation_settings import (
     ElasticDriveSettings,
     GainSettings,
@@ -24,7 +21,7 @@ from robotid_ros.simulation_settings import (
     StribeckSettings,
 )
 
-URDF = Path(__file__).parents[3] / 'urdf'
+URDF = Path(__file__).parents[2] / 'urdf'
 ROBOTS = {'planar_2r_elastic': (20000.0,), 'puma560': (2000.0,)}
 
 

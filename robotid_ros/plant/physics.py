@@ -1,11 +1,4 @@
-"""
-Physics of the simulated robot, by MuJoCo.
-
-`M(q) ddq + h(q, dq) + Ia ddq + Fv dq + F(dq) + off + motors = tau`, where F is a friction that
-holds at rest and opposes the motion with `Fc + Fs exp(-(dq/vs)²)` in motion. MuJoCo solves it as
-a bounded constraint, whose bound is reached exactly in sliding. Where a joint has a stiffness, a
-rotor turns the link through a spring; friction, offset, ripple and rotor inertia are the rotor's.
-"""
+"""The simulated robot: MuJoCo, and a wrench from outside."""
 
 from collections.abc import Sequence
 import math
@@ -13,15 +6,52 @@ import math
 import mujoco
 import numpy as np
 
-from ...exceptions import ModelError, RobotStateError
-from ...simulation_settings import per_joint, SimulationSettings
-from .drives import build_drives
+from ..exceptions import ConfigurationError, ModelError, RobotStateError
+from ..simulation_settings import per_joint, SimulationSettings
+from .drives import build_drives, true_parameters, TrueParameters
 from .mjcf import rotor_name, write_mjcf
-from .moving_bodies import initial_positions, moving_bodies
-from .pseudo_inertia import Array
-from .substeps import count_substeps
-from .true_parameters import true_parameters, TrueParameters
-from .urdf_reading import parse_urdf, true_urdf
+from .moving_bodies import initial_positions, moving_bodies, place_of_link
+from .urdf_reading import Array, parse_urdf, true_urdf
+
+# Radians of the fastest vibration in one step: RK4 takes 1e-4 of its amplitude there.
+MAX_PHASE = 0.5
+# Bounds the cost of a period: at 1 kHz and with more steps a robot would not keep real time.
+MAX_SUBSTEPS = 50
+
+
+def count_substeps(mass: Array, damping: Array, stiffness: Array, period: float) -> int:
+    """
+    Count the steps per period that keep the integrator stable and its vibrations undamped.
+
+    Parameters
+    ----------
+    mass, damping, stiffness : (m, m) of all bodies, rotors included
+    period : of the controller [s]
+
+    Raises
+    ------
+    ModelError : friction or a spring is too fast to simulate
+
+    """
+    frequency = math.sqrt(_fastest(mass, stiffness))
+    decay = _fastest(mass, damping)
+    steps = max(1, math.ceil(period * max(frequency / MAX_PHASE, decay)))
+    if steps <= MAX_SUBSTEPS:
+        return steps
+    if decay > frequency / MAX_PHASE:
+        raise ModelError(
+            f'viscous friction stops a joint within {1.0 / decay:.1e} s: lower `viscous` or raise '
+            '`rotor_inertia`'
+        )
+    raise ModelError(
+        f'a joint vibrates with {frequency / (2.0 * math.pi):.0f} Hz, too fast to simulate: lower '
+        'simulation.elastic.stiffness or raise update_rate'
+    )
+
+
+def _fastest(mass: Array, other: Array) -> float:
+    return float(np.abs(np.linalg.eigvals(np.linalg.solve(mass, other))).max())
+
 
 GRAVITY = (0.0, 0.0, -9.81)
 # Least eigenvalue of the mass matrix, below inertias of real joints and above MIN_INERTIA
@@ -249,3 +279,57 @@ class Physics:
             value = self.drives.stiffness[self._link_rows[j]]
             stiffness[np.ix_(pair, pair)] += value * np.array([[1.0, -1.0], [-1.0, 1.0]])
         return count_substeps(mass, damping, stiffness, self.period)
+
+
+class ExternalWrench:
+    """
+    Pushes a robot, until told otherwise.
+
+    Parameters
+    ----------
+    physics : whose bodies are pushed
+    locked : positions of joints that are fixed
+
+    """
+
+    def __init__(self, physics: Physics, locked: dict[str, float] | None = None):
+        self._physics, self._locked = physics, locked
+        self._acting: tuple[int, Array, Array] | None = None
+
+    def set(self, link: str, wrench: Sequence[float]) -> None:
+        """
+        Let a wrench act from now on, in place of another one; call `apply` before each period.
+
+        Parameters
+        ----------
+        link : name of the link with which its axes turn and at whose origin it acts
+        wrench : force and torque (6,) [N, N·m]; all zero: none
+
+        Raises
+        ------
+        UnknownNameError : no such link, or it does not move
+        ConfigurationError : a number that is none
+
+        """
+        if not np.isfinite(wrench).all():
+            raise ConfigurationError('a wrench has six finite numbers')
+        physics = self._physics
+        root = parse_urdf(physics.urdf)
+        index, place = place_of_link(root, physics.bodies, link, self._locked)
+        name = physics.bodies[index].joint.name
+        body = mujoco.mj_name2id(physics.model, mujoco.mjtObj.mjOBJ_BODY, name)
+        self._acting = body, place, np.array(wrench, dtype=float)
+
+    def apply(self) -> None:
+        """Write the wrench as it acts in the present posture into what MuJoCo takes."""
+        if self._acting is None:
+            return
+        (body, place, wrench), data = self._acting, self._physics.data
+        axes = data.xmat[body].reshape(3, 3)
+        origin = data.xpos[body] + axes @ place[:3, 3]
+        force, torque = (axes @ place[:3, :3] @ part for part in (wrench[:3], wrench[3:]))
+        torque = torque + np.cross(origin - data.xipos[body], force)
+        data.xfrc_applied[:] = 0.0
+        data.xfrc_applied[body] = [*force, *torque]
+        if not wrench.any():
+            self._acting = None

@@ -5,10 +5,13 @@ import math
 
 import pytest
 
-from robotid_ros.plant.controller.controller_types import GoalOutcome
-from robotid_ros.plant.controller.goal_acceptance import AcceptanceRules
-from robotid_ros.plant.controller.interpolation import Goal, Point
-from robotid_ros.plant.controller.tolerances import GoalTolerances, Tolerance
+from robotid_ros.plant.controller_types import (
+    AcceptanceRules,
+    GoalOutcome,
+    GoalTolerances,
+    Tolerance,
+)
+from robotid_ros.plant.trajectory import Goal, Point
 from robotid_ros.simulation_settings import ConstraintSettings, JointConstraintSettings
 
 from .bench import at, Bench, JOINTS, S

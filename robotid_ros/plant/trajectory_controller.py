@@ -6,15 +6,178 @@ reference at t, feed-forwards that of the next update. Velocities have no effort
 commands are `q_ref(t + Ts)`. The trajectory's time t runs with the speed scaling of the hardware.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+import math
 import threading
 
-from .command_law import CommandLaw
-from .controller_types import ControllerSettings, ControllerState, GoalHandle, GoalOutcome
-from .goal_acceptance import rejection_reason, sort_to_local_joint_order
-from .interpolation import Goal, Point, state_errors, Trajectory, Values
-from .stopping import decelerations, HoldTrajectory, stopping_points
-from .tolerances import default_tolerances, goal_tolerances, GoalTolerances, Tolerance
+from ..simulation_settings import GainSettings
+from .controller_types import (
+    ControllerSettings,
+    ControllerState,
+    default_tolerances,
+    goal_tolerances,
+    GoalHandle,
+    GoalOutcome,
+    GoalTolerances,
+    rejection_reason,
+    sort_to_local_joint_order,
+    Tolerance,
+)
+from .trajectory import (
+    decelerations,
+    Goal,
+    HoldTrajectory,
+    Point,
+    state_errors,
+    stopping_points,
+    Trajectory,
+    Values,
+)
+
+
+def invalid_gains(gains: GainSettings) -> str:
+    """Return why control_toolbox rejects these gains, or ''."""
+    if gains.u_clamp_min >= gains.u_clamp_max:
+        return 'u_clamp_min must be below u_clamp_max'
+    upper, lower = integral_bounds(gains)
+    if lower > 0.0 or upper < 0.0:
+        return 'i_clamp_min must not be above 0, i_clamp_max not below 0'
+    return ''
+
+
+def integral_bounds(gains: GainSettings) -> tuple[float, float]:
+    """Upper and lower bound of the integral term; where not given, the deprecated i_clamp."""
+    upper = gains.i_clamp_max if math.isfinite(gains.i_clamp_max) else gains.i_clamp
+    lower = gains.i_clamp_min if math.isfinite(gains.i_clamp_min) else -gains.i_clamp
+    return upper, lower
+
+
+class Pid:
+    """
+    One joint's PID; the integral term is a torque, so new gains do not rescale it.
+
+    Parameters
+    ----------
+    gains : see `GainSettings`
+
+    """
+
+    def __init__(self, gains: GainSettings):
+        self.set_gains(gains)
+        self.integral = 0.0
+
+    def set_gains(self, gains: GainSettings) -> None:
+        """Use other gains from the next call on; the integral term stays."""
+        self.gains = gains
+        self._p, self._i, self._d = gains.p, gains.i, gains.d
+        self._upper, self._lower = integral_bounds(gains)
+        self._maximum, self._minimum = gains.u_clamp_max, gains.u_clamp_min
+        self._deadband = gains.error_deadband
+        self._strategy = gains.antiwindup_strategy
+
+    def reset(self) -> None:
+        """Set the integral term to zero."""
+        self.integral = 0.0
+
+    def compute(self, error: float, error_dot: float, dt: float) -> float:
+        """
+        Effort for position error [rad] and velocity error [rad/s], `p e + I + d ė`, clamped.
+
+        An error that is not finite gives NaN and leaves the integral term alone.
+        """
+        if not (math.isfinite(error) and math.isfinite(error_dot)):
+            return math.nan
+        legacy = self._strategy == 'legacy'
+        integrates = abs(error) > self._deadband
+        if legacy and integrates:
+            self.integral = self._bounded(self.integral + self._i * dt * error)
+        unclamped = self._p * error + self.integral + self._d * error_dot
+        command = min(max(unclamped, self._minimum), self._maximum)
+        if integrates and not legacy:
+            self.integral = self._bounded(
+                self.integral + self._integral_change(error, unclamped, command, dt)
+            )
+        return command
+
+    def _bounded(self, value: float) -> float:
+        return min(max(value, self._lower), self._upper)
+
+    def _integral_change(self, error: float, unclamped: float, command: float, dt: float) -> float:
+        if self._strategy == 'back_calculation':
+            if self._i == 0.0:
+                return 0.0
+            constant = self.gains.tracking_time_constant or self._recommended_time()
+            return dt * (self._i * error + (command - unclamped) / constant)
+        if self._strategy == 'conditional_integration' and unclamped != command:
+            return 0.0 if error * unclamped > 0.0 else dt * self._i * error
+        return dt * self._i * error
+
+    def _recommended_time(self) -> float:
+        if self._d != 0.0:
+            return math.sqrt(abs(self._d / self._i))
+        return abs(self._p / self._i) or 1.0
+
+
+class CommandLaw:
+    """
+    Efforts or velocities of a PID and feed-forwards per joint; positions as they are.
+
+    Parameters
+    ----------
+    joints : names, the order of every list here
+    gains : by joint, zero where not given
+    interface : 'effort', 'velocity' or 'position'
+
+    """
+
+    def __init__(self, joints: Sequence[str], gains: Mapping[str, GainSettings], interface: str):
+        self._joints, self._interface = joints, interface
+        self._pids = [Pid(gains.get(joint, GainSettings())) for joint in joints]
+
+    def set_gains(self, gains: Mapping[str, GainSettings]) -> list[str]:
+        """Set the gains that are valid; return a warning for each joint whose are not."""
+        warnings = []
+        for joint, pid in zip(self._joints, self._pids, strict=True):
+            new = gains.get(joint, GainSettings())
+            reason = invalid_gains(new)
+            if reason:
+                warnings.append(f'PID: Invalid gains of {joint} ({reason}). Skipping')
+            else:
+                pid.set_gains(new)
+        return warnings
+
+    def reset(self) -> None:
+        """Set the integral terms to zero."""
+        for pid in self._pids:
+            pid.reset()
+
+    @property
+    def first_command(self) -> Values:
+        """What the command interfaces hold at first: no position."""
+        return [math.nan if self._interface == 'position' else 0.0 for _ in self._pids]
+
+    def held(self, command: Values, position: Values) -> Values:
+        """Return the positions to begin with: those that are commanded already, or measured."""
+        known = self._interface == 'position' and not any(map(math.isnan, command))
+        return command if known else position
+
+    def halted(self, command: Values) -> Values:
+        """Return the command of a controller that ends: positions stay, all else goes to zero."""
+        return command if self._interface == 'position' else [0.0] * len(command)
+
+    def command(self, state: ControllerState, next_point: Point, dt: float) -> Values:
+        """Return the command for the errors of now and the feed-forwards of the next update."""
+        if self._interface == 'position':
+            return list(next_point.positions)
+        efforts = next_point.effort if self._interface == 'effort' else [0.0] * len(self._pids)
+        rows = zip(
+            self._pids, state.error, state.error_velocity, next_point.velocities, efforts,
+            strict=True,
+        )  # fmt: skip
+        return [
+            pid.gains.ff_velocity_scale * v + effort + pid.compute(e, de, dt)
+            for pid, e, de, v, effort in rows
+        ]
 
 
 class TrajectoryController:

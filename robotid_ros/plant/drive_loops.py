@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 import math
 
-from ...simulation_settings import DriveLoopSettings, SimulationSettings
-from .mujoco_physics import Physics
+from ..simulation_settings import DriveLoopSettings, SimulationSettings
+from .physics import Physics
 
 Values = list[float]
 # Takes what the controller commands for a period, returns the efforts that the drives report after

@@ -8,7 +8,7 @@ import pinocchio
 import pytest
 
 from robotid_ros.exceptions import ConfigurationError, ModelError, RobotStateError
-from robotid_ros.plant.physics.mujoco_physics import Physics
+from robotid_ros.plant.physics import Physics
 from robotid_ros.simulation_settings import (
     CouplingSettings,
     NoiseSettings,
@@ -17,7 +17,7 @@ from robotid_ros.simulation_settings import (
     StribeckSettings,
 )
 
-ROBOTS = sorted((Path(__file__).parents[3] / 'urdf').glob('*.urdf'))
+ROBOTS = sorted((Path(__file__).parents[2] / 'urdf').glob('*.urdf'))
 SLIDER = """<robot name="slider"><link name="base"/>
 <link name="cart"><inertial><mass value="2.0"/><inertia ixx="0.1" iyy="0.1" izz="0.1"
  ixy="0" ixz="0" iyz="0"/></inertial></link>
