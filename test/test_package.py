@@ -25,7 +25,7 @@ LAYERS = (
     *('core.excitation.settings', 'core.excitation.trajectory', 'core.excitation'),
     *('core.signals', 'core.regression', 'core.timing', 'core.diagnostics', 'core.parameters'),
     'core.elastic_joints',
-    *('core.replay.settings', 'core.replay.laws', 'core.replay.simulation', 'core.replay'),
+    'core.replay',
     *('core.identification_settings', 'core.selection', 'core.pipeline', 'core.verdict'),
     'core.payload',
     *('core.verification', 'core.monitoring', 'core.setup'),
