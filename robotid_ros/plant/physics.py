@@ -1,4 +1,11 @@
-"""The simulated robot: MuJoCo, and a wrench from outside."""
+"""
+Physics of the simulated robot, by MuJoCo, and a wrench that pushes it.
+
+`M(q) ddq + h(q, dq) + Ia ddq + Fv dq + F(dq) + off + motors = tau`, where F is a friction that
+holds at rest and opposes the motion with `Fc + Fs exp(-(dq/vs)²)` in motion. MuJoCo solves it as
+a bounded constraint, whose bound is reached exactly in sliding. Where a joint has a stiffness, a
+rotor turns the link through a spring; friction, offset, ripple and rotor inertia are the rotor's.
+"""
 
 from collections.abc import Sequence
 import math
@@ -17,42 +24,6 @@ from .urdf_reading import Array, parse_urdf, true_urdf
 MAX_PHASE = 0.5
 # Bounds the cost of a period: at 1 kHz and with more steps a robot would not keep real time.
 MAX_SUBSTEPS = 50
-
-
-def count_substeps(mass: Array, damping: Array, stiffness: Array, period: float) -> int:
-    """
-    Count the steps per period that keep the integrator stable and its vibrations undamped.
-
-    Parameters
-    ----------
-    mass, damping, stiffness : (m, m) of all bodies, rotors included
-    period : of the controller [s]
-
-    Raises
-    ------
-    ModelError : friction or a spring is too fast to simulate
-
-    """
-    frequency = math.sqrt(_fastest(mass, stiffness))
-    decay = _fastest(mass, damping)
-    steps = max(1, math.ceil(period * max(frequency / MAX_PHASE, decay)))
-    if steps <= MAX_SUBSTEPS:
-        return steps
-    if decay > frequency / MAX_PHASE:
-        raise ModelError(
-            f'viscous friction stops a joint within {1.0 / decay:.1e} s: lower `viscous` or raise '
-            '`rotor_inertia`'
-        )
-    raise ModelError(
-        f'a joint vibrates with {frequency / (2.0 * math.pi):.0f} Hz, too fast to simulate: lower '
-        'simulation.elastic.stiffness or raise update_rate'
-    )
-
-
-def _fastest(mass: Array, other: Array) -> float:
-    return float(np.abs(np.linalg.eigvals(np.linalg.solve(mass, other))).max())
-
-
 GRAVITY = (0.0, 0.0, -9.81)
 # Least eigenvalue of the mass matrix, below inertias of real joints and above MIN_INERTIA
 # [kg·m² or kg].
@@ -264,7 +235,14 @@ class Physics:
             mujoco.mj_forward(self.model, data)
 
     def _count_substeps(self) -> int:
-        """Count the steps per period; every joint must move a mass."""
+        """
+        Count the steps per period that keep the integrator stable and its vibrations undamped.
+
+        Raises
+        ------
+        ModelError : a joint moves no mass; friction or a spring is too fast to simulate
+
+        """
         mass = self.mass_matrix()
         if np.linalg.eigvalsh(mass)[0] < MIN_EIGENVALUE:
             worst = self.model.joint(int(np.argmin(np.diag(mass)))).name
@@ -278,7 +256,23 @@ class Physics:
             pair = [self._link_rows[j], self._drive_rows[j]]
             value = self.drives.stiffness[self._link_rows[j]]
             stiffness[np.ix_(pair, pair)] += value * np.array([[1.0, -1.0], [-1.0, 1.0]])
-        return count_substeps(mass, damping, stiffness, self.period)
+        squared, decay = (
+            float(np.abs(np.linalg.eigvals(np.linalg.solve(mass, other))).max())
+            for other in (stiffness, damping)
+        )
+        frequency = math.sqrt(squared)
+        steps = max(1, math.ceil(self.period * max(frequency / MAX_PHASE, decay)))
+        if steps <= MAX_SUBSTEPS:
+            return steps
+        if decay > frequency / MAX_PHASE:
+            raise ModelError(
+                f'viscous friction stops a joint within {1.0 / decay:.1e} s: lower `viscous` or '
+                'raise `rotor_inertia`'
+            )
+        raise ModelError(
+            f'a joint vibrates with {frequency / (2.0 * math.pi):.0f} Hz, too fast to simulate: '
+            'lower simulation.elastic.stiffness or raise update_rate'
+        )
 
 
 class ExternalWrench:

@@ -269,18 +269,14 @@ def stopping_points(state: Point, decelerations: Sequence[float], period: int) -
     """
     rows = list(zip(state.positions, state.velocities, decelerations, strict=True))
     longest = max(abs(v) / a for _, v, a in rows)
-    count = math.ceil(longest / (period * 1e-9)) + 2
-    return [_point(rows, index * period) for index in range(count)]
-
-
-def _point(rows: Sequence[tuple[float, float, float]], time: int) -> Point:
-    point = Point(time, [], [], [])
-    for position, velocity, deceleration in rows:
-        end = abs(velocity) / deceleration
-        t = min(time * 1e-9, end)
-        slope = -math.copysign(deceleration, velocity) if time * 1e-9 < end else 0.0
-        braking = -math.copysign(deceleration, velocity)
-        point.positions.append(position + velocity * t + 0.5 * braking * t * t)
-        point.velocities.append(velocity + braking * t if slope else 0.0)
-        point.accelerations.append(slope)
-    return point
+    points = []
+    for index in range(math.ceil(longest / (period * 1e-9)) + 2):
+        point = Point(index * period, [], [], [])
+        for position, velocity, deceleration in rows:
+            end, elapsed = abs(velocity) / deceleration, point.time * 1e-9
+            t, braking = min(elapsed, end), -math.copysign(deceleration, velocity)
+            point.positions.append(position + velocity * t + 0.5 * braking * t * t)
+            point.velocities.append(velocity + braking * t if elapsed < end else 0.0)
+            point.accelerations.append(braking if elapsed < end else 0.0)
+        points.append(point)
+    return points

@@ -10,6 +10,10 @@ from ..exceptions import ModelError
 from ..simulation_settings import PayloadSettings
 
 Array = NDArray[np.float64]
+JOINT_TYPES = {'revolute': 'hinge', 'continuous': 'hinge', 'prismatic': 'slide'}
+MOMENTS = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+# Relative error of an inertia that rounding in a URDF explains.
+INERTIA_TOLERANCE = 1e-6
 
 
 def pseudo_inertia(mass: float, com: Array, inertia: Array) -> Array:
@@ -65,12 +69,6 @@ def perturb_inertial(pseudo: Array, relative: float, random: np.random.Generator
     change[:3, 3] += 0.5 * relative * size * random.standard_normal(3)
     change[3, 3] += 0.5 * relative * random.uniform(-1.0, 1.0)
     return np.asarray(change @ pseudo @ change.T)
-
-
-JOINT_TYPES = {'revolute': 'hinge', 'continuous': 'hinge', 'prismatic': 'slide'}
-MOMENTS = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
-# Relative error of an inertia that rounding in a URDF explains.
-INERTIA_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)

@@ -216,17 +216,21 @@ def _remove_ignored(geometry: Any, pairs: tuple[str, ...]) -> None:
                 geometry.removeCollisionPair(pin.CollisionPair(*found))
 
 
+def random_configurations(robot: Robot, count: int) -> Array:
+    """Draw configurations (count, n) within the limits, half a turn from 0 at most."""
+    lower, upper = (np.clip(x, -np.pi, np.pi) for x in (robot.limits.lower, robot.limits.upper))
+    return np.random.default_rng(0).uniform(lower, upper, (count, robot.n))
+
+
 def _remove_inseparable(
     robot: Robot, model: Any, geometry: Any, distance: float
 ) -> tuple[str, ...]:
     """Drop pairs nearer than allowed in each of many random configurations, or ever as near."""
     if not len(geometry.collisionPairs):
         return ()
-    rng = np.random.default_rng(0)
-    lower, upper = (np.clip(x, -np.pi, np.pi) for x in (robot.limits.lower, robot.limits.upper))
     data, places = model.createData(), geometry.createData()
     found = []
-    for q in rng.uniform(lower, upper, (DRAWS, robot.n)):
+    for q in random_configurations(robot, DRAWS):
         pin.computeDistances(model, data, geometry, places, q[robot.order])
         found.append([r.min_distance for r in places.distanceResults])
     farthest = np.max(found, axis=0)

@@ -21,6 +21,18 @@ from .collision_bodies import collision_model, DRAWS, tool_frame
 from .distance_bounds import always_apart, approach_bounds, BoundingSpheres
 from .settings import Workspace
 
+# Clearances above this need not be measured [m].
+LARGE_CLEARANCE = 0.05
+# Configurations that are looked at at once: a motion that is not free is often found out early.
+FREE_PART = 50
+# The penalty begins at this clearance, so that the search turns before bodies touch, and becomes
+# linear this much below it [m].
+PENALTY_CLEARANCE, PENALTY_UNIT = 0.004, 0.01
+# Nearest points that are nearer to each other do not give the direction between them [m].
+TOUCHING = 1e-9
+# Share of random configurations in which the spheres around two bodies are near.
+OFTEN = 0.5
+
 
 class ToolBox:
     """
@@ -88,19 +100,6 @@ def box_corners(settings: Workspace) -> tuple[Array, Array]:
             'excitation.workspace.lower must be below excitation.workspace.upper in x, y and z'
         )
     return corners[0], corners[1]
-
-
-# Clearances above this need not be measured [m].
-LARGE_CLEARANCE = 0.05
-# Configurations that are looked at at once: a motion that is not free is often found out early.
-FREE_PART = 50
-# The penalty begins at this clearance, so that the search turns before bodies touch, and becomes
-# linear this much below it [m].
-PENALTY_CLEARANCE, PENALTY_UNIT = 0.004, 0.01
-# Nearest points that are nearer to each other do not give the direction between them [m].
-TOUCHING = 1e-9
-# Share of random configurations in which the spheres around two bodies are near.
-OFTEN = 0.5
 
 
 class CollisionScene:

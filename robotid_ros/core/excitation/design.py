@@ -21,6 +21,30 @@ from .settings import ExcitationSettings, payload_settings
 from .trajectory import Trajectory
 from .validation_circle import circle_trajectory
 
+STOPPED_NOTE = 'the search was stopped before its end: the same seed may give another trajectory'
+# Least ratio of singular values: below, rounding hides the smallest from the search through WᵀW.
+MIN_SINGULAR_RATIO = 1e-8
+# Samples of a period for the figures in a file: as many whatever the order, so that they compare.
+FIGURE_SAMPLES = 1000
+# A motion whose coefficients are smaller, as shares of what each alone may reach, is none.
+MIN_COEFFICIENT = 1e-3
+# Shrinking by this factor costs a thousandth of the motion; it is tried so many times at once: a
+# seventh of the motion is left in the end.
+SHRINK_FACTOR, SHRINKINGS = 0.999, (0, *(2**k for k in range(11)), 1945)
+# Shares of the time limit at which the search ends, by what validates: designing another motion
+# takes about half as long, a circle less. The last check of the motions needs the rest.
+SEARCH_SHARE = {'seed': 0.6, 'circle': 0.75, 'none': 0.9}
+VALIDATION_SHARE = 0.85
+# On a machine without much time for this process that rest is more. What follows the search takes
+# about so many times as long as what precedes it; what follows the validation's search takes about
+# as long as what followed the first one, and twice that is left, to be safe.
+FOLLOWING = {'seed': 8.0, 'circle': 6.0, 'none': 4.0}
+RESERVED_ENDS = 2.0
+NO_ROOM = (
+    'the limits leave no room for any motion from the start: move excitation.start away from its '
+    'limits, or loosen effort, workspace or margins'
+)
+
 
 @dataclass(frozen=True)
 class Design:
@@ -161,31 +185,6 @@ def check_start(problem: Problem, start: Array) -> None:
     problem.scene.check_path(start[None], np.zeros(1))
 
 
-STOPPED_NOTE = 'the search was stopped before its end: the same seed may give another trajectory'
-# Least ratio of singular values: below, rounding hides the smallest from the search through WᵀW.
-MIN_SINGULAR_RATIO = 1e-8
-# Samples of a period for the figures in a file: as many whatever the order, so that they compare.
-FIGURE_SAMPLES = 1000
-# A motion whose coefficients are smaller, as shares of what each alone may reach, is none.
-MIN_COEFFICIENT = 1e-3
-# Shrinking by this factor costs a thousandth of the motion; it is tried so many times at once: a
-# seventh of the motion is left in the end.
-SHRINK_FACTOR, SHRINKINGS = 0.999, (0, *(2**k for k in range(11)), 1945)
-# Shares of the time limit at which the search ends, by what validates: designing another motion
-# takes about half as long, a circle less. The last check of the motions needs the rest.
-SEARCH_SHARE = {'seed': 0.6, 'circle': 0.75, 'none': 0.9}
-VALIDATION_SHARE = 0.85
-# On a machine without much time for this process that rest is more. What follows the search takes
-# about so many times as long as what precedes it; what follows the validation's search takes about
-# as long as what followed the first one, and twice that is left, to be safe.
-FOLLOWING = {'seed': 8.0, 'circle': 6.0, 'none': 4.0}
-RESERVED_ENDS = 2.0
-NO_ROOM = (
-    'the limits leave no room for any motion from the start: move excitation.start away from its '
-    'limits, or loosen effort, workspace or margins'
-)
-
-
 def design(
     robot: Robot, settings: ExcitationSettings, progress: ProgressCallback | None = None
 ) -> Design:
@@ -231,7 +230,15 @@ def design(
 def _result(problem: Problem, search: Search, trajectory: Trajectory, usage: Usage) -> Design:
     """Return a design with its figures, without the trajectory that validates."""
     singular, numbers = _conditioning(problem, trajectory)
-    _check_excites(problem, singular)
+    # Of a motion so small, rounding hides what it excites.
+    if singular[-1] < MIN_SINGULAR_RATIO * singular[0]:
+        raise TrajectoryError(
+            f'within the limits, no motion of {problem.settings.period:g} s distinguishes the '
+            f'{len(singular)} columns: lengthen excitation.period or loosen the limits'
+        )
+    notes = [f'{len(problem.columns)} columns, {problem.columns_note}']
+    if search.stopped:
+        notes.append(STOPPED_NOTE)
     return Design(
         trajectory=trajectory,
         validation=None,
@@ -249,19 +256,10 @@ def _result(problem: Problem, search: Search, trajectory: Trajectory, usage: Usa
         seed=problem.settings.seed,
         solver=problem.settings.solver,
         evaluations=search.evaluations,
-        notes=_notes(problem, search),
+        notes=(*notes, *problem.scene.notes),
         unchecked=tuple(problem.scene.unchecked.values()),
         shortcomings=_shortcomings(problem, search, numbers['normalised']),
     )
-
-
-def _check_excites(problem: Problem, singular: Array) -> None:
-    """Raise an error for a motion so small that rounding hides what it excites."""
-    if singular[-1] < MIN_SINGULAR_RATIO * singular[0]:
-        raise TrajectoryError(
-            f'within the limits, no motion of {problem.settings.period:g} s distinguishes the '
-            f'{len(singular)} columns: lengthen excitation.period or loosen the limits'
-        )
 
 
 def _shortcomings(problem: Problem, search: Search, condition: float) -> tuple[str, ...]:
@@ -279,14 +277,6 @@ def _shortcomings(problem: Problem, search: Search, condition: float) -> tuple[s
             'variables: raise excitation.time_limit'
         )
     return tuple(found)
-
-
-def _notes(problem: Problem, search: Search) -> tuple[str, ...]:
-    return (
-        f'{len(problem.columns)} columns, {problem.columns_note}',
-        *((STOPPED_NOTE,) if search.stopped else ()),
-        *problem.scene.notes,
-    )
 
 
 def _search(
@@ -364,18 +354,14 @@ def _validated(
         return result
     try:
         if kind == 'circle':
-            return replace(result, validation=_circle(problem, start, end))
+            robot, settings, scene = problem.robot, problem.settings, problem.scene
+            circle = circle_trajectory(robot, settings, start, scene, end)
+            check_trajectory(robot, circle, settings, scene=scene)
+            return replace(result, validation=circle)
         return _with_another_seed(result, problem, progress, end)
     except (TrajectoryError, LimitError, CollisionError) as error:
         reason = f'there is no trajectory that validates: {error}'
         return replace(result, shortcomings=(*result.shortcomings, reason))
-
-
-def _circle(problem: Problem, start: Array, end: float) -> Trajectory:
-    robot, settings, scene = problem.robot, problem.settings, problem.scene
-    trajectory = circle_trajectory(robot, settings, start, scene, end)
-    check_trajectory(robot, trajectory, settings, scene=scene)
-    return trajectory
 
 
 def _with_another_seed(

@@ -11,6 +11,11 @@ import pinocchio as pin
 from ..arrays import Array
 from .batch_kinematics import KinematicTree
 
+# Pairs with more joints between them have too many configurations to go through.
+MAX_JOINTS = 2
+# Configurations at most: wrists of arms that part by a few millimetres need the most, 10 µs each.
+MAX_CELLS = 20_000
+
 
 def approach_bounds(model: Any, geometry: Any) -> Array:
     """
@@ -129,12 +134,6 @@ def _sphere(body: Any) -> tuple[Array, float]:
         corners = np.asarray(body.geometry.points()) - middle
         radius = min(radius, float(np.linalg.norm(corners, axis=1).max()))
     return np.asarray(body.placement.act(middle)), radius
-
-
-# Pairs with more joints between them have too many configurations to go through.
-MAX_JOINTS = 2
-# Configurations at most: wrists of arms that part by a few millimetres need the most, 10 µs each.
-MAX_CELLS = 20_000
 
 
 def keeps_distance(

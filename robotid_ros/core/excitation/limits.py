@@ -13,6 +13,15 @@ from .collision_scene import CollisionScene
 from .settings import ExcitationSettings, Margins
 from .trajectory import Motion, sample_waypoints, Trajectory, Waypoints
 
+QUANTITIES = ('position', 'velocity', 'acceleration', 'jerk', 'effort')
+# What rounding may add to a share of a limit.
+SHARE_TOLERANCE = 1e-9
+# Stands for a missing position limit, whose middle and width must be finite [rad or m].
+MAX_POSITION = 1e6
+# Distances are measured so often [Hz], and oftener where bodies are near.
+DISTANCE_RATE = 50.0
+DERIVATIVES = ('position', 'velocity', 'acceleration', 'jerk')
+
 
 @dataclass(frozen=True)
 class Usage:
@@ -29,9 +38,6 @@ class Usage:
     jerk: tuple[float, ...]
     effort: tuple[float, ...]
     distance: float | None = None
-
-
-QUANTITIES = ('position', 'velocity', 'acceleration', 'jerk', 'effort')
 
 
 def motion_limits(robot: Robot, settings: ExcitationSettings) -> Limits:
@@ -106,15 +112,6 @@ def check_position(robot: Robot, limits: Limits, q: Array) -> None:
         if not low <= q[j] <= high:
             bound = float(low if q[j] < low else high)
             raise LimitError(joint, 'position', 0.0, float(q[j]), bound)
-
-
-# What rounding may add to a share of a limit.
-SHARE_TOLERANCE = 1e-9
-# Stands for a missing position limit, whose middle and width must be finite [rad or m].
-MAX_POSITION = 1e6
-# Distances are measured so often [Hz], and oftener where bodies are near.
-DISTANCE_RATE = 50.0
-DERIVATIVES = ('position', 'velocity', 'acceleration', 'jerk')
 
 
 def check_trajectory(

@@ -28,6 +28,7 @@ from .trajectory import Motion
 
 # Step of the one-sided differences of friction [rad/s or m/s]: above rounding, below any shape.
 STEP = 1e-6
+PINOCCHIO_SYMBOLS = tuple(INERTIAL[i] for i in np.argsort(PINOCCHIO_ORDER))
 
 
 @dataclass(frozen=True)
@@ -117,9 +118,6 @@ def _smoothed(term: FrictionTerm, steepness: Array | None, ratios: Array) -> Fri
         return term
     slope = float(np.abs(ratios) @ steepness / np.sum(np.abs(ratios)))
     return FrictionTerm('smooth_coulomb', {'tanh_steepness': slope})
-
-
-PINOCCHIO_SYMBOLS = tuple(INERTIAL[i] for i in np.argsort(PINOCCHIO_ORDER))
 
 
 class ObservationModel:

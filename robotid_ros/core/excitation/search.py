@@ -10,6 +10,33 @@ import numpy as np
 from ..arrays import Array
 from .problem import make_feasible, PENALTY_WEIGHTS, Problem, random_point, shrink_into_bounds
 
+# Sharpness of the criterion and weight of what exceeds a bound, stage after stage. A condition
+# number has a kink where singular values meet, and they meet at its optimum: smoothed at first, it
+# is followed in few steps. Each stage gets a third of the iterations.
+STAGES = ((6.0, 50.0), (16.0, 300.0))
+STAGE_SHARE = 3
+# Share of a bound from which it is penalised, so that shrinking into the bounds costs little.
+BOUND_SHARE = 0.97
+# Pairs of steps and gradients that approximate the Hessian: there are about 100 variables.
+MEMORY = 40
+# Share of a bound above which a peak of the motion joins the working set of constraints: at first,
+# when the motion is small, and later: lower ones cost time, higher ones rounds that break bounds.
+FIRST_PEAK_SHARE, PEAK_SHARE = 0.3, 0.6
+# Largest coefficients: 1 is what one alone may reach.
+MAX_COEFFICIENT = 1.0
+# Iterations of a round: few at first, until the working set holds the peaks of the motion.
+FIRST_ITERATIONS, MAX_ITERATIONS = 10, 40
+# Most rounds, each of the first one's length, that only close what is left above a bound.
+CLOSING_ROUNDS = 5
+# Sharpness of the criterion that is refined, see `condition`: an exact kink stops a line search.
+SHARPNESS = 64.0
+# A round counts as so many iterations at least, so that rounds without progress end.
+MIN_ROUND_COST = 5
+# Random points of which the best begins a start: each costs an evaluation.
+DRAWN_POINTS = 10
+# Individuals of the genetic algorithm: more see more of the space, each costs an evaluation.
+POPULATION = 40
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -96,17 +123,6 @@ class Search:
         return self.problem.value(x)
 
 
-# Sharpness of the criterion and weight of what exceeds a bound, stage after stage. A condition
-# number has a kink where singular values meet, and they meet at its optimum: smoothed at first, it
-# is followed in few steps. Each stage gets a third of the iterations.
-STAGES = ((6.0, 50.0), (16.0, 300.0))
-STAGE_SHARE = 3
-# Share of a bound from which it is penalised, so that shrinking into the bounds costs little.
-BOUND_SHARE = 0.97
-# Pairs of steps and gradients that approximate the Hessian: there are about 100 variables.
-MEMORY = 40
-
-
 def approach(search: Search, x: Array, iterations: int) -> Array:
     """
     Minimise by L-BFGS: no quadratic program, and hardly more evaluations than steps.
@@ -159,25 +175,6 @@ def bound_excess(problem: Problem, x: Array) -> tuple[float, Array]:
     if problem.start is None:
         gradient = np.concatenate([slopes[0].sum(axis=0), gradient])
     return float(np.sum(excess**2)) / count, gradient
-
-
-# Share of a bound above which a peak of the motion joins the working set of constraints: at first,
-# when the motion is small, and later: lower ones cost time, higher ones rounds that break bounds.
-FIRST_PEAK_SHARE, PEAK_SHARE = 0.3, 0.6
-# Largest coefficients: 1 is what one alone may reach.
-MAX_COEFFICIENT = 1.0
-# Iterations of a round: few at first, until the working set holds the peaks of the motion.
-FIRST_ITERATIONS, MAX_ITERATIONS = 10, 40
-# Most rounds, each of the first one's length, that only close what is left above a bound.
-CLOSING_ROUNDS = 5
-# Sharpness of the criterion that is refined, see `condition`: an exact kink stops a line search.
-SHARPNESS = 64.0
-# A round counts as so many iterations at least, so that rounds without progress end.
-MIN_ROUND_COST = 5
-# Random points of which the best begins a start: each costs an evaluation.
-DRAWN_POINTS = 10
-# Individuals of the genetic algorithm: more see more of the space, each costs an evaluation.
-POPULATION = 40
 
 
 def gradient(search: Search, rng: np.random.Generator, iterations: int) -> None:

@@ -1,6 +1,6 @@
 """The circle that validates: 100 mm in diameter, through inverse kinematics (MFS, section 5)."""
 
-from collections.abc import Iterator
+from itertools import chain, product
 import time
 from typing import Any
 
@@ -15,7 +15,7 @@ from .collision_bodies import tool_frame
 from .collision_scene import CollisionScene
 from .limits import apply_margins, motion_limits
 from .settings import ExcitationSettings
-from .trajectory import Motion, Trajectory
+from .trajectory import Trajectory
 
 # Points of a turn that are solved for, and the largest error of the tool's path [m].
 TURN_POINTS, PATH_TOLERANCE = 100, 1e-6
@@ -53,9 +53,19 @@ def circle_trajectory(
 
     """
     limits = apply_margins(motion_limits(robot, settings), settings.margins)
-    for first in _starts(robot, limits, start, settings.seed) if robot.n > 1 else ():
-        for path in _paths(robot, settings, first, limits, end):
-            trajectory = _timed(robot, settings, path, limits)
+    rng, axes = np.random.default_rng(settings.seed), np.eye(3)
+    middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * (limits.upper - limits.lower)
+    reach = np.minimum(0.6 * half, 1.5)
+    drawn = (middle + reach * rng.uniform(-1.0, 1.0, robot.n) for _ in range(RANDOM_STARTS))
+    angle = np.linspace(0.0, 2.0 * np.pi, TURN_POINTS + 1)
+    # Planes and directions in turn, horizontal ones first.
+    ways = list(product(((0, 1), (0, 2), (1, 2)), (1.0, -1.0)))
+    for first in chain([start], drawn) if robot.n > 1 else ():
+        for (one, two), sign in ways:
+            turn = np.outer(1.0 - np.cos(angle), axes[one]) + np.outer(np.sin(angle), axes[two])
+            offset = sign * (0.5 * settings.validation.diameter) * turn
+            path = _follow(robot, settings.workspace.frame, first, offset, limits, end)
+            trajectory = None if path is None else _timed(robot, settings, path, limits)
             if trajectory is not None and scene.is_free(path):
                 return trajectory
     raise TrajectoryError(
@@ -64,42 +74,14 @@ def circle_trajectory(
     )
 
 
-def _starts(robot: Robot, limits: Limits, start: Array, seed: int) -> Iterator[Array]:
-    yield start
-    rng = np.random.default_rng(seed)
-    middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * (limits.upper - limits.lower)
-    for _ in range(RANDOM_STARTS):
-        yield middle + np.minimum(0.6 * half, 1.5) * rng.uniform(-1.0, 1.0, robot.n)
-
-
-def _paths(
-    robot: Robot, settings: ExcitationSettings, start: Array, limits: Limits, end: float
-) -> Iterator[Array]:
-    """Try planes and directions in turn; yields the joint paths (points, n) of one turn."""
-    wanted, axes = settings.validation, np.eye(3)
-    angle = np.linspace(0.0, 2.0 * np.pi, TURN_POINTS + 1)
-    for one, two in ((0, 1), (0, 2), (1, 2)):
-        for sign in (1.0, -1.0):
-            turn = np.outer(1.0 - np.cos(angle), axes[one]) + np.outer(np.sin(angle), axes[two])
-            offset = sign * (0.5 * wanted.diameter) * turn
-            path = _follow(robot, settings, start, offset, limits, end)
-            if path is not None:
-                yield path
-
-
 def _follow(
-    robot: Robot,
-    settings: ExcitationSettings,
-    start: Array,
-    offset: Array,
-    limits: Limits,
-    end: float,
+    robot: Robot, tool: str, start: Array, offset: Array, limits: Limits, end: float
 ) -> Array | None:
-    """Solve the inverse kinematics of one turn, point after point; None where it fails."""
+    """Solve the inverse kinematics of one turn, (points, n); None where that fails."""
     from scipy.optimize import least_squares
 
     model, order = robot.model, robot.order
-    data, frame = model.createData(), tool_frame(model, settings.workspace.frame)
+    data, frame = model.createData(), tool_frame(model, tool)
 
     def place(q: Array) -> Any:
         pin.framesForwardKinematics(model, data, q[order])
@@ -123,8 +105,11 @@ def _follow(
         if q is None or (q < limits.lower).any() or (q > limits.upper).any():
             return None
         path.append(q)
-    closed = np.abs(path[-1] - path[0]).max() < 1e-2
-    return _close_path(np.array(path)) if closed else None
+    drift = path[-1] - path[0]
+    if np.abs(drift).max() >= 1e-2:
+        return None
+    # What a turn fails to come back by (redundant joints drift) is spread over it.
+    return np.asarray(np.array(path) - np.linspace(0.0, 1.0, len(path))[:, None] * drift)
 
 
 def _polish(
@@ -145,13 +130,6 @@ def _polish(
     result[order] = inner
     near = np.abs(miss).max() < PATH_TOLERANCE and np.abs(result - q).max() < 0.2
     return result if near else None
-
-
-def _close_path(path: Array) -> Array:
-    """Spread what a turn fails to come back by (redundant joints drift) over the turn."""
-    share = np.linspace(0.0, 1.0, len(path))[:, None]
-    result: Array = path - share * (path[-1] - path[0])
-    return result
 
 
 def _timed(
@@ -181,23 +159,18 @@ def _timed(
 def _through_points(
     robot: Robot, curve: Any, start: Array, turns: int, duration: float
 ) -> Trajectory:
+    """Return quintics through points of `turns` turns, rest to rest."""
     order = int(np.ceil(25.0 * duration))
-    motion = _quintic(curve, turns, duration, order)
-    points = np.stack([motion.q - start, motion.dq, motion.ddq], axis=1)[1:-1]
-    shape = (3 * order, robot.n)
-    return Trajectory(robot.joints, 'quintic', duration, order, start, points.reshape(shape))
-
-
-def _quintic(curve: Any, turns: int, duration: float, order: int) -> Motion:
-    """Return the motion at the through-points of `turns` turns, rest to rest."""
     s = np.linspace(0.0, 1.0, order + 2)
     place = turns * (10.0 * s**3 - 15.0 * s**4 + 6.0 * s**5)
     speed = turns * 30.0 * s**2 * (1.0 - s) ** 2 / duration
     change = turns * 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s) / duration**2
     where = np.mod(place, 1.0)
     first, second = curve(where, nu=1), curve(where, nu=2)
-    return Motion(
-        curve(where),
+    motion = (
+        curve(where) - start,
         first * speed[:, None],
         second * speed[:, None] ** 2 + first * change[:, None],
     )
+    points = np.stack(motion, axis=1)[1:-1].reshape(3 * order, robot.n)
+    return Trajectory(robot.joints, 'quintic', duration, order, start, points)

@@ -12,6 +12,19 @@ from ..arrays import Array
 from ..regression.triangular_factors import triangular_factor
 from .followed_parameters import FollowedParameters, Group
 
+# A change may be so many times its scale: bounds what a few rows can make of it, and σ of what no
+# motion shows.
+WIDE = 5.0
+# By how much twice the logarithm of the likelihood has to exceed that of any other single group,
+# e⁵ times as likely, and what each further parameter of a group has to explain (Akaike 1974).
+MARGIN, PRICE = 10.0, 2.0
+# Late rows have to show so much of a threshold, and either part to add it to the other one.
+CONFIRMED = 0.5
+# Parameters are as identified again within so many σ of what is no change.
+NONE = 3.0
+# Least standard deviation of what is no change, over its scale: a numerical bound.
+LEAST = 1e-6
+
 
 class ForgettingLeastSquares:
     """
@@ -79,20 +92,6 @@ class ForgettingLeastSquares:
         """Return the weighted sums of squares that parameters (m,) leave of each joint (n,)."""
         left = self.factors @ np.append(-value, 1.0)
         return np.asarray(np.sum(left**2, axis=1))
-
-
-# A change may be so many times its scale: bounds what a few rows can make of it, and σ of what no
-# motion shows.
-WIDE = 5.0
-# By how much twice the logarithm of the likelihood has to exceed that of any other single group,
-# e⁵ times as likely, and what each further parameter of a group has to explain (Akaike 1974).
-MARGIN, PRICE = 10.0, 2.0
-# Late rows have to show so much of a threshold, and either part to add it to the other one.
-CONFIRMED = 0.5
-# Parameters are as identified again within so many σ of what is no change.
-NONE = 3.0
-# Least standard deviation of what is no change, over its scale: a numerical bound.
-LEAST = 1e-6
 
 
 class Finding(NamedTuple):

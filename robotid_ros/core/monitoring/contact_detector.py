@@ -20,6 +20,9 @@ ROUNDS = 5
 LEAST = 0.02
 # Fewest rows from which something can be learnt.
 FEWEST = 100
+# A contact ends when all efforts have stayed for so long [s] below so large a share of their
+# thresholds: one that goes on is told once.
+RELEASE_TIME, RELEASE_SHARE = 0.2, 0.5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +86,9 @@ def contact_thresholds(seen: ExternalEffort, false_alarms: float) -> ContactThre
     variance = np.transpose([_variance(x[use], r[use] ** 2) for x, r, use in rows])
     sigma = np.sqrt(np.einsum('tjc,cj->tj', columns, variance))
     duration = 1e-9 * float(np.ptp(seen.stamp))
-    rate = np.maximum(_upcrossings(residual), 1.0) / duration
+    positive = residual > residual.mean(axis=0)
+    upcrossings = (positive[1:] & ~positive[:-1]).sum(axis=0)
+    rate = np.maximum(upcrossings, 1.0) / duration
     n = residual.shape[1]
     wanted = np.sqrt(2.0 * np.log(np.maximum(7200.0 * n * rate / false_alarms, 2.0)))
     expected = np.sqrt(2.0 * np.log(np.maximum(2.0 * rate * duration, 2.0)))
@@ -94,12 +99,6 @@ def contact_thresholds(seen: ExternalEffort, false_alarms: float) -> ContactThre
     return ContactThresholds(
         variance, factor, limits.min(axis=0), limits.max(axis=0), false_alarms
     )
-
-
-def _upcrossings(residual: Array) -> Array:
-    """Return how often each column (N, n) crosses its mean upwards, (n,)."""
-    positive = residual > residual.mean(axis=0)
-    return np.asarray((positive[1:] & ~positive[:-1]).sum(axis=0))
 
 
 def _variance(columns: Array, square: Array) -> Array:
@@ -114,11 +113,6 @@ def _variance(columns: Array, square: Array) -> Array:
         weights = 1.0 / np.maximum(unit @ found, least)
     found[0] = max(found[0], least)
     return np.asarray(found / scale)
-
-
-# A contact ends when all efforts have stayed for so long [s] below so large a share of their
-# thresholds: one that goes on is told once.
-RELEASE_TIME, RELEASE_SHARE = 0.2, 0.5
 
 
 @dataclasses.dataclass(frozen=True)

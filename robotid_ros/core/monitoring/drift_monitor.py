@@ -28,6 +28,19 @@ LAST, ENDED = 24, 10.0
 # It was not there yet in any of these rows that say so e¹⁰ times as likely: what shows then is the
 # next push. Rows that begin or end amid a change cost a payload less than that.
 NOT_YET = 20.0
+# Longer silence starts the filter anew [s]: a few lost messages at 100 Hz do not. What it then
+# took for a rest has left it after so many periods of its cut-off.
+MAX_GAP, SETTLING = 0.055, 3.0
+# Time constants of rows that show a large change at once, and a smaller one soon [s of motion]:
+# what is known from the past would hide it for as long as it is remembered.
+RECENT = (2.0, 8.0)
+# Numbers of last rows that show by themselves what has just begun.
+WINDOWS = (3, 6, 12, 24)
+# Blocks with motion from one test to the next, and to the next of a trial: some milliseconds.
+TEST_EVERY, TRIAL_EVERY = 4, 2
+# A joint is known from so much motion that is remembered on [s], and so much at first shows where
+# it starts: more exactly than an identification, whose σ counts what another motion may show.
+ENOUGH, START = 2.0, 10.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -230,21 +243,6 @@ class Trial:
 
 def _begin_of(row: Row) -> int:
     return row.stamp - round(row.duration * 1e9)
-
-
-# Longer silence starts the filter anew [s]: a few lost messages at 100 Hz do not. What it then
-# took for a rest has left it after so many periods of its cut-off.
-MAX_GAP, SETTLING = 0.055, 3.0
-# Time constants of rows that show a large change at once, and a smaller one soon [s of motion]:
-# what is known from the past would hide it for as long as it is remembered.
-RECENT = (2.0, 8.0)
-# Numbers of last rows that show by themselves what has just begun.
-WINDOWS = (3, 6, 12, 24)
-# Blocks with motion from one test to the next, and to the next of a trial: some milliseconds.
-TEST_EVERY, TRIAL_EVERY = 4, 2
-# A joint is known from so much motion that is remembered on [s], and so much at first shows where
-# it starts: more exactly than an identification, whose σ counts what another motion may show.
-ENOUGH, START = 2.0, 10.0
 
 
 class DriftMonitor:

@@ -23,6 +23,19 @@ from .settings import ContactSettings
 TURNING_SPEED = 0.25
 # Static friction may exceed the modelled friction of the slowest motion by this share of it.
 STATIC_EXCESS = 0.2
+# External efforts that friction bears are taken to change within this time [s]: a hand's.
+FORGOTTEN = 5.0
+# After it stopped, what is filtered settles within this time [s]: four time constants of 40/s.
+SETTLING_TIME = 0.1
+# A longer gap starts anew [s]: at 5 rad/s² a straight line over it is wrong by 0.05 rad/s, which
+# times gain and inertia is what a push of the hand gives.
+MAX_GAP = 0.02
+# Periods of the corner until a filter that started in motion has settled to 1e-4: e^(−π·3).
+SETTLING_PERIODS = 3.0
+# The velocity of a filtered position turns round within 1/ω of the true one.
+RESOLUTION = 1.0 / (2.0 * np.pi)
+# Samples of a recording that are enough to see how large residuals are.
+MAX_SAMPLES = 50_000
 
 
 class Motion(NamedTuple):
@@ -159,12 +172,6 @@ class MomentumObserver:
         return expected, expected - low + excess, high - expected + excess
 
 
-# External efforts that friction bears are taken to change within this time [s]: a hand's.
-FORGOTTEN = 5.0
-# After it stopped, what is filtered settles within this time [s]: four time constants of 40/s.
-SETTLING_TIME = 0.1
-
-
 class FrictionAtRest:
     """
     The standard deviation of what friction hides of external efforts.
@@ -202,17 +209,6 @@ class FrictionAtRest:
         largest = width / np.sqrt(12.0)
         forgotten = 1.0 - np.exp(-self._rest / FORGOTTEN)
         return np.minimum(np.hypot(largest * forgotten, effort - self._effort), largest)
-
-
-# A longer gap starts anew [s]: at 5 rad/s² a straight line over it is wrong by 0.05 rad/s, which
-# times gain and inertia is what a push of the hand gives.
-MAX_GAP = 0.02
-# Periods of the corner until a filter that started in motion has settled to 1e-4: e^(−π·3).
-SETTLING_PERIODS = 3.0
-# The velocity of a filtered position turns round within 1/ω of the true one.
-RESOLUTION = 1.0 / (2.0 * np.pi)
-# Samples of a recording that are enough to see how large residuals are.
-MAX_SAMPLES = 50_000
 
 
 class ExternalEffort(NamedTuple):

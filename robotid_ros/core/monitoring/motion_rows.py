@@ -21,6 +21,19 @@ ROW_TIME = 0.05
 # Fewer instants in a block are no mean of it; more than this rate adds nothing to filtered
 # signals, and costs a regressor each [s].
 MIN_INSTANTS, MIN_STEP = 4, 0.0045
+# Rows that are remembered, half a minute of motion; how many the residual of the identification
+# counts as, and the variance before a trial in it.
+MEMORY, FIRST_ROWS, PRIOR_ROWS = 600.0, 60.0, 20.0
+# Rows of a joint that are summed at the most, two seconds: errors of a model last as long as the
+# phase of a motion. Stretches remembered, some minutes of motion, those that are taken for known
+# at first, and their correlation.
+MAX_STRETCH, STRETCHES, PRIOR_STRETCHES, PRIOR_CORRELATION = 40, 100.0, 30.0, 2.0
+# Errors of rows, and sums of them, beyond so many σ count as these: a change must be told before
+# it passes for noise. Of the squares of normal sums so much is then left, relative to their own κ.
+OUTLIER, OUTLYING_SUM, SHARE_LEFT = 3.0, 2.0, 0.9
+# σ of a row over the joint's ordinary torque: least, for nothing is modelled better, and where
+# nothing is known of it.
+LEAST, UNKNOWN = 1e-4, 0.1
 
 
 class Row(NamedTuple):
@@ -118,21 +131,6 @@ class MotionRows:
         for coupling, turns in zip(couplings, turning[dq.shape[1] :], strict=True):
             moving[coupling.ratios != 0.0] &= turns
         return np.asarray(moving)
-
-
-# Rows that are remembered, half a minute of motion; how many the residual of the identification
-# counts as, and the variance before a trial in it.
-MEMORY, FIRST_ROWS, PRIOR_ROWS = 600.0, 60.0, 20.0
-# Rows of a joint that are summed at the most, two seconds: errors of a model last as long as the
-# phase of a motion. Stretches remembered, some minutes of motion, those that are taken for known
-# at first, and their correlation.
-MAX_STRETCH, STRETCHES, PRIOR_STRETCHES, PRIOR_CORRELATION = 40, 100.0, 30.0, 2.0
-# Errors of rows, and sums of them, beyond so many σ count as these: a change must be told before
-# it passes for noise. Of the squares of normal sums so much is then left, relative to their own κ.
-OUTLIER, OUTLYING_SUM, SHARE_LEFT = 3.0, 2.0, 0.9
-# σ of a row over the joint's ordinary torque: least, for nothing is modelled better, and where
-# nothing is known of it.
-LEAST, UNKNOWN = 1e-4, 0.1
 
 
 class RowNoise:

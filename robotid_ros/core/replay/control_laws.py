@@ -22,6 +22,9 @@ from ..arrays import Array, frozen
 from ..signals.recording import Controller
 
 Step = Callable[[int, Array, Array], Array]
+# Strategies of control_toolbox, and their prefix in the name of a recorded gain.
+STRATEGIES = ('legacy', 'none', 'back_calculation', 'conditional_integration')
+ANTIWINDUP = 'antiwindup_'
 
 
 class Desired(NamedTuple):
@@ -347,11 +350,6 @@ class RecordedTorque(ControlLaw):
     def output(self, desired: Desired, initial_effort: Array | None = None) -> Step:
         """Play the torque; see `ControlLaw.output`."""
         return lambda k, q, dq: self.torque[k]
-
-
-# Strategies of control_toolbox, and their prefix in the name of a recorded gain.
-STRATEGIES = ('legacy', 'none', 'back_calculation', 'conditional_integration')
-ANTIWINDUP = 'antiwindup_'
 
 
 def make_control_law(

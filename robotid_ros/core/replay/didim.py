@@ -48,6 +48,12 @@ MIN_BANDWIDTH_RATIO = 5.0
 # these every parameter is biased.
 DOUBTFUL_RATIO, WRONG_RATIO = 0.5, 1.5
 DOUBTFUL = 'doubtful, its friction above all'
+Progress = Callable[[Iteration], None]
+# Changes of a parameter below this many standard deviations are noise: waiting for smaller ones
+# costs iterations and gains no accuracy.
+MAX_SIGMA_CHANGE = 1.0
+# Change of the relative residual that rounding leaves where data are without noise.
+NOISE_FREE_RESIDUAL = 1e-9
 
 
 def bandwidth_warnings(replay: ReplayProblem, omega: Array, band: Array) -> list[str]:
@@ -107,14 +113,6 @@ def prior_warnings(estimate: Estimate) -> list[str]:
         'the robot description, dry friction of a joint that never slips at what holds it; excite '
         'these joints more to identify them'
     ]
-
-
-Progress = Callable[[Iteration], None]
-# Changes of a parameter below this many standard deviations are noise: waiting for smaller ones
-# costs iterations and gains no accuracy.
-MAX_SIGMA_CHANGE = 1.0
-# Change of the relative residual that rounding leaves where data are without noise.
-NOISE_FREE_RESIDUAL = 1e-9
 
 
 class ReplayResult(NamedTuple):

@@ -27,6 +27,9 @@ from ..model.robot import Robot
 MAX_SWEEPS = 50
 # Change of a friction sign, of order 1, at which the sweeps end.
 TOLERANCE = 1e-12
+# Friction that remembers its path is simulated as Coulomb's.
+SYMMETRIC = ('coulomb', 'presliding')
+DRY_FRICTION = (*SYMMETRIC, 'asymmetric_coulomb')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -203,11 +206,6 @@ def mean_signs(
         if change < TOLERANCE:
             break
     return np.array(signs)
-
-
-# Friction that remembers its path is simulated as Coulomb's.
-SYMMETRIC = ('coulomb', 'presliding')
-DRY_FRICTION = (*SYMMETRIC, 'asymmetric_coulomb')
 
 
 def direct_model(robot: Robot, chi: Array) -> DirectModel:

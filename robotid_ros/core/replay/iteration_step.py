@@ -21,6 +21,13 @@ from .simulated_observation import linearise
 # Full steps that are combined, and the largest sum of |γ|: beyond it the steps are nearly
 # parallel, and the extrapolation leaves the region that they describe.
 ANDERSON_DEPTH, MAX_MIXING_WEIGHT = 2, 3.0
+# A step whose torque error grows by more than this is refused: a smaller bound shortens steps that
+# noise makes slightly worse, a larger one lets a diverging iteration run on.
+MAX_ERROR_GROWTH = 1.2
+# How often a refused step is halved before the iteration gives up.
+MAX_HALVINGS = 4
+# Friction that can hold a joint where it is.
+HOLDING = ('Fc', 'Fcp', 'Fcm')
 
 
 def anderson_mixing(values: Array, fits: Array, sigma: Array) -> Array | None:
@@ -46,15 +53,6 @@ def anderson_mixing(values: Array, fits: Array, sigma: Array) -> Array | None:
     if np.abs(mixing).sum() > MAX_MIXING_WEIGHT:
         return None
     return np.asarray(fits[-1] - mixing @ np.diff(fits, axis=0))
-
-
-# A step whose torque error grows by more than this is refused: a smaller bound shortens steps that
-# noise makes slightly worse, a larger one lets a diverging iteration run on.
-MAX_ERROR_GROWTH = 1.2
-# How often a refused step is halved before the iteration gives up.
-MAX_HALVINGS = 4
-# Friction that can hold a joint where it is.
-HOLDING = ('Fc', 'Fcp', 'Fcm')
 
 
 @dataclasses.dataclass(frozen=True)

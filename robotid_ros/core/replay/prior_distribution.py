@@ -28,6 +28,16 @@ from .simulation import mass_matrices
 # Share of the velocity that one update's damping may take, d h/J: the velocity changes its sign
 # with every update from 1 on, and the sampled loop is unstable from 2 on.
 MAX_DAMPING_PER_UPDATE = 0.5
+# Standard deviation of a link's inertial parameters, over their values.
+LINK_SIGMA = 0.5
+# Least radius of gyration, over its largest, of a link of which that is a share: to describe a
+# link as a rod is not to say that its centre of mass is on the axis.
+SLENDERNESS = 0.2
+# Least own inertia of a joint as a share of J_ap: ω_n at most doubles.
+MIN_INERTIA_SHARE = 0.25
+# Least standard deviation of a torque, relative, for a fit with constraints: the solver takes what
+# is nearly an equation for infeasible.
+EXACT = 0.01
 
 
 def initial_parameters(replay: ReplayProblem, start: str) -> Array:
@@ -128,18 +138,6 @@ def prior_inertial_parameters(robot: Robot) -> Array:
     """Return the prior's inertial parameters alone, without rotors and friction, (p,)."""
     inertial = [p.symbol in INERTIAL for p in robot.parameters]
     return np.where(inertial, robot.prior, 0.0)
-
-
-# Standard deviation of a link's inertial parameters, over their values.
-LINK_SIGMA = 0.5
-# Least radius of gyration, over its largest, of a link of which that is a share: to describe a
-# link as a rod is not to say that its centre of mass is on the axis.
-SLENDERNESS = 0.2
-# Least own inertia of a joint as a share of J_ap: ω_n at most doubles.
-MIN_INERTIA_SHARE = 0.25
-# Least standard deviation of a torque, relative, for a fit with constraints: the solver takes what
-# is nearly an equation for infeasible.
-EXACT = 0.01
 
 
 def prior_distribution(replay: ReplayProblem) -> GaussianPrior:

@@ -28,6 +28,19 @@ BANDWIDTH_POWER = 0.99
 STRIDE_TOLERANCE = 0.02
 # Longest gap that is interpolated [s], where it is not 1.5 times the usual spacing.
 MAX_GAP = 0.05
+Motion = tuple[Array, Array, Array]
+# Smallest eigenvalue of M, scaled to a unit diagonal, that counts as positive: above rounding.
+MIN_EIGENVALUE = 1e-9
+# Share of the recording that may be left out for the transient of an integral: long integral times
+# would leave no data.
+MAX_TRANSIENT_SHARE = 0.2
+# Cut-off of the decimation over the bandwidth of the motion, so that its harmonics pass.
+CUTOFF_RATIO = 5.0
+# Rows per row that is kept, at most: slow motions have to leave enough rows to estimate the noise.
+MAX_DECIMATION = 50
+# Of an open-loop simulation: time between two starts [s], long enough for torques to move the
+# robot by more than encoders are noisy, short enough for it to stay near; rows kept of each.
+START_INTERVAL, ROWS_PER_START = 0.5, 25
 
 
 class Torque(NamedTuple):
@@ -173,19 +186,6 @@ def bandwidth(dq: Array, rate: float) -> Array:
     return np.asarray(2.0 * np.pi * np.maximum(reached, 1) * rate / dq.shape[0])
 
 
-Motion = tuple[Array, Array, Array]
-
-# Smallest eigenvalue of M, scaled to a unit diagonal, that counts as positive: above rounding.
-MIN_EIGENVALUE = 1e-9
-# Share of the recording that may be left out for the transient of an integral: long integral times
-# would leave no data.
-MAX_TRANSIENT_SHARE = 0.2
-# Cut-off of the decimation over the bandwidth of the motion, so that its harmonics pass.
-CUTOFF_RATIO = 5.0
-# Rows per row that is kept, at most: slow motions have to leave enough rows to estimate the noise.
-MAX_DECIMATION = 50
-
-
 @dataclasses.dataclass(frozen=True)
 class ReplayProblem:
     """
@@ -313,11 +313,6 @@ class ReplayProblem:
         return omega, self.law.damping / np.maximum(2.0 * omega * inertia, 1e-300)
 
 
-# Of an open-loop simulation: time between two starts [s], long enough for torques to move the
-# robot by more than encoders are noisy, short enough for it to stay near; rows kept of each.
-START_INTERVAL, ROWS_PER_START = 0.5, 25
-
-
 def make_replay_problem(
     recording: Recording,
     robot: Robot,
@@ -352,9 +347,14 @@ def make_replay_problem(
         law.rate,
         find_effort_delay(recording, settings),
     )
-    time = start + np.arange(desired.q.shape[0]) / law.rate
-    measured = None if samples is None else _motion_at(samples, time)
-    return ReplayProblem(robot, base, law, desired, torque, settings, measured, start=start)
+    replay = ReplayProblem(robot, base, law, desired, torque, settings, start=start)
+    if samples is None:
+        return replay
+    q, dq, ddq = (
+        np.column_stack([np.interp(replay.time, samples.time, column) for column in values.T])
+        for values in (samples.q, samples.dq, samples.ddq)
+    )
+    return dataclasses.replace(replay, measured=(q, dq, ddq))
 
 
 def make_open_loop_problem(
@@ -388,15 +388,6 @@ def make_open_loop_problem(
         restart=restart,
         start=float(samples.time[0]),
     )
-
-
-def _motion_at(samples: Samples, time: Array) -> Motion:
-    """Return q, q̇, q̈ at times (K,), (K, n) each."""
-    q, dq, ddq = (
-        np.column_stack([np.interp(time, samples.time, column) for column in values.T])
-        for values in (samples.q, samples.dq, samples.ddq)
-    )
-    return q, dq, ddq
 
 
 def find_effort_delay(recording: Recording, settings: ReplaySettings) -> float:

@@ -44,6 +44,11 @@ Block = tuple[Rows, int, int]
 FILTER_MEMORY, FILTER_EDGE = 30, 3
 # Rows per block: 4096 rows of 60 columns and six joints are 12 MB.
 BLOCK_ROWS = 4096
+# Step of the finite differences, over the prior's standard deviation of the parameter: far above
+# the integrator's rounding, far below where an output bends.
+RELATIVE_STEP = 1e-4
+# Step of an initial state, over the joint's travel (a second of it, for a velocity).
+STATE_STEP = 1e-5
 
 
 def observation_matrix(replay: ReplayProblem, simulation: Simulation, row: Array) -> Array:
@@ -86,19 +91,10 @@ def make_system(
     replay: ReplayProblem, row: Array, W: Array, Y: Array, valid: npt.NDArray[np.bool_]
 ) -> System:
     """Return the system of decimated rows (N,), (n, N, b), (n, N), with the prior."""
-    base, band = replay.base, NOISE_BAND if replay.filtered else 1.0
-    time = row / replay.law.rate
-    return System(
-        base.names,
-        base.units,
-        replay.robot.joints,
-        time,
-        W,
-        Y,
-        valid,
-        prior=replay.prior,
-        band=band,
-    )
+    base, time = replay.base, row / replay.law.rate
+    band = NOISE_BAND if replay.filtered else 1.0
+    joints = replay.robot.joints
+    return System(base.names, base.units, joints, time, W, Y, valid, prior=replay.prior, band=band)
 
 
 def with_all_rows(system: System) -> System:
@@ -173,13 +169,6 @@ def _sticking(replay: ReplayProblem, simulation: Simulation) -> Array:
     return stuck @ (slip_directions(replay.robot) != 0.0) > 0
 
 
-# Step of the finite differences, over the prior's standard deviation of the parameter: far above
-# the integrator's rounding, far below where an output bends.
-RELATIVE_STEP = 1e-4
-# Step of an initial state, over the joint's travel (a second of it, for a velocity).
-STATE_STEP = 1e-5
-
-
 class Linearised(NamedTuple):
     """
     A simulation as a linear system.
@@ -220,7 +209,7 @@ def linearise(
         error = with_all_rows(system).relative_residual(value)
         return Linearised(system, error, system.relative_residual(value))
     measured, size = _measured(replay)
-    output, row = _decimated(replay, _output(replay, simulation))
+    output, row = _output(replay, simulation)
     W = _sensitivities(replay, simulation, chi, gain_scale, output)
     error = measured - output
     Y = error + W @ replay.base.of(chi)
@@ -231,10 +220,6 @@ def linearise(
     return Linearised(
         make_system(replay, row, W, Y, valid), relative, _torque_error(replay, simulation)
     )
-
-
-def _output(replay: ReplayProblem, simulation: Simulation) -> Array:
-    return simulation.tau if replay.method == 'clie' else simulation.q
 
 
 def _measured(replay: ReplayProblem) -> tuple[Array, Array]:
@@ -259,6 +244,11 @@ def _decimated(replay: ReplayProblem, values: Array) -> tuple[Array, Array]:
     return low_passed(replay, lambda rows: interpolate_rows(values, row[rows]).T)
 
 
+def _output(replay: ReplayProblem, simulation: Simulation) -> tuple[Array, Array]:
+    """Return the simulated output that the method fits, as `_decimated`."""
+    return _decimated(replay, simulation.tau if replay.method == 'clie' else simulation.q)
+
+
 def _torque_error(replay: ReplayProblem, simulation: Simulation) -> Array:
     if replay.restart:
         return np.zeros(replay.robot.n)
@@ -279,7 +269,7 @@ def _sensitivities(
         moved = chi.copy()
         moved[column] += step
         run = replay.simulate(moved, gain_scale)
-        columns.append((_decimated(replay, _output(replay, run))[0] - output) / step)
+        columns.append((_output(replay, run)[0] - output) / step)
     return np.stack(columns, axis=2)
 
 

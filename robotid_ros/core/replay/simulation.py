@@ -23,6 +23,13 @@ Integrate = Callable[[Array, Array, Array], 'IntegrationStep']
 MAX_MIDPOINT_STEP, MAX_MIDPOINT_FRICTION_STEP = 1e-3, 0.02
 # Of the reference: slip speed below which friction is too small, relative and absolute tolerance.
 SMOOTHING, TOLERANCES = 1e-6, (1e-9, 1e-12)
+# Updates between two checks for divergence: seldom enough to cost nothing, often enough to end a
+# simulation that diverges early.
+CHECK_INTERVAL = 100
+# Poses of the reference at which M(q) is computed; between them it varies little.
+MAX_POSES = 200
+# Distance from the reference, over the joint's travel, from which the loop has diverged.
+MAX_DEVIATION = 10.0
 
 
 class Tableau(NamedTuple):
@@ -239,15 +246,6 @@ INTEGRATORS: dict[str, Callable[..., Integrate]] = {
     'rk4': runge_kutta,
     'adaptive': adaptive,
 }
-
-
-# Updates between two checks for divergence: seldom enough to cost nothing, often enough to end a
-# simulation that diverges early.
-CHECK_INTERVAL = 100
-# Poses of the reference at which M(q) is computed; between them it varies little.
-MAX_POSES = 200
-# Distance from the reference, over the joint's travel, from which the loop has diverged.
-MAX_DEVIATION = 10.0
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,6 +18,14 @@ MIN_DESCRIBED = 0.5
 MIN_CONTINUATION, MAX_SIDE_BRANCH = 3, 1
 # Names of the link where a tool is held.
 _TOOL = re.compile(r'(^|_)(tool|tool0|tcp|ee|eef|end_effector|flange)(_|$)', re.IGNORECASE)
+# Driven joints in series that may be an arm, or a leg, and are worth naming.
+MIN_ARM = 3
+# Driven joints of a wheel with its caster.
+MAX_WHEEL = 2
+# Names decide only where the tree does not: a last joint that may be all of a gripper, and the one
+# of two chains of equal length that is no arm.
+_GRIPPER = re.compile('finger|gripper|jaw|claw|thumb|knuckle', re.IGNORECASE)
+_LIMB = re.compile('leg|hip|knee|ankle|foot|head|neck', re.IGNORECASE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -175,16 +183,6 @@ def _number(text: str | None, default: float = 0.0) -> float:
         return default
 
 
-# Driven joints in series that may be an arm, or a leg, and are worth naming.
-MIN_ARM = 3
-# Driven joints of a wheel with its caster.
-MAX_WHEEL = 2
-# Names decide only where the tree does not: a last joint that may be all of a gripper, and the one
-# of two chains of equal length that is no arm.
-_GRIPPER = re.compile('finger|gripper|jaw|claw|thumb|knuckle', re.IGNORECASE)
-_LIMB = re.compile('leg|hip|knee|ankle|foot|head|neck', re.IGNORECASE)
-
-
 @dataclasses.dataclass(frozen=True)
 class ArmChoice:
     """
@@ -234,7 +232,14 @@ def choose_arm(tree: KinematicTree, joints: Sequence[str] = (), tip: str = '') -
     else:
         if not arms:
             raise ModelError('the robot description has no driven joint: give that of an arm')
-        chosen = max(arms, key=lambda arm: _rank(tree, arm))
+        chosen = max(
+            arms,
+            key=lambda arm: (
+                len(arm),
+                not _LIMB.search(' '.join(arm)),
+                round(tree.carried_mass(arm[0]), 3),
+            ),
+        )
     tip = tip or tree.tool_link(chosen[-1])
     return ArmChoice(chosen, tip, _left_out(tree, chosen, arms, fingers))
 
@@ -254,10 +259,6 @@ def _arms(tree: KinematicTree) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
         arms.append(arm)
         fingers += chain[len(arm) :]
     return arms, tuple(fingers)
-
-
-def _rank(tree: KinematicTree, arm: tuple[str, ...]) -> tuple[int, bool, float]:
-    return len(arm), not _LIMB.search(' '.join(arm)), round(tree.carried_mass(arm[0]), 3)
 
 
 def _named(tree: KinematicTree, joints: Sequence[str]) -> tuple[str, ...]:
@@ -294,37 +295,28 @@ def _left_out(
 ) -> dict[str, tuple[str, ...]]:
     """Say of every other joint what it is."""
     base = {joint.name for joint in tree.joints_above(tree.joints[chosen[0]].parent)}
-    kinds: dict[str, list[str]] = {}
-    for name in (*tree.mimics, *tree.passive, *tree.driven):
-        if name not in chosen:
-            kinds.setdefault(_kind(tree, name, chosen, base, arms, fingers), []).append(name)
-    return {kind: tuple(names) for kind, names in kinds.items()}
-
-
-def _kind(
-    tree: KinematicTree,
-    name: str,
-    chosen: tuple[str, ...],
-    base: set[str],
-    arms: list[tuple[str, ...]],
-    fingers: tuple[str, ...],
-) -> str:
-    joint = tree.joints[name]
-    if name in tree.mimics:
-        return 'follow other joints'
-    if name in tree.passive:
-        return 'passive: the description gives them no drive, or no limits'
-    if name in base:
-        return 'carry the arm, and have to stand still'
     ends = {arm[-1] for arm in arms if len(arm) >= len(chosen)} | {chosen[-1]}
-    if name in fingers or ends & {above.name for above in tree.joints_above(joint.parent)}:
-        return 'fingers and grippers'
-    arm = next(arm for arm in arms if name in arm)
-    if len(arm) <= MAX_WHEEL and tree.joints[arm[-1]].type == 'continuous':
-        return 'wheels'
-    if len(arm) >= MIN_ARM:
-        return f"of another chain: choose it by '--tip {tree.tool_link(arm[-1])}'"
-    return 'of other branches'
+
+    def kind(name: str) -> str:
+        joint = tree.joints[name]
+        if name in tree.mimics:
+            return 'follow other joints'
+        if name in tree.passive:
+            return 'passive: the description gives them no drive, or no limits'
+        if name in base:
+            return 'carry the arm, and have to stand still'
+        if name in fingers or ends & {above.name for above in tree.joints_above(joint.parent)}:
+            return 'fingers and grippers'
+        arm = next(arm for arm in arms if name in arm)
+        if len(arm) <= MAX_WHEEL and tree.joints[arm[-1]].type == 'continuous':
+            return 'wheels'
+        if len(arm) >= MIN_ARM:
+            return f"of another chain: choose it by '--tip {tree.tool_link(arm[-1])}'"
+        return 'of other branches'
+
+    others = [n for n in (*tree.mimics, *tree.passive, *tree.driven) if n not in chosen]
+    kinds = {name: kind(name) for name in others}
+    return {k: tuple(n for n in others if kinds[n] == k) for k in dict.fromkeys(kinds.values())}
 
 
 def left_out_sentences(choice: ArmChoice) -> tuple[str, ...]:

@@ -28,6 +28,34 @@ STATES = 200
 Mask = npt.NDArray[np.bool_]
 # Symbols of the friction that a model has by default.
 FRICTION_SYMBOLS = ('Fv', 'Fc', 'off')
+# Natural frequencies of the loops, shares of the update rate [rad/s over Hz]: several times the
+# motion's, far below what a discrete loop and a cascade of joints bear. The first is wanted, the
+# second is what a stiff joint may have.
+BANDWIDTH, MAX_BANDWIDTH = 0.04, 0.08
+DAMPING = 1.0
+# Largest tracking errors, over the one that stops a session: under the largest load, and under dry
+# friction alone, which holds a joint that turns round until the error moves it.
+LOAD_ERROR, STICKING_ERROR = 0.1, 0.01
+# Rotor and gear over the largest inertia of the joint: it bounds how much faster than wanted a
+# loop is in poses where joints hardly load each other.
+ROTOR = 0.3
+# Dry friction, and viscous friction at full speed, over the largest load of the joint, and over
+# the largest of any joint of the kind: wrists have gears that their light links do not explain.
+FRICTION, FRICTION_OF_LARGEST = 0.04, 0.003
+# Over dry friction: constant torque, and σ of the efforts.
+OFFSET, NOISE = 0.1, 0.03
+# Share of the effort limit that stays free beyond what is known to be needed.
+RESERVE = 0.1
+# Search for a motion [s]: enough for the condition number of most arms, short for a first session.
+DESIGN_TIME = 60.0
+# Distance from the reference that stops a session [rad, m].
+TRACKING_ERROR, TRACKING_ERROR_PRISMATIC = 0.1, 0.02
+# A margin beyond this leaves no motion worth the name.
+MAX_EFFORT_MARGIN = 0.5
+FOLLOWING = (
+    '{} follow joints of the arm, and stand still in the model: how they move is not in the '
+    'checks of a motion, keep clear of them'
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,26 +150,6 @@ def _slowest(robot: Robot, velocity: Array, lacking: Mask) -> Array:
         same = robot.prismatic == prismatic
         result[same & lacking] = min(velocity[same & ~lacking], default=default)
     return result
-
-
-# Natural frequencies of the loops, shares of the update rate [rad/s over Hz]: several times the
-# motion's, far below what a discrete loop and a cascade of joints bear. The first is wanted, the
-# second is what a stiff joint may have.
-BANDWIDTH, MAX_BANDWIDTH = 0.04, 0.08
-DAMPING = 1.0
-# Largest tracking errors, over the one that stops a session: under the largest load, and under dry
-# friction alone, which holds a joint that turns round until the error moves it.
-LOAD_ERROR, STICKING_ERROR = 0.1, 0.01
-# Rotor and gear over the largest inertia of the joint: it bounds how much faster than wanted a
-# loop is in poses where joints hardly load each other.
-ROTOR = 0.3
-# Dry friction, and viscous friction at full speed, over the largest load of the joint, and over
-# the largest of any joint of the kind: wrists have gears that their light links do not explain.
-FRICTION, FRICTION_OF_LARGEST = 0.04, 0.003
-# Over dry friction: constant torque, and σ of the efforts.
-OFFSET, NOISE = 0.1, 0.03
-# Share of the effort limit that stays free beyond what is known to be needed.
-RESERVE = 0.1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -242,18 +250,6 @@ def drives_for_gains(
     return dataclasses.replace(drives, p=p, d=d, rotor_inertia=rotor)
 
 
-# Search for a motion [s]: enough for the condition number of most arms, short for a first session.
-DESIGN_TIME = 60.0
-# Distance from the reference that stops a session [rad, m].
-TRACKING_ERROR, TRACKING_ERROR_PRISMATIC = 0.1, 0.02
-# A margin beyond this leaves no motion worth the name.
-MAX_EFFORT_MARGIN = 0.5
-FOLLOWING = (
-    '{} follow joints of the arm, and stand still in the model: how they move is not in the '
-    'checks of a motion, keep clear of them'
-)
-
-
 @dataclasses.dataclass(frozen=True)
 class KnownFacts:
     """
@@ -352,9 +348,15 @@ def set_up_robot(
         robot = build_robot(urdf, settings)
     workspace = Workspace(frame=arm.tip, mesh_folders=mesh_folders)
     excitation = ExcitationSettings(workspace=workspace, time_limit=DESIGN_TIME)
-    limits, rules, _ = complete_limits(robot, excitation)
+    limits, rules, load = complete_limits(robot, excitation)
     error = np.where(robot.prismatic, TRACKING_ERROR_PRISMATIC, TRACKING_ERROR)
-    drives = _drives(robot, excitation, facts, error)
+    # Drives that fit the gains, where these are known, else the size of the robot.
+    gains = [facts.gains.get(joint, {}) for joint in robot.joints]
+    p, d = (np.array([row.get(name, 0.0) for row in gains]) for name in 'pd')
+    if facts.command_interface == 'effort' and (p > 0.0).all():
+        drives = drives_for_gains(robot, excitation, (p, d), facts.update_rate, error)
+    else:
+        drives = simulated_drives(robot, limits, load, facts.update_rate, error)
     margin = min(max(drives.effort_margin, excitation.margins.effort), MAX_EFFORT_MARGIN)
     margins = Margins(effort=round(float(margin), 2))
     limited = dataclasses.replace(robot, limits=limits)
@@ -372,18 +374,6 @@ def set_up_robot(
         CollisionScene(robot, excitation.workspace).unchecked,
         (*robot.warnings, *following, *notes),
     )
-
-
-def _drives(
-    robot: Robot, excitation: ExcitationSettings, facts: KnownFacts, error: Array
-) -> SimulatedDrives:
-    """Guess drives that fit the gains, where these are known, else the size of the robot."""
-    rows = [facts.gains.get(joint, {}) for joint in robot.joints]
-    p, d = (np.array([row.get(name, 0.0) for row in rows]) for name in 'pd')
-    if facts.command_interface == 'effort' and (p > 0.0).all():
-        return drives_for_gains(robot, excitation, (p, d), facts.update_rate, error)
-    limits, _, load = complete_limits(robot, excitation)
-    return simulated_drives(robot, limits, load, facts.update_rate, error)
 
 
 def _locked(tree: KinematicTree, chosen: tuple[str, ...]) -> dict[str, float]:

@@ -9,6 +9,7 @@ import pinocchio as pin
 
 from ...exceptions import ConfigurationError, TrajectoryError
 from ..arrays import Array
+from ..excitation.collision_bodies import random_configurations
 from ..excitation.collision_scene import CollisionScene
 from ..excitation.limits import apply_margins, motion_limits
 from ..excitation.settings import ExcitationSettings, Workspace
@@ -29,6 +30,13 @@ MOVES, REACHES = 30, (0.3, 0.6)
 DECIMALS = 3
 # What the distance from the middle costs, in shares of free moves.
 DISTANCE_COST = 0.1
+# Distances between bodies that are tried [m], and the room of a start that is enough.
+DISTANCES, ENOUGH_ROOM = (0.02, 0.01, 0.005), 0.6
+# A base this much below the root frame still stands on its ground: feet and bolts of a plate [m].
+BASE_DEPTH = 0.05
+# Links with one between them that touch in so many of so many poses over their whole ranges have
+# shapes that are too fat: no maker gives ranges that an arm can hardly use.
+OVERLAPPING, POSES = 0.3, 100
 
 
 def find_start(
@@ -51,7 +59,10 @@ def find_start(
     """
     scene = scene or CollisionScene(robot, settings.workspace)
     limits = apply_margins(motion_limits(robot, settings), settings.margins)
-    middle, width = _ranges(robot, limits)
+    limited = np.isfinite(robot.limits.lower) & np.isfinite(robot.limits.upper)
+    middle = np.where(limited, 0.5 * (limits.lower + limits.upper), 0.0)
+    width = WIDEST * 0.5 * (limits.upper - limits.lower)
+    width = np.where(robot.prismatic, width, np.minimum(width, WIDEST_ANGLE))
     draws = np.random.default_rng(0).uniform(-1.0, 1.0, (DRAWS, robot.n))
     draws *= np.linspace(0.0, 1.0, DRAWS)[:, None]
     poses = np.round(middle + width * draws, DECIMALS)
@@ -59,7 +70,11 @@ def find_start(
     largest = shares.max(axis=1)
     held = largest <= 1.0
     if not held.any():
-        raise TrajectoryError(_weakness(robot, shares))
+        joint = robot.joints[int(np.argmax((shares > 1.0).mean(axis=0)))]
+        raise TrajectoryError(
+            f'the effort limit of {joint} cannot hold the arm in any of {len(shares)} poses: '
+            'correct it, or the masses of the description, or leave the joint out (robot.joints)'
+        )
     free = _free(scene, poses, largest <= HELD_SHARE)
     if not free.size:
         free = _free(scene, poses, held)
@@ -86,22 +101,6 @@ def _free(scene: CollisionScene, poses: Array, among: npt.NDArray[np.bool_]) -> 
     return np.array([k for k in asked if scene.is_free(poses[k : k + 1])], dtype=int)
 
 
-def _weakness(robot: Robot, shares: Array) -> str:
-    joint = robot.joints[int(np.argmax((shares > 1.0).mean(axis=0)))]
-    return (
-        f'the effort limit of {joint} cannot hold the arm in any of {len(shares)} poses: correct '
-        'it, or the masses of the description, or leave the joint out (robot.joints)'
-    )
-
-
-def _ranges(robot: Robot, limits: Limits) -> tuple[Array, Array]:
-    """Return the middle of each joint's range and how far poses are drawn from it, (n,)."""
-    limited = np.isfinite(robot.limits.lower) & np.isfinite(robot.limits.upper)
-    middle = np.where(limited, 0.5 * (limits.lower + limits.upper), 0.0)
-    width = WIDEST * 0.5 * (limits.upper - limits.lower)
-    return middle, np.where(robot.prismatic, width, np.minimum(width, WIDEST_ANGLE))
-
-
 def _room(robot: Robot, scene: CollisionScene, limits: Limits, pose: Array, width: Array) -> float:
     """Return the share of random moves of all joints that end where the robot may be."""
     moves = np.random.default_rng(1).uniform(-1.0, 1.0, (MOVES, robot.n)) * width
@@ -119,15 +118,6 @@ def _collision_text(scene: CollisionScene, poses: Array) -> str:
         f'no pose is free of collisions: {" and ".join(names)} touch in most of them; correct the '
         'collision geometry of the description'
     )
-
-
-# Distances between bodies that are tried [m], and the room of a start that is enough.
-DISTANCES, ENOUGH_ROOM = (0.02, 0.01, 0.005), 0.6
-# A base this much below the root frame still stands on its ground: feet and bolts of a plate [m].
-BASE_DEPTH = 0.05
-# Links with one between them that touch in so many of so many poses over their whole ranges have
-# shapes that are too fat: no maker gives ranges that an arm can hardly use.
-OVERLAPPING, POSES = 0.3, 100
 
 
 def place_robot(
@@ -239,8 +229,7 @@ def overlapping_pairs(robot: Robot, workspace: Workspace) -> tuple[str, ...]:
     scene = CollisionScene(robot, near)
     if not scene.pairs:
         return ()
-    lower, upper = (np.clip(x, -np.pi, np.pi) for x in (robot.limits.lower, robot.limits.upper))
-    poses = np.random.default_rng(0).uniform(lower, upper, (POSES, robot.n))
+    poses = random_configurations(robot, POSES)
     touching = (scene.clearances(poses)[:, : scene.pairs] < 0.0).mean(axis=0)
     parents, bodies = list(robot.model.parents), scene.geometry.geometryObjects
     found = []
