@@ -275,7 +275,7 @@ class Physics:
         )
 
 
-class ExternalWrench:
+class AppliedWrench:
     """
     Pushes a robot, until told otherwise.
 

@@ -367,7 +367,9 @@ class TrajectoryController:
                 self._abort(-4, 'Aborted due to path tolerance violation')
             elif ended and not off_goal:
                 self._finish(GoalOutcome.SUCCEEDED, 0, 'Goal successfully reached!')
-                self._pending = self._hold_end()
+                assert self._trajectory is not None
+                self._holding = True
+                self._pending = self._hold.at_end_of(self._trajectory.goal)
             elif ended and timed_out:
                 self._abort(
                     -5, f'Aborted due to goal_time_tolerance exceeding by {overtime:f} seconds'
@@ -395,11 +397,6 @@ class TrajectoryController:
         if not ramps:
             return self._hold.at_position(self._current.positions)
         return Goal(self.joints, 0, stopping_points(self._current, ramps, self.settings.period))
-
-    def _hold_end(self) -> Goal:
-        assert self._trajectory is not None
-        self._holding = True
-        return self._hold.at_end_of(self._trajectory.goal)
 
     def _sorted(self, goal: Goal) -> Goal:
         sizes = {len(point.effort) for point in goal.points} - {0, len(goal.joints)}

@@ -8,7 +8,7 @@ import pinocchio
 import pytest
 
 from robotid_ros.exceptions import ConfigurationError, UnknownNameError
-from robotid_ros.plant.physics import ExternalWrench, Physics
+from robotid_ros.plant.physics import AppliedWrench, Physics
 from robotid_ros.simulation_settings import SimulationSettings
 
 URDF = (Path(__file__).resolve().parents[2] / 'urdf' / 'ur10.urdf').read_text()
@@ -20,7 +20,7 @@ def test_joints_bear_what_the_jacobian_says(link):
     physics = Physics(URDF, SimulationSettings(coulomb=(0.0,), viscous=(0.0,)))
     model = pinocchio.buildModelFromXML(URDF)
     data = model.createData()
-    push = ExternalWrench(physics)
+    push = AppliedWrench(physics)
     for q in rng.uniform(-1.5, 1.5, (3, 6)):
         physics.set_state(q, np.zeros(6))
         before = np.array(physics.data.qacc)
@@ -37,7 +37,7 @@ def test_joints_bear_what_the_jacobian_says(link):
 
 
 def test_only_what_moves_can_be_pushed():
-    push = ExternalWrench(Physics(URDF, SimulationSettings()))
+    push = AppliedWrench(Physics(URDF, SimulationSettings()))
     for link in ('base_link', 'nothing', ''):
         with pytest.raises(UnknownNameError, match='moving link'):
             push.set(link, [1.0] * 6)

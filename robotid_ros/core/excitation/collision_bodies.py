@@ -1,5 +1,6 @@
 """The bodies of a scene: collision geometry of the URDF, ground, obstacles; and their pairs."""
 
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,10 +81,11 @@ def collision_model(
     own = list(range(len(geometry.geometryObjects)))
     moving = [k for k in own if _parent_joint(geometry, k) > 0]
     if settings.self_collision:
-        for i, k in enumerate(own):
-            for other in own[i + 1 :]:
-                if not _adjacent(model, geometry, k, other):
-                    geometry.addCollisionPair(pin.CollisionPair(k, other))
+        parents = list(model.parents)
+        for k, other in combinations(own, 2):
+            first, second = _parent_joint(geometry, k), _parent_joint(geometry, other)
+            if first not in (second, parents[second]) and second != parents[first]:
+                geometry.addCollisionPair(pin.CollisionPair(k, other))
     if settings.ground is not None:
         # The first two links stand on the ground; where they end, the third begins.
         high = [k for k in moving if len(model.supports[_parent_joint(geometry, k)]) > 3]
@@ -153,11 +155,6 @@ def _balls_at_joints(model: Any, settings: Workspace) -> Any:
 
 def _parent_joint(geometry: Any, body: int) -> int:
     return int(geometry.geometryObjects[body].parentJoint)
-
-
-def _adjacent(model: Any, geometry: Any, one: int, other: int) -> bool:
-    first, second = _parent_joint(geometry, one), _parent_joint(geometry, other)
-    return first in (second, model.parents[second]) or second == model.parents[first]
 
 
 def _add_surrounding(geometry: Any, bodies: list[int], other: Any) -> None:

@@ -146,11 +146,6 @@ class CollisionScene:
     def _model_order(self, q: Array) -> Array:
         return np.ascontiguousarray(q[:, self.order])
 
-    def _distances(self, q: Array) -> Array:
-        """Return the distances of all pairs, negative where they overlap, (pairs,) [m]."""
-        pin.computeDistances(self.model, self.data, self.geometry, self.geometry_data, q)
-        return np.array([r.min_distance for r in self.geometry_data.distanceResults])
-
     def _measured(
         self, rows: Array, places: NDArray[np.intp], pairs: NDArray[np.intp]
     ) -> Iterator[Any]:
@@ -343,10 +338,17 @@ class CollisionScene:
 
     def _checked_distances(self, q: Array, time: float) -> Array:
         """Return the distances of all pairs, (pairs,) [m]; raise an error if one is too small."""
-        distances = self._distances(q)
+        pin.computeDistances(self.model, self.data, self.geometry, self.geometry_data, q)
+        distances = np.array([r.min_distance for r in self.geometry_data.distanceResults])
         if (distances < self.settings.distance).any():
-            pair = int(np.argmin(distances))
-            raise CollisionError(self._collision_message(pair, float(distances[pair]), time))
+            closest = int(np.argmin(distances))
+            objects, pair = self.geometry.geometryObjects, self.geometry.collisionPairs[closest]
+            raise CollisionError(
+                f'{objects[pair.first].name} and {objects[pair.second].name} are '
+                f'{distances[closest]:.3f} m apart at {time:.3f} s, less than '
+                f'{self.settings.distance:g} m: move the start, design again, or name the pair in '
+                'excitation.workspace.ignored_pairs'
+            )
         walls = self._box.distances(q[None])
         if (walls < 0.0).any():
             raise CollisionError(
@@ -354,12 +356,3 @@ class CollisionScene:
                 'move the start, enlarge the box or design again'
             )
         return distances
-
-    def _collision_message(self, pair: int, distance: float, time: float) -> str:
-        objects, link = self.geometry.geometryObjects, self.geometry.collisionPairs[pair]
-        one, two = objects[link.first].name, objects[link.second].name
-        return (
-            f'{one} and {two} are {distance:.3f} m apart at {time:.3f} s, '
-            f'less than {self.settings.distance:g} m: move the start, design again, or name the '
-            'pair in excitation.workspace.ignored_pairs'
-        )

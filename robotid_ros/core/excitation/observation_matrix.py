@@ -77,10 +77,6 @@ def _derivative(function: Callable[[Array], Array], velocity: Array) -> Array:
     return (4.0 * near - 3.0 * here - far) / (2.0 * step)
 
 
-def _term_column(term: FrictionTerm, index: int, x: Array) -> Array:
-    return term.columns(x, x)[index]
-
-
 def drive_columns(robot: Robot, steepness: Array | None = None) -> tuple[DriveColumn, ...]:
     """
     List the columns of rotor inertias, friction and couplings, joint by joint.
@@ -92,6 +88,10 @@ def drive_columns(robot: Robot, steepness: Array | None = None) -> tuple[DriveCo
         follow [s/rad or s/m]; None: as the robot has it
 
     """
+
+    def term_column(term: FrictionTerm, index: int, x: Array) -> Array:
+        return term.columns(x, x)[index]
+
     own = zip(robot.joints, robot.friction, np.eye(robot.n), strict=True)
     motors = [(*motor, robot.rotor_inertia) for motor in own]
     terms = make_terms(('viscous', 'coulomb'), {})
@@ -104,7 +104,7 @@ def drive_columns(robot: Robot, steepness: Array | None = None) -> tuple[DriveCo
         for term in (_smoothed(term, steepness, ratios) for term in friction):
             source = 'q' if term.kind.of_position else 'dq'
             count = len(term.kind.symbols)
-            functions += [(source, partial(_term_column, term, k)) for k in range(count)]
+            functions += [(source, partial(term_column, term, k)) for k in range(count)]
         own_parameters = [p for p in robot.parameters if p.joint == motor]
         names = [p.name for p in own_parameters if p.symbol not in INERTIAL]
         joints = np.flatnonzero(ratios)

@@ -102,7 +102,11 @@ class Problem:
         self.collision_basis = self.dense_basis[::COLLISION_STRIDE]
         tight = self.design_limits
         self.bounds = [self.half, tight.velocity, tight.acceleration, tight.jerk]
-        self.scale = self._scale()
+        reach = [
+            bound / np.maximum(np.abs(basis).max(axis=0), 1e-12)[:, None]
+            for basis, bound in zip(self.fine_bases, self.bounds, strict=True)
+        ]
+        self.scale: Array = np.min(reach, axis=0)
         self.set_penalty_stage(len(PENALTY_WEIGHTS))
 
     def _columns(self) -> NDArray[np.intp]:
@@ -138,13 +142,6 @@ class Problem:
         dq, ddq = rng.uniform(-2.0, 2.0, (2, *shape))
         w = self.observation.matrix(Motion(q, dq, ddq))
         return w.reshape(-1, w.shape[2])
-
-    def _scale(self) -> Array:
-        reach = [
-            bound / np.maximum(np.abs(basis).max(axis=0), 1e-12)[:, None]
-            for basis, bound in zip(self.fine_bases, self.bounds, strict=True)
-        ]
-        return np.min(reach, axis=0)
 
     def trajectory(self, start: Array, coefficients: Array) -> Trajectory:
         """Build the trajectory of q0 (n,) and coefficients (k, n)."""

@@ -94,7 +94,7 @@ class ForgettingLeastSquares:
         return np.asarray(np.sum(left**2, axis=1))
 
 
-class Finding(NamedTuple):
+class ChangedGroup(NamedTuple):
     """
     A group that changed.
 
@@ -196,14 +196,14 @@ class ChangeTests:
         self._wide = (WIDE * followed.scale) ** 2
         self._thresholds = _thresholds(followed.groups, significance)
 
-    def find(self, rows: ForgettingLeastSquares, noise: Array) -> list[Finding]:
+    def find(self, rows: ForgettingLeastSquares, noise: Array) -> list[ChangedGroup]:
         """
         Return the groups that changed, the one that explains most first.
 
         Each next group has to be significant beside those before it. `noise` (n,) is the σ that a
         row of each joint counts with.
         """
-        found: list[Finding] = []
+        found: list[ChangedGroup] = []
         chosen: list[int] = []
         price = PRICE * np.array([len(group.members) for group in self.groups])
         while len(chosen) < len(self.groups):
@@ -216,7 +216,7 @@ class ChangeTests:
                 break
             others = np.delete(gain, [best, *chosen])
             clear = not len(others) or gain[best] - float(others.max()) > MARGIN
-            found.append(Finding(self.groups[best], float(statistics[best]), clear))
+            found.append(ChangedGroup(self.groups[best], float(statistics[best]), clear))
             chosen.append(best)
         return found
 

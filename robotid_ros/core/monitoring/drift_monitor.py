@@ -120,13 +120,17 @@ class Trial:
     def add(self, row: Row) -> None:
         """Take in a row."""
         self._last.append(row)
-        late = self._late_from is not None and _begin_of(row) >= self._late_from
+        begin = row.stamp - round(row.duration * 1e9)
+        late = self._late_from is not None and begin >= self._late_from
         for rows in (self.rows, self._late if late else self._early):
             rows.add(row.values, row.used, row.duration)
 
     def judge(self, stamp: int) -> Change | None:
         """Look at the rows so far, of which the last ends at a stamp; return what is told."""
-        found = self._tests.find(self.rows, noise := self._row_sigma())
+        # σ of rows about their own fit, whatever changed.
+        fitted, _ = self._tests.estimate(self.rows, self._noise.per_row(), self._tests.groups)
+        noise = self._noise.per_row_of(self.rows, fitted)
+        found = self._tests.find(self.rows, noise)
         if found:
             group, *free = (each.group for each in found)
             value, sigma = self._tests.estimate(self.rows, noise, (group, *free))
@@ -173,11 +177,6 @@ class Trial:
     def _none(self) -> ForgettingLeastSquares:
         n, m = len(self._followed.level), len(self._followed.columns)
         return ForgettingLeastSquares(n, m, np.inf)
-
-    def _row_sigma(self) -> Array:
-        """Return the σ (n,) of rows about their own fit, whatever changed."""
-        value, _ = self._tests.estimate(self.rows, self._noise.per_row(), self._tests.groups)
-        return self._noise.per_row_of(self.rows, value)
 
     def _duration(self) -> float:
         """Return how long the suspected group has to last before rows confirm it [s]."""
@@ -239,10 +238,6 @@ class Trial:
             return float('nan')
         sign = torque @ before if group.kind == FRICTION else change[0]
         return float(np.copysign(np.linalg.norm(torque) / size, sign))
-
-
-def _begin_of(row: Row) -> int:
-    return row.stamp - round(row.duration * 1e9)
 
 
 class DriftMonitor:

@@ -38,7 +38,7 @@ RESOLUTION = 1.0 / (2.0 * np.pi)
 MAX_SAMPLES = 50_000
 
 
-class Motion(NamedTuple):
+class FilteredMotion(NamedTuple):
     """Position, velocity, acceleration and effort of the joints at one time, (n,) each."""
 
     q: Array
@@ -102,14 +102,14 @@ class MomentumObserver:
         """External efforts r, and how far the true ones may lie below and above it, (3, n)."""
         return self._filtered
 
-    def start(self, motion: Motion) -> None:
+    def start(self, motion: FilteredMotion) -> None:
         """Start anew with what is known of friction at this time."""
         momentum, rate = self._momentum_and_rate(motion)
         self._filtered = -rate
         self._filtered[0] = 0.0
         self._last = momentum, rate
 
-    def step(self, motion: Motion, h: float) -> None:
+    def step(self, motion: FilteredMotion, h: float) -> None:
         """Go on to what is measured h [s] later."""
         if self._last is None:
             self.start(motion)
@@ -121,7 +121,7 @@ class MomentumObserver:
         self._filtered = self._filtered + share * (mean - self._filtered)
         self._last = momentum, rate
 
-    def _momentum_and_rate(self, motion: Motion) -> tuple[Array, Array]:
+    def _momentum_and_rate(self, motion: FilteredMotion) -> tuple[Array, Array]:
         """
         Return p (n,), and (3, n) what changes it: the expected, less what friction may hide.
 
@@ -134,7 +134,7 @@ class MomentumObserver:
         rates[1], rates[2] = -below, -above
         return self.inertia @ dq, rates
 
-    def _friction(self, motion: Motion) -> tuple[Array, Array, Array]:
+    def _friction(self, motion: FilteredMotion) -> tuple[Array, Array, Array]:
         """Return the expected friction, and how far it may lie below and above, (n,) each."""
         drives = self._model.drives
         speed, acceleration = motion.dq, motion.ddq
@@ -283,7 +283,7 @@ class ExternalEffortEstimator:
             self._running = False
             return None
         q, dq, ddq = self._states.motion
-        motion = Motion(q, dq, ddq, self._states.effort)
+        motion = FilteredMotion(q, dq, ddq, self._states.effort)
         if self._running:
             self._observer.step(motion, step)
         else:

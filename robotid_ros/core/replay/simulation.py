@@ -308,7 +308,8 @@ def simulate(
     if integrator == 'auto':
         integrator = quickest(direct, desired.q[0], h)
     advance = INTEGRATORS[integrator](direct, h)
-    bound = _divergence_bound(desired.q)
+    travel = np.ptp(desired.q, axis=0)
+    bound = MAX_DEVIATION * np.maximum(travel, 0.1 * travel.max(initial=0.0)) + 1e-3
     q, dq, ddq, tau = (np.empty((count, n)) for _ in range(4))
     slip = np.empty((count, direct.slip_directions.shape[0]))
     control = law.start(
@@ -352,12 +353,6 @@ def smallest_eigenvalue(mass: Array) -> float:
     """
     scale = diagonal_scale(mass)
     return float(np.linalg.eigvalsh(mass / scale[:, :, None] / scale[:, None, :]).min())
-
-
-def _divergence_bound(q: Array) -> Array:
-    """Return the distance from its reference at which a joint has diverged, (n,)."""
-    travel = np.ptp(q, axis=0)
-    return MAX_DEVIATION * np.maximum(travel, 0.1 * travel.max(initial=0.0)) + 1e-3
 
 
 def _divergence_error(time: float, share: Array) -> DivergenceError:

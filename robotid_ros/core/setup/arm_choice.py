@@ -46,7 +46,7 @@ class TreeJoint:
         return min(max(0.0, self.lower), self.upper)
 
 
-class KinematicTree:
+class JointTree:
     """
     Joints and links of a description.
 
@@ -162,17 +162,17 @@ def _passive(root: ElementTree.Element, names: list[str]) -> tuple[str, ...]:
     driven = {str(e.get('name')) for drive in root.iter('transmission') for e in drive.iter()}
     driven |= {str(j.get('name')) for j in root.iterfind('ros2_control/joint[command_interface]')}
     elements = {str(joint.get('name')): joint for joint in root.findall('joint')}
-    limited = {name for name in names if _is_limited(elements[name].find('limit'))}
+    limits = {name: elements[name].find('limit') for name in names}
+    limited = {
+        name
+        for name, limit in limits.items()
+        if limit is not None and all(_number(limit.get(k)) > 0.0 for k in ('effort', 'velocity'))
+    }
     passive: set[str] = set()
     for known in (driven, limited):
         if len(known.intersection(names)) >= MIN_DESCRIBED * len(names):
             passive |= {name for name in names if name not in known}
     return tuple(name for name in names if name in passive)
-
-
-def _is_limited(limit: ElementTree.Element | None) -> bool:
-    """Whether a joint has a largest effort and velocity above zero."""
-    return limit is not None and all(_number(limit.get(k)) > 0.0 for k in ('effort', 'velocity'))
 
 
 def _number(text: str | None, default: float = 0.0) -> float:
@@ -201,7 +201,7 @@ class ArmChoice:
     left_out: dict[str, tuple[str, ...]]
 
 
-def choose_arm(tree: KinematicTree, joints: Sequence[str] = (), tip: str = '') -> ArmChoice:
+def choose_arm(tree: JointTree, joints: Sequence[str] = (), tip: str = '') -> ArmChoice:
     """
     Choose the arm: the longest series of driven joints without a branching.
 
@@ -244,7 +244,7 @@ def choose_arm(tree: KinematicTree, joints: Sequence[str] = (), tip: str = '') -
     return ArmChoice(chosen, tip, _left_out(tree, chosen, arms, fingers))
 
 
-def _arms(tree: KinematicTree) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
+def _arms(tree: JointTree) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
     """Return the series without the grippers at their ends, and the joints of these."""
     leaders = {tree.joints[name].mimics for name in tree.mimics}
     arms: list[tuple[str, ...]] = []
@@ -261,7 +261,7 @@ def _arms(tree: KinematicTree) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
     return arms, tuple(fingers)
 
 
-def _named(tree: KinematicTree, joints: Sequence[str]) -> tuple[str, ...]:
+def _named(tree: JointTree, joints: Sequence[str]) -> tuple[str, ...]:
     for name in joints:
         if name not in tree.movable:
             raise UnknownNameError('movable joint of the URDF', name, tree.movable)
@@ -273,7 +273,7 @@ def _named(tree: KinematicTree, joints: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in tree.movable if name in joints)
 
 
-def _leading_to(tree: KinematicTree, arms: list[tuple[str, ...]], tip: str) -> tuple[str, ...]:
+def _leading_to(tree: JointTree, arms: list[tuple[str, ...]], tip: str) -> tuple[str, ...]:
     if tip not in tree.links:
         raise UnknownNameError('link', tip, tree.links)
     ways = [
@@ -288,7 +288,7 @@ def _leading_to(tree: KinematicTree, arms: list[tuple[str, ...]], tip: str) -> t
 
 
 def _left_out(
-    tree: KinematicTree,
+    tree: JointTree,
     chosen: tuple[str, ...],
     arms: list[tuple[str, ...]],
     fingers: tuple[str, ...],

@@ -13,7 +13,7 @@ from ..model.dynamics import inverse_dynamics, mass_matrix
 from ..model.robot import Limits, Robot
 from ..model.robot_builder import build_robot
 from ..model.settings import RobotSettings
-from .arm_choice import ArmChoice, choose_arm, KinematicTree
+from .arm_choice import ArmChoice, choose_arm, JointTree
 from .workspace import place_robot
 
 # Velocity of a joint where no joint of its kind has a limit [rad/s, m/s]: slow for any arm.
@@ -109,10 +109,13 @@ def complete_limits(
 
     """
     limits, rules = robot.limits, {}
-    lacking = {
-        name: _lacking(getattr(limits, name)) for name in ('velocity', 'acceleration', 'effort')
-    }
-    velocity = _slowest(robot, limits.velocity, lacking['velocity'])
+    kinds = ('velocity', 'acceleration', 'effort')
+    values = {name: np.asarray(getattr(limits, name)) for name in kinds}
+    lacking = {k: np.logical_not(np.isfinite(v) & (v > 0.0)) for k, v in values.items()}
+    velocity = np.array(limits.velocity)
+    for prismatic, default in ((False, SLOW), (True, SLOW_PRISMATIC)):
+        same, without = robot.prismatic == prismatic, lacking['velocity']
+        velocity[same & without] = min(limits.velocity[same & ~without], default=default)
     filled = velocity / settings.acceleration_time
     acceleration = np.where(lacking['acceleration'], filled, limits.acceleration)
     load = measure_load(robot, velocity, acceleration, settings.amplitude)
@@ -138,18 +141,6 @@ def complete_limits(
         limits, velocity=velocity, acceleration=acceleration, effort=effort
     )
     return complete, rules, load
-
-
-def _lacking(values: Array) -> Mask:
-    return np.logical_not(np.isfinite(values) & (values > 0.0))
-
-
-def _slowest(robot: Robot, velocity: Array, lacking: Mask) -> Array:
-    result = np.array(velocity)
-    for prismatic, default in ((False, SLOW), (True, SLOW_PRISMATIC)):
-        same = robot.prismatic == prismatic
-        result[same & lacking] = min(velocity[same & ~lacking], default=default)
-    return result
 
 
 @dataclasses.dataclass(frozen=True)
@@ -336,7 +327,7 @@ def set_up_robot(
 
     """
     facts = facts or KnownFacts()
-    tree = KinematicTree(urdf)
+    tree = JointTree(urdf)
     arm = choose_arm(tree, joints or facts.joints, tip)
     settings = RobotSettings(joints=arm.joints, locked=_locked(tree, arm.joints), mass=facts.mass)
     robot, following = build_robot(urdf, settings), tuple[str, ...]()
@@ -376,7 +367,7 @@ def set_up_robot(
     )
 
 
-def _locked(tree: KinematicTree, chosen: tuple[str, ...]) -> dict[str, float]:
+def _locked(tree: JointTree, chosen: tuple[str, ...]) -> dict[str, float]:
     """Return where joints stand that are left out and cannot be at 0."""
     others = [tree.joints[n] for n in tree.movable if n not in (*chosen, *tree.mimics)]
     places = {joint.name: joint.rest for joint in others}

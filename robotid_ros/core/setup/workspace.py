@@ -79,7 +79,13 @@ def find_start(
     if not free.size:
         free = _free(scene, poses, held)
     if not free.size:
-        raise TrajectoryError(_collision_text(scene, poses[held][:MEASURED]))
+        closest = np.array([scene.clearances(q[None])[0] for q in poses[held][:MEASURED]])
+        pair = scene.geometry.collisionPairs[int(np.argmax((closest < 0.0).mean(axis=0)))]
+        names = [str(scene.geometry.geometryObjects[k].name) for k in (pair.first, pair.second)]
+        raise TrajectoryError(
+            f'no pose is free of collisions: {" and ".join(names)} touch in most of them; correct '
+            'the collision geometry of the description'
+        )
     free = free[:: -(-len(free) // MEASURED)]
     costs = DISTANCE_COST * np.abs(draws[free]).mean(axis=1)
     room = np.array([_room(robot, scene, limits, poses[k], width) for k in free])
@@ -108,16 +114,6 @@ def _room(robot: Robot, scene: CollisionScene, limits: Limits, pose: Array, widt
     held = np.asarray(_effort_shares(robot, limits, ends).max(axis=1) <= 1.0)
     free = (ok and scene.is_free(q[None]) for ok, q in zip(held, ends, strict=True))
     return sum(free) / len(ends)
-
-
-def _collision_text(scene: CollisionScene, poses: Array) -> str:
-    closest = np.array([scene.clearances(q[None])[0] for q in poses])
-    pair = scene.geometry.collisionPairs[int(np.argmax((closest < 0.0).mean(axis=0)))]
-    names = [str(scene.geometry.geometryObjects[k].name) for k in (pair.first, pair.second)]
-    return (
-        f'no pose is free of collisions: {" and ".join(names)} touch in most of them; correct the '
-        'collision geometry of the description'
-    )
 
 
 def place_robot(
