@@ -17,7 +17,7 @@ from drift_plant import Batch, RATE, Work
 import numpy as np
 
 from robotid_ros.core.model import Robot
-from robotid_ros.core.monitoring.drift_monitor import Change, DriftMonitor
+from robotid_ros.core.monitoring.drift_monitor import DriftChange, DriftMonitor
 from robotid_ros.core.monitoring.followed_parameters import FRICTION, PAYLOAD
 from robotid_ros.core.monitoring.settings import DriftSettings
 from robotid_ros.core.pipeline.identification import identify
@@ -55,7 +55,7 @@ class Model(NamedTuple):
 class Told(NamedTuple):
     """What was told after a change, and how late; None: nothing in time."""
 
-    change: Change | None
+    change: DriftChange | None
     late: float
 
 
@@ -96,7 +96,7 @@ def recorded(robot: Robot, batches) -> Recording:
     return Recording(robot.joints, (stamp - stamp[0]) * 1e-9, q, tau)
 
 
-def run(monitor: DriftMonitor, batches, work: Work, duration: float) -> list[Change]:
+def run(monitor: DriftMonitor, batches, work: Work, duration: float) -> list[DriftChange]:
     """Work for some time, or until something is told."""
     end = work.time + duration
     while work.time < end:

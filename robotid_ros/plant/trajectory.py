@@ -39,7 +39,7 @@ class Goal:
     points: list[Point]
 
 
-class Trajectory:
+class RunningTrajectory:
     """
     A goal being run, in the controller's joint order.
 

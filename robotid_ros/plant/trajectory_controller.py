@@ -28,9 +28,9 @@ from .trajectory import (
     Goal,
     HoldTrajectory,
     Point,
+    RunningTrajectory,
     state_errors,
     stopping_points,
-    Trajectory,
     Values,
 )
 
@@ -207,7 +207,7 @@ class TrajectoryController:
         self._tolerances = self._defaults
         self._goal: GoalHandle | None = None
         self._pending: Goal | None = None
-        self._trajectory: Trajectory | None = None
+        self._trajectory: RunningTrajectory | None = None
         self._holding, self._time = True, 0
         self._timeout = 0.0
         self._lock = threading.Lock()
@@ -315,10 +315,10 @@ class TrajectoryController:
 
     def _update_trajectory(
         self, now: int, dt: float, position: Values, velocity: Values
-    ) -> tuple[Trajectory, bool]:
+    ) -> tuple[RunningTrajectory, bool]:
         if self._trajectory is None:
             assert self._pending is not None
-            self._trajectory = Trajectory(self._pending)
+            self._trajectory = RunningTrajectory(self._pending)
         elif self._pending is not None and self._pending is not self._trajectory.goal:
             self._trajectory.replace(self._pending)
         self._current = self._measured(position, velocity)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..arrays import Array
 from ..regression.triangular_factors import triangular_factor
-from .followed_parameters import FollowedParameters, Group
+from .followed_parameters import FollowedParameters, ParameterGroup
 
 # A change may be so many times its scale: bounds what a few rows can make of it, and σ of what no
 # motion shows.
@@ -106,7 +106,7 @@ class ChangedGroup(NamedTuple):
 
     """
 
-    group: Group
+    group: ParameterGroup
     statistic: float
     clear: bool
 
@@ -134,7 +134,7 @@ class Evidence(NamedTuple):
         covariance = root[:, None] * np.linalg.inv(scaled) * root
         return covariance @ self.score, covariance
 
-    def statistics(self, groups: Sequence[Group], wide: Array) -> Array:
+    def statistics(self, groups: Sequence[ParameterGroup], wide: Array) -> Array:
         """
         Return what each group explains, (g,): yᵀ (Σ₀⁻¹ − Σ_k⁻¹) y.
 
@@ -151,7 +151,7 @@ class Evidence(NamedTuple):
             result.append(float(score[members] @ np.linalg.solve(block, score[members])))
         return np.array(result)
 
-    def expected(self, group: Group, change: Array) -> float:
+    def expected(self, group: ParameterGroup, change: Array) -> float:
         """Return the statistic of a change γ of a group without noise, γᵀ Φ_kᵀ Σ₀⁻¹ Φ_k γ."""
         members = np.array(group.members)
         _, inside = self._beside()
@@ -220,13 +220,13 @@ class ChangeTests:
             chosen.append(best)
         return found
 
-    def strength(self, group: Group, rows: ForgettingLeastSquares, noise: Array) -> float:
+    def strength(self, group: ParameterGroup, rows: ForgettingLeastSquares, noise: Array) -> float:
         """Return what a group alone explains, over its threshold."""
         (statistic,) = self._evidence(rows, noise, ()).statistics((group,), self._wide)
         return float(statistic / self._thresholds[self.groups.index(group)])
 
     def expected(
-        self, group: Group, value: Array, rows: ForgettingLeastSquares, noise: Array
+        self, group: ParameterGroup, value: Array, rows: ForgettingLeastSquares, noise: Array
     ) -> float:
         """Return what a group at a value (of its members) would explain, over its threshold."""
         change = value - self.reference[list(group.members)]
@@ -234,7 +234,7 @@ class ChangeTests:
         return statistic / float(self._thresholds[self.groups.index(group)])
 
     def agree(
-        self, group: Group, free: Sequence[Group], early: ForgettingLeastSquares,
+        self, group: ParameterGroup, free: Sequence[ParameterGroup], early: ForgettingLeastSquares,
         late: ForgettingLeastSquares, noise: Array,
     ) -> bool:  # fmt: skip
         """Whether one value of a group explains early and late rows, by evidence of each."""
@@ -246,13 +246,13 @@ class ChangeTests:
         return bool(first >= threshold and gain >= CONFIRMED * threshold)
 
     def estimate(
-        self, rows: ForgettingLeastSquares, noise: Array, free: Sequence[Group]
+        self, rows: ForgettingLeastSquares, noise: Array, free: Sequence[ParameterGroup]
     ) -> tuple[Array, Array]:
         """Return values (m,), `free` groups far from the reference, and their σ (m,)."""
         mean, covariance = self._evidence(rows, noise, free).estimate()
         return self.reference + mean, np.sqrt(np.diag(covariance))
 
-    def learn(self, group: Group, rows: ForgettingLeastSquares, noise: Array) -> None:
+    def learn(self, group: ParameterGroup, rows: ForgettingLeastSquares, noise: Array) -> None:
         """Take what rows show of a group, within what is no change, for where it starts."""
         value, sigma = self.estimate(rows, noise, ())
         members = list(group.members)
@@ -260,13 +260,13 @@ class ChangeTests:
         self.start_sigma[members] = sigma[members]
         self._narrow[members] = self._tolerated[members] + sigma[members] ** 2
 
-    def is_none(self, group: Group, change: Array, sigma: Array) -> bool:
+    def is_none(self, group: ParameterGroup, change: Array, sigma: Array) -> bool:
         """Whether a difference from the start, known to within σ, is within what is none."""
         tolerated = self._tolerated[list(group.members)]
         return bool(np.all(change**2 <= NONE**2 * (tolerated + sigma**2)))
 
     def _evidence(
-        self, rows: ForgettingLeastSquares, noise: Array, free: Sequence[Group]
+        self, rows: ForgettingLeastSquares, noise: Array, free: Sequence[ParameterGroup]
     ) -> Evidence:
         information, score = rows.information(noise)
         variance = self._narrow.copy()
@@ -275,7 +275,7 @@ class ChangeTests:
         return Evidence(information, score - information @ self.reference, variance)
 
 
-def _thresholds(groups: Sequence[Group], significance: float) -> Array:
+def _thresholds(groups: Sequence[ParameterGroup], significance: float) -> Array:
     """Return the χ² that chance exceeds as seldom as a normal variable so many σ, (g,)."""
     from scipy.special import chdtri, erfc
 

@@ -13,7 +13,7 @@ from ..arrays import Array
 from ..model.robot import Robot
 from .change_tests import ChangeTests, ForgettingLeastSquares
 from .filtered_states import FilteredStates
-from .followed_parameters import follow, FollowedParameters, FRICTION, Group, PAYLOAD
+from .followed_parameters import follow, FollowedParameters, FRICTION, ParameterGroup, PAYLOAD
 from .motion_rows import MotionRows, Row, RowNoise
 from .settings import DriftSettings
 
@@ -44,7 +44,7 @@ ENOUGH, START = 2.0, 10.0
 
 
 @dataclasses.dataclass(frozen=True)
-class Change:
+class DriftChange:
     """
     A change that is told.
 
@@ -58,7 +58,7 @@ class Change:
 
     """
 
-    group: Group
+    group: ParameterGroup
     since: int
     value: Array
     sigma: Array
@@ -66,7 +66,7 @@ class Change:
     reverted: bool
 
 
-class Trial:
+class ChangeTrial:
     """
     Rows since a change, alone, have to show it, and rows that come later have to confirm it.
 
@@ -89,14 +89,14 @@ class Trial:
 
     def __init__(
         self, followed: FollowedParameters, tests: ChangeTests, noise: RowNoise,
-        settings: DriftSettings, suspected: Group, value: Array,
+        settings: DriftSettings, suspected: ParameterGroup, value: Array,
     ):  # fmt: skip
         self._followed, self._tests, self._noise = followed, tests, noise
         self._settings = settings
         self.suspected, self._value = suspected, value
         self.ended = False
 
-    def begin(self, latest: Sequence[Row]) -> Change | None:
+    def begin(self, latest: Sequence[Row]) -> DriftChange | None:
         """Look at the latest rows one by one, from the change on; return what is told."""
         whole = self._tests.reference.copy()
         whole[list(self.suspected.members)] = self._value
@@ -125,7 +125,7 @@ class Trial:
         for rows in (self.rows, self._late if late else self._early):
             rows.add(row.values, row.used, row.duration)
 
-    def judge(self, stamp: int) -> Change | None:
+    def judge(self, stamp: int) -> DriftChange | None:
         """Look at the rows so far, of which the last ends at a stamp; return what is told."""
         # σ of rows about their own fit, whatever changed.
         fitted, _ = self._tests.estimate(self.rows, self._noise.per_row(), self._tests.groups)
@@ -153,7 +153,7 @@ class Trial:
             for row in rows:
                 self.add(row)
 
-    def _await(self, group: Group, value: Array, stamp: int) -> None:
+    def _await(self, group: ParameterGroup, value: Array, stamp: int) -> None:
         """Let rows that come later confirm a group, parameters at a value (m,)."""
         self.suspected, self._value = group, value[list(group.members)]
         self._late_from = stamp + round(self._duration() * 1e9)
@@ -210,7 +210,7 @@ class Trial:
         changed, same = (float(np.sum(each[row.used] ** 2)) for each in left)
         return changed - same
 
-    def _tell(self, group: Group, value: Array, sigma: Array) -> Change:
+    def _tell(self, group: ParameterGroup, value: Array, sigma: Array) -> DriftChange:
         self.ended = True
         members = list(group.members)
         changed = np.any(self._tests.reference[members] != self._tests.start[members])
@@ -218,9 +218,9 @@ class Trial:
         change = value[members] - self._tests.start[members]
         sigma = np.hypot(sigma[members], self._tests.start_sigma[members])
         reverted = bool(changed) and self._tests.is_none(group, change, sigma)
-        return Change(group, self.since, change, sigma, self._share(group, change), reverted)
+        return DriftChange(group, self.since, change, sigma, self._share(group, change), reverted)
 
-    def _share(self, group: Group, change: Array) -> float:
+    def _share(self, group: ParameterGroup, change: Array) -> float:
         """Return the torque of a change over the friction of these joints, on this motion."""
         friction = [
             k
@@ -284,10 +284,10 @@ class DriftMonitor:
         own = sigma[followed.columns]
         self._tests = ChangeTests(followed, own, settings.tolerance, settings.significance)
         self._latest: deque[Row] = deque(maxlen=WINDOWS[-1])
-        self._trial: Trial | None = None
+        self._trial: ChangeTrial | None = None
         self._unlearned = list(followed.groups)
         self._blocks = 0
-        self.changes: dict[Group, Change] = {}
+        self.changes: dict[ParameterGroup, DriftChange] = {}
         self.last_motion = np.zeros(robot.n, dtype=np.int64)
         self._fit()
 
@@ -297,11 +297,13 @@ class DriftMonitor:
         return self._states.stamp
 
     @property
-    def suspicion(self) -> tuple[Group, int] | None:
+    def suspicion(self) -> tuple[ParameterGroup, int] | None:
         """What is being looked at, and since when [ns]."""
         return None if self._trial is None else (self._trial.suspected, self._trial.since)
 
-    def update(self, stamp: npt.NDArray[np.int64], position: Array, effort: Array) -> list[Change]:
+    def update(
+        self, stamp: npt.NDArray[np.int64], position: Array, effort: Array
+    ) -> list[DriftChange]:
         """
         Take in joint states: stamps [ns], positions and efforts as published, (N, n).
 
@@ -333,7 +335,7 @@ class DriftMonitor:
         rows = self._rows if self._trial is None else self._trial.rows
         return np.asarray(np.maximum(self._rows.time, rows.time) >= ENOUGH)
 
-    def _take(self, row: Row) -> list[Change]:
+    def _take(self, row: Row) -> list[DriftChange]:
         """Take in a row; return what is told."""
         errors = row.values @ np.append(-self._recent_value, 1.0)
         if self._trial is None:
@@ -359,7 +361,7 @@ class DriftMonitor:
         # Errors are those of a fit that follows soon: a change is no noise.
         self._recent_value, _ = tests.estimate(self._recent[-1], noise, tests.groups)
 
-    def _test(self, stamp: int) -> list[Change]:
+    def _test(self, stamp: int) -> list[DriftChange]:
         change = self._suspect() if self._trial is None else self._trial.judge(stamp)
         if self._trial is not None and self._trial.ended:
             self._rows, self._trial = self._trial.rows, None
@@ -374,14 +376,14 @@ class DriftMonitor:
             self.changes[change.group] = change
         return [change]
 
-    def _suspect(self) -> Change | None:
+    def _suspect(self) -> DriftChange | None:
         """Begin a trial where rows show a change; where not, learn where groups start."""
         noise = self._noise.per_row()
         for rows in (*self._windows(), *self._recent, self._rows):
             if found := self._tests.find(rows, noise):
                 group = found[0].group
                 value = self._tests.estimate(rows, noise, (group,))[0][list(group.members)]
-                self._trial = Trial(
+                self._trial = ChangeTrial(
                     self.followed, self._tests, self._noise, self._settings, group, value
                 )
                 return self._trial.begin(self._latest)

@@ -28,7 +28,7 @@ STATES, SPEED_SHARE, MAX_SPEED, MAX_ACCELERATION = 200, 0.2, 1.0, 2.0
 FRICTION_SHARE, TORQUE_SHARE = 0.5, 0.25
 
 
-class Group(NamedTuple):
+class ParameterGroup(NamedTuple):
     """
     Parameters that change together.
 
@@ -69,7 +69,7 @@ class FollowedParameters(ReadOnlyArrays):
     identified: Array
     scale: Array
     level: Array
-    groups: tuple[Group, ...]
+    groups: tuple[ParameterGroup, ...]
 
 
 def follow(robot: Robot, standard: Array) -> FollowedParameters:
@@ -90,7 +90,9 @@ def follow(robot: Robot, standard: Array) -> FollowedParameters:
     if (payload := (PAYLOAD, robot.joints[-1])) in members:
         # The mass first.
         members[payload].sort(key=lambda i: LOAD.index(robot.parameters[columns[i]].symbol))
-    groups = tuple(Group(*key, tuple(members[key]), _joints(robot, *key)) for key in order)
+    groups = tuple(
+        ParameterGroup(*key, tuple(members[key]), _joints(robot, *key)) for key in order
+    )
     scale, level = _sizes(robot, standard, columns, groups)
     parameters = [robot.parameters[k] for k in columns]
     return FollowedParameters(
@@ -126,7 +128,10 @@ def _joints(robot: Robot, kind: str, name: str) -> tuple[int, ...]:
 
 
 def _sizes(
-    robot: Robot, standard: Array, columns: npt.NDArray[np.intp], groups: tuple[Group, ...]
+    robot: Robot,
+    standard: Array,
+    columns: npt.NDArray[np.intp],
+    groups: tuple[ParameterGroup, ...],
 ) -> tuple[Array, Array]:
     """Return scales (m,) and levels (n,), from random states."""
     rng, n = np.random.default_rng(0), robot.n
