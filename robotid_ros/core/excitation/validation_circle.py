@@ -65,9 +65,10 @@ def circle_trajectory(
             turn = np.outer(1.0 - np.cos(angle), axes[one]) + np.outer(np.sin(angle), axes[two])
             offset = sign * (0.5 * settings.validation.diameter) * turn
             path = _follow(robot, settings.workspace.frame, first, offset, limits, end)
-            trajectory = None if path is None else _timed(robot, settings, path, limits)
-            if trajectory is not None and scene.is_free(path):
-                return trajectory
+            if path is not None:
+                trajectory = _timed(robot, settings, path, limits)
+                if trajectory is not None and scene.is_free(path):
+                    return trajectory
     raise TrajectoryError(
         f'the tool cannot draw a circle of {settings.validation.diameter:g} m: '
         "set excitation.validation.kind to 'seed', or a smaller diameter"
