@@ -151,6 +151,12 @@ def initial_integral(
     return np.where(gain != 0.0, np.clip(initial_effort - without, low, high), 0.0)
 
 
+def _ratio(gain: Array, integral: Array | float) -> Array:
+    """Return gains over integral gains, (n,); 0 where there is no integral."""
+    divisor = np.broadcast_to(integral, gain.shape)
+    return np.divide(gain, divisor, out=np.zeros_like(gain), where=divisor != 0.0)
+
+
 @dataclasses.dataclass(frozen=True)
 class CascadeControl(ControlLaw):
     """
@@ -187,8 +193,7 @@ class CascadeControl(ControlLaw):
     @property
     def integral_time(self) -> Array:
         """`k_v/k_i`, (n,) [s]; zero without integral."""
-        ki = np.broadcast_to(self.ki, self.kv.shape)
-        return np.divide(self.kv, ki, out=np.zeros_like(self.kv), where=ki != 0.0)
+        return _ratio(self.kv, self.ki)
 
     @property
     def damping(self) -> Array:
@@ -260,8 +265,7 @@ class JointTrajectoryEffort(ControlLaw):
     @property
     def integral_time(self) -> Array:
         """`p/i`, (n,) [s]; zero without integral."""
-        i = np.broadcast_to(self.i, self.p.shape)
-        return np.divide(self.p, i, out=np.zeros_like(self.p), where=i != 0.0)
+        return _ratio(self.p, self.i)
 
     @property
     def damping(self) -> Array:
@@ -287,10 +291,7 @@ class JointTrajectoryEffort(ControlLaw):
         low, high = np.asarray(self.i_clamp_min), np.asarray(self.i_clamp_max)
         u_low, u_high = np.asarray(self.u_clamp_min), np.asarray(self.u_clamp_max)
         integral = initial_integral(initial_effort, forward[0] + 0.0 * q_r[0], i, low, high)
-        deadband, integrates_after = (
-            np.asarray(self.error_deadband),
-            np.asarray(self.integrates_after),
-        )
+        deadband, integrates_after = map(np.asarray, (self.error_deadband, self.integrates_after))
         simple = not np.any(deadband) and not np.any(integrates_after)
         early = i * (1.0 - integrates_after)
 
