@@ -17,8 +17,7 @@ from common import command_line, ROOT, verdict
 import numpy as np
 
 from robotid_ros.core.model import build_robot, inverse_dynamics, mass_matrix, Robot, RobotSettings
-from robotid_ros.core.setup.arm_choice import choose_arm
-from robotid_ros.core.setup.kinematic_tree import KinematicTree
+from robotid_ros.core.setup.arm_choice import choose_arm, JointTree
 
 ARMS = ('ur10', 'tx40', 'puma560')
 POSES, FACTOR = 100, 2.0
@@ -52,7 +51,7 @@ def main() -> int:
     logarithms = []
     for path in args.urdf or [ROOT / 'urdf' / f'{name}.urdf' for name in ARMS]:
         text = path.read_text()
-        joints = choose_arm(KinematicTree(text), (), '').joints
+        joints = choose_arm(JointTree(text), (), '').joints
         bare, mass = without_inertials(text)
         known = burden(build_robot(text, RobotSettings(joints=joints, rotor_inertia=False)))
         shared = RobotSettings(joints=joints, rotor_inertia=False, mass=mass)

@@ -23,10 +23,15 @@ from disturbances import sines
 import numpy as np
 
 from robotid_ros.core.model.robot_dynamics import InverseDynamics
-from robotid_ros.core.monitoring.contact_detector import Contact, ContactDetector
-from robotid_ros.core.monitoring.contact_thresholds import contact_thresholds, ContactThresholds
+from robotid_ros.core.monitoring.contact_detector import (
+    Contact,
+    contact_thresholds,
+    ContactDetector,
+    ContactThresholds,
+    effort_sigma,
+    ExternalWrench,
+)
 from robotid_ros.core.monitoring.external_effort import external_efforts, ExternalEffortEstimator
-from robotid_ros.core.monitoring.external_wrench import effort_sigma, ExternalWrench
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.files.configuration import Configuration
 from robotid_ros.files.trajectory_file import read_design

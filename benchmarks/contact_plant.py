@@ -8,8 +8,7 @@ import numpy as np
 
 from robotid_ros.core.model import Robot
 from robotid_ros.core.signals.recording import Recording
-from robotid_ros.plant.physics.external_wrench import ExternalWrench
-from robotid_ros.plant.physics.mujoco_physics import Physics
+from robotid_ros.plant.physics import AppliedWrench, Physics
 from robotid_ros.simulation_settings import per_joint, SimulationSettings
 
 
@@ -74,7 +73,7 @@ class Plant:
     ) -> Log:
         """Follow positions and velocities of every period, (K, n)."""
         physics, noise = self._physics, self._noise(len(q_ref), seed)
-        wrench = ExternalWrench(physics)
+        wrench = AppliedWrench(physics)
         physics.set_state(q_ref[0], dq_ref[0])
         physics.data.xfrc_applied[:] = 0.0
         events = sorted(

@@ -31,9 +31,8 @@ from scara_tables import PER_PAPER
 
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.replay.didim import didim
-from robotid_ros.core.replay.initial_parameters import initial_parameters
-from robotid_ros.core.replay.replay_from_recording import make_replay_problem
-from robotid_ros.core.replay.replay_problem import ReplayProblem
+from robotid_ros.core.replay.prior_distribution import initial_parameters
+from robotid_ros.core.replay.replay_problem import make_replay_problem, ReplayProblem
 from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.samples import SignalSettings

@@ -33,10 +33,10 @@ from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe, System
-from robotid_ros.core.replay.didim_from_recording import identify_closed_loop
+from robotid_ros.core.replay.didim import identify_closed_loop
+from robotid_ros.core.replay.direct_model import direct_model
 from robotid_ros.core.replay.settings import ReplaySettings
-from robotid_ros.core.replay.simulation.closed_loop import joint_inertia, mass_matrices
-from robotid_ros.core.replay.simulation.direct_model import direct_model
+from robotid_ros.core.replay.simulation import joint_inertia, mass_matrices
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings

@@ -17,15 +17,13 @@ import pinocchio
 
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot import Robot
+from robotid_ros.core.replay.control_laws import Desired, JointTrajectoryEffort
 from robotid_ros.core.replay.didim import didim
-from robotid_ros.core.replay.initial_parameters import initial_parameters
-from robotid_ros.core.replay.laws.control_loop import Desired
-from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
-from robotid_ros.core.replay.reference_and_torque import Torque
-from robotid_ros.core.replay.replay_problem import ReplayProblem
+from robotid_ros.core.replay.direct_model import direct_model
+from robotid_ros.core.replay.prior_distribution import initial_parameters
+from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
 from robotid_ros.core.replay.settings import ReplaySettings
-from robotid_ros.core.replay.simulation.closed_loop import simulate
-from robotid_ros.core.replay.simulation.direct_model import direct_model
+from robotid_ros.core.replay.simulation import simulate
 
 RATE = 1000.0
 # Least speed of the simulation, and most of DIDIM on 10 s, in those of a plain loop.

@@ -11,7 +11,7 @@ import numpy as np
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import Robot
 from robotid_ros.core.signals.recording import Recording
-from robotid_ros.plant.physics.mujoco_physics import Physics
+from robotid_ros.plant.physics import Physics
 from robotid_ros.simulation_settings import PayloadSettings, per_joint, SimulationSettings
 
 RATE, SECONDS, HARMONICS = 200.0, 30.0, 5

@@ -17,10 +17,9 @@ from drift_plant import Batch, RATE, Work
 import numpy as np
 
 from robotid_ros.core.model import Robot
-from robotid_ros.core.monitoring.drift.drift_monitor import DriftMonitor
-from robotid_ros.core.monitoring.drift.followed_parameters import FRICTION, PAYLOAD
-from robotid_ros.core.monitoring.drift.settings import DriftSettings
-from robotid_ros.core.monitoring.drift.trial import Change
+from robotid_ros.core.monitoring.drift_monitor import DriftChange, DriftMonitor
+from robotid_ros.core.monitoring.followed_parameters import FRICTION, PAYLOAD
+from robotid_ros.core.monitoring.settings import DriftSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.recording import Recording
 
@@ -56,7 +55,7 @@ class Model(NamedTuple):
 class Told(NamedTuple):
     """What was told after a change, and how late; None: nothing in time."""
 
-    change: Change | None
+    change: DriftChange | None
     late: float
 
 
@@ -97,7 +96,7 @@ def recorded(robot: Robot, batches) -> Recording:
     return Recording(robot.joints, (stamp - stamp[0]) * 1e-9, q, tau)
 
 
-def run(monitor: DriftMonitor, batches, work: Work, duration: float) -> list[Change]:
+def run(monitor: DriftMonitor, batches, work: Work, duration: float) -> list[DriftChange]:
     """Work for some time, or until something is told."""
     end = work.time + duration
     while work.time < end:

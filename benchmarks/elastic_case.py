@@ -18,7 +18,7 @@ from robotid_ros.core.signals.filters import central_differences, lowpass
 from robotid_ros.core.signals.fourier_series import AveragePeriod
 from robotid_ros.core.signals.recording import Phase, Recording
 from robotid_ros.files.trajectory_file import read_design
-from robotid_ros.plant.physics.mujoco_physics import Physics
+from robotid_ros.plant.physics import Physics
 
 RATE, COUNT = 1000.0, 2.0 * np.pi / 1_250_000
 COULOMB, STICTION, MAKKAR, STRIBECK = (

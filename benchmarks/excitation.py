@@ -31,9 +31,8 @@ from robotid_ros.core.excitation import (
     ExcitationSettings,
     Progress,
 )
-from robotid_ros.core.excitation.constraints.collision_scene import CollisionScene
-from robotid_ros.core.excitation.design.feasibility import random_point
-from robotid_ros.core.excitation.design.optimisation_problem import Problem
+from robotid_ros.core.excitation.collision_scene import CollisionScene
+from robotid_ros.core.excitation.problem import Problem, random_point
 from robotid_ros.core.excitation.settings import Margins, ValidationSettings, Workspace
 from robotid_ros.core.model import build_robot, Robot, RobotSettings
 

@@ -17,13 +17,11 @@ from scipy.signal import butter, sosfiltfilt
 from scipy.stats import f
 
 from robotid_ros.core.excitation import design, ExcitationSettings, Trajectory
-from robotid_ros.core.excitation.constraints.collision_scene import CollisionScene
-from robotid_ros.core.excitation.design.feasibility import make_feasible, random_point
-from robotid_ros.core.excitation.design.observation_matrix import ObservationModel
-from robotid_ros.core.excitation.design.optimisation_problem import Problem
+from robotid_ros.core.excitation.collision_scene import CollisionScene
+from robotid_ros.core.excitation.observation_matrix import ObservationModel
+from robotid_ros.core.excitation.problem import make_feasible, Problem, random_point
 from robotid_ros.core.excitation.settings import ValidationSettings, Workspace
-from robotid_ros.core.excitation.trajectories.trajectory import Motion
-from robotid_ros.core.excitation.trajectories.waypoints import sample_waypoints
+from robotid_ros.core.excitation.trajectory import Motion, sample_waypoints
 from robotid_ros.core.model import Robot
 from robotid_ros.simulation_settings import SimulationSettings
 

@@ -36,7 +36,7 @@ sys.path.insert(0, str(ROOT / 'test' / 'tools'))
 from elastic_case import Case
 from sdf_model import model_of
 
-from robotid_ros.core.excitation.design.design import design
+from robotid_ros.core.excitation.design import design
 from robotid_ros.core.model import build_robot, Robot
 from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.core.model.robot import ElasticRobot

@@ -18,7 +18,7 @@ import numpy as np
 
 from robotid_ros.files.bags import BagWriter
 from robotid_ros.files.configuration import load
-from robotid_ros.plant.physics.mujoco_physics import Physics
+from robotid_ros.plant.physics import Physics
 from robotid_ros.simulation_settings import PayloadSettings
 
 TYPES = ('scara', 'arm3', 'emps', 'ur10', 'tx40')

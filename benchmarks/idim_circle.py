@@ -24,9 +24,9 @@ from idim_circle_table import FAMILIES, OURS, PAPER, Table
 import numpy as np
 
 from robotid_ros.core.excitation import design, ExcitationSettings, Trajectory
-from robotid_ros.core.excitation.constraints.collision_scene import CollisionScene
-from robotid_ros.core.excitation.design.validation_circle import circle_trajectory
+from robotid_ros.core.excitation.collision_scene import CollisionScene
 from robotid_ros.core.excitation.settings import ValidationSettings
+from robotid_ros.core.excitation.validation_circle import circle_trajectory
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import Robot
 from robotid_ros.core.model.base_parameters import base_parameters, BaseParameters

@@ -42,9 +42,8 @@ MODULES = tuple(
     regression/estimators regression/gaussian_prior regression/goodness_of_fit
     regression/least_squares regression/model_error regression/observation_system
     regression/repetition
-    replay/anderson_mixing replay/initial_parameters replay/replay_problem
-    replay/simulated_observation replay/simulation/closed_loop
-    replay/simulation/direct_dynamics replay/simulation/integrators
+    replay/direct_model replay/iteration_step replay/prior_distribution replay/replay_problem
+    replay/simulated_observation replay/simulation
     selection/cross_validation selection/transmission selection/warm_up
     signals/filters signals/fourier_series signals/periodic
     signals/preparation signals/usable_rows signals/zero_phase

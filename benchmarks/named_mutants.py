@@ -111,9 +111,6 @@ NAMED = {
         ('W and torque filtered apart',
          'decimate(samples.tau[rows].T, keep)[:, own]', 'samples.tau[start:stop:keep].T'),
     ),
-    'replay/anderson_mixing': (
-        ('mixing of steps with the wrong sign', 'fits[-1] - mixing', 'fits[-1] + mixing'),
-    ),
     'replay/replay_problem': (
         ('5/ω_n transient kept',
          'return max(self.settings.transient * loop, integral)', 'return 0.0'),
@@ -125,6 +122,7 @@ NAMED = {
         ('held joints are fitted', '~held.T)', 'np.ones_like(held.T))'),
     ),
     'replay/iteration_step': (
+        ('mixing of steps with the wrong sign', 'fits[-1] - mixing', 'fits[-1] + mixing'),
         ('gains never scaled', 'inertia / tuned', 'inertia / inertia if True else tuned'),
     ),
     'selection/transmission': (

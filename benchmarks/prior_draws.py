@@ -32,7 +32,7 @@ from robotid_ros.core.regression.observation_system import observe, System
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
-from robotid_ros.plant.physics.mujoco_physics import Physics
+from robotid_ros.plant.physics import Physics
 from robotid_ros.simulation_settings import StribeckSettings
 
 # Priors drawn and how far they are off; recordings, of which each serves for as many priors.

@@ -28,8 +28,8 @@ from scara_tables import Claims, deviation, iterations, losses, MATTER, PER_PAPE
 from robotid_ros.core.regression.estimators import Estimate
 from robotid_ros.core.replay.convergence_history import History
 from robotid_ros.core.replay.didim import didim
-from robotid_ros.core.replay.initial_parameters import initial_parameters
-from robotid_ros.core.replay.reference_and_torque import bandwidth
+from robotid_ros.core.replay.prior_distribution import initial_parameters
+from robotid_ros.core.replay.replay_problem import bandwidth
 
 # With good data: largest residual of IDIM over DIDIM's, and difference of a parameter in σ.
 ALIKE, APART = 1.1, 3.0

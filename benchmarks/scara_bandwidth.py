@@ -8,9 +8,8 @@ from scara_tables import Claims, deviation, iterations, MATTER, PER_PAPER, perce
 from robotid_ros.core.regression.estimators import Estimate, fit
 from robotid_ros.core.replay.convergence_history import History
 from robotid_ros.core.replay.didim import didim
-from robotid_ros.core.replay.initial_parameters import initial_parameters
-from robotid_ros.core.replay.reference_and_torque import bandwidth
-from robotid_ros.core.replay.replay_problem import ReplayProblem
+from robotid_ros.core.replay.prior_distribution import initial_parameters
+from robotid_ros.core.replay.replay_problem import bandwidth, ReplayProblem
 from robotid_ros.exceptions import DivergenceError
 
 # How near DIDIM has to come to what the true robot leaves in the same loop: σ, or this share.

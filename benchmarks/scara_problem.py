@@ -13,12 +13,11 @@ from best_cases import tuned_pd
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.regression.estimators import Estimate, fit
 from robotid_ros.core.regression.observation_system import observe, System
-from robotid_ros.core.replay.laws.control_loop import Desired
-from robotid_ros.core.replay.reference_and_torque import Torque
-from robotid_ros.core.replay.replay_problem import ReplayProblem
+from robotid_ros.core.replay.control_laws import Desired
+from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
 from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.replay.simulated_observation import observe_simulation
-from robotid_ros.core.replay.simulation.closed_loop import Simulation
+from robotid_ros.core.replay.simulation import Simulation
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings

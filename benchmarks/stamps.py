@@ -42,7 +42,7 @@ from robotid_ros.core.timing.delay_compensation import (
     remove_delay,
 )
 from robotid_ros.files.trajectory_file import read_design
-from robotid_ros.plant.physics.mujoco_physics import Physics
+from robotid_ros.plant.physics import Physics
 from robotid_ros.simulation_settings import StribeckSettings
 
 ROBOTS = ('arm3', 'ur10')

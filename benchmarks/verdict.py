@@ -30,7 +30,7 @@ from robotid_ros.core.verdict import judge, UNUSABLE, Verdict
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.identification_input import open_session, Part, split
-from robotid_ros.plant.physics.mujoco_physics import Physics
+from robotid_ros.plant.physics import Physics
 from robotid_ros.simulation_settings import NoiseSettings, SimulationSettings
 
 ROOT = Path(__file__).parents[1]

@@ -28,14 +28,14 @@ _NAMES = {
     'core.pipeline.results': ('Identification',),
     'core.verdict': ('judge', 'Verdict'),
     'core.regression.goodness_of_fit': ('Validation',),
-    'core.excitation.results': ('Design',),
+    'core.excitation.design': ('Design',),
     'exceptions': ('RobotIdError',),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = ['__version__', *_MODULES]
 
 if TYPE_CHECKING:
-    from .core.excitation.results import Design as Design
+    from .core.excitation.design import Design as Design
     from .core.model.robot import Robot as Robot
     from .core.pipeline.results import Identification as Identification
     from .core.regression.goodness_of_fit import Validation as Validation

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .core.excitation import Design, design as design_trajectory
-from .core.excitation.constraints.trajectory_check import check_joints
+from .core.excitation.limits import check_joints
 from .core.identification_settings import IdentificationSettings
 from .core.model import build_robot, Robot, robot_dynamics
 from .core.parameters.standard import basic_solution

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from .core.excitation.settings import ExcitationSettings
 from .core.identification_settings import IdentificationSettings
-from .core.monitoring.contact_settings import ContactSettings
-from .core.monitoring.drift.settings import DriftSettings
+from .core.monitoring.settings import ContactSettings, DriftSettings
 from .settings import setting
 
 # What a description may leave unchecked; all of it is accepted where only a simulation moves.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .core.excitation import Design, Waypoints, waypoints
-from .core.excitation.trajectories.waypoints import point_to_point
+from .core.excitation.trajectory import point_to_point
 from .core.signals.recording import Controller, Phase, Recording, Reference
 from .exceptions import ConfigurationError, ControllerError, RobotIdError
 from .files.configuration import Configuration, from_mapping, read_mapping, read_urdf
@@ -58,12 +58,12 @@ class _Session:
 
     def __init__(self, urdf: str, configuration: Configuration, joints: tuple[str, ...]):
         try:
-            from .plant.physics.mujoco_physics import Physics
+            from .plant.physics import Physics
         except ImportError as error:
             raise RobotIdError(
                 f"a simulation needs MuJoCo ({error}): pip install 'robotid_ros[sim]'"
             ) from error
-        from .plant.physics.sensors import Sensors
+        from .plant.sensors import Sensors
 
         self.urdf, self.settings = urdf, _settings(configuration)
         self.rate = configuration.excitation.rate
@@ -79,8 +79,8 @@ class _Session:
         self._start_controller()
 
     def _start_controller(self) -> None:
-        from .plant.controller.controller_types import ControllerSettings
-        from .plant.controller.trajectory_controller import TrajectoryController
+        from .plant.controller_types import ControllerSettings
+        from .plant.trajectory_controller import TrajectoryController
 
         self.period = round(1e9 / self.settings.update_rate)
         self.controller = TrajectoryController(
@@ -114,8 +114,8 @@ class _Session:
         return len(self.rows) * self.physics.period
 
     def _run(self, points: Waypoints) -> None:
-        from .plant.controller.interpolation import Goal, Point
-        from .plant.controller.tolerances import GoalTolerances
+        from .plant.controller_types import GoalTolerances
+        from .plant.trajectory import Goal, Point
 
         rows = zip(
             *(points.time, points.q.tolist(), points.dq.tolist(), points.ddq.tolist()), strict=True

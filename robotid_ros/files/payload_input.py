@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.excitation.constraints.body_frames import body_frame, BodyFrame
+from ..core.excitation.collision_bodies import body_frame, BodyFrame
 from ..core.identification_settings import IdentificationSettings
 from ..core.model import Robot
 from ..core.payload import KnownArm

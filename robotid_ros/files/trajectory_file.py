@@ -4,7 +4,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from ..core.excitation.results import Design
+from ..core.excitation.design import Design
 from ..exceptions import ConfigurationError, TrajectoryError
 from .atomic import read_text, write_text
 from .yaml import dump_yaml, parse_yaml

@@ -7,9 +7,9 @@ import shutil
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation.constraints.collision_scene import CollisionScene
+from robotid_ros.core.excitation.collision_scene import CollisionScene
 from robotid_ros.core.model import build_robot, RobotSettings
-from robotid_ros.core.setup.missing_limits import measure_load
+from robotid_ros.core.setup.robot_setup import measure_load
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.trajectory_file import read_design
 

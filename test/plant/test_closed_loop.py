@@ -7,14 +7,17 @@ import pytest
 
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.nodes.simulated_robot.control_loop import ControlLoop, Outputs
-from robotid_ros.plant.controller.controller_types import ControllerSettings, GoalOutcome
-from robotid_ros.plant.controller.goal_acceptance import AcceptanceRules
-from robotid_ros.plant.controller.interpolation import Goal, Point
-from robotid_ros.plant.controller.tolerances import GoalTolerances
-from robotid_ros.plant.controller.trajectory_controller import TrajectoryController
-from robotid_ros.plant.physics.drive_loops import build_drives_of
-from robotid_ros.plant.physics.mujoco_physics import Physics
-from robotid_ros.plant.physics.sensors import Sensors
+from robotid_ros.plant.controller_types import (
+    AcceptanceRules,
+    ControllerSettings,
+    GoalOutcome,
+    GoalTolerances,
+)
+from robotid_ros.plant.drive_loops import build_drives_of
+from robotid_ros.plant.physics import Physics
+from robotid_ros.plant.sensors import Sensors
+from robotid_ros.plant.trajectory import Goal, Point
+from robotid_ros.plant.trajectory_controller import TrajectoryController
 from robotid_ros.simulation_settings import GainSettings
 
 ROOT = Path(__file__).parents[2]

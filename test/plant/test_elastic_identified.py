@@ -14,7 +14,7 @@ from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.trajectory_file import read_design
-from robotid_ros.plant.physics.mujoco_physics import Physics
+from robotid_ros.plant.physics import Physics
 from robotid_ros.simulation_settings import ElasticDriveSettings, GainSettings
 
 CONFIG = Path(__file__).parents[2] / 'config'

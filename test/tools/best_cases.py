@@ -3,7 +3,7 @@
 import numpy as np
 
 from robotid_ros.core.elastic_joints.linearised_motion import LinearisedPeriod
-from robotid_ros.core.replay.laws.cascaded_loops import CascadeControl
+from robotid_ros.core.replay.control_laws import CascadeControl
 
 
 def tuned_pd(rate, natural_frequency, damping, inertia, gain=1.0):

@@ -10,7 +10,7 @@ from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.core.signals.recording import Recording
-from robotid_ros.plant.physics.mujoco_physics import Physics
+from robotid_ros.plant.physics import Physics
 from robotid_ros.simulation_settings import NoiseSettings, SimulationSettings
 
 URDF = (Path(__file__).resolve().parents[2] / 'urdf' / 'arm3.urdf').read_text()

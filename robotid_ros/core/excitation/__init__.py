@@ -1,12 +1,10 @@
 """Which motion to run: trajectories, criteria, constraints, design, and the last check."""
 
-from .constraints.motion_limits import motion_limits
-from .constraints.trajectory_check import check_trajectory
-from .design.design import design
-from .results import Design, Progress, Usage
+from .design import Design, design
+from .limits import check_trajectory, motion_limits, Usage
+from .search import Progress
 from .settings import ExcitationSettings
-from .trajectories.trajectory import Motion, Trajectory
-from .trajectories.waypoints import point_to_point, Waypoints, waypoints
+from .trajectory import Motion, point_to_point, Trajectory, Waypoints, waypoints
 
 __all__ = [
     'Design',

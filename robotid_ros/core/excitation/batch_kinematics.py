@@ -13,7 +13,7 @@ import pinocchio as pin
 
 from ..arrays import Array
 from ..model.inertial_columns import LINEAR, QUADRATIC
-from .trajectories.trajectory import Motion
+from .trajectory import Motion
 
 UNIT_MOTIONS = [pin.Motion(row) for row in np.eye(6)]
 # (x × y)_c = Σ x_a y_b CROSS[a, b, c].

@@ -135,10 +135,10 @@ class ExcitationSettings:
     )
 
 
-Motion = TypeVar('Motion', bound=ExcitationSettings)
+Settings = TypeVar('Settings', bound=ExcitationSettings)
 
 
-def payload_settings(settings: Motion) -> Motion:
+def payload_settings(settings: Settings) -> Settings:
     """Return the settings of a motion for a payload, where one is asked for; none validates."""
     if not settings.payload.mass:
         return settings

@@ -1,19 +1,32 @@
-"""From joint states, one after another, to external efforts."""
+"""
+External efforts by the generalised momentum, with what dry friction may hide.
 
-from collections.abc import Iterable, Iterator
+De Luca, Albu-Schäffer, Haddadin and Hirzinger 2006; Haddadin, De Luca and Albu-Schäffer 2017.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 import itertools
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from ...exceptions import ConfigurationError
 from ..arrays import Array
 from ..model.robot_dynamics import InverseDynamics
 from ..signals.recording import Recording
-from .contact_settings import ContactSettings
 from .filtered_states import FilteredStates
-from .friction_at_rest import FrictionAtRest
-from .momentum_observer import MomentumObserver, Motion, TURNING_SPEED
+from .settings import ContactSettings
 
+# Share of a drive's standstill speed from which on its direction counts: above the noise of a
+# velocity that is differentiated from an encoder, below the speed at which a push moves a joint.
+TURNING_SPEED = 0.25
+# Static friction may exceed the modelled friction of the slowest motion by this share of it.
+STATIC_EXCESS = 0.2
+# External efforts that friction bears are taken to change within this time [s]: a hand's.
+FORGOTTEN = 5.0
+# After it stopped, what is filtered settles within this time [s]: four time constants of 40/s.
+SETTLING_TIME = 0.1
 # A longer gap starts anew [s]: at 5 rad/s² a straight line over it is wrong by 0.05 rad/s, which
 # times gain and inertia is what a push of the hand gives.
 MAX_GAP = 0.02
@@ -23,6 +36,179 @@ SETTLING_PERIODS = 3.0
 RESOLUTION = 1.0 / (2.0 * np.pi)
 # Samples of a recording that are enough to see how large residuals are.
 MAX_SAMPLES = 50_000
+
+
+class FilteredMotion(NamedTuple):
+    """Position, velocity, acceleration and effort of the joints at one time, (n,) each."""
+
+    q: Array
+    dq: Array
+    ddq: Array
+    tau: Array
+
+
+class MomentumObserver:
+    """
+    Observes external efforts; no acceleration and no inverse of M(q) is needed.
+
+    p = M(q) dq obeys dp/dt = Cᵀ dq − g − f + τ + τ_ext, with friction f. From sample to sample,
+    the mean of τ_ext over the step h is (p⁺ − p)/h − mean(Cᵀ dq − g − f + τ), the latter by
+    the trapezoidal rule, and r⁺ = a r + (1 − a) mean(τ_ext) with a = e^(−K h) follows it. That is
+    dr/dt = K (τ_ext − r) exactly where τ_ext is constant over a step of any length.
+
+    A drive at standstill has any friction between those of the slowest motions either way. r takes
+    that of its last direction; how much more or less it may be passes the same filter.
+
+    Parameters
+    ----------
+    model : with the identified parameters
+    gain : K of all joints or of each [1/s]
+    standstill : drives that are slower are at standstill [rad/s or m/s]
+    resolution : time within which a change of direction is known, by the filter of the signals [s]
+
+    Attributes
+    ----------
+    inertia : (n, n) M(q) of the last sample
+
+    Raises
+    ------
+    ConfigurationError : the wrong number of gains
+
+    """
+
+    def __init__(
+        self,
+        model: InverseDynamics,
+        gain: Sequence[float],
+        standstill: float,
+        resolution: float = 0.0,
+    ):
+        n = model.robot.n
+        if len(gain) not in (1, n):
+            raise ConfigurationError(
+                f"'identification.contact.gain' has {len(gain)} values: give one, or one per "
+                f'joint ({n})'
+            )
+        self._model, self._gain = model, np.broadcast_to(np.asarray(gain, dtype=float), n)
+        self._standstill, self._resolution = standstill, resolution
+        self._direction = np.zeros(len(model.drives))
+        self._positive, self._negative = (np.maximum(s * model.drives, 0.0) for s in (1.0, -1.0))
+        self._coupled = len(model.drives) > n
+        self._filtered, self.inertia = np.zeros((3, n)), np.zeros((n, n))
+        self._last: tuple[Array, Array] | None = None
+
+    @property
+    def observed(self) -> Array:
+        """External efforts r, and how far the true ones may lie below and above it, (3, n)."""
+        return self._filtered
+
+    def start(self, motion: FilteredMotion) -> None:
+        """Start anew with what is known of friction at this time."""
+        momentum, rate = self._momentum_and_rate(motion)
+        self._filtered = -rate
+        self._filtered[0] = 0.0
+        self._last = momentum, rate
+
+    def step(self, motion: FilteredMotion, h: float) -> None:
+        """Go on to what is measured h [s] later."""
+        if self._last is None:
+            self.start(motion)
+            return
+        (before, rate_before), (momentum, rate) = self._last, self._momentum_and_rate(motion)
+        mean = -0.5 * (rate_before + rate)
+        mean[0] += (momentum - before) / h
+        share = 1.0 - np.exp(-self._gain * h)
+        self._filtered = self._filtered + share * (mean - self._filtered)
+        self._last = momentum, rate
+
+    def _momentum_and_rate(self, motion: FilteredMotion) -> tuple[Array, Array]:
+        """
+        Return p (n,), and (3, n) what changes it: the expected, less what friction may hide.
+
+        Rows 1 and 2 are how far friction may lie below and above the expected one, negative.
+        """
+        q, dq, _, tau = motion
+        self.inertia, rates = self._model.mass_matrix(q), np.empty_like(self._filtered)
+        friction, below, above = self._friction(motion)
+        rates[0] = self._model.momentum_rate(q, dq) + tau - friction
+        rates[1], rates[2] = -below, -above
+        return self.inertia @ dq, rates
+
+    def _friction(self, motion: FilteredMotion) -> tuple[Array, Array, Array]:
+        """Return the expected friction, and how far it may lie below and above, (n,) each."""
+        drives = self._model.drives
+        speed, acceleration = motion.dq, motion.ddq
+        if self._coupled:
+            speed, acceleration = drives @ speed, drives @ acceleration
+        own = np.abs(speed)
+        turned = own > TURNING_SPEED * self._standstill
+        self._direction[turned] = np.sign(speed[turned])
+        load = self._model.transmitted(motion.q, motion.dq)
+        slow = own < self._standstill + self._resolution * np.abs(acceleration)
+        if not slow.any():
+            friction = self._model.drive_friction(motion.q, speed, load)
+            below = above = np.zeros_like(friction)
+        else:
+            friction, below, above = self._slow_friction(motion.q, speed, slow, load)
+        if not self._coupled:
+            return friction, below, above
+        return (
+            friction @ drives,
+            below @ self._positive + above @ self._negative,
+            above @ self._positive + below @ self._negative,
+        )
+
+    def _slow_friction(
+        self, q: Array, speed: Array, slow: npt.NDArray[np.bool_], load: Array | None
+    ) -> tuple[Array, Array, Array]:
+        """Return the same drive by drive, of which some may turn either way, (d,) each."""
+        slowest = self._standstill
+        low, high = (
+            self._model.drive_friction(q, np.where(slow, end, speed), load)
+            for end in (np.minimum(speed, -slowest), np.maximum(speed, slowest))
+        )
+        expected = 0.5 * (low + high + self._direction * (high - low))
+        excess = 0.5 * STATIC_EXCESS * (high - low)
+        return expected, expected - low + excess, high - expected + excess
+
+
+class FrictionAtRest:
+    """
+    The standard deviation of what friction hides of external efforts.
+
+    A joint that has just come to rest has the friction of its last direction. Later, friction may
+    have taken what its effort has changed by; and it bears what changes outside without a sign of
+    it. After a while all that it may be is evenly likely, with the variance width²/12.
+
+    Parameters
+    ----------
+    drives : (d, n) speed of each drive per joint speed; a joint slides with all of its drives
+    speed : drives that are faster slide [rad/s or m/s]
+
+    """
+
+    def __init__(self, drives: Array, speed: float):
+        self._drives, self._speed = drives, speed
+        self._turned = (drives != 0.0).astype(float)
+        self._rest = np.full(drives.shape[1], np.inf)
+        self._effort = np.zeros(drives.shape[1])
+
+    def sigma(self, dq: Array, effort: Array, width: Array, h: float) -> Array:
+        """
+        Return the standard deviation (n,) after a step of h [s].
+
+        Parameters
+        ----------
+        dq, effort : (n,) speeds and external efforts
+        width : (n,) of what friction may be
+
+        """
+        stuck = np.abs(self._drives @ dq) <= self._speed
+        self._rest = np.where(stuck @ self._turned > 0.0, self._rest + h, 0.0)
+        self._effort = np.where(self._rest < SETTLING_TIME, effort, self._effort)
+        largest = width / np.sqrt(12.0)
+        forgotten = 1.0 - np.exp(-self._rest / FORGOTTEN)
+        return np.minimum(np.hypot(largest * forgotten, effort - self._effort), largest)
 
 
 class ExternalEffort(NamedTuple):
@@ -97,7 +283,7 @@ class ExternalEffortEstimator:
             self._running = False
             return None
         q, dq, ddq = self._states.motion
-        motion = Motion(q, dq, ddq, self._states.effort)
+        motion = FilteredMotion(q, dq, ddq, self._states.effort)
         if self._running:
             self._observer.step(motion, step)
         else:

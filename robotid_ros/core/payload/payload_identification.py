@@ -9,7 +9,7 @@ import numpy.typing as npt
 from ...exceptions import ConfigurationError
 from ..arrays import Array
 from ..diagnostics.assumptions import data_warnings
-from ..excitation.constraints.body_frames import body_frame, BodyFrame
+from ..excitation.collision_bodies import body_frame, BodyFrame
 from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.robot import Robot

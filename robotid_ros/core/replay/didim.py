@@ -4,7 +4,7 @@ DIDIM: dynamic parameters from torque, reference and control law, without any me
 Each iteration simulates the closed loop with the newest parameters, builds the observation matrix
 along the simulated motion, and fits the measured torque (Gautier, Janot, Vandanjon, section IV).
 Output-error methods do the same with sensitivities in place of the observation matrix, see
-`output_error`.
+`simulated_observation`.
 """
 
 from __future__ import annotations
@@ -17,30 +17,102 @@ import numpy as np
 
 from ...exceptions import DivergenceError, FEW, shortened
 from ..arrays import Array
+from ..model.base_parameters import BaseParameters
+from ..model.robot import Robot
+from ..parameters.cone_program import SolverError
 from ..regression.estimate import Estimate
-from ..regression.observation_system import System
+from ..regression.estimators import fit
+from ..regression.observation_system import observe, System
+from ..signals.recording import Recording
+from ..signals.samples import Samples
 from .convergence_history import History, Iteration, SimulatedMotion
-from .initial_parameters import estimate_a_priori_inertia
 from .iteration_step import first_iterate, Iterate, next_iterate
-from .prior_distribution import prior_distribution
-from .reference_and_torque import bandwidth
-from .reliability import (
-    bandwidth_warnings,
-    MAX_RESIDUAL,
-    motion_warnings,
-    prior_warnings,
-    residual_warnings,
-    unexplained,
+from .prior_distribution import (
+    consistent_fit,
+    estimate_a_priori_inertia,
+    initial_parameters,
+    prior_distribution,
 )
-from .replay_problem import ReplayProblem
+from .replay_problem import bandwidth, make_open_loop_problem, make_replay_problem, ReplayProblem
 from .settings import ReplaySettings
+from .simulated_observation import with_all_rows
 
+# Share of the torque: with the right gains the SCARA study (benchmarks/scara.py) leaves 2 %, with
+# half of the loop's bandwidth 11 to 28 %.
+MAX_RESIDUAL = 0.2
+# ω_n over the bandwidth of the motion. In that study, with 0.8 of the loop's bandwidth, Coulomb
+# friction is 2 % off at a ratio of 5 and 30 % at 2.5.
+MIN_BANDWIDTH_RATIO = 5.0
+# Distance between simulated and measured motion, over the tracking error. A loop of two thirds of
+# the bandwidth comes to 0.5 and biases friction; half of it comes to 1, a third to 2, and with
+# these every parameter is biased.
+DOUBTFUL_RATIO, WRONG_RATIO = 0.5, 1.5
+DOUBTFUL = 'doubtful, its friction above all'
 Progress = Callable[[Iteration], None]
 # Changes of a parameter below this many standard deviations are noise: waiting for smaller ones
 # costs iterations and gains no accuracy.
 MAX_SIGMA_CHANGE = 1.0
 # Change of the relative residual that rounding leaves where data are without noise.
 NOISE_FREE_RESIDUAL = 1e-9
+
+
+def bandwidth_warnings(replay: ReplayProblem, omega: Array, band: Array) -> list[str]:
+    """Warn of joints whose ω_n (n,) is low for the bandwidth (n,) of their motion [rad/s]."""
+    return [
+        f'{joint}: ω_n of its loop is {w:.3g} rad/s, only {w / b:.2g} times the bandwidth of the '
+        f'motion ({b:.3g} rad/s): DIDIM may be biased, use a slower motion or stiffer gains'
+        for joint, w, b in zip(replay.robot.joints, omega, band, strict=True)
+        if w < MIN_BANDWIDTH_RATIO * b
+    ]
+
+
+def motion_warnings(replay: ReplayProblem, record: Iteration) -> list[str]:
+    """
+    Warn of joints whose simulated loop does not lag as the measured one does.
+
+    `‖q_ddm − q‖ / ‖q − q_r‖` is small where control law and gains are the robot's. A PD loop of s
+    times the bandwidth lags 1/s times as much, so that it comes to `1/s − 1`. The measured
+    position is only compared with the result, it does not enter it.
+    """
+    if replay.measured is None or record.to_measured is None:
+        return []
+    q = replay.measured[0]
+    lag = np.linalg.norm(q - replay.desired.q, axis=0)
+    ratios = record.to_measured.position * np.linalg.norm(q, axis=0) / np.maximum(lag, 1e-300)
+    return [
+        f'{joint}: {"not trustworthy" if ratio > WRONG_RATIO else DOUBTFUL}, '
+        f'the simulated motion is {ratio:.2g} times as far from the measured one as that is from '
+        "its reference: the control law or its gains are not the robot's"
+        for joint, ratio in zip(replay.robot.joints, ratios, strict=True)
+        if ratio > DOUBTFUL_RATIO
+    ]
+
+
+def unexplained(system: System, value: Array) -> float:
+    """Return the relative residual of base parameters (b,) in all rows of a system."""
+    return with_all_rows(system).total_residual(value)
+
+
+def residual_warnings(residual: float) -> list[str]:
+    """Warn of a relative torque error that the right control law would not leave."""
+    if residual <= MAX_RESIDUAL:
+        return []
+    return [
+        f'{100.0 * residual:.0f} % of the torque stays unexplained: the control law, its gains or '
+        "the drive gains may not be the robot's"
+    ]
+
+
+def prior_warnings(estimate: Estimate) -> list[str]:
+    """Name the parameters that stay near their prior."""
+    names = [estimate.names[k] for k in estimate.from_prior]
+    if not names:
+        return []
+    return [
+        f'the motion tells too little of {shortened(names, FEW)}: they stay near the values of '
+        'the robot description, dry friction of a joint that never slips at what holds it; excite '
+        'these joints more to identify them'
+    ]
 
 
 class ReplayResult(NamedTuple):
@@ -196,3 +268,72 @@ def _history(
             None if replay.measured is None else replay.measured[0],
         ),
     )
+
+
+def identify_closed_loop(
+    recording: Recording,
+    robot: Robot,
+    base: BaseParameters,
+    settings: ReplaySettings,
+    samples: Samples | None = None,
+    progress: Callable[[Iteration], None] | None = None,
+    method: str = 'didim',
+) -> ReplayResult:
+    """
+    Identify from torque, reference and control law; by 'oe' from torque and positions.
+
+    Parameters
+    ----------
+    recording : with efforts, the reference (or its trajectory) and the controller
+    robot, base : the model and its base parameters
+    settings : of the replay
+    samples : measured motion; for comparison, for the initial parameters 'idim', and for methods
+        that fit positions
+    progress : called with every finished iteration
+    method : 'didim', 'clie', 'cloe' or 'oe', see `simulated_observation`
+
+    Raises
+    ------
+    ControllerError, RecordingError : the recording does not hold what is needed
+    DivergenceError : no convergence; it holds the last good estimate
+
+    """
+    if method == 'oe' and samples is not None:
+        replay = make_open_loop_problem(samples, robot, base, settings)
+    else:
+        replay = make_replay_problem(recording, robot, base, settings, samples)
+    replay = dataclasses.replace(
+        replay, method=method, a_priori_inertia=estimate_a_priori_inertia(replay)
+    )
+    usual = 'regular' if method == 'didim' or samples is None else 'idim'
+    start = usual if settings.start == 'auto' else settings.start
+    if start == 'idim' and samples is not None:
+        chi = from_measured_motion(replay, samples)
+    else:
+        chi = initial_parameters(replay, 'regular' if start == 'idim' else start)
+    return didim(replay, chi, progress)
+
+
+def from_measured_motion(replay: ReplayProblem, samples: Samples) -> Array:
+    """Return standard parameters (p,) of an IDIM solution; bodies where it cannot be simulated."""
+    system = observe(samples, replay.robot, replay.base)
+    system = dataclasses.replace(system, prior=prior_distribution(replay))
+    estimate = fit(system, 'wls')
+    chi = replay.standard_parameters(estimate.value)
+    try:
+        replay.inertia(chi)
+    except DivergenceError as error:
+        try:
+            return consistent_fit(replay, system, estimate)
+        except SolverError:
+            raise error from None
+    return chi
+
+
+def describe_iteration(record: Iteration, method: str = 'didim') -> str:
+    """Return one line on an iteration, for a progress display."""
+    what, values = 'torque', record.torque_error
+    if method == 'oe' and record.to_measured is not None:
+        what, values = 'position', record.to_measured.position
+    errors = ', '.join(f'{100.0 * error:.1f}' for error in values)
+    return f'{method.upper()} iteration {record.number}: {what} error {errors} %'

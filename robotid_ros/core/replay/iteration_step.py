@@ -13,12 +13,14 @@ from ..parameters.cone_program import SolverError
 from ..regression.estimators import Estimate, fit
 from ..regression.gaussian_prior import GaussianPrior
 from ..regression.observation_system import System
-from .anderson_mixing import ANDERSON_DEPTH, anderson_mixing
 from .convergence_history import Iteration, relative_motion_error
-from .output_error import linearise
 from .prior_distribution import consistent_fit
 from .replay_problem import ReplayProblem
+from .simulated_observation import linearise
 
+# Full steps that are combined, and the largest sum of |γ|: beyond it the steps are nearly
+# parallel, and the extrapolation leaves the region that they describe.
+ANDERSON_DEPTH, MAX_MIXING_WEIGHT = 2, 3.0
 # A step whose torque error grows by more than this is refused: a smaller bound shortens steps that
 # noise makes slightly worse, a larger one lets a diverging iteration run on.
 MAX_ERROR_GROWTH = 1.2
@@ -26,6 +28,31 @@ MAX_ERROR_GROWTH = 1.2
 MAX_HALVINGS = 4
 # Friction that can hold a joint where it is.
 HOLDING = ('Fc', 'Fcp', 'Fcm')
+
+
+def anderson_mixing(values: Array, fits: Array, sigma: Array) -> Array | None:
+    """
+    Extrapolate the newest fit g(χ_k) by Anderson's mixing of the last full steps.
+
+    `χ_{k+1} = g_k − Σ γ_i (g_{i+1} − g_i)`, γ the least squares of `f_k − Σ γ_i (f_{i+1} − f_i)`,
+    `f = g − χ` in units of σ. The fixed point of the iteration does not change.
+
+    Parameters
+    ----------
+    values, fits : (m, b) χ and g(χ) of the last steps, the newest last
+    sigma : (b,) standard deviations
+
+    Returns
+    -------
+    (b,) parameters, or None where the steps are too parallel
+
+    """
+    sigma = np.maximum(sigma, 1e-9 * np.abs(fits).max())
+    steps = (fits - values) / sigma
+    mixing = np.linalg.lstsq(np.diff(steps, axis=0).T, steps[-1], rcond=1e-6)[0]
+    if np.abs(mixing).sum() > MAX_MIXING_WEIGHT:
+        return None
+    return np.asarray(fits[-1] - mixing @ np.diff(fits, axis=0))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,30 +1,34 @@
-"""The data of a closed-loop method: robot, control law, reference and measured torque."""
+"""The data of a closed-loop method, from a recording: robot, law, reference, torque."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from ...exceptions import DivergenceError
+from ...exceptions import ControllerError, DivergenceError, RecordingError
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
 from ..regression.gaussian_prior import GaussianPrior
-from .laws.control_loop import ControlLaw, Desired
-from .reference_and_torque import bandwidth, Torque
+from ..signals.recording import Controller, Recording, Reference
+from ..signals.samples import Samples
+from ..timing.delay_compensation import hold_delay
+from .control_laws import ControlLaw, Desired, make_control_law, RecordedTorque
+from .direct_model import direct_model
 from .settings import ReplaySettings
-from .simulation.closed_loop import (
-    joint_inertia,
-    mass_matrices,
-    simulate,
-    Simulation,
-    smallest_eigenvalue,
-)
-from .simulation.direct_model import direct_model
+from .simulation import joint_inertia, mass_matrices, simulate, Simulation, smallest_eigenvalue
 
+# Share of the power of the reference's velocity below its bandwidth.
+BANDWIDTH_POWER = 0.99
+# Strides this close to a whole number of updates, relative, are one: stamps jitter by less.
+STRIDE_TOLERANCE = 0.02
+# Longest gap that is interpolated [s], where it is not 1.5 times the usual spacing.
+MAX_GAP = 0.05
 Motion = tuple[Array, Array, Array]
-
 # Smallest eigenvalue of M, scaled to a unit diagonal, that counts as positive: above rounding.
 MIN_EIGENVALUE = 1e-9
 # Share of the recording that may be left out for the transient of an integral: long integral times
@@ -34,6 +38,152 @@ MAX_TRANSIENT_SHARE = 0.2
 CUTOFF_RATIO = 5.0
 # Rows per row that is kept, at most: slow motions have to leave enough rows to estimate the noise.
 MAX_DECIMATION = 50
+# Of an open-loop simulation: time between two starts [s], long enough for torques to move the
+# robot by more than encoders are noisy, short enough for it to stay near; rows kept of each.
+START_INTERVAL, ROWS_PER_START = 0.5, 25
+
+
+class Torque(NamedTuple):
+    """
+    Measured torque where it can be compared with a simulated one.
+
+    Attributes
+    ----------
+    row : (N,) rows of the simulation, fractional where the rates differ
+    tau : (N, n) torque that acted in that row [N·m or N]
+    valid : (N,) False where it was not measured
+    rate : of the rows [Hz]
+
+    """
+
+    row: Array
+    tau: Array
+    valid: npt.NDArray[np.bool_]
+    rate: float
+
+
+def reference_on_grid(recording: Recording, rate: float) -> tuple[float, Desired]:
+    """
+    Return the recorded reference at every update of the controller.
+
+    Where stamps jitter, repeat or are missing, it is interpolated by quintics that meet position,
+    velocity and acceleration at both ends, as the controller itself does. Without a recorded
+    reference it is taken from the trajectory that was run.
+
+    Parameters
+    ----------
+    recording : with `reference`, or with one trajectory
+    rate : of the controller [Hz]
+
+    Returns
+    -------
+    time of the first update [s, the recording's clock] and the reference from there on
+
+    Raises
+    ------
+    RecordingError : neither was recorded
+
+    """
+    if recording.reference is not None and recording.reference.time.size > 1:
+        return _interpolated(recording.reference, rate)
+    for name, trajectory in recording.trajectories.items():
+        spans = [phase for phase in recording.phases if phase.name == name]
+        start, stop = (spans[0].start, spans[0].stop) if spans else recording.time[[0, -1]]
+        grid = np.arange(int((min(stop, recording.time[-1]) - start) * rate) + 1) / rate
+        index = [trajectory.joints.index(joint) for joint in recording.joints]
+        q, dq, ddq = (value[:, index] for value in trajectory.sample(grid))
+        return float(start), Desired(q, dq, ddq, np.zeros_like(q))
+    raise RecordingError(
+        f'{recording.source or "the recording"} holds neither the reference nor the trajectory: '
+        "record the controller's state, or identify by WLS"
+    )
+
+
+def _interpolated(reference: Reference, rate: float) -> tuple[float, Desired]:
+    time, rows = np.unique(reference.time, return_index=True)
+    grid = time[0] + np.arange(round((time[-1] - time[0]) * rate) + 1) / rate
+    q, dq, ddq = (value[rows] for value in (reference.q, reference.dq, reference.ddq))
+    dq = np.where(np.isfinite(dq), dq, np.gradient(q, time, axis=0))
+    ddq = np.where(np.isfinite(ddq), ddq, 0.0)
+    # Controllers that have no acceleration in their reference report none, or zeros.
+    ddq = np.where(ddq.any(axis=0), ddq, np.gradient(dq, time, axis=0))
+    motion = interpolate_quintic(time, q, dq, ddq, np.minimum(grid, time[-1]))
+    return float(time[0]), Desired(*motion, np.zeros_like(motion[0]))
+
+
+def torque_on_grid(
+    recording: Recording,
+    effort: Array,
+    start: float,
+    updates: int,
+    rate: float,
+    delay: float = 0.0,
+) -> Torque:
+    """
+    Return the measured torque at the updates that a simulation has rows for.
+
+    Parameters
+    ----------
+    recording : its stamps are used
+    effort : (N, n) torque at the recording's stamps [N·m or N]
+    start : time of the first update [s]
+    updates : number of rows
+    rate : of the controller [Hz]
+    delay : from the start of a hold to the stamp that reports its torque, in updates
+
+    """
+    time, rows = np.unique(recording.time, return_index=True)
+    effort = effort[rows]
+    spacing = float(np.median(np.diff(time)))
+    stride = max(1.0, spacing * rate)
+    stride = round(stride) if abs(stride - round(stride)) < STRIDE_TOLERANCE * stride else stride
+    lag = start + delay / rate
+    first = np.ceil((time[0] - lag) * rate - 1e-3)
+    # Rows coincide with stamps, so that torques are interpolated only where stamps jitter.
+    first += stride * np.ceil(max(-first, 0.0) / stride)
+    last = min(updates - 1.0, np.floor((time[-1] - lag) * rate + 1e-3))
+    row = np.arange(first, last + 1e-9, stride)
+    at = lag + row / rate
+    tau = np.column_stack([np.interp(at, time, column) for column in effort.T])
+    after = np.clip(np.searchsorted(time, at), 1, time.size - 1)
+    close = time[after] - time[after - 1] <= max(MAX_GAP, 1.5 * spacing)
+    return Torque(row, np.nan_to_num(tau), close & np.isfinite(tau).all(axis=1), rate / stride)
+
+
+def interpolate_quintic(
+    time: Array, q: Array, dq: Array, ddq: Array, at: Array
+) -> tuple[Array, Array, Array]:
+    """Interpolate by quintics through `q dq ddq` (K, n) of `time` (K,), all three at `at` (N,)."""
+    left = np.clip(np.searchsorted(time, at, side='right') - 1, 0, time.size - 2)
+    h = (time[left + 1] - time[left])[:, None]
+    u = (at - time[left])[:, None] / h
+    start, end = ((q[i], dq[i] * h, ddq[i] * h**2 / 2.0) for i in (left, left + 1))
+    gap = end[0] - start[0] - start[1] - start[2]
+    slope = end[1] - start[1] - 2.0 * start[2]
+    bend = end[2] - start[2]
+    c3 = 10.0 * gap - 4.0 * slope + bend
+    c4 = -15.0 * gap + 7.0 * slope - 2.0 * bend
+    c5 = 6.0 * gap - 3.0 * slope + bend
+    position = start[0] + u * (start[1] + u * (start[2] + u * (c3 + u * (c4 + u * c5))))
+    velocity = start[1] + u * (2 * start[2] + u * (3 * c3 + u * (4 * c4 + u * 5 * c5)))
+    acceleration = 2 * start[2] + u * (6 * c3 + u * (12 * c4 + u * 20 * c5))
+    return position, velocity / h, acceleration / h**2
+
+
+def interpolate_rows(values: Array, row: Array) -> Array:
+    """Interpolate the rows of `values` (K, n) linearly at fractional rows (N,)."""
+    low = np.minimum(row.astype(int), values.shape[0] - 1)
+    high = np.minimum(low + 1, values.shape[0] - 1)
+    share = (row - low)[:, None]
+    return values[low] if not share.any() else values[low] * (1 - share) + values[high] * share
+
+
+def bandwidth(dq: Array, rate: float) -> Array:
+    """Return the angular frequency below which the velocity (K, n) has 99 % of its power, (n,)."""
+    power = np.abs(np.fft.rfft(dq * np.hanning(dq.shape[0])[:, None], axis=0)) ** 2
+    total = np.cumsum(power, axis=0)
+    reached = np.argmax(total >= BANDWIDTH_POWER * total[-1], axis=0)
+    return np.asarray(2.0 * np.pi * np.maximum(reached, 1) * rate / dq.shape[0])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -161,3 +311,118 @@ class ReplayProblem:
         """Return ω_n [rad/s] and ζ (n,) of loops with joint inertias (n,) (DIDIM eq. 56)."""
         omega = np.sqrt(np.maximum(self.law.stiffness, 0.0) / inertia)
         return omega, self.law.damping / np.maximum(2.0 * omega * inertia, 1e-300)
+
+
+def make_replay_problem(
+    recording: Recording,
+    robot: Robot,
+    base: BaseParameters,
+    settings: ReplaySettings,
+    samples: Samples | None = None,
+) -> ReplayProblem:
+    """
+    Collect what a closed-loop method needs of a recording.
+
+    Parameters
+    ----------
+    recording : with efforts, the reference (or its trajectory) and the controller
+    robot, base : the model and its base parameters
+    settings : of the replay; a control law given there replaces the recorded one
+    samples : measured motion, for comparison only, or None
+
+    Raises
+    ------
+    ControllerError, UnknownNameError : the control law is not known
+    RecordingError : there is no reference
+
+    """
+    recording = recording.select(robot.joints)
+    law = make_control_law(_controller(recording, settings), robot.joints, robot.drive_gain)
+    start, desired = reference_on_grid(recording, law.rate)
+    torque = torque_on_grid(
+        recording,
+        recording.effort * robot.drive_gain,
+        start,
+        desired.q.shape[0],
+        law.rate,
+        find_effort_delay(recording, settings),
+    )
+    replay = ReplayProblem(robot, base, law, desired, torque, settings, start=start)
+    if samples is None:
+        return replay
+    q, dq, ddq = (
+        np.column_stack([np.interp(replay.time, samples.time, column) for column in values.T])
+        for values in (samples.q, samples.dq, samples.ddq)
+    )
+    return dataclasses.replace(replay, measured=(q, dq, ddq))
+
+
+def make_open_loop_problem(
+    samples: Samples, robot: Robot, base: BaseParameters, settings: ReplaySettings
+) -> ReplayProblem:
+    """
+    Collect what an open-loop simulation needs: the torque drives it, the motion starts it.
+
+    The torque of an update is the mean until the next one. A stretch between two starts in which
+    samples were made up is left out.
+    """
+    rate = 1.0 / float(np.median(np.diff(samples.time)))
+    restart = max(2, round(START_INTERVAL * rate))
+    tau = samples.tau
+    held = 0.5 * (tau + np.vstack([tau[1:], tau[-1:]]))
+    measured = np.ones(len(tau), bool) if samples.measured is None else samples.measured
+    stretch = np.arange(len(tau)) // restart
+    valid = (np.bincount(stretch, ~measured) == 0)[stretch]
+    motion = samples.q, samples.dq, samples.ddq
+    if not settings.decimation:
+        settings = dataclasses.replace(settings, decimation=max(1, restart // ROWS_PER_START))
+    return ReplayProblem(
+        robot,
+        base,
+        RecordedTorque(rate, held),
+        Desired(*motion, np.zeros_like(tau)),
+        Torque(np.arange(len(tau), dtype=float), tau, valid, rate),
+        settings,
+        motion,
+        method='oe',
+        restart=restart,
+        start=float(samples.time[0]),
+    )
+
+
+def find_effort_delay(recording: Recording, settings: ReplaySettings) -> float:
+    """
+    Return the updates from a torque to the stamp that reports it.
+
+    The reported efforts are compared with the recorded commands; without commands, hardware under
+    ros2_control reports the torque of the update before, other logs that of the update itself.
+    """
+    if settings.effort_delay >= 0.0:
+        return settings.effort_delay
+    controller, held = recording.controller, hold_delay(recording)
+    if controller is None:
+        return 0.0
+    if held is not None:
+        # A command that is held acts half a period after its update on average.
+        return held * controller.rate + 0.5
+    return 1.0 if '/' in controller.type else 0.0
+
+
+def _controller(recording: Recording, settings: ReplaySettings) -> Controller:
+    """Return the recorded controller, with the fields that the settings replace."""
+    recorded = recording.controller
+    if recorded is None:
+        if not (settings.law and settings.rate and settings.gains):
+            raise ControllerError(
+                f'{recording.source or "the recording"} does not hold the controller: record it, '
+                "or give law, rate and gains under 'identification.replay'"
+            )
+        recorded = Controller('', settings.law, settings.rate, recording.joints, ('effort',), {})
+    gains: Mapping[str, Mapping[str, float]] = settings.gains or recorded.gains
+    return dataclasses.replace(
+        recorded,
+        type=settings.law or recorded.type,
+        rate=settings.rate or recorded.rate,
+        gains=gains,
+        command_interfaces=('effort',) if settings.law else recorded.command_interfaces,
+    )

@@ -21,9 +21,9 @@ from ..regression.instrumental_variables import add_instruments
 from ..regression.observation_system import System
 from ..signals.recording import Recording
 from ..signals.samples import Samples
-from .didim_from_recording import from_measured_motion
-from .initial_parameters import estimate_a_priori_inertia
-from .replay_from_recording import make_replay_problem
+from .didim import from_measured_motion
+from .prior_distribution import estimate_a_priori_inertia
+from .replay_problem import make_replay_problem
 from .settings import ReplaySettings
 
 # Change of a parameter over its σ that ends the iteration: instruments need not be exact.

@@ -1,12 +1,23 @@
-"""Which joints of a description are the arm, and what the others are."""
+"""Which joints of a description are driven, which are the arm, and what the others are."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 import dataclasses
+from functools import cached_property
+import math
 import re
+from xml.etree import ElementTree
 
 from ...exceptions import ConfigurationError, ModelError, shortened, UnknownNameError
-from .kinematic_tree import KinematicTree
+from ..model.urdf_parsing import movable_names, MOVABLE_TYPES, parse_urdf
 
+# A joint without a drive is passive only in a description that names the drives of this share of
+# its joints or more: many name those of a gripper alone, or none.
+MIN_DESCRIBED = 0.5
+# Driven joints of a branch that goes on as the same chain where others leave it, and of those
+# others: a camera on the forearm does not end an arm, a head or a second arm does.
+MIN_CONTINUATION, MAX_SIDE_BRANCH = 3, 1
+# Names of the link where a tool is held.
+_TOOL = re.compile(r'(^|_)(tool|tool0|tcp|ee|eef|end_effector|flange)(_|$)', re.IGNORECASE)
 # Driven joints in series that may be an arm, or a leg, and are worth naming.
 MIN_ARM = 3
 # Driven joints of a wheel with its caster.
@@ -15,6 +26,161 @@ MAX_WHEEL = 2
 # of two chains of equal length that is no arm.
 _GRIPPER = re.compile('finger|gripper|jaw|claw|thumb|knuckle', re.IGNORECASE)
 _LIMB = re.compile('leg|hip|knee|ankle|foot|head|neck', re.IGNORECASE)
+
+
+@dataclasses.dataclass(frozen=True)
+class TreeJoint:
+    """One joint: links at its ends, the joint that it mimics or '', its range [rad, m]."""
+
+    name: str
+    type: str
+    parent: str
+    child: str
+    mimics: str
+    lower: float
+    upper: float
+
+    @property
+    def rest(self) -> float:
+        """The position of its range that is the nearest to 0."""
+        return min(max(0.0, self.lower), self.upper)
+
+
+class JointTree:
+    """
+    Joints and links of a description.
+
+    Parameters
+    ----------
+    urdf : its text
+
+    Raises
+    ------
+    ModelError : malformed
+
+    """
+
+    def __init__(self, urdf: str) -> None:
+        root = parse_urdf(urdf)
+        self.joints = {joint.name: joint for joint in map(_read_joint, root.findall('joint'))}
+        self.movable = movable_names(root)
+        self.mimics = tuple(name for name in self.movable if self.joints[name].mimics)
+        self.passive = _passive(root, [n for n in self.movable if n not in self.mimics])
+        inactive = {*self.mimics, *self.passive}
+        self.driven = tuple(name for name in self.movable if name not in inactive)
+        self._masses = {str(link.get('name')): link_mass(link) for link in root.findall('link')}
+        self._carrier = {joint.child: joint for joint in self.joints.values()}
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """Names of all links."""
+        return tuple(self._masses)
+
+    @cached_property
+    def following(self) -> dict[str, list[str]]:
+        """Driven joints that come next behind each driven joint; key '': behind the base."""
+        result: dict[str, list[str]] = {name: [] for name in ('', *self.driven)}
+        for name in self.driven:
+            result[self.driven_above(self.joints[name].parent)].append(name)
+        return result
+
+    def joints_above(self, link: str) -> Iterator[TreeJoint]:
+        """Yield the joints from a link towards the base."""
+        for _ in self.joints:  # a bound against links in a circle, which are refused later
+            if link not in self._carrier:
+                return
+            yield self._carrier[link]
+            link = self._carrier[link].parent
+
+    def driven_above(self, link: str) -> str:
+        """Return the last driven joint that moves a link, '' where none does."""
+        return next((j.name for j in self.joints_above(link) if j.name in self.driven), '')
+
+    def depth(self, name: str) -> int:
+        """Return the largest number of driven joints in series, from this one on."""
+        return 1 + max((self.depth(other) for other in self.following[name]), default=0)
+
+    def carried_mass(self, name: str) -> float:
+        """Return the mass that a joint moves [kg]."""
+        return sum(
+            mass
+            for link, mass in self._masses.items()
+            if any(joint.name == name for joint in self.joints_above(link))
+        )
+
+    def series(self) -> list[tuple[str, ...]]:
+        """Return the series of driven joints between branchings, from the base outwards."""
+        result, starts = [], list(self.following[''])
+        while starts:
+            chain = [starts.pop(0)]
+            while (following := self.following[chain[-1]]) and (ahead := self._main(following)):
+                starts += [name for name in following if name != ahead]
+                chain.append(ahead)
+            starts += following
+            result.append(tuple(chain))
+        return result
+
+    def _main(self, following: list[str]) -> str:
+        """Return the joint with which a chain goes on, '' where it branches."""
+        first, *others = sorted(following, key=self.depth, reverse=True)
+        side = max(map(self.depth, others), default=0)
+        goes_on = not others or (self.depth(first) >= MIN_CONTINUATION and side <= MAX_SIDE_BRANCH)
+        return first if goes_on else ''
+
+    def tool_link(self, joint: str) -> str:
+        """Return the link farthest behind a joint by fixed joints, of those named as a tool."""
+        links = [self.joints[joint].child]
+        for link in links:  # which grows: breadth first, so that the last one is the farthest
+            ahead = (j for j in self.joints.values() if j.parent == link and j.type == 'fixed')
+            links += [j.child for j in ahead if j.child not in links]
+        return ([link for link in links if _TOOL.search(link)] or links)[-1]
+
+
+def _read_joint(element: ElementTree.Element) -> TreeJoint:
+    def end(tag: str, key: str = 'link') -> str:
+        child = element.find(tag)
+        return '' if child is None else child.get(key, '')
+
+    name, kind = str(element.get('name')), str(element.get('type'))
+    mimics = end('mimic', 'joint') if kind in MOVABLE_TYPES else ''
+    limit = element.find('limit') if kind in ('revolute', 'prismatic') else None
+    lower, upper = (
+        sign * math.inf if limit is None else _number(limit.get(key), sign * math.inf)
+        for sign, key in ((-1.0, 'lower'), (1.0, 'upper'))
+    )
+    return TreeJoint(name, kind, end('parent'), end('child'), mimics, lower, upper)
+
+
+def link_mass(link: ElementTree.Element) -> float:
+    """Return the mass of a link of a checked description [kg], 0 where it says none."""
+    mass = link.find('inertial/mass')
+    return 0.0 if mass is None else float(mass.get('value', '0'))
+
+
+def _passive(root: ElementTree.Element, names: list[str]) -> tuple[str, ...]:
+    """Return the joints that have neither drive nor limits where most of the others have them."""
+    driven = {str(e.get('name')) for drive in root.iter('transmission') for e in drive.iter()}
+    driven |= {str(j.get('name')) for j in root.iterfind('ros2_control/joint[command_interface]')}
+    elements = {str(joint.get('name')): joint for joint in root.findall('joint')}
+    limits = {name: elements[name].find('limit') for name in names}
+    limited = {
+        name
+        for name, limit in limits.items()
+        if limit is not None and all(_number(limit.get(k)) > 0.0 for k in ('effort', 'velocity'))
+    }
+    passive: set[str] = set()
+    for known in (driven, limited):
+        if len(known.intersection(names)) >= MIN_DESCRIBED * len(names):
+            passive |= {name for name in names if name not in known}
+    return tuple(name for name in names if name in passive)
+
+
+def _number(text: str | None, default: float = 0.0) -> float:
+    """Read a number; text that is none is reported where the model is built."""
+    try:
+        return default if text is None else float(text)
+    except ValueError:
+        return default
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +201,7 @@ class ArmChoice:
     left_out: dict[str, tuple[str, ...]]
 
 
-def choose_arm(tree: KinematicTree, joints: Sequence[str] = (), tip: str = '') -> ArmChoice:
+def choose_arm(tree: JointTree, joints: Sequence[str] = (), tip: str = '') -> ArmChoice:
     """
     Choose the arm: the longest series of driven joints without a branching.
 
@@ -66,12 +232,19 @@ def choose_arm(tree: KinematicTree, joints: Sequence[str] = (), tip: str = '') -
     else:
         if not arms:
             raise ModelError('the robot description has no driven joint: give that of an arm')
-        chosen = max(arms, key=lambda arm: _rank(tree, arm))
+        chosen = max(
+            arms,
+            key=lambda arm: (
+                len(arm),
+                not _LIMB.search(' '.join(arm)),
+                round(tree.carried_mass(arm[0]), 3),
+            ),
+        )
     tip = tip or tree.tool_link(chosen[-1])
     return ArmChoice(chosen, tip, _left_out(tree, chosen, arms, fingers))
 
 
-def _arms(tree: KinematicTree) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
+def _arms(tree: JointTree) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
     """Return the series without the grippers at their ends, and the joints of these."""
     leaders = {tree.joints[name].mimics for name in tree.mimics}
     arms: list[tuple[str, ...]] = []
@@ -88,11 +261,7 @@ def _arms(tree: KinematicTree) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
     return arms, tuple(fingers)
 
 
-def _rank(tree: KinematicTree, arm: tuple[str, ...]) -> tuple[int, bool, float]:
-    return len(arm), not _LIMB.search(' '.join(arm)), round(tree.carried_mass(arm[0]), 3)
-
-
-def _named(tree: KinematicTree, joints: Sequence[str]) -> tuple[str, ...]:
+def _named(tree: JointTree, joints: Sequence[str]) -> tuple[str, ...]:
     for name in joints:
         if name not in tree.movable:
             raise UnknownNameError('movable joint of the URDF', name, tree.movable)
@@ -104,7 +273,7 @@ def _named(tree: KinematicTree, joints: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in tree.movable if name in joints)
 
 
-def _leading_to(tree: KinematicTree, arms: list[tuple[str, ...]], tip: str) -> tuple[str, ...]:
+def _leading_to(tree: JointTree, arms: list[tuple[str, ...]], tip: str) -> tuple[str, ...]:
     if tip not in tree.links:
         raise UnknownNameError('link', tip, tree.links)
     ways = [
@@ -119,44 +288,35 @@ def _leading_to(tree: KinematicTree, arms: list[tuple[str, ...]], tip: str) -> t
 
 
 def _left_out(
-    tree: KinematicTree,
+    tree: JointTree,
     chosen: tuple[str, ...],
     arms: list[tuple[str, ...]],
     fingers: tuple[str, ...],
 ) -> dict[str, tuple[str, ...]]:
     """Say of every other joint what it is."""
     base = {joint.name for joint in tree.joints_above(tree.joints[chosen[0]].parent)}
-    kinds: dict[str, list[str]] = {}
-    for name in (*tree.mimics, *tree.passive, *tree.driven):
-        if name not in chosen:
-            kinds.setdefault(_kind(tree, name, chosen, base, arms, fingers), []).append(name)
-    return {kind: tuple(names) for kind, names in kinds.items()}
-
-
-def _kind(
-    tree: KinematicTree,
-    name: str,
-    chosen: tuple[str, ...],
-    base: set[str],
-    arms: list[tuple[str, ...]],
-    fingers: tuple[str, ...],
-) -> str:
-    joint = tree.joints[name]
-    if name in tree.mimics:
-        return 'follow other joints'
-    if name in tree.passive:
-        return 'passive: the description gives them no drive, or no limits'
-    if name in base:
-        return 'carry the arm, and have to stand still'
     ends = {arm[-1] for arm in arms if len(arm) >= len(chosen)} | {chosen[-1]}
-    if name in fingers or ends & {above.name for above in tree.joints_above(joint.parent)}:
-        return 'fingers and grippers'
-    arm = next(arm for arm in arms if name in arm)
-    if len(arm) <= MAX_WHEEL and tree.joints[arm[-1]].type == 'continuous':
-        return 'wheels'
-    if len(arm) >= MIN_ARM:
-        return f"of another chain: choose it by '--tip {tree.tool_link(arm[-1])}'"
-    return 'of other branches'
+
+    def kind(name: str) -> str:
+        joint = tree.joints[name]
+        if name in tree.mimics:
+            return 'follow other joints'
+        if name in tree.passive:
+            return 'passive: the description gives them no drive, or no limits'
+        if name in base:
+            return 'carry the arm, and have to stand still'
+        if name in fingers or ends & {above.name for above in tree.joints_above(joint.parent)}:
+            return 'fingers and grippers'
+        arm = next(arm for arm in arms if name in arm)
+        if len(arm) <= MAX_WHEEL and tree.joints[arm[-1]].type == 'continuous':
+            return 'wheels'
+        if len(arm) >= MIN_ARM:
+            return f"of another chain: choose it by '--tip {tree.tool_link(arm[-1])}'"
+        return 'of other branches'
+
+    others = [n for n in (*tree.mimics, *tree.passive, *tree.driven) if n not in chosen]
+    kinds = {name: kind(name) for name in others}
+    return {k: tuple(n for n in others if kinds[n] == k) for k in dict.fromkeys(kinds.values())}
 
 
 def left_out_sentences(choice: ArmChoice) -> tuple[str, ...]:

@@ -4,19 +4,48 @@ from collections.abc import Mapping, Sequence
 import dataclasses
 
 import numpy as np
+import numpy.typing as npt
 
 from ..arrays import Array
-from ..excitation.constraints.collision_scene import CollisionScene
+from ..excitation.collision_scene import CollisionScene
 from ..excitation.settings import ExcitationSettings, Margins, Workspace
+from ..model.dynamics import inverse_dynamics, mass_matrix
 from ..model.robot import Limits, Robot
 from ..model.robot_builder import build_robot
 from ..model.settings import RobotSettings
-from .arm_choice import ArmChoice, choose_arm
-from .kinematic_tree import KinematicTree
-from .missing_limits import complete_limits
-from .simulated_drives import drives_for_gains, simulated_drives, SimulatedDrives
+from .arm_choice import ArmChoice, choose_arm, JointTree
 from .workspace import place_robot
 
+# Velocity of a joint where no joint of its kind has a limit [rad/s, m/s]: slow for any arm.
+SLOW, SLOW_PRISMATIC = 1.0, 0.1
+# Effort limit over the largest effort that the motion needs, where the description has none.
+EFFORT_RESERVE = 2.0
+# Where masses are assumed, they may be half of what they are, and a tenth at a wrist: the reserve
+# is as many times larger, and no limit less than this share of the largest one.
+UNKNOWN_MASSES, LEAST_EFFORT = 2.0, 0.05
+# Random states whose efforts are the load of the drives.
+STATES = 200
+Mask = npt.NDArray[np.bool_]
+# Symbols of the friction that a model has by default.
+FRICTION_SYMBOLS = ('Fv', 'Fc', 'off')
+# Natural frequencies of the loops, shares of the update rate [rad/s over Hz]: several times the
+# motion's, far below what a discrete loop and a cascade of joints bear. The first is wanted, the
+# second is what a stiff joint may have.
+BANDWIDTH, MAX_BANDWIDTH = 0.04, 0.08
+DAMPING = 1.0
+# Largest tracking errors, over the one that stops a session: under the largest load, and under dry
+# friction alone, which holds a joint that turns round until the error moves it.
+LOAD_ERROR, STICKING_ERROR = 0.1, 0.01
+# Rotor and gear over the largest inertia of the joint: it bounds how much faster than wanted a
+# loop is in poses where joints hardly load each other.
+ROTOR = 0.3
+# Dry friction, and viscous friction at full speed, over the largest load of the joint, and over
+# the largest of any joint of the kind: wrists have gears that their light links do not explain.
+FRICTION, FRICTION_OF_LARGEST = 0.04, 0.003
+# Over dry friction: constant torque, and σ of the efforts.
+OFFSET, NOISE = 0.1, 0.03
+# Share of the effort limit that stays free beyond what is known to be needed.
+RESERVE = 0.1
 # Search for a motion [s]: enough for the condition number of most arms, short for a first session.
 DESIGN_TIME = 60.0
 # Distance from the reference that stops a session [rad, m].
@@ -27,6 +56,189 @@ FOLLOWING = (
     '{} follow joints of the arm, and stand still in the model: how they move is not in the '
     'checks of a motion, keep clear of them'
 )
+
+
+@dataclasses.dataclass(frozen=True)
+class Load:
+    """
+    What the drives have to bear by the description's bodies, at the limits of the motion.
+
+    Attributes
+    ----------
+    effort : (n,) largest effort without friction [N·m, N]
+    inertia : (n,) largest element of the mass matrix's diagonal [kg·m², kg]
+
+    """
+
+    effort: Array
+    inertia: Array
+
+
+def measure_load(robot: Robot, velocity: Array, acceleration: Array, amplitude: float) -> Load:
+    """
+    Compute the largest efforts and inertias over random states within the limits.
+
+    Parameters
+    ----------
+    robot : its prior parameters are used, friction apart
+    velocity, acceleration : (n,) limits
+    amplitude : bound of joints without position limits [rad]
+
+    """
+    rng = np.random.default_rng(0)
+    lower = np.maximum(robot.limits.lower, -amplitude)
+    upper = np.minimum(robot.limits.upper, amplitude)
+    chi = np.where([p.symbol in FRICTION_SYMBOLS for p in robot.parameters], 0.0, robot.prior)
+    q = rng.uniform(np.minimum(lower, upper), upper, (STATES, robot.n))
+    dq, ddq = (rng.choice((-1.0, 1.0), q.shape) * x for x in (velocity, acceleration))
+    effort = np.abs(inverse_dynamics(robot, chi, q, dq, ddq)).max(axis=0)
+    inertia = np.diagonal(mass_matrix(robot, chi, q), axis1=1, axis2=2).max(axis=0)
+    return Load(effort, inertia)
+
+
+def complete_limits(
+    robot: Robot, settings: ExcitationSettings
+) -> tuple[Limits, dict[str, str], Load]:
+    """
+    Fill in what the description does not limit.
+
+    Returns
+    -------
+    Velocity, acceleration and effort limits that are all finite; by the name of each that had to
+    be filled in, the rule and the joints it was used for; the load that they come with.
+
+    """
+    limits, rules = robot.limits, {}
+    kinds = ('velocity', 'acceleration', 'effort')
+    values = {name: np.asarray(getattr(limits, name)) for name in kinds}
+    lacking = {k: np.logical_not(np.isfinite(v) & (v > 0.0)) for k, v in values.items()}
+    velocity = np.array(limits.velocity)
+    for prismatic, default in ((False, SLOW), (True, SLOW_PRISMATIC)):
+        same, without = robot.prismatic == prismatic, lacking['velocity']
+        velocity[same & without] = min(limits.velocity[same & ~without], default=default)
+    filled = velocity / settings.acceleration_time
+    acceleration = np.where(lacking['acceleration'], filled, limits.acceleration)
+    load = measure_load(robot, velocity, acceleration, settings.amplitude)
+    needed = load.effort
+    reserve = EFFORT_RESERVE
+    if robot.assumed_inertials:
+        reserve *= UNKNOWN_MASSES
+        alike = needed * (robot.prismatic == robot.prismatic[:, None])
+        needed = np.maximum(needed, LEAST_EFFORT * alike.max(axis=1))
+    effort = np.where(lacking['effort'], reserve * needed, limits.effort)
+    texts = {
+        'velocity': 'that of the slowest joint of the same kind, else '
+        f'{SLOW:g} rad/s or {SLOW_PRISMATIC:g} m/s',
+        'acceleration': f'full speed in {settings.acceleration_time:g} s',
+        'effort': f'{reserve:g} times the largest effort that the motion needs',
+    }
+    for name, without in lacking.items():
+        if without.any():
+            names = ', '.join(j for j, no in zip(robot.joints, without, strict=True) if no)
+            which = '' if without.all() else f' of {names}'
+            rules[name] = f'The description has no {name} limit{which}: {texts[name]}.'
+    complete = dataclasses.replace(
+        limits, velocity=velocity, acceleration=acceleration, effort=effort
+    )
+    return complete, rules, load
+
+
+@dataclasses.dataclass(frozen=True)
+class SimulatedDrives:
+    """
+    What a simulated robot has besides its description, (n,) each.
+
+    Attributes
+    ----------
+    p, d : gains of the controller [N·m/rad, N·m·s/rad]
+    rotor_inertia : [kg·m²]
+    viscous, coulomb, offset : friction [N·m·s/rad, N·m]
+    noise : σ of the efforts [N·m]
+    effort_margin : share of the effort limits that a motion has to leave to rotors and friction
+
+    """
+
+    p: Array
+    d: Array
+    rotor_inertia: Array
+    viscous: Array
+    coulomb: Array
+    offset: Array
+    noise: Array
+    effort_margin: float
+
+
+def simulated_drives(
+    robot: Robot, limits: Limits, load: Load, update_rate: float, tracking_error: Array
+) -> SimulatedDrives:
+    """
+    Guess drives that fit the robot's size.
+
+    `p = J ω²`, `d = 2 ζ J ω` with the inertia J of link and rotor; where load or friction would
+    keep the joint too far from its reference, the rotor is larger and ω higher.
+
+    Parameters
+    ----------
+    robot : its prior and what its description says of friction
+    limits : complete
+    load : what the drives bear
+    update_rate : of the controller [Hz]
+    tracking_error : (n,) what stops a session [rad, m]
+
+    """
+    needed = np.minimum(load.effort, limits.effort)
+    largest = np.array([needed[robot.prismatic == kind].max() for kind in robot.prismatic])
+    friction = FRICTION * needed + FRICTION_OF_LARGEST * largest
+    coulomb = np.maximum(friction, robot.dry_friction)
+    viscous = np.maximum(friction / limits.velocity, robot.damping)
+    resistance = coulomb + viscous * limits.velocity
+    total = (1.0 + ROTOR) * load.inertia
+    stiff = np.maximum((needed + resistance) / LOAD_ERROR, coulomb / STICKING_ERROR)
+    stiff = stiff / tracking_error
+    p = np.maximum(total * (BANDWIDTH * update_rate) ** 2, stiff)
+    total = np.maximum(total, p / (MAX_BANDWIDTH * update_rate) ** 2)
+    rotor = total - load.inertia
+    known = robot.dry_friction + robot.damping * limits.velocity
+    unknown = resistance - known + rotor * limits.acceleration
+    signs = np.where(np.arange(robot.n) % 2, -1.0, 1.0)
+    return SimulatedDrives(
+        p=p,
+        d=2.0 * DAMPING * np.sqrt(p * total),
+        rotor_inertia=rotor,
+        viscous=viscous,
+        coulomb=coulomb,
+        offset=OFFSET * signs * coulomb,
+        noise=NOISE * coulomb,
+        effort_margin=float(np.max(unknown / limits.effort)) + RESERVE,
+    )
+
+
+def drives_for_gains(
+    robot: Robot,
+    settings: ExcitationSettings,
+    gains: tuple[Array, Array],
+    update_rate: float,
+    tracking_error: Array,
+) -> SimulatedDrives:
+    """
+    Guess the drives of a robot whose controller is known.
+
+    Gains are taken to damp the joint critically, `J = d² / (4 ζ² p)`: what the link lacks of J is
+    the rotor's.
+
+    Parameters
+    ----------
+    robot, update_rate, tracking_error : see `simulated_drives`
+    settings : of its motions
+    gains : p and d [N·m/rad, N·m·s/rad], (n,) each, 0 where there is none
+
+    """
+    limits, _, load = complete_limits(robot, settings)
+    drives = simulated_drives(robot, limits, load, update_rate, tracking_error)
+    p, d = gains
+    total = d**2 / (4.0 * DAMPING**2 * np.where(p > 0.0, p, np.inf))
+    rotor = np.maximum(drives.rotor_inertia, total - load.inertia)
+    return dataclasses.replace(drives, p=p, d=d, rotor_inertia=rotor)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,7 +327,7 @@ def set_up_robot(
 
     """
     facts = facts or KnownFacts()
-    tree = KinematicTree(urdf)
+    tree = JointTree(urdf)
     arm = choose_arm(tree, joints or facts.joints, tip)
     settings = RobotSettings(joints=arm.joints, locked=_locked(tree, arm.joints), mass=facts.mass)
     robot, following = build_robot(urdf, settings), tuple[str, ...]()
@@ -127,9 +339,15 @@ def set_up_robot(
         robot = build_robot(urdf, settings)
     workspace = Workspace(frame=arm.tip, mesh_folders=mesh_folders)
     excitation = ExcitationSettings(workspace=workspace, time_limit=DESIGN_TIME)
-    limits, rules, _ = complete_limits(robot, excitation)
+    limits, rules, load = complete_limits(robot, excitation)
     error = np.where(robot.prismatic, TRACKING_ERROR_PRISMATIC, TRACKING_ERROR)
-    drives = _drives(robot, excitation, facts, error)
+    # Drives that fit the gains, where these are known, else the size of the robot.
+    gains = [facts.gains.get(joint, {}) for joint in robot.joints]
+    p, d = (np.array([row.get(name, 0.0) for row in gains]) for name in 'pd')
+    if facts.command_interface == 'effort' and (p > 0.0).all():
+        drives = drives_for_gains(robot, excitation, (p, d), facts.update_rate, error)
+    else:
+        drives = simulated_drives(robot, limits, load, facts.update_rate, error)
     margin = min(max(drives.effort_margin, excitation.margins.effort), MAX_EFFORT_MARGIN)
     margins = Margins(effort=round(float(margin), 2))
     limited = dataclasses.replace(robot, limits=limits)
@@ -149,19 +367,7 @@ def set_up_robot(
     )
 
 
-def _drives(
-    robot: Robot, excitation: ExcitationSettings, facts: KnownFacts, error: Array
-) -> SimulatedDrives:
-    """Guess drives that fit the gains, where these are known, else the size of the robot."""
-    rows = [facts.gains.get(joint, {}) for joint in robot.joints]
-    p, d = (np.array([row.get(name, 0.0) for row in rows]) for name in 'pd')
-    if facts.command_interface == 'effort' and (p > 0.0).all():
-        return drives_for_gains(robot, excitation, (p, d), facts.update_rate, error)
-    limits, _, load = complete_limits(robot, excitation)
-    return simulated_drives(robot, limits, load, facts.update_rate, error)
-
-
-def _locked(tree: KinematicTree, chosen: tuple[str, ...]) -> dict[str, float]:
+def _locked(tree: JointTree, chosen: tuple[str, ...]) -> dict[str, float]:
     """Return where joints stand that are left out and cannot be at 0."""
     others = [tree.joints[n] for n in tree.movable if n not in (*chosen, *tree.mimics)]
     places = {joint.name: joint.rest for joint in others}

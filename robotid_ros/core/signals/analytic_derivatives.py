@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ..arrays import Array
 
 if TYPE_CHECKING:
-    from ..excitation.trajectories.trajectory import Trajectory
+    from ..excitation.trajectory import Trajectory
 
 # Gauss-Newton steps of the time delay, which start within a sample of it, and alternations of
 # basis and harmonics, which are small beside the basis.

@@ -12,7 +12,7 @@ from ..arrays import Array
 from .recording import Recording
 
 if TYPE_CHECKING:
-    from ..excitation.trajectories.trajectory import Trajectory
+    from ..excitation.trajectory import Trajectory
 
 # Two periods, less the step after the last sample.
 MIN_PERIODS = 1.99

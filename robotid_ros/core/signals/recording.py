@@ -12,7 +12,7 @@ from ...exceptions import RecordingError, UnknownNameError
 from ..arrays import Array, freeze_fields, ReadOnlyArrays
 
 if TYPE_CHECKING:
-    from ..excitation.trajectories.trajectory import Trajectory
+    from ..excitation.trajectory import Trajectory
 
 MEASURED = ('position', 'velocity', 'effort', 'temperature')
 # Samples beyond which a recording is read in chunks, so that it fits into memory.

@@ -19,7 +19,7 @@ from .resampling import resample_uniformly
 from .samples import SignalSettings
 
 if TYPE_CHECKING:
-    from ..excitation.trajectories.trajectory import Trajectory
+    from ..excitation.trajectory import Trajectory
 
 # A joint that travels less is at rest [rad or m].
 MIN_TRAVEL = 1e-3

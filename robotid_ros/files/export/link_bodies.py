@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.parameters.physical_consistency import mass_properties
-from ...plant.physics.urdf_reading import read_inertials
+from ...plant.urdf_reading import read_inertials
 
 Array = npt.NDArray[np.float64]
 

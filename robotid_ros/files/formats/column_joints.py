@@ -6,8 +6,7 @@ import re
 from xml.etree import ElementTree
 
 from ...core.model.urdf_parsing import movable_joints
-from ...core.setup.arm_choice import choose_arm
-from ...core.setup.kinematic_tree import KinematicTree
+from ...core.setup.arm_choice import choose_arm, JointTree
 from ...exceptions import ModelError, RecordingError, shortened
 from .column_selection import Column, joint_names, Selection
 from .joint_matching import match_names, numbers_in
@@ -186,7 +185,7 @@ def _of_more(
 def _arm(known: Sequence[str], urdf: str) -> tuple[str, ...]:
     """Return the arm of a description, () where it has none."""
     try:
-        arm = choose_arm(KinematicTree(urdf)).joints
+        arm = choose_arm(JointTree(urdf)).joints
     except ModelError:
         return ()
     return arm if set(arm) <= set(known) else ()

@@ -5,7 +5,7 @@ from datetime import datetime, timezone
 import hashlib
 
 from ...core.excitation import Design
-from ...core.excitation.constraints.trajectory_check import check_joints
+from ...core.excitation.limits import check_joints
 from ...core.excitation.settings import payload_settings
 from ...core.model import Robot
 from ..configuration import Configuration

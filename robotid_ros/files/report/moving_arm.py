@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.excitation import Trajectory
 from ...core.excitation.batch_kinematics import KinematicTree
-from ...core.excitation.constraints.collision_bodies import collision_model, GROUND, tool_frame
+from ...core.excitation.collision_bodies import collision_model, GROUND, tool_frame
 from ...core.excitation.settings import Workspace
 from ...core.model import Robot
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.excitation import Design
-from ...core.setup.simulated_drives import SimulatedDrives
+from ...core.setup.robot_setup import SimulatedDrives
 from ...files.atomic import write_text
 from ...files.trajectory_file import write_design
 from ...files.yaml import dump_yaml

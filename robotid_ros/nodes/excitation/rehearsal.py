@@ -12,7 +12,7 @@ from rclpy.node import Node
 
 from ...core.excitation import Design
 from ...core.model.robot import Robot
-from ...core.setup.simulated_drives import drives_for_gains, SimulatedDrives
+from ...core.setup.robot_setup import drives_for_gains, SimulatedDrives
 from ...exceptions import ControllerError, RobotIdError, shortened
 from ...node_settings import ExcitationNodeSettings
 from ...simulation_settings import SimulationSettings

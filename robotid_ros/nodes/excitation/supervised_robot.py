@@ -14,7 +14,7 @@ from rclpy.node import Node
 
 from ...core.arrays import Array
 from ...core.excitation import check_trajectory, point_to_point, Waypoints
-from ...core.excitation.constraints.collision_scene import CollisionScene
+from ...core.excitation.collision_scene import CollisionScene
 from ...core.model.robot import Robot
 from ...exceptions import RobotStateError
 from ...node_settings import ExcitationNodeSettings

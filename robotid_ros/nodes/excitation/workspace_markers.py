@@ -10,8 +10,8 @@ from rclpy.node import Node
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-from ...core.excitation.constraints.collision_bodies import check_obstacle
-from ...core.excitation.constraints.tool_box import box_corners
+from ...core.excitation.collision_bodies import check_obstacle
+from ...core.excitation.collision_scene import box_corners
 from ...core.excitation.settings import Obstacle, Workspace
 from ..common.runtime import LATCHED
 

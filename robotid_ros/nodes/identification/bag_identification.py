@@ -11,7 +11,7 @@ from ...core.arrays import Array
 from ...core.model import RobotSettings
 from ...core.model.robot import ElasticRobot, Robot
 from ...core.model.robot_dynamics import InverseDynamics
-from ...core.monitoring.contact_thresholds import contact_thresholds, ContactThresholds
+from ...core.monitoring.contact_detector import contact_thresholds, ContactThresholds
 from ...core.monitoring.external_effort import external_efforts, ExternalEffortEstimator
 from ...core.pipeline.identification import identify
 from ...core.pipeline.results import Identification

@@ -5,7 +5,7 @@ import numpy as np
 from rclpy.node import Node
 
 from ...core.model import Robot
-from ...core.monitoring.drift.drift_monitor import DriftMonitor
+from ...core.monitoring.drift_monitor import DriftMonitor
 from ...node_settings import IdentificationNodeSettings
 from ..common.diagnostics import Diagnostics
 from ..common.joint_states import JointStateArrays

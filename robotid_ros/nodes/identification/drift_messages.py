@@ -8,9 +8,8 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from std_msgs.msg import Header
 
-from ...core.monitoring.drift.drift_monitor import DriftMonitor
-from ...core.monitoring.drift.followed_parameters import FRICTION, Group, OFFSET, PAYLOAD
-from ...core.monitoring.drift.trial import Change
+from ...core.monitoring.drift_monitor import DriftChange, DriftMonitor
+from ...core.monitoring.followed_parameters import FRICTION, OFFSET, ParameterGroup, PAYLOAD
 from ..common.messages import format_seconds, format_value, status
 
 # A joint that has not moved for so long is said to lack motion [s].
@@ -49,7 +48,7 @@ def summary_status(monitor: DriftMonitor | None, joints: Sequence[str]) -> Diagn
     return status('', text, values, level=DiagnosticStatus.WARN if told else DiagnosticStatus.OK)
 
 
-def change_text(change: Change) -> str:
+def change_text(change: DriftChange) -> str:
     """Say what changed, by how much, and what to do."""
     group, since = change.group, clock_text(change.since)
     if change.reverted:
@@ -95,7 +94,7 @@ def _status(monitor: DriftMonitor, name: str) -> DiagnosticStatus:
     return status(name, _message(monitor, groups, told), values, level=level)
 
 
-def _message(monitor: DriftMonitor, groups: list[Group], told: list[Change]) -> str:
+def _message(monitor: DriftMonitor, groups: list[ParameterGroup], told: list[DriftChange]) -> str:
     parts = [change_text(change) for change in told]
     if all(_rests(monitor, joint) for joint in groups[0].joints):
         last = max(int(monitor.last_motion[joint]) for joint in groups[0].joints)
@@ -105,7 +104,7 @@ def _message(monitor: DriftMonitor, groups: list[Group], told: list[Change]) -> 
     return '; '.join(parts) or 'as identified'
 
 
-def _values(monitor: DriftMonitor, group: Group) -> Mapping[str, str]:
+def _values(monitor: DriftMonitor, group: ParameterGroup) -> Mapping[str, str]:
     followed, (value, sigma) = monitor.followed, monitor.estimate()
     result = {}
     for k in group.members:
@@ -115,7 +114,7 @@ def _values(monitor: DriftMonitor, group: Group) -> Mapping[str, str]:
     return result
 
 
-def _told_values(change: Change) -> Mapping[str, str]:
+def _told_values(change: DriftChange) -> Mapping[str, str]:
     """Return a change as values, by what it is of."""
     kind = change.group.kind
     result = {f'{kind}_since': format_seconds(change.since)}
@@ -139,5 +138,5 @@ def _rests(monitor: DriftMonitor, joint: int) -> bool:
     return ago > LONG_AGO or not monitor.enough()[joint]
 
 
-def _name(group: Group) -> str:
+def _name(group: ParameterGroup) -> str:
     return 'payload' if group.kind == PAYLOAD else group.name

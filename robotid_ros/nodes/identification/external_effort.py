@@ -11,10 +11,14 @@ from std_msgs.msg import Header
 from ...core.arrays import Array
 from ...core.model import Robot
 from ...core.model.robot_dynamics import InverseDynamics
-from ...core.monitoring.contact_detector import Contact, ContactDetector
-from ...core.monitoring.contact_thresholds import ContactThresholds
+from ...core.monitoring.contact_detector import (
+    Contact,
+    ContactDetector,
+    ContactThresholds,
+    effort_sigma,
+    ExternalWrench,
+)
 from ...core.monitoring.external_effort import ExternalEffort, ExternalEffortEstimator
-from ...core.monitoring.external_wrench import effort_sigma, ExternalWrench
 from ...exceptions import RecordingError, RobotIdError
 from ...files.configuration import Configuration
 from ..common.joint_states import JointStateArrays

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.model import RobotSettings
-from ...core.monitoring.contact_thresholds import ContactThresholds
+from ...core.monitoring.contact_detector import ContactThresholds
 from ...exceptions import RecordingError
 from ...files.results import Results
 

@@ -8,11 +8,11 @@ import threading
 import time
 
 from ...exceptions import RobotIdError
-from ...plant.controller.controller_types import ControllerState
-from ...plant.controller.trajectory_controller import TrajectoryController
-from ...plant.physics.drive_loops import Step
-from ...plant.physics.mujoco_physics import Physics
-from ...plant.physics.sensors import Sensors
+from ...plant.controller_types import ControllerState
+from ...plant.drive_loops import Step
+from ...plant.physics import Physics
+from ...plant.sensors import Sensors
+from ...plant.trajectory_controller import TrajectoryController
 from ...simulation_settings import SimulationSettings
 from ..common.processes import prefer_threads
 

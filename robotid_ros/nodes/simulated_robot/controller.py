@@ -13,11 +13,16 @@ from rclpy.task import Future
 from rclpy.time import Time
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from ...plant.controller.controller_types import ControllerState, GoalHandle, GoalOutcome
-from ...plant.controller.interpolation import Goal, Point
-from ...plant.controller.tolerances import GoalTolerances, Tolerance
-from ...plant.controller.trajectory_controller import TrajectoryController
-from ...plant.physics.mujoco_physics import Physics
+from ...plant.controller_types import (
+    ControllerState,
+    GoalHandle,
+    GoalOutcome,
+    GoalTolerances,
+    Tolerance,
+)
+from ...plant.physics import Physics
+from ...plant.trajectory import Goal, Point
+from ...plant.trajectory_controller import TrajectoryController
 from ...simulation_settings import SimulationSettings
 from ..common.messages import to_nanoseconds
 from .controller_parameters import ACTION_MONITOR_RATE, declare_parameters, read_parameters

@@ -8,8 +8,7 @@ from typing import Any
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
 from rclpy.node import Node
 
-from ...plant.controller.controller_types import ControllerSettings
-from ...plant.controller.goal_acceptance import AcceptanceRules
+from ...plant.controller_types import AcceptanceRules, ControllerSettings
 from ...simulation_settings import (
     ConstraintSettings,
     GainSettings,

@@ -9,7 +9,7 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectoryPoint
 
-from ...plant.controller.controller_types import ControllerState
+from ...plant.controller_types import ControllerState
 
 SECOND = 1_000_000_000
 # Found again in the serialised template; no name holds these bytes.

@@ -22,11 +22,10 @@ from std_srvs.srv import Trigger
 from ...core.model.assumed_inertials import with_inertials
 from ...exceptions import ConfigurationError, RobotIdError
 from ...files.configuration import read_urdf
-from ...plant.physics.drive_loops import build_drives_of, Step
-from ...plant.physics.external_wrench import ExternalWrench
-from ...plant.physics.mujoco_physics import Physics
-from ...plant.physics.sensors import Sensors
-from ...plant.physics.true_parameters import TrueParameters
+from ...plant.drive_loops import build_drives_of, Step
+from ...plant.drives import TrueParameters
+from ...plant.physics import AppliedWrench, Physics
+from ...plant.sensors import Sensors
 from ..common.diagnostics import Diagnostics
 from ..common.messages import status
 from ..common.runtime import ConfiguredNode, LATCHED, run, SpinThread
@@ -125,7 +124,7 @@ class SimulatedRobot(ConfiguredNode):
 
     def _let_push(self, physics: Physics, step: Step) -> Step:
         """Subscribe to wrenches from outside; return a step of the robot under them."""
-        wrench = ExternalWrench(physics, self.configuration.robot.locked)
+        wrench = AppliedWrench(physics, self.configuration.robot.locked)
 
         def on_wrench(message: WrenchStamped) -> None:
             force, torque = message.wrench.force, message.wrench.torque

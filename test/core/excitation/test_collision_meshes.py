@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation import check_trajectory, design, Trajectory
-from robotid_ros.core.excitation.constraints.collision_scene import CollisionScene
+from robotid_ros.core.excitation.collision_scene import CollisionScene
 from robotid_ros.core.excitation.settings import ValidationSettings, Workspace
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.exceptions import CollisionError

@@ -4,17 +4,13 @@ from hypothesis import assume, given, HealthCheck, settings, strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation.constraints.collision_scene import CollisionScene
-from robotid_ros.core.excitation.design.criteria import CRITERIA, criterion
-from robotid_ros.core.excitation.design.feasibility import random_point
-from robotid_ros.core.excitation.design.observation_matrix import (
-    independent_columns,
-    ObservationModel,
-)
-from robotid_ros.core.excitation.design.optimisation_problem import Problem
-from robotid_ros.core.excitation.design.penalised_search import bound_excess
+from robotid_ros.core.excitation.collision_scene import CollisionScene
+from robotid_ros.core.excitation.criteria import CRITERIA, criterion
+from robotid_ros.core.excitation.observation_matrix import independent_columns, ObservationModel
+from robotid_ros.core.excitation.problem import Problem, random_point
+from robotid_ros.core.excitation.search import bound_excess
 from robotid_ros.core.excitation.settings import Margins, Obstacle, Workspace
-from robotid_ros.core.excitation.trajectories.trajectory import Motion
+from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.model import regressor
 from robotid_ros.exceptions import ConfigurationError, UnknownNameError
 

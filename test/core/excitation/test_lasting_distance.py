@@ -4,8 +4,8 @@ from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation.constraints.collision_scene import CollisionScene
-from robotid_ros.core.excitation.constraints.lasting_distance import keeps_distance
+from robotid_ros.core.excitation.collision_scene import CollisionScene
+from robotid_ros.core.excitation.distance_bounds import keeps_distance
 from robotid_ros.core.excitation.settings import Workspace
 
 from .robots import robot_named

@@ -7,11 +7,10 @@ import pinocchio as pin
 import pytest
 
 from robotid_ros.core.excitation import design
-from robotid_ros.core.excitation.constraints.collision_scene import CollisionScene
-from robotid_ros.core.excitation.constraints.trajectory_check import check_trajectory
-from robotid_ros.core.excitation.design.criteria import d_optimal, subset_d_optimal
-from robotid_ros.core.excitation.design.feasibility import random_point
-from robotid_ros.core.excitation.design.payload_problem import carrying, PayloadProblem
+from robotid_ros.core.excitation.collision_scene import CollisionScene
+from robotid_ros.core.excitation.criteria import d_optimal, subset_d_optimal
+from robotid_ros.core.excitation.limits import check_trajectory
+from robotid_ros.core.excitation.problem import carrying, PayloadProblem, random_point
 from robotid_ros.core.excitation.settings import (
     ExcitationSettings,
     payload_settings,

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation import Trajectory, waypoints
-from robotid_ros.core.excitation.trajectories.families import FAMILIES
+from robotid_ros.core.excitation.trajectory import FAMILIES
 from robotid_ros.exceptions import TrajectoryError, UnknownNameError
 
 FAMILY = st.sampled_from(sorted(FAMILIES))

@@ -7,7 +7,7 @@ import pinocchio as pin
 import pytest
 
 from robotid_ros.core.excitation import check_trajectory, design, Trajectory, Waypoints, waypoints
-from robotid_ros.core.excitation.constraints.collision_scene import CollisionScene
+from robotid_ros.core.excitation.collision_scene import CollisionScene
 from robotid_ros.core.excitation.settings import Obstacle, Workspace
 from robotid_ros.core.model import build_robot
 from robotid_ros.exceptions import CollisionError, LimitError, TrajectoryError

@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from robotid_ros.core.monitoring.contact_detector import Contact, ContactDetector
-from robotid_ros.core.monitoring.contact_thresholds import contact_thresholds, ContactThresholds
+from robotid_ros.core.monitoring.contact_detector import (
+    Contact,
+    contact_thresholds,
+    ContactDetector,
+    ContactThresholds,
+)
 from robotid_ros.core.monitoring.external_effort import ExternalEffort
 from robotid_ros.exceptions import RecordingError
 

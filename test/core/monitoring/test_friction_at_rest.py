@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robotid_ros.core.monitoring.friction_at_rest import FORGOTTEN, FrictionAtRest
+from robotid_ros.core.monitoring.external_effort import FORGOTTEN, FrictionAtRest
 
 WIDTH, H = np.array([6.0, 2.0]), 0.01
 LARGEST = WIDTH / np.sqrt(12.0)

@@ -8,7 +8,7 @@ import pytest
 
 from robotid_ros.core.model import build_robot, inverse_dynamics
 from robotid_ros.core.model.robot_dynamics import InverseDynamics
-from robotid_ros.core.monitoring.momentum_observer import MomentumObserver, Motion
+from robotid_ros.core.monitoring.external_effort import FilteredMotion, MomentumObserver
 from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.files.configuration import load, read_urdf
 
@@ -21,7 +21,7 @@ GAIN, PUSH = np.array([20.0, 30.0, 40.0]), np.array([3.0, -5.0, 2.0])
 def observe(model, states, time, gain, standstill):
     """Return r, below and above along a motion, (N, 3, n)."""
     observer = MomentumObserver(model, gain, standstill)
-    rows = [Motion(*row) for row in zip(*states, strict=True)]
+    rows = [FilteredMotion(*row) for row in zip(*states, strict=True)]
     observer.start(rows[0])
     found = [observer.observed]
     for row, h in zip(rows[1:], np.diff(time).tolist(), strict=True):

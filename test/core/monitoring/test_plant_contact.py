@@ -7,11 +7,10 @@ from plant_recording import arm, D, JOINTS, P, START, URDF
 import pytest
 
 from robotid_ros.core.model.robot_dynamics import InverseDynamics
-from robotid_ros.core.monitoring.contact_settings import ContactSettings
+from robotid_ros.core.monitoring.contact_detector import ExternalWrench
 from robotid_ros.core.monitoring.external_effort import ExternalEffortEstimator
-from robotid_ros.core.monitoring.external_wrench import ExternalWrench
-from robotid_ros.plant.physics import external_wrench
-from robotid_ros.plant.physics.mujoco_physics import Physics
+from robotid_ros.core.monitoring.settings import ContactSettings
+from robotid_ros.plant.physics import AppliedWrench, Physics
 from robotid_ros.simulation_settings import SimulationSettings
 
 FORCE = np.array([12.0, -20.0, 8.0])
@@ -29,7 +28,7 @@ def run(moving):
     truth = {joint.name: joint.values for joint in physics.true_parameters()}
     robot = arm()
     chi = np.array([truth[p.joint].get(p.symbol, 0.0) for p in robot.parameters])
-    model, push = InverseDynamics(robot, chi), external_wrench.ExternalWrench(physics)
+    model, push = InverseDynamics(robot, chi), AppliedWrench(physics)
     time = np.arange(round(SECONDS * 1000)) * 1e-3
     w = 2.0 * np.pi * np.array([0.5, 0.4, 0.6]) * moving
     q_ref = START + 0.5 * (1.0 - np.cos(np.outer(time, w)))

@@ -7,7 +7,7 @@ import numpy as np
 import pinocchio
 import pytest
 
-from robotid_ros.core.excitation.constraints.body_frames import body_frame
+from robotid_ros.core.excitation.collision_bodies import body_frame
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
@@ -28,7 +28,7 @@ from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.exceptions import ConfigurationError, RecordingError, UnknownNameError
-from robotid_ros.plant.physics.mujoco_physics import Physics
+from robotid_ros.plant.physics import Physics
 from robotid_ros.simulation_settings import PayloadSettings, SimulationSettings
 
 from ..replay.arms import planar_urdf

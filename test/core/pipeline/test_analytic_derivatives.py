@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from robotid_ros.core.excitation.trajectories.trajectory import Trajectory
+from robotid_ros.core.excitation.trajectory import Trajectory
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe

@@ -5,8 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation.trajectories.families import FAMILIES
-from robotid_ros.core.excitation.trajectories.trajectory import Trajectory
+from robotid_ros.core.excitation.trajectory import FAMILIES, Trajectory
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.block_bootstrap import bootstrap, leave_one_out

@@ -3,7 +3,7 @@
 import numpy as np
 import pinocchio
 
-from robotid_ros.core.replay.simulation.direct_dynamics import DirectModel
+from robotid_ros.core.replay.direct_model import DirectModel
 
 
 def block(mass=2.0, friction=0.0, viscous=0.0):

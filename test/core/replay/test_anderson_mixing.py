@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robotid_ros.core.replay.anderson_mixing import anderson_mixing, MAX_MIXING_WEIGHT
+from robotid_ros.core.replay.iteration_step import anderson_mixing, MAX_MIXING_WEIGHT
 
 
 @pytest.mark.parametrize('sigma', [1.0, 0.0])

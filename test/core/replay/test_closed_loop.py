@@ -4,11 +4,9 @@ import numpy as np
 import pinocchio
 import pytest
 
-from robotid_ros.core.replay.laws.control_loop import Desired
-from robotid_ros.core.replay.laws.recorded_torque import RecordedTorque
-from robotid_ros.core.replay.simulation.closed_loop import simulate, smallest_eigenvalue
-from robotid_ros.core.replay.simulation.direct_dynamics import DirectModel
-from robotid_ros.core.replay.simulation.integrators import runge_kutta
+from robotid_ros.core.replay.control_laws import Desired, RecordedTorque
+from robotid_ros.core.replay.direct_model import DirectModel
+from robotid_ros.core.replay.simulation import runge_kutta, simulate, smallest_eigenvalue
 from robotid_ros.exceptions import DivergenceError
 
 from .arms import arm

@@ -9,20 +9,19 @@ from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.replay.laws.cascaded_loops import CascadeControl
-from robotid_ros.core.replay.laws.control_laws import make_control_law, STRATEGIES
-from robotid_ros.core.replay.laws.control_loop import Desired
-from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
-from robotid_ros.core.replay.simulation.closed_loop import simulate
+from robotid_ros.core.replay.control_laws import (
+    CascadeControl,
+    Desired,
+    JointTrajectoryEffort,
+    make_control_law,
+    STRATEGIES,
+)
+from robotid_ros.core.replay.simulation import simulate
 from robotid_ros.core.signals.recording import Controller
 from robotid_ros.exceptions import UnknownNameError
-from robotid_ros.plant.controller.interpolation import Goal, Point
-from robotid_ros.plant.controller.pid import Pid
-from robotid_ros.plant.controller.tolerances import GoalTolerances
-from robotid_ros.plant.controller.trajectory_controller import (
-    ControllerSettings,
-    TrajectoryController,
-)
+from robotid_ros.plant.controller_types import GoalTolerances
+from robotid_ros.plant.trajectory import Goal, Point
+from robotid_ros.plant.trajectory_controller import ControllerSettings, Pid, TrajectoryController
 from robotid_ros.simulation_settings import GainSettings
 
 from .arms import block

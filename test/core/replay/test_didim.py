@@ -13,16 +13,13 @@ from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot_builder import build_robot
 from robotid_ros.core.model.settings import CouplingSettings, RobotSettings
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.replay.didim import didim
-from robotid_ros.core.replay.didim_from_recording import identify_closed_loop
-from robotid_ros.core.replay.initial_parameters import initial_parameters
-from robotid_ros.core.replay.laws.control_loop import Desired
-from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
-from robotid_ros.core.replay.reference_and_torque import Torque
-from robotid_ros.core.replay.replay_problem import ReplayProblem
+from robotid_ros.core.replay.control_laws import Desired, JointTrajectoryEffort
+from robotid_ros.core.replay.didim import didim, identify_closed_loop
+from robotid_ros.core.replay.direct_model import direct_model
+from robotid_ros.core.replay.prior_distribution import initial_parameters
+from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
 from robotid_ros.core.replay.settings import ReplaySettings
-from robotid_ros.core.replay.simulation.closed_loop import simulate
-from robotid_ros.core.replay.simulation.direct_model import direct_model
+from robotid_ros.core.replay.simulation import simulate
 from robotid_ros.core.signals.recording import Controller, Recording, Reference
 from robotid_ros.exceptions import ControllerError, DivergenceError, RecordingError
 

@@ -7,10 +7,9 @@ import pytest
 from robotid_ros.core.model.dynamics import inverse_dynamics, regressor
 from robotid_ros.core.model.robot_builder import build_robot
 from robotid_ros.core.model.settings import CouplingSettings, RobotSettings
-from robotid_ros.core.replay.laws.control_loop import Desired
-from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
-from robotid_ros.core.replay.simulation.closed_loop import simulate
-from robotid_ros.core.replay.simulation.direct_model import direct_model, slip_columns
+from robotid_ros.core.replay.control_laws import Desired, JointTrajectoryEffort
+from robotid_ros.core.replay.direct_model import direct_model, slip_columns
+from robotid_ros.core.replay.simulation import simulate
 
 from .arms import parameters, planar_urdf
 

@@ -7,15 +7,14 @@ import pytest
 
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
 from robotid_ros.core.replay.didim import didim
-from robotid_ros.core.replay.initial_parameters import initial_parameters
+from robotid_ros.core.replay.direct_model import direct_model
 from robotid_ros.core.replay.iteration_step import gain_scale_of
-from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
-from robotid_ros.core.replay.reference_and_torque import Torque
-from robotid_ros.core.replay.replay_problem import ReplayProblem
+from robotid_ros.core.replay.prior_distribution import initial_parameters
+from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
 from robotid_ros.core.replay.settings import ReplaySettings
-from robotid_ros.core.replay.simulation.closed_loop import simulate
-from robotid_ros.core.replay.simulation.direct_model import direct_model
+from robotid_ros.core.replay.simulation import simulate
 from robotid_ros.exceptions import DivergenceError
 
 from .arms import parameters, planar_urdf

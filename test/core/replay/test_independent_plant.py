@@ -7,7 +7,7 @@ import pytest
 
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.replay.didim_from_recording import identify_closed_loop
+from robotid_ros.core.replay.didim import identify_closed_loop
 from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.signals.samples import SignalSettings
 

@@ -9,20 +9,18 @@ from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.core.model.robot_builder import build_robot
 from robotid_ros.core.model.settings import RobotSettings
-from robotid_ros.core.replay.initial_parameters import (
+from robotid_ros.core.replay.control_laws import Desired, JointTrajectoryEffort
+from robotid_ros.core.replay.direct_model import direct_model
+from robotid_ros.core.replay.prior_distribution import (
     estimate_a_priori_inertia,
     initial_parameters,
     minimum_damped_inertia,
     prior_inertial_parameters,
     prior_parameters,
 )
-from robotid_ros.core.replay.laws.control_loop import Desired
-from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
-from robotid_ros.core.replay.reference_and_torque import Torque
-from robotid_ros.core.replay.replay_problem import ReplayProblem
+from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
 from robotid_ros.core.replay.settings import ReplaySettings
-from robotid_ros.core.replay.simulation.closed_loop import mass_matrices
-from robotid_ros.core.replay.simulation.direct_model import direct_model
+from robotid_ros.core.replay.simulation import mass_matrices
 
 from .arms import planar_urdf
 

@@ -6,19 +6,16 @@ import numpy as np
 import pinocchio
 import pytest
 
-from robotid_ros.core.replay.laws.control_loop import Desired
-from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
-from robotid_ros.core.replay.simulation.closed_loop import (
+from robotid_ros.core.replay.control_laws import Desired, JointTrajectoryEffort
+from robotid_ros.core.replay.simulation import (
     joint_inertia,
     mass_matrices,
-    simulate,
-    smallest_eigenvalue,
-)
-from robotid_ros.core.replay.simulation.integrators import (
     MIDPOINT,
     quickest,
     RK4,
     runge_kutta,
+    simulate,
+    smallest_eigenvalue,
     substeps,
 )
 from robotid_ros.exceptions import DivergenceError

@@ -11,24 +11,23 @@ from robotid_ros.core.model.settings import RobotSettings
 from robotid_ros.core.parameters.standard import physically_consistent_links
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.replay import didim as didim_module
+from robotid_ros.core.replay.control_laws import Desired, JointTrajectoryEffort
 from robotid_ros.core.replay.didim import didim
-from robotid_ros.core.replay.initial_parameters import (
+from robotid_ros.core.replay.direct_model import direct_model
+from robotid_ros.core.replay.iteration_step import first_iterate, next_iterate
+from robotid_ros.core.replay.prior_distribution import (
+    consistent_fit,
     estimate_a_priori_inertia,
     initial_parameters,
     MAX_DAMPING_PER_UPDATE,
     minimum_damped_inertia,
+    prior_distribution,
     prior_parameters,
 )
-from robotid_ros.core.replay.iteration_step import first_iterate, next_iterate
-from robotid_ros.core.replay.laws.control_loop import Desired
-from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
-from robotid_ros.core.replay.prior_distribution import consistent_fit, prior_distribution
-from robotid_ros.core.replay.reference_and_torque import Torque
-from robotid_ros.core.replay.replay_problem import ReplayProblem
+from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
 from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.replay.simulated_observation import observe_simulation
-from robotid_ros.core.replay.simulation.closed_loop import mass_matrices, simulate
-from robotid_ros.core.replay.simulation.direct_model import direct_model
+from robotid_ros.core.replay.simulation import mass_matrices, simulate
 from robotid_ros.exceptions import DivergenceError
 
 from .arms import parameters, planar_urdf

@@ -5,14 +5,14 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation.trajectories.trajectory import Trajectory
-from robotid_ros.core.replay.reference_and_torque import (
+from robotid_ros.core.excitation.trajectory import Trajectory
+from robotid_ros.core.replay.replay_problem import (
     bandwidth,
+    find_effort_delay,
     interpolate_quintic,
     reference_on_grid,
     torque_on_grid,
 )
-from robotid_ros.core.replay.replay_from_recording import find_effort_delay
 from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.signals.recording import Controller, Phase, Recording, Reference
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.regression.observation_system import System
-from robotid_ros.core.replay.reliability import residual_warnings, unexplained
+from robotid_ros.core.replay.didim import residual_warnings, unexplained
 
 
 @pytest.mark.parametrize(('held', 'expected'), [(1.0, False), (0.5, True)])

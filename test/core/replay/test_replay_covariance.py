@@ -7,11 +7,11 @@ import pytest
 
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import NOISE_BAND
-from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
+from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
+from robotid_ros.core.replay.direct_model import direct_model
 from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.replay.simulated_observation import observe_simulation
-from robotid_ros.core.replay.simulation.closed_loop import simulate
-from robotid_ros.core.replay.simulation.direct_model import direct_model
+from robotid_ros.core.replay.simulation import simulate
 
 from .arms import parameters
 from .test_didim import case_of, D, INERTIA, P, RATE

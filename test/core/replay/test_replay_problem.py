@@ -8,10 +8,8 @@ import pytest
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot_builder import build_robot
 from robotid_ros.core.model.settings import RobotSettings
-from robotid_ros.core.replay.laws.control_loop import Desired
-from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
-from robotid_ros.core.replay.reference_and_torque import Torque
-from robotid_ros.core.replay.replay_problem import ReplayProblem
+from robotid_ros.core.replay.control_laws import Desired, JointTrajectoryEffort
+from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
 
 from .arms import planar_urdf
 

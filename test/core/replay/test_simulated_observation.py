@@ -9,17 +9,15 @@ from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot_builder import build_robot
 from robotid_ros.core.model.settings import RobotSettings
 from robotid_ros.core.replay import simulated_observation
-from robotid_ros.core.replay.laws.control_loop import Desired
-from robotid_ros.core.replay.laws.joint_trajectory_effort import JointTrajectoryEffort
-from robotid_ros.core.replay.reference_and_torque import Torque
-from robotid_ros.core.replay.replay_problem import ReplayProblem
+from robotid_ros.core.replay.control_laws import Desired, JointTrajectoryEffort
+from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
 from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.replay.simulated_observation import (
     FILTER_EDGE,
     low_passed,
     observe_simulation,
 )
-from robotid_ros.core.replay.simulation.closed_loop import Simulation
+from robotid_ros.core.replay.simulation import Simulation
 
 from .arms import planar_urdf
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from robotid_ros.core.setup.arm_choice import choose_arm, left_out_sentences
-from robotid_ros.core.setup.kinematic_tree import KinematicTree
+from robotid_ros.core.setup.arm_choice import choose_arm, JointTree, left_out_sentences
 from robotid_ros.exceptions import ConfigurationError, ModelError, UnknownNameError
 
 from .descriptions import chain, description
@@ -31,7 +30,7 @@ LEFT, RIGHT = (tuple(f'{side}_{k}' for k in range(1, 7)) for side in ('left', 'r
 
 
 def choose(urdf, **options):
-    return choose_arm(KinematicTree(urdf), **options)
+    return choose_arm(JointTree(urdf), **options)
 
 
 def test_the_arm_of_a_mobile_robot_is_found_and_each_kind_of_other_joint_named():

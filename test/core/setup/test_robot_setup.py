@@ -5,13 +5,20 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation.constraints.collision_scene import CollisionScene
+from robotid_ros.core.excitation.collision_scene import CollisionScene
 from robotid_ros.core.excitation.settings import Obstacle
 from robotid_ros.core.model.dynamics import inverse_dynamics, mass_matrix
-from robotid_ros.core.setup.missing_limits import complete_limits, EFFORT_RESERVE, SLOW
-from robotid_ros.core.setup.robot_setup import KnownFacts, set_up_robot
-from robotid_ros.core.setup.simulated_drives import BANDWIDTH, drives_for_gains, MAX_BANDWIDTH
-from robotid_ros.core.setup.start_pose import find_start
+from robotid_ros.core.setup.robot_setup import (
+    BANDWIDTH,
+    complete_limits,
+    drives_for_gains,
+    EFFORT_RESERVE,
+    KnownFacts,
+    MAX_BANDWIDTH,
+    set_up_robot,
+    SLOW,
+)
+from robotid_ros.core.setup.workspace import find_start
 from robotid_ros.exceptions import TrajectoryError
 
 from .descriptions import chain, description

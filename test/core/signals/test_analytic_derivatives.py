@@ -5,8 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation.trajectories.families import FAMILIES
-from robotid_ros.core.excitation.trajectories.trajectory import Trajectory
+from robotid_ros.core.excitation.trajectory import FAMILIES, Trajectory
 from robotid_ros.core.signals.analytic_derivatives import fit_and_differentiate
 from robotid_ros.core.signals.filters import central_differences, lowpass
 from robotid_ros.core.signals.periodic import extend_periodically, find_period

@@ -6,8 +6,7 @@ from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation.trajectories.families import FAMILIES
-from robotid_ros.core.excitation.trajectories.trajectory import Trajectory
+from robotid_ros.core.excitation.trajectory import FAMILIES, Trajectory
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.signals.filters import central_differences, lowpass
 from robotid_ros.core.signals.preparation import prepare

@@ -15,11 +15,14 @@ from robotid_ros.core.verification.feed_forward import (
     with_rests,
 )
 from robotid_ros.exceptions import LimitError, TrajectoryError
-from robotid_ros.plant.controller.controller_types import ControllerSettings, GoalOutcome
-from robotid_ros.plant.controller.goal_acceptance import AcceptanceRules
-from robotid_ros.plant.controller.interpolation import Goal, Point
-from robotid_ros.plant.controller.tolerances import GoalTolerances
-from robotid_ros.plant.controller.trajectory_controller import TrajectoryController
+from robotid_ros.plant.controller_types import (
+    AcceptanceRules,
+    ControllerSettings,
+    GoalOutcome,
+    GoalTolerances,
+)
+from robotid_ros.plant.trajectory import Goal, Point
+from robotid_ros.plant.trajectory_controller import TrajectoryController
 from robotid_ros.simulation_settings import GainSettings
 
 PERIOD = 1e-3

@@ -6,7 +6,7 @@ from bag_tools import EPOCH, joint_state, status
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation.trajectories.trajectory import Trajectory
+from robotid_ros.core.excitation.trajectory import Trajectory
 from robotid_ros.core.signals.periodic import find_period
 from robotid_ros.files.bags import BagWriter, dump_session, read_recording, Session
 from robotid_ros.files.bags.read.summary import summarise

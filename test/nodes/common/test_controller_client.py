@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import rclpy
 
-from robotid_ros.core.replay.laws.control_laws import make_control_law
+from robotid_ros.core.replay.control_laws import make_control_law
 from robotid_ros.core.signals.recording import Controller
 from robotid_ros.exceptions import ControllerError
 from robotid_ros.nodes.common.controller_client import _description, ControllerClient

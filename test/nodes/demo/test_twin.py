@@ -8,7 +8,7 @@ import pytest
 
 from robotid_ros.core.excitation import Design, design
 from robotid_ros.core.model import build_robot
-from robotid_ros.core.setup.simulated_drives import SimulatedDrives
+from robotid_ros.core.setup.robot_setup import SimulatedDrives
 from robotid_ros.files.configuration import load, read_mapping, read_urdf
 from robotid_ros.files.trajectory_file import read_design
 from robotid_ros.nodes.common.controller_client import ControllerDescription

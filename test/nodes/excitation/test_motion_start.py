@@ -94,7 +94,7 @@ def test_periodic_trajectory_starts_where_it_was_sent():
 
 
 def coefficients(family: str, order: int) -> list[list[float]]:
-    from robotid_ros.core.excitation.trajectories.families import FAMILIES
+    from robotid_ros.core.excitation.trajectory import FAMILIES
 
     rng = np.random.default_rng(3)
     return rng.normal(size=(FAMILIES[family].size(order), 1)).tolist()

@@ -9,7 +9,7 @@ import pinocchio as pin
 import pytest
 from visualization_msgs.msg import Marker
 
-from robotid_ros.core.excitation.constraints.collision_bodies import collision_model
+from robotid_ros.core.excitation.collision_bodies import collision_model
 from robotid_ros.core.excitation.settings import Obstacle, Workspace
 from robotid_ros.core.model import build_robot
 from robotid_ros.core.model.urdf_parsing import root_link

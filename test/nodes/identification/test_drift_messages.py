@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.model import build_robot, RobotSettings
-from robotid_ros.core.monitoring.drift.drift_monitor import DriftMonitor
-from robotid_ros.core.monitoring.drift.settings import DriftSettings
-from robotid_ros.core.monitoring.drift.trial import Change
+from robotid_ros.core.monitoring.drift_monitor import DriftChange, DriftMonitor
+from robotid_ros.core.monitoring.settings import DriftSettings
 from robotid_ros.nodes.common.messages import values_of
 from robotid_ros.nodes.identification.drift_messages import (
     change_text,
@@ -34,7 +33,7 @@ def monitor():
 def change(monitor, kind, values, share=float('nan'), reverted=False):
     (group,) = [group for group in monitor.followed.groups if group.kind == kind]
     value = np.array(values)
-    told = Change(group, SINCE, value, np.full_like(value, 0.01), share, reverted)
+    told = DriftChange(group, SINCE, value, np.full_like(value, 0.01), share, reverted)
     monitor.changes[group] = told
     return told
 

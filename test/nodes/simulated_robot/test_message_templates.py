@@ -14,8 +14,8 @@ from robotid_ros.nodes.simulated_robot.message_templates import (
     JointStateTemplate,
     MessageTemplate,
 )
-from robotid_ros.plant.controller.controller_types import ControllerState
-from robotid_ros.plant.controller.interpolation import Point
+from robotid_ros.plant.controller_types import ControllerState
+from robotid_ros.plant.trajectory import Point
 
 JOINTS = ('zjoint', 'joint2', 'joint3')
 numbers = st.lists(st.floats(), min_size=3, max_size=3)

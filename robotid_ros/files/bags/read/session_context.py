@@ -23,7 +23,7 @@ from .clock_alignment import Clock
 from .storage import Bag
 
 if TYPE_CHECKING:
-    from ....core.excitation.trajectories.trajectory import Trajectory
+    from ....core.excitation.trajectory import Trajectory
 
 MAX_SECONDS = 9e9  # of a stamp: 64 bits of nanoseconds
 MAX_DIGITS = 9  # of a number of cycles
@@ -94,7 +94,7 @@ def _trajectories(
 
 def _trajectory(phase: str, content: Any, bag: Bag) -> 'Trajectory':
     # Designing needs much that reading does not.
-    from ....core.excitation.trajectories.trajectory import Trajectory
+    from ....core.excitation.trajectory import Trajectory
 
     try:
         return Trajectory.from_dict(content)

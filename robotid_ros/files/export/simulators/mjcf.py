@@ -14,7 +14,7 @@ import numpy as np
 import pinocchio as pin
 
 from ....core.model.urdf_parsing import parse_urdf, snap_angles
-from ....plant.physics.urdf_reading import Joint, JOINT_TYPES
+from ....plant.urdf_reading import Joint, JOINT_TYPES
 from ..drives import (
     COUPLINGS,
     Drive,

@@ -8,7 +8,7 @@ import numpy as np
 
 from ....core.parameters.physical_consistency import mass_properties
 from ....exceptions import shortened
-from ....plant.physics.urdf_reading import Joint, read_inertials, read_joints, root_link
+from ....plant.urdf_reading import Joint, read_inertials, read_joints, root_link
 from ..link_bodies import Array
 
 # Of the triangle inequality, relative: what rounding in a description explains.

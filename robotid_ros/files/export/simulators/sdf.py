@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 
 from ....core.model.urdf_parsing import parse_urdf, snap_angles
-from ....plant.physics.urdf_reading import Joint
+from ....plant.urdf_reading import Joint
 from ..drives import Drive, drives_of, explain_losses, FRICTION, SPRINGS
 from ..identified_model import IdentifiedModel
 from ..link_bodies import Array, MOMENTS

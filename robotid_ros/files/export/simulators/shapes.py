@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from xml.etree import ElementTree
 
 from ....exceptions import FileError, RobotIdError
-from ....plant.physics.urdf_reading import origin_of
+from ....plant.urdf_reading import origin_of
 from ...configuration import from_mapping, resolve
 from ..link_bodies import Array
 

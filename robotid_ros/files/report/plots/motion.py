@@ -7,7 +7,7 @@ from bokeh.models import ColumnDataSource, Range1d, Span
 import numpy as np
 
 from ....core.excitation import Design, Trajectory
-from ....core.excitation.constraints.motion_limits import QUANTITIES
+from ....core.excitation.limits import QUANTITIES
 from ....core.model import inverse_dynamics, Robot
 from .canvas import finish, MEASURED, NEUTRAL, new_plot, PREDICTED, RESIDUAL, single
 

@@ -3,7 +3,7 @@
 from html import escape
 
 from ....core.excitation import Design, ExcitationSettings
-from ....core.excitation.constraints.motion_limits import QUANTITIES
+from ....core.excitation.limits import QUANTITIES
 from ....core.model import Robot
 from ..html import bar, format_number, percent, row, section, table, time_window, turn_sliders
 from ..moving_arm import moving_arm

@@ -1,0 +1,293 @@
+"""The bodies of a scene: collision geometry of the URDF, ground, obstacles; and their pairs."""
+
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+import pinocchio as pin
+
+from ...exceptions import ConfigurationError, shortened, UnknownNameError
+from ..arrays import Array
+from ..model.robot import Robot
+from .settings import Obstacle, Workspace
+
+# Pinocchio 3 has the shapes under their library's former name.
+shapes = getattr(pin, 'coal', None) or pin.hppfcl
+GROUND = 'ground'
+# How many numbers the size of an obstacle has.
+SIZES = {'box': 3, 'sphere': 1, 'cylinder': 2}
+# Random configurations: pairs that are too near in each of them are taken to be always so.
+DRAWS = 64
+# Radius of the balls at the joints of a robot without collision geometry [m].
+BALL_RADIUS = 0.01
+
+
+def tool_frame(model: Any, name: str) -> int:
+    """
+    Return the number of a frame; without a name, that of the last body.
+
+    Raises
+    ------
+    UnknownNameError : the model has no such frame
+
+    """
+    if not name:
+        return len(model.frames) - 1
+    if not model.existFrame(name):
+        raise UnknownNameError('frame', name, tuple(f.name for f in model.frames))
+    # Links may have names of joints.
+    body = int(model.getFrameId(name, pin.FrameType.BODY))
+    return body if body < len(model.frames) else int(model.getFrameId(name))
+
+
+def collision_model(
+    robot: Robot, model: Any, settings: Workspace
+) -> tuple[Any, tuple[str, ...], dict[str, str]]:
+    """
+    Build the geometry and the pairs to keep apart.
+
+    Neighbours in the chain are left out, pairs that no configuration can part, and for the ground
+    the first two links.
+
+    Parameters
+    ----------
+    robot : its URDF is the source of shapes
+    model : Pinocchio model that the geometry is attached to
+    settings : what to check
+
+    Returns
+    -------
+    Pinocchio's geometry model, sentences for the user, and by name those about what is unchecked.
+
+    Raises
+    ------
+    ConfigurationError : an obstacle of the wrong size, a pair that does not exist
+
+    """
+    geometry, notes, unchecked = _link_geometry(robot, model, settings)
+    if not settings.self_collision:
+        unchecked['self_collision'] = (
+            'self-collision is not checked: set excitation.workspace.self_collision'
+        )
+    if settings.ground is None:
+        unchecked['ground'] = (
+            'the ground is not checked: set excitation.workspace.ground to its height'
+        )
+    if robot.assumed_inertials:  # no matter of collisions, but of what is accepted like these
+        unchecked['masses'] = (
+            'the masses of the links are assumed, efforts are checked by these alone: give the '
+            'links masses and inertias'
+        )
+    own = list(range(len(geometry.geometryObjects)))
+    moving = [k for k in own if _parent_joint(geometry, k) > 0]
+    if settings.self_collision:
+        parents = list(model.parents)
+        for k, other in combinations(own, 2):
+            first, second = _parent_joint(geometry, k), _parent_joint(geometry, other)
+            if first not in (second, parents[second]) and second != parents[first]:
+                geometry.addCollisionPair(pin.CollisionPair(k, other))
+    if settings.ground is not None:
+        # The first two links stand on the ground; where they end, the third begins.
+        high = [k for k in moving if len(model.supports[_parent_joint(geometry, k)]) > 3]
+        half_space = shapes.Halfspace(np.array([0.0, 0.0, 1.0]), settings.ground)
+        body = pin.GeometryObject(GROUND, 0, pin.SE3.Identity(), half_space)
+        _add_surrounding(geometry, high, body)
+    _remove_ignored(geometry, settings.ignored_pairs)
+    notes += _remove_inseparable(robot, model, geometry, settings.distance)
+    for name, obstacle in settings.obstacles.items():
+        _add_surrounding(geometry, moving, _obstacle(name, obstacle))
+    return geometry, notes, unchecked
+
+
+def _link_geometry(
+    robot: Robot, model: Any, settings: Workspace
+) -> tuple[Any, tuple[str, ...], dict[str, str]]:
+    if '<collision' not in robot.urdf:
+        missing = 'the description has no collision geometry: self-collision is not checked'
+        return _balls_at_joints(model, settings), (), {'collision_geometry': missing}
+    try:
+        geometry = pin.buildGeomFromUrdfString(
+            model, robot.urdf, pin.GeometryType.COLLISION, package_dirs=list(settings.mesh_folders)
+        )
+    except (ValueError, RuntimeError) as error:
+        unread = (
+            f'the collision geometry cannot be read ({" ".join(str(error).split())}): '
+            'self-collision is not checked; set excitation.workspace.mesh_folders'
+        )
+        return _balls_at_joints(model, settings), (), {'collision_geometry': unread}
+    meshes = [b for b in geometry.geometryObjects if hasattr(b.geometry, 'buildConvexHull')]
+    boxes = [body.name for body in meshes if not _replace_by_hull(body)]
+    hulls = len(meshes) - len(boxes)
+    notes = [f'{hulls} meshes are replaced by their convex hulls'] if hulls else []
+    if boxes:
+        notes.append(f'the hulls of {shortened(boxes)} are too fine: replaced by boxes')
+    return geometry, tuple(notes), {}
+
+
+def _replace_by_hull(body: Any) -> bool:
+    """Replace a mesh by its convex hull; by its box, and False, where Coal cannot hold that."""
+    try:
+        body.geometry.buildConvexHull(True, 'Qt')
+    except RuntimeError:
+        # More than 255 neighbours of a vertex, as in the fans of finely meshed discs.
+        body.geometry.computeLocalAABB()
+        box = body.geometry.aabb_local
+        centre = 0.5 * (box.min_ + box.max_)
+        body.placement = body.placement * pin.SE3(np.eye(3), centre)
+        body.geometry = shapes.Box(*(box.max_ - box.min_))
+        return False
+    body.geometry = body.geometry.convex
+    return True
+
+
+def _balls_at_joints(model: Any, settings: Workspace) -> Any:
+    """Return balls at the joints and the tool, so that ground and obstacles still count."""
+    geometry = pin.GeometryModel()
+    if settings.ground is not None or settings.obstacles:
+        tool = model.frames[len(model.frames) - 1]
+        joints = range(2, model.njoints)
+        places = [(model.names[joint], joint, pin.SE3.Identity()) for joint in joints]
+        for place in (*places, (tool.name, tool.parentJoint, tool.placement)):
+            ball = pin.GeometryObject(*place, shapes.Sphere(BALL_RADIUS))
+            geometry.addGeometryObject(ball)
+    return geometry
+
+
+def _parent_joint(geometry: Any, body: int) -> int:
+    return int(geometry.geometryObjects[body].parentJoint)
+
+
+def _add_surrounding(geometry: Any, bodies: list[int], other: Any) -> None:
+    """Add a body of the surroundings, to be kept apart from others."""
+    number = geometry.addGeometryObject(other)
+    for body in bodies:
+        geometry.addCollisionPair(pin.CollisionPair(body, number))
+
+
+def check_obstacle(name: str, obstacle: Obstacle) -> None:
+    """
+    Check the numbers of an obstacle.
+
+    Raises
+    ------
+    ConfigurationError : too many or few of them, not finite, or a size that is not above zero
+
+    """
+    sizes = {'size': SIZES[obstacle.shape], 'position': 3, 'rpy': 3}
+    for field, length in sizes.items():
+        values = getattr(obstacle, field)
+        if len(values) != length or not np.isfinite(values).all():
+            raise ConfigurationError(
+                f"'excitation.workspace.obstacles.{name}.{field}' needs {length} finite numbers"
+            )
+    if min(obstacle.size) <= 0.0:
+        raise ConfigurationError(
+            f"'excitation.workspace.obstacles.{name}.size' must be above zero"
+        )
+
+
+def _obstacle(name: str, obstacle: Obstacle) -> Any:
+    check_obstacle(name, obstacle)
+    make = {'box': shapes.Box, 'sphere': shapes.Sphere, 'cylinder': shapes.Cylinder}
+    place = pin.SE3(pin.rpy.rpyToMatrix(np.array(obstacle.rpy)), np.array(obstacle.position))
+    return pin.GeometryObject(name, 0, place, make[obstacle.shape](*obstacle.size))
+
+
+def _link_name(body: Any) -> str:
+    """Return a body's link: Pinocchio names it 'link_0', 'link_1' for each of its shapes."""
+    return str(body.name).rsplit('_', 1)[0]
+
+
+def _remove_ignored(geometry: Any, pairs: tuple[str, ...]) -> None:
+    links = {_link_name(body) for body in geometry.geometryObjects}
+    for pair in pairs:
+        names = set(pair.split('/'))
+        if len(names) != 2 or not names <= links | {GROUND}:
+            raise ConfigurationError(
+                f"'{pair}' in excitation.workspace.ignored_pairs is not a pair 'link_a/link_b' of "
+                f'{", ".join(sorted(links))}'
+            )
+        for found in [(p.first, p.second) for p in geometry.collisionPairs]:
+            ends = (geometry.geometryObjects[k] for k in found)
+            if {body.name if body.name == GROUND else _link_name(body) for body in ends} == names:
+                geometry.removeCollisionPair(pin.CollisionPair(*found))
+
+
+def random_configurations(robot: Robot, count: int) -> Array:
+    """Draw configurations (count, n) within the limits, half a turn from 0 at most."""
+    lower, upper = (np.clip(x, -np.pi, np.pi) for x in (robot.limits.lower, robot.limits.upper))
+    return np.random.default_rng(0).uniform(lower, upper, (count, robot.n))
+
+
+def _remove_inseparable(
+    robot: Robot, model: Any, geometry: Any, distance: float
+) -> tuple[str, ...]:
+    """Drop pairs nearer than allowed in each of many random configurations, or ever as near."""
+    if not len(geometry.collisionPairs):
+        return ()
+    data, places = model.createData(), geometry.createData()
+    found = []
+    for q in random_configurations(robot, DRAWS):
+        pin.computeDistances(model, data, geometry, places, q[robot.order])
+        found.append([r.min_distance for r in places.distanceResults])
+    farthest = np.max(found, axis=0)
+    pairs = [(p.first, p.second) for p in geometry.collisionPairs]
+    close = [p for p, d in zip(pairs, farthest, strict=True) if d < distance]
+    constant = np.ptp(found, axis=0) < 1e-5
+    for pair, still in zip(pairs, constant, strict=True):
+        if still or pair in close:
+            geometry.removeCollisionPair(pin.CollisionPair(*pair))
+    for first, second in close:
+        if geometry.geometryObjects[second].name == GROUND:
+            raise ConfigurationError(
+                f'{_link_name(geometry.geometryObjects[first])} is below the ground in each of '
+                f'{DRAWS} configurations: lower excitation.workspace.ground, or name the pair '
+                "'link/ground' in excitation.workspace.ignored_pairs"
+            )
+    names = ['/'.join(str(geometry.geometryObjects[k].name) for k in pair) for pair in close]
+    return (f'never apart, not checked: {", ".join(names)}',) if names else ()
+
+
+class BodyFrame(NamedTuple):
+    """
+    A frame of the robot description, fixed to a link.
+
+    Attributes
+    ----------
+    name : of the frame
+    body : link whose frame it is
+    link : place in `robot.links` of the joint that it moves with
+    placement : (4, 4) of it in the frame of that joint
+
+    """
+
+    name: str
+    body: str
+    link: int
+    placement: Array
+
+
+def body_frame(robot: Robot, name: str = '') -> BodyFrame:
+    """
+    Find a frame of the description; without a name, that of the last joint.
+
+    Raises
+    ------
+    UnknownNameError : there is no such frame
+    ConfigurationError : it moves with no joint of the robot
+
+    """
+    model, frames, last = robot.model, list(robot.model.frames), robot.links[-1]
+    # Links may have names of joints.
+    number = tool_frame(model, name) if name else model.getFrameId(last, pin.FrameType.JOINT)
+    frame = frames[number]
+    joint = model.names[frame.parentJoint]
+    if joint not in robot.links:
+        raise ConfigurationError(
+            f"the frame '{name}' moves with none of the joints {', '.join(robot.links)}: name one "
+            'that carries the payload'
+        )
+    bodies = [f for f in frames if f.parentJoint == frame.parentJoint and f.type.name == 'BODY']
+    body = next((f.name for f in bodies if f.placement.isApprox(frame.placement)), frame.name)
+    placement = np.array(frame.placement.homogeneous)
+    return BodyFrame(frame.name, body, robot.links.index(joint), placement)

@@ -1,0 +1,358 @@
+"""
+Clearances of a robot: to itself, the ground, obstacles, and the walls of its tool box.
+
+Meshes are replaced by their convex hulls, which is on the safe side and quick.
+"""
+
+from collections.abc import Iterator
+from functools import cache, cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+import pinocchio as pin
+
+from ...exceptions import CollisionError, ConfigurationError
+from ..arrays import Array
+from ..model.robot import Robot
+from .batch_kinematics import KinematicTree
+from .collision_bodies import collision_model, DRAWS, tool_frame
+from .distance_bounds import always_apart, approach_bounds, BoundingSpheres
+from .settings import Workspace
+
+# Clearances above this need not be measured [m].
+LARGE_CLEARANCE = 0.05
+# Configurations that are looked at at once: a motion that is not free is often found out early.
+FREE_PART = 50
+# The penalty begins at this clearance, so that the search turns before bodies touch, and becomes
+# linear this much below it [m].
+PENALTY_CLEARANCE, PENALTY_UNIT = 0.004, 0.01
+# Nearest points that are nearer to each other do not give the direction between them [m].
+TOUCHING = 1e-9
+# Share of random configurations in which the spheres around two bodies are near.
+OFTEN = 0.5
+
+
+class ToolBox:
+    """
+    The walls around a tool, if it has some: lower x, y, z, then upper ones.
+
+    Parameters
+    ----------
+    model : Pinocchio's
+    tree : its joints
+    settings : frame of the tool and corners of its box
+
+    Raises
+    ------
+    ConfigurationError : a box of the wrong size
+    UnknownNameError : a frame that does not exist
+
+    """
+
+    def __init__(self, model: Any, tree: KinematicTree, settings: Workspace) -> None:
+        self._tree = tree
+        frame = model.frames[tool_frame(model, settings.frame)]
+        self.joint = int(frame.parentJoint)
+        self._offset = np.array(frame.placement.translation)
+        self.corners = box_corners(settings)
+        self.walls = 6 if settings.lower or settings.upper else 0
+
+    def places(self, q: Array) -> Array:
+        """Return where configurations (N, n), in the model's order, put the tool, (N, 3) [m]."""
+        if not self.joint:
+            return np.broadcast_to(self._offset, (len(q), 3))
+        rotation, translation = (x[:, self.joint - 1] for x in self._tree.places(q))
+        place: Array = rotation @ self._offset + translation
+        return place
+
+    def distances(self, q: Array) -> Array:
+        """Return distances inside the walls, (N, 6) or, without a box, (N, 0) [m]."""
+        if not self.walls:
+            return np.empty((len(q), 0))
+        place = self.places(q)
+        return np.hstack([place - self.corners[0], self.corners[1] - place])
+
+    def inwards(self, walls: NDArray[np.intp]) -> Array:
+        """Return the directions in which the tool leaves walls behind, (walls, 3)."""
+        sides, axes = np.divmod(walls, 3)
+        return np.asarray((1.0 - 2.0 * sides)[:, None] * np.eye(3)[axes])
+
+
+def box_corners(settings: Workspace) -> tuple[Array, Array]:
+    """
+    Return the corners of the box of the tool, (3,) each [m], infinite where it has no wall.
+
+    Raises
+    ------
+    ConfigurationError : not three numbers, or the lower corner is not below the upper one
+
+    """
+    corners = []
+    for name, open_side in (('lower', -np.inf), ('upper', np.inf)):
+        values = getattr(settings, name)
+        if len(values) not in (0, 3) or np.isnan(values).any():
+            raise ConfigurationError(f"'excitation.workspace.{name}' needs three numbers: x, y, z")
+        corners.append(np.array(values, dtype=float) if values else np.full(3, open_side))
+    if (corners[0] >= corners[1]).any():
+        raise ConfigurationError(
+            'excitation.workspace.lower must be below excitation.workspace.upper in x, y and z'
+        )
+    return corners[0], corners[1]
+
+
+class CollisionScene:
+    """
+    Clearances of configurations, with gradients: distances of bodies less the smallest allowed.
+
+    They come in the order of the geometry's collision pairs; where the tool has a box, its
+    distances from the six walls follow. `notes` are sentences for the user, `unchecked` those
+    about what is not checked at all, by the names of `accept_unchecked`.
+
+    Parameters
+    ----------
+    robot : its URDF holds the geometry
+    settings : tool box, ground, obstacles, distances
+
+    Raises
+    ------
+    ConfigurationError : a box of the wrong size, a frame that does not exist
+
+    """
+
+    def __init__(self, robot: Robot, settings: Workspace) -> None:
+        self.settings, self.order = settings, robot.order
+        robot.check_no_mimic_joints('planning a motion')
+        self.model: Any = robot.model.copy()
+        self.data = self.model.createData()
+        self.geometry, self.notes, self.unchecked = collision_model(robot, self.model, settings)
+        self.geometry_data = self.geometry.createData()
+        self.pairs = len(self.geometry.collisionPairs)
+        self.approach_bounds = approach_bounds(self.model, self.geometry)
+        self._spheres = BoundingSpheres(self.model, self.geometry)
+        self._tree = KinematicTree(self.model)
+        self._box = ToolBox(self.model, self._tree, settings)
+        limits = robot.limits
+        self._limits = np.array(limits.lower)[self.order], np.array(limits.upper)[self.order]
+        # Of the last penalty: configurations, and what the clearances are at least.
+        self._seen, self._least = np.empty((0, 0)), np.empty((0, 0))
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to touch."""
+        return not self._box.walls and not self.pairs
+
+    def _model_order(self, q: Array) -> Array:
+        return np.ascontiguousarray(q[:, self.order])
+
+    def _measured(
+        self, rows: Array, places: NDArray[np.intp], pairs: NDArray[np.intp]
+    ) -> Iterator[Any]:
+        """Yield what Pinocchio finds of pairs; their rows come one after another."""
+        placed = -1
+        for place, pair in zip(places.tolist(), pairs.tolist(), strict=True):
+            if place != placed:
+                pin.updateGeometryPlacements(
+                    self.model, self.data, self.geometry, self.geometry_data, rows[place]
+                )
+                placed = place
+            yield pin.computeDistance(self.geometry, self.geometry_data, pair)
+
+    def _measure(self, rows: Array, near: NDArray[np.bool_], least: Array) -> Array:
+        """Replace the clearances of `near` pairs, bounded from below so far, by what they are."""
+        found = [result.min_distance for result in self._measured(rows, *np.nonzero(near))]
+        least[near] = np.array(found) - self.settings.distance
+        return least
+
+    def _bounded(self, rows: Array) -> Array:
+        """Return what clearances are at least, by spheres around the bodies, (N, pairs) [m]."""
+        return self._spheres.gaps(rows) - self.settings.distance
+
+    def clearances(self, q: Array) -> Array:
+        """Return the clearances of configurations (N, n) [m], infinity where they are large."""
+        if self.empty:
+            return np.empty((len(q), 0))
+        rows = self._model_order(q)
+        least = self._bounded(rows)
+        near = least < LARGE_CLEARANCE
+        return self._with_walls(rows, np.where(near, self._measure(rows, near, least), np.inf))
+
+    def is_free(self, q: Array) -> bool:
+        """Return whether all configurations (N, n) keep the smallest distance."""
+        rows = self._model_order(q)
+        if self.empty:
+            return True
+        for part in np.array_split(rows, 1 + len(rows) // FREE_PART):
+            least = self._bounded(part)
+            least = self._with_walls(part, self._measure(part, least < 0.0, least))
+            if (least < 0.0).any():
+                return False
+        return True
+
+    def _near_clearances(self, q: Array) -> Array:
+        """
+        Return `clearances`, infinity for pairs that are known to be out of the penalty's reach.
+
+        From call to call a search moves little: bodies that were c apart are still at least
+        c − Σ `approach_bounds` |Δq| apart, and only those that may have come near are measured.
+        """
+        rows = self._model_order(q)
+        least = self._bounded(rows)
+        if self._seen.shape == rows.shape:
+            approach = np.abs(rows - self._seen) @ self.approach_bounds.T
+            least = np.maximum(least, self._least - approach)
+        near = (least < PENALTY_CLEARANCE) & ~self._always_apart
+        self._seen, self._least = rows, self._measure(rows, near, least)
+        return self._with_walls(rows, np.where(near, self._least, np.inf))
+
+    @cached_property
+    def _always_apart(self) -> NDArray[np.bool_]:
+        """Pairs that keep their distance in all configurations: no search has to part them."""
+        lower, upper = (np.clip(x, -np.pi, np.pi) for x in self._limits)
+        drawn = np.random.default_rng(0).uniform(lower, upper, (DRAWS, len(lower)))
+        # Spheres tell the others apart as quickly.
+        often = (self._bounded(drawn) < PENALTY_CLEARANCE).mean(axis=0) > OFTEN
+        return always_apart(
+            self.model,
+            self.geometry,
+            np.flatnonzero(often),
+            self.approach_bounds,
+            self._limits,
+            self.settings.distance,
+        )
+
+    def _with_walls(self, rows: Array, clearances: Array) -> Array:
+        """Append the distances of the tool inside its box, where it has one."""
+        return np.hstack([clearances, self._box.distances(rows)])
+
+    def penalty(self, q: Array) -> tuple[float, Array]:
+        """
+        Sum `h((d₀ − d)/u)` over the clearances d of configurations (N, n).
+
+        h is Huber's function of what is positive, r²/2 up to 1 and r − 1/2 beyond, so that bodies
+        that overlap do not outweigh all else; d₀ and u: `PENALTY_CLEARANCE` and `PENALTY_UNIT`.
+
+        Returns
+        -------
+        The sum, and its derivatives in the clearances (N, pairs + walls).
+
+        """
+        if self.empty:
+            return 0.0, np.zeros((len(q), 0))
+        near = self._near_clearances(q)
+        excess = np.maximum(0.0, (PENALTY_CLEARANCE - near) / PENALTY_UNIT)
+        value = np.where(excess < 1.0, 0.5 * excess**2, excess - 0.5)
+        return float(np.sum(value)), -np.minimum(excess, 1.0) / PENALTY_UNIT
+
+    def gradient(self, q: Array, weights: Array) -> Array:
+        """
+        Differentiate `Σ weights ∘ clearances` in the configurations, (N, n).
+
+        A distance changes by `nᵀ (J₂(p) − J₁(p))`, n from the nearest point of one body to that of
+        the other, p any point on their line.
+        """
+        rows, (places, numbers) = self._model_order(q), np.nonzero(weights)
+        if not len(places):
+            return np.zeros_like(q)
+        normals, points = self._nearest(rows, places, numbers)
+        screws = self._tree.screws(*self._tree.places(rows))[places]
+        forces = np.concatenate([normals, np.cross(points, normals)], axis=1)
+        slopes = (screws @ forces[:, :, None])[..., 0] * self._moving[numbers]
+        found, result = np.zeros_like(rows), np.empty_like(rows)
+        np.add.at(found, places, weights[places, numbers][:, None] * slopes)
+        result[:, self.order] = found
+        return result
+
+    @cached_property
+    def _moving(self) -> Array:
+        """How joints move the second body of each pair, and the tool, against the first one."""
+        links = np.vstack([np.zeros(self._tree.n), self._tree.ancestors])
+        objects = self.geometry.geometryObjects
+        pairs = [
+            [objects[pair.first].parentJoint, objects[pair.second].parentJoint]
+            for pair in self.geometry.collisionPairs
+        ]
+        pairs += [[0, self._box.joint]] * self._box.walls
+        one, two = np.array(pairs, dtype=int).reshape(-1, 2).T
+        return np.asarray(links[two] - links[one])
+
+    def _nearest(
+        self, rows: Array, places: NDArray[np.intp], numbers: NDArray[np.intp]
+    ) -> tuple[Array, Array]:
+        """Return direction and one of the nearest points of pairs and walls, (A, 3) each."""
+        walls = numbers >= self.pairs
+        normals, points = np.empty((2, len(numbers), 3))
+        if walls.any():
+            normals[walls] = self._box.inwards(numbers[walls] - self.pairs)
+            points[walls] = self._box.places(rows)[places[walls]]
+        bodies = np.flatnonzero(~walls)
+        results = self._measured(rows, places[bodies], numbers[bodies])
+        for k, result in zip(bodies.tolist(), results, strict=True):
+            points[k], distance = result.getNearestPoint1(), result.min_distance
+            apart = abs(distance) > TOUCHING
+            across = (result.getNearestPoint2() - points[k]) / distance if apart else result.normal
+            normals[k] = across
+        return normals, points
+
+    def check_path(self, q: Array, time: Array, step: int = 1) -> float | None:
+        """
+        Raise an error where a motion comes too near; return its smallest distance.
+
+        Every `step`-th sample is measured, and between these as many as are needed to exclude
+        that bodies touch there: they approach by no more than Σ `approach_bounds` |Δq|. Contacts
+        between neighbouring samples are not seen.
+
+        Parameters
+        ----------
+        q : (N, n) in small steps
+        time : (N,) [s], for the message
+        step : samples from one measurement to the next
+
+        Returns
+        -------
+        The smallest distance between bodies [m], None when there are none.
+
+        Raises
+        ------
+        CollisionError : names the bodies, the time and the distance
+
+        """
+        if self.empty:
+            return None
+        rows = self._model_order(q)
+        path = np.cumsum(np.abs(np.diff(rows, axis=0, prepend=rows[:1])), axis=0)
+        measure = cache(lambda k: self._checked_distances(rows[k], float(time[k])))
+        intervals = list(pairwise([*range(0, len(rows) - 1, step), len(rows) - 1])) or [(0, 0)]
+        smallest = np.inf
+        while intervals:
+            low, high = intervals.pop()
+            both = np.stack([measure(low), measure(high)])
+            smallest = min(smallest, float(both.min(initial=np.inf)))
+            approach = self.approach_bounds @ (path[high] - path[low])
+            safe = both.sum(axis=0) - approach >= 2.0 * self.settings.distance
+            if high - low > 1 and not safe.all():
+                middle = (low + high) // 2
+                intervals += [(low, middle), (middle, high)]
+        return smallest if self.pairs else None
+
+    def _checked_distances(self, q: Array, time: float) -> Array:
+        """Return the distances of all pairs, (pairs,) [m]; raise an error if one is too small."""
+        pin.computeDistances(self.model, self.data, self.geometry, self.geometry_data, q)
+        distances = np.array([r.min_distance for r in self.geometry_data.distanceResults])
+        if (distances < self.settings.distance).any():
+            closest = int(np.argmin(distances))
+            objects, pair = self.geometry.geometryObjects, self.geometry.collisionPairs[closest]
+            raise CollisionError(
+                f'{objects[pair.first].name} and {objects[pair.second].name} are '
+                f'{distances[closest]:.3f} m apart at {time:.3f} s, less than '
+                f'{self.settings.distance:g} m: move the start, design again, or name the pair in '
+                'excitation.workspace.ignored_pairs'
+            )
+        walls = self._box.distances(q[None])
+        if (walls < 0.0).any():
+            raise CollisionError(
+                f'the tool leaves its box by {-walls.min():.3f} m at {time:.3f} s: '
+                'move the start, enlarge the box or design again'
+            )
+        return distances

@@ -1,0 +1,384 @@
+"""Design: from a robot and its limits to the trajectory that it will run."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+import time
+from typing import Any
+
+import numpy as np
+
+from ...exceptions import CollisionError, ConfigurationError, LimitError, TrajectoryError
+from ..arrays import Array
+from ..model.dynamics import inverse_dynamics
+from ..model.robot import Robot
+from .collision_scene import CollisionScene
+from .criteria import CRITERIA, criterion
+from .limits import check_position, check_trajectory, motion_limits, QUANTITIES, Usage
+from .observation_matrix import ObservationModel
+from .problem import keeps_bounds, PayloadProblem, Problem, random_point
+from .search import ProgressCallback, Search, SearchStopped, SOLVERS
+from .settings import ExcitationSettings, payload_settings
+from .trajectory import Trajectory
+from .validation_circle import circle_trajectory
+
+STOPPED_NOTE = 'the search was stopped before its end: the same seed may give another trajectory'
+# Least ratio of singular values: below, rounding hides the smallest from the search through WᵀW.
+MIN_SINGULAR_RATIO = 1e-8
+# Samples of a period for the figures in a file: as many whatever the order, so that they compare.
+FIGURE_SAMPLES = 1000
+# A motion whose coefficients are smaller, as shares of what each alone may reach, is none.
+MIN_COEFFICIENT = 1e-3
+# Shrinking by this factor costs a thousandth of the motion; it is tried so many times at once: a
+# seventh of the motion is left in the end.
+SHRINK_FACTOR, SHRINKINGS = 0.999, (0, *(2**k for k in range(11)), 1945)
+# Shares of the time limit at which the search ends, by what validates: designing another motion
+# takes about half as long, a circle less. The last check of the motions needs the rest.
+SEARCH_SHARE = {'seed': 0.6, 'circle': 0.75, 'none': 0.9}
+VALIDATION_SHARE = 0.85
+# On a machine without much time for this process that rest is more. What follows the search takes
+# about so many times as long as what precedes it; what follows the validation's search takes about
+# as long as what followed the first one, and twice that is left, to be safe.
+FOLLOWING = {'seed': 8.0, 'circle': 6.0, 'none': 4.0}
+RESERVED_ENDS = 2.0
+NO_ROOM = (
+    'the limits leave no room for any motion from the start: move excitation.start away from its '
+    'limits, or loosen effort, workspace or margins'
+)
+
+
+@dataclass(frozen=True)
+class Design:
+    """
+    A designed trajectory with the evidence for it.
+
+    Parameters
+    ----------
+    trajectory : what identifies
+    validation : what validates, or None
+    criterion : name of what was minimised
+    value : its value
+    columns : names of the columns that the figures are about
+    condition_numbers : 'raw', 'normalised' and 'frobenius' of these columns
+    singular_values : of the weighted observation matrix / √N, descending
+    usage : shares of the limits used by the trajectory
+    limits : the limits, by quantity
+    history : (evaluations, best feasible criterion) as the design went on
+    seed, solver, evaluations : how it was found
+    notes : sentences that a user should read
+    unchecked : what is not checked in the workspace, a sentence each
+    shortcomings : why the design is poor, a sentence each; such a motion is not run
+    elapsed : how long it took [s]; not kept in files, which the seed alone decides
+
+    """
+
+    trajectory: Trajectory
+    validation: Trajectory | None
+    criterion: str
+    value: float
+    columns: tuple[str, ...]
+    condition_numbers: dict[str, float]
+    singular_values: tuple[float, ...]
+    usage: Usage
+    limits: dict[str, tuple[float, ...]]
+    history: tuple[tuple[int, float], ...]
+    seed: int
+    solver: str
+    evaluations: int
+    notes: tuple[str, ...] = field(default=())
+    unchecked: tuple[str, ...] = field(default=())
+    shortcomings: tuple[str, ...] = field(default=())
+    elapsed: float = field(default=0.0, compare=False)
+
+    def __repr__(self) -> str:
+        t = self.trajectory
+        return (
+            f'<{t.family} of {t.period:g} s for {", ".join(t.joints)}: {self.criterion} '
+            f'{self.value:.4g}, {self.verdict}>'
+        )
+
+    @property
+    def verdict(self) -> str:
+        """'good', or 'poor' where there are shortcomings."""
+        return 'poor' if self.shortcomings else 'good'
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the design by plain values; `from_dict` gives exactly the same one back."""
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.compare}
+        values['trajectory'] = self.trajectory.to_dict()
+        values['validation'] = self.validation and self.validation.to_dict()
+        return {**values, 'usage': asdict(self.usage), 'verdict': self.verdict}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> 'Design':
+        """
+        Build a design from what `to_dict` gave.
+
+        Raises
+        ------
+        TrajectoryError : a key is missing, unknown or cannot be read
+
+        """
+        try:
+            known = {f.name: _frozen(values[f.name]) for f in fields(cls) if f.name in values}
+            known['trajectory'] = Trajectory.from_dict(values['trajectory'])
+            validation = values['validation']
+            known['validation'] = validation and Trajectory.from_dict(validation)
+            usage = {key: _frozen(value) for key, value in values['usage'].items()}
+            return cls(**{**known, 'usage': Usage(**usage)})
+        except (KeyError, TypeError, AttributeError) as error:
+            raise TrajectoryError(
+                f'a trajectory file cannot be read ({type(error).__name__}: {error}): design again'
+            ) from error
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _frozen(item) for key, item in value.items()}
+    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
+
+
+def check_settings(robot: Robot, settings: ExcitationSettings) -> None:
+    """
+    Raise an error for settings that do not fit the robot.
+
+    Raises
+    ------
+    ConfigurationError : names the setting
+
+    """
+    for name in ('start', 'noise'):
+        values = getattr(settings, name)
+        if len(values) not in (0, robot.n):
+            raise ConfigurationError(
+                f"'excitation.{name}' has {len(values)} values: give one per joint ({robot.n})"
+            )
+        if not np.isfinite(values).all():
+            raise ConfigurationError(f"'excitation.{name}' holds a value that is not finite")
+    if settings.noise and min(settings.noise) <= 0.0:
+        raise ConfigurationError("'excitation.noise' must be above zero for each joint")
+    criterion(settings.criterion, settings.mix)
+    for name, weight in settings.mix.items():
+        if not 0.0 <= weight < np.inf:
+            raise ConfigurationError(
+                f"'excitation.mix.{name}' is {weight:g}: all criteria are minimised, so that "
+                'weights must be zero or more'
+            )
+    motion_limits(robot, settings)
+
+
+def check_start(problem: Problem, start: Array) -> None:
+    """
+    Raise an error for a start outside its limits, that efforts cannot hold, or in collision.
+
+    Raises
+    ------
+    LimitError, CollisionError : name the joint or the bodies
+
+    """
+    robot, design_limits = problem.robot, problem.design_limits
+    check_position(robot, design_limits, start)
+    still = np.zeros((1, robot.n))
+    tau = inverse_dynamics(robot, robot.prior, start[None], still, still)[0]
+    for j, joint in enumerate(robot.joints):
+        if abs(tau[j]) > design_limits.effort[j]:
+            raise LimitError(joint, 'effort', 0.0, float(tau[j]), float(design_limits.effort[j]))
+    problem.scene.check_path(start[None], np.zeros(1))
+
+
+def design(
+    robot: Robot, settings: ExcitationSettings, progress: ProgressCallback | None = None
+) -> Design:
+    """
+    Design an excitation trajectory, and the one that validates.
+
+    The best feasible trajectory is kept at all times: the time limit, a callback that returns
+    something true, and Ctrl-C end the search with it. The time limit is that of everything here;
+    only building the first feasible motion and checking the last one may take longer.
+
+    Parameters
+    ----------
+    robot : with limits and prior parameters
+    settings : family, criterion, limits, solver, seed
+    progress : called as the search goes on
+
+    Raises
+    ------
+    ConfigurationError : settings that do not fit the robot, limits that contradict each other
+    LimitError, CollisionError : the start is outside a limit, or touches something
+    TrajectoryError : nothing feasible was found
+
+    """
+    begin, settings = time.monotonic(), payload_settings(settings)
+    kind = settings.validation.kind
+    check_settings(robot, settings)
+    scene = CollisionScene(robot, settings.workspace)
+    problem = (PayloadProblem if settings.payload.mass else Problem)(robot, settings, scene)
+    if problem.start is not None:
+        check_start(problem, problem.start)
+    limit, preparation = settings.time_limit, time.monotonic() - begin
+    longest = min(SEARCH_SHARE[kind] * limit, limit - FOLLOWING[kind] * preparation)
+    search = _search(problem, settings, progress, begin + longest)
+    searched = time.monotonic()
+    trajectory, usage = _best_trajectory(problem, search)
+    result = _result(problem, search, trajectory, usage)
+    reserve = RESERVED_ENDS * (time.monotonic() - searched)
+    end = begin + min(VALIDATION_SHARE * limit, limit - reserve)
+    result = _validated(result, problem, progress, end)
+    return replace(result, elapsed=time.monotonic() - begin)
+
+
+def _result(problem: Problem, search: Search, trajectory: Trajectory, usage: Usage) -> Design:
+    """Return a design with its figures, without the trajectory that validates."""
+    singular, numbers = _conditioning(problem, trajectory)
+    # Of a motion so small, rounding hides what it excites.
+    if singular[-1] < MIN_SINGULAR_RATIO * singular[0]:
+        raise TrajectoryError(
+            f'within the limits, no motion of {problem.settings.period:g} s distinguishes the '
+            f'{len(singular)} columns: lengthen excitation.period or loosen the limits'
+        )
+    notes = [f'{len(problem.columns)} columns, {problem.columns_note}']
+    if search.stopped:
+        notes.append(STOPPED_NOTE)
+    return Design(
+        trajectory=trajectory,
+        validation=None,
+        criterion=problem.settings.criterion,
+        value=problem.criterion.report(search.objective),
+        columns=tuple(problem.observation.names[k] for k in problem.columns),
+        condition_numbers=numbers,
+        singular_values=tuple(singular.tolist()),
+        usage=usage,
+        limits={
+            name: tuple(getattr(problem.limits, name).tolist())
+            for name in ('lower', 'upper', *QUANTITIES[1:])
+        },
+        history=tuple(search.history),
+        seed=problem.settings.seed,
+        solver=problem.settings.solver,
+        evaluations=search.evaluations,
+        notes=(*notes, *problem.scene.notes),
+        unchecked=tuple(problem.scene.unchecked.values()),
+        shortcomings=_shortcomings(problem, search, numbers['normalised']),
+    )
+
+
+def _shortcomings(problem: Problem, search: Search, condition: float) -> tuple[str, ...]:
+    """Say why a motion is not worth running, a sentence each; nothing of a good one."""
+    found, most, variables = [], problem.settings.largest_condition, problem.scale.size
+    if condition > most:
+        found.append(
+            f'the normalised condition number is {condition:.3g}, above {most:g}: lengthen '
+            'excitation.period, raise excitation.time_limit or loosen the limits'
+        )
+    # A quasi-Newton method with fewer points than variables has not looked in every direction.
+    if search.stopped and search.evaluations < variables:
+        found.append(
+            f'the search was stopped after {search.evaluations} evaluations for {variables} '
+            'variables: raise excitation.time_limit'
+        )
+    return tuple(found)
+
+
+def _search(
+    problem: Problem,
+    settings: ExcitationSettings,
+    progress: ProgressCallback | None,
+    end: float,
+) -> Search:
+    """Search until `end`, on the clock of `time.monotonic`; one feasible point is found anyhow."""
+    search = Search(problem, progress, end)
+    search.budget = settings.starts * settings.iterations
+    seeds = np.random.SeedSequence(settings.seed).spawn(settings.starts)
+    try:
+        for number, seed in enumerate(seeds):
+            search.phase = f'start {number + 1} of {settings.starts}'
+            SOLVERS[settings.solver](search, np.random.default_rng(seed), settings.iterations)
+    except (SearchStopped, KeyboardInterrupt):
+        search.stopped = True
+        if search.latest is not None:
+            search.keep_if_best(search.latest)
+        if search.best is None:
+            search.keep_if_best(random_point(problem, np.random.default_rng(seeds[0])))
+    return search
+
+
+def _best_trajectory(problem: Problem, search: Search) -> tuple[Trajectory, Usage]:
+    if search.best is None or not np.isfinite(search.objective):
+        raise TrajectoryError(
+            'no feasible trajectory was found: raise excitation.time_limit or loosen the limits'
+        )
+    start, coefficients = problem.unpack(search.best)
+    if float(np.abs(coefficients / problem.scale).max()) < MIN_COEFFICIENT:
+        raise TrajectoryError(NO_ROOM)
+    return _shrink_until_allowed(problem, start, coefficients)
+
+
+def _shrink_until_allowed(
+    problem: Problem, start: Array, coefficients: Array
+) -> tuple[Trajectory, Usage]:
+    """Shrink the motion until it passes the last check, which sees all times."""
+    for power in SHRINKINGS:
+        trajectory = problem.trajectory(start, SHRINK_FACTOR**power * coefficients)
+        if keeps_bounds(problem, trajectory):
+            try:
+                usage = check_trajectory(
+                    problem.robot, trajectory, problem.settings, scene=problem.scene
+                )
+            except (LimitError, CollisionError):
+                pass  # Between the samples of `keeps_bounds`: shrink on.
+            else:
+                return trajectory, usage
+    raise TrajectoryError(NO_ROOM)
+
+
+def _conditioning(problem: Problem, trajectory: Trajectory) -> tuple[Array, dict[str, float]]:
+    """Compute singular values and condition numbers with the robot's own friction."""
+    times = (np.arange(FIGURE_SAMPLES) + 0.5) / FIGURE_SAMPLES * trajectory.period
+    w = ObservationModel(problem.robot).matrix(trajectory.sample(times))[:, :, problem.columns]
+    flat = (w * problem.weights[:, None]).reshape(-1, w.shape[2]) / np.sqrt(len(w))
+    s = flat.T @ flat
+    names = {'raw': 'condition', 'normalised': 'normalised_condition', 'frobenius': 'frobenius'}
+    numbers = {
+        key: float(CRITERIA[name].report(CRITERIA[name].objective(s)[0]))
+        for key, name in names.items()
+    }
+    return np.linalg.svd(np.linalg.qr(flat, mode='r'), compute_uv=False), numbers
+
+
+def _validated(
+    result: Design, problem: Problem, progress: ProgressCallback | None, end: float
+) -> Design:
+    """Add the trajectory that validates: another seed from the same start, or a circle."""
+    kind, start = problem.settings.validation.kind, result.trajectory.start
+    if kind == 'none':
+        return result
+    try:
+        if kind == 'circle':
+            robot, settings, scene = problem.robot, problem.settings, problem.scene
+            circle = circle_trajectory(robot, settings, start, scene, end)
+            check_trajectory(robot, circle, settings, scene=scene)
+            return replace(result, validation=circle)
+        return _with_another_seed(result, problem, progress, end)
+    except (TrajectoryError, LimitError, CollisionError) as error:
+        reason = f'there is no trajectory that validates: {error}'
+        return replace(result, shortcomings=(*result.shortcomings, reason))
+
+
+def _with_another_seed(
+    result: Design, problem: Problem, progress: ProgressCallback | None, end: float
+) -> Design:
+    settings = problem.settings
+    other = replace(
+        settings,
+        seed=settings.seed + 1,
+        starts=1,
+        solver='gradient',
+        iterations=max(1, settings.iterations // 3),
+        period=settings.validation.period or settings.period,
+        start=tuple(result.trajectory.start.tolist()),
+    )
+    problem = Problem(problem.robot, other, problem.scene)
+    search = _search(problem, other, progress, end)
+    trajectory = _best_trajectory(problem, search)[0]
+    notes = (*result.notes, *((STOPPED_NOTE,) if search.stopped else ()))
+    return replace(result, validation=trajectory, notes=tuple(dict.fromkeys(notes)))

@@ -1,0 +1,236 @@
+"""The limits of a motion, and the last check of what will be sent."""
+
+from dataclasses import asdict, dataclass, replace
+from math import comb
+
+import numpy as np
+
+from ...exceptions import ConfigurationError, LimitError, TrajectoryError
+from ..arrays import Array
+from ..model.dynamics import inverse_dynamics
+from ..model.robot import Limits, Robot
+from .collision_scene import CollisionScene
+from .settings import ExcitationSettings, Margins
+from .trajectory import Motion, sample_waypoints, Trajectory, Waypoints
+
+QUANTITIES = ('position', 'velocity', 'acceleration', 'jerk', 'effort')
+# What rounding may add to a share of a limit.
+SHARE_TOLERANCE = 1e-9
+# Stands for a missing position limit, whose middle and width must be finite [rad or m].
+MAX_POSITION = 1e6
+# Distances are measured so often [Hz], and oftener where bodies are near.
+DISTANCE_RATE = 50.0
+DERIVATIVES = ('position', 'velocity', 'acceleration', 'jerk')
+
+
+@dataclass(frozen=True)
+class Usage:
+    """
+    Largest share of each limit that a motion uses, (n,) per quantity; 1 is the limit itself.
+
+    `position` is measured from the middle of the range; `distance` is the smallest between bodies
+    [m], None when there is nothing to collide with.
+    """
+
+    position: tuple[float, ...]
+    velocity: tuple[float, ...]
+    acceleration: tuple[float, ...]
+    jerk: tuple[float, ...]
+    effort: tuple[float, ...]
+    distance: float | None = None
+
+
+def motion_limits(robot: Robot, settings: ExcitationSettings) -> Limits:
+    """
+    Complete the robot's limits.
+
+    A joint without position limits is bounded by ±`amplitude`; a joint without acceleration limit
+    gets `velocity/acceleration_time`, one without jerk limit `acceleration/jerk_time`.
+
+    Raises
+    ------
+    ConfigurationError : no velocity or effort limit, one that is not a number or below zero, or a
+        lower one that is not below the upper
+
+    """
+    limits = robot.limits
+    for name, values in asdict(limits).items():
+        for joint, value in zip(robot.joints, values, strict=True):
+            if np.isnan(value) or (name in QUANTITIES and value < 0.0):
+                raise ConfigurationError(
+                    f'the {name} limit of {joint} is {value:g}: correct robot.{name}'
+                )
+    for name in ('velocity', 'effort'):
+        values = np.asarray(getattr(limits, name))
+        for joint, value in zip(robot.joints, values, strict=True):
+            if not 0.0 < value < np.inf:
+                raise ConfigurationError(
+                    f'{joint} has no {name} limit in the robot description: set robot.{name}'
+                )
+    lower = np.where(np.isfinite(limits.lower), limits.lower, -settings.amplitude)
+    upper = np.where(np.isfinite(limits.upper), limits.upper, settings.amplitude)
+    for joint, low, high in zip(robot.joints, lower, upper, strict=True):
+        if not low < high:
+            raise ConfigurationError(
+                f'{joint} has a lower limit {low:g} that is not below its upper limit {high:g}: '
+                'correct robot.lower and robot.upper'
+            )
+    acceleration = _fill_missing(limits.acceleration, limits.velocity / settings.acceleration_time)
+    jerk = _fill_missing(limits.jerk, acceleration / settings.jerk_time)
+    return replace(limits, lower=lower, upper=upper, acceleration=acceleration, jerk=jerk)
+
+
+def _fill_missing(values: Array, default: Array) -> Array:
+    return np.where(np.isfinite(values) & (values > 0.0), values, default)
+
+
+def apply_margins(limits: Limits, margins: Margins) -> Limits:
+    """Take the margins off the limits."""
+    inset = 0.5 * margins.position * (limits.upper - limits.lower)
+    return replace(
+        limits,
+        lower=limits.lower + inset,
+        upper=limits.upper - inset,
+        velocity=limits.velocity * (1.0 - margins.velocity),
+        acceleration=limits.acceleration * (1.0 - margins.acceleration),
+        jerk=limits.jerk * (1.0 - margins.jerk),
+        effort=limits.effort * (1.0 - margins.effort),
+    )
+
+
+def check_position(robot: Robot, limits: Limits, q: Array) -> None:
+    """
+    Raise an error for a configuration outside the position limits.
+
+    Raises
+    ------
+    LimitError : names the first joint that is outside
+
+    """
+    for j, joint in enumerate(robot.joints):
+        low, high = limits.lower[j], limits.upper[j]
+        if not low <= q[j] <= high:
+            bound = float(low if q[j] < low else high)
+            raise LimitError(joint, 'position', 0.0, float(q[j]), bound)
+
+
+def check_trajectory(
+    robot: Robot,
+    motion: Trajectory | Waypoints,
+    settings: ExcitationSettings,
+    rate: float = 1000.0,
+    scene: CollisionScene | None = None,
+) -> Usage:
+    """
+    Raise an error for a motion that leaves a limit, as the controller will interpolate it.
+
+    Exact extrema of the quintic segments for position, velocity, acceleration and jerk; effort
+    by the prior model at the controller's rate; distances in steps of 20 ms, and down to the
+    controller's where bodies are near enough to touch in between.
+
+    Parameters
+    ----------
+    robot : with limits and prior
+    motion : what will be sent; a trajectory is first turned into its points
+    settings : `rate`, missing limits and the workspace; margins are not used
+    rate : of the controller [Hz]
+    scene : bodies to avoid; None: made from the settings
+
+    Returns
+    -------
+    Largest shares of the limits.
+
+    Raises
+    ------
+    TrajectoryError : it is for other joints, or in another order
+    LimitError : names joint, quantity, time, value and limit
+    CollisionError : names the two bodies and the time
+
+    """
+    check_joints(robot, motion.joints)
+    points = sample_waypoints(motion, settings.rate) if isinstance(motion, Trajectory) else motion
+    # Positions of joints without limits are bounded in designs only.
+    limits = replace(
+        motion_limits(robot, settings), lower=robot.limits.lower, upper=robot.limits.upper
+    )
+    shares = {k: _check_derivative(points, limits, k, i) for i, k in enumerate(DERIVATIVES)}
+    time = np.linspace(0.0, points.duration, int(np.ceil(points.duration * rate)) + 1)
+    samples = points.sample(time)
+    shares['effort'] = _check_effort(robot, points, time, samples, limits)
+    scene = scene or CollisionScene(robot, settings.workspace)
+    distance = scene.check_path(samples.q, time, step=max(1, int(rate / DISTANCE_RATE)))
+    return Usage(**{k: tuple(v.tolist()) for k, v in shares.items()}, distance=distance)
+
+
+def check_joints(robot: Robot, joints: tuple[str, ...]) -> None:
+    """Raise an error where a motion is not for the robot's joints, in their order."""
+    if tuple(joints) != robot.joints:
+        raise TrajectoryError(
+            f'the trajectory moves {", ".join(joints)}, the robot has {", ".join(robot.joints)}, '
+            'in this order: design it for this robot'
+        )
+
+
+def _check_derivative(points: Waypoints, limits: Limits, name: str, derivative: int) -> Array:
+    """Check one derivative of the quintic segments; returns the largest share per joint, (n,)."""
+    powers = np.polynomial.polynomial.polyder(points.segments(), derivative, axis=1)
+    powers = powers / (np.diff(points.time) ** derivative)[:, None, None]
+    if name == 'position':
+        lower = np.maximum(limits.lower, -MAX_POSITION)
+        upper = np.minimum(limits.upper, MAX_POSITION)
+        middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
+    else:
+        middle, half = np.zeros(powers.shape[2]), np.asarray(getattr(limits, name))
+    powers[:, 0] -= middle
+    # Only segments whose convex hull exceeds the largest value at a point can hold the extremum.
+    hull = np.abs(np.einsum('bk,pkn->pbn', _bernstein(powers.shape[1]), powers)).max(axis=1)
+    ends = np.maximum(np.abs(powers[:, 0]), np.abs(powers.sum(axis=1)))
+    largest = np.zeros(powers.shape[2])
+    for j in range(powers.shape[2]):
+        where, value = 0.0, 0.0
+        known = ends[:, j].max()
+        for p in np.flatnonzero(hull[:, j] >= known * (1.0 - SHARE_TOLERANCE)):
+            s, y = _extremum(powers[p, :, j])
+            if abs(y) > abs(value):
+                where, value = points.time[p] + s * (points.time[p + 1] - points.time[p]), y
+        largest[j] = abs(value) / half[j]
+        if largest[j] > 1.0 + SHARE_TOLERANCE:
+            bound = middle[j] + np.copysign(half[j], value)
+            raise LimitError(points.joints[j], name, where, float(middle[j] + value), float(bound))
+    return largest
+
+
+def _bernstein(size: int) -> Array:
+    """Return the matrix from powers of s to Bernstein coefficients, (size, size)."""
+    degree = size - 1
+    return np.array(
+        [
+            [comb(i, k) / comb(degree, k) if k <= i else 0.0 for k in range(size)]
+            for i in range(size)
+        ]
+    )
+
+
+def _extremum(powers: Array) -> tuple[float, float]:
+    """Return place and value of a polynomial's largest absolute value on [0, 1]."""
+    polynomial = np.polynomial.Polynomial(powers)
+    roots = polynomial.deriv().roots() if len(powers) > 1 else np.empty(0)
+    inner = roots.real[(np.abs(roots.imag) < 1e-6) & (roots.real > 0.0) & (roots.real < 1.0)]
+    places = np.concatenate([[0.0, 1.0], inner])
+    values = polynomial(places)
+    best = int(np.argmax(np.abs(values)))
+    return float(places[best]), float(values[best])
+
+
+def _check_effort(
+    robot: Robot, points: Waypoints, time: Array, samples: Motion, limits: Limits
+) -> Array:
+    share = np.abs(inverse_dynamics(robot, robot.prior, *samples)) / limits.effort
+    k, j = np.unravel_index(int(np.argmax(share)), share.shape)
+    if share[k, j] > 1.0:
+        limit = float(limits.effort[j])
+        raise LimitError(
+            points.joints[j], 'effort', float(time[k]), float(share[k, j]) * limit, limit
+        )
+    largest: Array = share.max(axis=0)
+    return largest

@@ -1,0 +1,219 @@
+"""
+The observation matrix of a motion and the exact gradient of any function of it.
+
+Row j and link i of W are `J_jᵀ Y_i`: the screw of joint j in the frame of link i, and the link's
+regressor; columns of drives follow. The gradient goes the same way back, all samples at once.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import Array
+from ..model.friction import FrictionTerm, make_terms
+from ..model.parameters import INERTIAL, PINOCCHIO_ORDER
+from ..model.robot import Robot
+from .batch_kinematics import (
+    body_regressor,
+    body_regressor_gradient,
+    cross,
+    cross_adjoint,
+    cross_adjoint_sum,
+    KinematicTree,
+)
+from .trajectory import Motion
+
+# Step of the one-sided differences of friction [rad/s or m/s]: above rounding, below any shape.
+STEP = 1e-6
+PINOCCHIO_SYMBOLS = tuple(INERTIAL[i] for i in np.argsort(PINOCCHIO_ORDER))
+
+
+@dataclass(frozen=True)
+class DriveColumn:
+    """
+    A torque `rᵀ f(r·x)` of a motor with ratios r, x one of q, dq and ddq.
+
+    Parameters
+    ----------
+    name : of the standard parameter
+    joints : numbers of the joints that the motor drives
+    ratios : motor speed per speed of each of them
+    source : 'q', 'dq' or 'ddq': x
+    function : of the motor's x (N,), or None for x itself
+
+    """
+
+    name: str
+    joints: NDArray[np.intp]
+    ratios: Array
+    source: str
+    function: Callable[[Array], Array] | None
+
+    def fill(self, out: Array, motion: Motion) -> None:
+        """Write the column into `out`, (N, n) zeros."""
+        turn = getattr(motion, self.source)[:, self.joints] @ self.ratios
+        values = turn if self.function is None else self.function(turn)
+        out[:, self.joints] = np.outer(values, self.ratios)
+
+    def add_gradient(self, result: Motion, motion: Motion, weights: Array) -> None:
+        """Add the gradient of `Σ weights ∘ column` to `result`, in place; weights (N, n)."""
+        share = weights[:, self.joints] @ self.ratios
+        if self.function is not None:
+            turn = getattr(motion, self.source)[:, self.joints] @ self.ratios
+            share = share * _derivative(self.function, turn)
+        into = getattr(result, self.source)
+        for joint, ratio in zip(self.joints, self.ratios, strict=True):
+            into[:, joint] += ratio * share
+
+
+def _derivative(function: Callable[[Array], Array], velocity: Array) -> Array:
+    """Differentiate by three points on the velocity's side of zero, where friction is smooth."""
+    step = np.where(velocity < 0.0, -STEP, STEP)
+    x = np.where(np.abs(velocity) < STEP, step, velocity)
+    here, near, far = function(np.stack([x, x + step, x + 2.0 * step]).ravel()).reshape(3, -1)
+    return (4.0 * near - 3.0 * here - far) / (2.0 * step)
+
+
+def drive_columns(robot: Robot, steepness: Array | None = None) -> tuple[DriveColumn, ...]:
+    """
+    List the columns of rotor inertias, friction and couplings, joint by joint.
+
+    Parameters
+    ----------
+    robot : the robot
+    steepness : (n,) replace Coulomb's sign(dq) by tanh(steepness·dq), which an optimiser can
+        follow [s/rad or s/m]; None: as the robot has it
+
+    """
+
+    def term_column(term: FrictionTerm, index: int, x: Array) -> Array:
+        return term.columns(x, x)[index]
+
+    own = zip(robot.joints, robot.friction, np.eye(robot.n), strict=True)
+    motors = [(*motor, robot.rotor_inertia) for motor in own]
+    terms = make_terms(('viscous', 'coulomb'), {})
+    motors += [(coupling.name, terms, coupling.ratios, True) for coupling in robot.couplings]
+    result = []
+    for motor, friction, ratios, has_inertia in motors:
+        functions: list[tuple[str, Callable[[Array], Array] | None]] = []
+        if has_inertia:
+            functions.append(('ddq', None))
+        for term in (_smoothed(term, steepness, ratios) for term in friction):
+            source = 'q' if term.kind.of_position else 'dq'
+            count = len(term.kind.symbols)
+            functions += [(source, partial(term_column, term, k)) for k in range(count)]
+        own_parameters = [p for p in robot.parameters if p.joint == motor]
+        names = [p.name for p in own_parameters if p.symbol not in INERTIAL]
+        joints = np.flatnonzero(ratios)
+        pairs = zip(names, functions, strict=True)
+        result += [DriveColumn(name, joints, ratios[joints], *f) for name, f in pairs]
+    return tuple(result)
+
+
+def _smoothed(term: FrictionTerm, steepness: Array | None, ratios: Array) -> FrictionTerm:
+    if term.name not in ('coulomb', 'presliding') or steepness is None:
+        return term
+    slope = float(np.abs(ratios) @ steepness / np.sum(np.abs(ratios)))
+    return FrictionTerm('smooth_coulomb', {'tanh_steepness': slope})
+
+
+class ObservationModel:
+    """
+    Observation matrices of one robot: inertial columns in Pinocchio's order, then the others.
+
+    The order is link by link `m mx my mz Ixx Ixy Iyy Ixz Iyz Izz`, then rotor inertias, friction
+    and couplings in the order of `robot.parameters`. `steepness`: see `drive_columns`.
+    """
+
+    def __init__(self, robot: Robot, steepness: Array | None = None) -> None:
+        self.tree = KinematicTree(robot.model)
+        self.order, self.inverse = robot.order, np.argsort(robot.order)
+        self.extras: tuple[DriveColumn, ...] = drive_columns(robot, steepness)
+        numbers = [f'{symbol}{j + 1}' for j in self.order for symbol in PINOCCHIO_SYMBOLS]
+        self.names: tuple[str, ...] = (*numbers, *(extra.name for extra in self.extras))
+
+    def observe(self, motion: Motion) -> 'ObservedMotion':
+        """Observe a motion of N samples."""
+        return ObservedMotion(self, motion)
+
+    def matrix(self, motion: Motion) -> Array:
+        """Return W as (N, n, 10 n + extras): sample, joint, column."""
+        return ObservedMotion(self, motion).matrix
+
+
+class ObservedMotion:
+    """
+    One motion's `matrix`, with what its gradient needs.
+
+    `screws` are the joints' in each link's frame, (N, link, 6, joint), zero where the joint does
+    not move the link; `v` and `y` are velocity and regressor of the links, in their frames.
+    """
+
+    def __init__(self, observation: ObservationModel, motion: Motion) -> None:
+        self.observation, self.motion = observation, motion
+        tree, order = observation.tree, observation.order
+        self.kinematics = k = tree.kinematics(Motion(*(x[:, order] for x in motion)))
+        seen = k.to_link @ np.swapaxes(k.screws, 1, 2)[:, None]
+        self.screws = seen * tree.ancestors[:, None, :]
+        self.v, a = ((k.to_link @ x[..., None])[..., 0] for x in (k.v, k.a))
+        self.y = body_regressor(self.v, a)
+        count, inertial = len(motion.q), 10 * tree.n
+        self.matrix = np.zeros((count, tree.n, inertial + len(observation.extras)))
+        rows = np.swapaxes(np.swapaxes(self.screws, 2, 3) @ self.y, 1, 2)
+        self.matrix[:, order, :inertial] = rows.reshape(count, tree.n, inertial)
+        for i, extra in enumerate(observation.extras):
+            extra.fill(self.matrix[:, :, inertial + i], motion)
+
+    def gradient(self, weights: Array) -> Motion:
+        """
+        Differentiate `Σ weights ∘ W` with respect to q, dq and ddq, (N, n) each.
+
+        Parameters
+        ----------
+        weights : (N, n, 10 n + extras), held constant
+
+        """
+        observation, (count, n) = self.observation, self.motion.q.shape
+        inner = weights[:, observation.order, : 10 * n].reshape(count, n, n, 10)
+        found = self._gradient(np.swapaxes(inner, 1, 2))
+        result = Motion(*(x[:, observation.inverse] for x in found))
+        for i, extra in enumerate(observation.extras):
+            extra.add_gradient(result, self.motion, weights[:, :, 10 * n + i])
+        return result
+
+    def _gradient(self, weights: Array) -> Motion:
+        """
+        Differentiate in the model's order; weights (N, link, joint, 10).
+
+        Let G_A, G_V and T_j be the gradients in a_i, v_i and J_j, summed over the links that joint
+        k moves, D_k = v_k × J_k, and H such that `J·H = Σ G_A·(J × v_i)`; then
+        `∂ddq_k = J_k·G_A`, `∂dq_k = J_k·(G_V + H) + 2 D_k·G_A`, and
+        `∂q_k = (a_k × J_k − D_k × v_k)·G_A + D_k·(G_V + H) − Σ_{j before k} T_j·(J_k × J_j)`.
+        """
+        screws, v, a, to_link = self.kinematics
+        links = self.observation.tree.ancestors
+        by_v, by_a = body_regressor_gradient(self.v, self.screws @ weights)
+        by_screw = (self.y @ np.swapaxes(weights, 2, 3)) * links[:, None, :]
+        back = np.swapaxes(to_link, 2, 3)
+        of_v, of_a = ((back @ x[..., None])[..., 0] for x in (by_v, by_a))
+        g = links.T @ of_a
+        h = links.T @ (of_v + cross_adjoint(of_a, v))
+        t = links.T @ (back @ by_screw).reshape(*v.shape[:2], -1)
+        before = np.swapaxes(screws, 1, 2)[:, None] * (links - np.eye(len(links)))[:, None, :]
+        turned = cross_adjoint_sum(before @ np.swapaxes(t.reshape(by_screw.shape), 2, 3))
+        d = cross(v, screws)
+        by_q = (cross(a, screws) - cross(d, v)) * g + d * h - screws * turned
+        by_dq = screws * h + 2.0 * d * g
+        return Motion(*(x.sum(axis=2) for x in (by_q, by_dq, screws * g)))
+
+
+def independent_columns(w: Array, tolerance: float = 1e-7) -> NDArray[np.intp]:
+    """Find the first independent columns of W (rows, columns) by QR without pivoting."""
+    norms = np.linalg.norm(w, axis=0)
+    scaled = w / np.where(norms > tolerance * norms.max(), norms, 1.0)
+    scaled[:, norms <= tolerance * norms.max()] = 0.0
+    diagonal = np.abs(np.diag(np.linalg.qr(scaled, mode='r')))
+    return np.flatnonzero(diagonal > tolerance)

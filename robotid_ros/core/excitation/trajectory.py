@@ -1,0 +1,410 @@
+"""Motions: families, the trajectory as a frozen value, and the waypoints that are sent."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+import hashlib
+import json
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.polynomial.polynomial import polyder, polyvander
+from numpy.typing import ArrayLike, NDArray
+
+from ...exceptions import TrajectoryError, UnknownNameError
+from ..arrays import Array, freeze_fields
+
+
+class Family(Protocol):
+    """A basis of `size` functions on [0, period]."""
+
+    at_rest: bool
+
+    def size(self, order: int) -> int:
+        """Count the basis functions for `order` (harmonics, or free points)."""
+
+    def matrix(self, t: Array, period: float, order: int, derivative: int) -> Array:
+        """Evaluate one derivative of the basis, (N, size), at times (N,) in [0, period]."""
+
+
+def _harmonics(t: Array, period: float, order: int, derivative: int) -> Array:
+    """Differentiate `[sin(ω_l t)/ω_l, −cos(ω_l t)/ω_l]`, ω_l = 2π l / period, to (N, order, 2)."""
+    omega = 2.0 * np.pi / period * np.arange(1, order + 1)
+    phase = np.multiply.outer(t, omega) + derivative * np.pi / 2.0
+    scale = omega ** (derivative - 1)
+    return np.stack([scale * np.sin(phase), -scale * np.cos(phase)], axis=-1)
+
+
+class FourierSeries:
+    """
+    Finite Fourier series: `Σ_l a_l/(ω_f l) sin(ω_f l t) − b_l/(ω_f l) cos(ω_f l t)`.
+
+    Periodic, but neither at rest nor at q0 at its ends. Coefficients: a_1, b_1, a_2, b_2, ….
+    """
+
+    at_rest = False
+
+    def size(self, order: int) -> int:
+        """Count a sine and a cosine per harmonic."""
+        return 2 * order
+
+    def matrix(self, t: Array, period: float, order: int, derivative: int) -> Array:
+        """Evaluate the basis; see `Family.matrix`."""
+        return _harmonics(t, period, order, derivative).reshape(len(t), -1)
+
+
+class ModifiedFourierSeries(FourierSeries):
+    """
+    Fourier series plus the fifth-order polynomial that brings both ends to rest at q0 (MFS, 3).
+
+    Each harmonic gets its own polynomial, whose value, slope and curvature at both ends are
+    opposite to the harmonic's; in s = t/period it is
+    `p(s) = −[f + v s + w s²/2 − (10 v + w) s³ + (15 v + w/2) s⁴ − 6 v s⁵]`.
+    """
+
+    at_rest = True
+
+    def matrix(self, t: Array, period: float, order: int, derivative: int) -> Array:
+        """Evaluate the basis; see `Family.matrix`."""
+        zero = np.zeros(1)
+        f, v, w = (
+            period**k * super(ModifiedFourierSeries, self).matrix(zero, period, order, k)[0]
+            for k in range(3)
+        )
+        powers = np.stack([-f, -v, -w / 2, 10 * v + w, -15 * v - w / 2, 6 * v])
+        polynomial = np.polynomial.polynomial.polyder(powers, derivative)
+        s = np.polynomial.polynomial.polyvander(t / period, len(polynomial) - 1)
+        harmonics = super().matrix(t, period, order, derivative)
+        return harmonics + s @ polynomial / period**derivative
+
+
+class FifthOrderBSpline:
+    """
+    B-spline of fifth order on uniform knots, three control points fixed at each end (ELASTIC, 6).
+
+    Coefficients: the free control points, relative to q0.
+    """
+
+    at_rest = True
+
+    def size(self, order: int) -> int:
+        """Count one free control point per point."""
+        return order
+
+    def matrix(self, t: Array, period: float, order: int, derivative: int) -> Array:
+        """Evaluate the basis; see `Family.matrix`."""
+        inner = np.linspace(0.0, period, order + 2)
+        knots = np.concatenate([np.zeros(5), inner, np.full(5, period)])
+        free = np.eye(order + 6)[:, 3:-3]
+        from scipy.interpolate import BSpline
+
+        return BSpline(knots, free, 5)(t, nu=derivative)
+
+
+class QuinticPoints:
+    """
+    Quintic segments between through-points at equal intervals.
+
+    Coefficients: position relative to q0, velocity and acceleration of each inner point in turn.
+    """
+
+    at_rest = True
+    # Rows: position, velocity, acceleration at s = 0, then at s = 1; columns: powers of s.
+    HERMITE = np.array(
+        [
+            [1, 0, 0, -10, 15, -6],
+            [0, 1, 0, -6, 8, -3],
+            [0, 0, 0.5, -1.5, 1.5, -0.5],
+            [0, 0, 0, 10, -15, 6],
+            [0, 0, 0, -4, 7, -3],
+            [0, 0, 0, 0.5, -1, 0.5],
+        ]
+    )
+
+    def size(self, order: int) -> int:
+        """Count position, velocity and acceleration per point."""
+        return 3 * order
+
+    def matrix(self, t: Array, period: float, order: int, derivative: int) -> Array:
+        """Evaluate the basis; see `Family.matrix`."""
+        step = period / (order + 1)
+        segment = np.clip((t / step).astype(int), 0, order)
+        powers = np.polynomial.polynomial.polyder(self.HERMITE.T, derivative)
+        s = np.polynomial.polynomial.polyvander(t / step - segment, len(powers) - 1)
+        values = (s @ powers) * np.tile([1.0, step, step**2], 2) / step**derivative
+        points = np.zeros((len(t), order + 2, 3))
+        rows = np.arange(len(t))
+        points[rows, segment] = values[:, :3]
+        points[rows, segment + 1] = values[:, 3:]
+        return points[:, 1:-1].reshape(len(t), -1)
+
+
+FAMILIES: dict[str, Family] = {
+    'ffs': FourierSeries(),
+    'mfs': ModifiedFourierSeries(),
+    'bspline': FifthOrderBSpline(),
+    'quintic': QuinticPoints(),
+}
+
+
+class Motion(NamedTuple):
+    """Positions, velocities, accelerations at N times, (N, n) [rad, rad/s, rad/s² or m]."""
+
+    q: Array
+    dq: Array
+    ddq: Array
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """
+    A periodic motion `q(t) = q0 + Φ(t) c` of named joints.
+
+    Parameters
+    ----------
+    joints : names, in the order of the columns
+    family : key of `FAMILIES`: 'ffs', 'mfs', 'bspline' or 'quintic'
+    period : length of one period [s]
+    order : harmonics of a Fourier series, free points of the others
+    start : (n,) q0; every family but 'ffs' starts and ends each period there, at rest
+    coefficients : (k, n), k = `FAMILIES[family].size(order)`
+
+    Raises
+    ------
+    TrajectoryError : shapes that do not fit, or values that are not finite
+
+    """
+
+    joints: tuple[str, ...]
+    family: str
+    period: float
+    order: int
+    start: Array
+    coefficients: Array
+
+    def __post_init__(self) -> None:
+        freeze_fields(self, 'start', 'coefficients')
+        object.__setattr__(self, 'joints', tuple(self.joints))
+        if self.family not in FAMILIES:
+            raise UnknownNameError('trajectory family', self.family, tuple(FAMILIES))
+        shape = (self.basis_family.size(self.order), len(self.joints))
+        if self.start.shape != shape[1:] or self.coefficients.shape != shape:
+            raise TrajectoryError(
+                f'a {self.family} trajectory of order {self.order} for {shape[1]} joints needs '
+                f'coefficients of shape {shape}, not {self.coefficients.shape}: design it again'
+            )
+        finite = np.isfinite(self.start).all() and np.isfinite(self.coefficients).all()
+        if not finite or not 0.0 < self.period < np.inf:
+            raise TrajectoryError('a trajectory holds values that are not finite: design it again')
+
+    @property
+    def basis_family(self) -> Family:
+        """The family's basis."""
+        return FAMILIES[self.family]
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether each period starts and ends at rest at `start`."""
+        return self.basis_family.at_rest
+
+    def matrix(self, t: ArrayLike, derivative: int) -> Array:
+        """Evaluate one derivative of the basis, (N, k), at any times (N,) [s]."""
+        times = np.mod(np.atleast_1d(np.asarray(t, dtype=float)), self.period)
+        return self.basis_family.matrix(times, self.period, self.order, derivative)
+
+    def sample(self, t: ArrayLike) -> Motion:
+        """Evaluate the motion at any times (N,) [s], period after period."""
+        q, dq, ddq = (self.matrix(t, k) @ self.coefficients for k in range(3))
+        return Motion(self.start + q, dq, ddq)
+
+    def jerk(self, t: ArrayLike) -> Array:
+        """Evaluate the third derivative, (N, n) [rad/s³ or m/s³]."""
+        return self.matrix(t, 3) @ self.coefficients
+
+    def at_speed(self, share: float) -> 'Trajectory':
+        """
+        Return the motion along the same path at a share of the speed, `q'(t) = q(share t)`.
+
+        Every family holds its slower motions, so that a fit of the path finds them exactly.
+        """
+        period = self.period / share
+        phase = (np.arange(8 * len(self.coefficients)) + 0.5) / (8 * len(self.coefficients))
+        path = self.matrix(phase * self.period, 0) @ self.coefficients
+        slower = self.basis_family.matrix(phase * period, period, self.order, 0)
+        coefficients = np.asarray(np.linalg.lstsq(slower, path, rcond=None)[0], np.float64)
+        return replace(self, period=period, coefficients=coefficients)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the trajectory by plain values; `from_dict` gives exactly the same one back."""
+        return {
+            'family': self.family,
+            'joints': list(self.joints),
+            'period': float(self.period),
+            'order': int(self.order),
+            'start': self.start.tolist(),
+            'coefficients': self.coefficients.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> 'Trajectory':
+        """
+        Build a trajectory from what `to_dict` gave.
+
+        Raises
+        ------
+        TrajectoryError : a key is missing or a value cannot be read
+
+        """
+        try:
+            return cls(
+                joints=tuple(str(name) for name in values['joints']),
+                family=str(values['family']),
+                period=float(values['period']),
+                order=int(values['order']),
+                start=np.array(values['start'], dtype=float),
+                coefficients=np.array(values['coefficients'], dtype=float),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, TrajectoryError | UnknownNameError):
+                raise
+            raise TrajectoryError(
+                f'a trajectory cannot be read ({type(error).__name__}: {error}): design it again'
+            ) from error
+
+    @property
+    def hash(self) -> str:
+        """Identify the trajectory by the first 12 hexadecimal digits of its SHA-256."""
+        text = json.dumps(self.to_dict(), sort_keys=True, separators=(',', ':'))
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Trajectory) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash(self.hash)
+
+
+@dataclass(frozen=True)
+class Waypoints:
+    """
+    Points of a joint trajectory, the first at time 0, the last at rest.
+
+    Parameters
+    ----------
+    joints : names, in the order of the columns
+    time : (P,) strictly increasing from 0 [s]
+    q, dq, ddq : (P, n) [rad, rad/s, rad/s² or m]
+    tau : (P, n) feed-forward effort, in the unit of the controller's commands, or None
+
+    """
+
+    joints: tuple[str, ...]
+    time: Array
+    q: Array
+    dq: Array
+    ddq: Array
+    tau: Array | None = None
+
+    def __post_init__(self) -> None:
+        names = ('time', 'q', 'dq', 'ddq', 'tau')
+        freeze_fields(self, *names)
+        for name in names:
+            if (array := getattr(self, name)) is not None and not np.isfinite(array).all():
+                remedy = 'identify' if name == 'tau' else 'design'
+                raise TrajectoryError(f'{name} of the waypoints is not finite: {remedy} again')
+        if self.tau is not None and self.tau.shape != self.q.shape:
+            # A controller would read what is behind a short list.
+            raise TrajectoryError('waypoints need an effort of each joint at each point')
+        steps = np.diff(self.time)
+        if len(self.time) < 2 or self.time[0] != 0.0 or (steps <= 0.0).any():
+            raise TrajectoryError('waypoints need increasing times that start at 0: design again')
+
+    @property
+    def duration(self) -> float:
+        """Time of the last point [s]."""
+        return float(self.time[-1])
+
+    def segments(self) -> Array:
+        """Coefficients of each segment's quintic, (P−1, 6, n), in powers of (t − t_k)/h_k."""
+        h = np.diff(self.time)[:, None]
+        ends = np.stack(
+            [
+                *(self.q[:-1], h * self.dq[:-1], h**2 * self.ddq[:-1]),
+                *(self.q[1:], h * self.dq[1:], h**2 * self.ddq[1:]),
+            ],
+            axis=1,
+        )
+        return np.einsum('ck,pcn->pkn', QuinticPoints.HERMITE, ends)
+
+    def sample(self, t: NDArray[np.float64]) -> Motion:
+        """Interpolate as the controller does, at times (N,) within [0, duration]."""
+        index = np.clip(np.searchsorted(self.time, t, side='right') - 1, 0, len(self.time) - 2)
+        h = np.diff(self.time)[index]
+        s = (np.asarray(t) - self.time[index]) / h
+        segments, values = self.segments(), []
+        for k in range(3):
+            coefficients = polyder(segments, k, axis=1)[index]
+            powers = polyvander(s, coefficients.shape[1] - 1) / h[:, None] ** k
+            values.append(np.einsum('nk,nkj->nj', powers, coefficients))
+        return Motion(*values)
+
+
+def waypoints(trajectory: Trajectory, rate: float = 50.0, periods: int = 1) -> Waypoints:
+    """
+    Sample `periods` periods of a trajectory as points that can be sent.
+
+    Parameters
+    ----------
+    trajectory : one that starts and ends at rest
+    rate : least number of points per second [Hz]; each period gets the same points
+    periods : how often the period is run
+
+    Raises
+    ------
+    TrajectoryError : the trajectory does not start and end at rest
+
+    """
+    if not trajectory.at_rest:
+        raise TrajectoryError(
+            f"a '{trajectory.family}' trajectory does not start at rest: design it as 'mfs'"
+        )
+    points = sample_waypoints(trajectory, rate, periods)
+    count = (len(points.time) - 1) // periods
+    q, dq, ddq = points.q.copy(), points.dq.copy(), points.ddq.copy()
+    # Exactly at rest and exactly at q0 where the periods meet: a controller refuses 1e-6 rad/s.
+    q[::count], dq[::count], ddq[::count] = trajectory.start, 0.0, 0.0
+    return Waypoints(trajectory.joints, points.time, q, dq, ddq)
+
+
+def sample_waypoints(trajectory: Trajectory, rate: float, periods: int = 1) -> Waypoints:
+    """Sample periods of any trajectory, at rest or not; see `waypoints`."""
+    # A multiple of the pieces of a spline: its knots, where the jerk jumps, are points.
+    pieces = trajectory.order + 1
+    count = pieces * max(1, int(np.ceil(rate * trajectory.period / pieces - 1e-9)))
+    time = np.arange(count * periods + 1, dtype=np.float64) * (trajectory.period / count)
+    q, dq, ddq = trajectory.sample(np.resize(time[:count], len(time)))
+    return Waypoints(trajectory.joints, time, q, dq, ddq)
+
+
+def point_to_point(
+    joints: tuple[str, ...], start: Array, goal: Array, velocity: Array, acceleration: Array
+) -> Waypoints:
+    """
+    Move from rest to rest on one quintic, `q = q0 + (q1 − q0)(10 s³ − 15 s⁴ + 6 s⁵)`.
+
+    Parameters
+    ----------
+    joints : names of the joints
+    start, goal : (n,) [rad or m]
+    velocity, acceleration : (n,) bounds [rad/s, rad/s² or m]; the duration follows from them
+
+    """
+    distance = np.abs(np.asarray(goal, dtype=float) - start)
+    # Largest |dq| is 15/8 distance/T at s = 1/2, largest |ddq| is 10/√3 distance/T².
+    duration = max(
+        float(np.max(1.875 * distance / velocity, initial=0.0)),
+        float(np.sqrt(np.max(10.0 / np.sqrt(3.0) * distance / acceleration, initial=0.0))),
+        0.5,
+    )
+    still = np.zeros((2, len(joints)))
+    ends = np.stack([np.asarray(start, dtype=np.float64), np.asarray(goal, dtype=np.float64)])
+    return Waypoints(joints, np.array([0.0, duration]), ends, still, still)

@@ -1,0 +1,283 @@
+"""Which groups of parameters changed: least squares that forgets, and likelihood ratios."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import Array
+from ..regression.triangular_factors import triangular_factor
+from .followed_parameters import FollowedParameters, ParameterGroup
+
+# A change may be so many times its scale: bounds what a few rows can make of it, and σ of what no
+# motion shows.
+WIDE = 5.0
+# By how much twice the logarithm of the likelihood has to exceed that of any other single group,
+# e⁵ times as likely, and what each further parameter of a group has to explain (Akaike 1974).
+MARGIN, PRICE = 10.0, 2.0
+# Late rows have to show so much of a threshold, and either part to add it to the other one.
+CONFIRMED = 0.5
+# Parameters are as identified again within so many σ of what is no change.
+NONE = 3.0
+# Least standard deviation of what is no change, over its scale: a numerical bound.
+LEAST = 1e-6
+
+
+class ForgettingLeastSquares:
+    """
+    Triangular factors of all rows so far, one of each joint, old rows weighing less.
+
+    With c_j the time in which joint j moved, a row of age a by that clock weighs e^(−a/T):
+    R_jᵀ R_j = Σ e^(−a/T) [φ y]ᵀ [φ y], the QR update of information filters (Bierman 1977). A
+    joint that rests forgets nothing, and what its rows do not show is not forgotten for them:
+    information leaves as new one of the same joint comes, so that nothing winds up.
+
+    Parameters
+    ----------
+    joints, columns : n and m, without the right-hand side
+    memory : T, inf to forget nothing [s]
+
+    Attributes
+    ----------
+    factors : (n, m + 1, m + 1) R_j of [φ y]
+    time : (n,) c_j [s]
+    counts : (n,) sum of the weights of the rows
+
+    """
+
+    def __init__(self, joints: int, columns: int, memory: float):
+        self.memory = memory
+        self.factors = np.zeros((joints, columns + 1, columns + 1))
+        self.time, self.counts = np.zeros((2, joints))
+
+    def add(self, rows: Array, used: npt.NDArray[np.bool_], duration: float) -> None:
+        """
+        Take in one row a joint.
+
+        Parameters
+        ----------
+        rows : (n, m + 1) [φ y]
+        used : (n,) joints that moved; the rows of others are passed over
+        duration : that a row stands for [s]
+
+        """
+        decay = np.where(used, np.exp(-duration / self.memory), 1.0)
+        old = self.factors * np.sqrt(decay)[:, None, None]
+        new = np.where(used[:, None], rows, 0.0)
+        self.factors = triangular_factor(np.concatenate([old, new[:, None]], axis=1))
+        self.time = self.time + np.where(used, duration, 0.0)
+        self.counts = decay * self.counts + used
+
+    def copy(self, memory: float) -> ForgettingLeastSquares:
+        """Return the same rows with another memory from here on."""
+        n, size, _ = self.factors.shape
+        result = ForgettingLeastSquares(n, size - 1, memory)
+        result.factors, result.time, result.counts = self.factors, self.time, self.counts
+        return result
+
+    def information(self, noise: Array) -> tuple[Array, Array]:
+        """
+        Return Φᵀ Φ (m, m) and Φᵀ y (m,) of all joints.
+
+        `noise` (n,) is the standard deviation that a row of each joint counts with.
+        """
+        rows = (self.factors / noise[:, None, None]).reshape(-1, self.factors.shape[-1])
+        gram = rows.T @ rows
+        return gram[:-1, :-1], gram[:-1, -1]
+
+    def squares(self, value: Array) -> Array:
+        """Return the weighted sums of squares that parameters (m,) leave of each joint (n,)."""
+        left = self.factors @ np.append(-value, 1.0)
+        return np.asarray(np.sum(left**2, axis=1))
+
+
+class ChangedGroup(NamedTuple):
+    """
+    A group that changed.
+
+    Attributes
+    ----------
+    group : which
+    statistic : twice the logarithm of the likelihood ratio, χ² of as many degrees as members
+    clear : whether no other group explains nearly as much
+
+    """
+
+    group: ParameterGroup
+    statistic: float
+    clear: bool
+
+
+class Evidence(NamedTuple):
+    """
+    What rows say of changes of the followed parameters.
+
+    Attributes
+    ----------
+    information : (m, m) Φᵀ Φ, rows in units of their σ
+    score : (m,) Φᵀ y
+    variance : (m,) of the changes before the rows
+
+    """
+
+    information: Array
+    score: Array
+    variance: Array
+
+    def estimate(self) -> tuple[Array, Array]:
+        """Return mean (m,) and covariance (m, m) of the changes, given the rows."""
+        root = np.sqrt(self.variance)
+        scaled = root[:, None] * self.information * root + np.eye(len(root))
+        covariance = root[:, None] * np.linalg.inv(scaled) * root
+        return covariance @ self.score, covariance
+
+    def statistics(self, groups: Sequence[ParameterGroup], wide: Array) -> Array:
+        """
+        Return what each group explains, (g,): yᵀ (Σ₀⁻¹ − Σ_k⁻¹) y.
+
+        The rows are y = Φ δ + Φ_k γ + ρ with δ ~ N(0, diag(variance)), which all parameters may
+        be off by, and γ ~ N(0, diag(wide)) of group k; Σ₀ and Σ_k are their covariances without
+        and with γ. For a wide γ it is twice the logarithm of the generalised likelihood ratio
+        (Willsky and Jones 1976), χ² of as many degrees as the group has members.
+        """
+        score, inside = self._beside()
+        result = []
+        for group in groups:
+            members = np.array(group.members)
+            block = inside[np.ix_(members, members)] + np.diag(1.0 / wide[members])
+            result.append(float(score[members] @ np.linalg.solve(block, score[members])))
+        return np.array(result)
+
+    def expected(self, group: ParameterGroup, change: Array) -> float:
+        """Return the statistic of a change γ of a group without noise, γᵀ Φ_kᵀ Σ₀⁻¹ Φ_k γ."""
+        members = np.array(group.members)
+        _, inside = self._beside()
+        return float(change @ inside[np.ix_(members, members)] @ change)
+
+    def _beside(self) -> tuple[Array, Array]:
+        """Return Φᵀ Σ₀⁻¹ y (m,) and Φᵀ Σ₀⁻¹ Φ (m, m)."""
+        mean, covariance = self.estimate()
+        inside = self.information - self.information @ covariance @ self.information
+        return self.score - self.information @ mean, inside
+
+
+class ChangeTests:
+    """
+    Tests of the followed parameters against a reference.
+
+    Parameters
+    ----------
+    followed : the parameters
+    sigma : (m,) standard deviation that the identification leaves them
+    tolerance : change that is none, over the scale of a parameter
+    significance : of a change [σ]
+
+    All values are differences from what was identified.
+
+    Attributes
+    ----------
+    start, start_sigma : (m,) where the parameters are when nothing changed, and its σ: the
+        identification, later what the first motion showed, whose σ is smaller
+    reference : (m,) where they are with the changes that are known
+
+    """
+
+    def __init__(
+        self, followed: FollowedParameters, sigma: Array, tolerance: float, significance: float
+    ):
+        self.groups = followed.groups
+        self.start, self.reference = np.zeros((2, len(followed.columns)))
+        self.start_sigma = sigma.copy()
+        self._tolerated = (np.maximum(tolerance, LEAST) * followed.scale) ** 2
+        self._narrow = self._tolerated + sigma**2
+        self._wide = (WIDE * followed.scale) ** 2
+        self._thresholds = _thresholds(followed.groups, significance)
+
+    def find(self, rows: ForgettingLeastSquares, noise: Array) -> list[ChangedGroup]:
+        """
+        Return the groups that changed, the one that explains most first.
+
+        Each next group has to be significant beside those before it. `noise` (n,) is the σ that a
+        row of each joint counts with.
+        """
+        found: list[ChangedGroup] = []
+        chosen: list[int] = []
+        price = PRICE * np.array([len(group.members) for group in self.groups])
+        while len(chosen) < len(self.groups):
+            free = [self.groups[k] for k in chosen]
+            statistics = self._evidence(rows, noise, free).statistics(self.groups, self._wide)
+            statistics[chosen] = 0.0
+            gain = statistics - price
+            best = int(np.argmax(np.where(statistics > self._thresholds, gain, -np.inf)))
+            if statistics[best] <= self._thresholds[best]:
+                break
+            others = np.delete(gain, [best, *chosen])
+            clear = not len(others) or gain[best] - float(others.max()) > MARGIN
+            found.append(ChangedGroup(self.groups[best], float(statistics[best]), clear))
+            chosen.append(best)
+        return found
+
+    def strength(self, group: ParameterGroup, rows: ForgettingLeastSquares, noise: Array) -> float:
+        """Return what a group alone explains, over its threshold."""
+        (statistic,) = self._evidence(rows, noise, ()).statistics((group,), self._wide)
+        return float(statistic / self._thresholds[self.groups.index(group)])
+
+    def expected(
+        self, group: ParameterGroup, value: Array, rows: ForgettingLeastSquares, noise: Array
+    ) -> float:
+        """Return what a group at a value (of its members) would explain, over its threshold."""
+        change = value - self.reference[list(group.members)]
+        statistic = self._evidence(rows, noise, ()).expected(group, change)
+        return statistic / float(self._thresholds[self.groups.index(group)])
+
+    def agree(
+        self, group: ParameterGroup, free: Sequence[ParameterGroup], early: ForgettingLeastSquares,
+        late: ForgettingLeastSquares, noise: Array,
+    ) -> bool:  # fmt: skip
+        """Whether one value of a group explains early and late rows, by evidence of each."""
+        a, b = (self._evidence(rows, noise, free) for rows in (early, late))
+        both = Evidence(a.information + b.information, a.score + b.score, a.variance)
+        together, first, then = (x.statistics((group,), self._wide)[0] for x in (both, a, b))
+        threshold = self._thresholds[self.groups.index(group)]
+        gain = min(then, together - first, together - then)
+        return bool(first >= threshold and gain >= CONFIRMED * threshold)
+
+    def estimate(
+        self, rows: ForgettingLeastSquares, noise: Array, free: Sequence[ParameterGroup]
+    ) -> tuple[Array, Array]:
+        """Return values (m,), `free` groups far from the reference, and their σ (m,)."""
+        mean, covariance = self._evidence(rows, noise, free).estimate()
+        return self.reference + mean, np.sqrt(np.diag(covariance))
+
+    def learn(self, group: ParameterGroup, rows: ForgettingLeastSquares, noise: Array) -> None:
+        """Take what rows show of a group, within what is no change, for where it starts."""
+        value, sigma = self.estimate(rows, noise, ())
+        members = list(group.members)
+        self.start[members] = self.reference[members] = value[members]
+        self.start_sigma[members] = sigma[members]
+        self._narrow[members] = self._tolerated[members] + sigma[members] ** 2
+
+    def is_none(self, group: ParameterGroup, change: Array, sigma: Array) -> bool:
+        """Whether a difference from the start, known to within σ, is within what is none."""
+        tolerated = self._tolerated[list(group.members)]
+        return bool(np.all(change**2 <= NONE**2 * (tolerated + sigma**2)))
+
+    def _evidence(
+        self, rows: ForgettingLeastSquares, noise: Array, free: Sequence[ParameterGroup]
+    ) -> Evidence:
+        information, score = rows.information(noise)
+        variance = self._narrow.copy()
+        members = [k for group in free for k in group.members]
+        variance[members] += self._wide[members]
+        return Evidence(information, score - information @ self.reference, variance)
+
+
+def _thresholds(groups: Sequence[ParameterGroup], significance: float) -> Array:
+    """Return the χ² that chance exceeds as seldom as a normal variable so many σ, (g,)."""
+    from scipy.special import chdtri, erfc
+
+    chance = erfc(significance / np.sqrt(2.0))
+    return np.array([chdtri(len(group.members), chance) for group in groups])

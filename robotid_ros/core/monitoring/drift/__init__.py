@@ -1,1 +1,0 @@
-"""Drift: parameters that wear, temperature and load change, followed from any motion."""

@@ -1,0 +1,216 @@
+"""From filtered joint states to rows of the regression, and how much a row counts."""
+
+from __future__ import annotations
+
+from collections import deque
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import Array
+from ..model.dynamics import regressor
+from ..model.robot import Robot
+from .change_tests import ForgettingLeastSquares
+
+# Length of a block [s]: a fraction of the shortest moves, as a block in which a joint rests counts
+# for nothing, but longer than the memory of the filter that the signals passed, so that white
+# noise gives rows that hardly correlate.
+ROW_TIME = 0.05
+# Fewer instants in a block are no mean of it; more than this rate adds nothing to filtered
+# signals, and costs a regressor each [s].
+MIN_INSTANTS, MIN_STEP = 4, 0.0045
+# Rows that are remembered, half a minute of motion; how many the residual of the identification
+# counts as, and the variance before a trial in it.
+MEMORY, FIRST_ROWS, PRIOR_ROWS = 600.0, 60.0, 20.0
+# Rows of a joint that are summed at the most, two seconds: errors of a model last as long as the
+# phase of a motion. Stretches remembered, some minutes of motion, those that are taken for known
+# at first, and their correlation.
+MAX_STRETCH, STRETCHES, PRIOR_STRETCHES, PRIOR_CORRELATION = 40, 100.0, 30.0, 2.0
+# Errors of rows, and sums of them, beyond so many σ count as these: a change must be told before
+# it passes for noise. Of the squares of normal sums so much is then left, relative to their own κ.
+OUTLIER, OUTLYING_SUM, SHARE_LEFT = 3.0, 2.0, 0.9
+# σ of a row over the joint's ordinary torque: least, for nothing is modelled better, and where
+# nothing is known of it.
+LEAST, UNKNOWN = 1e-4, 0.1
+
+
+class Row(NamedTuple):
+    """
+    Means over a block of time.
+
+    Attributes
+    ----------
+    stamp : of its end [ns]
+    duration : [s]
+    values : (n, m + 1) columns of the followed parameters, and measured less predicted effort
+    used : (n,) joints that moved throughout, and throughout the block before
+
+    """
+
+    stamp: int
+    duration: float
+    values: Array
+    used: npt.NDArray[np.bool_]
+
+
+class MotionRows:
+    """
+    Collects instants of filtered motion and effort into rows.
+
+    The block after a standstill or a turn is left out as well: the filter mixes into its effort
+    what the joint bore at rest, which has no model.
+
+    Parameters
+    ----------
+    robot : model
+    standard : (p,) identified parameters
+    columns : (m,) standard parameters that are followed
+    standstill : joints slower than this are at rest [rad/s or m/s]
+
+    """
+
+    def __init__(
+        self, robot: Robot, standard: Array, columns: npt.NDArray[np.intp], standstill: float
+    ):
+        # Friction that grows with the load takes the load from what was identified.
+        self._robot = dataclasses.replace(robot, load_parameters=standard)
+        self._standard, self._columns, self._standstill = standard, columns, standstill
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin anew after a gap."""
+        self._moved = np.zeros(self._robot.n, dtype=bool)
+        self._instants: list[tuple[int, Array, Array]] = []
+
+    def add(self, stamp: int, motion: Array, effort: Array) -> Row | None:
+        """
+        Take in an instant.
+
+        Parameters
+        ----------
+        stamp : [ns]
+        motion : (3, n) position, velocity, acceleration
+        effort : (n,) that passed the same filter
+
+        Returns
+        -------
+        The row of the block that ends here, or None.
+
+        """
+        instants = self._instants
+        if instants and (stamp - instants[-1][0]) * 1e-9 < MIN_STEP:
+            return None
+        instants.append((stamp, motion, effort))
+        duration = (stamp - instants[0][0]) * 1e-9
+        if duration < ROW_TIME or len(instants) < MIN_INSTANTS:
+            return None
+        self._instants = instants[-1:]
+        return self._row(instants[1:], duration)
+
+    def _row(self, instants: list[tuple[int, Array, Array]], duration: float) -> Row:
+        q, dq, ddq = np.stack([motion for _, motion, _ in instants], axis=1)
+        effort = np.array([effort for _, _, effort in instants])
+        moving = self._is_moving(dq)
+        used, self._moved = moving & self._moved, moving
+        values = np.zeros((self._robot.n, len(self._columns) + 1))
+        if used.any():
+            W = regressor(self._robot, q, dq, ddq)
+            values[:, :-1] = W[:, :, self._columns].mean(axis=1)
+            values[:, -1] = np.mean(effort.T - W @ self._standard, axis=1)
+        return Row(instants[-1][0], duration, values, used)
+
+    def _is_moving(self, dq: Array) -> npt.NDArray[np.bool_]:
+        """Return which joints (n,) move one way throughout, and every motor that they share."""
+        couplings = self._robot.couplings
+        speeds = np.column_stack([dq, *(dq @ coupling.ratios for coupling in couplings)])
+        slow = self._standstill
+        turning = np.all(speeds >= slow, axis=0) | np.all(speeds <= -slow, axis=0)
+        moving = turning[: dq.shape[1]]
+        for coupling, turns in zip(couplings, turning[dq.shape[1] :], strict=True):
+            moving[coupling.ratios != 0.0] &= turns
+        return np.asarray(moving)
+
+
+class RowNoise:
+    """
+    Standard deviation that a row of each joint counts with.
+
+    Sums over stretches of N successive rows have the variance κ N s² when errors correlate, N s²
+    when they do not: each row counts as 1/κ of an independent one (batch means, Law and Kelton
+    2000, section 9.5).
+
+    Parameters
+    ----------
+    residual : (n,) root mean square that the identification left [N·m or N], 0: not known
+    level : (n,) ordinary torques
+
+    Attributes
+    ----------
+    variance : (n,) s²
+
+    """
+
+    def __init__(self, residual: Array, level: Array):
+        self._least = (LEAST * level) ** 2
+        known = np.where(residual > 0.0, residual, UNKNOWN * level)
+        self.variance = np.maximum(known**2, self._least)
+        n = len(level)
+        self._rows = np.full(n, FIRST_ROWS)
+        self._sum, self._length = np.zeros(n), np.zeros(n, dtype=int)
+        # Σ (sum of a stretch)²/(N s²) and the number of stretches, older ones less.
+        self._ratio = np.full(n, PRIOR_STRETCHES * PRIOR_CORRELATION)
+        self._count = np.full(n, PRIOR_STRETCHES)
+        self._held: deque[tuple[Array, npt.NDArray[np.bool_]]] = deque()
+        self._taken = 0
+
+    @property
+    def correlation(self) -> Array:
+        """κ (n,), at least one."""
+        return np.maximum(self._ratio / self._count, 1.0)
+
+    def hold(self, errors: Array, used: npt.NDArray[np.bool_]) -> None:
+        """
+        Take in the errors (n,) of a row's joints that moved, once they are old.
+
+        Of the rows so far the newer half is held back, as many as are remembered at the most: a
+        small change is told after tens of seconds, and would hide behind errors of its own making.
+        """
+        self._held.append((errors, used))
+        if len(self._held) > min(self._taken, MEMORY):
+            self.add(*self._held.popleft())
+            self._taken += 1
+
+    def drop(self) -> None:
+        """Forget what is held back: a change made these errors."""
+        self._held.clear()
+
+    def add(self, errors: Array, used: npt.NDArray[np.bool_]) -> None:
+        """Take in the errors (n,) of a row's joints that moved, now."""
+        square = np.minimum(errors**2, OUTLIER**2 * self.variance)
+        self._rows = np.minimum(self._rows + used, MEMORY)
+        new = self.variance + (square - self.variance) / self._rows
+        self._sum += np.where(used, errors, 0.0)
+        self._length += used
+        ends = (self._length > 0) & (~used | (self._length >= MAX_STRETCH))
+        if ends.any():
+            ratio = self._sum[ends] ** 2 / (self._length[ends] * self.variance[ends])
+            ratio = np.minimum(ratio / SHARE_LEFT, OUTLYING_SUM**2 * self.correlation[ends])
+            keep = 1.0 - 1.0 / STRETCHES
+            self._ratio[ends] = keep * self._ratio[ends] + ratio
+            self._count[ends] = keep * self._count[ends] + 1.0
+            self._sum[ends], self._length[ends] = 0.0, 0
+        self.variance = np.maximum(np.where(used, new, self.variance), self._least)
+
+    def per_row(self) -> Array:
+        """Return the σ (n,) that a row counts with."""
+        return np.sqrt(self.variance * self.correlation)
+
+    def per_row_of(self, rows: ForgettingLeastSquares, value: Array) -> Array:
+        """Return the same of rows that leave more about parameters (m,) fitted to them."""
+        followed = np.count_nonzero(np.any(rows.factors[:, :, :-1], axis=1), axis=1)
+        own = np.maximum(rows.counts - followed, 0.0)
+        squares = np.where(own > 0.0, rows.squares(value), 0.0)
+        variance = (PRIOR_ROWS * self.variance + squares) / (PRIOR_ROWS + own)
+        return np.sqrt(np.maximum(variance, self.variance) * self.correlation)

@@ -1,0 +1,480 @@
+"""
+Control laws: what turns the measured state into a torque, by the type of a recorded controller.
+
+A law is discrete: once a period it turns the measured state into a torque that is held until the
+next one. It is described by a frozen value and started on a reference; `start` returns the
+function that the simulation calls, with all that depends on the reference alone precomputed.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Mapping
+import dataclasses
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...exceptions import ControllerError, UnknownNameError
+from ..arrays import Array, frozen
+from ..signals.recording import Controller
+
+Step = Callable[[int, Array, Array], Array]
+# Strategies of control_toolbox, and their prefix in the name of a recorded gain.
+STRATEGIES = ('legacy', 'none', 'back_calculation', 'conditional_integration')
+ANTIWINDUP = 'antiwindup_'
+
+
+class Desired(NamedTuple):
+    """
+    What the controller is asked to do at each of its updates, each (K, n).
+
+    Attributes
+    ----------
+    q, dq, ddq : reference position, velocity, acceleration [rad or m, per s, per s²]
+    effort : feed-forward effort, in the controller's unit
+
+    """
+
+    q: Array
+    dq: Array
+    ddq: Array
+    effort: Array
+
+
+@dataclasses.dataclass(frozen=True)
+class ControlLaw(ABC):
+    """
+    Control loop of every joint, whatever its output v_τ: `τ = g_τ sat(v_τ)` (DIDIM eq. 54).
+
+    Attributes
+    ----------
+    rate : update rate [Hz]
+    gain : (n,) drive gain g_τ, torque per unit of the controller's output
+    limit : the output saturates at plus and minus this, in its own unit
+    resolution : (n,) or scalar, one count of the position sensor; 0: none [rad or m]
+
+    """
+
+    rate: float
+    gain: Array = dataclasses.field(default_factory=lambda: np.ones(1), kw_only=True)
+    limit: Array | float = dataclasses.field(default=np.inf, kw_only=True)
+    resolution: Array | float = dataclasses.field(default=0.0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if not isinstance(value, bool | int | str) and field.name != 'rate':
+                object.__setattr__(self, field.name, frozen(np.atleast_1d(value)))
+
+    def scaled(self, factor: npt.ArrayLike) -> Any:
+        """
+        Scale the torques, so that ω_n and ζ stay what they are when inertias scale.
+
+        DIDIM eq. 59: `k_v^s = 2 ζ ω_n Ĵ/g_τ` and an unchanged `k_p^s` are the actual gains with
+        g_τ times `Ĵ/J_ap`; integral, feed-forward and saturation scale along.
+
+        Parameters
+        ----------
+        factor : (n,) `Ĵ/J_ap` per joint
+
+        """
+        return dataclasses.replace(self, gain=self.gain * np.asarray(factor, dtype=float))
+
+    def start(self, desired: Desired, initial_effort: Array | None = None) -> Step:
+        """
+        Return `step(k, q, dq) -> tau`, to be called for k = 0, 1, 2 … in turn.
+
+        The integral starts where the torque on the reference is `initial_effort` (n,), as that of
+        a controller that has held the robot for a while; without it at 0, as after activation.
+        """
+        gain = self.gain
+        step = self.output(desired, None if initial_effort is None else initial_effort / gain)
+        if np.any(self.resolution > 0.0):
+            step = _with_encoder(step, self.resolution)
+        if np.any(np.isfinite(self.limit)):
+            step = _saturated(step, self.limit)
+        return step if np.all(gain == 1.0) else lambda k, q, dq: step(k, q, dq) * gain
+
+    @property
+    @abstractmethod
+    def stiffness(self) -> Array:
+        """Torque per position error, (n,) [N·m/rad or N/m]."""
+
+    @property
+    @abstractmethod
+    def damping(self) -> Array:
+        """Torque per velocity, (n,) [N·m·s/rad or N·s/m]."""
+
+    @property
+    @abstractmethod
+    def integral_time(self) -> Array:
+        """Integral time, with which an integral's initial value decays, (n,) [s]."""
+
+    @abstractmethod
+    def output(self, desired: Desired, initial_effort: Array | None = None) -> Step:
+        """Start the bare law, whose output has neither limits nor a unit of torque."""
+
+
+def _with_encoder(step: Step, resolution: Array | float) -> Step:
+    count = np.where(np.asarray(resolution) > 0.0, resolution, 1e-300)
+    return lambda k, q, dq: step(k, np.round(q / count) * count, dq)
+
+
+def _saturated(step: Step, limit: Array | float) -> Step:
+    low, high = -np.asarray(limit), np.asarray(limit)
+    return lambda k, q, dq: np.minimum(np.maximum(step(k, q, dq), low), high)
+
+
+def with_differenced_velocity(step: Step, rate: float) -> Step:
+    """Put `v = (q[k] − q[k−2])/(2 Ts)` in place of the measured velocity."""
+    past: deque[Array] = deque(maxlen=3)
+    half = 0.5 * rate
+
+    def measuring(k: int, q: Array, dq: Array) -> Array:
+        if not past:
+            past.extend((q - 2.0 * dq / rate, q - dq / rate))
+        past.append(q.copy())
+        return step(k, q, (past[2] - past[0]) * half)
+
+    return measuring
+
+
+def initial_integral(
+    initial_effort: Array | None, without: Array, gain: Array, low: Array, high: Array
+) -> Array:
+    """Return the integral with which the output is `initial_effort`; 0 where that is None."""
+    if initial_effort is None:
+        return np.zeros_like(without)
+    return np.where(gain != 0.0, np.clip(initial_effort - without, low, high), 0.0)
+
+
+def _ratio(gain: Array, integral: Array | float) -> Array:
+    """Return gains over integral gains, (n,); 0 where there is no integral."""
+    divisor = np.broadcast_to(integral, gain.shape)
+    return np.divide(gain, divisor, out=np.zeros_like(gain), where=divisor != 0.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class CascadeControl(ControlLaw):
+    """
+    Velocity loop inside a position loop, as drives have it.
+
+    `e_v = k_p (q_r − q) + k_ff q̇_r − v` and `v_τ = k_v e_v + k_i ∫e_v + k_a q̈_r`. With k_v and k_p
+    alone it is the law of DIDIM eq. 53; with differences of positions, that of EMPS.
+
+    Attributes
+    ----------
+    kp : (n,) position gain [1/s]
+    kv : (n,) velocity gain, output per velocity
+    ki : (n,) integral gain of the velocity loop, output per position
+    velocity_feedforward : (n,) share k_ff of the reference's velocity
+    acceleration_feedforward : (n,) output per acceleration k_a
+    differences : take `v = (q[k] − q[k−2])/(2 Ts)` instead of the measured velocity
+    integral_limit : (n,) bound of the integral's output
+
+    """
+
+    kp: Array
+    kv: Array
+    ki: Array | float = 0.0
+    velocity_feedforward: Array | float = 0.0
+    acceleration_feedforward: Array | float = 0.0
+    differences: bool = False
+    integral_limit: Array | float = np.inf
+
+    @property
+    def stiffness(self) -> Array:
+        """`k_p k_v g_τ`, (n,)."""
+        return self.kp * self.kv * self.gain
+
+    @property
+    def integral_time(self) -> Array:
+        """`k_v/k_i`, (n,) [s]; zero without integral."""
+        return _ratio(self.kv, self.ki)
+
+    @property
+    def damping(self) -> Array:
+        """`k_v g_τ`, (n,)."""
+        return self.kv * self.gain
+
+    def output(self, desired: Desired, initial_effort: Array | None = None) -> Step:
+        """Start the cascade; see `ControlLaw.output`."""
+        wanted = self.kp * desired.q + self.velocity_feedforward * desired.dq
+        forward = self.acceleration_feedforward * desired.ddq + desired.effort
+        kp, kv, ki = self.kp, self.kv, np.asarray(self.ki) / self.rate
+        low, high = -np.asarray(self.integral_limit), np.asarray(self.integral_limit)
+        start = kv * (wanted[0] - kp * desired.q[0] - desired.dq[0]) + forward[0]
+        integral = initial_integral(initial_effort, start, ki, low, high)
+
+        def proportional(k: int, q: Array, dq: Array) -> Array:
+            return kv * (wanted[k] - kp * q - dq) + forward[k]
+
+        def with_integral(k: int, q: Array, dq: Array) -> Array:
+            nonlocal integral
+            error = wanted[k] - kp * q - dq
+            integral = np.clip(integral + ki * error, low, high)
+            return kv * error + integral + forward[k]
+
+        step = with_integral if np.any(ki) else proportional
+        return with_differenced_velocity(step, self.rate) if self.differences else step
+
+
+@dataclasses.dataclass(frozen=True)
+class JointTrajectoryEffort(ControlLaw):
+    """
+    ros2_control's joint_trajectory_controller with effort as its only command interface.
+
+    `u[k] = ff q̇_r[k+1] + effort[k+1] + sat(p e + I + d (q̇_r − q̇))`, `e = q_r − q` at k: the
+    feed-forwards are those of the next update, and `u_clamp` bounds the PID alone. `I += i Ts e`
+    within `i_clamp`, before the output with the strategy 'legacy' of control_toolbox, after it
+    with the others (`integrates_after`), which differ in what they add where the PID is clamped.
+
+    Attributes
+    ----------
+    p, i, d, ff_velocity_scale : (n,) gains, in effort
+    i_clamp_min, i_clamp_max : (n,) bounds of the integral's effort, kept while it is summed
+    u_clamp_min, u_clamp_max : (n,) bounds of the PID's effort
+    error_deadband : (n,) position error that is not integrated
+    integrates_after : (n,) 1 where an error is integrated after the output it belongs to
+    tracking_rate : (n,) rate of back calculation from the clamped output; 0: none [1/s]
+    conditional : (n,) 1 where an error that drives a clamped PID further is not integrated
+
+    """
+
+    p: Array
+    i: Array | float = 0.0
+    d: Array | float = 0.0
+    ff_velocity_scale: Array | float = 0.0
+    i_clamp_min: Array | float = -np.inf
+    i_clamp_max: Array | float = np.inf
+    u_clamp_min: Array | float = -np.inf
+    u_clamp_max: Array | float = np.inf
+    error_deadband: Array | float = 0.0
+    integrates_after: Array | float = 0.0
+    tracking_rate: Array | float = 0.0
+    conditional: Array | float = 0.0
+
+    @property
+    def stiffness(self) -> Array:
+        """`p g_τ`, (n,)."""
+        return self.p * self.gain
+
+    @property
+    def integral_time(self) -> Array:
+        """`p/i`, (n,) [s]; zero without integral."""
+        return _ratio(self.p, self.i)
+
+    @property
+    def damping(self) -> Array:
+        """`d g_τ`, (n,)."""
+        return np.asarray(self.d) * self.gain
+
+    def output(self, desired: Desired, initial_effort: Array | None = None) -> Step:
+        """Start the controller, just activated; see `ControlLaw.output`."""
+        ahead = self.ff_velocity_scale * desired.dq + desired.effort
+        forward = np.vstack([ahead[1:], ahead[-1:]])
+        clamped = np.any(np.isfinite(self.u_clamp_min)) or np.any(np.isfinite(self.u_clamp_max))
+        if np.any(self.i) or clamped:
+            return self._with_integral(desired, forward, initial_effort)
+        p, d = self.p, np.asarray(self.d)
+        known = p * desired.q + d * desired.dq + forward
+        return lambda k, q, dq: known[k] - p * q - d * dq
+
+    def _with_integral(
+        self, desired: Desired, forward: Array, initial_effort: Array | None
+    ) -> Step:
+        p, d, i = self.p, np.asarray(self.d), np.asarray(self.i) / self.rate
+        q_r, wanted = desired.q, p * desired.q + d * desired.dq
+        low, high = np.asarray(self.i_clamp_min), np.asarray(self.i_clamp_max)
+        u_low, u_high = np.asarray(self.u_clamp_min), np.asarray(self.u_clamp_max)
+        integral = initial_integral(initial_effort, forward[0] + 0.0 * q_r[0], i, low, high)
+        deadband, integrates_after = map(np.asarray, (self.error_deadband, self.integrates_after))
+        simple = not np.any(deadband) and not np.any(integrates_after)
+        early = i * (1.0 - integrates_after)
+
+        def step(k: int, q: Array, dq: Array) -> Array:
+            nonlocal integral
+            error = q_r[k] - q
+            if not simple:
+                error = np.where(np.abs(error) > deadband, error, 0.0)
+            integral = np.minimum(np.maximum(integral + early * error, low), high)
+            pid = wanted[k] - p * q - d * dq + integral
+            output = np.minimum(np.maximum(pid, u_low), u_high)
+            if not simple:
+                change = self._integral_change(error, pid, output)
+                integral = np.minimum(np.maximum(integral + change, low), high)
+            return output + forward[k]
+
+        return step
+
+    def _integral_change(self, error: Array, pid: Array, output: Array) -> Array:
+        """Return what `integrates_after` adds to the integral, (n,); nothing at an error of 0."""
+        rests = (np.asarray(self.conditional) != 0.0) & (output != pid) & (error * pid > 0.0)
+        added = np.where(rests, 0.0, self.i * error) + self.tracking_rate * (output - pid)
+        return np.asarray(np.where(error != 0.0, self.integrates_after * added / self.rate, 0.0))
+
+
+def recommended_tracking_time(p: Array, i: Array, d: Array) -> Array:
+    """Return the time constant of back calculation where none is given, (n,) [s]."""
+    safe = np.where(i != 0.0, i, 1.0)
+    constant = np.where(d != 0.0, np.sqrt(np.abs(d / safe)), np.abs(p / safe))
+    return np.where(constant > 0.0, constant, 1.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class RecordedTorque(ControlLaw):
+    """
+    The torque that was measured, whatever the robot does.
+
+    Attributes
+    ----------
+    torque : (K, n) at each update, held until the next [N·m or N]
+
+    """
+
+    torque: Array
+
+    def scaled(self, factor: npt.ArrayLike) -> Any:
+        """Return the same: what was measured is no function of parameters."""
+        return self
+
+    @property
+    def stiffness(self) -> Array:
+        """Zero, (n,)."""
+        return np.zeros(self.torque.shape[1])
+
+    damping = integral_time = stiffness
+
+    def output(self, desired: Desired, initial_effort: Array | None = None) -> Step:
+        """Play the torque; see `ControlLaw.output`."""
+        return lambda k, q, dq: self.torque[k]
+
+
+def make_control_law(
+    controller: Controller, joints: tuple[str, ...], drive_gain: Array
+) -> ControlLaw:
+    """
+    Return the control law that a recorded controller followed.
+
+    Parameters
+    ----------
+    controller : as recorded, with its type, rate and gains
+    joints : the robot's, in order
+    drive_gain : (n,) torque per unit of effort, g_τ
+
+    Raises
+    ------
+    UnknownNameError : there is no law for controllers of this type
+    ControllerError : it does not command efforts, or gains of a joint are missing
+
+    """
+    if controller.type not in LAWS:
+        raise UnknownNameError('control law', controller.type, tuple(LAWS))
+    if '/' in controller.type:
+        _check_command(controller)
+    missing = [joint for joint in joints if not controller.gains.get(joint)]
+    if missing:
+        raise ControllerError(
+            f'the recording holds no gains of {controller.name or "the controller"} for '
+            f'{", ".join(missing)}: record its parameters, or name them under '
+            "'identification.replay.gains'"
+        )
+    if controller.rate <= 0.0:
+        raise ControllerError('the update rate of the controller is unknown: record it')
+    return LAWS[controller.type](controller, _gain_arrays(controller.gains, joints), drive_gain)
+
+
+def _check_command(controller: Controller) -> None:
+    if tuple(controller.command_interfaces) != ('effort',):
+        raise ControllerError(
+            f'{controller.name} commands {", ".join(controller.command_interfaces) or "nothing"}, '
+            'not efforts, so the law that makes the torque is unknown: identify by WLS, or give '
+            "law, rate and gains of the drives under 'identification.replay'"
+        )
+
+
+def _gain_arrays(
+    gains: Mapping[str, Mapping[str, float]], joints: tuple[str, ...]
+) -> dict[str, Any]:
+    """Turn gains per joint into arrays (n,) per name, NaN where a joint has none of that name."""
+    names = {name: None for joint in joints for name in gains[joint]}
+    return {
+        name: np.array([float(gains[joint].get(name, np.nan)) for joint in joints])
+        for name in names
+    }
+
+
+def _gain(columns: dict[str, Any], name: str, default: float = 0.0) -> Array:
+    values = np.asarray(columns.get(name, np.nan), dtype=float)
+    return np.where(np.isnan(values), default, values)
+
+
+def _trajectory_controller(
+    controller: Controller, columns: dict[str, Any], drive_gain: Array
+) -> ControlLaw:
+    # A bound that is not given is that of the deprecated i_clamp.
+    clamp = _gain(columns, 'i_clamp', np.inf)
+    low, high = _gain(columns, 'i_clamp_min', -np.inf), _gain(columns, 'i_clamp_max', np.inf)
+    p, i, d = (_gain(columns, name) for name in ('p', 'i', 'd'))
+    integrates_after, tracking_rate, conditional = _antiwindup(columns, p, i, d)
+    return JointTrajectoryEffort(
+        controller.rate,
+        p,
+        i,
+        d,
+        _gain(columns, 'ff_velocity_scale'),
+        np.where(np.isfinite(low), low, -clamp),
+        np.where(np.isfinite(high), high, clamp),
+        _gain(columns, 'u_clamp_min', -np.inf),
+        _gain(columns, 'u_clamp_max', np.inf),
+        _gain(columns, 'error_deadband'),
+        integrates_after,
+        tracking_rate,
+        conditional,
+        gain=drive_gain,
+    )
+
+
+def _antiwindup(
+    columns: dict[str, Any], p: Array, i: Array, d: Array
+) -> tuple[Array, Array, Array]:
+    """
+    Return `integrates_after`, `tracking_rate`, `conditional` of `JointTrajectoryEffort`, (n,).
+
+    A strategy is a gain of 1 by the name 'antiwindup_' and its own; without one it is 'legacy'.
+    """
+    names = [name.removeprefix(ANTIWINDUP) for name in columns if name.startswith(ANTIWINDUP)]
+    for name in names:
+        if name not in STRATEGIES:
+            raise UnknownNameError('anti-windup strategy', name, STRATEGIES)
+    none, back, conditional = (_gain(columns, ANTIWINDUP + name) for name in STRATEGIES[1:])
+    given = _gain(columns, 'tracking_time_constant')
+    usual = recommended_tracking_time(p, i, d)
+    active = (back != 0.0) & (i != 0.0)
+    tracking_rate = np.where(active, 1.0 / np.where(given > 0.0, given, usual), 0.0)
+    return np.maximum(np.maximum(none, back), conditional), tracking_rate, conditional
+
+
+def _cascade(controller: Controller, columns: dict[str, Any], drive_gain: Array) -> ControlLaw:
+    return CascadeControl(
+        controller.rate,
+        _gain(columns, 'kp'),
+        _gain(columns, 'kv'),
+        _gain(columns, 'ki'),
+        _gain(columns, 'velocity_feedforward'),
+        _gain(columns, 'acceleration_feedforward'),
+        bool(np.any(_gain(columns, 'differences'))),
+        _gain(columns, 'integral_limit', np.inf),
+        gain=drive_gain,
+        limit=_gain(columns, 'limit', np.inf),
+        resolution=_gain(columns, 'resolution'),
+    )
+
+
+LAWS: dict[str, Callable[[Controller, dict[str, Any], Array], ControlLaw]] = {
+    'joint_trajectory_controller/JointTrajectoryController': _trajectory_controller,
+    'cascade': _cascade,
+}

@@ -1,0 +1,321 @@
+"""
+Direct dynamic model: accelerations from torques, with dry friction that sticks at rest.
+
+`M(q) q̈ = τ − N(q, q̇) − D q̇ − φ(q, q̇) − o − Rᵀ F_c s`, DIDIM eq. 21: each slip speed `w = R q̇`
+has a sign `s ∈ [−1, 1]`: s = sign(w) while it slips, the value that holds it while it sticks.
+Friction without a jump goes into the stages of the integrator as it is. Friction with a jump is
+split into an offset and F_c times that sign; the observation matrix takes the same signs, see
+`slip_columns`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+import pinocchio
+from scipy.linalg.lapack import dposv
+
+from ..arrays import Array
+from ..model.dynamics import model_with
+from ..model.friction import FrictionTerm
+from ..model.robot import Robot
+
+# Gauss-Seidel converges in a few sweeps unless slips are strongly coupled; the bound ends those.
+MAX_SWEEPS = 50
+# Change of a friction sign, of order 1, at which the sweeps end.
+TOLERANCE = 1e-12
+# Friction that remembers its path is simulated as Coulomb's.
+SYMMETRIC = ('coulomb', 'presliding')
+DRY_FRICTION = (*SYMMETRIC, 'asymmetric_coulomb')
+
+
+@dataclasses.dataclass(frozen=True)
+class DirectModel:
+    """
+    A robot with one value of its parameters, ready to be integrated.
+
+    Attributes
+    ----------
+    model : inertias and armature
+    coupled_inertia : (n, n) inertia beyond them, of coupled motors, or None
+    viscous : (n,) or (n, n) friction torque per velocity, D
+    offset : (n,) constant torque o
+    slip_directions : (m, n) joint velocities to slip speeds, R
+    coulomb : (m,) F_c
+    smooth_friction : torques φ of other friction and of springs by q and q̇ (n,), or None
+    order : (n,) place of each of the model's joints among the robot's, None where they are equal
+
+    """
+
+    model: pinocchio.Model
+    viscous: Array
+    offset: Array
+    slip_directions: Array
+    coulomb: Array
+    coupled_inertia: Array | None = None
+    smooth_friction: Callable[[Array, Array], Array] | None = None
+    order: npt.NDArray[np.intp] | None = None
+
+    def acceleration_function(self) -> Callable[[Array, Array, Array], Array]:
+        """Return `a(q, q̇, τ)`: q̈ (n,) under a torque less dry friction and offset."""
+        rigid, damping = self.rigid_acceleration(), self.damping_matrix
+        smooth_friction = self.smooth_friction
+
+        def resisted(q: Array, dq: Array, tau: Array) -> Array:
+            tau = tau - damping @ dq
+            return tau if smooth_friction is None else tau - smooth_friction(q, dq)
+
+        return lambda q, dq, tau: rigid(q, dq, resisted(q, dq, tau))
+
+    @property
+    def damping_matrix(self) -> Array:
+        """D, (n, n)."""
+        return np.diag(self.viscous) if self.viscous.ndim == 1 else self.viscous
+
+    def rigid_acceleration(self) -> Callable[[Array, Array, Array], Array]:
+        """Return q̈ (q, q̇, τ) without friction: ABA, or by M where it has coupled motors."""
+        model, data, extra, order = (
+            self.model,
+            self.model.createData(),
+            self.coupled_inertia,
+            self.order,
+        )
+        aba, bias = pinocchio.aba, pinocchio.nonLinearEffects
+
+        def coupled(q: Array, dq: Array, tau: Array) -> Array:
+            force = bias(model, data, *self._ordered(q, dq))
+            force = force if order is None else force[np.argsort(order)]
+            _, result, failed = dposv(self.mass_matrix(data, q), tau - force)
+            return np.full_like(dq, np.nan) if failed else result
+
+        if extra is not None:
+            return coupled
+        if order is None:
+            return lambda q, dq, tau: aba(model, data, q, dq, tau)
+        back = np.argsort(order)
+        return lambda q, dq, tau: aba(model, data, q[order], dq[order], tau[order])[back]
+
+    def _ordered(self, *vectors: Array) -> tuple[Array, ...]:
+        return vectors if self.order is None else tuple(v[self.order] for v in vectors)
+
+    def mass_matrix(self, data: pinocchio.Data, q: Array) -> Array:
+        """Return M(q), (n, n), with the coupled motors' inertia [kg·m² or kg]."""
+        mass = pinocchio.crba(self.model, data, *self._ordered(q))
+        if self.order is not None:
+            back = np.argsort(self.order)
+            mass = mass[np.ix_(back, back)]
+        return mass if self.coupled_inertia is None else mass + self.coupled_inertia
+
+    def inverse_dynamics(self, q: Array, dq: Array, ddq: Array) -> Array:
+        """Return the torque (n,) of one state [N·m or N]; dry friction at rest is 0."""
+        data = self.model.createData()
+        bias = pinocchio.nonLinearEffects(self.model, data, *self._ordered(q, dq)).copy()
+        bias = bias if self.order is None else bias[np.argsort(self.order)]
+        dry = self.slip_directions.T @ (self.coulomb * np.sign(self.slip_directions @ dq))
+        smooth_friction = 0.0 if self.smooth_friction is None else self.smooth_friction(q, dq)
+        return np.asarray(
+            self.mass_matrix(data, q) @ ddq
+            + bias
+            + self.damping_matrix @ dq
+            + dry
+            + self.offset
+            + smooth_friction
+        )
+
+    def delassus_matrix(self, data: pinocchio.Data, q: Array) -> Array:
+        """Return `R M(q)⁻¹ Rᵀ`, (m, m): slip accelerations per friction."""
+        return self.slip_directions @ dposv(self.mass_matrix(data, q), self.slip_directions.T)[1]
+
+    def fastest_friction_rate(self, q: Array) -> float:
+        """Return the fastest rate [1/s] at which smooth friction brakes the robot at q (n,)."""
+        n = self.model.nv
+        slope = self.damping_matrix
+        if self.smooth_friction is not None:
+            rest, tiny = np.zeros(n), np.full(n, 1e-7)
+            braking = self.smooth_friction(rest, tiny) - self.smooth_friction(rest, rest)
+            slope = slope + np.diag(braking / tiny)
+        mass = self.mass_matrix(self.model.createData(), q)
+        return float(np.abs(np.linalg.eigvals(np.linalg.solve(mass, slope))).max(initial=0.0))
+
+
+def mean_sign(speed: float, acceleration: float, friction: float, h: float) -> float:
+    """
+    Return the mean of sign(w) over a step in which all but the friction stays constant.
+
+    The step is cut where the slip stops; from there it sticks if the friction can hold it, else
+    it slips the other way; exact for constant acceleration, without event detection.
+
+    Parameters
+    ----------
+    speed : slip speed w at the step's start
+    acceleration : of w, without its diagonal friction
+    friction : F_c over the inertia that w feels, the deceleration it gives
+    h : length of the step [s]
+
+    """
+    held = abs(acceleration) <= friction
+    if held and friction > 0.0:
+        after = acceleration / friction
+    else:
+        after = (acceleration > 0.0) - (acceleration < 0.0) + 0.0
+    if speed == 0.0:
+        return after
+    before = 1.0 if speed > 0.0 else -1.0
+    braking = acceleration - friction * before
+    if braking * before >= 0.0 or -speed / braking >= h:
+        return before
+    share = -speed / (braking * h)
+    return share * before + (1.0 - share) * after
+
+
+def mean_signs(
+    speed: Array, acceleration: Array, delassus_matrix: Array, coulomb: Array, h: float
+) -> Array:
+    """
+    Solve `mean_sign` for slips that act on each other, by Gauss-Seidel sweeps from sign(w).
+
+    Parameters
+    ----------
+    speed, acceleration : (m,) slip speeds, and their accelerations without dry friction
+    delassus_matrix : (m, m) see `DirectModel.delassus_matrix`
+    coulomb : (m,) F_c
+    h : length of the step [s]
+
+    Returns
+    -------
+    (m,) mean signs over the step
+
+    """
+    decelerations, sign = delassus_matrix * coulomb, np.sign(speed)
+    # Python's own numbers: of so few, they are quicker than arrays.
+    columns, start = decelerations.T.tolist(), speed.tolist()
+    rest, signs = (acceleration - decelerations @ sign).tolist(), sign.tolist()
+    for _ in range(MAX_SWEEPS):
+        change = 0.0
+        for i, before in enumerate(signs):
+            column = columns[i]
+            own = column[i]
+            after = mean_sign(start[i], rest[i] + own * before, own, h)
+            if after != before:
+                step = after - before
+                rest = [value - part * step for value, part in zip(rest, column, strict=True)]
+                signs[i], change = after, max(change, abs(step))
+        if change < TOLERANCE:
+            break
+    return np.array(signs)
+
+
+def direct_model(robot: Robot, chi: Array) -> DirectModel:
+    """Build the direct model of a robot with standard parameters `chi` (p,)."""
+    robot.check_no_mimic_joints('a replay')
+    value = dict(
+        zip((p.name for p in robot.parameters), np.asarray(chi, dtype=float), strict=True)
+    )
+    viscous, offset, coulomb = (np.zeros(robot.n) for _ in range(3))
+    smooth: list[tuple[int, FrictionTerm, list[float]]] = []
+    for j, terms in enumerate(robot.friction):
+        for term in terms:
+            values = [value[f'{symbol}{j + 1}'] for symbol in term.kind.symbols]
+            if term.name == 'viscous':
+                viscous[j] = values[0]
+            elif term.name == 'offset':
+                offset[j] += values[0]
+            elif term.name in SYMMETRIC:
+                coulomb[j] = values[0]
+            elif term.name == 'asymmetric_coulomb':
+                coulomb[j] += (values[0] + values[1]) / 2.0
+                offset[j] += (values[0] - values[1]) / 2.0
+            else:
+                smooth.append((j, term, values))
+    damping, coupled_inertia = _with_couplings(robot, value, viscous)
+    slip = slip_directions(robot)
+    own = coulomb[[j for j in range(robot.n) if _has_dry_friction(robot, j)]]
+    coupled = [value[f'Fc{coupling.number}'] for coupling in robot.couplings]
+    order = None if np.array_equal(robot.order, np.arange(robot.n)) else robot.order
+    return DirectModel(
+        model_with(robot, chi),
+        damping,
+        offset,
+        slip,
+        np.concatenate([own, coupled]),
+        coupled_inertia,
+        _summed(smooth, robot.n) if smooth else None,
+        order,
+    )
+
+
+def _with_couplings(
+    robot: Robot, value: dict[str, float], viscous: Array
+) -> tuple[Array, Array | None]:
+    """Return viscous friction with that of couplings, (n, n), and their inertia (n, n)."""
+    if not robot.couplings:
+        return viscous, None
+    damping, inertia = np.diag(viscous), np.zeros((robot.n, robot.n))
+    for coupling in robot.couplings:
+        shape = np.outer(coupling.ratios, coupling.ratios)
+        damping = damping + value[f'Fv{coupling.number}'] * shape
+        inertia = inertia + value[f'Ia{coupling.number}'] * shape
+    return damping, inertia
+
+
+def slip_directions(robot: Robot) -> Array:
+    """Return R, (m, n): slip speeds `R q̇` of joints with dry friction, then of couplings."""
+    rows = [np.eye(robot.n)[j] for j in range(robot.n) if _has_dry_friction(robot, j)]
+    rows += [coupling.ratios for coupling in robot.couplings]
+    return np.array(rows).reshape(len(rows), robot.n)
+
+
+def slip_columns(robot: Robot, slip: Array) -> list[tuple[int, Array]]:
+    """
+    Return the columns of dry friction in the observation matrix, with the signs that acted.
+
+    Parameters
+    ----------
+    robot : whose parameters are the columns
+    slip : (N, m) signs from a simulation
+
+    Returns
+    -------
+    pairs of a column and its values (N, n)
+
+    """
+    result: list[tuple[int, Array]] = []
+    directions, row = slip_directions(robot), 0
+    for j, terms in enumerate(robot.friction):
+        for term in terms:
+            if term.name not in DRY_FRICTION:
+                continue
+            sign = slip[:, [row]] * directions[row]
+            column = robot.column(f'{term.kind.symbols[0]}{j + 1}')
+            if term.name in SYMMETRIC:
+                result.append((column, sign))
+            else:
+                result.append((column, (directions[row] + sign) / 2.0))
+                result.append((column + 1, (sign - directions[row]) / 2.0))
+            row += 1
+    for coupling in robot.couplings:
+        result.append((robot.column(f'Fc{coupling.number}'), slip[:, [row]] * directions[row]))
+        row += 1
+    return result
+
+
+def _has_dry_friction(robot: Robot, joint: int) -> bool:
+    return any(term.name in DRY_FRICTION for term in robot.friction[joint])
+
+
+def _summed(
+    terms: list[tuple[int, FrictionTerm, list[float]]], n: int
+) -> Callable[[Array, Array], Array]:
+    """Return the sum of terms as a function of the joints' positions and velocities (n,)."""
+
+    def friction(q: Array, dq: Array) -> Array:
+        torque = np.zeros(n)
+        for j, term, values in terms:
+            columns = term.columns(q[j : j + 1], dq[j : j + 1])
+            torque[j] += sum(c[0] * v for c, v in zip(columns, values, strict=True))
+        return torque
+
+    return friction

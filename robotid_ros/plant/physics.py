@@ -1,0 +1,329 @@
+"""
+Physics of the simulated robot, by MuJoCo, and a wrench that pushes it.
+
+`M(q) ddq + h(q, dq) + Ia ddq + Fv dq + F(dq) + off + motors = tau`, where F is a friction that
+holds at rest and opposes the motion with `Fc + Fs exp(-(dq/vs)²)` in motion. MuJoCo solves it as
+a bounded constraint, whose bound is reached exactly in sliding. Where a joint has a stiffness, a
+rotor turns the link through a spring; friction, offset, ripple and rotor inertia are the rotor's.
+"""
+
+from collections.abc import Sequence
+import math
+
+import mujoco
+import numpy as np
+
+from ..exceptions import ConfigurationError, ModelError, RobotStateError
+from ..simulation_settings import per_joint, SimulationSettings
+from .drives import build_drives, true_parameters, TrueParameters
+from .mjcf import rotor_name, write_mjcf
+from .moving_bodies import initial_positions, moving_bodies, place_of_link
+from .urdf_reading import Array, parse_urdf, true_urdf
+
+# Radians of the fastest vibration in one step: RK4 takes 1e-4 of its amplitude there.
+MAX_PHASE = 0.5
+# Bounds the cost of a period: at 1 kHz and with more steps a robot would not keep real time.
+MAX_SUBSTEPS = 50
+GRAVITY = (0.0, 0.0, -9.81)
+# Least eigenvalue of the mass matrix, below inertias of real joints and above MIN_INERTIA
+# [kg·m² or kg].
+MIN_EIGENVALUE = 1e-8
+
+
+class Physics:
+    """
+    The true robot: torques in, positions and velocities out.
+
+    Parameters
+    ----------
+    urdf : text of the robot description that other nodes use
+    settings : what the true robot has in addition
+    joints : controlled joints, the order of every array here; empty: all movable ones
+    locked : positions of joints that are fixed
+    motors : names of the motors of elastic joints in the joint states, by joint; left out: the
+        joint's with '_motor' behind it
+
+    Raises
+    ------
+    ModelError : the description cannot be simulated
+    ConfigurationError : settings that do not fit the joints
+
+    """
+
+    def __init__(
+        self,
+        urdf: str,
+        settings: SimulationSettings,
+        joints: Sequence[str] = (),
+        locked: dict[str, float] | None = None,
+        motors: dict[str, str] | None = None,
+    ):
+        self.urdf, self.impossible_links = true_urdf(
+            urdf, error=settings.inertial_error, seed=settings.seed, payload=settings.payload
+        )
+        self.bodies = moving_bodies(parse_urdf(self.urdf), tuple(joints), locked)
+        driven = tuple(b.joint.name for b in self.bodies if b.joint.mimic is None)
+        self.joints = tuple(joints) or driven
+        self.drives = build_drives(settings, self.bodies, self.joints)
+        self.period = 1.0 / settings.update_rate
+        self._compile(settings.gravity or GRAVITY)
+        self._find_rows(settings.elastic.feedback, motors or {})
+        self._set_up_drives(settings)
+        start = initial_positions(self.bodies, self.joints, settings.initial_positions)
+        self.data.qpos[: len(self.bodies)] = start
+        self._preload_springs()
+        self.substeps = self._count_substeps()
+        self.model.opt.timestep = self.period / self.substeps
+
+    def step(self, effort: Sequence[float]) -> list[float]:
+        """
+        Advance by one period under constant efforts (n,) [N·m, N]; NaN counts as 0.
+
+        Returns
+        -------
+        What the drives applied of them, within their limits
+
+        Raises
+        ------
+        RobotStateError : the motion is not finite any more
+
+        """
+        data = self.data
+        limited = [
+            min(max(u, -m), m) if u == u else 0.0 for u, m in zip(effort, self._limit, strict=True)
+        ]
+        applied = self._offset.copy()
+        applied[self._drive_rows] += limited
+        for _ in range(self.substeps):
+            if self._static_any:
+                ratio = data.qvel / self._stribeck
+                dry = self._coulomb + self._static * np.exp(-(ratio**2))
+                self.model.dof_frictionloss[:] = self._friction_factor * dry
+            if self._ripple_any:
+                ripple = self._ripple * np.sin(self._ripple_order * data.qpos)
+                data.qfrc_applied[:] = applied + ripple
+            else:
+                data.qfrc_applied[:] = applied
+            mujoco.mj_step(self.model, data)
+        if not math.isfinite(data.qvel.sum()):
+            raise RobotStateError(
+                'the simulation diverged: lower the gains, or raise `rotor_inertia` or update_rate'
+            )
+        return limited
+
+    def joint_state(self, effort: Sequence[float]) -> tuple[list[float], list[float], list[float]]:
+        """Positions, velocities, efforts, in the order of `joint_state_names`."""
+        rows = self._joint_state_rows
+        efforts = [*effort, *(effort[j] for j in self._elastic_joints)]
+        return self.data.qpos[rows].tolist(), self.data.qvel[rows].tolist(), efforts
+
+    def feedback(self, values: Sequence[float]) -> list[float]:
+        """Pick from values by `joint_state_names` what the controller sees (n,)."""
+        return [values[index] for index in self._feedback_indices]
+
+    @property
+    def position(self) -> Array:
+        """Positions that the controller sees, (n,) [rad, m]."""
+        return np.asarray(self.data.qpos[self._feedback_rows])
+
+    @property
+    def velocity(self) -> Array:
+        """Velocities that the controller sees, (n,) [rad/s, m/s]."""
+        return np.asarray(self.data.qvel[self._feedback_rows])
+
+    @property
+    def effort_limit(self) -> tuple[float, ...]:
+        """Effort limits of the drives (n,) [N·m, N]; inf where there is none."""
+        return tuple(self._limit)
+
+    @property
+    def drive_inertia(self) -> tuple[float, ...]:
+        """Inertia that each drive moves here, links behind springs included (n,) [kg·m², kg]."""
+        own, links = np.diag(self.mass_matrix()), self._link_rows
+        behind = np.where(self._drive_rows == links, 0.0, own[links])
+        return tuple((own[self._drive_rows] + behind).tolist())
+
+    @property
+    def wraparound(self) -> tuple[bool, ...]:
+        """Which joints are continuous (n,)."""
+        return tuple(self.bodies[index].joint.type == 'continuous' for index in self._link_rows)
+
+    def set_state(self, position: Sequence[float], velocity: Sequence[float]) -> None:
+        """Put the links somewhere, with a velocity (n,), and motors where springs carry them."""
+        self.data.qpos[self._link_rows] = position
+        self.data.qvel[self._link_rows] = self.data.qvel[self._drive_rows] = velocity
+        self._preload_springs()
+
+    def scale_friction(self, factors: Sequence[float]) -> None:
+        """Let each drive's own friction be so many times what it was at the start, (n,) or one."""
+        values = per_joint(tuple(factors), len(self.joints), 'friction_factor')
+        self._friction_factor[self._drive_rows] = values
+        self.model.dof_damping[:] = self._friction_factor * self._viscous
+        self.model.dof_frictionloss[:] = self._friction_factor * self._coulomb
+
+    def mass_matrix(self) -> Array:
+        """Inertia matrix of all bodies at the present positions, rotors included."""
+        matrix = np.zeros((self.model.nv, self.model.nv))
+        mujoco.mj_fullM(self.model, self.data, matrix)
+        return matrix
+
+    def true_parameters(self) -> tuple[TrueParameters, ...]:
+        """Give the standard parameters of the true robot, joint by joint."""
+        return true_parameters(self.bodies, self.drives, self._link_rows.tolist())
+
+    def _compile(self, gravity: Sequence[float]) -> None:
+        text = write_mjcf(self.bodies, self.drives, gravity, self.period)
+        try:
+            self.model = mujoco.MjModel.from_xml_string(text)
+        except ValueError as error:
+            reason = ' '.join(str(error).split())
+            raise ModelError(f'MuJoCo cannot simulate the robot description: {reason}') from error
+        self.data = mujoco.MjData(self.model)
+        # `step` raises when a simulation diverges; MuJoCo would also write a log file.
+        mujoco.set_mju_user_warning(lambda _: None)
+
+    def _find_rows(self, feedback: str, motors: dict[str, str]) -> None:
+        """Find the rows of MuJoCo's arrays: links, what drives turn, and what is measured."""
+        rows = {self.model.joint(row).name: row for row in range(self.model.nv)}
+        link = np.array([rows[name] for name in self.joints])
+        drive = np.array([rows.get(rotor_name(name), rows[name]) for name in self.joints])
+        self._link_rows, self._drive_rows = link, drive
+        self._elastic_joints = np.flatnonzero(drive != link).tolist()
+        names = [self.joints[j] for j in self._elastic_joints]
+        # Names in the joint states: the joints, then the motors of elastic ones.
+        self.joint_state_names = (
+            *self.joints, *(motors.get(name, f'{name}_motor') for name in names),
+        )  # fmt: skip
+        self._joint_state_rows = np.concatenate([link, drive[self._elastic_joints]])
+        self._feedback_rows = drive if feedback == 'motor' else link
+        shown = self._joint_state_rows.tolist()
+        self._feedback_indices = [shown.index(row) for row in self._feedback_rows]
+
+    def _set_up_drives(self, settings: SimulationSettings) -> None:
+        count, drives = len(self.joints), self.drives
+        limits = [self.bodies[index].joint.effort for index in self._link_rows]
+        self._limit = limits if settings.limit_effort else [math.inf] * count
+        self._offset = -self._on_drives(drives.offset)
+        self._coulomb = self._on_drives(drives.coulomb)
+        self._static = self._on_drives(drives.static)
+        self._stribeck = self._on_drives(drives.stribeck_velocity, 1.0)
+        self._static_any = bool(self._static.any())
+        self._viscous = self.model.dof_damping.copy()
+        self._friction_factor = np.ones(self.model.nv)
+        self.scale_friction(settings.friction_factor)
+        self._ripple = np.zeros(self.model.nv)
+        self._ripple[self._drive_rows] = per_joint(settings.noise.ripple, count, 'noise.ripple')
+        self._ripple_any = bool(self._ripple.any())
+        self._ripple_order = settings.noise.ripple_order
+
+    def _on_drives(self, values: Sequence[float], default: float = 0.0) -> Array:
+        """Assign values per body to the rows that their drives turn."""
+        result = np.full(self.model.nv, default)
+        rows = np.arange(len(self.bodies))
+        rows[self._link_rows] = self._drive_rows
+        result[rows] = values
+        return result
+
+    def _preload_springs(self) -> None:
+        """Update all positions; motors stand where the springs carry the links' weight."""
+        data, links, motors = self.data, self._link_rows, self._drive_rows
+        mujoco.mj_forward(self.model, data)
+        for j in self._elastic_joints:
+            load = data.qfrc_bias[links[j]] / self.drives.stiffness[links[j]]
+            data.qpos[motors[j]] = data.qpos[links[j]] + load
+        if self._elastic_joints:
+            mujoco.mj_forward(self.model, data)
+
+    def _count_substeps(self) -> int:
+        """
+        Count the steps per period that keep the integrator stable and its vibrations undamped.
+
+        Raises
+        ------
+        ModelError : a joint moves no mass; friction or a spring is too fast to simulate
+
+        """
+        mass = self.mass_matrix()
+        if np.linalg.eigvalsh(mass)[0] < MIN_EIGENVALUE:
+            worst = self.model.joint(int(np.argmin(np.diag(mass)))).name
+            raise ModelError(
+                f"joint '{worst}' moves no mass: give its link an inertial or a rotor_inertia"
+            )
+        damping, stiffness = np.diag(self.model.dof_damping), np.zeros_like(mass)
+        for ratios, _, viscous, _ in self.drives.motors:
+            damping = damping + viscous * np.outer(ratios, ratios)
+        for j in self._elastic_joints:
+            pair = [self._link_rows[j], self._drive_rows[j]]
+            value = self.drives.stiffness[self._link_rows[j]]
+            stiffness[np.ix_(pair, pair)] += value * np.array([[1.0, -1.0], [-1.0, 1.0]])
+        squared, decay = (
+            float(np.abs(np.linalg.eigvals(np.linalg.solve(mass, other))).max())
+            for other in (stiffness, damping)
+        )
+        frequency = math.sqrt(squared)
+        steps = max(1, math.ceil(self.period * max(frequency / MAX_PHASE, decay)))
+        if steps <= MAX_SUBSTEPS:
+            return steps
+        if decay > frequency / MAX_PHASE:
+            raise ModelError(
+                f'viscous friction stops a joint within {1.0 / decay:.1e} s: lower `viscous` or '
+                'raise `rotor_inertia`'
+            )
+        raise ModelError(
+            f'a joint vibrates with {frequency / (2.0 * math.pi):.0f} Hz, too fast to simulate: '
+            'lower simulation.elastic.stiffness or raise update_rate'
+        )
+
+
+class AppliedWrench:
+    """
+    Pushes a robot, until told otherwise.
+
+    Parameters
+    ----------
+    physics : whose bodies are pushed
+    locked : positions of joints that are fixed
+
+    """
+
+    def __init__(self, physics: Physics, locked: dict[str, float] | None = None):
+        self._physics, self._locked = physics, locked
+        self._acting: tuple[int, Array, Array] | None = None
+
+    def set(self, link: str, wrench: Sequence[float]) -> None:
+        """
+        Let a wrench act from now on, in place of another one; call `apply` before each period.
+
+        Parameters
+        ----------
+        link : name of the link with which its axes turn and at whose origin it acts
+        wrench : force and torque (6,) [N, N·m]; all zero: none
+
+        Raises
+        ------
+        UnknownNameError : no such link, or it does not move
+        ConfigurationError : a number that is none
+
+        """
+        if not np.isfinite(wrench).all():
+            raise ConfigurationError('a wrench has six finite numbers')
+        physics = self._physics
+        root = parse_urdf(physics.urdf)
+        index, place = place_of_link(root, physics.bodies, link, self._locked)
+        name = physics.bodies[index].joint.name
+        body = mujoco.mj_name2id(physics.model, mujoco.mjtObj.mjOBJ_BODY, name)
+        self._acting = body, place, np.array(wrench, dtype=float)
+
+    def apply(self) -> None:
+        """Write the wrench as it acts in the present posture into what MuJoCo takes."""
+        if self._acting is None:
+            return
+        (body, place, wrench), data = self._acting, self._physics.data
+        axes = data.xmat[body].reshape(3, 3)
+        origin = data.xpos[body] + axes @ place[:3, 3]
+        force, torque = (axes @ place[:3, :3] @ part for part in (wrench[:3], wrench[3:]))
+        torque = torque + np.cross(origin - data.xipos[body], force)
+        data.xfrc_applied[:] = 0.0
+        data.xfrc_applied[body] = [*force, *torque]
+        if not wrench.any():
+            self._acting = None

@@ -1,0 +1,282 @@
+"""Trajectories as joint_trajectory_controller (Jazzy) accepts, samples and ends them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+import math
+from typing import TypeAlias
+
+from ..simulation_settings import ConstraintSettings, JointConstraintSettings
+
+Values: TypeAlias = list[float]
+# Per joint: (c0, c1, c2, c3, c4, c5) of the position, and (e0, e1) of the effort.
+Polynomials: TypeAlias = list[tuple[float, float, float, float, float, float, float, float]]
+
+
+@dataclass
+class Point:
+    """
+    A point of a trajectory; an empty list stands for a field that was not given.
+
+    `time` is from the trajectory's start [ns].
+    """
+
+    time: int
+    positions: Values
+    velocities: Values = field(default_factory=list)
+    accelerations: Values = field(default_factory=list)
+    effort: Values = field(default_factory=list)
+
+
+@dataclass
+class Goal:
+    """A trajectory as a client sends it: joint names, start (0: at once) [ns], points."""
+
+    joints: tuple[str, ...]
+    stamp: int
+    points: list[Point]
+
+
+class RunningTrajectory:
+    """
+    A goal being run, in the controller's joint order.
+
+    `sample` gives the desired point and the index of the point behind it: 0 before the first
+    one is reached, `len(points)` when all are.
+    """
+
+    def __init__(self, goal: Goal):
+        self.replace(goal)
+
+    def replace(self, goal: Goal) -> None:
+        """Run another goal; the next sample is its first one."""
+        self.goal, self.start, self.started = goal, goal.stamp, False
+        self._times = [point.time for point in goal.points]
+        self._before: Point | None = None
+        self._segment = -1
+        self._polynomials: Polynomials = []
+
+    def set_point_before_trajectory(
+        self, now: int, state: Point, wraparound: tuple[bool, ...]
+    ) -> None:
+        """
+        Set the point before the first one, when the trajectory is first sampled.
+
+        Velocity, acceleration and effort of the segment before the first point come from the
+        state: so the effort starts at the last commanded one. Continuous joints take the shortest
+        way to the first point.
+        """
+        first = self.goal.points[0]
+        count = len(state.positions)
+        self._before = Point(
+            now,
+            list(state.positions),
+            list(state.velocities) or ([0.0] * count if first.velocities else []),
+            [0.0] * count if first.accelerations else [],
+            list(state.effort),
+        )
+        for index, wrap in enumerate(wraparound):
+            if wrap and first.positions:
+                target = first.positions[index]
+                self._before.positions[index] = target - shortest_angular_distance(
+                    self._before.positions[index], target
+                )
+        self.start = self.goal.stamp or now
+        self.started = True
+
+    def sample(self, time: int) -> tuple[Point, int]:
+        """Sample at a time [ns]; after the end the last point is repeated, effort included."""
+        points, elapsed = self.goal.points, time - self.start
+        if elapsed >= points[-1].time:
+            return self._final_point(elapsed), len(points)
+        index = bisect_right(self._times, elapsed)
+        if index != self._segment:
+            self._enter_segment(index)
+        begin = self._segment_begin(index)
+        return _evaluate(self._polynomials, (elapsed - begin) * 1e-9, elapsed), index
+
+    def _segment_begin(self, index: int) -> int:
+        if index:
+            return self.goal.points[index - 1].time
+        assert self._before is not None
+        return self._before.time - self.start
+
+    def _enter_segment(self, index: int) -> None:
+        points = self.goal.points
+        first = points[index - 1] if index else self._before
+        assert first is not None
+        duration = (points[index].time - self._segment_begin(index)) * 1e-9
+        deduce_from_derivatives(first, points[index], duration)
+        self._segment, self._polynomials = index, _polynomials(first, points[index], duration)
+
+    def _final_point(self, elapsed: int) -> Point:
+        points = self.goal.points
+        if not points[-1].positions and len(points) > 1:
+            duration = (points[-1].time - points[-2].time) * 1e-9
+            deduce_from_derivatives(points[-2], points[-1], duration)
+        last, count = points[-1], len(points[-1].positions)
+        zeros = [0.0] * count
+        return Point(
+            elapsed,
+            last.positions,
+            last.velocities or zeros,
+            last.accelerations or zeros,
+            last.effort or zeros,
+        )
+
+
+def shortest_angular_distance(start: float, end: float) -> float:
+    """Return the shortest distance between two angles, in (-π, π] [rad]."""
+    turn = 2.0 * math.pi
+    distance = (end - start) % turn
+    return distance - turn if distance > turn / 2 else distance
+
+
+def state_errors(
+    desired: Point, current: Point, wraparound: tuple[bool, ...]
+) -> tuple[Values, Values]:
+    """Return the errors of position, on the shortest way around, and of velocity."""
+    error = [
+        shortest_angular_distance(q, r) if wrap else r - q
+        for q, r, wrap in zip(current.positions, desired.positions, wraparound, strict=True)
+    ]
+    return error, [r - v for v, r in zip(current.velocities, desired.velocities, strict=True)]
+
+
+def deduce_from_derivatives(first: Point, second: Point, duration: float) -> None:
+    """Deduce positions and velocities that a goal leaves out, by the trapezoidal rule."""
+    if second.positions or not first.positions:
+        return
+    if not second.velocities:
+        zeros = [0.0] * len(first.positions)
+        start, slope = first.velocities or zeros, first.accelerations or zeros
+        second.velocities = [
+            v + (a + b) * 0.5 * duration
+            for v, a, b in zip(start, slope, second.accelerations, strict=True)
+        ]
+        first.velocities = start
+    start = first.velocities or [0.0] * len(first.positions)
+    second.positions = [
+        x + (v + w) * 0.5 * duration
+        for x, v, w in zip(first.positions, start, second.velocities, strict=True)
+    ]
+
+
+def _polynomials(a: Point, b: Point, T: float) -> Polynomials:
+    """
+    Coefficients per joint: linear, cubic or quintic by what both ends give.
+
+    Accelerations without velocities match no case of the original: the reference is zero.
+    """
+    count = len(a.positions)
+    with_velocity = bool(a.velocities and b.velocities)
+    with_acceleration = bool(a.accelerations and b.accelerations)
+    result: Polynomials = []
+    for j in range(count):
+        ends = (a.positions[j], b.positions[j])
+        if with_velocity and with_acceleration:
+            c = quintic(
+                *ends, a.velocities[j], b.velocities[j], a.accelerations[j], b.accelerations[j], T
+            )
+        elif with_velocity:
+            c = cubic(*ends, a.velocities[j], b.velocities[j], T)
+        elif with_acceleration:
+            c = (0.0,) * 6
+        else:
+            c = (ends[0], (ends[1] - ends[0]) / T if T else 0.0, 0.0, 0.0, 0.0, 0.0)
+        e0 = a.effort[j] if j < len(a.effort) else 0.0
+        e1 = b.effort[j] if j < len(b.effort) else 0.0
+        result.append((*c, e0, (e1 - e0) / T if T else 0.0))
+    return result
+
+
+def cubic(
+    p0: float, p1: float, v0: float, v1: float, T: float
+) -> tuple[float, float, float, float, float, float]:
+    """Coefficients of the cubic with these ends over the duration T [s]."""
+    if T == 0.0:
+        return p0, v0, 0.0, 0.0, 0.0, 0.0
+    d = p1 - p0
+    return p0, v0, (3 * d / T - 2 * v0 - v1) / T, (-2 * d / T + v0 + v1) / T**2, 0.0, 0.0
+
+
+def quintic(
+    p0: float, p1: float, v0: float, v1: float, a0: float, a1: float, T: float
+) -> tuple[float, float, float, float, float, float]:
+    """Coefficients of the quintic with these ends over the duration T [s]."""
+    if T == 0.0:
+        return p0, v0, 0.5 * a0, 0.0, 0.0, 0.0
+    d = p1 - p0
+    return (
+        p0,
+        v0,
+        0.5 * a0,
+        (20 * d - (12 * v0 + 8 * v1) * T - (3 * a0 - a1) * T**2) / (2 * T**3),
+        (-30 * d + (16 * v0 + 14 * v1) * T + (3 * a0 - 2 * a1) * T**2) / (2 * T**4),
+        (12 * d - 6 * (v0 + v1) * T - (a0 - a1) * T**2) / (2 * T**5),
+    )
+
+
+def _evaluate(polynomials: Polynomials, t: float, elapsed: int) -> Point:
+    positions, velocities, accelerations, efforts = [], [], [], []
+    for c0, c1, c2, c3, c4, c5, e0, e1 in polynomials:
+        positions.append(c0 + t * (c1 + t * (c2 + t * (c3 + t * (c4 + t * c5)))))
+        velocities.append(c1 + t * (2 * c2 + t * (3 * c3 + t * (4 * c4 + t * 5 * c5))))
+        accelerations.append(2 * c2 + t * (6 * c3 + t * (12 * c4 + t * 20 * c5)))
+        efforts.append(e0 + t * e1)
+    return Point(elapsed, positions, velocities, accelerations, efforts)
+
+
+class HoldTrajectory:
+    """The goal that holds the robot; one message that is reused, as in the original."""
+
+    def __init__(self, joints: Sequence[str]):
+        zeros = [0.0] * len(joints)
+        self._goal = Goal(tuple(joints), 0, [Point(0, list(zeros), [], [], list(zeros))])
+
+    def at_position(self, positions: Sequence[float]) -> Goal:
+        """Hold these positions; the other fields of the message stay as they are."""
+        self._goal.points[0].positions = list(positions)
+        return self._goal
+
+    def at_end_of(self, goal: Goal) -> Goal:
+        """Hold a goal's last point, with its velocity and effort."""
+        self._goal.points[0] = replace(goal.points[-1], time=0)
+        return self._goal
+
+
+def decelerations(constraints: ConstraintSettings, joints: Sequence[str]) -> list[float]:
+    """Return each joint's deceleration [rad/s²]; nothing where the controller stops at once."""
+    ramps = [
+        constraints.joints.get(joint, JointConstraintSettings()).max_deceleration_on_cancel
+        for joint in joints
+    ]
+    return ramps if constraints.decelerate_on_cancel and min(ramps) > 0.0 else []
+
+
+def stopping_points(state: Point, decelerations: Sequence[float], period: int) -> list[Point]:
+    """
+    Points that bring each joint to rest at its constant deceleration, one per update.
+
+    Parameters
+    ----------
+    state : measured positions and velocities
+    decelerations : per joint [rad/s²]
+    period : of the updates [ns]
+
+    """
+    rows = list(zip(state.positions, state.velocities, decelerations, strict=True))
+    longest = max(abs(v) / a for _, v, a in rows)
+    points = []
+    for index in range(math.ceil(longest / (period * 1e-9)) + 2):
+        point = Point(index * period, [], [], [])
+        for position, velocity, deceleration in rows:
+            end, elapsed = abs(velocity) / deceleration, point.time * 1e-9
+            t, braking = min(elapsed, end), -math.copysign(deceleration, velocity)
+            point.positions.append(position + velocity * t + 0.5 * braking * t * t)
+            point.velocities.append(velocity + braking * t if elapsed < end else 0.0)
+            point.accelerations.append(braking if elapsed < end else 0.0)
+        points.append(point)
+    return points

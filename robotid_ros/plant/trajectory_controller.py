@@ -1,0 +1,410 @@
+"""
+joint_trajectory_controller of ROS 2 Jazzy, without ROS.
+
+`u = ff_velocity_scale v_ref(t + Ts) + effort_ff(t + Ts) + PID(e(t), ė(t))`: errors use the
+reference at t, feed-forwards that of the next update. Velocities have no effort_ff; position
+commands are `q_ref(t + Ts)`. The trajectory's time t runs with the speed scaling of the hardware.
+"""
+
+from collections.abc import Mapping, Sequence
+import math
+import threading
+
+from ..simulation_settings import GainSettings
+from .controller_types import (
+    ControllerSettings,
+    ControllerState,
+    default_tolerances,
+    goal_tolerances,
+    GoalHandle,
+    GoalOutcome,
+    GoalTolerances,
+    rejection_reason,
+    sort_to_local_joint_order,
+    Tolerance,
+)
+from .trajectory import (
+    decelerations,
+    Goal,
+    HoldTrajectory,
+    Point,
+    RunningTrajectory,
+    state_errors,
+    stopping_points,
+    Values,
+)
+
+
+def invalid_gains(gains: GainSettings) -> str:
+    """Return why control_toolbox rejects these gains, or ''."""
+    if gains.u_clamp_min >= gains.u_clamp_max:
+        return 'u_clamp_min must be below u_clamp_max'
+    upper, lower = integral_bounds(gains)
+    if lower > 0.0 or upper < 0.0:
+        return 'i_clamp_min must not be above 0, i_clamp_max not below 0'
+    return ''
+
+
+def integral_bounds(gains: GainSettings) -> tuple[float, float]:
+    """Upper and lower bound of the integral term; where not given, the deprecated i_clamp."""
+    upper = gains.i_clamp_max if math.isfinite(gains.i_clamp_max) else gains.i_clamp
+    lower = gains.i_clamp_min if math.isfinite(gains.i_clamp_min) else -gains.i_clamp
+    return upper, lower
+
+
+class Pid:
+    """
+    One joint's PID; the integral term is a torque, so new gains do not rescale it.
+
+    Parameters
+    ----------
+    gains : see `GainSettings`
+
+    """
+
+    def __init__(self, gains: GainSettings):
+        self.set_gains(gains)
+        self.integral = 0.0
+
+    def set_gains(self, gains: GainSettings) -> None:
+        """Use other gains from the next call on; the integral term stays."""
+        self.gains = gains
+        self._p, self._i, self._d = gains.p, gains.i, gains.d
+        self._upper, self._lower = integral_bounds(gains)
+        self._maximum, self._minimum = gains.u_clamp_max, gains.u_clamp_min
+        self._deadband = gains.error_deadband
+        self._strategy = gains.antiwindup_strategy
+
+    def reset(self) -> None:
+        """Set the integral term to zero."""
+        self.integral = 0.0
+
+    def compute(self, error: float, error_dot: float, dt: float) -> float:
+        """
+        Effort for position error [rad] and velocity error [rad/s], `p e + I + d ė`, clamped.
+
+        An error that is not finite gives NaN and leaves the integral term alone.
+        """
+        if not (math.isfinite(error) and math.isfinite(error_dot)):
+            return math.nan
+        legacy = self._strategy == 'legacy'
+        integrates = abs(error) > self._deadband
+        if legacy and integrates:
+            self.integral = self._bounded(self.integral + self._i * dt * error)
+        unclamped = self._p * error + self.integral + self._d * error_dot
+        command = min(max(unclamped, self._minimum), self._maximum)
+        if integrates and not legacy:
+            self.integral = self._bounded(
+                self.integral + self._integral_change(error, unclamped, command, dt)
+            )
+        return command
+
+    def _bounded(self, value: float) -> float:
+        return min(max(value, self._lower), self._upper)
+
+    def _integral_change(self, error: float, unclamped: float, command: float, dt: float) -> float:
+        if self._strategy == 'back_calculation':
+            if self._i == 0.0:
+                return 0.0
+            constant = self.gains.tracking_time_constant or self._recommended_time()
+            return dt * (self._i * error + (command - unclamped) / constant)
+        if self._strategy == 'conditional_integration' and unclamped != command:
+            return 0.0 if error * unclamped > 0.0 else dt * self._i * error
+        return dt * self._i * error
+
+    def _recommended_time(self) -> float:
+        if self._d != 0.0:
+            return math.sqrt(abs(self._d / self._i))
+        return abs(self._p / self._i) or 1.0
+
+
+class CommandLaw:
+    """
+    Efforts or velocities of a PID and feed-forwards per joint; positions as they are.
+
+    Parameters
+    ----------
+    joints : names, the order of every list here
+    gains : by joint, zero where not given
+    interface : 'effort', 'velocity' or 'position'
+
+    """
+
+    def __init__(self, joints: Sequence[str], gains: Mapping[str, GainSettings], interface: str):
+        self._joints, self._interface = joints, interface
+        self._pids = [Pid(gains.get(joint, GainSettings())) for joint in joints]
+
+    def set_gains(self, gains: Mapping[str, GainSettings]) -> list[str]:
+        """Set the gains that are valid; return a warning for each joint whose are not."""
+        warnings = []
+        for joint, pid in zip(self._joints, self._pids, strict=True):
+            new = gains.get(joint, GainSettings())
+            reason = invalid_gains(new)
+            if reason:
+                warnings.append(f'PID: Invalid gains of {joint} ({reason}). Skipping')
+            else:
+                pid.set_gains(new)
+        return warnings
+
+    def reset(self) -> None:
+        """Set the integral terms to zero."""
+        for pid in self._pids:
+            pid.reset()
+
+    @property
+    def first_command(self) -> Values:
+        """What the command interfaces hold at first: no position."""
+        return [math.nan if self._interface == 'position' else 0.0 for _ in self._pids]
+
+    def held(self, command: Values, position: Values) -> Values:
+        """Return the positions to begin with: those that are commanded already, or measured."""
+        known = self._interface == 'position' and not any(map(math.isnan, command))
+        return command if known else position
+
+    def halted(self, command: Values) -> Values:
+        """Return the command of a controller that ends: positions stay, all else goes to zero."""
+        return command if self._interface == 'position' else [0.0] * len(command)
+
+    def command(self, state: ControllerState, next_point: Point, dt: float) -> Values:
+        """Return the command for the errors of now and the feed-forwards of the next update."""
+        if self._interface == 'position':
+            return list(next_point.positions)
+        efforts = next_point.effort if self._interface == 'effort' else [0.0] * len(self._pids)
+        rows = zip(
+            self._pids, state.error, state.error_velocity, next_point.velocities, efforts,
+            strict=True,
+        )  # fmt: skip
+        return [
+            pid.gains.ff_velocity_scale * v + effort + pid.compute(e, de, dt)
+            for pid, e, de, v, effort in rows
+        ]
+
+
+class TrajectoryController:
+    """
+    The controller; every method may be called from any thread.
+
+    Parameters
+    ----------
+    settings : its parameters
+
+    """
+
+    def __init__(self, settings: ControllerSettings):
+        self.settings = settings
+        self.joints = settings.joints
+        self.active, self.speed_scaling = False, 1.0
+        self._law = CommandLaw(self.joints, settings.gains, settings.command_interface)
+        self.command = self._law.first_command
+        zeros = [0.0] * len(self.joints)
+        self.warnings: list[str] = []
+        self._hold = HoldTrajectory(self.joints)
+        self._current = Point(0, list(zeros), list(zeros), [], list(zeros))
+        self.state = ControllerState(
+            Point(0, zeros, zeros, zeros, zeros), self._current, zeros, zeros, zeros
+        )
+        self._defaults = default_tolerances(settings.constraints, self.joints)
+        self._tolerances = self._defaults
+        self._goal: GoalHandle | None = None
+        self._pending: Goal | None = None
+        self._trajectory: RunningTrajectory | None = None
+        self._holding, self._time = True, 0
+        self._timeout = 0.0
+        self._lock = threading.Lock()
+        self._apply(settings)
+
+    def configure(self, settings: ControllerSettings) -> None:
+        """Set parameters: gains from the next update on, tolerances from the next goal on."""
+        with self._lock:
+            self.settings = settings
+
+    def activate(self, position: Values, velocity: Values) -> None:
+        """Start by holding the present position, with integral terms at zero."""
+        with self._lock:
+            self._apply(self.settings)
+            self._current = self._measured(position, velocity)
+            self._law.reset()
+            held = self._law.held(self.command, position)
+            self._trajectory, self._pending = None, self._hold.at_position(held)
+            self._holding = True
+            timeout = self.settings.cmd_timeout
+            self._timeout = timeout if timeout > self._defaults.goal_time else 0.0
+            self.active = True
+
+    def deactivate(self) -> None:
+        """Stop controlling: efforts and velocities go to zero, a running goal is aborted."""
+        with self._lock:
+            self._finish(
+                GoalOutcome.ABORTED, -1, 'Current goal cancelled during deactivate transition.'
+            )
+            self.command = self._law.halted(self.command)
+            self.active = False
+
+    def rejection_reason(self, goal: Goal, now: int) -> str:
+        """Return why a goal is rejected, or ''."""
+        if not self.active:
+            return 'the controller is not running'
+        return rejection_reason(goal, self.joints, now, self.settings.rules)
+
+    def start(self, goal: Goal, requested: GoalTolerances) -> GoalHandle:
+        """Run an accepted goal; one that is running is preempted."""
+        with self._lock:
+            self._finish(GoalOutcome.ABORTED, -1, 'Current goal preempted by new incoming action.')
+            self._pending, self._holding = self._sorted(goal), False
+            self._goal = GoalHandle()
+            self._tolerances, warning = goal_tolerances(self._defaults, requested, self.joints)
+            if warning:
+                self.warnings.append(warning)
+            return self._goal
+
+    def replace_trajectory(self, goal: Goal) -> None:
+        """Run a trajectory from the topic; a running goal is checked against it from now on."""
+        with self._lock:
+            if self.active:
+                self._pending, self._holding = self._sorted(goal), False
+
+    def cancel(self, handle: GoalHandle) -> None:
+        """Cancel a goal, if it is the running one, and hold the measured position."""
+        with self._lock:
+            if handle is self._goal:
+                self._finish(GoalOutcome.CANCELED, 0, '')
+                self._pending = self._stop()
+
+    def sample_desired(self, time: int) -> Point | None:
+        """Desired point at a time [ns]; None while inactive."""
+        with self._lock:
+            if not self.active or self._trajectory is None or not self._trajectory.started:
+                return None
+            return self._trajectory.sample(time)[0]
+
+    def update(self, now: int, dt: float, position: Values, velocity: Values) -> Values:
+        """
+        Compute the commands of one cycle.
+
+        Parameters
+        ----------
+        now : the cycle's time [ns]
+        dt : time since the last update [s]
+        position, velocity : measured (n,)
+
+        Returns
+        -------
+        The command (n,), which stays on the interfaces until the next update.
+
+        """
+        with self._lock:
+            if not self.active:
+                return self.command
+            if self.settings is not self._applied:
+                self._apply(self.settings)
+            trajectory, first = self._update_trajectory(now, dt, position, velocity)
+            desired, _ = trajectory.sample(self._time)
+            next_point, index = trajectory.sample(self._time + self.settings.period)
+            self._compute_errors(desired, now - trajectory.start)
+            off_path, off_goal = self._check_tolerances(index, len(trajectory.goal.points), first)
+            ended = index == len(trajectory.goal.points)
+            overtime = (self._time - trajectory.start - trajectory.goal.points[-1].time) * 1e-9
+            limit = self._tolerances.goal_time
+            timed_out = off_goal and limit != 0.0 and overtime > limit
+            if not off_path and not timed_out:
+                self.command = self._law.command(self.state, next_point, dt)
+            self._finish_cycle(off_path, ended, off_goal, timed_out, overtime)
+            if not any(u != u for u in self.command):
+                self.state.output = list(self.command)
+            return self.command
+
+    def _update_trajectory(
+        self, now: int, dt: float, position: Values, velocity: Values
+    ) -> tuple[RunningTrajectory, bool]:
+        if self._trajectory is None:
+            assert self._pending is not None
+            self._trajectory = RunningTrajectory(self._pending)
+        elif self._pending is not None and self._pending is not self._trajectory.goal:
+            self._trajectory.replace(self._pending)
+        self._current = self._measured(position, velocity)
+        first = not self._trajectory.started
+        if first:
+            self._trajectory.set_point_before_trajectory(
+                now, self._current, self.settings.wraparound
+            )
+            self._time = now
+        else:
+            self._time += round(dt * 1e9 * self.speed_scaling)
+        return self._trajectory, first
+
+    def _measured(self, position: Values, velocity: Values) -> Point:
+        efforts = list(self.command) if self.settings.command_interface == 'effort' else []
+        return Point(0, list(position), list(velocity), [], efforts)
+
+    def _compute_errors(self, desired: Point, elapsed: int) -> None:
+        current = self._current
+        current.time = elapsed
+        errors = state_errors(desired, current, self.settings.wraparound)
+        if self.settings.command_interface == 'position':
+            errors = errors[0], [0.0] * len(self.joints)
+        self.state = ControllerState(
+            desired, current, *errors, self.state.output, self.speed_scaling
+        )
+
+    def _check_tolerances(self, index: int, count: int, first: bool) -> tuple[bool, bool]:
+        """Whether the path, and whether the goal tolerances are violated."""
+        if self._holding:
+            return False, False
+        off_path = (index < count or first) and not self._within_tolerances(self._tolerances.path)
+        off_goal = index == count and not self._within_tolerances(self._tolerances.goal)
+        return off_path, off_goal
+
+    def _within_tolerances(self, tolerances: Sequence[Tolerance]) -> bool:
+        errors = zip(tolerances, self.state.error, self.state.error_velocity, strict=True)
+        return all(tolerance.allows(e, de) for tolerance, e, de in errors)
+
+    def _finish_cycle(
+        self, off_path: bool, ended: bool, off_goal: bool, timed_out: bool, overtime: float
+    ) -> None:
+        if self._goal is not None:
+            self._goal.feedback = self.state
+            if off_path:
+                self._abort(-4, 'Aborted due to path tolerance violation')
+            elif ended and not off_goal:
+                self._finish(GoalOutcome.SUCCEEDED, 0, 'Goal successfully reached!')
+                assert self._trajectory is not None
+                self._holding = True
+                self._pending = self._hold.at_end_of(self._trajectory.goal)
+            elif ended and timed_out:
+                self._abort(
+                    -5, f'Aborted due to goal_time_tolerance exceeding by {overtime:f} seconds'
+                )
+        elif off_path or timed_out:
+            self.warnings.append('holding position: a trajectory of the topic left its tolerances')
+            self._pending = self._stop()
+        elif ended and not self._holding and 0.0 < self._timeout < overtime:
+            self.warnings.append('holding position: command timeout')
+            self._pending = self._stop()
+
+    def _abort(self, code: int, text: str) -> None:
+        self._finish(GoalOutcome.ABORTED, code, text)
+        self.warnings.append(text)
+        self._pending = self._stop()
+
+    def _finish(self, outcome: GoalOutcome, code: int, text: str) -> None:
+        if self._goal is not None:
+            self._goal.finish(outcome, code, text)
+            self._goal = None
+
+    def _stop(self) -> Goal:
+        self._holding = True
+        ramps = decelerations(self.settings.constraints, self.joints)
+        if not ramps:
+            return self._hold.at_position(self._current.positions)
+        return Goal(self.joints, 0, stopping_points(self._current, ramps, self.settings.period))
+
+    def _sorted(self, goal: Goal) -> Goal:
+        sizes = {len(point.effort) for point in goal.points} - {0, len(goal.joints)}
+        if sizes:
+            self.warnings.append('Invalid input size of effort: the missing ones are taken as 0')
+        return sort_to_local_joint_order(goal, self.joints, self._current.positions)
+
+    def _apply(self, settings: ControllerSettings) -> None:
+        self._applied = settings
+        self._defaults = default_tolerances(settings.constraints, self.joints)
+        self.warnings += self._law.set_gains(settings.gains)

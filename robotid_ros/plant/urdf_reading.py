@@ -1,0 +1,284 @@
+"""Links and joints of a URDF, with inertials as pseudo-inertia matrices."""
+
+from dataclasses import dataclass
+import xml.etree.ElementTree as ET
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..exceptions import ModelError
+from ..simulation_settings import PayloadSettings
+
+Array = NDArray[np.float64]
+JOINT_TYPES = {'revolute': 'hinge', 'continuous': 'hinge', 'prismatic': 'slide'}
+MOMENTS = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+# Relative error of an inertia that rounding in a URDF explains.
+INERTIA_TOLERANCE = 1e-6
+
+
+def pseudo_inertia(mass: float, com: Array, inertia: Array) -> Array:
+    """Pseudo-inertia (4, 4) from mass [kg], com (3,) [m] and the inertia (3, 3) at the com."""
+    second = 0.5 * np.trace(inertia) * np.eye(3) - inertia + mass * np.outer(com, com)
+    return np.block([[second, mass * com[:, None]], [mass * com[None, :], np.array([[mass]])]])
+
+
+def inertial_at_origin(pseudo: Array) -> tuple[float, Array, Array]:
+    """Mass, first moments (3,) and the inertia (3, 3) at the frame's origin."""
+    second = pseudo[:3, :3]
+    return float(pseudo[3, 3]), pseudo[:3, 3].copy(), np.trace(second) * np.eye(3) - second
+
+
+def inertial_at_com(pseudo: Array) -> tuple[float, Array, Array]:
+    """Mass, com (3,) and the inertia (3, 3) at the com; a body without mass has com 0."""
+    mass = float(pseudo[3, 3])
+    com = pseudo[:3, 3] / mass if mass > 0.0 else np.zeros(3)
+    second = pseudo[:3, :3] - mass * np.outer(com, com)
+    return mass, com, np.trace(second) * np.eye(3) - second
+
+
+def make_consistent(pseudo: Array) -> tuple[Array, float]:
+    """
+    Make an inertial physically consistent: its second moments must not be negative.
+
+    Returns
+    -------
+    The inertial, and the negative second moment at the com, relative to the trace.
+
+    """
+    mass, com, inertia = inertial_at_com(pseudo)
+    second = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    values, vectors = np.linalg.eigh(second)
+    error = float(max(0.0, -values[0]) / max(np.abs(values).sum(), 1e-300))
+    if error == 0.0:
+        return pseudo, 0.0
+    second = vectors * np.maximum(values, 0.0) @ vectors.T
+    return pseudo_inertia(mass, com, np.trace(second) * np.eye(3) - second), error
+
+
+def perturb_inertial(pseudo: Array, relative: float, random: np.random.Generator) -> Array:
+    """
+    Deform a body's mass distribution at random: `A P Aᵀ`, consistent for every A.
+
+    Lengths and the root of the mass change by about half of `relative`, so that mass and inertia
+    change by about `relative`; the com moves by that part of the body's size.
+    """
+    mass = pseudo[3, 3]
+    size = np.sqrt(np.trace(pseudo[:3, :3]) / mass) if mass > 0.0 else 0.0
+    change = np.eye(4)
+    change[:3, :3] += 0.25 * relative * random.standard_normal((3, 3))
+    change[:3, 3] += 0.5 * relative * size * random.standard_normal(3)
+    change[3, 3] += 0.5 * relative * random.uniform(-1.0, 1.0)
+    return np.asarray(change @ pseudo @ change.T)
+
+
+@dataclass(frozen=True)
+class Joint:
+    """One joint of a URDF; `origin` (4, 4) places its frame in the parent link's."""
+
+    name: str
+    type: str
+    parent: str
+    child: str
+    origin: Array
+    axis: Array
+    lower: float
+    upper: float
+    velocity: float
+    effort: float
+    damping: float
+    friction: float
+    mimic: tuple[str, float, float] | None
+
+
+def parse_urdf(text: str) -> ET.Element:
+    """
+    Parse a URDF.
+
+    Raises
+    ------
+    ModelError : not XML, or not a URDF
+
+    """
+    try:
+        root = ET.fromstring(text)
+    except ET.ParseError as error:
+        raise ModelError(f'the robot description is not valid XML ({error}): repair it') from error
+    if root.tag != 'robot' or root.find('link') is None:
+        raise ModelError('the robot description is not a URDF: its root must be <robot>')
+    return root
+
+
+def read_joints(root: ET.Element) -> tuple[Joint, ...]:
+    """
+    Read every joint of a URDF.
+
+    Raises
+    ------
+    ModelError : a joint type that no controller drives, or a number that is none
+
+    """
+    try:
+        return tuple(_joint(element) for element in root.findall('joint'))
+    except (ValueError, AttributeError, KeyError) as error:
+        raise ModelError(f'a joint of the robot description is malformed ({error})') from error
+
+
+def root_link(root: ET.Element, joints: tuple[Joint, ...]) -> str:
+    """
+    Name of the one link that no joint carries.
+
+    Raises
+    ------
+    ModelError : none, or several
+
+    """
+    children = {joint.child for joint in joints}
+    names = [link.get('name', '') for link in root.findall('link')]
+    roots = [name for name in names if name not in children]
+    if len(roots) != 1:
+        raise ModelError(f'the robot description has {len(roots)} base links: it must have one')
+    return roots[0]
+
+
+def read_inertials(root: ET.Element) -> dict[str, Array]:
+    """Pseudo-inertia (4, 4) of every link in its own frame; zero where the URDF says nothing."""
+    try:
+        return {link.get('name', ''): _inertial(link) for link in root.findall('link')}
+    except (ValueError, AttributeError) as error:
+        raise ModelError(f'an inertial of the robot description is malformed ({error})') from error
+
+
+def true_urdf(
+    text: str, *, error: float = 0.0, seed: int = 0, payload: PayloadSettings | None = None
+) -> tuple[str, tuple[str, ...]]:
+    """
+    Write the true inertials into a URDF: perturbed, physically consistent, with the payload.
+
+    Parameters
+    ----------
+    text : URDF
+    error : relative deviation of the links, seeded with `seed`
+    payload : further body, fixed to a link
+
+    Returns
+    -------
+    URDF text and the links whose inertia was not physically consistent; these are corrected.
+
+    """
+    root = parse_urdf(text)
+    random = np.random.default_rng([seed, 0x11])
+    impossible = []
+    inertials = read_inertials(root)
+    for link in root.findall('link'):
+        name = link.get('name', '')
+        true, error_of_link = make_consistent(inertials[name])
+        if error_of_link > INERTIA_TOLERANCE:
+            impossible.append(name)
+        if link.find('inertial') is not None:
+            _write_inertial(link, perturb_inertial(true, error, random) if error > 0.0 else true)
+    if payload is not None and payload.mass > 0.0:
+        _add_payload(root, payload)
+    return ET.tostring(root, encoding='unicode'), tuple(impossible)
+
+
+def _joint(element: ET.Element) -> Joint:
+    kind = element.attrib['type']
+    if kind != 'fixed' and kind not in JOINT_TYPES:
+        raise ModelError(
+            f"joint '{element.get('name')}' is {kind}: only revolute, continuous, prismatic and "
+            'fixed joints can be simulated'
+        )
+    limit, dynamics, mimic = (_attributes(element, tag) for tag in ('limit', 'dynamics', 'mimic'))
+    bounded = kind in ('revolute', 'prismatic') and 'lower' in limit and 'upper' in limit
+    axis = np.array(_numbers(_attributes(element, 'axis').get('xyz', '1 0 0'), 3))
+    length = np.linalg.norm(axis)
+    if kind != 'fixed' and not length > 0.0:
+        raise ModelError(f"joint '{element.get('name')}' has no axis: give it a direction")
+    return Joint(
+        element.attrib['name'],
+        kind,
+        element.find('parent').attrib['link'],  # type: ignore[union-attr]
+        element.find('child').attrib['link'],  # type: ignore[union-attr]
+        origin_of(element),
+        axis / max(length, 1e-300),
+        float(limit['lower']) if bounded else -np.inf,
+        float(limit['upper']) if bounded else np.inf,
+        float(limit.get('velocity', 'inf')),
+        float(limit.get('effort', 'inf')) or np.inf,
+        float(dynamics.get('damping', '0')),
+        float(dynamics.get('friction', '0')),
+        (mimic['joint'], float(mimic.get('multiplier', '1')), float(mimic.get('offset', '0')))
+        if mimic
+        else None,
+    )
+
+
+def _attributes(element: ET.Element, tag: str) -> dict[str, str]:
+    child = element.find(tag)
+    return {} if child is None else dict(child.attrib)
+
+
+def _numbers(text: str, count: int) -> list[float]:
+    values = [float(value) for value in text.split()]
+    if len(values) != count:
+        raise ValueError(f"'{text}' must be {count} numbers")
+    return values
+
+
+def origin_of(element: ET.Element) -> Array:
+    """Return H (4, 4) of the `<origin>` of a joint, an inertial or a shape."""
+    origin = _attributes(element, 'origin')
+    transform = np.eye(4)
+    transform[:3, :3] = rotation(*_numbers(origin.get('rpy', '0 0 0'), 3))
+    transform[:3, 3] = _numbers(origin.get('xyz', '0 0 0'), 3)
+    return transform
+
+
+def rotation(roll: float, pitch: float, yaw: float) -> Array:
+    """Rotation (3, 3) of URDF's fixed-axis angles, `Rz(yaw) Ry(pitch) Rx(roll)`."""
+    (cr, cp, cy), (sr, sp, sy) = np.cos([roll, pitch, yaw]), np.sin([roll, pitch, yaw])
+    about_x = np.array([[1, 0, 0], [0, cr, -sr], [0, sr, cr]])
+    about_y = np.array([[cp, 0, sp], [0, 1, 0], [-sp, 0, cp]])
+    about_z = np.array([[cy, -sy, 0], [sy, cy, 0], [0, 0, 1]])
+    return np.asarray(about_z @ about_y @ about_x)
+
+
+def _inertial(link: ET.Element) -> Array:
+    element = link.find('inertial')
+    if element is None or element.find('mass') is None:
+        return np.zeros((4, 4))
+    mass = float(element.find('mass').attrib['value'])  # type: ignore[union-attr]
+    if mass < 0.0:
+        raise ModelError(f"link '{link.get('name')}' has a negative mass: correct the URDF")
+    values = _attributes(element, 'inertia')
+    xx, xy, xz, yy, yz, zz = (float(values.get(name, '0')) for name in MOMENTS)
+    local = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    place = origin_of(element)
+    return np.asarray(place @ pseudo_inertia(mass, np.zeros(3), local) @ place.T)
+
+
+def _write_inertial(link: ET.Element, pseudo: Array) -> None:
+    mass, com, inertia = inertial_at_com(pseudo)
+    element = link.find('inertial')
+    if element is None:
+        element = ET.SubElement(link, 'inertial')
+    element.clear()
+    ET.SubElement(element, 'origin', xyz=' '.join(map(repr, com.tolist())), rpy='0 0 0')
+    ET.SubElement(element, 'mass', value=repr(mass))
+    values = map(repr, inertia[np.triu_indices(3)].tolist())
+    ET.SubElement(element, 'inertia', dict(zip(MOMENTS, values, strict=True)))
+
+
+def _add_payload(root: ET.Element, payload: PayloadSettings) -> None:
+    links = [link.get('name', '') for link in root.findall('link')]
+    parents = {joint.parent for joint in read_joints(root)}
+    carrier = payload.link or [name for name in links if name not in parents][-1]
+    if carrier not in links:
+        raise ModelError(f"the payload's link '{carrier}' is not in the robot description")
+    xx, xy, xz, yy, yz, zz = payload.inertia
+    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    link = ET.SubElement(root, 'link', name='payload')
+    _write_inertial(link, pseudo_inertia(payload.mass, np.array(payload.com), inertia))
+    joint = ET.SubElement(root, 'joint', name='payload_joint', type='fixed')
+    ET.SubElement(joint, 'parent', link=carrier)
+    ET.SubElement(joint, 'child', link='payload')
