@@ -1,16 +1,13 @@
-"""The links as bodies: mass, centre, principal inertias, and ellipsoids of the same on the arm."""
+"""The links as bodies: mass, centre, principal inertias, ellipsoids of the same on the arm."""
 
 from collections.abc import Mapping
-import json
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....core.model.parameters import in_effort_unit, INERTIAL
-from ....core.parameters.physical_consistency import mass_properties, pseudo_inertia
-from ...results import Results, verdict_of
-from ..html import number, row, section, table, turn_sliders
+from ...core.model.parameters import INERTIAL
+from ...core.parameters.physical_consistency import mass_properties, pseudo_inertia
+from ..results import Results
 
 # Of the second moments of a body, as a share of the largest: below, an ellipsoid is flat.
 FLAT = 1e-9
@@ -38,31 +35,6 @@ class Body(NamedTuple):
         return 5.0 * second / self.mass
 
 
-def bodies(results: Results) -> str:
-    """Show the links' bodies, identified beside those of the description; empty without any."""
-    found, before = bodies_of(results, 'value'), bodies_of(results, 'prior')
-    if not found:
-        return ''
-    rows = [row(joint, *_cells(found[joint]), *_cells(before.get(joint, None))) for joint in found]
-    effort = verdict_of(results).effort_unit
-    columns = (('mass', 'kg'), ('centre', 'm'), ('principal inertias', 'kg·m²'))
-    head = (
-        'link of',
-        *(f'{name} [{in_effort_unit(unit, effort)}]' for name, unit in columns),
-        *(f'URDF: {name} [{unit}]' for name, unit in columns),
-    )
-    listed = table(
-        head, rows, numeric=range(1, 7), caption='Links as bodies, in their joint’s frame'
-    )
-    return section(
-        'Links',
-        'The physically consistent bodies of identified.urdf, and as ellipsoids of the same mass '
-        'and inertia on the arm; dashed: those of the robot description.',
-        _picture(results, found, before) + listed,
-        anchor='links',
-    )
-
-
 def bodies_of(results: Results, which: str) -> dict[str, Body]:
     """Return the bodies of the links by joint, of the 'value' or the 'prior' of the parameters."""
     values: dict[str, dict[str, float]] = {}
@@ -75,47 +47,40 @@ def bodies_of(results: Results, which: str) -> dict[str, Body]:
     return {j: Body(*mass_properties(pseudo_inertia(np.array(v)))) for j, v in whole.items()}
 
 
-def _cells(body: Body | None) -> list[str]:
-    if body is None:
-        return [number(None)] * 3
-    centre = ', '.join(f'{value:.3f}' for value in body.centre)
-    principal = ', '.join(f'{value:.3g}' for value in body.principal)
-    return [
-        number(body.mass, '.4g'),
-        f'<td class="n">{centre}</td>',
-        f'<td class="n">{principal}</td>',
-    ]
+def scene(
+    frames: Mapping[str, Any], found: Mapping[str, Body], before: Mapping[str, Body]
+) -> dict[str, Any] | None:
+    """
+    Describe a drawing of the links, which the page's script makes.
 
+    Parameters
+    ----------
+    frames : of the links in the root's frame, (3, 4) each
+    found, before : bodies by joint, identified ones and those of the description
 
-def _picture(results: Results, found: Mapping[str, Body], before: Mapping[str, Body]) -> str:
-    """Return a drawing that the page's script makes, of bodies in the root's frame."""
+    Returns
+    -------
+    `links` with origins and ellipsoids in the root's frame, `centre` and `reach` [m]; or None
+
+    """
     links, points = list[dict[str, Any]](), list[np.ndarray]()
-    for joint, rows in results.frames.items():
+    for joint, rows in frames.items():
         frame = np.asarray(rows, dtype=float)
         if frame.shape != (3, 4) or not np.isfinite(frame).all():
-            return ''
+            return None
         link: dict[str, Any] = {'name': joint, 'origin': frame[:, 3].round(5).tolist()}
         points.append(frame[:, 3])
-        for name, bodies_ in (('found', found), ('before', before)):
-            body = bodies_.get(joint)
-            shape = None if body is None else body.shape
-            if body is None or shape is None or not math.isfinite(body.mass):
+        for name, body in (('found', found.get(joint)), ('before', before.get(joint))):
+            if body is None or body.shape is None or not np.isfinite(body.mass):
                 continue
-            turned = frame[:, :3] @ shape @ frame[:, :3].T
+            turned = frame[:, :3] @ body.shape @ frame[:, :3].T
             centre = frame[:, :3] @ body.centre + frame[:, 3]
             reach = np.sqrt(np.diag(turned))
             points += [centre - reach, centre + reach]
             link[name] = {'centre': centre.round(5).tolist(), 'shape': turned.round(8).tolist()}
         links.append(link)
     if not links:
-        return ''
+        return None
     low, high = np.min(points, axis=0), np.max(points, axis=0)
     half = float(np.linalg.norm(high - low)) / 2.0 or 1.0
-    scene = {'links': links, 'reach': half, 'centre': (0.5 * (low + high)).tolist()}
-    text = json.dumps(scene).replace('</', '<\\/').replace('<!--', '<\\u0021--')
-    return (
-        '<div class="bodies"><svg viewBox="0 0 420 420" role="img" tabindex="0" aria-label="The '
-        'links as ellipsoids on the arm, see the table below; arrow keys turn it">'
-        '<title>Links as ellipsoids</title></svg>'
-        f'{turn_sliders()}<script type="application/json">{text}</script></div>'
-    )
+    return {'links': links, 'reach': half, 'centre': (0.5 * (low + high)).tolist()}

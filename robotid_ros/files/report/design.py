@@ -1,25 +1,85 @@
-"""A design: its verdict, what it uses of the limits, the moving arm, and how it was found."""
+"""
+The page of a design: the arm along its motion, and whether it is worth running.
 
-from html import escape
+The joints' curves stand between their limits; below are the shares of these, and the search.
+"""
 
-from ....core.excitation import Design, ExcitationSettings
-from ....core.excitation.constraints.motion_limits import QUANTITIES
-from ....core.model import Robot
-from ..html import bar, format_number, percent, row, section, table, time_window, turn_sliders
-from ..moving_arm import moving_arm
-from ..plots import motion
-from ..plots.canvas import Plots
-from ..plots.curves import singular_values
-from .verdict import Figure, findings, first_screen, FirstScreen, SERIOUS, split_remedy
+from collections.abc import Iterator, Mapping, Sequence
+import dataclasses
+from datetime import datetime, timezone
+import hashlib
+from typing import Any, NamedTuple
+
+from bokeh.models import ColumnDataSource, Range1d, Span
+import numpy as np
+
+from ...core.excitation import Design, ExcitationSettings, Trajectory
+from ...core.excitation.constraints.motion_limits import QUANTITIES
+from ...core.excitation.constraints.trajectory_check import check_joints
+from ...core.excitation.settings import payload_settings
+from ...core.model import inverse_dynamics, Robot
+from ..configuration import Configuration
+from ..provenance import versions
+from . import drawing
+from .drawing import finish, MEASURED, NEUTRAL, new_plot, PREDICTED, RESIDUAL, single
+from .moving_arm import moving_arm
+from .templates import number, percent, render
+from .verdict import Figure, FirstScreen, SERIOUS, split_remedy, with_remedies
 
 TITLES = {'good': 'Can be run', 'fair': 'Can be run with care', 'poor': 'Not to be run'}
-CLASSES = {'excitation': '', 'validation': ' other'}
+COLORS = {'excitation': PREDICTED, 'validation': MEASURED}
+POINTS = 500  # of a curve
+# Height of a plot, and left of its axis, so that the axes of time stand below each other [px].
+HEIGHT, LEFT = 104, 62
+# Of the limits' range, left free above and below.
+SPACE = 0.06
 
 
-def verdict(design: Design, settings: ExcitationSettings) -> str:
-    """Show whether the motion is worth running, five figures, and what to do next."""
-    found = verdict_of(design, settings)
-    return first_screen(TITLES[found.level], found, _figures(design, settings))
+def design_page(
+    design: Design, robot: Robot, configuration: Configuration, command: str = ''
+) -> str:
+    """Compose the page; arguments and errors as in `write_design_page`."""
+    check_joints(robot, design.trajectory.joints)
+    settings = payload_settings(configuration.excitation)
+    motions, plots = motions_of(design), drawing.Plots()
+    plots.data['arm'] = moving_arm(robot, motions, settings.workspace)
+    series, first = motion_series(design, robot), verdict_of(design, settings)
+    remarks = [
+        (text, severity)
+        for severity, texts in (
+            (SERIOUS, design.shortcomings),
+            ('warning', design.unchecked),
+            ('note', design.notes),
+        )
+        for text in texts
+    ]
+    name, t = robot.name or 'robot', design.trajectory
+    return render(
+        'design.html',
+        behaviours=('report', 'motion'),
+        title=f'{name}: designed motion',
+        heading=name,
+        subtitle=f'motion that identifies, {t.family} {t.hash}, {t.period:g} s, order {t.order}',
+        plots=plots,
+        draw=drawing,
+        design=design,
+        verdict_title=TITLES[first.level],
+        first=first,
+        tiles=_figures(design, settings),
+        found=with_remedies(remarks, t.joints),
+        severe=bool(design.shortcomings or design.unchecked),
+        motions=list(motions),
+        joints=robot.joints,
+        curves=lambda j: joint_curves(series, design, j, bool(robot.prismatic[j])),
+        usage={quantity: getattr(design.usage, quantity) for quantity in QUANTITIES},
+        search=search(design),
+        facts=_facts(design, robot, configuration),
+        command=command,
+        settings={
+            group: dataclasses.asdict(getattr(configuration, group))
+            for group in ('robot', 'excitation')
+        },
+    )
 
 
 def verdict_of(design: Design, settings: ExcitationSettings) -> FirstScreen:
@@ -63,9 +123,9 @@ def _figures(design: Design, settings: ExcitationSettings) -> list[Figure]:
     other = f'; validation {design.validation.period:g} s' if design.validation else ''
     return [
         (
-            format_number(condition, 3),
+            number(condition, '.3g'),
             f'condition number, normalised; at most {bound:g}. Raw: '
-            f'{format_number(design.condition_numbers["raw"], 3)}',
+            f'{number(design.condition_numbers["raw"], ".3g")}',
             'good' if condition <= bound else 'poor',
         ),
         (
@@ -89,93 +149,109 @@ def _figures(design: Design, settings: ExcitationSettings) -> list[Figure]:
     ]
 
 
-def remarks(design: Design) -> str:
-    """List shortcomings, what is unchecked, and notes."""
-    ranked = [
-        (text, severity)
-        for severity, texts in (
-            (SERIOUS, design.shortcomings),
-            ('warning', design.unchecked),
-            ('note', design.notes),
+def _facts(design: Design, robot: Robot, configuration: Configuration) -> dict[str, Any]:
+    validation = design.validation
+    return {
+        'hash of the excitation': design.trajectory.hash,
+        'hash of the validation': validation.hash if validation else None,
+        'robot description': configuration.robot.urdf,
+        'SHA-256 of the robot description': hashlib.sha256(robot.urdf.encode()).hexdigest(),
+        'designed in': f'{design.elapsed:.1f} s' if design.elapsed else None,
+        'page written at': datetime.now(timezone.utc).isoformat(timespec='seconds'),
+        **{f'version of {package}': version for package, version in versions().items()},
+    }
+
+
+class MotionSeries(NamedTuple):
+    """The motions' curves as sources of data by name, and the range of time of all plots."""
+
+    sources: Mapping[str, Any]
+    time: Any
+
+
+def motions_of(design: Design) -> dict[str, Trajectory]:
+    """Return what was designed, by name: the excitation, and the validation if there is one."""
+    motions = {'excitation': design.trajectory, 'validation': design.validation}
+    return {name: motion for name, motion in motions.items() if motion is not None}
+
+
+def motion_series(design: Design, robot: Robot) -> MotionSeries:
+    """Sample a period of each motion; efforts are those of the prior model."""
+    sources = {name: _sampled(motion, robot) for name, motion in motions_of(design).items()}
+    span = Range1d(0.0, design.trajectory.period, bounds='auto', name='time')
+    return MotionSeries(sources, span)
+
+
+def _sampled(motion: Trajectory, robot: Robot) -> Any:
+    time = np.linspace(0.0, motion.period, POINTS)
+    found = motion.sample(time)
+    effort = inverse_dynamics(robot, robot.prior, *found)
+    columns = dict(zip(QUANTITIES, (*found, motion.jerk(time), effort), strict=True))
+    data = {
+        f'{name}{j}': single(values[:, j])
+        for name, values in columns.items()
+        for j in range(robot.n)
+    }
+    return ColumnDataSource({'time': single(time), **data})
+
+
+def joint_curves(
+    series: MotionSeries, design: Design, joint: int, prismatic: bool
+) -> Iterator[tuple[Any, str]]:
+    """Draw a joint's curves between their limits, one below the other; yields captions, too."""
+    length, force = ('m', 'N') if prismatic else ('rad', 'N·m')
+    units = (length, f'{length}/s', f'{length}/s²', f'{length}/s³', force)
+    for name, unit in zip(QUANTITIES, units, strict=True):
+        if name == 'position':
+            bounds = (design.limits['lower'][joint], design.limits['upper'][joint])
+        else:
+            bounds = (-design.limits[name][joint], design.limits[name][joint])
+        last = name == QUANTITIES[-1]
+        yield _curve(series, f'{name}{joint}', name, unit, bounds, last), f'{name} [{unit}]'
+
+
+def _curve(
+    series: MotionSeries,
+    column: str,
+    name: str,
+    unit: str,
+    bounds: Sequence[float],
+    last: bool,
+) -> Any:
+    space = SPACE * (bounds[1] - bounds[0])
+    plot = new_plot(
+        'time [s]' if last else '', '', HEIGHT + 38 * last, 'xbox_zoom', x_range=series.time,
+        y_range=Range1d(bounds[0] - space, bounds[1] + space), min_border_left=LEFT,
+    )  # fmt: skip
+    # Drag to zoom, the form above the plots shows all: tools would cover plots of this height.
+    plot.toolbar_location = None
+    plot.xaxis.visible = last
+    plot.yaxis.ticker.desired_num_ticks = 4
+    lines = [
+        plot.line(
+            'time', column, source=source, color=COLORS[motion], width=1.6, name=motion,
+            visible=motion == 'excitation',
         )
-        for text in texts
-    ]
-    meaning = (
-        'A design with serious ones is not run, one with warnings only where the configuration '
-        'accepts them; notes say what was done.'
-    )
-    return findings(meaning, ranked, design.trajectory.joints)
+        for motion, source in series.sources.items()
+    ]  # fmt: skip
+    for bound in bounds:
+        plot.add_layout(_rule(bound, 'width', RESIDUAL, line_dash='dashed'))
+    plot.add_layout(_rule(0.0, 'height', NEUTRAL, name='cursor', level='overlay', line_width=2))
+    return finish(plot, [('t', '@time{0.000} s'), (name, f'@{column} {unit}')], lines)
 
 
-def moving(design: Design, robot: Robot, settings: ExcitationSettings, plots: Plots) -> str:
-    """Show the arm along its motion, and beside it the joints' curves within their limits."""
-    motions = motion.motions_of(design)
-    plots.data['arm'] = moving_arm(robot, motions, settings.workspace)
-    series = motion.motion_series(design, robot)
-    curves = ''.join(
-        f'<h3>{escape(joint)}</h3>'
-        + ''.join(
-            plots.place(plot, caption, wide=True)
-            for plot, caption in motion.joint_curves(series, design, j, bool(robot.prismatic[j]))
-        )
-        for j, joint in enumerate(robot.joints)
-    )
-    return section(
-        'Motion',
-        'Collision bodies, tool path, and the joints’ curves between their limits (dashed); '
-        'efforts are those of the prior model. Drag over a curve to zoom in time, over the arm to '
-        'turn it.',
-        f'<div class="motion">{_player(list(motions))}<div>{time_window()}{curves}</div></div>',
-        anchor='motion',
-    )
+def _rule(place: float, dimension: str, color: str, **more: Any) -> Any:
+    return Span(location=place, dimension=dimension, line_color=color, **more)
 
 
-def _player(names: list[str]) -> str:
-    choices = ''.join(
-        f'<label><input type="radio" name="motion" value="{name}"{" checked" if not k else ""}>'
-        f'<i class="line{CLASSES[name]}"></i>{name}</label>'
-        for k, name in enumerate(names)
-    )
-    return (
-        '<div class="player"><svg viewBox="-300 -300 600 600" role="img" tabindex="0" aria-label='
-        '"The arm along its motion, as its collision bodies; arrow keys turn it, space plays">'
-        '</svg><div class="controls play"><button type="button">Play</button>'
-        '<input type="range" min="0" step="0.01" value="0" aria-label="Time"><output></output>'
-        '</div>'
-        f'<div class="controls" role="radiogroup" aria-label="Motion">{choices}</div>'
-        f'{turn_sliders()}</div>'
-    )
-
-
-def shares(design: Design) -> str:
-    """Show which share of each limit each joint uses."""
-    usage = zip(*(getattr(design.usage, name) for name in QUANTITIES), strict=True)
-    rows = [
-        row(
-            joint,
-            *(f'<td class="keep" data-v="{v:.9g}">{bar(v, percent(v, 0))}</td>' for v in values),
-        )
-        for joint, values in zip(design.trajectory.joints, usage, strict=True)
-    ]
-    return section(
-        'Shares of the limits',
-        'The largest that the excitation uses at any time; positions count from the middle of '
-        'their range.',
-        table(('joint', *QUANTITIES), rows, caption='Share of limit', sortable=True),
-        anchor='shares',
-    )
-
-
-def search(design: Design, plots: Plots) -> str:
-    """Show how the criterion came down, and the singular values it ended with."""
-    found = motion.search(design)
-    name = design.criterion.replace('_', ' ')
-    parts = [] if found is None else [plots.place(found, f'Best {name} over the evaluations')]
-    parts.append(plots.place(singular_values(design.singular_values), 'Singular values of W/√N'))
-    return section(
-        'Search',
-        f'{design.solver}, {design.evaluations} evaluations, seed {design.seed}: {name} '
-        f'{format_number(design.value, 4)}. In the search friction is smoothed at standstill.',
-        f'<div class="grid">{"".join(parts)}</div>',
-        anchor='search',
-    )
+def search(design: Design) -> Any | None:
+    """Draw the best criterion over the evaluations of the search; None where there was none."""
+    if not design.history or not design.evaluations:
+        return None
+    count, value = (list(column) for column in zip(*design.history, strict=True))
+    scale = 'log' if min(value) > 0.0 else 'linear'
+    plot = new_plot('evaluations', 'best so far', 230, 'xbox_zoom,reset', y_axis_type=scale)
+    plot.xaxis.ticker.desired_num_ticks = 4
+    x, y = [*count, design.evaluations], [*value, value[-1]]
+    plot.step(x, y, mode='after', color=PREDICTED, width=1.8)
+    return finish(plot)
