@@ -1,6 +1,10 @@
-"""An identified payload as a YAML file, with what else takes it: a URDF link, makers' lines."""
+"""
+An identified payload for other programs: a YAML file, a URDF link, a line for each maker.
 
-from collections.abc import Mapping, Sequence
+Makers differ in units, frames and order.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -12,10 +16,12 @@ from ...core.payload.payload import Payload
 from ..atomic import write_text
 from ..provenance import versions
 from ..yaml import dump_yaml
-from .link_bodies import MOMENTS
-from .payload_lines import maker_lines
+from .bodies import MOMENTS
 
 FORMAT = 1
+# Significant digits of makers' lines: more than any identification knows, enough that a body
+# stays possible.
+DIGITS = 7
 AXES = ('xx', 'xy', 'xz', 'yy', 'yz', 'zz')
 
 
@@ -100,3 +106,111 @@ def _central(values: Sequence[float | None] | Array) -> dict[str, Any]:
         'centre_of_mass': list(values[1:4]),
         'inertia_at_centre': dict(zip(AXES, values[4:], strict=True)),
     }
+
+
+def maker_lines(payload: Payload) -> dict[str, str | None]:
+    """
+    Return the line to paste for each maker's controller, None where the data lack a number of it.
+
+    All count in the frame of the payload, which has to be the maker's flange frame.
+    """
+    known = np.isfinite(payload.central_sigma)
+    return {
+        maker: line(payload) if known[: 10 if inertia else 4].all() else None
+        for maker, (line, inertia) in MAKERS.items()
+    }
+
+
+def universal_robots(payload: Payload) -> str:
+    """URScript: kg, m, kg·m² at the centre of mass, axes of the tool flange; xx yy zz xy xz yz."""
+    xx, xy, xz, yy, yz, zz = payload.central[4:]
+    values = [_number(payload.mass), f'[{_numbers(payload.centre_of_mass)}]']
+    if np.isfinite(payload.central_sigma).all():
+        values.append(f'[{_numbers((xx, yy, zz, xy, xz, yz))}]')
+    return f'set_target_payload({", ".join(values)})'
+
+
+def franka(payload: Payload) -> str:
+    """C++ of libfranka: kg, m from the flange, kg·m² at the centre of mass by columns."""
+    inertia = _numbers(payload.inertia.ravel(order='F'))
+    centre = _numbers(payload.centre_of_mass)
+    return f'robot.setLoad({_number(payload.mass)}, {{{{{centre}}}}}, {{{{{inertia}}}}});'
+
+
+def kuka(payload: Payload) -> str:
+    """
+    KRL: kg, mm from the flange, kg·m² about the principal axes through the centre of mass.
+
+    A, B, C [degrees] turn the flange's axes into the principal ones: A about Z, then B about the
+    new Y, then C about the new X.
+    """
+    moments, axes = principal_axes(payload.inertia)
+    angles = dict(zip('ABC', np.degrees(_angles_zyx(axes)), strict=True))
+    frame = {**dict(zip('XYZ', 1000.0 * payload.centre_of_mass, strict=True)), **angles}
+    inertia = dict(zip('XYZ', moments, strict=True))
+    return (
+        f'LOAD_DATA[1]={{M {_number(payload.mass)},CM {{{_fields(frame)}}},'
+        f'J {{{_fields(inertia)}}}}}'
+    )
+
+
+def kinova(payload: Payload) -> str:
+    """Python of the Kortex API: kg, m from the interface module; it takes no inertia."""
+    centre = 'tool.tool_mass_center'
+    return (
+        'tool = control_config.GetToolConfiguration(); '
+        f'tool.tool_mass = {_number(payload.mass)}; '
+        f'{centre}.x, {centre}.y, {centre}.z = {_numbers(payload.centre_of_mass)}; '
+        'control_config.SetToolConfiguration(tool)'
+    )
+
+
+# Of each maker: its line, and whether it cannot do without the inertia.
+MAKERS: dict[str, tuple[Callable[[Payload], str], bool]] = {
+    'universal_robots': (universal_robots, False),
+    'franka': (franka, True),
+    'kuka': (kuka, True),
+    'kinova': (kinova, False),
+}
+
+
+def principal_axes(inertia: Array) -> tuple[Array, Array]:
+    """
+    Return principal moments (3,) and a rotation (3, 3) with I = R diag(moments) Rᵀ.
+
+    Of the 24 rotations that do, the one that turns least.
+    """
+    moments, vectors = np.linalg.eigh(inertia)
+    # Each axis goes where it points most, the clearest first; the sign that turns less.
+    order = np.full(3, -1)
+    sizes = np.abs(vectors)
+    for _ in range(3):
+        row, column = np.unravel_index(np.argmax(sizes), (3, 3))
+        order[row] = column
+        sizes[row], sizes[:, column] = -1.0, -1.0
+    axes = vectors[:, order] * np.where(np.diag(vectors[:, order]) < 0.0, -1.0, 1.0)
+    if np.linalg.det(axes) < 0.0:
+        axes[:, np.argmin(np.diag(axes))] *= -1.0
+    return moments[order], axes
+
+
+def _angles_zyx(rotation: Array) -> Array:
+    """Return A, B, C (3,) [rad] with R = R_z(A) R_y(B) R_x(C)."""
+    from scipy.spatial.transform import Rotation
+
+    return np.asarray(Rotation.from_matrix(rotation).as_euler('ZYX'))
+
+
+def _fields(values: dict[str, float]) -> str:
+    return ','.join(f'{name} {_number(value)}' for name, value in values.items())
+
+
+def _numbers(values: Sequence[float] | Array) -> str:
+    return ', '.join(map(_number, values))
+
+
+def _number(value: float) -> str:
+    """Write a number without an exponent, which not every controller reads."""
+    return np.format_float_positional(
+        float(value) + 0.0, precision=DIGITS, fractional=False, trim='0'
+    )
