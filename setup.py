@@ -25,7 +25,15 @@ setup(
     maintainer_email=manifest.find('maintainer').get('email'),
     license=manifest.findtext('license'),
     packages=find_packages(include=[NAME, f'{NAME}.*']),
-    package_data={NAME: ['py.typed', 'files/report/*.css', 'files/report/*.js']},
+    package_data={
+        NAME: [
+            'py.typed',
+            'files/report/*.css',
+            'files/report/*.js',
+            'files/report/templates/*.html',
+            'fleet/report/*.html',
+        ]
+    },
     python_requires='>=3.10',
     long_description=(Path(__file__).parent / 'README.md').read_text(encoding='utf-8'),
     long_description_content_type='text/markdown',
@@ -35,6 +43,7 @@ setup(
         'argcomplete>=3',
         'bokeh>=3.4',
         'clarabel>=0.9',
+        'jinja2>=3.1',
         'matplotlib',
         'mcap>=1.5',
         'numpy>=1.26',

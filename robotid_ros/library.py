@@ -238,8 +238,7 @@ def plot(result: Identification | Validation, path: PathLike | None = None) -> A
     FileError : the picture cannot be written, or its name says no format
 
     """
-    from .files.report.figures import draw_torques
-    from .files.report.pictures import write_picture
+    from .files.report.figures import draw_torques, write_picture
 
     if isinstance(result, Identification):
         result = result.validation or result.fitted

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError
+from ..files.export.export import FORMATS
 from .shared_options import (
     add_log_options,
     add_output_options,
@@ -21,19 +22,6 @@ from .terminal import print_json, print_paragraph, ProgressBar
 if TYPE_CHECKING:
     from ..files.export.identified_model import IdentifiedModel
 
-# Formats and what is put behind the robot's name where no file is named.
-SUFFIXES = {
-    'mjcf': '.xml',
-    'sdf': '.sdf',
-    'urdf': '.urdf',
-    'srdf': '.srdf',
-    'inertials': '_inertials.yaml',
-    'csv': '_parameters.csv',
-    'mat': '_parameters.mat',
-    'npz': '_parameters.npz',
-}
-# Formats of tables, which W and Y can be written in.
-TABLES = ('csv', 'mat', 'npz')
 HELP = 'write what was identified for other programs'
 DESCRIPTION = (
     'Write an identified robot for simulators and controllers (mjcf, sdf, urdf, srdf, inertials '
@@ -54,7 +42,7 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument('results', help='parameters.yaml, or the folder that holds it')
-    parser.add_argument('--format', required=True, choices=tuple(SUFFIXES))
+    parser.add_argument('--format', required=True, choices=tuple(FORMATS))
     parser.add_argument(
         '-o', '--output', metavar='FILE', help="default: the robot's name, beside the results"
     )
@@ -85,10 +73,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the files, print what they lack."""
-    if args.regressor and args.format not in TABLES:
-        raise ConfigurationError(f'--regressor is for tables: choose one of {", ".join(TABLES)}')
+    if args.regressor and not FORMATS[args.format].table:
+        tables = ', '.join(name for name, each in FORMATS.items() if each.table)
+        raise ConfigurationError(f'--regressor is for tables: choose one of {tables}')
     from ..files.atomic import write_bytes
-    from ..files.export.export import Options, WRITERS
+    from ..files.export.export import write
     from ..files.export.identified_model import read_identified_model
     from ..files.results_file import read_results
     from ..files.verdict_text import unusable_note
@@ -99,14 +88,13 @@ def run(args: argparse.Namespace) -> int:
     for path in (output, table) if args.regressor else (output,):
         expect_new(path, args.force)
     results = read_results(args.results)
-    content, notes = WRITERS[args.format](model, Options(args.mesh_folder, args.like))
+    content, notes = write(args.format, model, folders=args.mesh_folder, like=args.like)
     if text := unusable_note(results):
         notes = [text, *notes]
     written = [output]
     if args.regressor:
         notes = [*notes, *_write_regressor(args, model, table)]
         written.append(table)
-    content = content.encode() if isinstance(content, str) else content
     write_bytes(output, content, overwrite=args.force)
     if args.json:
         print_json({'written': written, 'notes': notes})
@@ -125,13 +113,13 @@ def _output(args: argparse.Namespace, robot: str) -> Path:
     from ..files.results_file import results_folder
 
     name = re.sub(r'[^\w.-]+', '_', robot).lstrip('.') or 'robot'
-    return results_folder(args.results) / f'{name}{SUFFIXES[args.format]}'
+    return results_folder(args.results) / f'{name}{FORMATS[args.format].suffix}'
 
 
 def _write_regressor(args: argparse.Namespace, model: 'IdentifiedModel', path: Path) -> list[str]:
     """Write W and Y of a log; return notes on it."""
     from ..files.bags import open_recording
-    from ..files.export.regressor_file import write_regressor
+    from ..files.export.tables import write_regressor
     from ..files.identification_input import split
 
     options = dataclasses.replace(read_options(args), urdf=model.robot.urdf)

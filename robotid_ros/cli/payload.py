@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
         from ..core.payload import payload_from_recordings
         from ..core.payload.payload_identification import stands_out
         from ..files.atomic import expect_writable
-        from ..files.export.payload_file import write_payload
+        from ..files.export.payload import write_payload
         from ..files.payload_input import open_payload
 
         output = Path(args.output or default_output(args.loaded, 'payload.yaml'))
@@ -109,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _payload_data(payload: 'Payload') -> dict[str, Any]:
-    from ..files.export.payload_lines import maker_lines
+    from ..files.export.payload import maker_lines
 
     return {
         'frame': payload.frame,
@@ -130,7 +130,7 @@ def _parameters(payload: 'Payload') -> 'Iterator[tuple[str, float, float, str]]'
 
 
 def _format_payload(payload: 'Payload') -> str:
-    from ..files.export.payload_lines import maker_lines
+    from ..files.export.payload import maker_lines
 
     rows = [
         (name, format_number(value, 5) * math.isfinite(sigma), format_number(sigma, 3), unit)

@@ -1,33 +1,91 @@
-"""Identified robot description: the original text with new inertials and joint dynamics."""
+"""
+The identified robot description: the original text with new inertials and joint dynamics.
+
+All that is not edited stays byte for byte. What a URDF cannot hold stands in comments; rotors also
+as SRDF.
+"""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 import re
 from typing import TYPE_CHECKING
-import xml.etree.ElementTree as ElementTree
+from xml.etree import ElementTree as ET
+from xml.parsers import expat
+from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
 from ...core.model.friction import TERMS
 from ...core.model.parameters import INERTIAL
+from ...core.model.urdf_parsing import parse_urdf, snap_angles
 from ...core.parameters.physical_consistency import mass_properties, pseudo_inertia
 from ...core.parameters.plain_friction import plain_friction, PlainFriction
 from ...exceptions import ModelError
-from .drives import describe_difference, friction_terms, values_by_joint
-from .link_bodies import Array, distribute, MOMENTS, own_bodies
-from .urdf_editing import (
-    apply_edits,
-    child_span,
-    Edit,
-    Element,
-    placement_edit,
-    Scanner,
-    with_attributes,
+from .bodies import Array, comment, distribute, MOMENTS, own_bodies
+from .drives import (
+    describe_difference,
+    explain_losses,
+    FRICTION,
+    friction_terms,
+    ROTORS,
+    values_by_joint,
 )
 
 if TYPE_CHECKING:
     from ...core.model import Robot
+    from .identified_model import IdentifiedModel
 
 NOTE = 'identified too:'
+ROTOR_NOTE = (
+    'rotor inertias stand in armature of <dynamics>, which MuJoCo, Gazebo, Pinocchio and KDL do '
+    'not read from a URDF: take mjcf or srdf'
+)
+# Where bytes of the text are replaced, and by what.
+Edit = tuple[int, int, str]
+_TAG = re.compile(rb'<(?:[^>"\']|"[^"]*"|\'[^\']*\')*>')
+
+
+def urdf(model: 'IdentifiedModel') -> tuple[str, list[str]]:
+    """
+    Write the identified description with a comment at its end on what it does not hold.
+
+    Returns
+    -------
+    The text, and the sentences of the comment.
+
+    """
+    notes = explain_losses(model, {FRICTION, ROTORS})
+    if model.robot.rotor_inertia:
+        notes.insert(0, ROTOR_NOTE)
+    notes += snap_angles(parse_urdf(model.robot.urdf))
+    text = identified_urdf(model.robot, model.chi, model.plain_friction).rstrip()
+    return f'{text}\n{ET.tostring(comment(notes), encoding="unicode")}\n', notes
+
+
+def srdf(model: 'IdentifiedModel') -> tuple[str, list[str]]:
+    """
+    Write rotor inertias as an SRDF for `pinocchio.loadRotorParameters`.
+
+    What it calls `mass` is the inertia of the rotor, on the joint's side with a gear ratio of 1.
+
+    Returns
+    -------
+    The text, and sentences on what it does not hold, which also stand in it.
+
+    """
+    file = ET.Element('robot', name=model.robot.name)
+    rotors = ET.SubElement(file, 'rotor_params')
+    for joint, values in values_by_joint(model.robot, model.chi).items():
+        if joint in model.robot.joints and 'Ia' in values:
+            inertia = repr(max(values['Ia'], 0.0))
+            ET.SubElement(rotors, 'joint', name=joint, mass=inertia, gear_ratio='1')
+    names = ', '.join(coupling.name for coupling in model.robot.couplings)
+    notes = ['it holds rotor inertias alone: take the rest from a URDF']
+    if names:
+        notes.append(f'motors that drive several joints ({names}) are left out')
+    file.insert(0, comment(notes))
+    ET.indent(file)
+    return ET.tostring(file, encoding='unicode') + '\n', notes
 
 
 def identified_urdf(
@@ -58,36 +116,39 @@ def identified_urdf(
 
     """
     data = robot.urdf.encode()
-    found = Scanner(data)
-    values = values_by_joint(robot, chi)
+    description = parse_text(data)
+    links, joints = description.named('link'), description.named('joint')
+    values, own = values_by_joint(robot, chi), own_bodies(robot.urdf)
     friction = friction or plain_friction(robot, chi)
-    own, joints = own_bodies(robot.urdf), ElementTree.fromstring(data).findall('joint')
-    fixed = {j.get('name', '') for j in joints if j.get('type') == 'fixed'}
     edits: list[Edit] = []
-    for number, joint in enumerate(robot.links):
-        if joint not in found.joints:
-            raise ModelError(f"the robot description has no joint '{joint}'")
-        element = found.joints[joint]
-        total = pseudo_inertia(np.array([values[joint][symbol] for symbol in INERTIAL]))
-        places = _places(robot, joint)
-        bodies = {name: H @ own[name] @ H.T for name, H in places.items()}
-        rigid = [element.child, *_below(found, element.child, fixed)]
-        rest = sorted(rigid[1:], key=lambda name: -own[name][3, 3])
-        heavy = [name for name in rest if own[name][3, 3] > 0.0]
-        changed, factors = distribute(total, bodies, [element.child, *heavy])
-        for name, body in changed.items():
-            back = np.linalg.inv(places[name])
-            edits.append(_inertial(found.links[name], back @ body @ back.T))
-        for name, factor in factors.items():
-            edits += _scaled(data, found.links[name], factor)
-        plain = friction[joint] if _rubs(robot, number) else None
-        if joint not in robot.joints and element.span is not None:
+    for number, name in enumerate(robot.links):
+        if name not in joints:
+            raise ModelError(f"the robot description has no joint '{name}'")
+        joint = joints[name]
+        total = pseudo_inertia(np.array([values[name][symbol] for symbol in INERTIAL]))
+        places = _places(robot, name)
+        bodies = {link: H @ own[link] @ H.T for link, H in places.items()}
+        rest = sorted(_fixed_to(joint.link('child'), joints), key=lambda link: -own[link][3, 3])
+        heavy = [link for link in rest if own[link][3, 3] > 0.0]
+        changed, factors = distribute(total, bodies, [joint.link('child'), *heavy])
+        for link, body in changed.items():
+            back = np.linalg.inv(places[link])
+            edits.append(_inertial(links[link], back @ body @ back.T))
+        for link, factor in factors.items():
+            edits += _scaled(data, links[link], factor)
+        terms = friction_terms(robot, number)
+        rubs = any(term != 'offset' and not TERMS[term].of_position for term in terms)
+        # Where no friction was identified the description's stays.
+        plain = friction[name] if rubs else None
+        if name not in robot.joints and joint.child('dynamics') is not None:
             plain = PlainFriction()  # the friction of a joint that mimics is the other one's
         missed = ''
         if plain is not None and not plain.exact:
-            missed = describe_difference(robot, joint, plain)
-        edits += _dynamics(data, element, values[joint], plain, missed)
-    return apply_edits(data, edits)
+            missed = describe_difference(robot, name, plain)
+        edits += _dynamics(data, joint, values[name], plain, missed)
+    for start, stop, text in sorted(edits, reverse=True):
+        data = data[:start] + text.encode() + data[stop:]
+    return data.decode()
 
 
 def _places(robot: 'Robot', joint: str) -> dict[str, Array]:
@@ -100,15 +161,15 @@ def _places(robot: 'Robot', joint: str) -> dict[str, Array]:
     }
 
 
-def _below(found: Scanner, link: str, fixed: set[str]) -> Iterator[str]:
+def _fixed_to(link: str, joints: Mapping[str, 'Node']) -> Iterator[str]:
     """Yield the links that are fixed to a link."""
-    for joint in found.joints.values():
-        if joint.parent == link and joint.name in fixed:
-            yield joint.child
-            yield from _below(found, joint.child, fixed)
+    for joint in joints.values():
+        if joint.link('parent') == link and joint.attributes.get('type') == 'fixed':
+            yield joint.link('child')
+            yield from _fixed_to(joint.link('child'), joints)
 
 
-def _inertial(link: Element, body: Array) -> Edit:
+def _inertial(link: 'Node', body: Array) -> Edit:
     """Replace a link's `<inertial>`, given its body at the link's frame."""
     mass, com, central = mass_properties(body)
     moments = ' '.join(
@@ -119,38 +180,33 @@ def _inertial(link: Element, body: Array) -> Edit:
         f'<inertial>\n      <origin xyz="{" ".join(map(_exact, com))}" rpy="0 0 0"/>\n'
         f'      <mass value="{_exact(mass)}"/>\n      <inertia {moments}/>\n    </inertial>'
     )
-    return placement_edit(link, text, 'link')
+    return _placed(link, 'inertial', text)
 
 
-def _scaled(data: bytes, link: Element, factor: float) -> Iterator[Edit]:
+def _scaled(data: bytes, link: 'Node', factor: float) -> Iterator[Edit]:
     """Multiply mass and moments of a link's `<inertial>`, as they are written."""
-    assert link.span is not None
-    inertial = ElementTree.fromstring(data[slice(*link.span)])
+    inertial = link.child('inertial')
+    assert inertial is not None
     for tag, names in (('mass', ('value',)), ('inertia', MOMENTS)):
-        element = inertial.find(tag)
+        element = inertial.child(tag)
         if element is not None:
-            numbers = {name: float(element.get(name, 0.0)) for name in names}
+            numbers = {name: float(element.attributes.get(name, 0.0)) for name in names}
             scaled = {name: _exact(factor * value) for name, value in numbers.items()}
-            start, stop = child_span(data, link.span, tag)
-            yield start, stop, with_attributes(data[start:stop].decode(), scaled)
-
-
-def _rubs(robot: 'Robot', joint: int) -> bool:
-    """Tell whether friction was identified: else the description's stays."""
-    terms = friction_terms(robot, joint)
-    return any(term != 'offset' and not TERMS[term].of_position for term in terms)
+            text = with_attributes(data[element.start : element.head].decode(), scaled)
+            yield element.start, element.head, text
 
 
 def _dynamics(
     data: bytes,
-    joint: Element,
+    joint: 'Node',
     values: Mapping[str, float],
     plain: PlainFriction | None,
     missed: str,
 ) -> list[Edit]:
     """Write what `<dynamics>` may hold, and all else into a comment behind it."""
-    old = '<dynamics/>' if joint.span is None else data[slice(*joint.span)].decode()
-    known, written, held = ElementTree.fromstring(old).attrib, dict[str, str](), {*INERTIAL}
+    element = joint.child('dynamics')
+    known = {} if element is None else element.attributes
+    written, held = dict[str, str](), {*INERTIAL}
     if plain is not None:
         for name, symbol, value in (
             ('damping', 'Fv', plain.viscous),
@@ -173,15 +229,116 @@ def _dynamics(
             f'; damping and friction, with an offset of {_exact(plain.offset)}, differ from this '
             f'friction by up to {missed}'
         )
-    if joint.span is not None:
-        start, stop = joint.span
-        old_note = re.compile(rb'\s*<!-- ' + NOTE.encode() + rb'[^>]*-->').match(data, stop)
-        joint.span = start, old_note.end() if old_note else stop
-    texts = [with_attributes(old, written)] if written or joint.span is not None else []
-    if note:
-        texts.append(f'<!-- {note} -->')
-    return [placement_edit(joint, '\n    '.join(texts), 'joint')]
+    texts = [f'<!-- {note} -->'] if note else []
+    if element is None:
+        texts = [with_attributes('<dynamics/>', written), *texts] if written else texts
+        return [_placed(joint, 'dynamics', '\n    '.join(texts))]
+    texts.insert(0, with_attributes(data[element.start : element.stop].decode(), written))
+    old_note = re.compile(rb'\s*<!-- ' + NOTE.encode() + rb'[^>]*-->').match(data, element.stop)
+    stop = old_note.end() if old_note else element.stop
+    return [(element.start, stop, '\n    '.join(texts))]
 
 
 def _exact(value: float) -> str:
     return repr(float(value))
+
+
+@dataclass
+class Node:
+    """
+    An element in the text of a description.
+
+    Attributes
+    ----------
+    tag, attributes, children : of the element
+    start, head, stop : offsets of its start, of the end of its start tag, and of its end [bytes]
+
+    """
+
+    tag: str
+    attributes: Mapping[str, str]
+    start: int
+    head: int
+    stop: int = 0
+    children: list['Node'] = field(default_factory=list)
+
+    def named(self, tag: str) -> dict[str, 'Node']:
+        """Return the children of a tag by their names."""
+        return {
+            n.attributes['name']: n
+            for n in self.children
+            if n.tag == tag and 'name' in n.attributes
+        }
+
+    def child(self, tag: str) -> 'Node | None':
+        """Return the first child of a tag."""
+        return next((node for node in self.children if node.tag == tag), None)
+
+    def link(self, tag: str) -> str:
+        """Return the link that the child of a tag, `parent` or `child` of a joint, names."""
+        node = self.child(tag)
+        return '' if node is None else node.attributes.get('link', '')
+
+
+def parse_text(data: bytes) -> Node:
+    """
+    Find the elements of a text.
+
+    Raises
+    ------
+    ModelError : it is not XML
+
+    """
+
+    def tag_end(start: int) -> int:
+        found = _TAG.match(data, start)
+        assert found is not None  # expat has accepted the tag already
+        return found.end()
+
+    def begin(tag: str, attributes: dict[str, str]) -> None:
+        start = parser.CurrentByteIndex
+        node = Node(tag, attributes, start, tag_end(start))
+        path[-1].children.append(node)
+        path.append(node)
+
+    def end(_: str) -> None:
+        node = path.pop()
+        empty = data[node.head - 2 : node.head] == b'/>'
+        node.stop = node.head if empty else tag_end(parser.CurrentByteIndex)
+
+    path = [Node('', {}, 0, 0)]
+    parser = expat.ParserCreate('utf-8')
+    parser.StartElementHandler, parser.EndElementHandler = begin, end
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as error:
+        raise ModelError(f'the robot description is not valid XML: {error}') from error
+    return path[0].children[0]
+
+
+def _placed(node: Node, tag: str, text: str) -> Edit:
+    """Return the edit that puts a text over a child, else just inside the start tag."""
+    old = node.child(tag)
+    if old is not None:
+        return old.start, old.stop, text
+    if node.stop > node.head:
+        return node.head, node.head, f'\n    {text}'
+    name = quoteattr(node.attributes['name'])
+    return node.start, node.stop, f'<{node.tag} name={name}>\n    {text}\n  </{node.tag}>'
+
+
+def with_attributes(element: str, values: Mapping[str, str]) -> str:
+    """Return an element's text with attributes of its start tag changed or added."""
+    found = _TAG.match(element.encode())
+    assert found is not None
+    head = found.group().decode()
+    tail = element[len(head) :]
+    for name, value in values.items():
+        text = f'{name}={quoteattr(value)}'
+        old = re.compile(rf'(?<=\s){name}\s*=\s*("[^"]*"|\'[^\']*\')')
+        if old.search(head):
+            head = old.sub(lambda _, text=text: text, head, count=1)  # type: ignore[misc]
+        else:
+            end = len(head) - (2 if head.endswith('/>') else 1)
+            head = f'{head[:end].rstrip()} {text}{head[end:]}'
+    return head + tail

@@ -15,9 +15,9 @@ import yaml
 from ...core.parameters.physical_consistency import mass_properties
 from ...exceptions import ConfigurationError, FileError, shortened
 from ..atomic import read_text
+from .bodies import Array, MOMENTS, own_bodies
 from .drives import explain_losses
 from .identified_model import IdentifiedModel
-from .link_bodies import Array, MOMENTS, own_bodies
 
 AXES = ('x', 'y', 'z')
 ANGLES = ('roll', 'pitch', 'yaw')

@@ -1,5 +1,7 @@
-"""Measured and predicted torques as a figure of matplotlib, for notebooks and pictures."""
+"""Measured and predicted torques as a figure of matplotlib, for notebooks and picture files."""
 
+from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -7,11 +9,15 @@ from matplotlib.figure import Figure
 import numpy as np
 
 from ...core.regression.goodness_of_fit import Validation
+from ...exceptions import FileError
+from ..atomic import write_bytes
 from ..torques_file import Torques
-from .plots.thinning import thin
+from .thinning import thin
 
 MEASURED, PREDICTED, RESIDUAL = '#94a3b8', '#1d4ed8', '#dc2626'
 INK, LINES = '#1e293b', '#e2e8f0'
+FORMATS = ('.png', '.svg', '.pdf')
+RESOLUTION = 110  # of pixels [1/inch]
 POINTS = 1200  # of a curve at most, to keep pictures small
 STYLE: Any = {
     'svg.fonttype': 'none',
@@ -58,3 +64,20 @@ def draw_torques(data: Torques | Validation) -> Figure:
         axes[0].legend(ncols=3, loc='lower right', bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
         axes[-1].set_xlabel('time [s]')
         return figure
+
+
+def write_picture(path: str | Path, figure: Any) -> Path:
+    """
+    Write a figure of matplotlib; the name says the format.
+
+    Raises
+    ------
+    FileError : the name says none of `FORMATS`, or the file cannot be written
+
+    """
+    suffix = Path(path).suffix
+    if suffix not in FORMATS:
+        raise FileError(f"'{path}' is no picture: let its name end in {', '.join(FORMATS)}")
+    buffer = BytesIO()
+    figure.savefig(buffer, format=suffix.removeprefix('.'), dpi=RESOLUTION)
+    return write_bytes(path, buffer.getvalue())

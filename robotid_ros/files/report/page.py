@@ -35,9 +35,9 @@ def write_report(results: Results, path: str | Path) -> Path:
 
     """
     check_plotting()
-    from .identification_page import render
+    from .pages import identification_page
 
-    return write_text(path, render(results))
+    return write_text(path, identification_page(results))
 
 
 def write_report_if_possible(results: Results, path: str | Path) -> str:
@@ -59,17 +59,17 @@ def write_report_if_possible(results: Results, path: str | Path) -> str:
 def write_validation(checked: CheckedParameters, path: str | Path) -> Path:
     """Write the page of a validation; parameters and errors as in `write_report`."""
     check_plotting()
-    from .validation_page import render
+    from .pages import validation_page
 
-    return write_text(path, render(checked))
+    return write_text(path, validation_page(checked))
 
 
 def write_comparison(results: Mapping[str, Results], path: str | Path) -> Path:
     """Write the page that sets results side by side, by name; errors as in `write_report`."""
     check_plotting()
-    from .comparison_page import render
+    from .pages import comparison_page
 
-    return write_text(path, render(results))
+    return write_text(path, comparison_page(results))
 
 
 def write_design_page(
@@ -101,9 +101,10 @@ def write_design_page(
 
     """
     check_plotting()
-    from .design_page import render
+    from .design import design_page
 
-    return write_text(path, render(design, robot, configuration, command), overwrite=overwrite)
+    text = design_page(design, robot, configuration, command)
+    return write_text(path, text, overwrite=overwrite)
 
 
 def page_beside(path: str | Path) -> Path:

@@ -1,7 +1,8 @@
 """The page on a fleet: what is wrong, the robots by type, what they share, data quality."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,24 +11,18 @@ import numpy as np
 from ...core.regression.random_effects import random_effects
 from ...exceptions import FileError
 from ...files.atomic import write_text
-from ...files.report import html
-from ...files.report.html import page, row, section, table
+from ...files.report.drawing import Plots
+from ...files.report.templates import render
 from ..findings import find_all, Finding
 from ..fleet_table import factors_of_robots, read_robots, Robots
 from ..friction_changes import temperature_slopes
 from ..pooling import pool
 from ..session import IDENTIFIED
 from ..store import Store
-from .charts import Line, time_chart
 
 QUALITY = ('source', 'status', 'reason', 'warnings', 'robot', 'type')
-RANDOM_EFFECTS = (
-    'Mean over the robots and spread between them by random effects (DerSimonian and Laird 1986, '
-    'standard error of Hartung and Knapp, robots that are accused left out); within: from one '
-    'session of a robot to the next, of all; per kelvin: the median slope of friction.'
-)
-# Failed bags that are listed; of charts, those of friction.
-MOST_ROWS = 200
+WIDTH, HEIGHT = 360, 150  # of a chart
+COLOURS = ('#c0392b', '#2471a3', '#1e8449', '#b7950b', '#7d3c98', '#566573')
 
 
 def write_fleet_report(folder: str | Path, target: str | Path) -> list[Finding]:
@@ -56,69 +51,51 @@ def write_fleet_report(folder: str | Path, target: str | Path) -> list[Finding]:
     if not quality:
         raise FileError(f"'{folder}' holds no sessions yet: fleet run adds some")
     found = find_all([(robots, factors_of_robots(store, robots)) for robots in every])
-    sections = [_findings(found), *(_type(robots, found) for robots in every), _quality(quality)]
     title = f'Fleet of {sum(len(r.names) for r in every)} robots'
-    every_status = Counter(each['status'] for each in quality)
-    told = ', '.join(
-        f'{count} session{"s" * (count != 1)} {status}'
-        for status, count in sorted(every_status.items())
+    statuses = sorted(Counter(each['status'] for each in quality).items())
+    bad = [each for each in quality if each['status'] != IDENTIFIED or each['warnings']]
+    page = render(
+        'fleet.html',
+        folder=Path(__file__).parent,
+        plots=Plots(),
+        title=title,
+        heading=title,
+        subtitle=', '.join(f'{n} session{"s" * (n != 1)} {status}' for status, n in statuses),
+        found=found,
+        types=[_type(robots, [f for f in found if f.type == robots.type]) for robots in every],
+        bad=sorted(bad, key=lambda each: (each['status'] == IDENTIFIED, each['source'])),
+        count=len(quality),
     )
-    write_text(target, page(title, title, told, ''.join(sections), ''))
+    write_text(target, page)
     return found
 
 
-def _findings(found: Sequence[Finding]) -> str:
-    text = (
-        'Tests at 1 % for each kind, all robots and parameters counted (Holm).'
-        if found
-        else 'No robot differs from the others of its type, and none changes.'
-    )
-    rows = [
-        row(
-            *(f.robot, html.text(f.type), html.text(f.kind)),
-            *(html.text(f.text, 'wrap'), html.number(f.p, '.1g')),
-        )
-        for f in found
-    ]
-    head = ('robot', 'type', 'kind', 'what', 'p')
-    found_table = table(head, rows, (4,), caption='Findings', sortable=True) if rows else ''
-    return section('Findings', text, found_table)
+def _type(robots: Robots, own: Sequence[Finding]) -> dict[str, Any]:
+    return {
+        'name': robots.type,
+        'robots': [
+            {
+                'name': name,
+                'sessions': len(robots.of(place)),
+                'agreement': float(robots.agreement[place]),
+                'kinds': ', '.join(sorted({f.kind for f in own if f.robot == name})),
+            }
+            for place, name in enumerate(robots.names)
+        ],
+        'parameters': list(_parameters(robots, {finding.robot for finding in own})),
+        'charts': list(_charts(robots, own)),
+    }
 
 
-def _type(robots: Robots, found: Sequence[Finding]) -> str:
-    own = [finding for finding in found if finding.type == robots.type]
-    content = _robots_table(robots, own) + _parameter_table(robots, own) + _charts(robots, own)
-    return section(f'Type {robots.type}: {len(robots.names)} robots', RANDOM_EFFECTS, content)
-
-
-def _robots_table(robots: Robots, own: Sequence[Finding]) -> str:
-    rows = []
-    for place, name in enumerate(robots.names):
-        kinds = ', '.join(sorted({f.kind for f in own if f.robot == name}))
-        sessions = html.number(len(robots.of(place)), 'd')
-        p = html.number(float(robots.agreement[place]), '.2g')
-        rows.append(row(name, sessions, p, html.text(kinds)))
-    head = ('robot', 'sessions', 'p of their agreement', 'findings')
-    caption = f'Robots of type {robots.type}'
-    return table(head, rows, (1, 2), caption=caption, sortable=True)
-
-
-def _parameter_table(robots: Robots, own: Sequence[Finding]) -> str:
-    accused = {finding.robot for finding in own}
+def _parameters(robots: Robots, accused: set[str]) -> Iterator[tuple[Any, ...]]:
+    """Yield name, unit, mean, σ, spread between and within robots, slope over temperature."""
     kept = [k for k, name in enumerate(robots.names) if name not in accused]
     if len(kept) < 2:
-        return ''
+        return
     found = random_effects(robots.values[kept], robots.sigmas[kept])
     columns = (found.mean, found.sigma, found.between, _within(robots, kept))
-    rows = [
-        row(name, *(html.number(float(x)) for x in values), html.text(unit))
-        for name, unit, *values in zip(
-            robots.base.names, robots.base.units, *columns, temperature_slopes(robots), strict=True
-        )
-    ]
-    head = ('parameter', 'mean', 'σ', 'between robots', 'within', 'per kelvin', 'unit')
-    caption = f'Parameters that robots of type {robots.type} share'
-    return table(head, rows, range(1, 6), caption=caption, sortable=True)
+    slopes = temperature_slopes(robots)
+    yield from zip(robots.base.names, robots.base.units, *columns, slopes, strict=True)
 
 
 def _within(robots: Robots, kept: Sequence[int]) -> np.ndarray:
@@ -135,34 +112,38 @@ def _within(robots: Robots, kept: Sequence[int]) -> np.ndarray:
     return np.asarray(np.sqrt(np.sum(squares, axis=0) / freedom))
 
 
-def _charts(robots: Robots, own: Sequence[Finding]) -> str:
-    """Draw the friction of all robots over time."""
-    pictures = []
+def _charts(robots: Robots, own: Sequence[Finding]) -> Iterator[dict[str, Any]]:
+    """Yield a chart of each friction parameter of all robots over time, as polylines."""
     for parameter in np.flatnonzero(robots.friction):
-        name = robots.base.names[parameter]
-        accused = sorted({f.robot for f in own if f.where == name})
+        title = robots.base.names[parameter]
+        accused = sorted({finding.robot for finding in own if finding.where == title})
+        series = {}
+        for place, name in enumerate(robots.names):
+            dated = [(t, k) for k in robots.of(place) if (t := robots.times[k]) is not None]
+            times = np.array([t.timestamp() for t, _ in dated])
+            series[name] = times, robots.sessions[[k for _, k in dated], parameter]
+        times, values = (np.concatenate(each) for each in zip(*series.values(), strict=True))
+        if not values.size:
+            continue
+        t, v = ((x.min(), x.max() if np.ptp(x) else x.min() + 1.0) for x in (times, values))
         lines = []
-        for place, robot in enumerate(robots.names):
-            dated = [k for k in robots.of(place) if robots.times[k] is not None]
-            times = [time for k in dated if (time := robots.times[k]) is not None]
-            lines.append(Line(robot, times, robots.sessions[dated, parameter].tolist()))
-        unit = robots.base.units[parameter]
-        pictures.append(time_chart(name, unit, lines, accused))
-    return html.details('Friction over time', ''.join(pictures))
-
-
-def _quality(rows: Sequence[dict[str, Any]]) -> str:
-    bad = [each for each in rows if each['status'] != IDENTIFIED or each['warnings']]
-    bad.sort(key=lambda each: (each['status'] == IDENTIFIED, each['source']))
-    lines = []
-    for each in bad[:MOST_ROWS]:
-        reasons = '; '.join([each['reason'] or '', *(each['warnings'] or ())]).strip('; ')
-        cells = [html.text(each[key]) for key in ('robot', 'type', 'status')]
-        lines.append(row(each['source'], *cells, html.text(reasons, 'wrap')))
-    if not lines:
-        return section('Data quality', 'Every recording was identified without a warning.', '')
-    told = f'{len(bad)} of {len(rows)} recordings failed or have warnings'
-    told += f', {MOST_ROWS} of them here.' if len(bad) > MOST_ROWS else '.'
-    head = ('source', 'robot', 'type', 'status', 'reason, warnings')
-    found = table(head, lines, caption='Recordings to look at', sortable=True)
-    return section('Data quality', told, found)
+        for name in sorted(series, key=lambda name: (name in accused, name)):
+            x = np.interp(series[name][0], t, [0.0, WIDTH])
+            y = np.interp(series[name][1], v, [HEIGHT, 0.0])
+            points = ' '.join(f'{a:.1f},{b:.1f}' for a, b in zip(x, y, strict=True))
+            colour = COLOURS[accused.index(name) % len(COLOURS)] if name in accused else ''
+            lines.append({'name': name, 'colour': colour, 'points': points})
+        first, last = (
+            datetime.fromtimestamp(x).strftime('%Y-%m-%d') for x in (times.min(), times.max())
+        )
+        yield {
+            'title': title,
+            'unit': robots.base.units[parameter],
+            'least': values.min(),
+            'most': values.max(),
+            'width': WIDTH,
+            'height': HEIGHT,
+            'lines': lines,
+            'first': first,
+            'last': last,
+        }

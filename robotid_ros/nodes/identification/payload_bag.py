@@ -9,8 +9,7 @@ from ...core.payload import payload_from_recordings
 from ...core.payload.payload import CENTRAL, CENTRAL_UNITS
 from ...files.atomic import new_names
 from ...files.configuration import Configuration, read_urdf
-from ...files.export.payload_file import write_payload
-from ...files.export.payload_lines import maker_lines
+from ...files.export.payload import maker_lines, write_payload
 from ...files.payload_input import open_payload
 from .payload_messages import PayloadOutcome
 

@@ -13,8 +13,8 @@ from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.core.model.parameters import INERTIAL
 from robotid_ros.core.parameters.physical_consistency import inertial_parameters
 from robotid_ros.exceptions import ModelError
+from robotid_ros.files.export.bodies import is_physical
 from robotid_ros.files.export.identified_urdf import identified_urdf
-from robotid_ros.files.export.link_bodies import is_physical
 
 ROBOTS = Path(__file__).resolve().parents[3] / 'urdf'
 NAMES = ('scara', 'tx40', 'ur10', 'arm3', 'emps')

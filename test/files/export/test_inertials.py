@@ -7,8 +7,8 @@ import xacro
 import yaml
 
 from robotid_ros.exceptions import ConfigurationError, FileError
+from robotid_ros.files.export.bodies import own_bodies
 from robotid_ros.files.export.inertials import inertials
-from robotid_ros.files.export.link_bodies import own_bodies
 
 from .test_identified_urdf import TOOL
 

@@ -12,8 +12,8 @@ import pytest
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.parameters import INERTIAL
 from robotid_ros.core.parameters.physical_consistency import link_coordinates, UPPER
+from robotid_ros.files.export.bodies import distribute, is_physical, own_bodies
 from robotid_ros.files.export.identified_urdf import identified_urdf
-from robotid_ros.files.export.link_bodies import distribute, is_physical, own_bodies
 
 INERTIAL_XML = """<inertial><!-- <mass value="9"/> --><origin rpy="{rpy}" xyz="{xyz}"/>
   <mass value='{m}'/><inertia ixx="{a}" ixy="0" ixz="0" iyy="{b}" iyz="0" izz="{c}"/></inertial>"""

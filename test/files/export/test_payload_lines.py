@@ -11,8 +11,12 @@ from scipy.spatial.transform import Rotation
 import yaml
 
 from robotid_ros.core.payload.payload import frame_change, Payload
-from robotid_ros.files.export.payload_file import payload_urdf, write_payload
-from robotid_ros.files.export.payload_lines import maker_lines, principal_axes
+from robotid_ros.files.export.payload import (
+    maker_lines,
+    payload_urdf,
+    principal_axes,
+    write_payload,
+)
 
 MASS, CENTRE = 2.5, np.array([0.03, -0.02, 0.08])
 # Lines are written to seven digits.

@@ -12,9 +12,9 @@ from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.exceptions import FileError, RecordingError
-from robotid_ros.files.export import regressor_file
+from robotid_ros.files.export import tables
 from robotid_ros.files.export.identified_model import read_identified_model
-from robotid_ros.files.export.regressor_file import write_regressor
+from robotid_ros.files.export.tables import write_regressor
 
 from .test_identified_urdf import TOOL
 
@@ -85,7 +85,7 @@ def test_a_recording_in_chunks_gives_its_rows_once(tmp_path, model, recording, r
 
 
 def test_too_many_rows_for_a_mat_file_are_told(tmp_path, model, recording, monkeypatch):
-    monkeypatch.setattr(regressor_file, 'MAX_MAT', 1000)
+    monkeypatch.setattr(tables, 'MAX_MAT', 1000)
     with pytest.raises(FileError, match='too many for a MAT file: take npz'):
         write_regressor(tmp_path / 'rows.mat', recording, model)
     assert [p.name for p in tmp_path.iterdir()] == ['results']

@@ -13,11 +13,9 @@ from browser_pages import (
 import pinocchio as pin
 import pytest
 
-from robotid_ros.files.report.comparison_page import render as render_comparison
-from robotid_ros.files.report.design_page import render as render_design
-from robotid_ros.files.report.identification_page import render
+from robotid_ros.files.report.design import design_page, motions_of
 from robotid_ros.files.report.moving_arm import moving_arm
-from robotid_ros.files.report.plots.motion import motions_of
+from robotid_ros.files.report.pages import comparison_page, identification_page
 
 from . import results as made
 from .designs import designed, OBSTACLES
@@ -45,10 +43,10 @@ def pages(tmp_path_factory):
     """Write pages: two joints with awkward names, six with all that there is, others."""
     folder = tmp_path_factory.mktemp('pages')
     texts = {
-        'two': render(made.results()),
-        'six': render(made.results(JOINTS, 45_000, 1000.0)),
-        'comparison': render_comparison({'a': made.results(), 'b <c>': made.results()}),
-        'design': render_design(*designed(**SURROUNDINGS)),
+        'two': identification_page(made.results()),
+        'six': identification_page(made.results(JOINTS, 45_000, 1000.0)),
+        'comparison': comparison_page({'a': made.results(), 'b <c>': made.results()}),
+        'design': design_page(*designed(**SURROUNDINGS)),
     }
     for name, text in texts.items():
         (folder / f'{name}.html').write_text(text)

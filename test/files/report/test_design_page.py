@@ -7,11 +7,9 @@ import pinocchio as pin
 import pytest
 
 from robotid_ros.exceptions import FileError, TrajectoryError
-from robotid_ros.files.report.design_page import render
+from robotid_ros.files.report.design import design_page, motion_series, motions_of, verdict_of
 from robotid_ros.files.report.moving_arm import moving_arm, RATE, UNIT
 from robotid_ros.files.report.page import page_beside, write_design_page
-from robotid_ros.files.report.plots.motion import motion_series, motions_of
-from robotid_ros.files.report.sections.design import verdict_of
 
 from .designs import designed, OBSTACLES
 from .test_page import MOST_BYTES, Page
@@ -121,7 +119,7 @@ def test_names_are_escaped():
     renamed = dataclasses.replace(design.trajectory, joints=names)
     design = dataclasses.replace(design, trajectory=renamed, validation=None)
     robot = dataclasses.replace(robot, joints=names)
-    text = render(design, robot, configuration)
+    text = design_page(design, robot, configuration)
     assert names[0] not in text and '&lt;/script&gt;&lt;b&gt;' in text and 'a&amp;b' in text
     assert 'value="validation"' not in text
 
@@ -143,7 +141,7 @@ def test_what_forbids_the_motion_stands_before_it():
     design, robot, configuration = designed('scara')
 
     def order(changed):
-        text = render(changed, robot, configuration)
+        text = design_page(changed, robot, configuration)
         return text.index('<section id="findings"') < text.index('<section id="motion"')
 
     assert not order(design)

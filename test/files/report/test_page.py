@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from robotid_ros.exceptions import FileError, MissingPackageError
-from robotid_ros.files.report.identification_page import render
+from robotid_ros.files.report.bodies import bodies_of
+from robotid_ros.files.report.drawing import friction_curve
 from robotid_ros.files.report.page import write_report, write_report_if_possible
-from robotid_ros.files.report.plots.residuals import friction_curve
-from robotid_ros.files.report.plots.thinning import phases
-from robotid_ros.files.report.sections.bodies import bodies_of
-from robotid_ros.files.report.sections.verdict import first_words, split_remedy
+from robotid_ros.files.report.pages import identification_page
+from robotid_ros.files.report.thinning import phases
+from robotid_ros.files.report.verdict import first_words, split_remedy
 from robotid_ros.files.results import Residual, Results, total_residual
 from robotid_ros.files.results_file import read_results, write_results
 from robotid_ros.files.yaml import dump_yaml, parse_yaml
@@ -137,14 +137,14 @@ def test_the_report_is_one_page_that_needs_nothing_else(tmp_path, results):
 
 def test_a_name_cannot_end_the_data_of_the_plots(results):
     name = '</script><!--x'
-    page = render(made.results(joints=(name, 'b')))
+    page = identification_page(made.results(joints=(name, 'b')))
     scene = re.search(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)
     assert json.loads(scene[1])['links'][0]['name'] == name and name not in page
 
 
 def test_a_report_without_extras_still_renders(results):
     bare = Results('', 'ols', '', results.joints, (), (), results.identification)
-    page = render(bare)
+    page = identification_page(bare)
     assert 'Residual per joint' in page and 'id="plots"' not in page
 
 
@@ -230,7 +230,7 @@ def test_candidates_are_listed_best_first_with_the_one_that_was_taken(results):
     first = results.selection['comparisons'][0]
     ranks = {'a': 0.03, 'viscous': 0.02, 'b': 0.025}
     changed = {**results.selection, 'comparisons': [{**first, 'residuals': ranks}]}
-    shown = render(dataclasses.replace(results, selection=changed))
+    shown = identification_page(dataclasses.replace(results, selection=changed))
     table = shown[shown.index('● was taken') :]
     names = re.findall(r'<th scope="row">([^<]*)</th>', table)[:3]
     assert names == ['● viscous', 'b', 'a']
@@ -249,13 +249,13 @@ def test_friction_of_other_joints_is_no_curve_of_velocity(other, drawn):
 
 
 def test_without_validation_there_are_no_columns_of_it(results):
-    page = render(dataclasses.replace(results, validation=(), torques={}))
+    page = identification_page(dataclasses.replace(results, validation=(), torques={}))
     assert '>validation<' not in page
     assert page.count('<th scope="col" class="n">R²</th>') == 1
-    assert render(results).count('<th scope="col" class="n">R²</th>') == 2
+    assert identification_page(results).count('<th scope="col" class="n">R²</th>') == 2
 
 
 def test_a_page_is_small_whatever_is_recorded():
     names = [f'joint_{k}' for k in range(7)]
-    page = render(made.results(names, 200_000, 1000.0))
+    page = identification_page(made.results(names, 200_000, 1000.0))
     assert len(page.encode()) < MOST_BYTES

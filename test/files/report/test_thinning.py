@@ -6,8 +6,8 @@ from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.files.report.identification_page import render
-from robotid_ros.files.report.plots.thinning import longest_stretch, phases, thin
+from robotid_ros.files.report.pages import identification_page
+from robotid_ros.files.report.thinning import longest_stretch, phases, thin
 
 from . import results as made
 
@@ -53,7 +53,7 @@ def test_stretches_far_apart_stand_side_by_side():
     assert phase.stretches == 3
     steps = np.diff(phase.place)
     assert (steps > 0.0).all() and steps.max() < 0.1 and phase.place[-1] < 7.0
-    page = render(dataclasses.replace(results, torques={'identification': scattered}))
+    page = identification_page(dataclasses.replace(results, torques={'identification': scattered}))
     assert 'The 3 stretches sampled from a long recording' in page
 
 

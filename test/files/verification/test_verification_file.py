@@ -10,7 +10,7 @@ import yaml
 from robotid_ros.core.verification.static_postures import JointStatics
 from robotid_ros.core.verification.tracking import Tracking
 from robotid_ros.exceptions import FileError
-from robotid_ros.files.report.identification_page import render
+from robotid_ros.files.report.pages import identification_page
 from robotid_ros.files.results import Residual, Results
 from robotid_ros.files.results_file import read_results, write_results
 from robotid_ros.files.verification.values import (
@@ -106,14 +106,14 @@ def test_an_edited_file_is_damaged_in_one_sentence(
 
 
 def test_the_report_shows_every_part(found: Verification, results: Results):
-    assert 'On the robot' not in render(results)
-    page = render(dataclasses.replace(results, verification=found))
+    assert 'On the robot' not in identification_page(results)
+    page = identification_page(dataclasses.replace(results, verification=found))
     for text in ('On the robot', 'with feed-forward', '30.0', 'el&lt;bow', 'in 3 postures'):
         assert text in page
     assert 'The proposed gains are not better' in page
     assert 'shoulder: wanted minus measured position' in page and 'el<bow' not in page
     reason = dataclasses.replace(found, tracking=(), series={}, reason='it takes no <effort>')
-    page = render(dataclasses.replace(results, verification=reason))
+    page = identification_page(dataclasses.replace(results, verification=reason))
     assert 'it takes no &lt;effort&gt;' in page
 
 

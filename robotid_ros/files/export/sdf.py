@@ -10,15 +10,23 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pinocchio as pin
 
-from ....core.model.urdf_parsing import parse_urdf, snap_angles
-from ....plant.urdf_reading import Joint
-from ..drives import Drive, drives_of, explain_losses, FRICTION, SPRINGS
-from ..identified_model import IdentifiedModel
-from ..link_bodies import Array, MOMENTS
-from ..xml_text import comment, spaced
-from .mjcf import WORLD
-from .rigid_bodies import explain_impossible, principal_inertia, rigid_bodies, RigidBody
-from .shapes import PACKAGE, read_shapes, Shape
+from ...core.model.urdf_parsing import parse_urdf, snap_angles
+from ...plant.urdf_reading import Joint
+from .bodies import (
+    Array,
+    comment,
+    explain_impossible,
+    MOMENTS,
+    principal_inertia,
+    read_shapes,
+    rigid_bodies,
+    RigidBody,
+    Shape,
+    spaced,
+)
+from .drives import Drive, drives_of, explain_losses, FRICTION, SPRINGS
+from .identified_model import IdentifiedModel
+from .mjcf import PACKAGE, WORLD
 
 # The first version with joints that mimic others; Gazebo Harmonic reads it.
 VERSION = '1.11'

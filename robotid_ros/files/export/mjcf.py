@@ -6,16 +6,33 @@ bias of the actuator; a motor that turns several joints is a tendon, a joint tha
 one an equality.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+import contextlib
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import pinocchio as pin
 
-from ....core.model.urdf_parsing import parse_urdf, snap_angles
-from ....plant.urdf_reading import Joint, JOINT_TYPES
-from ..drives import (
+from ...core.model.urdf_parsing import parse_urdf, snap_angles
+from ...exceptions import FileError, RobotIdError, shortened
+from ...plant.urdf_reading import Joint, JOINT_TYPES
+from ..atomic import file_errors
+from ..configuration import from_mapping, resolve
+from .bodies import (
+    Array,
+    comment,
+    explain_impossible,
+    principal_inertia,
+    read_shapes,
+    rigid_bodies,
+    RigidBody,
+    Shape,
+    spaced,
+)
+from .drives import (
     COUPLINGS,
     Drive,
     drives_of,
@@ -26,15 +43,12 @@ from ..drives import (
     ROTORS,
     SPRINGS,
 )
-from ..identified_model import IdentifiedModel
-from ..link_bodies import Array
-from ..xml_text import comment, spaced
-from .mujoco_meshes import Meshes
-from .rigid_bodies import explain_impossible, principal_inertia, rigid_bodies, RigidBody
-from .shapes import read_shapes, Shape
+from .identified_model import IdentifiedModel
 
 KEPT = frozenset({FRICTION, OFFSETS, SPRINGS, ROTORS, COUPLINGS, GRAVITY})
 WORLD = 'world'
+PACKAGE = 'package://'
+MESHES = ('.stl', '.obj', '.msh')  # that MuJoCo reads
 # MuJoCo's own [s]. Its dry friction is a soft constraint: at low speeds it is too small, and its
 # direction is that of ddq + 2/T dq, T the first of `solreffriction`. With the shortest T that is
 # stable, two steps, a joint has to turn round within one step for a wrong direction; with the
@@ -59,7 +73,7 @@ def mjcf(model: IdentifiedModel, folders: Sequence[str | Path] = ()) -> tuple[st
     Parameters
     ----------
     model : what was identified
-    folders : where the packages of meshes may be
+    folders : where the packages of meshes may be, besides those that the configuration names
 
     Returns
     -------
@@ -79,6 +93,7 @@ def mjcf(model: IdentifiedModel, folders: Sequence[str | Path] = ()) -> tuple[st
         ET.SubElement(defaults, tag, DRY_FRICTION)
     for name, (tag, attributes) in CLASSES.items():
         ET.SubElement(ET.SubElement(defaults, 'default', {'class': name}), tag, attributes)
+    folders = [*folders, *_mesh_folders(model.results.settings)]
     meshes = Meshes(ET.SubElement(file, 'asset'), folders)
     drives = drives_of(model)
     shapes = read_shapes(root)
@@ -98,7 +113,7 @@ def _add_bodies(
     bodies: Sequence[RigidBody],
     drives: dict[str, Drive],
     shapes: dict[str, list[Shape]],
-    meshes: Meshes,
+    meshes: 'Meshes',
 ) -> None:
     parents: list[ET.Element] = []
     for body in bodies:
@@ -144,7 +159,7 @@ def _passive(drive: Drive) -> dict[str, str]:
     return {name: repr(value) for name, value in values.items() if value}
 
 
-def _add_shape(body: ET.Element, shape: Shape, place: Array, meshes: Meshes) -> None:
+def _add_shape(body: ET.Element, shape: Shape, place: Array, meshes: 'Meshes') -> None:
     values = {'class': 'visual' if shape.visual else 'collision', 'type': shape.kind}
     if shape.kind == 'mesh':
         mesh = meshes.add(shape)
@@ -214,3 +229,70 @@ def _add_actuator(actuators: ET.Element, joint: str, effort: float, drive: Drive
 def _pose(place: Array) -> dict[str, str]:
     x, y, z, w = pin.Quaternion(np.ascontiguousarray(place[:3, :3])).coeffs()
     return {'pos': spaced(place[:3, 3]), 'quat': spaced((w, x, y, z))}
+
+
+class Meshes:
+    """The meshes of a file, each of them once; and those that MuJoCo could not read."""
+
+    def __init__(self, assets: ET.Element, folders: Sequence[str | Path]) -> None:
+        self._assets, self._folders = assets, folders
+        self._names: dict[tuple[str, tuple[float, ...]], str] = {}
+        self._missing: dict[str, None] = {}
+
+    def add(self, shape: Shape) -> str | None:
+        """Return the name of a shape's mesh, None where it has to be left out."""
+        known = self._names.get((shape.mesh, shape.scale))
+        if known is not None:
+            return known
+        path = find_mesh(shape.mesh, self._folders)
+        if path is None or not _readable(path):
+            self._missing[shape.mesh] = None
+            return None
+        name = f'{path.stem}_{len(self._names)}'
+        scale = spaced(shape.scale)
+        ET.SubElement(self._assets, 'mesh', name=name, file=str(path), scale=scale)
+        self._names[shape.mesh, shape.scale] = name
+        return name
+
+    def notes(self) -> list[str]:
+        """Say what is missing."""
+        if not self._missing:
+            return []
+        return [
+            f'meshes that were not found, or are no binary {", ".join(MESHES)}, are left out: '
+            f'{shortened([*self._missing])}; --mesh-folder names the folders of their packages'
+        ]
+
+
+def _readable(path: Path) -> bool:
+    """Return whether MuJoCo reads a mesh: of STL it takes the binary kind."""
+    if path.suffix.lower() != '.stl':
+        return path.suffix.lower() in MESHES
+    with file_errors(path), path.open('rb') as stream:
+        count = np.frombuffer(stream.read(84)[80:], '<u4')
+    return len(count) == 1 and path.stat().st_size == 84 + 50 * int(count[0])
+
+
+def find_mesh(uri: str, folders: Sequence[str | Path]) -> Path | None:
+    """
+    Find the file of a mesh.
+
+    Parameters
+    ----------
+    uri : `package://`, `file://`, an absolute path, or one relative to a folder
+    folders : where packages may be, besides those that ament knows
+
+    """
+    name = unquote(uri.removeprefix(PACKAGE))
+    places = [Path(folder, name) for folder in folders if '://' not in name]
+    with contextlib.suppress(FileError):
+        places.append(resolve(uri))
+    return next((place.absolute() for place in places if place.is_file()), None)
+
+
+def _mesh_folders(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return where the configuration of an identification says that packages are."""
+    try:
+        return from_mapping(settings).excitation.workspace.mesh_folders
+    except RobotIdError:
+        return ()

@@ -1,0 +1,287 @@
+"""
+The bodies and shapes of links: what a description says, and what identification changes.
+
+Bodies are pseudo-inertia matrices (4, 4), see `core.parameters.physical_consistency`, which add up
+at one frame and move to another by H P Hᵀ. Simulators join links that move as one.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+import contextlib
+from dataclasses import dataclass
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core.parameters.physical_consistency import mass_properties
+from ...exceptions import shortened
+from ...plant.urdf_reading import Joint, origin_of, read_inertials, read_joints, root_link
+
+Array = npt.NDArray[np.float64]
+
+MOMENTS = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+# Least mass [kg] and principal moment [kg·m²] of a moving link: simulators refuse zeros. Least
+# excess of two principal moments over the third, relative: they refuse less than none.
+MIN_INERTIA, MIN_EXCESS = 1e-9, 1e-6
+# Where links have to shrink: the lightest keep their bodies as long as they are together no more
+# than this share of the new one, the others become that share of it.
+SHARE = 0.25
+# Of the triangle inequality, relative: what rounding in a description explains.
+ROUNDING = 1e-6
+# For bodies without mass or inertia, which simulators refuse [kg, kg·m²].
+MIN_MASS, MIN_MOMENT = 1e-9, 1e-12
+# Kinds of shapes, and how many numbers say their size.
+COUNTS = {'box': 3, 'cylinder': 2, 'capsule': 2, 'sphere': 1, 'mesh': 0}
+# A body that changes by less than this, relative, stays as it is written.
+UNCHANGED = 1e-12
+
+
+def own_bodies(urdf: str) -> dict[str, Array]:
+    """Return the body of each link alone, at the link's frame."""
+    # Not by Pinocchio's Inertia, which refuses what no body has: a description may hold that.
+    return read_inertials(ET.fromstring(urdf.encode()))
+
+
+def is_physical(body: Array) -> bool:
+    """
+    Whether a body is one that a simulator accepts.
+
+    Its pseudo-inertia matrix must be positive definite (Wensing et al., 2018).
+    """
+    mass, _, central = mass_properties(body)
+    principal = np.linalg.eigvalsh(central)
+    excess = principal[0] + principal[1] - principal[2]
+    return bool(
+        mass > MIN_INERTIA and principal[0] > MIN_INERTIA and excess > MIN_EXCESS * principal[2]
+    )
+
+
+def distribute(
+    total: Array, bodies: Mapping[str, Array], receivers: Sequence[str]
+) -> tuple[dict[str, Array], dict[str, float]]:
+    """
+    Share a new body among the links that move as one, so that each of them can exist.
+
+    The first receiver that can takes the difference, all others keep their bodies. Where none can,
+    heavy links shrink in proportion and the first receiver takes the rest, P − Σ s_i P_i ≻ 0.
+
+    Parameters
+    ----------
+    total : what all of them are together
+    bodies : what each was, at the same frame
+    receivers : who may take the difference, the moving link first
+
+    Returns
+    -------
+    The body of the link that takes the difference, and factors of those that shrink.
+
+    """
+    old = np.sum(list(bodies.values()), axis=0)
+    if np.abs(total - old).max() <= UNCHANGED * np.abs(old).max():
+        return {}, {}
+    for name in receivers:
+        single = total - (old - bodies[name])
+        if is_physical(single):
+            return {name: single}, {}
+    first = receivers[0]
+    if not is_physical(total):
+        return {first: total - (old - bodies[first])}, {}
+    factors = _shrunk(total, {name: body for name, body in bodies.items() if name != first})
+    others = [factors.get(name, 1.0) * body for name, body in bodies.items() if name != first]
+    return {first: total - np.sum(others, axis=0)}, factors
+
+
+def _shrunk(total: Array, others: Mapping[str, Array]) -> dict[str, float]:
+    """Return factors with which P − Σ s_i P_i ⪰ (1 − 2 SHARE) P, of the links that need one."""
+    root = np.linalg.inv(np.linalg.cholesky(total))
+
+    def share(body: Array) -> float:
+        """Return λ_max(P⁻¹ B): B ⪯ λ P."""
+        return float(np.linalg.eigvalsh(root @ body @ root.T)[-1])
+
+    kept, heavy = np.zeros((4, 4)), dict[str, Array]()
+    for name, body in sorted(others.items(), key=lambda item: float(item[1][3, 3])):
+        if not body.any() or share(kept + body) <= SHARE:
+            kept = kept + body
+        else:
+            heavy[name] = body
+    factor = SHARE / share(np.sum(list(heavy.values()), axis=0))
+    return dict.fromkeys(heavy, factor)
+
+
+@dataclass(frozen=True)
+class RigidBody:
+    """
+    A link that a joint carries, with all links that are fixed to it; or the base.
+
+    Attributes
+    ----------
+    joint : that carries it, None for the base
+    parent : number of the body that carries it, -1 for the base
+    origin : H (4, 4), its frame in that of the parent
+    links : H (4, 4), the frame of each link in that of the body, which is the first one's
+    inertial : pseudo-inertia (4, 4) of all of them
+
+    """
+
+    joint: Joint | None
+    parent: int
+    origin: Array
+    links: dict[str, Array]
+    inertial: Array
+
+    @property
+    def name(self) -> str:
+        """Name of the link that is carried."""
+        return next(iter(self.links))
+
+
+def rigid_bodies(root: ET.Element) -> tuple[RigidBody, ...]:
+    """
+    Join the links of a description into rigid bodies, the base first and each after its parent.
+
+    Parameters
+    ----------
+    root : of a URDF that a robot was built of
+
+    """
+    joints = read_joints(root)
+    own = read_inertials(root)
+    bodies: list[RigidBody] = []
+    ahead: list[tuple[Joint | None, int, Array, str]] = [
+        (None, -1, np.eye(4), root_link(root, joints))
+    ]
+    while ahead:
+        joint, parent, origin, link = ahead.pop()
+        links = dict(_fixed_together(link, np.eye(4), joints))
+        inertial = np.sum([H @ own[name] @ H.T for name, H in links.items()], axis=0)
+        bodies.append(RigidBody(joint, parent, origin, links, inertial))
+        ahead += [
+            (carried, len(bodies) - 1, links[carried.parent] @ carried.origin, carried.child)
+            for carried in reversed(joints)
+            if carried.parent in links and carried.type != 'fixed'
+        ]
+    return tuple(bodies)
+
+
+def _fixed_together(
+    link: str, place: Array, joints: Sequence[Joint]
+) -> Iterator[tuple[str, Array]]:
+    """Yield a link and those that are fixed to it, with their frames."""
+    yield link, place
+    for joint in joints:
+        if joint.parent == link and joint.type == 'fixed':
+            yield from _fixed_together(joint.child, place @ joint.origin, joints)
+
+
+def explain_impossible(bodies: Sequence[RigidBody]) -> list[str]:
+    """Say which bodies get another inertia, because none has what the description gives them."""
+    found = []
+    for body in (body for body in bodies if body.joint is not None):
+        mass, _, inertia = mass_properties(body.inertial)
+        least, middle, most = np.linalg.eigvalsh(inertia)
+        if mass > 0.0 and least + middle < (1.0 - ROUNDING) * most:
+            found.append(body.name)
+    if not found:
+        return []
+    return [
+        f'the description gives {shortened(found)} an inertia that no body has, which simulators '
+        'refuse: the nearest one is written'
+    ]
+
+
+def principal_inertia(inertial: Array) -> tuple[float, Array, Array, Array]:
+    """
+    Return a body as simulators accept it.
+
+    Returns
+    -------
+    Mass, centre of mass (3,), principal moments (3,) at it, ascending, and their axes (3, 3),
+    right-handed columns.
+
+    """
+    mass, com, inertia = mass_properties(inertial)
+    moments, axes = np.linalg.eigh(inertia)
+    moments = np.maximum(moments, MIN_MOMENT)
+    # Rounding may violate the triangle inequality of a flat body's moments.
+    moments[0] = max(moments[0], (moments[2] - moments[1]) * (1.0 + 1e-12))
+    if np.linalg.det(axes) < 0.0:
+        axes[:, 0] *= -1.0
+    return max(mass, MIN_MASS), com, moments, axes
+
+
+@dataclass(frozen=True)
+class Shape:
+    """
+    A visual or collision element of a link.
+
+    Attributes
+    ----------
+    visual : False for a collision element
+    kind : of COUNTS
+    place : H (4, 4) in the link's frame
+    size : of a box three edges, else radius and length [m]
+    mesh : URI of the file, and its scale (3,)
+    rgba : colour, where one is given
+
+    """
+
+    visual: bool
+    kind: str
+    place: Array
+    size: tuple[float, ...] = ()
+    mesh: str = ''
+    scale: tuple[float, ...] = (1.0, 1.0, 1.0)
+    rgba: tuple[float, ...] = ()
+
+
+def read_shapes(root: ET.Element) -> dict[str, list[Shape]]:
+    """Return the shapes of each link; what is malformed or of another kind is left out."""
+    colours = {m.get('name'): m for m in root.findall('material')}
+    found: dict[str, list[Shape]] = {}
+    for link in root.findall('link'):
+        shapes = found.setdefault(link.get('name', ''), [])
+        for element in link:
+            if element.tag in ('visual', 'collision'):
+                with contextlib.suppress(ValueError, AttributeError, StopIteration):
+                    shapes.append(_shape(element, colours))
+    return found
+
+
+def _shape(element: ET.Element, colours: Mapping[Any, ET.Element]) -> Shape:
+    geometry = next(g for g in element.find('geometry') or () if g.tag in COUNTS)
+    size = _numbers(geometry.get('size', ''))
+    if geometry.tag in ('cylinder', 'capsule', 'sphere'):
+        size = _numbers(f'{geometry.get("radius")} {geometry.get("length", "")}')
+    scale = _numbers(geometry.get('scale', '1 1 1'))
+    if len(size) != COUNTS[geometry.tag] or min(size, default=1.0) <= 0.0 or len(scale) != 3:
+        raise ValueError
+    material = element.find('material')
+    if material is not None and material.find('color') is None:
+        material = colours.get(material.get('name'))
+    colour = None if material is None else material.find('color')
+    return Shape(
+        element.tag == 'visual',
+        geometry.tag,
+        origin_of(element),
+        size,
+        geometry.get('filename', ''),
+        scale,
+        () if colour is None else _numbers(colour.get('rgba', ''))[:4],
+    )
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    return tuple(map(float, text.split()))
+
+
+def comment(notes: Sequence[str]) -> 'ET.Element[Any]':
+    """Return an XML comment of sentences; two hyphens may not stand in one."""
+    lines = ['identified by robotid', *notes]
+    return ET.Comment('\n  '.join(['', *lines]).replace('--', '- -') + '\n')
+
+
+def spaced(values: Iterable[float]) -> str:
+    """Return numbers with every digit and spaces between; no minus before a zero."""
+    return ' '.join(repr(float(value) + 0.0) for value in values)

@@ -1,0 +1,256 @@
+"""
+The page of a design: the arm along its motion, and whether it is worth running.
+
+The joints' curves stand between their limits; below are the shares of these, and the search.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+import dataclasses
+from datetime import datetime, timezone
+import hashlib
+from typing import Any, NamedTuple
+
+from bokeh.models import ColumnDataSource, Range1d, Span
+import numpy as np
+
+from ...core.excitation import Design, ExcitationSettings, Trajectory
+from ...core.excitation.limits import check_joints, QUANTITIES
+from ...core.excitation.settings import payload_settings
+from ...core.model import inverse_dynamics, Robot
+from ..configuration import Configuration
+from ..provenance import versions
+from . import drawing
+from .drawing import finish, MEASURED, NEUTRAL, new_plot, PREDICTED, RESIDUAL, single
+from .moving_arm import moving_arm
+from .templates import number, percent, render
+from .verdict import Figure, FirstScreen, SERIOUS, split_remedy, with_remedies
+
+TITLES = {'good': 'Can be run', 'fair': 'Can be run with care', 'poor': 'Not to be run'}
+COLORS = {'excitation': PREDICTED, 'validation': MEASURED}
+POINTS = 500  # of a curve
+# Height of a plot, and left of its axis, so that the axes of time stand below each other [px].
+HEIGHT, LEFT = 104, 62
+# Of the limits' range, left free above and below.
+SPACE = 0.06
+
+
+def design_page(
+    design: Design, robot: Robot, configuration: Configuration, command: str = ''
+) -> str:
+    """Compose the page; arguments and errors as in `write_design_page`."""
+    check_joints(robot, design.trajectory.joints)
+    settings = payload_settings(configuration.excitation)
+    motions, plots = motions_of(design), drawing.Plots()
+    plots.data['arm'] = moving_arm(robot, motions, settings.workspace)
+    series, first = motion_series(design, robot), verdict_of(design, settings)
+    remarks = [
+        (text, severity)
+        for severity, texts in (
+            (SERIOUS, design.shortcomings),
+            ('warning', design.unchecked),
+            ('note', design.notes),
+        )
+        for text in texts
+    ]
+    name, t = robot.name or 'robot', design.trajectory
+    return render(
+        'design.html',
+        behaviours=('report', 'motion'),
+        title=f'{name}: designed motion',
+        heading=name,
+        subtitle=f'motion that identifies, {t.family} {t.hash}, {t.period:g} s, order {t.order}',
+        plots=plots,
+        draw=drawing,
+        design=design,
+        verdict_title=TITLES[first.level],
+        first=first,
+        tiles=_figures(design, settings),
+        found=with_remedies(remarks, t.joints),
+        severe=bool(design.shortcomings or design.unchecked),
+        motions=list(motions),
+        joints=robot.joints,
+        curves=lambda j: joint_curves(series, design, j, bool(robot.prismatic[j])),
+        usage={quantity: getattr(design.usage, quantity) for quantity in QUANTITIES},
+        search=search(design),
+        facts=_facts(design, robot, configuration),
+        command=command,
+        settings={
+            group: dataclasses.asdict(getattr(configuration, group))
+            for group in ('robot', 'excitation')
+        },
+    )
+
+
+def verdict_of(design: Design, settings: ExcitationSettings) -> FirstScreen:
+    """Judge a design by its shortcomings, and by what nobody has checked."""
+    columns = f'{len(design.columns)} columns of the model'
+    if design.shortcomings:
+        finding, remedy = split_remedy(design.shortcomings[0])
+        return FirstScreen(
+            'poor',
+            f'The node excitation does not run it: {finding}.',
+            f'{remedy or "Design again"}.',
+        )
+    if design.unchecked:
+        finding, remedy = split_remedy(design.unchecked[0])
+        action = remedy or 'Complete the robot description'
+        return FirstScreen(
+            'fair',
+            f'It keeps every limit that is checked and excites all {columns}, but {finding}.',
+            f'{action}, or accept it by name in excitation.accept_unchecked.',
+        )
+    apart = f'; bodies stay at least {settings.workspace.distance:g} m apart'
+    return FirstScreen(
+        'good',
+        f'It keeps every limit at all times and excites all {columns}'
+        f'{"" if design.usage.distance is None else apart}.',
+        'Watch it below for what no configuration knows, such as cables, then run it: '
+        'excitation.trajectory names the file.',
+    )
+
+
+def _figures(design: Design, settings: ExcitationSettings) -> list[Figure]:
+    """Return value, text and class of the five figures."""
+    condition, bound = design.condition_numbers['normalised'], settings.largest_condition
+    share, quantity, joint = max(
+        (value, name, joint)
+        for name in QUANTITIES
+        for value, joint in zip(getattr(design.usage, name), design.trajectory.joints, strict=True)
+    )
+    distance = design.usage.distance
+    apart = 'smallest distance between bodies'
+    other = f'; validation {design.validation.period:g} s' if design.validation else ''
+    return [
+        (
+            number(condition, '.3g'),
+            f'condition number, normalised; at most {bound:g}. Raw: '
+            f'{number(design.condition_numbers["raw"], ".3g")}',
+            'good' if condition <= bound else 'poor',
+        ),
+        (
+            f'{settings.periods} × {design.trajectory.period:g} s',
+            f'periods that are run{other}',
+            '',
+        ),
+        (percent(share, 0), f'largest share of a limit: {quantity} of {joint}', ''),
+        (
+            '—' if distance is None else f'{1e3 * distance:.0f} mm',
+            'no bodies to keep apart'
+            if distance is None
+            else f'{apart}; at least {1e3 * settings.workspace.distance:g} mm',
+            '',
+        ),
+        (
+            f'{design.evaluations}',
+            f'evaluations of the search by {design.solver}, seed {design.seed}',
+            '',
+        ),
+    ]
+
+
+def _facts(design: Design, robot: Robot, configuration: Configuration) -> dict[str, Any]:
+    validation = design.validation
+    return {
+        'hash of the excitation': design.trajectory.hash,
+        'hash of the validation': validation.hash if validation else None,
+        'robot description': configuration.robot.urdf,
+        'SHA-256 of the robot description': hashlib.sha256(robot.urdf.encode()).hexdigest(),
+        'designed in': f'{design.elapsed:.1f} s' if design.elapsed else None,
+        'page written at': datetime.now(timezone.utc).isoformat(timespec='seconds'),
+        **{f'version of {package}': version for package, version in versions().items()},
+    }
+
+
+class MotionSeries(NamedTuple):
+    """The motions' curves as sources of data by name, and the range of time of all plots."""
+
+    sources: Mapping[str, Any]
+    time: Any
+
+
+def motions_of(design: Design) -> dict[str, Trajectory]:
+    """Return what was designed, by name: the excitation, and the validation if there is one."""
+    motions = {'excitation': design.trajectory, 'validation': design.validation}
+    return {name: motion for name, motion in motions.items() if motion is not None}
+
+
+def motion_series(design: Design, robot: Robot) -> MotionSeries:
+    """Sample a period of each motion; efforts are those of the prior model."""
+    sources = {name: _sampled(motion, robot) for name, motion in motions_of(design).items()}
+    span = Range1d(0.0, design.trajectory.period, bounds='auto', name='time')
+    return MotionSeries(sources, span)
+
+
+def _sampled(motion: Trajectory, robot: Robot) -> Any:
+    time = np.linspace(0.0, motion.period, POINTS)
+    found = motion.sample(time)
+    effort = inverse_dynamics(robot, robot.prior, *found)
+    columns = dict(zip(QUANTITIES, (*found, motion.jerk(time), effort), strict=True))
+    data = {
+        f'{name}{j}': single(values[:, j])
+        for name, values in columns.items()
+        for j in range(robot.n)
+    }
+    return ColumnDataSource({'time': single(time), **data})
+
+
+def joint_curves(
+    series: MotionSeries, design: Design, joint: int, prismatic: bool
+) -> Iterator[tuple[Any, str]]:
+    """Draw a joint's curves between their limits, one below the other; yields captions, too."""
+    length, force = ('m', 'N') if prismatic else ('rad', 'N·m')
+    units = (length, f'{length}/s', f'{length}/s²', f'{length}/s³', force)
+    for name, unit in zip(QUANTITIES, units, strict=True):
+        if name == 'position':
+            bounds = (design.limits['lower'][joint], design.limits['upper'][joint])
+        else:
+            bounds = (-design.limits[name][joint], design.limits[name][joint])
+        last = name == QUANTITIES[-1]
+        yield _curve(series, f'{name}{joint}', name, unit, bounds, last), f'{name} [{unit}]'
+
+
+def _curve(
+    series: MotionSeries,
+    column: str,
+    name: str,
+    unit: str,
+    bounds: Sequence[float],
+    last: bool,
+) -> Any:
+    space = SPACE * (bounds[1] - bounds[0])
+    plot = new_plot(
+        'time [s]' if last else '', '', HEIGHT + 38 * last, 'xbox_zoom', x_range=series.time,
+        y_range=Range1d(bounds[0] - space, bounds[1] + space), min_border_left=LEFT,
+    )  # fmt: skip
+    # Drag to zoom, the form above the plots shows all: tools would cover plots of this height.
+    plot.toolbar_location = None
+    plot.xaxis.visible = last
+    plot.yaxis.ticker.desired_num_ticks = 4
+    lines = [
+        plot.line(
+            'time', column, source=source, color=COLORS[motion], width=1.6, name=motion,
+            visible=motion == 'excitation',
+        )
+        for motion, source in series.sources.items()
+    ]  # fmt: skip
+    for bound in bounds:
+        plot.add_layout(_rule(bound, 'width', RESIDUAL, line_dash='dashed'))
+    plot.add_layout(_rule(0.0, 'height', NEUTRAL, name='cursor', level='overlay', line_width=2))
+    return finish(plot, [('t', '@time{0.000} s'), (name, f'@{column} {unit}')], lines)
+
+
+def _rule(place: float, dimension: str, color: str, **more: Any) -> Any:
+    return Span(location=place, dimension=dimension, line_color=color, **more)
+
+
+def search(design: Design) -> Any | None:
+    """Draw the best criterion over the evaluations of the search; None where there was none."""
+    if not design.history or not design.evaluations:
+        return None
+    count, value = (list(column) for column in zip(*design.history, strict=True))
+    scale = 'log' if min(value) > 0.0 else 'linear'
+    plot = new_plot('evaluations', 'best so far', 230, 'xbox_zoom,reset', y_axis_type=scale)
+    plot.xaxis.ticker.desired_num_ticks = 4
+    x, y = [*count, design.evaluations], [*value, value[-1]]
+    plot.step(x, y, mode='after', color=PREDICTED, width=1.8)
+    return finish(plot)

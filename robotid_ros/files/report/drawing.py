@@ -1,0 +1,454 @@
+"""
+Interactive plots of a page, by Bokeh: what all of them look like, and each kind of them.
+
+Efforts of all joints share one range of time and one source of data; a residual is drawn by
+its spectrum, histogram and autocorrelation; a result by its convergence, parameters and errors.
+"""
+
+import base64
+from collections.abc import Mapping, Sequence
+import gzip
+from typing import Any, NamedTuple
+
+from bokeh.core.json_encoder import serialize_json
+from bokeh.document import Document
+from bokeh.models import (
+    BasicTicker,
+    BoxAnnotation,
+    BoxZoomTool,
+    ColumnDataSource,
+    FactorRange,
+    HoverTool,
+    LinearColorMapper,
+    LogTicker,
+    PlainText,
+    Range1d,
+)
+from bokeh.plotting import figure
+from bokeh.resources import Resources
+from markupsafe import Markup
+import numpy as np
+from scipy.signal import welch
+
+from ..comparison.differences import Difference
+from ..torques_file import SimulatedPositions, Torques
+from .thinning import longest_stretch, Phase, thin
+
+# Seen on light and on dark ground alike (at least 3 to 1 on both).
+MEASURED, PREDICTED, RESIDUAL, TRUE = '#d9730d', '#2f7de1', '#d6455d', '#8b5cf6'
+NEUTRAL, GOOD, FAIR = '#7b8794', '#1a8f4c', '#b7791f'
+FONT = 'system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif'
+# From −1 to 1, white in between on light ground as on dark.
+DIVERGING = (
+    *('#08519c', '#2171b5', '#4292c6', '#6baed6', '#9ecae1', '#c6dbef', '#deebf7', '#f7f7f7'),
+    *('#fee6ce', '#fdd0a2', '#fdae6b', '#fd8d3c', '#f16913', '#d94801', '#8c2d04'),
+)
+LINES = (PREDICTED, MEASURED, TRUE, GOOD, RESIDUAL, NEUTRAL)
+COLORS = {'identification': PREDICTED, 'validation': MEASURED}
+NAMES = {'identification': 'fit', 'validation': 'validation'}
+# Of efforts: numbers of all joints together, and rows of a joint at least: four bytes each and a
+# third more as text, so that these are about a megabyte of the page. Rows of another curve.
+NUMBERS, FEWEST_ROWS, MOST_ROWS, ROWS = 160_000, 400, 8000, 1200
+LEFT = 66  # of efforts [px], so that the axes of time stand below each other
+SMALL = 230  # height of the plots of a residual [px]
+# Samples of a window of the spectrum, lags of the autocorrelation, bars of the histogram, points
+# of the friction curve and its bins at most.
+WINDOW, LAGS, BARS, POINTS, BINS = 512, 200, 41, 900, 40
+# Of the model about its mean at a velocity, over the model: above, it is no curve of velocity.
+NO_CURVE = 0.1
+# Where histograms end, in root mean squares of the larger residual.
+REACH = 4.0
+ZOOM = 'box_zoom,pan,wheel_zoom,reset'
+# Of an iteration, what shows whether it converges.
+CONVERGENCE_MEASURES = ('torque_error', 'parameter_change', 'position_error')
+# Of the name of a parameter below an axis, and beside it all together [px].
+NAME_WIDTH, BESIDE = 11, 90
+
+
+class Plots:
+    """
+    The plots of one page; ranges that they share link them.
+
+    `place` returns the element of a plot, `script` what fills all of them: their description,
+    packed, as it repeats itself, and the library. `data` are plain values by name that the page's
+    own script needs beside them.
+    """
+
+    def __init__(self) -> None:
+        self._plots: list[Any] = []
+        self.data: dict[str, Any] = {}
+
+    def place(
+        self, plot: Any, caption: str, *, wide: bool = False, least_width: int = 0
+    ) -> Markup:
+        """
+        Add a plot.
+
+        Parameters
+        ----------
+        plot : of Bokeh
+        caption : what it shows, also for those who do not see it
+        wide : over the width of the page
+        least_width : below which it is scrolled, but for print [px]
+
+        """
+        name = f'plot-{len(self._plots)}'
+        self._plots.append(plot)
+        focus = Markup(' tabindex="0"') if least_width else ''  # to be scrolled by the keyboard
+        least = f';min-width:{least_width}px' if least_width else ''
+        return Markup(
+            '<figure class="plot{}"{}><figcaption>{}</figcaption>'
+            '<div id="{}" style="min-height:{}px{}"></div></figure>'
+        ).format(' wide' if wide else '', focus, caption, name, plot.height, least)
+
+    def script(self) -> Markup:
+        """Return the plotting library and the plots as elements of a page; '' without plots."""
+        if not self._plots:
+            return Markup()
+        document = Document()
+        with document.models.freeze():  # else all of it is looked through with every plot
+            for plot in self._plots:
+                document.add_root(plot)
+        roots = {plot.id: f'plot-{k}' for k, plot in enumerate(self._plots)}
+        described = document.to_json(deferred=False)
+        content = {'document': described, 'roots': roots, 'data': self.data}
+        packed = gzip.compress(serialize_json(content).encode(), mtime=0)
+        text = base64.b64encode(packed).decode()
+        library = Resources(mode='inline', components=['bokeh']).js_raw
+        scripts = ''.join(f'<script>{part}</script>' for part in library)
+        return Markup(f'<script type="text/plain" id="plots">{text}</script>{scripts}')
+
+
+def single(values: np.ndarray) -> np.ndarray:
+    """Return what is drawn, in as few digits as a screen shows."""
+    return np.ascontiguousarray(values, dtype=np.float32)
+
+
+def new_plot(
+    x: str, y: str, height: int = 240, tools: str = 'xbox_zoom,xpan,xwheel_zoom,reset', **more: Any
+) -> Any:
+    """Return an empty plot with labelled axes; `more` arguments of `figure`."""
+    plot = figure(
+        height=height,
+        sizing_mode='stretch_width',
+        tools=tools,
+        toolbar_location='right',
+        background_fill_color=None,
+        border_fill_color=None,
+        outline_line_color=None,
+        output_backend='canvas',
+        min_border_right=12,
+        **more,
+    )
+    zooms = [tool for tool in plot.tools if isinstance(tool, BoxZoomTool)]
+    plot.toolbar.active_drag = zooms[0] if zooms else None
+    plot.toolbar.logo = None
+    plot.toolbar.autohide = True
+    for axis, text in ((plot.xaxis, x), (plot.yaxis, y)):
+        axis.axis_label = PlainText(text)
+        axis.axis_label_text_font_style = 'normal'
+        axis.axis_label_text_font_size = axis.major_label_text_font_size = '12px'
+        axis.axis_label_text_font = axis.major_label_text_font = FONT
+        axis.minor_tick_line_color = None
+    if isinstance(plot.yaxis.ticker, BasicTicker):
+        plot.yaxis.ticker.desired_num_ticks = 5
+    elif isinstance(plot.yaxis.ticker, LogTicker):
+        plot.yaxis.ticker.desired_num_ticks = 3  # below two decades they are linear, and crowd
+    return plot
+
+
+def finish(plot: Any, tooltips: Sequence[tuple[str, str]] = (), renderers: Any = None) -> Any:
+    """Give a plot its legend's style, and values under the pointer."""
+    for legend in plot.legend:
+        legend.location, legend.click_policy = 'top_right', 'hide'
+        legend.orientation, legend.padding, legend.margin = 'horizontal', 2, 2
+        legend.label_text_font, legend.label_text_font_size = FONT, '12px'
+        legend.border_line_color = None
+        legend.background_fill_alpha = 0.0
+        plot.add_layout(legend, 'above')
+    if tooltips:
+        hover = HoverTool(tooltips=list(tooltips), mode='vline')
+        if renderers is not None:
+            hover.renderers = renderers
+        plot.add_tools(hover)
+    return plot
+
+
+def span_of(values: np.ndarray, **named: str) -> Any:
+    """Return a range over values, which reset returns to; it may have a `name`."""
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    return Range1d(low, high, bounds='auto', **named)
+
+
+class EffortSeries(NamedTuple):
+    """All joints' efforts as one source of data, and the range of time that the plots share."""
+
+    source: Any
+    time: Any
+    phases: Sequence[Phase]
+
+
+def effort_series(found: Sequence[Phase]) -> EffortSeries:
+    """Thin the efforts of all joints to what a page can hold."""
+    joints = len(found[0].data.joints)
+    rows = int(np.clip(NUMBERS // (3 * joints + 2), FEWEST_ROWS, MOST_ROWS))
+    total = sum(len(phase.place) for phase in found)
+    blocks = []
+    for phase in found:
+        own = phase.data
+        columns = np.stack([own.measured, own.predicted, own.measured - own.predicted], axis=2)
+        share = max(FEWEST_ROWS // 2, rows * len(phase.place) // total)
+        place, values = thin(phase.place, columns.reshape(len(own.time), -1), share)
+        blocks += [np.column_stack([place, values]), np.full((1, values.shape[1] + 1), np.nan)]
+    table = np.concatenate(blocks[:-1])
+    names = [f'{name}{joint}' for joint in range(joints) for name in 'mpr']
+    data = dict(zip(names, single(table[:, 1:].T), strict=True))
+    # Time in double: seconds since the robot's start have many digits.
+    source = ColumnDataSource({'x': np.ascontiguousarray(table[:, 0]), **data})
+    return EffortSeries(source, span_of(table[:, 0], name='time'), found)
+
+
+def efforts(series: EffortSeries, joint: int, unit: str) -> tuple[Any, Any]:
+    """Draw measured and predicted effort of a joint, and the residual on an axis of its own."""
+    above = new_plot('', f'effort [{unit}]', 240, x_range=series.time, min_border_left=LEFT)
+    line = above.line(
+        'x', f'm{joint}', source=series.source, color=MEASURED, width=4.5, alpha=0.5,
+        legend_label='measured',
+    )  # fmt: skip
+    above.line(
+        'x', f'p{joint}', source=series.source, color=PREDICTED, width=1.6,
+        legend_label='predicted',
+    )  # fmt: skip
+    below = new_plot(
+        'time [s]', f'residual [{unit}]', 180, x_range=series.time, min_border_left=LEFT
+    )
+    rest = below.line('x', f'r{joint}', source=series.source, color=RESIDUAL, width=1.0)
+    for plot in (above, below):
+        _mark(plot, series.phases)
+    tip = [('t', '@x{0.000} s'), ('measured', f'@m{joint}'), ('predicted', f'@p{joint}')]
+    finish(above, tip, [line])
+    finish(below, [('t', '@x{0.000} s'), ('residual', f'@r{joint}')], [rest])
+    return above, below
+
+
+def _mark(plot: Any, found: Sequence[Phase]) -> None:
+    """Shade the validation, where there are two phases."""
+    for phase in found[1:]:
+        box = BoxAnnotation(
+            left=float(phase.place[0]),
+            right=float(phase.place[-1]),
+            fill_color=NEUTRAL,
+            fill_alpha=0.13,
+            line_color=None,
+            level='underlay',
+        )
+        plot.add_layout(box)
+
+
+def _residual(data: Torques, joint: int) -> tuple[np.ndarray, float]:
+    """Return the residual of a joint without a break, (N,), and its rate [Hz]."""
+    rows = longest_stretch(data.time)
+    rate = 1.0 / max(float(np.median(np.diff(data.time[rows]))), 1e-9)
+    return (data.measured - data.predicted)[rows, joint], rate
+
+
+def spectrum(found: Sequence[Phase], joint: int, unit: str) -> Any:
+    """Draw the amplitude density of the residual over frequency."""
+    # White noise is level.
+    plot = new_plot('frequency [Hz]', f'[{unit}/√Hz]', SMALL, ZOOM, y_axis_type='log')
+    for phase in found:
+        values, rate = _residual(phase.data, joint)
+        if len(values) < 16:
+            continue
+        window = min(WINDOW, len(values))
+        frequency, density = welch(values - values.mean(), rate, nperseg=window)
+        rows = slice(1, None)  # the mean is taken off
+        shown = np.sqrt(np.maximum(density[rows], 1e-300))
+        plot.line(
+            single(frequency[rows]), single(np.maximum(shown, 1e-6 * shown.max())),
+            color=COLORS[phase.name], width=1.4, legend_label=NAMES[phase.name],
+        )  # fmt: skip
+    return finish(plot)
+
+
+def histogram(found: Sequence[Phase], joint: int, unit: str) -> Any:
+    """Draw how often the residual has which size, beside a normal distribution of its σ."""
+    plot = new_plot(f'residual [{unit}]', 'density', SMALL, ZOOM)
+    residuals = [(phase.data.measured - phase.data.predicted)[:, joint] for phase in found]
+    reach = REACH * max(float(np.sqrt(np.mean(values**2))) for values in residuals) or 1e-12
+    for phase, values in zip(found, residuals, strict=True):
+        density, edges = np.histogram(values, BARS, (-reach, reach), density=True)
+        plot.step(
+            single(0.5 * (edges[1:] + edges[:-1])), single(density), mode='center',
+            color=COLORS[phase.name], width=1.4, legend_label=NAMES[phase.name],
+        )  # fmt: skip
+    mean, sigma = float(residuals[0].mean()), float(residuals[0].std()) or 1e-12
+    x = np.linspace(-reach, reach, 161)
+    normal = np.exp(-0.5 * ((x - mean) / sigma) ** 2) / (sigma * np.sqrt(2.0 * np.pi))
+    plot.line(
+        single(x),
+        single(normal),
+        color=NEUTRAL,
+        dash='dashed',
+        legend_label=f'normal, σ of the {NAMES[found[0].name]}',
+    )
+    return finish(plot)
+
+
+def autocorrelation(found: Sequence[Phase], joint: int) -> Any:
+    """Draw the autocorrelation of the residual; the band is that of white noise, ±2/√N."""
+    plot = new_plot('lag [s]', 'autocorrelation', SMALL, ZOOM)
+    for phase in found:
+        values, rate = _residual(phase.data, joint)
+        values = values - values.mean()
+        size = len(values)
+        lags = min(LAGS, size // 2)
+        if lags < 2 or not values.any():
+            continue
+        spectral = np.fft.rfft(values, 2 * size)
+        found_values = np.fft.irfft(np.abs(spectral) ** 2)[:lags]
+        plot.line(
+            single(np.arange(lags) / rate), single(found_values / found_values[0]),
+            color=COLORS[phase.name], width=1.4, legend_label=NAMES[phase.name],
+        )  # fmt: skip
+        if phase is found[0]:
+            for bound in (-2.0 / size**0.5, 2.0 / size**0.5):
+                plot.hspan(bound, line_color=NEUTRAL, line_dash='dashed')
+    return finish(plot)
+
+
+def friction_curve(found: Sequence[Phase], joint: int, unit: str, speed: str) -> Any | None:
+    """Draw effort without inertia and gravity over velocity, the model over the data."""
+    data = found[0].data
+    parts = data.parts
+    if not parts or data.velocity is None:
+        return None
+    velocity = data.velocity[:, joint]
+    measured = data.measured[:, joint] - parts['inertia'][:, joint] - parts['gravity'][:, joint]
+    model = parts['friction'][:, joint] + parts['offset'][:, joint]
+    chosen = np.unique(np.linspace(0, len(velocity) - 1, POINTS).astype(int))
+    plot = new_plot(f'velocity [{speed}/s]', f'effort [{unit}]', SMALL, ZOOM)
+    plot.scatter(
+        single(velocity[chosen]), single(measured[chosen]), size=3, color=MEASURED, alpha=0.55,
+        line_color=None, legend_label='measured',
+    )  # fmt: skip
+    place, means, spread = _means(velocity, model)
+    if spread <= NO_CURVE * float(np.sqrt(np.mean(model**2))):
+        plot.line(place, means, color=PREDICTED, width=2.4, legend_label='model')
+    else:
+        plot.scatter(
+            single(velocity[chosen]), single(model[chosen]), size=2, color=PREDICTED,
+            line_color=None, legend_label='model, not of velocity alone',
+        )  # fmt: skip
+    return finish(plot)
+
+
+def _means(velocity: np.ndarray, model: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """
+    Average the model in bins of velocity.
+
+    Returns
+    -------
+    velocities and means, broken where the joint turns round; the root mean square of the model
+    about its means
+
+    """
+    x, y, squares = list[float](), list[float](), 0.0
+    for rows in (velocity < 0.0, velocity > 0.0):
+        order = np.argsort(velocity[rows])
+        bins = np.array_split(order, min(BINS, len(order))) if len(order) else []
+        x += [float(velocity[rows][part].mean()) for part in bins] + [np.nan]
+        y += [float(model[rows][part].mean()) for part in bins] + [np.nan]
+        squares += sum(len(part) * float(model[rows][part].var()) for part in bins)
+    return single(np.array(x)), single(np.array(y)), (squares / max(len(model), 1)) ** 0.5
+
+
+def convergence(history: Sequence[Mapping[str, Any]]) -> Any:
+    """Draw the figures of each iteration on one logarithmic axis."""
+    plot = new_plot('iteration', 'relative', 260, 'reset', y_axis_type='log')
+    names = [name for name in CONVERGENCE_MEASURES if any(name in row for row in history)]
+    for name, color in zip(names, LINES, strict=False):
+        steps = [float(row.get('iteration', k)) for k, row in enumerate(history)]
+        values = [
+            float(row[name]) if 0.0 < row.get(name, 0.0) < np.inf else np.nan for row in history
+        ]
+        label = name.replace('_', ' ')
+        plot.line(steps, values, color=color, width=1.8, legend_label=label)
+        plot.scatter(steps, values, color=color, size=6, legend_label=label)
+    plot.xaxis.ticker.mantissas = [1, 2, 5]
+    plot.xaxis.ticker.min_interval = 1
+    return finish(plot)
+
+
+def simulated_motion(data: SimulatedPositions, joint: int, unit: str, shared: Any) -> Any:
+    """Draw a simulated position minus the measured one, or minus the reference."""
+    other = data.reference if data.measured is None else data.measured
+    error = data.simulated[:, joint] - other[:, joint]
+    return error_over_time({'simulated': (data.time, 1e3 * error)}, f'm{unit}', shared)
+
+
+def error_over_time(
+    series: Mapping[str, tuple[np.ndarray, np.ndarray]], unit: str, shared: Any
+) -> Any:
+    """Draw errors by name over time, (time, values) each."""
+    plot = new_plot('time [s]', f'error [{unit}]', 190, x_range=shared)
+    for (name, (time, values)), color in zip(series.items(), LINES, strict=False):
+        x, y = thin(np.asarray(time), np.asarray(values)[:, None], ROWS)
+        plot.line(x, single(y[:, 0]), color=color, width=1.2, legend_label=name)
+    return finish(plot)
+
+
+def time_range(*times: np.ndarray) -> Any:
+    """Return a range that plots over these times share."""
+    return span_of(np.concatenate(times))
+
+
+def normalised_differences(found: Sequence[Difference]) -> Any:
+    """Draw differences over their σ, parameter by parameter; the band is ±3σ."""
+    known = [each for each in found if each.normalised is not None]
+    names, values = [each.name for each in known], [each.normalised for each in known]
+    plot = new_plot('', 'difference / σ', 300, 'reset', x_range=FactorRange(*names))
+    plot.add_layout(
+        BoxAnnotation(
+            bottom=-3.0, top=3.0, fill_color=GOOD, fill_alpha=0.12, line_color=None,
+            level='underlay',
+        )
+    )  # fmt: skip
+    source = ColumnDataSource({'name': names, 'value': values})
+    plot.vbar('name', top='value', width=0.6, color=PREDICTED, source=source)
+    plot.xaxis.major_label_orientation = 'vertical'
+    return finish(plot, [('', '@name'), ('difference / σ', '@value{0.00}')])
+
+
+def width_of(names: int) -> int:
+    """Return the width below which names on an axis would cover each other [px]."""
+    return BESIDE + NAME_WIDTH * names
+
+
+def singular_values(values: Sequence[float]) -> Any:
+    """Draw the singular values of the observation matrix."""
+    plot = new_plot('number', 'singular value', 230, 'reset', y_axis_type='log')
+    shown = np.maximum(np.asarray(values, dtype=float), 1e-12)
+    plot.line(np.arange(1, len(shown) + 1), shown, color=PREDICTED)
+    plot.scatter(np.arange(1, len(shown) + 1), shown, color=PREDICTED, size=5)
+    return finish(plot)
+
+
+def correlation(names: Sequence[str], lower: Sequence[Sequence[float]]) -> Any:
+    """Draw the correlation matrix of the base parameters, given its lower triangle."""
+    count = len(names)
+    matrix = np.zeros((count, count))
+    for k, row in enumerate(lower):
+        matrix[k, : k + 1] = matrix[: k + 1, k] = row
+    plot = new_plot(
+        '', '', 120 + min(12 * count, 700), 'box_zoom,reset',
+        x_range=FactorRange(*names), y_range=FactorRange(*names[::-1]),
+    )  # fmt: skip
+    mapper = LinearColorMapper(palette=list(DIVERGING), low=-1.0, high=1.0)
+    plot.image([single(matrix[::-1])], x=0, y=0, dw=count, dh=count, color_mapper=mapper)
+    plot.xaxis.major_label_orientation = 'vertical'
+    for axis in (plot.xaxis, plot.yaxis):
+        axis.major_label_text_font_size = '10px'
+    plot.grid.visible = False
+    plot.add_tools(HoverTool(tooltips=[('correlation', '@image{0.00}')]))
+    return plot

@@ -1,0 +1,230 @@
+"""The pages of results: an identification, a validation, results beside others."""
+
+from collections.abc import Iterator, Mapping, Sequence
+import itertools
+import math
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.model.parameters import in_effort_unit
+from ..comparison.checked_parameters import BASE, CheckedParameters, PRIOR, STANDARD
+from ..comparison.differences import differences
+from ..results import prediction_text, Results, total_residual, verdict_of
+from ..torques_file import Torques
+from ..verdict_text import TITLES
+from ..verification.values import FEED_FORWARD, NEW_GAINS, PRESENT, Verification
+from . import drawing
+from .bodies import bodies_of, scene
+from .templates import number, percent, render
+from .thinning import phases
+from .verdict import figures, first_words, ranked, with_remedies
+
+COLORS = {
+    'inertia': drawing.PREDICTED,
+    'gravity': drawing.MEASURED,
+    'friction': drawing.RESIDUAL,
+    'offset': drawing.NEUTRAL,
+}
+NOTHING = 1e-9  # of the effort: rounding
+# Correlations of base parameters that are listed, from which size on.
+CORRELATED = 0.8
+# Difference of two results over its σ from which it is none of noise.
+LARGE = 3.0
+SETS = {PRIOR: 'robot description', STANDARD: 'identified.urdf', BASE: 'base parameters'}
+DEFINITE = {
+    'prior': 'robot description',
+    'cad': 'closest to it',
+    'cad_essential': 'closest by essential parameters',
+    'value': 'identified',
+}
+RUNS = {PRESENT: 'as it is', FEED_FORWARD: 'feed-forward', NEW_GAINS: 'proposed gains'}
+
+
+def identification_page(results: Results) -> str:
+    """Compose the page of an identification; it refers to nothing outside of itself."""
+    logs = results.data.get('logs', (results.data,))
+    source = ', '.join(_file_name(log) for log in logs)
+    parts = ('dynamic parameters by', results.method.upper(), 'from', source, '·', results.created)
+    name = results.robot or 'robot'
+    return render(
+        'identification.html',
+        title=f'{name}: identified dynamic parameters',
+        subtitle=' '.join(part for part in parts if part),
+        **_shown(results),
+    )
+
+
+def validation_page(checked: CheckedParameters) -> str:
+    """Compose the page of description, identified and base parameters on one recording."""
+    results = checked.checked
+    source = _file_name(results.data)
+    return render(
+        'validation.html',
+        title=f'{results.robot or "robot"}: validation',
+        subtitle=f'validation of identified parameters on {source} · {results.created}',
+        sets={SETS[name]: checked.sets[name] for name in SETS if name in checked.sets},
+        explanation=checked.explanation(),
+        **_shown(results),
+    )
+
+
+def comparison_page(results: Mapping[str, Results]) -> str:
+    """Compose the page that sets results of several sessions or methods side by side."""
+    lines = {
+        name: {line.joint: line for line in each.validation or each.identification}
+        for name, each in results.items()
+    }
+    title = ' and '.join(dict.fromkeys(each.robot or 'robot' for each in results.values()))
+    first, *others = results
+    return render(
+        'comparison.html',
+        title=f'{title}: comparison',
+        heading=title,
+        subtitle=f'comparison of {", ".join(results)}',
+        plots=drawing.Plots(),
+        draw=drawing,
+        results=results,
+        lines=lines,
+        joints=list(dict.fromkeys(itertools.chain.from_iterable(lines.values()))),
+        pairs=[_pair(first, other, results) for other in others],
+        total_residual=total_residual,
+    )
+
+
+def _pair(first: str, second: str, results: Mapping[str, Results]) -> dict[str, Any]:
+    one, other = results[first].base, results[second].base
+    rows = differences(one, other)
+    known = [each.normalised for each in rows if each.normalised is not None]
+    return {
+        'first': first,
+        'second': second,
+        'rows': rows,
+        'known': len(known),
+        'beyond': sum(abs(size) > LARGE for size in known),
+        'missing': len(one) + len(other) - 2 * len(rows),
+    }
+
+
+def _file_name(log: Mapping[str, Any]) -> str:
+    return Path(str(log.get('source', ''))).name
+
+
+def _shown(results: Results) -> dict[str, Any]:
+    """Return what the template of an identification shows."""
+    moves, verdict = phases(results.torques), verdict_of(results)
+    bodies, before = (bodies_of(results, which) for which in ('value', 'prior'))
+    columns = (('mass', 'kg'), ('centre', 'm'), ('principal inertias', 'kg·m²'))
+    known = any(math.isfinite(joint.from_parameters) for joint in verdict.joints)
+    lengths = {j: line['unit'] for j, line in results.quality.get('joints', {}).items()}
+    return {
+        'heading': results.robot or 'robot',
+        'plots': drawing.Plots(),
+        'draw': drawing,
+        'results': results,
+        'validation': {line.joint: line for line in results.validation},
+        'total_residual': total_residual,
+        'differences_of': differences,
+        'verdict_title': TITLES[verdict.level],
+        'first': first_words(results),
+        'tiles': figures(results),
+        'expected': verdict.joints if known else (),
+        'found': with_remedies(ranked(results), results.joints),
+        'phases': moves,
+        'series': drawing.effort_series(moves) if moves else None,
+        'units': {line.joint: line.unit for line in results.identification},
+        'lengths': lengths,
+        'shares_of': shares_of,
+        'runs': list(_runs(results.verification)),
+        'correlated': strongest_correlations(results),
+        'bodies': bodies,
+        'bodies_before': before,
+        'scene': scene(results.frames, bodies, before),
+        'link_head': [
+            'link of',
+            *(f'{name} [{in_effort_unit(u, verdict.effort_unit)}]' for name, u in columns),
+            *(f'URDF: {name} [{u}]' for name, u in columns),
+        ],
+        'definite': _definite(results),
+        'prediction': prediction_text(results),
+        'facts': _facts(results),
+    }
+
+
+class Share(NamedTuple):
+    """A part of the predicted effort: its root mean square, and the share in all parts [%]."""
+
+    name: str
+    color: str
+    size: float
+    share: float
+
+
+def shares_of(data: Torques, joint: int) -> list[Share]:
+    """Return what the predicted effort of a joint consists of."""
+    sizes = {
+        name: float(np.sqrt(np.mean(part[:, joint] ** 2))) for name, part in data.parts.items()
+    }
+    total = sum(sizes.values()) or 1.0
+    return [
+        Share(name, COLORS[name], size if size > NOTHING * total else 0.0, 100.0 * size / total)
+        for name, size in sizes.items()
+    ]
+
+
+def _runs(found: Verification | None) -> Iterator[tuple[str, Any]]:
+    """Draw wanted minus measured position of every run, joint by joint."""
+    runs = {} if found is None else {RUNS[k]: run for k, run in found.series.items() if k in RUNS}
+    if found is None or not runs:
+        return
+    tried = found.gains.tracking if found.gains is not None else ()
+    units = {row.joint: row.unit for row in (*found.tracking, *tried)}
+    shared = drawing.time_range(*(run.time for run in runs.values()))
+    for k, joint in enumerate(next(iter(runs.values())).joints):
+        series = {name: (run.time, 1e3 * run.error[:, k]) for name, run in runs.items()}
+        yield joint, drawing.error_over_time(series, f'm{units.get(joint, "rad")}', shared)
+
+
+def strongest_correlations(results: Results) -> Sequence[tuple[float, str, str]] | None:
+    """Return the correlations of base parameters, largest first; None where they are unknown."""
+    lower = results.quality.get('correlation')
+    names = [entry.name for entry in results.base]
+    if not lower or len(lower) != len(names) or len(names) < 2:
+        return None
+    pairs = [
+        (value, names[i], names[k])
+        for i, line in enumerate(lower)
+        for k, value in enumerate(line[:i])
+        if abs(value) >= CORRELATED
+    ]
+    return sorted(pairs, key=lambda pair: -abs(pair[0]))
+
+
+def _definite(results: Results) -> dict[str, Any]:
+    """Count consistent links at each tolerance of the Cholesky factorisation (STD table III)."""
+    found = {title: results.definite[k] for k, title in DEFINITE.items() if k in results.definite}
+    rows = zip(results.definite.get('tolerances', ()), *found.values(), strict=True)
+    return {'sets': list(found), 'rows': list(rows) if found else []}
+
+
+def _facts(results: Results) -> dict[str, Any]:
+    data = results.data
+
+    def share(name: str) -> str:
+        return percent(data[name]) if data.get(name) is not None else ''
+
+    return {
+        'recording': data.get('source'),
+        'SHA-256 of the recording': data.get('sha256'),
+        'from': number(data.get('from'), '.6g', ' s', missing=''),
+        'to': number(data.get('to'), '.6g', ' s', missing=''),
+        'joint states': data.get('messages'),
+        'rate': number(data.get('rate'), '.6g', ' Hz', missing=''),
+        'rows of each joint after decimation': ', '.join(map(str, data.get('rows', ()))),
+        'residual of the base parameters, moving rows': share('relative_residual'),
+        'residual of the standard parameters': share('consistent_residual'),
+        'identified at': results.created,
+        **{f'version of {name}': version for name, version in results.versions.items()},
+        **{f'SHA-256 of {log.get("source")}': log.get('sha256') for log in data.get('logs', ())},
+    }

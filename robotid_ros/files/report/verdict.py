@@ -1,0 +1,147 @@
+"""First screen: whether the result can be used, five figures, what to do next; findings."""
+
+from collections.abc import Sequence
+import math
+import re
+from typing import NamedTuple, TypeAlias
+
+from ...core.verdict import GOOD, THRESHOLDS, Verdict
+from ..results import count_within_sigma, Results, total_residual, verdict_of
+from ..verdict_text import cause, next_step, sentences
+from .templates import GOOD_PERCENT, number, percent, residual_class
+
+# The standard parameters cost so much prediction that the base parameters should be used [times].
+COSTLY = 1.5
+SERIOUS = 'serious'
+# What a remedy begins with: our sentences end with one, behind a colon or a semicolon.
+REMEDIES = (
+    *('add', 'average', 'check', 'choose', 'compare', 'do', 'excite', 'fit', 'give', 'identify'),
+    *('if', 'leave', 'lengthen', 'load', 'look', 'move', 'name', 'pip', 'raise', 'read', 'record'),
+    *('remove', 'repair', 'run', 'send', 'set', 'start', 'state', 'stop', 'try', 'use'),
+    *('validate', 'where', 'write'),
+)
+# Value, what it is, and class.
+Figure: TypeAlias = tuple[str, str, str]
+
+
+class FirstScreen(NamedTuple):
+    """
+    What a reader sees first.
+
+    Attributes
+    ----------
+    level : 'good', 'fair' or 'poor'
+    sentence : what the result, or the motion, can be used for
+    next_step : the one thing to do
+
+    """
+
+    level: str
+    sentence: str
+    next_step: str
+
+
+def first_words(results: Results) -> FirstScreen:
+    """Say the verdict, and what to do next."""
+    found = verdict_of(results)
+    severe = [w for w, s in ranked(results) if s == SERIOUS]
+    css = found.level if found.level in ('good', 'fair') else 'poor'
+    return FirstScreen(css, ' '.join(sentences(results)), _next(results, found, severe))
+
+
+def _next(results: Results, found: Verdict, severe: Sequence[str]) -> str:
+    if severe:
+        finding, remedy = split_remedy(cause(results) or severe[0])
+        return f'{remedy or finding} (see the findings below).'
+    if found.level != GOOD and (step := next_step(found)):
+        return step
+    if better := _better_base(results):
+        return better
+    if results.verification is None:
+        return (
+            'Export it (robotid export), or try it on the robot: ros2 service call '
+            '/excitation/verify std_srvs/srv/Trigger.'
+        )
+    return 'Export it: robotid export.'
+
+
+def _better_base(results: Results) -> str:
+    """Advise base parameters where they left less of motion that was not fitted, else ''."""
+    if results.identification:
+        tried = results.data.get('better_base', {})
+        base, consistent = (float(tried.get(name, math.nan)) for name in ('base', 'consistent'))
+        what, clear = f'of the effort of {tried.get("joint")}', bool(tried)
+    else:  # another recording than that of the fit
+        base, consistent = (
+            float(results.data.get(f'{name}_residual', math.nan))
+            for name in ('base', 'consistent')
+        )
+        what, clear = 'of this log', consistent > COSTLY * max(base, THRESHOLDS[GOOD].value)
+    if not clear:
+        return ''
+    return (
+        f'Use the base parameters (robotid export regressor) where prediction counts: {what} they '
+        f'leave {percent(base)}, the physically consistent bodies of identified.urdf '
+        f'{percent(consistent)}, on motion that was not fitted.'
+    )
+
+
+def ranked(results: Results) -> list[tuple[str, str]]:
+    """Return warnings with their severities; 'warning' where an older file does not say them."""
+    known = results.severities
+    if len(known) != len(results.warnings):
+        known = ('warning',) * len(results.warnings)
+    return list(zip(results.warnings, known, strict=True))
+
+
+def figures(results: Results) -> list[Figure]:
+    """Return value, meaning and class of the five figures of the first screen."""
+    rows = results.validation or results.identification
+    what = 'validation' if results.validation else 'fit'
+    tiles: list[Figure] = []
+    if rows:
+        worst = max(rows, key=lambda row: row.reported)
+        text = f'largest residual of a joint, {what}: {worst.joint}'
+        tiles.append((percent(worst.reported), text, residual_class(worst.reported)))
+        text = f'residual of all joints at all times, {what}'
+        tiles.append((percent(total_residual(rows)), text, ''))
+    precise = sum(entry.percent <= GOOD_PERCENT for entry in results.base)
+    text = 'base parameters with %σ ≤ 10'
+    inside, known = count_within_sigma(results.base)
+    if known:
+        text += f'; {inside} of {known} true values within ±3σ'
+    tiles.append((f'{precise} of {len(results.base)}', text, ''))
+    condition = number(results.condition_number, '.1f')
+    tiles.append((condition, 'condition number of the observation matrix', ''))
+    base, consistent = (results.data.get(f'{name}_residual') for name in ('base', 'consistent'))
+    data = 'the fit' if results.identification else 'this log'
+    text = f'left of {data} by identified.urdf; {percent(base)} by the base parameters'
+    return [*tiles, (percent(consistent), text, '')]
+
+
+class Remark(NamedTuple):
+    """A finding: its severity, what was seen, the joints that it names, what to do."""
+
+    severity: str
+    text: str
+    joints: Sequence[str]
+    remedy: str
+
+
+def with_remedies(texts: Sequence[tuple[str, str]], joints: Sequence[str]) -> list[Remark]:
+    """Take sentences with their severities apart, see `split_remedy`."""
+    found = []
+    for text, severity in texts:
+        named = [j for j in joints if re.search(rf'(?<![\w/]){re.escape(j)}(?![\w/])', text)]
+        seen, remedy = split_remedy(text)
+        found.append(Remark(severity, seen, named, remedy))
+    return found
+
+
+def split_remedy(text: str) -> tuple[str, str]:
+    """Split a sentence 'finding: what to do'; without a remedy the second part is empty."""
+    for match in re.finditer(r'[:;] (?=(\w+))', text):
+        if match[1] in REMEDIES:
+            rest = text[match.end() :]
+            return text[: match.start()], rest[:1].upper() + rest[1:]
+    return text, ''
