@@ -15,7 +15,7 @@ from ..atomic import file_errors, open_regular
 from .column_groups import group
 from .column_names import understand
 from .file_names import BAG_SUFFIXES, SUFFIXES
-from .joint_table import JointTable, read_joint_table
+from .joint_table import JointTable
 from .read_options import ReadOptions
 from .readers.array_files import read_hdf5, read_mat, read_npy, read_npz
 from .readers.parquet_table import is_lerobot, read_feather, read_parquet
@@ -24,6 +24,7 @@ from .readers.spreadsheet import is_workbook, read_xlsx
 from .readers.text_table import read_text_table
 from .signals import one_row_a_time
 from .table import Columns, from_arrays, Table
+from .table_joints import read_joint_table
 
 Reader = Callable[[Path], Table]
 
