@@ -17,11 +17,12 @@ class ReadOptions:
     Attributes
     ----------
     urdf : text of the robot description: names, order, kinds and limits of the joints
-    joints : names of the columns, where no description or too many joints of it are given
+    joints : to read and to identify; names of the columns where no description says them
     columns : (quantity, pattern) of columns, see `column_selection.select`
     units : (quantity, unit) such as ('position', 'deg'), ('effort', 'A*0.12')
     rate : of tables without stamps [Hz]; 0: they have stamps
     effort_topic : 'TOPIC' or 'TOPIC:FIELD' of a bag, to be taken for the efforts
+    effort_kind : what the efforts are, instead of the configuration's `robot.effort_kind`
 
     """
 
@@ -31,6 +32,7 @@ class ReadOptions:
     units: Assignments = ()
     rate: float = 0.0
     effort_topic: str = ''
+    effort_kind: str | None = None
 
 
 DEFAULTS = ReadOptions()
