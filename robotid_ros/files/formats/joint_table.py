@@ -1,6 +1,6 @@
 """Joint states as one table, whether a file of columns, a bag or a topic holds them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import dataclasses
 from dataclasses import dataclass, field
 
@@ -59,3 +59,43 @@ def concatenate(*tables: JointTable) -> JointTable:
     parts = {name: [getattr(table, name) for table in tables] for name in COLUMNS}
     joined = {k: None if v[0] is None else np.concatenate(v) for k, v in parts.items()}
     return dataclasses.replace(tables[-1], **joined)  # type: ignore[arg-type]
+
+
+# Usual intervals between two values beyond which nothing is interpolated.
+MAX_SPACING = 4.5
+
+
+def interpolate(
+    wanted: np.ndarray, time: np.ndarray, values: np.ndarray, beyond: float = 0.0
+) -> np.ndarray:
+    """
+    Interpolate values (M, …) at times (M,) linearly at others (N,).
+
+    Returns
+    -------
+    (N, …), NaN where no two neighbours are near; `beyond` as in `interpolator`
+
+    """
+    time, first = np.unique(time, return_index=True)
+    near, at = interpolator(wanted, time, MAX_SPACING, beyond)
+    flat = values[first].astype(float).reshape(len(first), -1)
+    found = np.column_stack([np.where(near, at(column), np.nan) for column in flat.T])
+    return found.reshape(len(wanted), *values.shape[1:])
+
+
+def interpolator(
+    wanted: np.ndarray, time: np.ndarray, spacing: float, beyond: float
+) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    """
+    Return where times (N,) lie between others, and how to interpolate values (M,) there.
+
+    Not where the others, which grow, are more than `spacing` of their usual intervals apart; still
+    as far as `beyond` of one outside their ends.
+    """
+    if len(time) < 2:
+        return np.zeros(len(wanted), dtype=bool), lambda v: np.full(len(wanted), np.nan)
+    after = np.clip(np.searchsorted(time, wanted), 1, len(time) - 1)
+    usual = float(np.median(np.diff(time)))
+    near = time[after] - time[after - 1] <= spacing * usual
+    near &= (wanted >= time[0] - beyond * usual) & (wanted <= time[-1] + beyond * usual)
+    return near, lambda v: np.interp(wanted - time[0], time - time[0], v)

@@ -12,19 +12,14 @@ import numpy as np
 
 from ...exceptions import RecordingError, RobotIdError, shortened
 from ..atomic import file_errors, open_regular
-from .column_groups import group
-from .column_names import understand
-from .file_names import BAG_SUFFIXES, SUFFIXES
+from .arrays import is_lerobot, read_feather, read_hdf5, read_mat, read_npy, read_npz, read_parquet
+from .column_names import group, understand
 from .joint_table import JointTable
-from .read_options import ReadOptions
-from .readers.array_files import read_hdf5, read_mat, read_npy, read_npz
-from .readers.parquet_table import is_lerobot, read_feather, read_parquet
-from .readers.records import read_json, read_yaml_documents
-from .readers.spreadsheet import is_workbook, read_xlsx
-from .readers.text_table import read_text_table
-from .signals import one_row_a_time
-from .table import Columns, from_arrays, Table
+from .read_options import BAG_SUFFIXES, ReadOptions, SUFFIXES
+from .records import read_json, read_yaml_documents
+from .table import Columns, from_arrays, one_row_a_time, Table
 from .table_joints import read_joint_table
+from .text_table import is_workbook, read_text_table, read_xlsx
 
 Reader = Callable[[Path], Table]
 

@@ -1,7 +1,10 @@
-"""What a user says of a log that the log does not say itself."""
+"""What a user says of a log that it does not say itself, and which files hold logs."""
 
 from dataclasses import dataclass
+from pathlib import Path
+import re
 import shlex
+from typing import Any
 
 from ...exceptions import ConfigurationError
 
@@ -62,3 +65,17 @@ def parse_assignments(text: str, example: str) -> Assignments:
             f"'{text}' must name each of {', '.join(QUANTITIES)} at most once: write '{example}'"
         )
     return tuple((key, value) for key, _, value in pairs)
+
+
+TEXT_SUFFIXES = ('.csv', '.tsv', '.txt', '.dat', '.asc', '.gz')
+# Files beside which tables are no log of their own: a folder of these is a bag.
+BAG_SUFFIXES = ('.mcap', '.db3', '.bag', '.zstd')
+SUFFIXES = (
+    *(*TEXT_SUFFIXES, '.lvm', '.json', '.jsonl', '.xlsx'),
+    *('.npz', '.npy', '.mat', '.h5', '.hdf5', '.parquet', '.feather'),
+)
+
+
+def natural_order(path: Path) -> list[Any]:
+    """Sort key that puts part 2 before part 10."""
+    return [int(x) if x.isdigit() else x for x in re.split(r'(\d+)', str(path))]

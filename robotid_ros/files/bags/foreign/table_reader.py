@@ -13,10 +13,10 @@ from rosbags.interfaces import (
 )
 
 from ....core.signals.clock_correction import MAX_STEP_BACK, MIN_PART_SAMPLES
+from ...formats.arrays import EPISODE_GAP
 from ...formats.joint_table import JointTable
 from ...formats.open_table import open_table
 from ...formats.read_options import ReadOptions
-from ...formats.readers.parquet_table import EPISODE_GAP
 from ..schema.message_definitions import JOINT_STATE
 from ..schema.session_header import JOINT_STATES_TOPIC
 

@@ -9,9 +9,8 @@ import numpy as np
 
 from ....core.model.urdf_parsing import movable_joints
 from ....exceptions import RecordingError, RobotIdError, shortened, UnknownNameError
-from ...formats.column_words import OTHER, REFERENCE
-from ...formats.interpolation import interpolator
-from ...formats.joint_table import FIELDS, JointTable
+from ...formats.column_names import OTHER, REFERENCE
+from ...formats.joint_table import FIELDS, interpolator, JointTable
 from ..messages.message_decoding import Decoder
 from ..schema.message_definitions import JOINT_STATE
 from ..schema.session_header import JOINT_STATES_TOPIC
