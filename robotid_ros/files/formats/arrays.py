@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 import contextlib
-import functools
+import dataclasses
 import json
 from pathlib import Path
 import struct
@@ -15,7 +15,7 @@ from ...exceptions import RecordingError
 from ..atomic import open_regular, read_text
 from ..bounded import check_unpacked, load_npz
 from .read_options import natural_order
-from .table import Columns, from_arrays, labels_of, nanoseconds, optional_package, Table
+from .table import from_arrays, nanoseconds, optional_package, Table
 
 _MAT_HEADER, _MAT_COMPRESSED = 128, 15
 _BLOCK = 1 << 22  # of what is unpacked only to be counted [bytes]
@@ -150,7 +150,7 @@ def is_lerobot(path: Path) -> bool:
 
 def read_parquet(path: Path) -> Table:
     """
-    Open a Parquet file, or all episodes of a data set of LeRobot behind each other.
+    Read a Parquet file, or all episodes of a data set of LeRobot behind each other.
 
     Raises
     ------
@@ -166,49 +166,74 @@ def read_parquet(path: Path) -> Table:
         raise RecordingError(f"'{path}' holds no .parquet file in data/: download the episodes")
     for file in files:
         _check_size(parquet.read_metadata(file), file)
-    schema, types = parquet.read_schema(files[0]), optional_package('pyarrow', str(path)).types
+    # Nothing else, as pictures, is read.
+    names = [f.name for f in parquet.read_schema(files[0]) if _kind(f.type)]
+    table = _of_arrow(path, [parquet.read_table(file, columns=names) for file in files])
     info = _info(path)
-    labels = {
-        name: tuple(found)
-        for name, feature in (info.get('features') or {}).items()
-        if (found := _labels(feature)) is not None
-    }
-    found_widths = ((field.name, _width(parquet, files[0], field)) for field in schema)
-    widths = {name: width for name, width in found_widths if width is not None}
-    labels = labels_of(widths, _lists(parquet, files[0], schema)) | labels
-    episodes = EPISODE in widths
-    return Table(
-        str(path),
-        {k: w for k, w in widths.items() if not (episodes and k.endswith('index'))},
-        functools.partial(_read, files, episodes),
-        labels=labels,
-        rate=float(info.get('fps') or 0.0),
-        units={f.name: 'ns' for f in schema if _is_time(types, f.type)},
-        texts={field.name: '' for field in schema if _is_text(path, field)},
-        words=functools.partial(_read_words, files),
-    )
+    features = (info.get('features') or {}).items()
+    labels = {name: tuple(x) for name, feature in features if (x := _labels(feature)) is not None}
+    rate = float(info.get('fps') or 0.0)
+    return dataclasses.replace(table, labels={**table.labels, **labels}, rate=rate)
 
 
 def read_feather(path: Path) -> Table:
-    """
-    Read a file of Arrow, as Feather is.
-
-    Raises
-    ------
-    FileError : pyarrow is not installed
-    RecordingError : there is nothing in it
-
-    """
+    """Read a file of Arrow, as Feather is; raises as `read_parquet`."""
     ipc = optional_package('pyarrow.ipc', str(path))
     with ipc.open_file(str(path)) as file:
-        batches = [file.get_batch(k) for k in range(file.num_record_batches)]
-        table = optional_package('pyarrow', str(path)).Table.from_batches(batches, file.schema)
+        table = file.read_all()
     check_unpacked(path, table.nbytes)
-    arrays = {n: _array(table.column(n), table.num_rows, n) for n in table.column_names}
-    texts = {name: array.astype(str) for name, array in arrays.items() if array.dtype == object}
-    types = optional_package('pyarrow', str(path)).types
-    units = {field.name: 'ns' for field in table.schema if _is_time(types, field.type)}
-    return from_arrays(str(path), arrays | texts, units)
+    return _of_arrow(path, [table])
+
+
+def _of_arrow(path: Path, tables: Sequence[Any]) -> Table:
+    """Make a table of those of Arrow, behind each other."""
+    arrays, units = dict[str, np.ndarray](), dict[str, str]()
+    for field in tables[0].schema:
+        kind, columns = _kind(field.type), [table.column(field.name) for table in tables]
+        if kind == 'words':
+            words = [word or '' for column in columns for word in column.to_pylist()]
+            arrays[field.name] = np.array(words)
+        elif kind == 'names':
+            arrays[field.name] = np.array(columns[0][0].as_py() or (), str)
+        elif kind:
+            parts = [_array(column) for column in columns]
+            if len({part.shape[1:] for part in parts}) == 1:
+                arrays[field.name] = np.concatenate(parts)
+        if kind == 'time':
+            units[field.name] = 'ns'
+    if EPISODE in arrays:
+        if 'timestamp' in arrays:
+            arrays['timestamp'] = _one_clock(arrays['timestamp'], arrays[EPISODE])
+        arrays = {name: array for name, array in arrays.items() if not name.endswith('index')}
+    return from_arrays(str(path), arrays, units)
+
+
+def _kind(kind: Any) -> str:
+    """Return what a type of Arrow is: numbers, times, words, lists of them, or '' for none."""
+    types = optional_package('pyarrow', 'a table of Arrow').types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    if types.is_timestamp(kind) or types.is_duration(kind):
+        return 'time'
+    if types.is_floating(kind) or types.is_integer(kind):
+        return 'number'
+    if types.is_string(kind) or types.is_large_string(kind):
+        return 'words'
+    inside = _kind(kind.value_type) if hasattr(kind, 'value_type') else ''
+    return {'number': 'numbers', 'words': 'names'}.get(inside, '')
+
+
+def _array(column: Any) -> np.ndarray:
+    """Return a column as (N,) or (N, width), (N, 0) of rows of different lengths; times in ns."""
+    if not hasattr(column.type, 'value_type'):
+        array = np.asarray(column)
+        return nanoseconds(array) if array.dtype.kind in 'Mm' else array
+    compute = optional_package('pyarrow.compute', 'a table of Arrow')
+    lengths = compute.unique(compute.list_value_length(column)).to_pylist()
+    if len(lengths) != 1 or not lengths[0]:
+        return np.empty((len(column), 0))
+    values = [np.asarray(chunk.flatten()) for chunk in column.chunks]
+    return np.concatenate(values).reshape(len(column), -1)
 
 
 def _check_size(metadata: Any, file: Path) -> None:
@@ -241,83 +266,6 @@ def _labels(feature: Any) -> list[str] | None:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return None
     return names
-
-
-def _lists(parquet: Any, path: Path, schema: Any) -> dict[str, list[str]]:
-    """Return the first row of the columns that hold lists of words."""
-    types = optional_package('pyarrow', str(path)).types
-    names = [
-        field.name
-        for field in schema
-        if hasattr(field.type, 'value_type') and types.is_string(field.type.value_type)
-    ]
-    batch = next(parquet.ParquetFile(path).iter_batches(1, columns=names), None) if names else None
-    rows = batch.to_pydict() if batch is not None else {}
-    return {name: values[0] for name, values in rows.items() if values and values[0]}
-
-
-def _width(parquet: Any, path: Path, field: Any) -> int | None:
-    """Columns of a field: 0 of a number, their count of a list of numbers, None of all others."""
-    types = optional_package('pyarrow', str(path)).types
-    kind = field.type
-    if _is_number(types, kind) or _is_time(types, kind):
-        return 0
-    if types.is_fixed_size_list(kind):
-        return int(kind.list_size) if _is_number(types, kind.value_type) else None
-    if not (types.is_list(kind) or types.is_large_list(kind)) or not _is_number(
-        types, kind.value_type
-    ):
-        return None
-    batch = next(parquet.ParquetFile(path).iter_batches(1, columns=[field.name]), None)
-    return len(batch.column(0)[0].as_py() or ()) or None if batch is not None else None
-
-
-def _is_text(path: Path, field: Any) -> bool:
-    types = optional_package('pyarrow', str(path)).types
-    kind = field.type.value_type if types.is_dictionary(field.type) else field.type
-    return bool(types.is_string(kind) or types.is_large_string(kind))
-
-
-def _read_words(files: Sequence[Path], name: str) -> np.ndarray:
-    parquet = optional_package('pyarrow.parquet', str(files[0]))
-    tables = (parquet.read_table(file, columns=[name]) for file in files)
-    return np.array([word or '' for table in tables for word in table.column(name).to_pylist()])
-
-
-def _is_number(types: Any, kind: Any) -> bool:
-    return bool(types.is_floating(kind) or types.is_integer(kind))
-
-
-def _is_time(types: Any, kind: Any) -> bool:
-    return bool(types.is_timestamp(kind) or types.is_duration(kind))
-
-
-def _read(files: Sequence[Path], episodes: bool, names: Sequence[str]) -> Columns:
-    parquet = optional_package('pyarrow.parquet', str(files[0]))
-    wanted = list(dict.fromkeys([*names, *([EPISODE] if episodes else [])]))
-    parts: dict[str, list[np.ndarray]] = {name: [] for name in wanted}
-    for file in files:
-        table = parquet.read_table(file, columns=wanted)
-        for name in wanted:
-            parts[name].append(_array(table.column(name), table.num_rows, f'{name} of {file}'))
-    columns = {name: np.concatenate(found) for name, found in parts.items()}
-    if episodes and 'timestamp' in names:
-        columns['timestamp'] = _one_clock(columns['timestamp'], columns[EPISODE])
-    return {name: columns[name] for name in names}
-
-
-def _array(column: Any, rows: int, name: str) -> np.ndarray:
-    """Return a column as (N,) or (N, width); seconds for time stamps."""
-    combined = column.combine_chunks()
-    if hasattr(combined, 'chunks'):
-        combined = combined.chunk(0) if combined.num_chunks == 1 else combined
-    if hasattr(column.type, 'value_type'):
-        values = np.asarray(combined.flatten())
-        if rows == 0 or values.size % rows or combined.null_count:
-            raise RecordingError(f'{name} has rows of different lengths: give another column')
-        return values.reshape(rows, -1)
-    array = np.asarray(combined)
-    return nanoseconds(array) if array.dtype.kind in 'Mm' else array
 
 
 def _one_clock(time: np.ndarray, episode: np.ndarray) -> np.ndarray:

@@ -233,7 +233,7 @@ def _deinterleaved(parts: dict[str, Columns]) -> dict[str, Columns]:
 def _below(parts: Mapping[str, Columns]) -> tuple[Columns, list[str]] | None:
     """Return the rows of all files in turn, None unless each has times, which differ."""
     names = [_said(columns).get('time', '') for columns in parts.values()]
-    if '' in names or len({_unit(name) for name in names}) > 1:
+    if '' in names or len({m.unit for name in names if (m := understand(name))}) > 1:
         return None
     times = [columns[name] for name, columns in zip(names, parts.values(), strict=True)]
     if all(np.array_equal(time, times[0]) for time in times):
@@ -246,11 +246,6 @@ def _below(parts: Mapping[str, Columns]) -> tuple[Columns, list[str]] | None:
             empty = np.full((starts[-1], *values.shape[1:]), np.nan)
             merged.setdefault(other, empty)[start : start + len(values)] = values
     return merged, []
-
-
-def _unit(name: str) -> str:
-    meaning = understand(name)
-    return meaning.unit if meaning else ''
 
 
 def _beside(parts: Mapping[str, Columns]) -> tuple[Columns, list[str]]:

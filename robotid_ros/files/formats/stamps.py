@@ -7,7 +7,7 @@ import numpy as np
 
 from ...exceptions import ConfigurationError, RecordingError
 from .column_looks import missing
-from .column_selection import Column, Selection
+from .column_selection import Selection
 from .read_options import ReadOptions
 from .table import Columns, Table
 from .units import canonical, epoch_of, FACTORS, proven_time_unit, time_unit, WITHOUT_JUMPS
@@ -40,7 +40,10 @@ def align_rows(stamp: np.ndarray, values: Values) -> tuple[np.ndarray, Values, l
     if not own.any():
         return stamp, values, notes  # which is refused where it is used
     apart = bool(lonely.sum() > MAX_LONELY * own.sum())
-    if is_disordered(stamp) or (apart and _one_by_one(stamp, own, lonely)):
+    # Efforts may come behind all positions, or before them, with times of their own.
+    if is_disordered(stamp) or (
+        apart and not any(own[run].any() and lonely[run].any() for run in _runs(stamp))
+    ):
         stamp, values = _taken(np.argsort(stamp, kind='stable'), stamp, values)
         notes.append('the rows are not in the order of their stamps: sorted by them')
     if apart:
@@ -58,11 +61,6 @@ def align_rows(stamp: np.ndarray, values: Values) -> tuple[np.ndarray, Values, l
 def is_disordered(time: np.ndarray) -> bool:
     """Whether times (N,) go back more often than a clock that starts again."""
     return time.size > 1 and bool((np.diff(time) < 0).mean() > MAX_RESTARTS)
-
-
-def _one_by_one(stamp: np.ndarray, own: np.ndarray, lonely: np.ndarray) -> bool:
-    """Whether efforts come behind all positions, or before them, with times of their own."""
-    return not any(own[run].any() and lonely[run].any() for run in _runs(stamp))
 
 
 def _runs(stamp: np.ndarray) -> list[np.ndarray]:
@@ -133,7 +131,10 @@ def make_stamps(
     if selection is None:
         stamp, notes = _from_rate(table, options, len(motion['position']))
         return stamp, slice(None), notes
-    parts = [_column(columns, column) for _, column in selection.members]
+    parts = [
+        columns[c.name] if c.index is None else columns[c.name][:, c.index]
+        for _, c in selection.members
+    ]
     kept = np.asarray(np.isfinite(parts).all(axis=0))
     if kept.sum() < 2 and table.rate:
         return make_stamps(table, None, columns, options, motion)
@@ -165,11 +166,6 @@ def _from_rate(table: Table, options: ReadOptions, count: int) -> tuple[np.ndarr
         raise ConfigurationError(f'the rate is {rate:g} Hz: give one from 1 to 100000')
     notes = [] if options.rate else [f'stamps follow from the rate of the file, {rate:g} Hz']
     return np.round(np.arange(count) * (1e9 / rate)).astype(np.int64), notes
-
-
-def _column(columns: Columns, column: Column) -> np.ndarray:
-    values = columns[column.name]
-    return values if column.index is None else np.asarray(values[:, column.index])
 
 
 def _unit(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...exceptions import FileError, RecordingError, shortened
-from .column_names import Group, group, understand, words_of
+from .column_names import group, understand, words_of
 from .joint_table import interpolate
 from .text_cells import REPEATED
 
@@ -125,17 +125,17 @@ def labels_of(
     """
     names = [name for name in lists if re.search('joint|name', name, re.IGNORECASE)]
     names.sort(key=lambda name: 'joint' in name.lower())
-    labels = {len(lists[name]): tuple(lists[name]) for name in names if _differ(lists[name])}
+    labels = {
+        len(lists[name]): tuple(lists[name])
+        for name in names
+        if len(set(lists[name])) == len(lists[name])
+    }
     return {name: labels[width] for name, width in widths.items() if width in labels}
 
 
 def _words(array: np.ndarray) -> list[str]:
     """Return an array of text as words, without the blanks that make them equally long."""
     return [x.decode(errors='replace') if isinstance(x, bytes) else str(x).strip() for x in array]
-
-
-def _differ(words: Sequence[str]) -> bool:
-    return len(set(words)) == len(words)
 
 
 def optional_package(name: str, source: str) -> Any:
@@ -188,7 +188,10 @@ def one_row_a_time(table: Table) -> Table:
         return table
     columns = table.read(list(table.widths))
     signals = {k: (columns[t], columns[k]) for t, names in blocks for k in names}
-    return on_one_clock(table, signals, _time_name(blocks[0][0]))
+    meaning = understand(blocks[0][0])
+    return on_one_clock(
+        table, signals, blocks[0][0] if meaning and meaning.quantity == 'time' else 'time'
+    )
 
 
 def on_one_clock(table: Table, signals: Mapping[str, Signal], time: str) -> Table:
@@ -234,14 +237,6 @@ def _at(clock: np.ndarray, time: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 def _same(a: np.ndarray, b: np.ndarray) -> bool:
     return a.shape == b.shape and bool(np.array_equal(a, b, equal_nan=True))
-
-
-def _time_name(name: str) -> str:
-    """Return a name that says time, with the unit of the given one."""
-    meaning = understand(name)
-    if meaning and meaning.quantity == 'time':
-        return name
-    return 'time'
 
 
 def _blocks(table: Table) -> list[tuple[str, list[str]]]:
@@ -302,7 +297,9 @@ def _grows(time: np.ndarray) -> bool:
 def _without_keys(table: Table) -> Table:
     """Give each key of a table in rows a column of its own."""
     keys = dict(_key_columns(table))
-    if not keys or any(_of_several_joints(found) for found in group(table.widths, ())):
+    groups = group(table.widths, ()) if keys else []
+    # Words beside the positions of several joints name trials.
+    if not keys or any(g.meaning.quantity == 'position' and len(g.members) > 1 for g in groups):
         return table
     others = [n for n, width in table.widths.items() if n not in keys and not width]
     times = [n for n in others if (m := understand(n)) and m.quantity == 'time']
@@ -326,11 +323,6 @@ def _without_keys(table: Table) -> Table:
                 signals[_name(label, name)] = (time[rows], columns[name][rows])
     note = f'rows of one {" and ".join(keys)} each are columns here'
     return on_one_clock(dataclasses.replace(table, notes=(*table.notes, note)), signals, times[0])
-
-
-def _of_several_joints(found: Group) -> bool:
-    """Whether columns are the positions of several joints: words beside them name trials."""
-    return found.meaning.quantity == 'position' and len(found.members) > 1
 
 
 def _key_columns(table: Table) -> Iterator[tuple[str, np.ndarray]]:

@@ -115,7 +115,7 @@ def read_text(source: str, opener: Opener, encodings: Sequence[str] = ('utf-8',)
         with opener(encodings[0]) as stream:
             return from_records(source, records_of_cells(stream))
     heads = [_analyse(source, lines, encoding) for lines, encoding in found]
-    best = max(range(len(heads)), key=lambda k: sum(map(_says, heads[k].header)))
+    best = max(range(len(heads)), key=lambda k: len([*filter(understand, heads[k].header)]))
     head, lines = heads[best], found[best][0]
     form, cells = head.form, head.cells
     if len(lines) < HEAD and len(cells) > _WIDE * len(lines):
@@ -147,10 +147,6 @@ def read_text(source: str, opener: Opener, encodings: Sequence[str] = ('utf-8',)
         units=dict.fromkeys(dates, 's'),
         words=functools.partial(_words, opener, form, names),
     )
-
-
-def _says(name: str) -> bool:
-    return understand(name) is not None
 
 
 def _lines(opener: Opener, encoding: str) -> list[str]:
