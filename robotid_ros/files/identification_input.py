@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
+from pathlib import Path
 from typing import Any
 
 from ..core.model import build_robot, Robot, RobotSettings
@@ -84,8 +85,8 @@ class Part:
 
 
 def open_input(
-    sources: Sequence[str | AnyRecording],
-    configuration: str | Mapping[str, Any] | Configuration | None = None,
+    sources: Sequence[str | Path | AnyRecording],
+    configuration: str | Path | Mapping[str, Any] | Configuration | None = None,
     urdf: str | None = None,
     *,
     options: ReadOptions = DEFAULTS,
@@ -123,7 +124,7 @@ def open_input(
     def read(joints: Sequence[str] | None = None) -> list[AnyRecording]:
         return [
             open_recording(source, joints, options=reading, progress=progress)
-            if isinstance(source, str)
+            if isinstance(source, str | Path)
             else source
             for source in sources
         ]
@@ -152,10 +153,10 @@ def open_input(
 
 
 def _given_configuration(
-    given: str | Mapping[str, Any] | Configuration | None,
+    given: str | Path | Mapping[str, Any] | Configuration | None,
 ) -> tuple[Mapping[str, Any], Configuration] | None:
     """Return a configuration that says which robot is meant, as its mapping and checked."""
-    if isinstance(given, str):
+    if isinstance(given, str | Path):
         return load_with_mapping(given)
     return ({}, given) if isinstance(given, Configuration) else None
 

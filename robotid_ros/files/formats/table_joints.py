@@ -39,7 +39,7 @@ from .units import (
     WITHOUT_VALUE,
 )
 
-QUANTITIES = ('position', 'velocity', 'effort')
+TEMPERATURE = 'temperature'
 # A position beyond so many times its limit, and inside it in degrees, is one in degrees.
 BEYOND_LIMIT, INSIDE_LIMIT = 2.0, 1.1
 
@@ -170,7 +170,7 @@ def apply_units(
         found, told = units.of_velocities(position, ratio)
         notes += told
     effort, told = units.of_efforts(bool(meaning and meaning.current))
-    final = dict(zip(QUANTITIES, (*found, effort), strict=True))
+    final = dict(zip(FIELDS, (*found, effort), strict=True))
     for quantity, unit in final.items():
         values[quantity] *= units.factors(quantity, unit)
     return [*notes, *told], [q for q in ('position', 'effort') if not (final[q] or told)]
@@ -224,9 +224,6 @@ def units_by_ratio(ratio: float, position: str | None, velocity: str | None) -> 
             if abs(ratio * scale - 1.0) < FACTOR_TOLERANCE:
                 return [position or own, velocity or other]
     return None
-
-
-TEMPERATURE = 'temperature'
 
 
 def read_joint_table(table: Table, options: ReadOptions) -> JointTable:
