@@ -37,7 +37,7 @@ from robotid_ros.core.pipeline.results import Identification
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.bags import open_recording
-from robotid_ros.files.identification_input import open_session, Part, split
+from robotid_ros.files.identification_input import open_input, Part, split
 
 # Of the low-pass: least [Hz], times the motion's, this share of the power, largest share of rate.
 CUTOFF, TIMES, POWER, SHARE = 5.0, 10.0, 0.99, 0.2
@@ -193,7 +193,7 @@ def _compare(log: Log, row: dict[str, Any]) -> None:
     signals = [plain.signals(recording) for recording in parts]
     row['baseline'] = _judged('baseline', signals, plain.fitted(signals))
     start = time.process_time()
-    session = open_session(str(log.bag), log.configuration, description=str(log.urdf))
+    session = open_input([str(log.bag)], log.configuration, Path(log.urdf).read_text())
     found = identify(parts[0], session.robot, session.configuration.identification, parts[1])
     row['cpu'] = time.process_time() - start
     tau = [predicted(found, part, plain.joints) for part in signals]

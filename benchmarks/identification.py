@@ -75,10 +75,10 @@ def work_identify(bag: str, selection: str) -> None:
     from dataclasses import replace
 
     from robotid_ros.core.pipeline.identification import identify
-    from robotid_ros.files.identification_input import open_session, split
+    from robotid_ros.files.identification_input import open_input, split
 
     imported = time.process_time()
-    session = open_session(bag, str(ROOT / 'config/tx40.yaml'))
+    session = open_input([bag], str(ROOT / 'config/tx40.yaml'))
     fitted, other = split(session.recording)
     read = time.process_time()
     settings = replace(session.configuration.identification, selection=selection == 'chosen')

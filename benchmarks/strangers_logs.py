@@ -31,7 +31,7 @@ from robotid_ros.cli.main import main as robotid
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.results import Identification
 from robotid_ros.exceptions import RobotIdError
-from robotid_ros.files.identification_input import open_session, split_session
+from robotid_ros.files.identification_input import open_input, split_all
 
 NEGLIGIBLE = 0.1  # difference to the baseline [% of the torque]
 
@@ -90,8 +90,8 @@ def identified(made: Case, folder: Path) -> Identification:
     urdf = folder / 'robot.urdf'
     urdf.write_text(made.urdf)
     bags = [str(write(folder, 'log', log, made.clock)) for log in made.logs]
-    session = open_session(bags[0], description=str(urdf), more=bags[1:])
-    fitted, other = split_session(session)
+    session = open_input(bags, urdf=made.urdf)
+    fitted, other = split_all(session.recordings)
     return identify(fitted, session.robot, session.configuration.identification, other)
 
 

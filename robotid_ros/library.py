@@ -23,12 +23,7 @@ from .core.regression.goodness_of_fit import Validation
 from .exceptions import ConfigurationError
 from .files.configuration import Configuration, from_mapping, read_mapping, read_urdf
 from .files.export.identified_model import read_identified_model
-from .files.identification_input import (
-    select_robot,
-    session_configuration,
-    session_description,
-    split,
-)
+from .files.identification_input import open_input, split
 from .files.results import Results
 from .files.robot_description import read_description
 from .files.save_results import save as save_results
@@ -63,7 +58,7 @@ def load_robot(source: PathLike, log: Log | None = None, **settings: Any) -> Rob
         text = str(source) if is_text else read_description(source)
     if log is None:
         return build_robot(text, configuration.robot)
-    return select_robot(text, configuration.robot, [log])[0]
+    return open_input([log], configuration, text).robot
 
 
 def identify(
@@ -267,9 +262,7 @@ def _robot_of(log: Log, robot: Robot | PathLike | None) -> Robot:
         return robot
     if robot is not None:
         return load_robot(robot, log)
-    configuration = session_configuration(log)[1]
-    text = session_description(configuration, log)
-    return select_robot(text, configuration.robot, [log])[0]
+    return open_input([log]).robot
 
 
 def _identification_settings(log: Log, settings: dict[str, Any]) -> IdentificationSettings:

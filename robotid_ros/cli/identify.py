@@ -25,7 +25,7 @@ from .terminal.results_text import print_results, results_data
 
 if TYPE_CHECKING:
     from ..core.identification_settings import IdentificationSettings
-    from ..files.identification_input import AnyRecording, Session
+    from ..files.identification_input import AnyRecording, Input
 
 # Labels of the steps with the share of the time that each takes, of 8 s of a six-axis arm at
 # 5 kHz; along a simulation the estimation takes nearly all.
@@ -92,13 +92,13 @@ def run(args: argparse.Namespace) -> int:
     """Identify, write the files, print the tables."""
     with ProgressBar(STEPS) as progress:
         progress.step('reading')
-        from ..files.identification_input import split_session
+        from ..files.identification_input import split_all
 
         folder = Path(args.output or default_output(args.bag[0], 'identified'))
         expect_no_results(folder, args.force)
         part, validation = selected_part(args), make_part(args.validation_part)
         session = open_logs(args, args.bag, progress)
-        fitted, other = split_session(session, part, validation)
+        fitted, other = split_all(session.recordings, part, validation)
         if args.validation:
             other = _read_validation(args, session, progress)
         from ..core.pipeline.identification import identify
@@ -118,7 +118,7 @@ def run(args: argparse.Namespace) -> int:
     return judged(results)
 
 
-def _settings(session: 'Session', method: str | None) -> 'IdentificationSettings':
+def _settings(session: 'Input', method: str | None) -> 'IdentificationSettings':
     from ..core.identification_settings import METHODS
 
     settings = session.configuration.identification
@@ -130,16 +130,9 @@ def _settings(session: 'Session', method: str | None) -> 'IdentificationSettings
 
 
 def _read_validation(
-    args: argparse.Namespace, session: 'Session', progress: ProgressBar
+    args: argparse.Namespace, session: 'Input', progress: ProgressBar
 ) -> 'AnyRecording':
-    from ..files.bags import open_recording
-
-    recording = open_recording(
-        args.validation,
-        session.robot.recorded_joints,
-        options=session.options,
-        progress=progress.share,
-    )
+    recording = session.read(args.validation, progress.share)
     part = make_part(args.validation_part)
     return recording if part is None else part.of(recording)
 

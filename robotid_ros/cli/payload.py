@@ -11,6 +11,7 @@ from .shared_options import (
     add_output_options,
     add_robot_options,
     default_output,
+    description,
     EXIT_UNUSABLE,
     read_options,
 )
@@ -81,10 +82,8 @@ def run(args: argparse.Namespace) -> int:
             args.frame,
             args.config,
             progress.share,
-            description=args.urdf,
-            joints=args.joints,
+            urdf=description(args),
             options=read_options(args),
-            effort_kind=args.effort_kind,
         )
         settings = dataclasses.replace(given.settings, leave_one_out=False)
         payload, warnings = payload_from_recordings(

@@ -4,13 +4,13 @@ import argparse
 from collections.abc import Sequence
 import math
 from pathlib import Path
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError
 
 if TYPE_CHECKING:
     from ..files.formats.read_options import ReadOptions
-    from ..files.identification_input import Part, Session
+    from ..files.identification_input import Input, Part
     from ..files.results import Results
     from .terminal import ProgressBar
 
@@ -101,33 +101,31 @@ def read_options(args: argparse.Namespace, *, described: bool = False) -> 'ReadO
 
     """
     from ..files.formats.read_options import parse_assignments, ReadOptions
-    from ..files.robot_description import read_description
 
     return ReadOptions(
-        urdf=read_description(args.urdf) if described and args.urdf else '',
+        urdf=(description(args) if described else None) or '',
         joints=getattr(args, 'joints', ()),
         columns=parse_assignments(args.columns, f"--columns '{COLUMNS_EXAMPLE}'"),
         units=parse_assignments(args.units, f"--units '{UNITS_EXAMPLE}'"),
         rate=args.rate,
         effort_topic=args.effort_topic,
+        effort_kind=getattr(args, 'effort_kind', None),
     )
 
 
-def open_logs(
-    args: argparse.Namespace, bags: Sequence[str], progress: 'ProgressBar', **further: Any
-) -> 'Session':
-    """Open recordings of one robot as the options say; `further` arguments of `open_session`."""
-    from ..files.identification_input import open_session
+def open_logs(args: argparse.Namespace, bags: Sequence[str], progress: 'ProgressBar') -> 'Input':
+    """Open recordings of one robot as the options say."""
+    from ..files.identification_input import open_input
 
-    given = {
-        'description': args.urdf,
-        'joints': args.joints,
-        'options': read_options(args),
-        'effort_kind': args.effort_kind,
-    }
-    return open_session(
-        bags[0], args.config, progress=progress.share, more=bags[1:], **{**given, **further}
-    )
+    given = read_options(args)
+    return open_input(bags, args.config, description(args), options=given, progress=progress.share)
+
+
+def description(args: argparse.Namespace) -> str | None:
+    """Return the text of the robot description that `--urdf` names, None without."""
+    from ..files.robot_description import read_description
+
+    return read_description(args.urdf) if args.urdf else None
 
 
 def judged(results: 'Results', *, quiet: bool = False) -> int:

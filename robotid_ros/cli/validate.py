@@ -1,6 +1,7 @@
 """`robotid validate BAG --parameters FILE`: how well parameters predict another recording."""
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,9 +11,10 @@ from .shared_options import (
     add_output_options,
     add_part_options,
     add_robot_options,
+    description,
     judged,
     LOG,
-    open_logs,
+    read_options,
     selected_part,
 )
 from .terminal import print_error, print_json, print_paragraph, ProgressBar
@@ -127,16 +129,20 @@ def _predict(
     args: argparse.Namespace, results: 'Results', progress: ProgressBar
 ) -> 'CheckedParameters':
     """Predict the torques of the chosen part of the recording by every set of parameters."""
-    from ..files.identification_input import split
+    from ..files.identification_input import open_input, split
     from ..files.results import URDF
     from ..files.results_file import results_folder
 
     progress.step('reading')
     identified = results_folder(args.parameters) / URDF
     known = identified.read_text() if identified.exists() else None
-    joints = args.joints or results.joints
-    session = open_logs(
-        args, [args.bag], progress, urdf=known, joints=joints, settings=results.settings
+    session = open_input(
+        [args.bag],
+        args.config or results.settings,
+        description(args),
+        options=replace(read_options(args), joints=args.joints or results.joints),
+        fallback=known or '',
+        progress=progress.share,
     )
     part = selected_part(args)
     chosen, other = split(session.recording, part)

@@ -53,9 +53,14 @@ def load(path: str | Path) -> Configuration:
     ConfigurationError : not YAML, an unknown key or a wrong type, named with the file
 
     """
+    return load_with_mapping(path)[1]
+
+
+def load_with_mapping(path: str | Path) -> tuple[dict[str, Any], Configuration]:
+    """Read a configuration file as `read_mapping` does, and check it as `load` does."""
     values = read_mapping(path)
     try:
-        return from_mapping(values, Path(path).parent)
+        return values, from_mapping(values, Path(path).parent)
     except ConfigurationError as error:
         raise ConfigurationError(f"in '{path}': {error}") from error
 

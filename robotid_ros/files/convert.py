@@ -11,14 +11,15 @@ import tempfile
 import numpy as np
 
 from .atomic import file_errors
-from .bags.foreign.joint_state_messages import serialize_joint_states
+from .bags.foreign.joint_state_messages import serialize_joint_states, serialize_temperature
+from .bags.foreign.table_reader import once_a_second
 from .bags.read.chunked_recording import CHUNK_DURATION
 from .bags.read.controller_states import controller_state_topics
-from .bags.read.joint_states import FIELDS, JointStates, read_joint_states
+from .bags.read.joint_states import read_joint_states
 from .bags.read.joint_topics import temperature_topics
 from .bags.read.publishers import find_topic
 from .bags.read.storage import Bag, open_bag
-from .bags.schema.message_definitions import JOINT_STATE, STATUS, STRING
+from .bags.schema.message_definitions import JOINT_STATE, STATUS, STRING, TEMPERATURE
 from .bags.schema.session_header import (
     DESCRIPTION_TOPIC,
     JOINT_STATES_TOPIC,
@@ -26,6 +27,7 @@ from .bags.schema.session_header import (
     STATE_TOPIC,
 )
 from .bags.write.bag_writer import BagWriter
+from .formats.joint_table import FIELDS, JointTable
 from .formats.read_options import DEFAULTS, ReadOptions
 
 
@@ -130,6 +132,7 @@ def _write_joint_states(
         for received, message in _in_order(tables):
             writer.write(JOINT_STATES_TOPIC, message, received)
         for table in tables:
+            _write_temperatures(table, writer)
             joints.update(dict.fromkeys(table.joints))
             notes.update(dict.fromkeys(table.notes))
             first, last = min(first, table.stamp.min()), max(last, table.stamp.max())
@@ -139,7 +142,20 @@ def _write_joint_states(
     return Converted(output, tuple(joints), count, (last - first) * 1e-9, tuple(notes))
 
 
-def _in_order(tables: list[JointStates]) -> list[tuple[int, bytes]]:
+def _write_temperatures(table: JointTable, writer: BagWriter) -> None:
+    """Write a message a second of each joint whose temperature is known."""
+    if table.temperature is None:
+        return
+    rows = once_a_second(table.received - table.received[0])
+    for joint, column in zip(table.joints, table.temperature[rows].T, strict=True):
+        topic = f'/joint_temperatures/{joint}'
+        for time, value in zip(table.received[rows].tolist(), column.tolist(), strict=True):
+            if math.isfinite(value):
+                writer.add_topic(topic, TEMPERATURE)
+                writer.write(topic, serialize_temperature(joint, time, value), time)
+
+
+def _in_order(tables: list[JointTable]) -> list[tuple[int, bytes]]:
     """Serialize tables, by time of reception."""
     pairs = [
         pair

@@ -1,8 +1,9 @@
-"""Input of an identification: configuration, robot, and the parts of a recording."""
+"""The one way in: recordings, configuration and description become logs of one robot."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import inf
+from pathlib import Path
 from typing import Any
 
 from ..core.model import build_robot, Robot, RobotSettings
@@ -13,10 +14,9 @@ from ..core.signals.recording import Recording
 from ..exceptions import ConfigurationError, RecordingError
 from .bags import ChunkedRecording, open_recording
 from .bags.read.chunked_recording import ProgressCallback
-from .configuration import Configuration, from_mapping, load, read_mapping, read_urdf
+from .configuration import Configuration, from_mapping, load_with_mapping, read_urdf
 from .formats.read_options import DEFAULTS, ReadOptions
 from .log_comparison import check_descriptions, check_joints, check_positions, position_ranges
-from .robot_description import read_description
 
 EXCITING, VALIDATING = 'exciting', 'validating'
 # A shorter part holds no motion to identify from: this finds mistyped bounds early [s].
@@ -26,20 +26,38 @@ AnyRecording = Recording | ChunkedRecording
 
 
 @dataclass(frozen=True)
-class Session:
+class Input:
     """
-    A recording, or several of them, with the robot that they are of.
+    Recordings of one robot, and the robot.
 
-    `settings` is the configuration's mapping, `options` how the recording was read, `others` more
-    recordings of the same robot.
+    Attributes
+    ----------
+    recordings : the first one says what it is where nothing that was given does
+    robot : with warnings of what was locked
+    robot_settings : that give it
+    urdf : text of its description
+    configuration, settings : what counts, checked and as its mapping
+    options : how the recordings were read
+
     """
 
-    configuration: Configuration
+    recordings: tuple[AnyRecording, ...]
     robot: Robot
-    recording: AnyRecording
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    options: ReadOptions = DEFAULTS
-    others: tuple[AnyRecording, ...] = ()
+    robot_settings: RobotSettings
+    urdf: str
+    configuration: Configuration
+    settings: Mapping[str, Any]
+    options: ReadOptions
+
+    @property
+    def recording(self) -> AnyRecording:
+        """The first recording."""
+        return self.recordings[0]
+
+    def read(self, source: str, progress: ProgressCallback | None = None) -> AnyRecording:
+        """Read another recording of the robot."""
+        names = self.robot.recorded_joints
+        return open_recording(source, names, options=self.options, progress=progress)
 
 
 @dataclass(frozen=True)
@@ -66,82 +84,106 @@ class Part:
         return _check_duration(recording.between(start, inf if stop >= last else stop))
 
 
-def open_session(
-    bag: str,
-    config: str | None = None,
+def open_input(
+    sources: Sequence[str | Path | AnyRecording],
+    configuration: str | Path | Mapping[str, Any] | Configuration | None = None,
     urdf: str | None = None,
-    progress: ProgressCallback | None = None,
     *,
-    description: str | None = None,
-    joints: tuple[str, ...] = (),
-    settings: Mapping[str, Any] | None = None,
     options: ReadOptions = DEFAULTS,
-    more: Sequence[str] = (),
-    effort_kind: str | None = None,
-) -> Session:
+    fallback: str = '',
+    progress: ProgressCallback | None = None,
+) -> Input:
     """
-    Read a recording, or several of one robot, and build the robot.
+    Read recordings of one robot, and build the robot.
+
+    What is given goes before what was recorded: the description is `urdf`, else the one that a
+    given configuration names, else that of the first recording, else `fallback`.
 
     Parameters
     ----------
-    bag : the recording
-    config : configuration file; None: the configuration that the recording carries
-    urdf : robot description to use when neither a given configuration names one nor the recording
-        carries one
+    sources : recordings, or where they are
+    configuration : of the robot: a file, its mapping, or checked; None: that of the recording
+    urdf : text of the robot description
+    options : how to read the recordings; `joints` and `effort_kind` go before the configuration's
+    fallback : text of the robot description to use where there is no other
     progress : called with the share that is read of a long recording
-    description : file of the robot description, used before all others
-    joints : to identify, instead of those of the configuration
-    settings : configuration where no file is given, used before that of the recording
-    options : how to read the recording; its joints are those of the description where it says none
-    more : other recordings of the same robot, read alike; the first one says what it is
-    effort_kind : what the efforts are, instead of the configuration's `robot.effort_kind`
 
     Raises
     ------
     RobotIdError : something is missing or does not fit, or the recordings differ
 
     """
-    given = None if description is None else read_description(description)
-    options = _complete(options, config, given, urdf, joints)
-    bags = (bag, *more)
-    recordings = [open_recording(b, options=options, progress=progress) for b in bags]
-    values, configuration = session_configuration(recordings[0], config, settings)
-    if effort_kind is not None:
-        values, configuration = with_effort_kind(values, configuration, effort_kind)
-    if given is None and read_urdf(configuration) is None:
+    known = _given_configuration(configuration)
+    description = urdf or (read_urdf(known[1]) if known else None)
+    reading = replace(
+        options,
+        urdf=description or fallback,
+        joints=options.joints or (known[1].robot.joints if known else ()),
+    )
+
+    def read(joints: Sequence[str] | None = None) -> list[AnyRecording]:
+        return [
+            open_recording(source, joints, options=reading, progress=progress)
+            if isinstance(source, str | Path)
+            else source
+            for source in sources
+        ]
+
+    recordings = read()
+    settings, checked = known or _recorded_configuration(recordings[0], configuration)
+    if description is None:
         check_descriptions(recordings)
-    urdf = given or session_description(configuration, recordings[0], config, urdf)
-    wanted = configuration.robot
-    wanted = replace(wanted, joints=joints) if joints else wanted
-    robot, _ = select_robot(urdf, wanted, recordings)
+        description = recordings[0].urdf or read_urdf(checked) or fallback
+    if not description:
+        raise ConfigurationError(
+            f"'{recordings[0].source}' carries no robot description: give one with --urdf, or a "
+            'configuration with -c whose robot.urdf names one'
+        )
+    asked: dict[str, Any] = {'joints': options.joints} if options.joints else {}
+    if options.effort_kind is not None:
+        asked['effort_kind'] = options.effort_kind
+        own = {**(settings.get('robot') or {}), 'effort_kind': options.effort_kind}
+        settings = {**settings, 'robot': own}
+    wanted = replace(checked.robot, **asked)
+    robot, chosen = select_robot(description, wanted, recordings)
     if not all(set(robot.recorded_joints) <= set(r.joints) for r in recordings):
-        names = robot.recorded_joints
-        recordings = [open_recording(b, names, options=options, progress=progress) for b in bags]
-    return Session(configuration, robot, recordings[0], values, options, tuple(recordings[1:]))
+        recordings = read(robot.recorded_joints)
+    checked = replace(checked, robot=replace(wanted, joints=checked.robot.joints))
+    return Input(tuple(recordings), robot, chosen, description, checked, settings, reading)
 
 
-def with_effort_kind(
-    values: Mapping[str, Any], configuration: Configuration, effort_kind: str
-) -> tuple[dict[str, Any], Configuration]:
-    """Return the configuration's mapping and the configuration with another `effort_kind`."""
-    robot = replace(configuration.robot, effort_kind=effort_kind)
-    changed = {**values, 'robot': {**(values.get('robot') or {}), 'effort_kind': effort_kind}}
-    return changed, replace(configuration, robot=robot)
+def _given_configuration(
+    given: str | Path | Mapping[str, Any] | Configuration | None,
+) -> tuple[Mapping[str, Any], Configuration] | None:
+    """Return a configuration that says which robot is meant, as its mapping and checked."""
+    if isinstance(given, str | Path):
+        return load_with_mapping(given)
+    return ({}, given) if isinstance(given, Configuration) else None
 
 
-def _complete(
-    options: ReadOptions,
-    config: str | None,
-    description: str | None,
-    urdf: str | None,
-    joints: tuple[str, ...],
-) -> ReadOptions:
-    """Add the joints that a table may be of, where the options do not say."""
-    configured = None if config is None else load(config)
-    if description is None and configured is not None:
-        description = read_urdf(configured)
-    joints = options.joints or joints or (configured.robot.joints if configured else ())
-    return replace(options, urdf=description or urdf or '', joints=joints)
+def _recorded_configuration(
+    recording: AnyRecording, given: Any
+) -> tuple[Mapping[str, Any], Configuration]:
+    """
+    Return a mapping that was recorded, or kept with results, and the configuration in it.
+
+    Raises
+    ------
+    ConfigurationError : it does not fit this version
+
+    """
+    settings = dict(given or recording.configuration or {})
+    checked = dict(settings)
+    if (given or recording.urdf is not None) and isinstance(checked.get('robot'), Mapping):
+        # The file that the name leads to may be on another machine, or another one by now.
+        checked['robot'] = {k: v for k, v in checked['robot'].items() if k != 'urdf'}
+    try:
+        return settings, from_mapping(checked)
+    except ConfigurationError as error:
+        where = 'of the identification' if given else f"in '{recording.source}'"
+        raise ConfigurationError(
+            f'the configuration {where} does not fit this version ({error}): give one with -c'
+        ) from error
 
 
 def select_robot(
@@ -203,67 +245,15 @@ def split(
     return chosen, _check_duration(recording.phase(VALIDATING)) if VALIDATING in names else None
 
 
-def split_session(
-    session: Session, part: Part | None = None, validation: Part | None = None
+def split_all(
+    logs: Sequence[AnyRecording], part: Part | None = None, validation: Part | None = None
 ) -> tuple[AnyRecording | LogSet, AnyRecording | LogSet | None]:
-    """Split the recording of a session as `split` does, each one where there are several."""
-    if not session.others:
-        return split(session.recording, part, validation)
-    pairs = [split(log, part, validation) for log in (session.recording, *session.others)]
+    """Split each of several logs of one robot as `split` does."""
+    if len(logs) == 1:
+        return split(logs[0], part, validation)
+    pairs = [split(log, part, validation) for log in logs]
     others = tuple(other for _, other in pairs if other is not None)
     return LogSet(tuple(chosen for chosen, _ in pairs)), LogSet(others) if others else None
-
-
-def session_configuration(
-    recording: AnyRecording, config: str | None = None, given: Mapping[str, Any] | None = None
-) -> tuple[dict[str, Any], Configuration]:
-    """
-    Return the configuration of a file, else a given one, else that of the recording, checked.
-
-    Raises
-    ------
-    ConfigurationError : it does not fit this version
-
-    """
-    if config is not None:
-        return read_mapping(config), load(config)
-    settings = dict(given or recording.configuration or {})
-    checked = dict(settings)
-    if (given or recording.urdf is not None) and isinstance(checked.get('robot'), Mapping):
-        # The file that the name leads to may be on another machine, or another one by now.
-        checked['robot'] = {k: v for k, v in checked['robot'].items() if k != 'urdf'}
-    try:
-        return settings, from_mapping(checked)
-    except ConfigurationError as error:
-        where = 'of the identification' if given else f"in '{recording.source}'"
-        raise ConfigurationError(
-            f'the configuration {where} does not fit this version ({error}): give one with -c'
-        ) from error
-
-
-def session_description(
-    configuration: Configuration,
-    recording: AnyRecording,
-    config: str | None = None,
-    urdf: str | None = None,
-) -> str:
-    """
-    Return the text of the description: of a given configuration, the recording, or what is left.
-
-    Raises
-    ------
-    ConfigurationError : there is none
-
-    """
-    named = read_urdf(configuration)
-    ranked = (named, recording.urdf) if config is not None else (recording.urdf, named)
-    for text in (*ranked, urdf):
-        if text is not None:
-            return text
-    raise ConfigurationError(
-        f"'{recording.source}' carries no robot description: give one with --urdf, or a "
-        'configuration with -c whose robot.urdf names one'
-    )
 
 
 def _rest(recording: AnyRecording, chosen: AnyRecording) -> AnyRecording | None:

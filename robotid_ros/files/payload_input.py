@@ -1,8 +1,9 @@
 """Input of a payload: two recordings, or one of an arm that is identified already."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,8 +11,9 @@ from ..core.excitation.collision_bodies import body_frame, BodyFrame
 from ..core.identification_settings import IdentificationSettings
 from ..core.model import Robot
 from ..core.payload import KnownArm
-from .bags import open_recording
-from .identification_input import AnyRecording, open_session, split
+from .configuration import Configuration
+from .formats.read_options import DEFAULTS, ReadOptions
+from .identification_input import AnyRecording, open_input, split
 from .results import Results, URDF
 from .results_file import PARAMETERS, read_results, results_folder
 
@@ -42,9 +44,11 @@ def open_payload(
     empty: str,
     loaded: str,
     frame: str = '',
-    config: str | None = None,
+    config: str | Configuration | None = None,
     progress: Callable[[float], None] | None = None,
-    **options: Any,
+    urdf: str | None = None,
+    options: ReadOptions = DEFAULTS,
+    fallback: str = '',
 ) -> PayloadInput:
     """
     Read what a payload is identified from.
@@ -56,7 +60,7 @@ def open_payload(
     loaded : recording with it
     frame : of the description; '': that of the configuration's workspace, else `tool0`, else of
         the last joint
-    config, progress, options : of `open_session`
+    config, urdf, options, fallback, progress : of `open_input`
 
     Raises
     ------
@@ -66,16 +70,21 @@ def open_payload(
     reference: AnyRecording | KnownArm
     if is_results(empty):
         results, identified = read_results(empty), results_folder(empty) / URDF
-        if identified.exists():
-            options['urdf'] = identified.read_text()
-        # With the friction that was chosen, and the joints that moved.
-        options |= {'settings': results.settings, 'joints': results.joints}
-        session = open_session(loaded, config, progress=progress, **options)
+        session = open_input(
+            [loaded],
+            # With the friction that was chosen, and the joints that moved.
+            config or results.settings,
+            urdf,
+            options=replace(options, joints=results.joints),
+            fallback=identified.read_text() if identified.exists() else fallback,
+            progress=progress,
+        )
         reference, recording = known_arm(results), session.recording
     else:
-        session = open_session(empty, config, progress=progress, **options)
-        reference, names = split(session.recording)[0], session.robot.recorded_joints
-        recording = open_recording(loaded, names, options=session.options, progress=progress)
+        session = open_input(
+            [empty], config, urdf, options=options, fallback=fallback, progress=progress
+        )
+        reference, recording = split(session.recording)[0], session.read(loaded, progress)
     robot, configuration = session.robot, session.configuration
     tool = TOOL if robot.model.existFrame(TOOL) else ''
     frame = frame or configuration.excitation.workspace.frame or tool

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..exceptions import ConfigurationError, RecordingError
 from ..files.atomic import read_text
-from ..files.formats.file_names import BAG_SUFFIXES
+from ..files.formats.read_options import BAG_SUFFIXES
 from ..files.formats.table import optional_package
 from ..files.remote.remote_file import is_url, remote_files, RemoteFile
 

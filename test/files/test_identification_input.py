@@ -1,11 +1,19 @@
 """A recording becomes a session with its robot, and falls into the right parts."""
 
+import sys
+
 import numpy as np
 import pytest
 
 from robotid_ros.core.signals.recording import Phase, Recording
-from robotid_ros.exceptions import RecordingError
-from robotid_ros.files.identification_input import Part, split
+from robotid_ros.exceptions import ConfigurationError, RecordingError
+from robotid_ros.files.bags import read_recording
+from robotid_ros.files.configuration import from_mapping
+from robotid_ros.files.convert import convert
+from robotid_ros.files.formats.read_options import ReadOptions
+from robotid_ros.files.identification_input import open_input, Part, split
+
+from .formats.tables import Q, TAU, TIME, urdf
 
 
 def recording(phases=(), count=1001):
@@ -42,3 +50,67 @@ def test_too_little_is_refused():
         split(recording(count=21))
     with pytest.raises(RecordingError, match='choose at least'):
         split(recording(), Part(5.0, 5.1))
+
+
+@pytest.fixture
+def log(tmp_path):
+    """Write a table, and a description of its joints."""
+    header = 't,q_1,q_2,tau_1,tau_2'
+    np.savetxt(
+        tmp_path / 'log.csv',
+        np.column_stack([TIME, Q, TAU]),
+        delimiter=',',
+        header=header,
+        comments='',
+    )
+    return str(tmp_path / 'log.csv')
+
+
+def calls(function):
+    """Return file and name of each function of this package that a call passes."""
+    found = []
+
+    def note(frame, event, _):
+        if event == 'call' and 'robotid_ros/' in frame.f_code.co_filename:
+            name = frame.f_code.co_filename.partition('robotid_ros/')[2].rpartition('robotid_ros/')
+            found.append((name[2], frame.f_code.co_name))
+
+    sys.setprofile(note)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+def test_a_table_becomes_a_recording_without_messages(log):
+    options = ReadOptions(urdf=urdf('a', 'b'))
+    passed = calls(lambda: read_recording(log, options=options))
+    assert not [name for file, name in passed if 'messages/' in file or 'serialize' in name]
+    np.testing.assert_array_equal(read_recording(log, options=options).effort, TAU)
+
+
+def test_configuration_and_description_are_read_once(log, tmp_path):
+    (tmp_path / 'arm.urdf').write_text(urdf('a', 'b'))
+    config = tmp_path / 'arm.yaml'
+    config.write_text('/**: {ros__parameters: {robot: {urdf: arm.urdf, mass: 5.0}}}')
+    passed = calls(lambda: open_input([log], str(config)))
+    assert passed.count(('files/yaml.py', 'parse_yaml')) == 1
+    assert passed.count(('files/robot_description.py', 'read_description')) == 1
+
+
+def test_what_is_given_goes_before_what_was_recorded(log, tmp_path):
+    kept, named, given = (
+        urdf('a', 'b').replace('"arm"', f'"{name}"') for name in ('kept', 'named', 'given')
+    )
+    (tmp_path / 'named.urdf').write_text(named)
+    convert(log, tmp_path / 'bag', ReadOptions(urdf=kept))
+    bag, settings = str(tmp_path / 'bag'), {'mass': 5.0}
+    checked = from_mapping({'robot': {**settings, 'urdf': str(tmp_path / 'named.urdf')}})
+    recorded = {'robot': settings}
+    assert open_input([bag], recorded, fallback=given).urdf == kept
+    assert open_input([bag], checked, fallback=given).urdf == named
+    assert open_input([bag], checked, given).urdf == given
+    assert open_input([log], recorded, fallback=given).urdf == given
+    with pytest.raises(ConfigurationError, match='carries no robot description'):
+        open_input([log], recorded)

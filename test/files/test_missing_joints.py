@@ -10,7 +10,8 @@ from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.bags import open_recording
-from robotid_ros.files.identification_input import open_session
+from robotid_ros.files.formats.read_options import ReadOptions
+from robotid_ros.files.identification_input import open_input
 
 ARM = ('joint_1', 'joint_2')
 URDF = (Path(__file__).resolve().parents[2] / 'urdf' / 'scara.urdf').read_text()
@@ -51,9 +52,8 @@ def write(folder, names, position, effort):
     )
 
 
-def opened(path, tmp_path, text=CART, **options):
-    (tmp_path / 'cart.urdf').write_text(text)
-    return open_session(str(path), description=str(tmp_path / 'cart.urdf'), **options)
+def opened(path, settings=None, text=CART, joints=()):
+    return open_input([str(path)], settings, text, options=ReadOptions(joints=joints))
 
 
 def columns(*values):
@@ -65,7 +65,7 @@ def test_a_finger_without_effort_is_locked_where_it_stood(torque, tmp_path):
     q, tau = torque
     still, none = np.full(len(TIME), 0.03), np.full(len(TIME), np.nan)
     path = write(tmp_path, (*ARM, 'finger'), columns(q, still), columns(tau, none))
-    session = opened(path, tmp_path)
+    session = opened(path)
     assert session.recording.left_out == {'finger': (0.03, 0.03)}
     robot = session.robot
     assert robot.joints == ARM
@@ -87,26 +87,26 @@ def test_a_finger_that_moves_without_effort_is_one_sentence(effort, torque, tmp_
     with pytest.raises(
         RobotIdError, match=r'no effort of finger that changes while it moves \(from 0.1 to'
     ):
-        opened(path, tmp_path)
+        opened(path)
     with pytest.raises(RobotIdError, match='finger'):
-        session = opened(path, tmp_path, joints=(*ARM, 'finger'))
+        session = opened(path, joints=(*ARM, 'finger'))
         identify(session.recording, session.robot, session.configuration.identification)
     settings = {'robot': {'locked': {'finger': 0.5}}}
-    assert opened(path, tmp_path, settings=settings).robot.joints == ARM
+    assert opened(path, settings).robot.joints == ARM
 
 
 def test_a_wheel_may_turn_without_effort(torque, tmp_path):
     q, tau = torque
     path = write(tmp_path, (*ARM, 'wheel'), columns(q, 3.0 * TIME), columns(tau, 0.0 * TIME))
-    assert opened(path, tmp_path).robot.joints == ARM
+    assert opened(path).robot.joints == ARM
 
 
 def test_a_joint_that_is_asked_for_must_be_there(torque, tmp_path):
     q, tau = torque
     path = write(tmp_path, ARM, q, tau)
     with pytest.raises(RobotIdError, match="unknown joint of the recording 'finger'"):
-        opened(path, tmp_path, joints=(*ARM, 'finger'))
-    session = opened(path, tmp_path, joints=ARM)
+        opened(path, joints=(*ARM, 'finger'))
+    session = opened(path, joints=ARM)
     assert any('lacks finger at 0, wheel at 0' in text for text in session.robot.warnings)
 
 
@@ -118,4 +118,4 @@ def test_other_names_are_matched_in_the_error(torque, tmp_path):
     with pytest.raises(
         RobotIdError, match='rename left_joint_1 to joint_1, left_joint_2 to joint_2 in'
     ):
-        opened(path, tmp_path, renamed)
+        opened(path, text=renamed)

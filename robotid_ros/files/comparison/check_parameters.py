@@ -16,13 +16,13 @@ from ...core.timing.delay_compensation import remove_delay
 from ...core.verdict import conclude, JointError, Verdict
 from ...exceptions import UnknownNameError
 from ..collect_results import recording_facts, residual_rows, torques
-from ..identification_input import AnyRecording, Session
+from ..identification_input import AnyRecording, Input
 from ..results import Residual, Results, verdict_of
 from .checked_parameters import BASE, CheckedParameters, PRIOR, STANDARD
 
 
 def check_parameters(
-    results: Results, recording: AnyRecording, session: Session, command: str = ''
+    results: Results, recording: AnyRecording, session: Input, command: str = ''
 ) -> CheckedParameters:
     """
     Predict a recording by base parameters, by identified.urdf, and by the robot description.

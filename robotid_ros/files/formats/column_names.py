@@ -1,11 +1,113 @@
-"""What the names of columns say: quantity, unit, measured or commanded."""
+"""What the names of columns say: quantity, unit, measured or commanded, and which joint."""
 
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+import dataclasses
 from dataclasses import dataclass
 import re
+import unicodedata
 
-from .column_words import IDIOMS, MEASURED, NEUTRAL, OTHER, REFERENCE, UNIT_WORDS, WORDS, words_of
+from ...core.model.missing_joints import beginning, matching_names, without_beginning
 from .units import canonical, CURRENTS, FACTORS, quantity_of, unit_in_name
+
+WORDS: Mapping[str, frozenset[str]] = {
+    'time': frozenset(
+        't time times timestamp timestamps stamp clock secs sec seconds timems timeus timens nsec '
+        'nsecs nanosec nanosecs nanoseconds ts date datetime elapsed duration ipoc '
+        'datum '
+        'zeit zeitstempel temps tiempo tempo время 时间 時間 时间戳 시간'.split()
+    ),
+    'position': frozenset(
+        'q pos position positions ang angle angles theta th qpos jpos '
+        'winkel lage posicion angulo posizione angolo posicao положение угол '
+        '位置 角度 转角 角位移 位移 위치 각도'.split()
+    ),
+    'velocity': frozenset(
+        'dq qd qdot vel velo velocity velocities speed speeds omega qvel dtheta thetadot jvel '
+        'geschwindigkeit drehzahl winkelgeschwindigkeit vitesse velocidad velocita velocidade '
+        'скорость 速度 角速度 转速 速さ 回転速度 속도'.split()
+    ),
+    'acceleration': frozenset(
+        'ddq qdd qddot acc accel acceleration accelerations qacc ddtheta '
+        'beschleunigung aceleracion accelerazione 加速度 角加速度'.split()
+    ),
+    'effort': frozenset(
+        'tau torque torques eff effort efforts moment moments trq torq jtau qfrc force forces '
+        'drehmoment kraft couple par coppia momento усилие момент '
+        '力矩 扭矩 转矩 トルク 力 토크'.split()
+    ),
+    'current': frozenset(
+        'current currents curr cur iq amps strom courant corriente corrente '
+        'ток 电流 電流 전류'.split()
+    ),
+    'temperature': frozenset(
+        'temperature temperatures temp temperatur temperatura температура 温度 온도'.split()
+    ),
+    'name': frozenset('name names'.split()),
+}
+REFERENCE = frozenset(
+    'target ref reference desired des d cmd command commanded setpoint sp goal nominal set '
+    'planned action soll sollwert consigne cible deseada desiderata '
+    '目标 目標 指令 期望 设定 给定'.split()
+)
+MEASURED = frozenset(
+    'actual act meas measured msr fbk feedback real present raw state states obs observation '
+    'sensor sen rec record recorded log logs logged ist istwert mesure medida misurata '
+    '实际 実際 测量 反馈 当前'.split()
+)
+NEUTRAL = frozenset(
+    'joint joints j axis axes link l field header data all abs robot value values id no m '
+    'jointstate jointstates motor drive actuator est estimated filtered filt left right '
+    'gelenk achse antrieb axe articulation articulacion eje giunto asse junta сустав ось '
+    '关节 関節 轴 軸 的 관절 축'.split()
+)
+# Other quantities: of the tool, of the model, of a drive's health.
+OTHER = frozenset(
+    'ext external err error errors diff tcp pose cart cartesian ee eef voltage std limit '
+    'limits max min pred predicted model sim imu base orientation quat dtau mode status '
+    'ft wrench index seq scaling scale factor contact '
+    'spannung schleppfehler fehler 电压 误差'.split()
+)
+UNIT_WORDS = frozenset('s ms us ns rad deg rev rpm nm n a mm cm ncm dot ps per'.split())
+# Names that say more than their words.
+IDIOMS: Mapping[frozenset[str], tuple[str, bool]] = {
+    frozenset(('observation', 'state')): ('position', False),  # of LeRobot
+    frozenset(('action',)): ('position', True),
+    frozenset(('axis', 'act')): ('position', False),  # of KUKA's controllers
+    frozenset(('x', 'value')): ('time', False),  # of LabVIEW
+}
+WORD = re.compile(r'[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+')
+_QUANTITIES = frozenset[str]().union(*WORDS.values())
+_KNOWN = _QUANTITIES | REFERENCE | MEASURED | NEUTRAL | OTHER
+# Letters of Latin scripts end here: their accents are passed over.
+_LATIN = '\u024f'
+_SHORTEST = 3  # of the parts of a compound
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """Return the words of a name in lower case, without accents, compounds split."""
+    plain = ''.join(
+        unicodedata.normalize('NFKD', sign)[0] if '\x7f' < sign <= _LATIN else sign
+        for sign in unicodedata.normalize('NFC', text)
+    )
+    return tuple(part for word in WORD.findall(plain) for part in _split(word.lower()))
+
+
+def _split(word: str) -> Iterator[str]:
+    """Yield the parts of a compound that are known and speak of a quantity, else the word."""
+    if word in _KNOWN:
+        yield word
+    elif word.isascii():
+        cuts = range(_SHORTEST, len(word) - _SHORTEST + 1)
+        pairs = ((word[:k], word[k:]) for k in cuts)
+        yield from next((p for p in pairs if p[1] in _QUANTITIES and p[0] in _KNOWN), (word,))
+    else:  # scripts without blanks: the longest known word at each place
+        while word:
+            lengths = range(len(word), 0, -1)
+            size = next((n for n in lengths if word[:n] in _KNOWN), 1)
+            yield word[:size]
+            word = word[size:]
+
 
 Key = int | str | None
 
@@ -93,3 +195,248 @@ def _one_quantity(found: Sequence[str], words: set[str]) -> str | None:
     if found == ['position'] and words & {'dot', 'ddot'}:
         return 'acceleration' if words & {'ddot', 'd'} else 'velocity'
     return found[0]
+
+
+# Names that have to differ by the same affix: one alone may end like another by chance.
+MIN_PAIRS = 2
+_DIGITS = '0123456789'
+
+
+def match_names(found: Sequence[str], known: Sequence[str]) -> dict[str, str]:
+    """
+    Return which joint each name in a file is, {} where that is not certain.
+
+    The same names, but for case, signs and the word joint; else names that differ by one prefix or
+    suffix, at last without the words that all names of the file begin with: `ur10e_elbow` is
+    `ur5_elbow`. Names that are no joint are left out.
+
+    Parameters
+    ----------
+    found : in the file
+    known : joints of the robot
+
+    """
+    shorter = without_beginning(found)
+    matched = _same(found, known)
+    for names in ({name: name for name in found}, shorter):
+        for shape in (str, simplified):
+            matched = matched or _by_affix({shape(n): names[n] for n in names}, known, shape)
+    return {} if _counts_otherwise(found, matched, known) else matched
+
+
+def numbers_in(names: Sequence[str]) -> list[int]:
+    """Return the numbers of names that differ in one number only, [] for others."""
+    if len(set(names)) < 2:
+        return []
+    start = len(beginning(names).rstrip(_DIGITS))
+    stop = len(beginning([name[:start:-1] for name in names]).rstrip(_DIGITS))
+    middles = [name[start : len(name) - stop] for name in names]
+    return [int(text) for text in middles] if all(map(str.isdecimal, middles)) else []
+
+
+def simplified(name: str) -> str:
+    """Return a name without case, signs and the word joint."""
+    return re.sub(r'[^a-z0-9]|joint', '', name.lower())
+
+
+def _same(found: Sequence[str], known: Sequence[str]) -> dict[str, str]:
+    """Match names that are equal, then those of the others that are spelt otherwise."""
+    same = {name: name for name in found if name in known}
+    free = {joint: simplified(joint) for joint in known if joint not in same}
+    left = {name: simplified(name) for name in found if name not in same}
+    for name, text in left.items():
+        alike = [joint for joint, other in free.items() if other == text]
+        if len(alike) == 1 and list(left.values()).count(text) == 1:
+            same[name] = alike[0]
+    return same
+
+
+def _by_affix(
+    found: dict[str, str], known: Sequence[str], shape: Callable[[str], str]
+) -> dict[str, str]:
+    """Match most of the names, {in a shape: name}, by one affix, where no other does as well."""
+    shapes = [shape(joint) for joint in known]
+    joints = {text: joint for text, joint in zip(shapes, known, strict=True) if text}
+    if '' in found or max(Counter(shapes).values(), default=0) > 1:
+        return {}
+    pairs = matching_names(list(joints), list(found))
+    others = [text for text in joints if text not in dict(pairs)]
+    as_well = matching_names(others, [text for _, text in pairs])
+    few = len(pairs) < min(MIN_PAIRS, len(known)) or 2 * len(pairs) < len(found)
+    if few or len(as_well) == len(pairs) or _only_count(pairs, found, shapes):
+        return {}
+    return {found[text]: joints[joint] for joint, text in pairs}
+
+
+def _only_count(
+    pairs: Sequence[tuple[str, str]], found: Collection[str], shapes: Sequence[str]
+) -> bool:
+    """Whether mere numbers meet joints of which few have one: `J[1]` is no `wrist_1`."""
+    if not all(map(str.isdecimal, found)):
+        return False
+    kinds = [re.sub(r'\d+', '#', text) for text in shapes]
+    alike = kinds.count(re.sub(r'\d+', '#', pairs[0][0]))
+    return len(pairs) < len(found) or 2 * alike <= len(shapes)
+
+
+def _counts_otherwise(found: Sequence[str], matched: dict[str, str], known: Sequence[str]) -> bool:
+    """Whether names are counted from another number: `joint_0` is `joint_1`."""
+    if len(matched) == len(found) or not numbers_in(found):
+        return False
+    left = [joint for joint in known if joint not in matched.values()]
+    return any(numbers_in([*matched.values(), joint]) for joint in left)
+
+
+# What says more of a column than which joint it is of.
+_SAY_MORE = (REFERENCE | MEASURED | OTHER).union(
+    *(WORDS[q] for q in ('position', 'velocity', 'effort', 'time', 'temperature'))
+)
+_NUMBER = re.compile(r'\d+')
+_PATH = re.compile(r'(.*[/.])?(?P<joint>[^/.\[\]]+)[/.][A-Za-z_]+$')
+# What is put behind a name that was there before, here and by pandas, and its first number.
+_REPEATED = re.compile(r' \(\{i\}\)$|\.\{i\}$')
+_SECOND = {' ({i})': 2, '.{i}': 1}
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+    """Columns of one pattern, such as `q{i}`: (number, name of a joint or None, column) each."""
+
+    pattern: str
+    meaning: Meaning
+    members: tuple[tuple[Key, str], ...]
+
+
+def group(names: Iterable[str], joints: Sequence[str]) -> list[Group]:
+    """
+    Group columns whose names differ in the number or the name of a joint only.
+
+    Parameters
+    ----------
+    names : of columns
+    joints : that may be named
+
+    """
+    spelt = {simplified(joint) for joint in joints}
+    likely = {name: _candidates(name, joints) for name in names}
+    every = {name: dict.fromkeys([*likely[name], *_remainders(name, spelt)]) for name in likely}
+    named = _named((option for options in every.values() for option in options), joints)
+    found = {name: [o for o in every[name] if o in named] or likely[name] for name in likely}
+    counts = Counter(pattern for options in found.values() for pattern, _ in options)
+    groups: dict[str, list[tuple[Key, str]]] = defaultdict(list)
+    for name, options in found.items():
+        if options:
+            pattern, key = max(options, key=lambda option: counts[option[0]])
+            groups[pattern].append((key, name))
+    result = []
+    for pattern, members in groups.items():
+        meaning = understand(pattern)
+        if meaning is not None:
+            members.sort(key=lambda member: _order(member[0]))
+            result.append(Group(pattern, meaning, tuple(members)))
+    return _merged(result)
+
+
+def _merged(groups: Iterable[Group]) -> list[Group]:
+    """Join groups whose names differ in their unit only, and names with their repetitions."""
+    families: dict[tuple[str, Meaning], list[Group]] = defaultdict(list)
+    for found in groups:
+        families[_family(found)].append(found)
+    return [one for parts in families.values() for one in _joined(parts)]
+
+
+def _family(found: Group) -> tuple[str, Meaning]:
+    """Return what groups have in common that are one quantity of several joints."""
+    pattern, meaning = _bare(found), found.meaning
+    if meaning.unit and BRACKETS.search(found.pattern):
+        meaning = dataclasses.replace(meaning, unit='any')
+    # Torques of some joints and forces of others are one quantity.
+    words = WORDS.get(meaning.quantity, frozenset())
+    alike = (meaning.quantity if w[0].lower() in words else w[0] for w in WORD.finditer(pattern))
+    return WORD.sub(lambda _: next(alike), pattern), dataclasses.replace(meaning, score=0)
+
+
+def _bare(found: Group) -> str:
+    """Return a pattern without unit, and without what says that a name is repeated."""
+    pattern, meaning = found.pattern, found.meaning
+    repeated = _REPEATED.search(pattern)
+    if repeated and meaning.quantity != 'time' and found.members[0][0] == _SECOND[repeated[0]]:
+        pattern = pattern[: repeated.start()]
+    bracketed = BRACKETS.search(pattern)
+    return pattern[: bracketed.start()].rstrip() if meaning.unit and bracketed else pattern
+
+
+def _joined(parts: Sequence[Group]) -> Sequence[Group]:
+    """Return one group of several that hold different joints, else these."""
+    members = [(key, name, part.meaning.unit) for part in parts for key, name in part.members]
+    first = min((key for key, _, _ in members if isinstance(key, int)), default=0) - 1
+    numbered = [(first if key is None else key, name, unit) for key, name, unit in members]
+    if len(parts) == 1 or len({key for key, _, _ in numbered}) < len(numbered):
+        return parts
+    numbered.sort(key=lambda member: _order(member[0]))
+    units = [unit for _, _, unit in numbered]
+    unit = units[0] if len(set(units)) == 1 else ','.join(units)
+    meaning = dataclasses.replace(parts[0].meaning, unit=unit)
+    return [Group(_bare(parts[0]), meaning, tuple((key, name) for key, name, _ in numbered))]
+
+
+def _named(options: Iterable[tuple[str, Key]], joints: Sequence[str]) -> set[tuple[str, Key]]:
+    """Return those options whose names are joints', in another spelling or with an affix."""
+    names: dict[str, list[str]] = defaultdict(list)
+    for pattern, key in options:
+        if isinstance(key, str) and (key in joints or not key.isdecimal()):
+            names[pattern].append(key)
+    return {(pattern, key) for pattern in names for key in match_names(names[pattern], joints)}
+
+
+def _order(key: Key) -> int:
+    return key if isinstance(key, int) else 0
+
+
+def _candidates(name: str, joints: Sequence[str]) -> list[tuple[str, Key]]:
+    """Return patterns that a name may follow, the likeliest first."""
+    found: list[tuple[str, Key]] = []
+    for joint in sorted(joints, key=len, reverse=True):
+        match = re.search(rf'(?<![^\W_]){re.escape(joint)}(?![^\W_])', name)
+        if match:
+            found.append((f'{name[: match.start()]}{{joint}}{name[match.end() :]}', joint))
+            break
+    numbers = list(_NUMBER.finditer(name))
+    for match in reversed(numbers):
+        pattern = f'{name[: match.start()]}{{i}}{name[match.end() :]}'
+        found.append((pattern, int(match.group())))
+    found += [] if numbers else [(name, None)]
+    if path := _PATH.match(name):
+        pattern = f'{name[: path.start("joint")]}{{joint}}{name[path.end("joint") :]}'
+        found.append((pattern, path['joint']))
+    found += [] if numbers else _remainders(name)
+    return [option for option in dict.fromkeys(found) if understand(option[0])]
+
+
+def _remainders(name: str, spelt: Set[str] = frozenset()) -> list[tuple[str, Key]]:
+    """
+    Split off the quantity at one end of a name: `shoulder_pan.position`, `Lage_ist_X`.
+
+    What remains says nothing else, such as `target_shoulder`, or is a joint that is known.
+    """
+    found: list[tuple[str, Key]] = []
+    for start, stop in _remaining_spans(name):
+        joint = name[start:stop]
+        words = {word.lower() for word in WORD.findall(joint)}
+        if simplified(joint) in spelt or not words & _SAY_MORE:
+            found.append((f'{name[:start]}{{joint}}{name[stop:]}', joint))
+    return [option for option in found if understand(option[0])]
+
+
+def _remaining_spans(name: str) -> Iterator[tuple[int, int]]:
+    """Yield what a name is without its first or last word, or those that say what it is."""
+    for match in (
+        re.match(r'(?P<quantity>[A-Za-z]+)[_./ :-]+(?P<joint>.+)$', name),
+        re.match(r'\W*(?P<joint>\w.*)[_./ :-]+(?P<quantity>[A-Za-z]+)$', name),
+    ):
+        if match and match.group('quantity').lower() not in REFERENCE | MEASURED:
+            yield match.span('joint')
+    parts = list(re.finditer(r'[^_./ :-]+', name))
+    silent = [k for k, part in enumerate(parts) if _SAY_MORE.isdisjoint(words_of(part[0]))]
+    if silent and len(silent) < len(parts):
+        yield parts[silent[0]].start(), parts[silent[-1]].end()

@@ -12,18 +12,14 @@ import numpy as np
 
 from ...exceptions import RecordingError, RobotIdError, shortened
 from ..atomic import file_errors, open_regular
-from .column_groups import group
-from .column_names import understand
-from .file_names import BAG_SUFFIXES, SUFFIXES
-from .joint_table import JointTable, read_joint_table
-from .read_options import ReadOptions
-from .readers.array_files import read_hdf5, read_mat, read_npy, read_npz
-from .readers.parquet_table import is_lerobot, read_feather, read_parquet
-from .readers.records import read_json, read_yaml_documents
-from .readers.spreadsheet import is_workbook, read_xlsx
-from .readers.text_table import read_text_table
-from .signals import one_row_a_time
-from .table import Columns, from_arrays, Table
+from .arrays import is_lerobot, read_feather, read_hdf5, read_mat, read_npy, read_npz, read_parquet
+from .column_names import group, understand
+from .joint_table import JointTable
+from .read_options import BAG_SUFFIXES, ReadOptions, SUFFIXES
+from .records import read_json, read_yaml_documents
+from .table import Columns, from_arrays, one_row_a_time, Table
+from .table_joints import read_joint_table
+from .text_table import is_workbook, read_text_table, read_xlsx
 
 Reader = Callable[[Path], Table]
 
@@ -237,7 +233,7 @@ def _deinterleaved(parts: dict[str, Columns]) -> dict[str, Columns]:
 def _below(parts: Mapping[str, Columns]) -> tuple[Columns, list[str]] | None:
     """Return the rows of all files in turn, None unless each has times, which differ."""
     names = [_said(columns).get('time', '') for columns in parts.values()]
-    if '' in names or len({_unit(name) for name in names}) > 1:
+    if '' in names or len({m.unit for name in names if (m := understand(name))}) > 1:
         return None
     times = [columns[name] for name, columns in zip(names, parts.values(), strict=True)]
     if all(np.array_equal(time, times[0]) for time in times):
@@ -250,11 +246,6 @@ def _below(parts: Mapping[str, Columns]) -> tuple[Columns, list[str]] | None:
             empty = np.full((starts[-1], *values.shape[1:]), np.nan)
             merged.setdefault(other, empty)[start : start + len(values)] = values
     return merged, []
-
-
-def _unit(name: str) -> str:
-    meaning = understand(name)
-    return meaning.unit if meaning else ''
 
 
 def _beside(parts: Mapping[str, Columns]) -> tuple[Columns, list[str]]:

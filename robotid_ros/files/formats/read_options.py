@@ -1,7 +1,10 @@
-"""What a user says of a log that the log does not say itself."""
+"""What a user says of a log that it does not say itself, and which files hold logs."""
 
 from dataclasses import dataclass
+from pathlib import Path
+import re
 import shlex
+from typing import Any
 
 from ...exceptions import ConfigurationError
 
@@ -17,11 +20,12 @@ class ReadOptions:
     Attributes
     ----------
     urdf : text of the robot description: names, order, kinds and limits of the joints
-    joints : names of the columns, where no description or too many joints of it are given
+    joints : to read and to identify; names of the columns where no description says them
     columns : (quantity, pattern) of columns, see `column_selection.select`
     units : (quantity, unit) such as ('position', 'deg'), ('effort', 'A*0.12')
     rate : of tables without stamps [Hz]; 0: they have stamps
     effort_topic : 'TOPIC' or 'TOPIC:FIELD' of a bag, to be taken for the efforts
+    effort_kind : what the efforts are, instead of the configuration's `robot.effort_kind`
 
     """
 
@@ -31,6 +35,7 @@ class ReadOptions:
     units: Assignments = ()
     rate: float = 0.0
     effort_topic: str = ''
+    effort_kind: str | None = None
 
 
 DEFAULTS = ReadOptions()
@@ -60,3 +65,17 @@ def parse_assignments(text: str, example: str) -> Assignments:
             f"'{text}' must name each of {', '.join(QUANTITIES)} at most once: write '{example}'"
         )
     return tuple((key, value) for key, _, value in pairs)
+
+
+TEXT_SUFFIXES = ('.csv', '.tsv', '.txt', '.dat', '.asc', '.gz')
+# Files beside which tables are no log of their own: a folder of these is a bag.
+BAG_SUFFIXES = ('.mcap', '.db3', '.bag', '.zstd')
+SUFFIXES = (
+    *(*TEXT_SUFFIXES, '.lvm', '.json', '.jsonl', '.xlsx'),
+    *('.npz', '.npy', '.mat', '.h5', '.hdf5', '.parquet', '.feather'),
+)
+
+
+def natural_order(path: Path) -> list[Any]:
+    """Sort key that puts part 2 before part 10."""
+    return [int(x) if x.isdigit() else x for x in re.split(r'(\d+)', str(path))]

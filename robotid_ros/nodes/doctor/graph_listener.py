@@ -16,7 +16,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from ...exceptions import ControllerError
-from ...files.bags.read.joint_states import JointStates
+from ...files.formats.joint_table import JointTable
 from ..common.batched_subscription import BatchedSubscription, SerializedMessage
 from ..common.controller_client import ControllerClient, ControllerDescription
 from ..common.joint_states import is_well_formed, stack_joint_states
@@ -160,7 +160,7 @@ class GraphListener:
         messages = (stream.decode(sample) for sample in self._arrived[topic])
         return [message for message in messages if message is not None]
 
-    def _joint_states(self) -> tuple[tuple[JointStates, ...], int]:
+    def _joint_states(self) -> tuple[tuple[JointTable, ...], int]:
         """Sort joint states by the joints that they name."""
         stream, malformed = self._streams['joint_states'], 0
         groups: dict[tuple[str, ...], list[tuple[int, Any]]] = {}
@@ -230,8 +230,8 @@ def _endpoint(info: Any) -> Endpoint:
     )
 
 
-def _stream(joints: tuple[str, ...], messages: Sequence[tuple[int, Any]]) -> JointStates:
+def _stream(joints: tuple[str, ...], messages: Sequence[tuple[int, Any]]) -> JointTable:
     received = np.array([received for received, _ in messages], np.int64)
     states = stack_joint_states([message for _, message in messages], joints)
     fields = states.position, states.velocity, states.effort
-    return JointStates(joints, states.stamp, received, *fields)
+    return JointTable(joints, states.stamp, received, *fields)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ...files.bags.read.joint_states import JointStates
 from ...files.configuration import Configuration
+from ...files.formats.joint_table import JointTable
 from ..common.controller_client import ControllerDescription
 
 Stamps = NDArray[np.int64]
@@ -123,7 +123,7 @@ class GraphSnapshot:
     nodes: tuple[str, ...] = ()
     topics: Mapping[str, Topic] = field(default_factory=dict)
     joint_state_topics: tuple[str, ...] = ()
-    joint_states: tuple[JointStates, ...] = ()
+    joint_states: tuple[JointTable, ...] = ()
     malformed: int = 0
     controller_states: ControllerStates | None = None
     descriptions: tuple[str, ...] = ()
@@ -156,7 +156,7 @@ class GraphSnapshot:
         return self.configured_description or next(iter(self.descriptions), '')
 
     @property
-    def states(self) -> JointStates | None:
+    def states(self) -> JointTable | None:
         """The joint states that hold most of the joints that are meant, None where silent."""
         wanted = set(self.joints)
         return max(

@@ -8,8 +8,8 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.model.robot import Robot
 from ...exceptions import shortened
-from ...files.bags.read.joint_states import JointStates
 from ...files.bags.read.summary import Timing, timing_of
+from ...files.formats.joint_table import JointTable
 from ..identification.rest_check import MAX_TRAVEL
 from .findings import error, Finding, fine, note, Severity, warning
 from .graph_snapshot import GraphSnapshot
@@ -68,7 +68,7 @@ def _silent(snapshot: GraphSnapshot) -> Finding:
     )
 
 
-def _value_findings(snapshot: GraphSnapshot, stream: JointStates) -> Iterator[Finding]:
+def _value_findings(snapshot: GraphSnapshot, stream: JointTable) -> Iterator[Finding]:
     """Find values that are no numbers, and such as never change."""
     names = [joint for joint in stream.joints if joint in snapshot.joints] or stream.joints
     states = stream.columns(names)
@@ -124,13 +124,13 @@ def _where(mask: Any, names: Sequence[str]) -> list[str]:
     return [name for name, chosen in zip(names, mask, strict=True) if chosen]
 
 
-def moving_joints(stream: JointStates, joints: Sequence[str]) -> list[str]:
+def moving_joints(stream: JointTable, joints: Sequence[str]) -> list[str]:
     """Names of the joints that travel in the course of the stream."""
     travel = np.ptp(np.nan_to_num(stream.position), axis=0) > MAX_TRAVEL
     return [joint for joint in _where(travel, stream.joints) if joint in joints]
 
 
-def _timing_findings(stream: JointStates) -> Iterator[Finding]:
+def _timing_findings(stream: JointTable) -> Iterator[Finding]:
     """Check the stamps against each other."""
     timing = timing_of(stream.stamp, stream.stamp)
     count = len(stream.stamp)
@@ -163,7 +163,7 @@ def _timing_findings(stream: JointStates) -> Iterator[Finding]:
     yield from findings
 
 
-def _irregularities(stream: JointStates, timing: Timing) -> Iterator[Finding]:
+def _irregularities(stream: JointTable, timing: Timing) -> Iterator[Finding]:
     count = len(stream.stamp)
     if timing.backward or timing.repeated:
         yield warning(
@@ -190,7 +190,7 @@ def _irregularities(stream: JointStates, timing: Timing) -> Iterator[Finding]:
         )
 
 
-def _clock_findings(snapshot: GraphSnapshot, stream: JointStates) -> Iterator[Finding]:
+def _clock_findings(snapshot: GraphSnapshot, stream: JointTable) -> Iterator[Finding]:
     """Compare stamps with the clock when they arrived; the quickest message tells the offset."""
     now = stream.received.astype(float)
     clock = 'the clock of this machine'

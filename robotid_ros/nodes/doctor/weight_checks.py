@@ -9,7 +9,7 @@ from ...core.arrays import Array
 from ...core.model.dynamics import inverse_dynamics
 from ...core.model.robot import Robot
 from ...exceptions import shortened
-from ...files.bags.read.joint_states import JointStates
+from ...files.formats.joint_table import JointTable
 from .description_checks import described_robot
 from .findings import Finding, fine, note, warning
 from .graph_snapshot import GraphSnapshot
@@ -74,7 +74,7 @@ class WeightComparison:
         )
 
 
-def compare_weights(stream: JointStates, robot: Robot) -> WeightComparison:
+def compare_weights(stream: JointTable, robot: Robot) -> WeightComparison:
     """Compare efforts at rest with the weight of the description's masses."""
     states = stream.columns(robot.joints)
     q = states.position.mean(axis=0, keepdims=True)
@@ -112,7 +112,7 @@ def effort_kind(snapshot: GraphSnapshot) -> str:
     return 'joint_torque' if fits.all() else 'auto'
 
 
-def weight_findings(stream: JointStates, robot: Robot, dead: Collection[str]) -> Iterator[Finding]:
+def weight_findings(stream: JointTable, robot: Robot, dead: Collection[str]) -> Iterator[Finding]:
     """Check sign, unit and zero of efforts, but for those of joints that are `dead`."""
     if moving := moving_joints(stream, robot.joints):
         yield note(

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
-from ...core.model import RobotSettings
 from ...core.model.robot import ElasticRobot, Robot
 from ...core.model.robot_dynamics import InverseDynamics
 from ...core.monitoring.contact_detector import contact_thresholds, ContactThresholds
@@ -18,11 +17,10 @@ from ...core.pipeline.results import Identification
 from ...core.signals.recording import Controller, Recording
 from ...exceptions import RecordingError, RobotIdError
 from ...files.atomic import make_new_folder
-from ...files.bags import open_recording
 from ...files.bags.schema.session_phases import cut_notes
-from ...files.configuration import Configuration, read_urdf
+from ...files.configuration import Configuration
 from ...files.export.identified_urdf import identified_urdf
-from ...files.identification_input import AnyRecording, EXCITING, select_robot, split
+from ...files.identification_input import AnyRecording, EXCITING, open_input, split
 from ...files.results import chosen_settings
 from ...files.save_results import save
 from ...node_settings import IdentificationNodeSettings
@@ -59,7 +57,9 @@ def identify_bag(
 
     """
     progress(f"reading '{bag}'")
-    recording, urdf, robot, selected = _read(bag, configuration, description, progress)
+    report = _report_tenths(progress)
+    given = open_input([bag], configuration, fallback=description, progress=report)
+    recording, robot = given.recording, given.robot
     exciting, validating = _split_phases(recording, include_failed)
     progress(f'identifying {robot.name}')
     settings = configuration.identification
@@ -74,8 +74,8 @@ def identify_bag(
     return IdentificationOutcome(
         results=results,
         folder=folder,
-        source_urdf=urdf,
-        robot_settings=chosen_settings(selected, results),
+        source_urdf=given.urdf,
+        robot_settings=chosen_settings(given.robot_settings, results),
         urdf=identified_urdf(found.robot, found.standard.value, found.plain_friction),
         standard=np.array([results.minimal_parameters.get(p.name, 0.0) for p in model.parameters]),
         possible=possible,
@@ -86,20 +86,6 @@ def identify_bag(
         gains=_effort_gains(recording.controller),
         origin=recording.origin,
     )
-
-
-def _read(
-    bag: str, configuration: Configuration, description: str, progress: Callable[[str], None]
-) -> tuple[AnyRecording, str, Robot, RobotSettings]:
-    """Read the recording, find the robot's description, build the robot."""
-    recording = open_recording(bag, progress=_report_tenths(progress))
-    urdf = recording.urdf or read_urdf(configuration) or description
-    if not urdf:
-        raise RecordingError(f"'{bag}' holds no robot description: set robot.urdf")
-    robot, selected = select_robot(urdf, configuration.robot, [recording])
-    if not set(robot.recorded_joints) <= set(recording.joints):
-        recording = open_recording(bag, robot.recorded_joints, progress=_report_tenths(progress))
-    return recording, urdf, robot, selected
 
 
 def _report_tenths(progress: Callable[[str], None]) -> Callable[[float], None]:

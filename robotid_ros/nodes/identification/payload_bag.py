@@ -1,8 +1,7 @@
 """From two recordings to a payload and its file; runs in a process of its own."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from ...core.arrays import Array
 from ...core.payload import payload_from_recordings
@@ -10,7 +9,7 @@ from ...core.payload.payload import CENTRAL, CENTRAL_UNITS
 from ...files.atomic import new_names
 from ...files.configuration import Configuration, read_urdf
 from ...files.export.payload import maker_lines, write_payload
-from ...files.payload_input import open_payload
+from ...files.payload_input import is_results, open_payload
 from .payload_messages import PayloadOutcome
 
 
@@ -18,7 +17,6 @@ def identify_payload_bag(
     empty: str,
     loaded: str,
     configuration: Configuration,
-    values: Mapping[str, Any],
     description: str,
     progress: Callable[[str], None],
 ) -> PayloadOutcome:
@@ -29,7 +27,7 @@ def identify_payload_bag(
     ----------
     empty : recording without it, or results of one
     loaded : recording with it
-    configuration, values : checked, and as it was given
+    configuration : of the robot
     description : URDF to use when neither recording nor configuration has one
     progress : called with what is being done
 
@@ -40,8 +38,10 @@ def identify_payload_bag(
     """
     progress(f"reading '{empty}' and '{loaded}'")
     settings = configuration.identification
-    urdf = description or read_urdf(configuration)
-    given = open_payload(empty, loaded, settings.payload.frame, urdf=urdf, settings=values)
+    # Results hold the friction that was chosen with them.
+    own = None if is_results(empty) else configuration
+    fallback = description or read_urdf(configuration) or ''
+    given = open_payload(empty, loaded, settings.payload.frame, own, fallback=fallback)
     payload, notes = payload_from_recordings(
         given.empty, given.loaded, given.robot, given.settings, progress, given.frame.name
     )

@@ -71,7 +71,7 @@ class PayloadService:
         try:
             outcome: PayloadOutcome = run_in_process(
                 identify_in_worker,
-                *(self._reference, bag, self._node.configuration, self._node.values, description),
+                *(self._reference, bag, self._node.configuration, description),
                 progress=lambda text: self._node.publish_state('identifying', text),
                 stop=self._stop,
                 time_limit=self._settings.time_limit,

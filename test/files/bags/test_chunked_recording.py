@@ -18,9 +18,9 @@ from robotid_ros.files.bags import (
     Session,
 )
 from robotid_ros.files.bags.read.clock_alignment import correct_clock, correct_clock_chunks
-from robotid_ros.files.bags.read.joint_states import concatenate, JointStates
 from robotid_ros.files.bags.read.summary import summarise
 from robotid_ros.files.bags.schema.message_definitions import CONTROLLER_STATE
+from robotid_ros.files.formats.joint_table import concatenate, JointTable
 from robotid_ros.files.identification_input import Part, split
 
 COUNT, JOINTS = 12_000, ('a', 'b')
@@ -158,7 +158,7 @@ def test_chunks_on_one_clock_are_the_whole_on_one_clock(jumps, cuts):
     for place, jump in jumps:
         stamp[place:] += int(jump * 1e9)
     position = np.sin(np.arange(count) * 1e-3)[:, None]
-    states = JointStates(('a',), stamp, received, position, position, position)
+    states = JointTable(('a',), stamp, received, position, position, position)
     edges = [0, *sorted(set(cuts)), count]
     chunks = [states.rows(slice(a, b)) for a, b in itertools.pairwise(edges)]
     total = None

@@ -3,14 +3,14 @@
 import numpy as np
 
 from robotid_ros.files.bags.read.joint_state_checks import check_joint_states
-from robotid_ros.files.bags.read.joint_states import JointStates
+from robotid_ros.files.formats.joint_table import JointTable
 
 from ..formats.strange import DQ, JOINTS, Q, TAU, TIME
 
 
 def states(effort):
     stamp = (TIME * 1e9).round().astype(np.int64) + 10**18
-    return JointStates(JOINTS, stamp, stamp, Q, DQ, effort)
+    return JointTable(JOINTS, stamp, stamp, Q, DQ, effort)
 
 
 def test_velocities_as_efforts_are_no_identification():

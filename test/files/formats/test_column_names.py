@@ -2,8 +2,7 @@
 
 import pytest
 
-from robotid_ros.files.formats.column_groups import group
-from robotid_ros.files.formats.column_names import understand
+from robotid_ros.files.formats.column_names import group, understand
 
 SPELLINGS = [
     *('q1 q_1 q[0] q(1) position_0 joint1_pos positions.joint_1 actual_q_0 pos1 theta_1'.split()),

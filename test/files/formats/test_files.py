@@ -221,3 +221,13 @@ def test_records_in_groups_are_read(tmp_path):
     found = open_table(tmp_path / 'log.h5', OPTIONS)
     np.testing.assert_array_equal(found.position, Q)
     np.testing.assert_array_equal(found.effort, TAU)
+
+
+def test_lists_of_different_lengths_are_no_columns(tmp_path):
+    """They hold as many numbers as if each row had two, as the first one has."""
+    pyarrow, writer = (pytest.importorskip(f'pyarrow{part}') for part in ('', '.parquet'))
+    ragged = np.split(Q.ravel(), np.cumsum(np.tile([2, 3, 1], len(TIME) // 3))[:-1])
+    content = {'t': TIME, 'position': [*map(list, ragged)], 'effort': list(TAU)}
+    writer.write_table(pyarrow.table(content), tmp_path / 'log.parquet')
+    with pytest.raises(RecordingError, match='no column that looks like position'):
+        read_recording(tmp_path / 'log.parquet')

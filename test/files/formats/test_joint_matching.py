@@ -3,7 +3,7 @@
 import pytest
 
 from robotid_ros.exceptions import RecordingError
-from robotid_ros.files.formats.joint_matching import match_names, numbers_in
+from robotid_ros.files.formats.column_names import match_names, numbers_in
 
 from .tables import Q, read, TAU
 

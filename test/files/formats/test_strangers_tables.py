@@ -11,7 +11,7 @@ from robotid_ros.exceptions import RecordingError
 from robotid_ros.files.formats.column_names import understand
 from robotid_ros.files.formats.open_table import open_table
 from robotid_ros.files.formats.read_options import ReadOptions
-from robotid_ros.files.formats.readers.spreadsheet import read_xlsx
+from robotid_ros.files.formats.text_table import read_xlsx
 
 from .strangers import check, columns, JOINTS, text, workbook
 from .tables import DQ, Q, TAU, TIME, urdf

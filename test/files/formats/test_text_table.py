@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.exceptions import RecordingError
-from robotid_ros.files.formats.readers.text_table import read_text_table
+from robotid_ros.files.formats.text_table import read_text_table
 
 ROWS = np.array([[0.0, 1.5, -2.25], [0.1, 1.625, 3e-5], [0.2, 1.75, 4e10], [0.3, -1.0, 0.0]])
 NAMES = ['t', 'q1', 'tau1']

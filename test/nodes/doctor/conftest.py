@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from three_joint_robot import three_joint_urdf
 
-from robotid_ros.files.bags.read.joint_states import JointStates
 from robotid_ros.files.configuration import Configuration
+from robotid_ros.files.formats.joint_table import JointTable
 from robotid_ros.nodes.common.controller_client import ControllerDescription
 from robotid_ros.nodes.doctor.diagnose import diagnose
 from robotid_ros.nodes.doctor.findings import Finding
@@ -29,10 +29,10 @@ EPOCH, PERIOD = 1_700_000_000_000_000_000, 2_000_000
 
 
 @pytest.fixture
-def stream() -> Callable[..., JointStates]:
+def stream() -> Callable[..., JointTable]:
     """Make a second of joint states at rest; arguments replace what is in them."""
 
-    def make(**changes) -> JointStates:
+    def make(**changes) -> JointTable:
         rng = np.random.default_rng(3)
         n = 500
         stamp = EPOCH + PERIOD * np.arange(n)
@@ -44,13 +44,13 @@ def stream() -> Callable[..., JointStates]:
             'velocity': 1e-3 * rng.normal(size=(n, 3)),
             'effort': WEIGHT + 0.02 * rng.normal(size=(n, 3)),
         }
-        return JointStates(**fields | changes)
+        return JointTable(**fields | changes)
 
     return make
 
 
 @pytest.fixture
-def snapshot(stream: Callable[..., JointStates]) -> Callable[..., GraphSnapshot]:
+def snapshot(stream: Callable[..., JointTable]) -> Callable[..., GraphSnapshot]:
     """Make a snapshot of a healthy robot; arguments replace what is in it."""
 
     def make(**changes) -> GraphSnapshot:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from ....exceptions import RecordingError, RobotIdError
-from ...formats.column_joints import describe
-from ...formats.column_selection import find, select
-from ...formats.joint_table import JointTable, read_joint_table
+from ...formats.column_selection import describe, find, select
+from ...formats.joint_table import JointTable
 from ...formats.read_options import ReadOptions
-from ...formats.readers.records import from_records
+from ...formats.records import from_records
 from ...formats.table import from_arrays, Table
+from ...formats.table_joints import read_joint_table
 from ..repair.mcap_records import Messages
 from .message_decoding import Decoder, Layout
 from .protobuf import parser_of

@@ -9,8 +9,7 @@ from typing import Any
 from ....exceptions import ConfigurationError, FileError, RecordingError, RobotIdError
 from ...atomic import nearest_file, open_regular, read_text
 from ...bounded import unpack_file
-from ...formats.file_names import BAG_SUFFIXES, natural_order, SUFFIXES
-from ...formats.read_options import ReadOptions
+from ...formats.read_options import BAG_SUFFIXES, natural_order, ReadOptions, SUFFIXES
 from ...remote.remote_file import RemoteFile
 from ...yaml import parse_yaml
 from ..repair.mcap_reader import McapReader

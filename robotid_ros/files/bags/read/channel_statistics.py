@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ....core.signals.recording import range_of_positions
+from ...formats.joint_table import FIELDS, JointTable
 from .joint_state_checks import check_joint_states, join_measured_joints, MIN_TRAVEL
-from .joint_states import FIELDS, JointStates
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class ChannelStatistics:
         self.findings: tuple[list[str], str] = ([], '')
         self._moved = False
 
-    def add(self, tables: Sequence[JointStates]) -> JointStates | None:
+    def add(self, tables: Sequence[JointTable]) -> JointTable | None:
         """Count a chunk; return the states of its fullest publisher, None where that paused."""
         for table in tables:
             self.sets[table.joints] = self.sets.get(table.joints, 0) + len(table.stamp)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ....core.signals.recording import find_phase, Recording, RunContext
 from ....exceptions import RecordingError
+from ...formats.joint_table import JointTable
 from ...formats.read_options import DEFAULTS, ReadOptions
 from . import session_context
 from .clock_alignment import Clock, correct_clock_chunks
@@ -17,7 +18,7 @@ from .clock_drift import drift_notes
 from .clock_index import ClockIndex
 from .controller_states import add_reference, MARGIN, UNBOUNDED, Window
 from .joint_state_checks import ranges_of_others, to_recording, usable_joints
-from .joint_states import JointStates, read_joint_states
+from .joint_states import read_joint_states
 from .publishers import select_joints
 from .storage import Bag, open_bag
 
@@ -194,10 +195,10 @@ class ChunkedRecording(RunContext):
 
 def _read_chunks(
     bag: Bag, topic: str, joints: Sequence[str] | None, window: Window = UNBOUNDED
-) -> Iterator[tuple[JointStates, bool]]:
+) -> Iterator[tuple[JointTable, bool]]:
     """Yield joint states on one clock, the joints of the first chunk, and whether it jumped."""
 
-    def tables() -> Iterator[JointStates]:
+    def tables() -> Iterator[JointTable]:
         chosen = joints
         for found in read_joint_states(bag, topic, CHUNK_DURATION, *window):
             states = select_joints(found, chosen)

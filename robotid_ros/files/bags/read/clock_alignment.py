@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....core.signals.clock_correction import undo_clock_jumps
-from .joint_states import concatenate, JointStates
+from ...formats.joint_table import concatenate, JointTable
 
 # Messages of a chunk that wait for the next one, as a jump shows from both of its sides: ten times
 # what a part between two jumps must hold to be kept.
@@ -50,13 +50,13 @@ def _interpolated(
     return np.asarray(y[0] + np.round(passed).astype(np.int64))
 
 
-def correct_clock(states: JointStates) -> tuple[JointStates, bool]:
+def correct_clock(states: JointTable) -> tuple[JointTable, bool]:
     """Join what was recorded before and after a clock was set; return also whether one was."""
     fixed, kept, jumped = _on_one_clock(states, 0.0)
     return (fixed if kept.all() else fixed.rows(kept)), jumped
 
 
-def correct_clock_chunks(tables: Iterable[JointStates]) -> Iterator[tuple[JointStates, bool]]:
+def correct_clock_chunks(tables: Iterable[JointTable]) -> Iterator[tuple[JointTable, bool]]:
     """
     Join successive chunks of one recording on the clock of the first, in bounded memory.
 
@@ -65,8 +65,8 @@ def correct_clock_chunks(tables: Iterable[JointStates]) -> Iterator[tuple[JointS
     Chunks of about the same size, up to `OVERLAP` messages later, and whether a clock jumped
 
     """
-    overlap: JointStates | None = None
-    rest: JointStates | None = None
+    overlap: JointTable | None = None
+    rest: JointTable | None = None
     origin, shift = None, 0
     for states in tables:
         raw = states if overlap is None else concatenate(overlap, states)
@@ -87,8 +87,8 @@ def correct_clock_chunks(tables: Iterable[JointStates]) -> Iterator[tuple[JointS
 
 
 def _on_one_clock(
-    states: JointStates, before: float
-) -> tuple[JointStates, npt.NDArray[np.bool_], bool]:
+    states: JointTable, before: float
+) -> tuple[JointTable, npt.NDArray[np.bool_], bool]:
     """Return the states on the first clock, which ones to keep, and whether a clock jumped."""
     origin, began = states.stamp[0], states.received[0]
     time, kept, jumps, notes = undo_clock_jumps(

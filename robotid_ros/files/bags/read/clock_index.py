@@ -3,9 +3,9 @@
 import numpy as np
 
 from ....core.signals.recording import range_of_positions
+from ...formats.joint_table import JointTable
 from .clock_alignment import Clock
 from .joint_state_checks import data_available
-from .joint_states import JointStates
 
 # One joint state in so many is kept of the clock: an hour at 1 kHz takes 7200 of them, and between
 # two, half a second apart at 1 kHz, times are interpolated.
@@ -28,7 +28,7 @@ class ClockIndex:
         """First stamp [ns]."""
         return int(self._times[0][1, 0])
 
-    def add(self, states: JointStates, jumped: bool) -> None:
+    def add(self, states: JointTable, jumped: bool) -> None:
         """Add a chunk."""
         self.joints = states.joints
         for name, has in data_available(states).items():

@@ -11,8 +11,8 @@ from ....core.signals.recording import Recording
 from ....core.signals.resampling import resample_uniformly
 from ....core.signals.samples import SignalSettings
 from ....exceptions import RecordingError, RobotIdError
+from ...formats.joint_table import JointTable
 from .clock_alignment import correct_clock
-from .joint_states import JointStates
 from .publishers import select_joints
 
 Mask = npt.NDArray[np.bool_]
@@ -25,7 +25,7 @@ MAX_CLIPPED = 0.01  # share of clipped samples beyond which work says nothing ab
 MIN_MESSAGES = 0.25  # share of the fullest publisher's messages below which another is left out
 
 
-def to_recording(states: JointStates, origin: int, source: str) -> Recording:
+def to_recording(states: JointTable, origin: int, source: str) -> Recording:
     """Return joint states alone as a recording, its time from `origin` [ns]."""
     velocity = states.velocity if np.isfinite(states.velocity).any() else None
     return Recording(
@@ -79,7 +79,7 @@ def usable_joints(
     return kept
 
 
-def data_available(states: JointStates) -> dict[str, Mask]:
+def data_available(states: JointTable) -> dict[str, Mask]:
     """Return whether there is any effort and any position of each joint."""
     return {
         name: np.isfinite(getattr(states, name)).any(axis=0) for name in ('effort', 'position')
@@ -94,7 +94,7 @@ def ranges_of_others(
     return {k: (low, high) for k, (low, high) in pairs if k not in kept and low <= high}
 
 
-def join_measured_joints(tables: Sequence[JointStates]) -> JointStates:
+def join_measured_joints(tables: Sequence[JointTable]) -> JointTable:
     """Bring all joints that have positions and efforts together, on one clock."""
     fullest = max(tables, key=lambda t: (t.has_effort, len(t.stamp)))
     whole = [
@@ -115,7 +115,7 @@ def join_measured_joints(tables: Sequence[JointStates]) -> JointStates:
     return correct_clock(states)[0]
 
 
-def check_joint_states(states: JointStates) -> tuple[list[str], str]:
+def check_joint_states(states: JointTable) -> tuple[list[str], str]:
     """
     Check for what is repaired or wrong.
 

@@ -7,52 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ....exceptions import RecordingError, shortened
-from ..messages.message_decoding import batches, Decoder, is_between_batches, Layout, stamps
+from ...formats.joint_table import concatenate, FIELDS, JointTable
+from ..messages.message_decoding import BATCH, batches, Decoder, is_between_batches, Layout, stamps
 from ..schema.message_definitions import JOINT_STATE
 from .controller_states import commanded_effort, controllers_of
 from .joint_topics import dynamic_state_topics, read_effort
 from .storage import Bag
-
-FIELDS = ('position', 'velocity', 'effort')
-COLUMNS = ('stamp', 'received', *FIELDS)
-
-
-@dataclass(frozen=True)
-class JointStates:
-    """
-    Joint states in the order of recording; NaN where a message leaves a field empty.
-
-    Attributes
-    ----------
-    joints : names of the columns
-    stamp, received : (N,) times [ns]
-    position, velocity, effort : (N, n)
-    notes : what was done to them, in words
-
-    """
-
-    joints: tuple[str, ...]
-    stamp: np.ndarray
-    received: np.ndarray
-    position: np.ndarray
-    velocity: np.ndarray
-    effort: np.ndarray
-    notes: tuple[str, ...] = field(default=(), kw_only=True)
-
-    def columns(self, joints: Sequence[str]) -> 'JointStates':
-        """Return these joints, in this order."""
-        index = [self.joints.index(joint) for joint in joints]
-        values = {name: getattr(self, name)[:, index] for name in FIELDS}
-        return dataclasses.replace(self, joints=tuple(joints), **values)
-
-    def rows(self, index: np.ndarray | slice) -> 'JointStates':
-        """Return these messages."""
-        return dataclasses.replace(self, **{f: getattr(self, f)[index] for f in COLUMNS})
-
-    @property
-    def has_effort(self) -> bool:
-        """Whether any effort was published."""
-        return bool(np.isfinite(self.effort).any())
 
 
 @dataclass
@@ -61,9 +21,9 @@ class _JointSet:
 
     joints: tuple[str, ...]
     order: list[np.ndarray] = field(default_factory=list)
-    parts: list[JointStates] = field(default_factory=list)
+    parts: list[JointTable] = field(default_factory=list)
 
-    def joined(self) -> JointStates:
+    def joined(self) -> JointTable:
         order, states = np.concatenate(self.order), concatenate(*self.parts)
         if (np.diff(order) < 0).any():
             states = states.rows(np.argsort(order, kind='stable'))
@@ -73,19 +33,13 @@ class _JointSet:
         return states
 
 
-def concatenate(*tables: JointStates) -> JointStates:
-    """Put the messages of tables with the same columns behind each other."""
-    columns = (np.concatenate([getattr(table, f) for table in tables]) for f in COLUMNS)
-    return JointStates(tables[-1].joints, *columns, notes=tables[-1].notes)
-
-
 def read_joint_states(
     bag: Bag,
     topic: str,
     seconds: float = np.inf,
     start: int | None = None,
     stop: int | None = None,
-) -> Iterator[list[JointStates]]:
+) -> Iterator[list[JointTable]]:
     """
     Read the joint states of a topic, those with the same set of joints together.
 
@@ -101,6 +55,10 @@ def read_joint_states(
     One table per set of joints.
 
     """
+    if (table := bag.table(topic)) is not None:
+        for part in _pieces(table, seconds, start, stop):
+            yield _with_effort(bag, [part])
+        return
     decoder = Decoder(bag.typestore, JOINT_STATE, fault_of)
     joint_sets: dict[frozenset[str], _JointSet] = {}
     count, began, found = 0, None, False
@@ -130,7 +88,23 @@ def read_joint_states(
         )
 
 
-def _with_effort(bag: Bag, tables: list[JointStates]) -> list[JointStates]:
+def _pieces(
+    table: JointTable, seconds: float, start: int | None, stop: int | None
+) -> Iterator[JointTable]:
+    """Yield a table that is in memory as `read_joint_states` yields messages."""
+    first = 0 if start is None else int(np.searchsorted(table.received, start))
+    last = len(table.stamp) if stop is None else int(np.searchsorted(table.received, stop))
+    table = table.rows(slice(first, last))
+    began = 0
+    for k in range(BATCH, len(table.stamp), BATCH):
+        if table.received[k] - table.received[began] >= seconds * 1e9:
+            yield table.rows(slice(began, k))
+            began = k
+    if len(table.stamp):
+        yield table.rows(slice(began, None))
+
+
+def _with_effort(bag: Bag, tables: list[JointTable]) -> list[JointTable]:
     """Take efforts of another topic where asked to, or where the joint states have none."""
     if bag.options.effort_topic:
         return [_with_topic(bag, table, bag.options.effort_topic) for table in tables]
@@ -145,7 +119,7 @@ def _with_effort(bag: Bag, tables: list[JointStates]) -> list[JointStates]:
     return [_with_commands(bag, table, controllers) for table in tables] if controllers else tables
 
 
-def _joints_with_effort(tables: Iterable[JointStates]) -> set[str]:
+def _joints_with_effort(tables: Iterable[JointTable]) -> set[str]:
     """Return the joints that report efforts; drivers without sensors may publish zeros."""
     return {
         joint
@@ -160,7 +134,7 @@ def _has_values(effort: np.ndarray) -> np.ndarray:
     return np.asarray(np.nan_to_num(effort).any(axis=0))
 
 
-def _with_commands(bag: Bag, table: JointStates, controllers: Sequence[str]) -> JointStates:
+def _with_commands(bag: Bag, table: JointTable, controllers: Sequence[str]) -> JointTable:
     """Take what controllers command for the efforts of their joints, unless that is 0 as well."""
     command = commanded_effort(bag, controllers, table.joints, table.stamp, table.received)
     zero = np.isfinite(table.effort).any(axis=0)
@@ -176,7 +150,7 @@ def _with_commands(bag: Bag, table: JointStates, controllers: Sequence[str]) -> 
     return dataclasses.replace(table, effort=effort, notes=(*table.notes, note))
 
 
-def _with_topic(bag: Bag, table: JointStates, name: str) -> JointStates:
+def _with_topic(bag: Bag, table: JointTable, name: str) -> JointTable:
     effort = read_effort(bag, name, table.joints, table.stamp, table.received)
     notes = (*table.notes, f'the efforts are those of {name}')
     return dataclasses.replace(table, effort=effort, notes=notes)
@@ -196,7 +170,7 @@ def fault_of(layout: Layout) -> str:
     return ''
 
 
-def _table(layout: Layout, payloads: np.ndarray, received: np.ndarray) -> JointStates:
+def _table(layout: Layout, payloads: np.ndarray, received: np.ndarray) -> JointTable:
     joints = layout.texts['name']
     columns = []
     for name in FIELDS:
@@ -204,4 +178,4 @@ def _table(layout: Layout, payloads: np.ndarray, received: np.ndarray) -> JointS
         if values.shape[1] == 0:
             values = np.full((len(payloads), len(joints)), np.nan)
         columns.append(values.astype(float, copy=False))
-    return JointStates(joints, stamps(layout, payloads), received, *columns)
+    return JointTable(joints, stamps(layout, payloads), received, *columns)

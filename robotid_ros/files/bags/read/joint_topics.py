@@ -9,8 +9,8 @@ import numpy as np
 
 from ....core.model.urdf_parsing import movable_joints
 from ....exceptions import RecordingError, RobotIdError, UnknownNameError
-from ...formats.column_words import WORDS
-from ...formats.interpolation import interpolate
+from ...formats.column_names import WORDS
+from ...formats.joint_table import interpolate
 from ..messages.message_decoding import Decoder, Layout, stamps
 from ..schema.message_definitions import TEMPERATURE
 from .controller_states import MARGIN

@@ -9,12 +9,12 @@ import numpy as np
 
 from ....core.model.urdf_parsing import movable_joints
 from ....exceptions import RecordingError, RobotIdError, shortened, UnknownNameError
-from ...formats.column_words import OTHER, REFERENCE
-from ...formats.interpolation import interpolator
+from ...formats.column_names import OTHER, REFERENCE
+from ...formats.joint_table import FIELDS, interpolator, JointTable
 from ..messages.message_decoding import Decoder
 from ..schema.message_definitions import JOINT_STATE
 from ..schema.session_header import JOINT_STATES_TOPIC
-from .joint_states import fault_of, FIELDS, JointStates
+from .joint_states import fault_of
 from .joint_topics import HALF, says_temperature
 from .session_context import read_urdf
 from .storage import Bag
@@ -112,7 +112,7 @@ def _is_reference(topic: str) -> bool:
     return bool(words & (REFERENCE | OTHER))
 
 
-def select_joints(tables: Sequence[JointStates], joints: Sequence[str] | None) -> JointStates:
+def select_joints(tables: Sequence[JointTable], joints: Sequence[str] | None) -> JointTable:
     """
     Make one table with the joints asked for.
 
@@ -138,7 +138,7 @@ def select_joints(tables: Sequence[JointStates], joints: Sequence[str] | None) -
     return _interpolate_together(ranked, joints)
 
 
-def _interpolate_together(ranked: Sequence[JointStates], joints: Sequence[str]) -> JointStates:
+def _interpolate_together(ranked: Sequence[JointTable], joints: Sequence[str]) -> JointTable:
     """Bring all publishers onto the stamps of the slowest; exact where they run in step."""
     owners = {j: next(t for t in ranked if j in t.joints) for j in joints}
     used = {id(t): t for t in owners.values()}
@@ -166,5 +166,5 @@ def _interpolate_together(ranked: Sequence[JointStates], joints: Sequence[str]) 
     note = '' if exact else f'{groups} come from different publishers: interpolated'
     tables = (np.column_stack([columns[f][j] for j in joints]) for f in FIELDS)
     notes = (note,) if note else ()
-    result = JointStates(tuple(joints), slowest.stamp, slowest.received, *tables, notes=notes)
+    result = JointTable(tuple(joints), slowest.stamp, slowest.received, *tables, notes=notes)
     return result.rows(together)

@@ -125,9 +125,11 @@ def _read(
     recording = to_recording(states, states.stamp[0], str(bag.path))
     notes = (*recording.notes, *drift_notes(states.stamp, states.received))
     published = tuple(dict.fromkeys(joint for table in tables for joint in table.joints))
-    temperature = read_temperatures(bag, published, states.received)
-    if temperature is not None:
-        temperature = temperature[:, [published.index(joint) for joint in recording.joints]]
+    temperature = states.temperature
+    if temperature is None:
+        temperature = read_temperatures(bag, published, states.received)
+        if temperature is not None:
+            temperature = temperature[:, [published.index(joint) for joint in recording.joints]]
     recording = dataclasses.replace(recording, notes=notes, temperature=temperature)
     clock = Clock(states.received, states.stamp, jumped)
     recording = session_context.add_context(bag, recording, clock, float(recording.time[-1]))

@@ -10,6 +10,7 @@ import numpy as np
 
 from ....exceptions import RecordingError
 from ...bounded import unpack, unpack_limit
+from ...formats.joint_table import JointTable
 from ...formats.read_options import DEFAULTS, ReadOptions
 from ...remote.remote_file import is_url, RemoteFile
 from ..repair.mcap_reader import McapReader
@@ -82,9 +83,12 @@ class Bag:
     @property
     def has_tables(self) -> bool:
         """Whether options for tables count."""
-        from ..foreign.table_reader import TableReader
+        return any(hasattr(reader, 'table') for reader in self._readers)
 
-        return any(isinstance(reader, TableReader) for reader in self._readers)
+    def table(self, topic: str) -> JointTable | None:
+        """Joint states of a topic that are a table already, None where they are messages."""
+        own = {r.topic: r.table for r in self._readers if hasattr(r, 'table')}
+        return own.get(topic)
 
     @property
     def time_range(self) -> tuple[int, int] | None:

@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ....exceptions import RecordingError, RobotIdError
-from ...atomic import read_text
-from ...yaml import parse_yaml
-from ..column_names import understand
-from ..table import from_arrays, Table
-from .text_cells import convert, is_date, number
-from .text_header import unique
+from ...exceptions import RecordingError, RobotIdError
+from ..atomic import read_text
+from ..yaml import parse_yaml
+from .column_names import understand
+from .table import from_arrays, Table
+from .text_cells import convert, is_date, number, unique
 
 # What names an item of a list better than its number.
 _NAMES = ('name', 'joint', 'joint_name', 'id')

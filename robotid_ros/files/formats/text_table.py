@@ -1,7 +1,7 @@
-"""Tables as text: CSV of any delimiter, with a header or without."""
+"""Tables as text: CSV of any delimiter, with a header or without, and sheets of Excel."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import contextlib
 import csv
 from dataclasses import dataclass
@@ -10,29 +10,34 @@ import gzip
 import io
 import itertools
 from pathlib import Path
-from typing import Any
+import re
+from typing import Any, IO
+from xml.etree import ElementTree
+import zipfile
 
 import numpy as np
 
-from ....exceptions import RecordingError
-from ...atomic import file_errors, open_regular
-from ...bounded import BoundedStream
-from ..column_names import understand
-from ..table import Columns, from_arrays, Table
+from ...exceptions import RecordingError
+from ..atomic import file_errors, open_regular
+from ..bounded import BoundedStream, check_unpacked
+from .column_names import understand
 from .records import from_records, records_of_cells
+from .table import Columns, from_arrays, Table
 from .text_cells import (
     convert,
     has_decimal_commas,
+    header_of,
     is_clock,
     is_date,
     is_day,
     is_value,
     over_midnight,
+    rate_of,
     readable,
     share_of_values,
+    unique,
     unit_of,
 )
-from .text_header import header_of, rate_of, unique
 
 DELIMITERS = (',', ';', '\t', '|')
 # Lines in which header and first numbers are looked for; rows that are converted together.
@@ -110,7 +115,7 @@ def read_text(source: str, opener: Opener, encodings: Sequence[str] = ('utf-8',)
         with opener(encodings[0]) as stream:
             return from_records(source, records_of_cells(stream))
     heads = [_analyse(source, lines, encoding) for lines, encoding in found]
-    best = max(range(len(heads)), key=lambda k: sum(map(_says, heads[k].header)))
+    best = max(range(len(heads)), key=lambda k: len([*filter(understand, heads[k].header)]))
     head, lines = heads[best], found[best][0]
     form, cells = head.form, head.cells
     if len(lines) < HEAD and len(cells) > _WIDE * len(lines):
@@ -142,10 +147,6 @@ def read_text(source: str, opener: Opener, encodings: Sequence[str] = ('utf-8',)
         units=dict.fromkeys(dates, 's'),
         words=functools.partial(_words, opener, form, names),
     )
-
-
-def _says(name: str) -> bool:
-    return understand(name) is not None
 
 
 def _lines(opener: Opener, encoding: str) -> list[str]:
@@ -294,3 +295,81 @@ def _numbers(
     return np.column_stack(
         [readable(source, name, cells, form.decimal_comma) for name, cells in columns.items()]
     )
+
+
+_WORKBOOK, _SHARED = 'xl/workbook.xml', 'xl/sharedStrings.xml'
+_SHEETS = re.compile(r'xl/worksheets/[^/]+\.xml$')
+_MAIN = '{http://schemas.openxmlformats.org/spreadsheetml/2006/main}'
+_LARGEST = 16384  # columns of a sheet
+
+
+def is_workbook(path: Path) -> bool:
+    """Return whether an archive is a workbook of Excel."""
+    with open_regular(path) as stream:
+        try:
+            with zipfile.ZipFile(stream) as archive:
+                return _WORKBOOK in archive.namelist()
+        except zipfile.BadZipFile:
+            return False
+
+
+def read_xlsx(path: Path) -> Table:
+    """
+    Read the sheet with most cells, as a text of the same cells is read; dates are days.
+
+    Raises
+    ------
+    RecordingError : it has no sheets, or holds no table
+
+    """
+    with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
+        check_unpacked(path, sum(info.file_size for info in archive.infolist()))
+        sheets = [info for info in archive.infolist() if _SHEETS.match(info.filename)]
+        if not sheets:
+            raise RecordingError(f"'{path}' has no sheets: export it again, or as CSV")
+        words = []
+        if _SHARED in archive.namelist():
+            with archive.open(_SHARED) as part:
+                words = [_text(item) for item in _elements(part, 'si')]
+        with archive.open(max(sheets, key=lambda info: info.file_size)) as part:
+            rows = ['\t'.join(_cells_of_row(row, words)) for row in _elements(part, 'row')]
+    text = '\n'.join(rows)
+    return read_text(str(path), lambda _: io.StringIO(text))
+
+
+def _elements(stream: IO[bytes], name: str) -> Iterator[ElementTree.Element]:
+    """Yield the elements of a name, each of which is forgotten afterwards."""
+    for _, element in ElementTree.iterparse(stream):
+        if element.tag == _MAIN + name:
+            yield element
+            element.clear()
+
+
+def _cells_of_row(row: ElementTree.Element, words: list[str]) -> list[str]:
+    cells: list[str] = []
+    for cell in row.iterfind(f'{_MAIN}c'):
+        place = _column(cell.get('r', ''), len(cells))
+        cells += [''] * (place - len(cells))
+        value = cell.findtext(f'{_MAIN}v', '')
+        kind = cell.get('t', 'n')
+        if kind == 's':
+            value = words[int(value)]
+        elif kind == 'inlineStr':
+            value = _text(cell)
+        elif kind == 'e':  # an error
+            value = ''
+        cells.append(' '.join(value.split()))
+    return cells
+
+
+def _column(reference: str, following: int) -> int:
+    """Return the number of a column, from 0: 27 of AB12; cells may leave their place out."""
+    letters = reference.rstrip('0123456789')
+    number = 0
+    for letter in letters:
+        number = 26 * number + int(letter, 36) - 9
+    return max(following, number - 1) if 0 < number <= _LARGEST else following
+
+
+def _text(element: ElementTree.Element) -> str:
+    return ''.join(part.text or '' for part in element.iter(f'{_MAIN}t'))

@@ -1,0 +1,277 @@
+"""Files of named arrays: NumPy, MATLAB, HDF5, Parquet, Arrow, and data sets of LeRobot."""
+
+from collections.abc import Iterator, Mapping, Sequence
+import contextlib
+import dataclasses
+import json
+from pathlib import Path
+import struct
+from typing import Any
+import zlib
+
+import numpy as np
+
+from ...exceptions import RecordingError
+from ..atomic import open_regular, read_text
+from ..bounded import check_unpacked, load_npz
+from .read_options import natural_order
+from .table import from_arrays, nanoseconds, optional_package, Table
+
+_MAT_HEADER, _MAT_COMPRESSED = 128, 15
+_BLOCK = 1 << 22  # of what is unpacked only to be counted [bytes]
+
+
+def read_npz(path: Path) -> Table:
+    """Read `.npz`, or the one array of `.npy`."""
+    with load_npz(path) as archive:
+        arrays = {}
+        for name in archive.files:
+            with contextlib.suppress(ValueError):  # objects of Python
+                arrays[name] = archive[name]
+    return _table(path, dict(_numeric(arrays)))
+
+
+def read_npy(path: Path) -> Table:
+    """Read `.npy`: a record array, or a matrix without names."""
+    array = np.load(path, allow_pickle=False)
+    if array.dtype.names:
+        return from_arrays(str(path), {name: array[name] for name in array.dtype.names})
+    if array.ndim != 2:
+        raise RecordingError(f"'{path}' holds no matrix: save one row per sample")
+    return _without_names(path, array)
+
+
+def _table(path: Path, arrays: Mapping[str, np.ndarray]) -> Table:
+    """Make a table of named arrays; one alone is a matrix without names."""
+    (alone, *others) = [a for a in arrays.values() if a.size > 1] or [np.array([])]
+    if others or alone.ndim != 2 or min(alone.shape) < 2 or alone.dtype.kind not in 'fiu':
+        return from_arrays(str(path), arrays)
+    return _without_names(path, alone)
+
+
+def _without_names(path: Path, array: np.ndarray) -> Table:
+    array = array if array.shape[0] >= array.shape[1] else array.T
+    columns = {f'column{k + 1}': array[:, k] for k in range(array.shape[1])}
+    return Table(
+        str(path), dict.fromkeys(columns, 0), lambda names: {n: columns[n] for n in names}, False
+    )
+
+
+def read_mat(path: Path) -> Table:
+    """Read a MAT file of version 4 to 7.2, structures as `name.field`."""
+    from scipy.io import loadmat
+
+    _check_mat(path)
+    content = loadmat(path, simplify_cells=True)
+    content = {k: v for k, v in content.items() if not k.startswith('__')}
+    return _table(path, dict(_flat(content)))
+
+
+def read_hdf5(path: Path) -> Table:
+    """Read HDF5, groups as `group.name`; a MAT file of version 7.3 has its axes reversed."""
+    h5py = optional_package('h5py', str(path))
+    arrays: dict[str, np.ndarray] = {}
+    size = 0
+
+    def visit(name: str, item: Any) -> None:
+        nonlocal size
+        dtype = getattr(item, 'dtype', None)
+        if dtype is None or name.startswith('#'):
+            return
+        if dtype.kind in 'fiuV' or h5py.check_string_dtype(dtype):
+            size += item.nbytes
+            check_unpacked(path, size)
+            arrays[name.replace('/', '.')] = np.asarray(item[()])
+
+    with h5py.File(path) as file:
+        file.visititems(visit)
+    return from_arrays(str(path), {name: value.T for name, value in _numeric(arrays)})
+
+
+def _check_mat(path: Path) -> None:
+    """Raise an error where the compressed variables of a file, version 5 to 7.2, are too large."""
+    with open_regular(path) as stream:
+        order = '<' if stream.read(_MAT_HEADER)[-2:] == b'IM' else '>'
+        size = 0
+        while len(tag := stream.read(8)) == 8:
+            kind, length = struct.unpack(f'{order}II', tag)
+            unpacker, packed = zlib.decompressobj(), stream.read(length)
+            while kind == _MAT_COMPRESSED and packed:
+                size += len(unpacker.decompress(packed, _BLOCK))
+                packed = unpacker.unconsumed_tail
+                check_unpacked(path, size)
+
+
+def _flat(content: Any, name: str = '') -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the arrays of nested structures, of numbers or of words."""
+    if isinstance(content, Mapping):
+        for key, value in content.items():
+            yield from _flat(value, f'{name}.{key}' if name else str(key))
+    elif isinstance(content, np.ndarray) and content.dtype.kind in 'fiubU':
+        yield name, content
+    elif len(words := _words(content)) > 1:
+        yield name, np.array(words)
+    elif isinstance(content, list) or (
+        isinstance(content, np.ndarray) and content.dtype == object and content.ndim == 1
+    ):
+        for k, value in enumerate(content):
+            label = value.get('label') if isinstance(value, Mapping) else None  # of Simulink
+            own = f'.{label}' if isinstance(label, str) and label else f'[{k}]'
+            yield from _flat(value, f'{name}{own}')
+
+
+def _words(content: Any) -> list[str]:
+    """Return a cell array of text, [] for anything else."""
+    words = list(content) if isinstance(content, list | np.ndarray) else []
+    return words if all(isinstance(word, str) for word in words) else []
+
+
+def _numeric(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield plain arrays, and the fields of record arrays."""
+    for name, value in arrays.items():
+        if value.dtype.names:
+            yield from _numeric({f'{name}.{field}': value[field] for field in value.dtype.names})
+        else:
+            yield name, value
+
+
+INFO = 'meta/info.json'
+EPISODE = 'episode_index'
+# Between two episodes of a data set [s]: longer than any gap that is interpolated.
+EPISODE_GAP = 2.0
+# Folders above a file in which the description of its data set is looked for.
+_DEPTH = 4
+
+
+def is_lerobot(path: Path) -> bool:
+    """Return whether a folder is a data set of LeRobot."""
+    return (path / INFO).is_file()
+
+
+def read_parquet(path: Path) -> Table:
+    """
+    Read a Parquet file, or all episodes of a data set of LeRobot behind each other.
+
+    Raises
+    ------
+    FileError : pyarrow is not installed
+    RecordingError : there is nothing in it
+
+    """
+    parquet = optional_package('pyarrow.parquet', str(path))
+    files = [path]
+    if path.is_dir():
+        files = sorted((path / 'data').rglob('*.parquet'), key=natural_order)
+    if not files:
+        raise RecordingError(f"'{path}' holds no .parquet file in data/: download the episodes")
+    for file in files:
+        _check_size(parquet.read_metadata(file), file)
+    # Nothing else, as pictures, is read.
+    names = [f.name for f in parquet.read_schema(files[0]) if _kind(f.type)]
+    table = _of_arrow(path, [parquet.read_table(file, columns=names) for file in files])
+    info = _info(path)
+    features = (info.get('features') or {}).items()
+    labels = {name: tuple(x) for name, feature in features if (x := _labels(feature)) is not None}
+    rate = float(info.get('fps') or 0.0)
+    return dataclasses.replace(table, labels={**table.labels, **labels}, rate=rate)
+
+
+def read_feather(path: Path) -> Table:
+    """Read a file of Arrow, as Feather is; raises as `read_parquet`."""
+    ipc = optional_package('pyarrow.ipc', str(path))
+    with ipc.open_file(str(path)) as file:
+        table = file.read_all()
+    check_unpacked(path, table.nbytes)
+    return _of_arrow(path, [table])
+
+
+def _of_arrow(path: Path, tables: Sequence[Any]) -> Table:
+    """Make a table of those of Arrow, behind each other."""
+    arrays, units = dict[str, np.ndarray](), dict[str, str]()
+    for field in tables[0].schema:
+        kind, columns = _kind(field.type), [table.column(field.name) for table in tables]
+        if kind == 'words':
+            words = [word or '' for column in columns for word in column.to_pylist()]
+            arrays[field.name] = np.array(words)
+        elif kind == 'names':
+            arrays[field.name] = np.array(columns[0][0].as_py() or (), str)
+        elif kind:
+            parts = [_array(column) for column in columns]
+            if len({part.shape[1:] for part in parts}) == 1:
+                arrays[field.name] = np.concatenate(parts)
+        if kind == 'time':
+            units[field.name] = 'ns'
+    if EPISODE in arrays:
+        if 'timestamp' in arrays:
+            arrays['timestamp'] = _one_clock(arrays['timestamp'], arrays[EPISODE])
+        arrays = {name: array for name, array in arrays.items() if not name.endswith('index')}
+    return from_arrays(str(path), arrays, units)
+
+
+def _kind(kind: Any) -> str:
+    """Return what a type of Arrow is: numbers, times, words, lists of them, or '' for none."""
+    types = optional_package('pyarrow', 'a table of Arrow').types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    if types.is_timestamp(kind) or types.is_duration(kind):
+        return 'time'
+    if types.is_floating(kind) or types.is_integer(kind):
+        return 'number'
+    if types.is_string(kind) or types.is_large_string(kind):
+        return 'words'
+    inside = _kind(kind.value_type) if hasattr(kind, 'value_type') else ''
+    return {'number': 'numbers', 'words': 'names'}.get(inside, '')
+
+
+def _array(column: Any) -> np.ndarray:
+    """Return a column as (N,) or (N, width), (N, 0) of rows of different lengths; times in ns."""
+    if not hasattr(column.type, 'value_type'):
+        array = np.asarray(column)
+        return nanoseconds(array) if array.dtype.kind in 'Mm' else array
+    compute = optional_package('pyarrow.compute', 'a table of Arrow')
+    lengths = compute.unique(compute.list_value_length(column)).to_pylist()
+    if len(lengths) != 1 or not lengths[0]:
+        return np.empty((len(column), 0))
+    values = [np.asarray(chunk.flatten()) for chunk in column.chunks]
+    return np.concatenate(values).reshape(len(column), -1)
+
+
+def _check_size(metadata: Any, file: Path) -> None:
+    """Raise an error where a file says that it holds far more than it has."""
+    groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
+    packed = sum(group.total_byte_size for group in groups)
+    # A constant column takes no room in the file, but in memory.
+    check_unpacked(file, max(packed, 8 * metadata.num_rows * metadata.num_columns))
+
+
+def _info(path: Path) -> Mapping[str, Any]:
+    """Return the description of the data set that a file is part of, {} for none."""
+    for folder in [path, *path.absolute().parents][: _DEPTH + 1]:
+        if (folder / INFO).is_file():
+            try:
+                content = json.loads(read_text(folder / INFO))
+            except (ValueError, RecursionError) as error:
+                raise RecordingError(
+                    f"'{folder / INFO}' is not valid JSON ({error}): download it again"
+                ) from error
+            return content if isinstance(content, Mapping) else {}
+    return {}
+
+
+def _labels(feature: Any) -> list[str] | None:
+    """Names of the columns of a feature: a list, or {kind: list}."""
+    names = feature.get('names') if isinstance(feature, Mapping) else None
+    if isinstance(names, Mapping):
+        names = next(iter(names.values()), None)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return None
+    return names
+
+
+def _one_clock(time: np.ndarray, episode: np.ndarray) -> np.ndarray:
+    """Put episodes, whose times count from 0 each, behind each other."""
+    time = np.asarray(time, float)
+    starts = np.flatnonzero(np.diff(episode)) + 1
+    shift = np.zeros(time.size)
+    shift[starts] = time[starts - 1] - time[starts] + EPISODE_GAP
+    return np.asarray(time + np.cumsum(shift))
