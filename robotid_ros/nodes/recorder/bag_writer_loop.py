@@ -9,6 +9,8 @@ from typing import Any
 
 from action_msgs.srv import CancelGoal
 from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy._rclpy_pybind11 import RCLError
+from rclpy.exceptions import InvalidHandle
 from rclpy.serialization import serialize_message
 
 from ...exceptions import RobotIdError
@@ -32,6 +34,7 @@ POLL_PERIOD = 0.02
 MAX_SILENCE_PER_TURN = 2.0 * POLL_PERIOD
 # What the session publishes last arrives after its state says that it has ended [s].
 TRAILING_TIME = 0.3
+NODE_GONE = 'the node of the recorder was destroyed while it recorded'
 
 
 class BagWriterLoop:
@@ -155,6 +158,8 @@ class BagWriterLoop:
                     self._end_dead_session()
                 self._end.wait(POLL_PERIOD)
             self._finish()
+        except (InvalidHandle, RCLError):
+            self._end_without_node()
         finally:
             prefer_threads(False)
             self._close()
@@ -203,6 +208,14 @@ class BagWriterLoop:
         self._cut_session(sentence)
         if self.started_by_session:
             self._end.set()
+
+    def _end_without_node(self) -> None:
+        """End the recording where the node's subscriptions and publishers ended."""
+        self.reason = self._reason or NODE_GONE
+        self.stop(self.reason, immediately=True)
+        self._write_states()
+        if self._watch.moving:
+            self._cut_session(self.reason)
 
     def _cut_session(self, sentence: str) -> None:
         """Write where the session ends, as nobody else says so."""

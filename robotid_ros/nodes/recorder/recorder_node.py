@@ -1,11 +1,14 @@
 """Node `recorder`: everything an identification needs, in one self-contained bag a session."""
 
 from collections.abc import Mapping
+import contextlib
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy._rclpy_pybind11 import RCLError
+from rclpy.exceptions import InvalidHandle
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
@@ -152,12 +155,14 @@ class Recorder(WorkerNode):
             return
         path = str(loop.path)
         sentence = f"recorded '{path}'" + (f', cut: {loop.reason}' if loop.reason else '')
-        self._heartbeat.change('idle', sentence)
-        # Before the state is published: a client that reads it may start the next one.
-        self.recording = False
-        self.publish_state('closed', sentence, {'path': path, **loop.counts})
-        if not (loop.started_by_session and self._verification):
-            self._bag.publish(String(data=path))
+        # The node may have been destroyed meanwhile.
+        with contextlib.suppress(InvalidHandle, RCLError):
+            self._heartbeat.change('idle', sentence)
+            # Before the state is published: a client that reads it may start the next one.
+            self.recording = False
+            self.publish_state('closed', sentence, {'path': path, **loop.counts})
+            if not (loop.started_by_session and self._verification):
+                self._bag.publish(String(data=path))
         self.get_logger().info(sentence)
 
     def _fail(self, error: Exception, path: Path) -> str:
@@ -165,9 +170,10 @@ class Recorder(WorkerNode):
         sentence, where = one_line(error), str(path.absolute())
         if str(path) not in sentence:
             sentence = f"'{path}' cannot be recorded: {sentence}"
-        self._heartbeat.change('failed', sentence, where)
-        self.recording = False
-        self.publish_state('failed', sentence, {'path': where})
+        with contextlib.suppress(InvalidHandle, RCLError):
+            self._heartbeat.change('failed', sentence, where)
+            self.recording = False
+            self.publish_state('failed', sentence, {'path': where})
         self.get_logger().error(sentence)
         return sentence
 

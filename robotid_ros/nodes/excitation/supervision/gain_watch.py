@@ -49,8 +49,7 @@ class GainWatch:
             for parameter in (*event.new_parameters, *event.changed_parameters):
                 name, value = parameter.name, parameter_value_to_python(parameter.value)
                 before = self._expected.get(name, value)
-                # As texts: NaN is not even equal to itself.
-                if repr(value) != repr(before):
+                if not _same(value, before):
                     raise RobotStateError(
                         f"{name} of '{self._controller}' was changed from {before} to "
                         f'{value} during the session: run it again with gains that stay'
@@ -59,3 +58,8 @@ class GainWatch:
     def close(self) -> None:
         """Unsubscribe."""
         self._events.close()
+
+
+def _same(value: Any, other: Any) -> bool:
+    """Whether two values of a parameter are equal; NaN, which an unset bound has, equals NaN."""
+    return bool(value == other or (value != value and other != other))

@@ -13,7 +13,7 @@ from robotid_ros.exceptions import RobotStateError
 from robotid_ros.nodes.excitation.supervision.gain_watch import GainWatch
 
 pytestmark = pytest.mark.ros
-GAIN = 'gains.joint_1.p'
+GAIN, BOUND, LIMIT = 'gains.joint_1.p', 'gains.joint_1.i_clamp_min', 'gains.joint_1.u_clamp_max'
 
 
 @pytest.fixture
@@ -24,6 +24,8 @@ def nodes(domain: int) -> Iterator[tuple[Node, Node, Node]]:
     found = tuple(rclpy.create_node(name, context=context) for name in names)
     for node in found[1:]:
         node.declare_parameter(GAIN, 50.0)
+        node.declare_parameter(BOUND, 0.0)
+        node.declare_parameter(LIMIT, 1.0)
         node.declare_parameter('constraints.goal_time', 0.0)
     yield found
     rclpy.try_shutdown(context=context)
@@ -50,6 +52,10 @@ def test_a_changed_gain_is_named_with_both_values(nodes: tuple[Node, Node, Node]
     change(controller, 'constraints.goal_time', 3.0)
     watch.expect({GAIN: 100.0})
     change(controller, GAIN, 100.0)
+    # Written otherwise, but no other value.
+    watch.expect({BOUND: 0.0, LIMIT: float('nan')})
+    change(controller, BOUND, -0.0)
+    change(controller, LIMIT, float('nan'))
     change(controller, GAIN, 20.0)
     said = wait_until(seen, 'the change is noticed')
     assert said.startswith(f"{GAIN} of '/arm_controller' was changed from 100.0 to 20.0")
