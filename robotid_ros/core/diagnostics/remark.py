@@ -67,6 +67,17 @@ def values_of(text: str) -> Mapping[str, Any]:
     return text.values if isinstance(text, Remark) else {}
 
 
+def prefixed(name: str, text: str) -> Remark:
+    """Return a sentence that names where it comes from, with all that it has."""
+    return Remark(
+        f'{name}: {text}',
+        severity_of(text),
+        code_of(text),
+        joints_of(text),
+        **values_of(text),
+    )
+
+
 def remarks(severity: str, texts: Iterable[str]) -> list[str]:
     """Give sentences a severity."""
     return [Remark(text, severity) for text in texts]
