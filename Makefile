@@ -17,7 +17,7 @@ export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 unexport PYTHONPATH PYTHONHOME LD_LIBRARY_PATH AMENT_PREFIX_PATH _ROS_WHEELS_BOOTSTRAP_COMPLETE
 unexport RMW_IMPLEMENTATION
 
-.PHONY: help demo test venv lint unit trajectories pictures docs wheel oldest lock colcon clean
+.PHONY: help demo test venv lint unit trajectories pictures docs golden wheel oldest lock colcon clean
 
 help:
 	@echo 'make demo    a whole session on a simulated robot (ROBOT=tx40 scara emps ur10 arm3 planar_2r_elastic puma560_elastic)'
@@ -25,6 +25,7 @@ help:
 	@echo 'make lint    style and types only'
 	@echo 'make docs    the site, into build/site (python3 -m http.server -d build/site shows it)'
 	@echo 'make pictures   draw the pictures of docs/ again'
+	@echo 'make golden  write test/golden/golden.json from the results as they are now'
 	@echo 'make wheel   build the wheel and try it in an empty environment'
 	@echo 'make trajectories   design all of config/trajectories again: the same ones, unless something changed'
 	@echo 'make oldest  every test with the oldest supported NumPy, SciPy and Pinocchio'
@@ -66,6 +67,9 @@ pictures: venv
 
 wheel: venv
 	@$(VENV)/bin/python benchmarks/wheel.py
+
+golden: venv
+	OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python test/golden/test_golden.py
 
 oldest:
 	@bash .ci/environment.sh $(OLDEST) oldest

@@ -80,6 +80,7 @@ _StrictLoader.add_constructor('tag:yaml.org,2002:int', _StrictLoader.construct_y
 _Dumper12.add_representer(list, _list)
 _Dumper12.add_representer(tuple, _list)
 _Dumper12.add_representer(str, _text)
+_Dumper12.add_multi_representer(str, _text)  # of a finding
 _dump = functools.partial(yaml.dump, Dumper=_Dumper12, sort_keys=False, allow_unicode=True)
 
 

@@ -280,9 +280,10 @@ def _compare_models(before: Rows, after: Rows, gains: Array | None = None) -> Tr
     return trials[0].compare(*errors)
 
 
-def describe(advice: Advice, robot: Robot) -> str:
+def describe(advice: Advice, robot: Robot) -> Remark:
     """Say what is wrong, what to do, and what that left when it was tried."""
-    return _TEXTS[advice.code](advice, robot)
+    text, amount = _TEXTS[advice.code](advice, robot), advice.amount
+    return Remark(text, code=advice.code, joints=advice.joints, amount=amount)
 
 
 def _drive_gains(advice: Advice, robot: Robot) -> str:

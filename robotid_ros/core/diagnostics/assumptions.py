@@ -12,7 +12,7 @@ from .advice import describe, find_causes, GRAVITY, SWAPPED
 from .effort_scale import scale_warnings
 from .friction_jump import friction_jumps
 from .plausibility import limit_warnings
-from .remark import EFFORT_UNIT
+from .remark import EFFORT_UNIT, joints_of, Remark
 from .residual_reasons import residual_warnings
 from .saturation import saturation_warnings
 from .stationarity import stationarity_warnings
@@ -29,7 +29,7 @@ def data_warnings(
     samples: Samples,
     systems: Sequence[System],
     estimate: Estimate,
-) -> list[str]:
+) -> list[Remark]:
     """
     Check what the fit took for granted: limits, signs, columns and units of efforts, gravity.
 
@@ -49,13 +49,13 @@ def data_warnings(
     """
     beyond = limit_warnings(robot, samples)
     if not _are_of_model(robot, base, systems, estimate):
-        return list(beyond)
+        return beyond
     rows = Rows.of(systems)
     causes = [] if rows is None else find_causes(robot, base, samples, rows)
     texts = [*beyond, *(describe(cause, robot) for cause in causes)]
     if any(cause.code in EVERYTHING for cause in causes):
         return texts
-    known = {*chain(*beyond.values(), *(cause.joints for cause in causes))}
+    known = {*chain(*map(joints_of, texts))}
     # Of efforts that are no torques, no size is plausible.
     torques = all(cause.code != EFFORT_UNIT for cause in causes)
     return texts + assumption_warnings(
@@ -82,26 +82,27 @@ def assumption_warnings(
     known: set[str],
     *,
     torques_given: bool = True,
-) -> list[str]:
+) -> list[Remark]:
     """Check that scale, limits and dynamics stayed the same; `known` joints have a finding."""
-    first, found = systems[0], dict[str, Sequence[str]]()
-    for each in (
-        scale_warnings(robot, base, samples, estimate) if torques_given else {},
-        saturation_warnings(robot, samples, first),
-    ):
-        found |= {text: joints for text, joints in each.items() if not known.issuperset(joints)}
-    scaled = {*chain(*found.values())}
+    first = systems[0]
+    scales = scale_warnings(robot, base, samples, estimate) if torques_given else []
+    found = [
+        remark
+        for remark in (*scales, *saturation_warnings(robot, samples, first))
+        if not known.issuperset(joints_of(remark))
+    ]
+    scaled = {*chain(*map(joints_of, found))}
     torques = [
         t
         for t in joint_torques(robot, base, systems, estimate.value)
         if robot.joints[t.joint] not in scaled
     ]
-    found |= stationarity_warnings(robot, base, torques)
-    known = known.union(*found.values())
+    found += stationarity_warnings(robot, base, torques)
+    known = known.union(*map(joints_of, found))
     if rows is not None:
         jumps = friction_jumps(robot, base, rows, estimate.residual, known)
-        found |= {describe(jump, robot): jump.joints for jump in jumps}
-        known = known.union(*(jump.joints for jump in jumps))
+        found += [describe(jump, robot) for jump in jumps]
+        known = known.union(*map(joints_of, found))
     return [
         *found,
         *residual_warnings(robot, samples, first, estimate.value, estimate.residual, known),

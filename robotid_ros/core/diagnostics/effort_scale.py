@@ -7,8 +7,10 @@ from ..model.parameters import INERTIAL
 from ..model.robot import Robot
 from ..regression.estimate import Estimate
 from ..signals.samples import Samples
+from .remark import joints_of, Remark
 from .trials import inertia_columns
 
+EFFORT_LIMIT, INERTIA = 'beyond_effort_limit', 'implausible_inertia'
 # Effort that all but a few samples stay below, and by how much it may exceed the URDF's limit:
 # drives peak at two to three times what they hold.
 PERCENTILE, MAX_LIMIT_RATIO = 99.0, 3.0
@@ -22,32 +24,32 @@ POSTURES = 20  # at which inertias are compared
 
 def scale_warnings(
     robot: Robot, base: BaseParameters, samples: Samples, estimate: Estimate
-) -> dict[str, list[str]]:
-    """Return sentences on efforts of an implausible size, with the joints that they are about."""
+) -> list[Remark]:
+    """Name the joints with efforts of an implausible size."""
     found = _beyond_limits(robot, samples)
     if robot.assumed_inertials:
         return found
-    named = {joint for joints in found.values() for joint in joints}
-    return found | _absurd_inertias(robot, base, samples, estimate, named)
+    named = {joint for remark in found for joint in joints_of(remark)}
+    return found + _absurd_inertias(robot, base, samples, estimate, named)
 
 
-def _beyond_limits(robot: Robot, samples: Samples) -> dict[str, list[str]]:
+def _beyond_limits(robot: Robot, samples: Samples) -> list[Remark]:
     largest = np.percentile(np.abs(samples.tau), PERCENTILE, axis=0)
     limit = robot.limits.effort[: len(largest)]
     over = np.flatnonzero((limit > 0.0) & (largest > MAX_LIMIT_RATIO * limit))
     if not over.size:
-        return {}
+        return []
     each = ', '.join(f'{robot.joints[j]} {largest[j]:.3g} ({limit[j]:.3g})' for j in over)
     text = (
         f"efforts far beyond the URDF's effort limits: {each}: their unit or drive gain, or the "
         'limits, are not those of this robot'
     )
-    return {text: [robot.joints[j] for j in over]}
+    return [Remark(text, code=EFFORT_LIMIT, joints=[robot.joints[j] for j in over])]
 
 
 def _absurd_inertias(
     robot: Robot, base: BaseParameters, samples: Samples, estimate: Estimate, named: set[str]
-) -> dict[str, list[str]]:
+) -> list[Remark]:
     rows = np.linspace(0, len(samples.time) - 1, POSTURES).astype(int)
     masses = np.array([p.symbol in INERTIAL for p in robot.parameters])
     links = np.where(masses, robot.prior, 0.0)
@@ -67,10 +69,10 @@ def _absurd_inertias(
             what = f'at most {largest:.2g}' if high else f'{prior[j]:.2g}'
             odd[joint] = f'{joint} {shown[j]:.2g} (URDF: {what})'
     if not odd:
-        return {}
+        return []
     text = (
         f'joints move like inertias of {", ".join(odd.values())} kg·m² (prismatic: kg): unit or '
         'drive gain of their efforts, the unit of the times or the inertias of the URDF are not '
         'those of this robot, or the joints are elastic'
     )
-    return {text: list(odd)}
+    return [Remark(text, code=INERTIA, joints=odd)]

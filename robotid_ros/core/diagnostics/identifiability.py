@@ -7,8 +7,11 @@ from ..model.robot import Robot
 from ..regression.estimate import Estimate
 from ..regression.timing_error import TimingError
 from ..signals.samples import Samples
+from .remark import Remark
 from .trials import Trial
 
+HARDLY_MOVED, UNDETERMINED = 'hardly_moved', 'smaller_than_sigma'
+TIMING, DISAGREEMENT = 'uncertain_times', 'methods_disagree'
 # Two methods disagree on a parameter with %σ below the first in both, as `essential_sigma` is by
 # default, when it differs by 3 σ and by more than the second, a share that users would notice.
 WELL_DETERMINED, LARGEST_DIFFERENCE = 10.0, 0.05
@@ -18,15 +21,20 @@ MIN_MOVING_SHARE = 0.1  # of the time; below it, a joint has few rows for its fr
 
 def identifiability_warnings(
     robot: Robot, samples: Samples, estimate: Estimate, essential: Trial | None = None
-) -> list[str]:
+) -> list[Remark]:
     """
     Name the joints that hardly moved and the parameters that are smaller than their σ.
 
     `essential` is what the essential parameters leave, where these predict better.
     """
     warnings = [
-        f'{joint} hardly moved ({100 * moving:.0f} % of the time): record a motion that moves it, '
-        'or name it in robot.locked'
+        Remark(
+            f'{joint} hardly moved ({100 * moving:.0f} % of the time): record a motion that moves '
+            'it, or name it in robot.locked',
+            code=HARDLY_MOVED,
+            joints=[joint],
+            share=float(moving),
+        )
         for joint, moving in zip(robot.joints, samples.moving.mean(axis=0), strict=True)
         if moving < MIN_MOVING_SHARE
     ]
@@ -37,14 +45,17 @@ def identifiability_warnings(
         advice = (
             f': use the essential parameters ({essential.describe(joint)})' if essential else ''
         )
-        warnings.append(
+        text = (
             f'smaller than their σ: {shortened(uncertain, FEW)}; the motion does not tell them '
             f'from zero{advice}'
         )
+        small = np.flatnonzero(estimate.relative_sigma > UNCERTAIN)
+        names = [estimate.names[k] for k in small]
+        warnings.append(Remark(text, code=UNDETERMINED, parameters=names))
     return warnings
 
 
-def timing_warnings(timing: TimingError | None, estimate: Estimate) -> list[str]:
+def timing_warnings(timing: TimingError | None, estimate: Estimate) -> list[Remark]:
     """Name the parameter that errors of the samples' times move most, if by more than noise."""
     if timing is None or len(timing.change) != len(estimate.value):
         return []
@@ -53,16 +64,17 @@ def timing_warnings(timing: TimingError | None, estimate: Estimate) -> list[str]
     worst = int(np.argmax(ratio))
     if ratio[worst] <= 1.0:
         return []
-    return [
+    text = (
         f'the stamps jitter by {1e3 * timing.jitter:.2f} ms, and the times of the samples are '
         f'known to {1e3 * timing.left:.2f} ms only: {estimate.names[worst]} may be off by '
         f'{abs(timing.change[worst]):.2g} {estimate.units[worst]} for that, {ratio[worst]:.1f} '
         'times what noise does. σ counts it. Record on a quiet machine, or give the process that '
         'reads the drives a real-time priority and a real-time kernel'
-    ]
+    )
+    return [Remark(text, code=TIMING, parameters=[estimate.names[worst]])]
 
 
-def disagreement_warnings(found: Estimate, other: Estimate) -> list[str]:
+def disagreement_warnings(found: Estimate, other: Estimate) -> list[Remark]:
     """Name the parameters that both estimates determine well and that differ nevertheless."""
     determined = (found.relative_sigma < WELL_DETERMINED) & (
         other.relative_sigma < WELL_DETERMINED
@@ -74,7 +86,8 @@ def disagreement_warnings(found: Estimate, other: Estimate) -> list[str]:
     names = [found.names[k] for k in np.flatnonzero(determined & different)]
     if not names:
         return []
-    return [
+    text = (
         f'{found.method.upper()} and DIDIM disagree on {", ".join(names)}: noise of the positions '
         'spoils the one, wrong gains, delays or a slow control loop the other'
-    ]
+    )
+    return [Remark(text, code=DISAGREEMENT, parameters=names)]

@@ -16,7 +16,9 @@ from ..regression.observation_system import System
 from ..signals.filters import lowpass, motion_bandwidth, with_derivatives
 from ..signals.recording import Recording
 from ..signals.samples import Samples
+from .remark import Remark
 
+NO_SPRING, ELASTIC, SECOND_ENCODER = 'spring_not_shown', 'elastic_transmission', 'second_encoder'
 # Deflections below this are rounding [rad or m]; encoders resolve some 1e-6.
 MIN_DEFLECTION = 1e-9
 # Share of a deflection's power that the link's torque has to explain: none of noise, all of a
@@ -40,7 +42,7 @@ DEFLECTION, RANK_TOLERANCE, MAX_SAMPLES = 1e-3, 1e-9, 40_000
 MAX_DEFLECTION_SHARE, MIN_CORRELATION, AVERAGING = 0.1, 0.7, 0.05
 
 
-def spring_warnings(system: System, robot: ElasticRobot, estimate: Estimate) -> list[str]:
+def spring_warnings(system: System, robot: ElasticRobot, estimate: Estimate) -> list[Remark]:
     """Name the springs whose deflection the torque of the link does not explain."""
     warnings = []
     for j in robot.elastic_joints:
@@ -54,17 +56,18 @@ def spring_warnings(system: System, robot: ElasticRobot, estimate: Estimate) -> 
         explained = 1.0 - float(np.sum((measured - link) ** 2)) / power if power else 0.0
         if stiffness <= 0.0 or explained < MIN_EXPLAINED:
             size = float(np.sqrt(np.mean(W[:, column] ** 2)))
-            warnings.append(
+            text = (
                 f'the torque of {robot.joints[j]} explains {100 * max(explained, 0.0):.0f} % of '
                 f'its deflection of {size:.1e} rad, {name} = {stiffness:.3g}: these data show no '
                 'spring, take the joint out of robot.elastic.joints or improve its encoders'
             )
+            warnings.append(Remark(text, code=NO_SPRING, joints=[robot.joints[j]]))
     return warnings
 
 
 def elasticity_warnings(
     samples: Samples, system: System, robot: Robot, estimate: Estimate, chi: Array
-) -> list[str]:
+) -> list[Remark]:
     """
     Name the joints whose residual is that of a spring behind the encoder of the motor.
 
@@ -96,11 +99,13 @@ def elasticity_warnings(
         clear = share[0] * independent > SIGNIFICANT**2 and share.min() > MIN_ELASTIC_SHARE
         if alike and clear:
             unit = 'N/m' if robot.prismatic[j] else 'N·m/rad'
-            warnings.append(
-                f'an elastic transmission of about {1.0 / compliance[0]:.2g} {unit} would explain '
+            stiffness = float(1.0 / compliance[0])
+            text = (
+                f'an elastic transmission of about {stiffness:.2g} {unit} would explain '
                 f'{100 * share[0]:.0f} % of what the rigid model leaves at {joint} below '
                 f'{band:.1f} Hz: add a link encoder and robot.elastic, or move slower'
             )
+            warnings.append(Remark(text, code=ELASTIC, joints=[joint], stiffness=stiffness))
     return warnings
 
 
@@ -197,7 +202,7 @@ def _torques_of_compliance(
     return result
 
 
-def second_encoder_warnings(recording: Recording, robot: Robot) -> list[str]:
+def second_encoder_warnings(recording: Recording, robot: Robot) -> list[Remark]:
     """Name recorded channels that are a joint's position on the other side of a spring."""
     rigid = [joint for joint in robot.links if joint in recording.joints]
     others = [joint for joint in recording.joints if joint not in robot.joints]
@@ -208,11 +213,12 @@ def second_encoder_warnings(recording: Recording, robot: Robot) -> list[str]:
         for other in others:
             size, correlation = _second_encoder(recording, joint, other)
             if abs(correlation) > MIN_CORRELATION:
-                warnings.append(
+                text = (
                     f'{other} moves with {joint} but for up to {size:.2g} rad, in step with its '
                     f'effort (correlation {correlation:.2f}): {joint} is elastic, add it to '
                     'robot.elastic.joints'
                 )
+                warnings.append(Remark(text, code=SECOND_ENCODER, joints=[joint], encoder=other))
     return warnings
 
 

@@ -6,8 +6,10 @@ import numpy as np
 
 from ..arrays import Array
 from ..regression.goodness_of_fit import Validation
+from .remark import Remark
 from .trials import compare, Trial
 
+NOT_PREDICTED = 'effort_not_predicted'
 # Residual of a joint from which its prediction deserves a word; from the second on, nothing is
 # predicted.
 LARGE_RESIDUAL, NOTHING = 0.1, 1.0
@@ -50,7 +52,7 @@ class Deviation:
         return cls(float(factor), float(offset), trial)
 
 
-def prediction_warnings(validation: Validation) -> list[str]:
+def prediction_warnings(validation: Validation) -> list[Remark]:
     """Name the joints whose efforts are predicted badly in motion, with what explains it."""
     warnings = []
     for j, joint in enumerate(validation.joints):
@@ -59,9 +61,20 @@ def prediction_warnings(validation: Validation) -> list[str]:
         measured, predicted = validation.measured[rows, j], validation.predicted[rows, j]
         residual = _share(measured - predicted, measured)
         if residual > LARGE_RESIDUAL:
-            warnings.append(
+            found = Deviation.of(measured, predicted)
+            text = (
                 f'{100 * residual:.0f} % of the effort of {joint} is not predicted: '
-                f'{_reason(Deviation.of(measured, predicted), residual)}'
+                f'{_reason(found, residual)}'
+            )
+            warnings.append(
+                Remark(
+                    text,
+                    code=NOT_PREDICTED,
+                    joints=[joint],
+                    residual=residual,
+                    factor=found.factor,
+                    offset=found.offset,
+                )
             )
     return warnings
 

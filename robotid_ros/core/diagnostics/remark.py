@@ -20,20 +20,30 @@ class Remark(str):
     ----------
     severity : one of `SEVERITIES`
     code : what was found, for decisions, '' where none depends on it
-    values : figures and names that the sentence is about
+    joints : names of the joints that the sentence is about
+    values : figures that the sentence is about
 
     """
 
     severity: str
     code: str
+    joints: tuple[str, ...]
     values: Mapping[str, Any]
 
-    def __new__(cls, text: str, severity: str = WARNING, code: str = '', **values: Any) -> Remark:
-        """Take a text; what has a code and values keeps them."""
+    def __new__(
+        cls,
+        text: str,
+        severity: str = '',
+        code: str = '',
+        joints: Iterable[str] = (),
+        **values: Any,
+    ) -> Remark:
+        """Take a text; a remark keeps what is not given anew."""
         remark = super().__new__(cls, text)
-        remark.severity = severity
+        remark.severity = severity or severity_of(text)
         remark.code = code or code_of(text)
-        remark.values = values or values_of(text)
+        remark.joints = tuple(joints) or joints_of(text)
+        remark.values = {**values_of(text), **values}
         return remark
 
 
@@ -47,9 +57,25 @@ def code_of(text: str) -> str:
     return text.code if isinstance(text, Remark) else ''
 
 
+def joints_of(text: str) -> tuple[str, ...]:
+    """Return the joints that a sentence is about, as far as it names them as values."""
+    return text.joints if isinstance(text, Remark) else ()
+
+
 def values_of(text: str) -> Mapping[str, Any]:
     """Return the values that a sentence is about."""
     return text.values if isinstance(text, Remark) else {}
+
+
+def prefixed(name: str, text: str) -> Remark:
+    """Return a sentence that names where it comes from, with all that it has."""
+    return Remark(
+        f'{name}: {text}',
+        severity_of(text),
+        code_of(text),
+        joints_of(text),
+        **values_of(text),
+    )
 
 
 def remarks(severity: str, texts: Iterable[str]) -> list[str]:

@@ -11,7 +11,9 @@ from ..model.robot import Robot
 from ..regression.least_squares import project_out
 from ..regression.observation_system import decimate, System
 from ..signals.samples import Samples
+from .remark import Remark
 
+UNEXPLAINED, CONTRADICTION = 'unexplained_effort', 'contradicting_joints'
 # Relative residual of a joint from which it is looked into, from which it is told without a
 # reason where it follows the motion, and from which it is told anyway.
 NOTEWORTHY, WITHOUT_REASON, LARGE = 0.1, 0.15, 0.3
@@ -46,7 +48,7 @@ class _Reason:
 
 def residual_warnings(
     robot: Robot, samples: Samples, system: System, value: Array, residual: Array, known: set[str]
-) -> list[str]:
+) -> list[Remark]:
     """
     Name the joints with a residual that is structured, with what would explain most of it.
 
@@ -69,35 +71,36 @@ def residual_warnings(
     if told or known:
         # What is wrong with one joint spoils the fit of others, which share its parameters.
         large = [j for j in large if j not in spoilt]
-    texts: dict[str, list[str]] = {}
+    texts: dict[str, list[int]] = {}
     for j in large:
         text = told.get(
             j, f'{NOTHING_ELSE}: compare joint axes and lengths of the URDF with the robot'
         )
         if j in told or (residual[j] > LARGE and j not in spoilt):
-            texts.setdefault(text, []).append(
-                f'{100 * residual[j]:.0f} % of the effort of {robot.joints[j]}'
-            )
-    warnings = [
-        f'the model leaves {", ".join(joints)} unexplained: {text}'
-        for text, joints in texts.items()
-    ]
+            texts.setdefault(text, []).append(j)
+    warnings = []
+    for text, joints in texts.items():
+        each = [f'{100 * residual[j]:.0f} % of the effort of {robot.joints[j]}' for j in joints]
+        text = f'the model leaves {", ".join(each)} unexplained: {text}'
+        names, shares = [robot.joints[j] for j in joints], [float(residual[j]) for j in joints]
+        warnings.append(Remark(text, code=UNEXPLAINED, joints=names, residuals=shares))
     return warnings + _contradictions(robot, residual, rests, [j for j in spoilt if j in large])
 
 
 def _contradictions(
     robot: Robot, residual: Array, rests: 'dict[int, _Rest]', spoilt: list[int]
-) -> list[str]:
+) -> list[Remark]:
     if not spoilt:
         return []
     each = ', '.join(
         f'{robot.joints[j]} ({100 * residual[j]:.0f} instead of {100 * rests[j].size:.0f} %)'
         for j in spoilt
     )
-    return [
+    text = (
         f'the model leaves more unexplained than it would of each joint alone: {each}; the joints '
         f'contradict each other, and {NOTHING_ELSE}: {GEOMETRY}'
-    ]
+    )
+    return [Remark(text, code=CONTRADICTION, joints=[robot.joints[j] for j in spoilt])]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,10 +8,12 @@ from ..model.robot import Robot
 from ..regression.least_squares import scaled_least_squares
 from ..regression.observation_system import System
 from ..signals.samples import Samples
+from .remark import Remark
 from .torque_parts import rms
 
 Mask = npt.NDArray[np.bool_]
 
+SATURATION = 'effort_saturation'
 # Width of the crowd in standard deviations of the noise, and at least over the extreme.
 NOISE_WIDTH, LEAST_WIDTH = 6.0, 0.02
 # Share of the samples in the crowd, and how many times more than in the band below it.
@@ -25,9 +27,9 @@ MIN_ROWS, MIN_OTHERS = 5, 2
 RANK_TOLERANCE = 1e-3  # what other rows hardly determine must not predict these
 
 
-def saturation_warnings(robot: Robot, samples: Samples, system: System) -> dict[str, list[str]]:
-    """Return sentences on joints whose efforts are cut off near an extreme, with the joints."""
-    found: dict[str, list[str]] = {}
+def saturation_warnings(robot: Robot, samples: Samples, system: System) -> list[Remark]:
+    """Name the joints whose efforts are cut off near an extreme."""
+    found: list[Remark] = []
     keep = max(1, samples.decimation)
     if len(samples.time[::keep]) != system.Y.shape[1]:
         return found
@@ -46,7 +48,8 @@ def saturation_warnings(robot: Robot, samples: Samples, system: System) -> dict[
                 f'{100 * sum(shares):.0f} % of the samples: run a slower trajectory, or leave '
                 'these parts out'
             )
-            found[text] = [joint]
+            share = sum(shares)
+            found.append(Remark(text, code=SATURATION, joints=[joint], limit=limit, share=share))
     return found
 
 

@@ -10,6 +10,7 @@ from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
 from ..regression.effort_parts import OFFSET
 from .block_regression import block_products, Change, explained_without, regress_change
+from .remark import Remark
 from .torque_parts import JointTorques, rms
 
 # Contiguous blocks whose errors are taken as independent; least rows of a block, and blocks.
@@ -34,6 +35,14 @@ MAX_NAMED = 3  # joints in one sentence
 LEAST_BEFORE = 0.1  # of what a torque is on average: less would make any change look endless
 
 EFFORT, FRICTION, LOAD = 'effort', 'friction', 'load'
+# Codes: what changed, and that the last link carries another load.
+CHANGED = {
+    EFFORT: 'effort_changed',
+    FRICTION: 'friction_changed',
+    LOAD: 'load_changed',
+    OFFSET: 'offset_changed',
+}
+PAYLOAD_CHANGED = 'payload_changed'
 WHAT = {
     EFFORT: 'scale of efforts',
     FRICTION: 'friction',
@@ -69,18 +78,21 @@ class _Finding:
 
 def stationarity_warnings(
     robot: Robot, base: BaseParameters, torques: Sequence[JointTorques]
-) -> dict[str, list[str]]:
-    """Return sentences on friction, efforts or loads that changed, with the joints concerned."""
+) -> list[Remark]:
+    """Name the joints whose friction, efforts or loads changed."""
     usable = [t for t in torques if len(t.time) >= MIN_ROWS * MIN_BLOCKS and t.size > 0.0]
     findings = [found for t in usable if (found := _largest_change(t)) is not None]
     payload = _payload(robot, base, usable, findings)
-    if payload:
-        return {payload: list(robot.joints)}
-    result = {}
+    if payload is not None:
+        return [payload]
+    result = []
     for kind in REMEDY:
         some = [found for found in findings if found.kind == kind]
         if some:
-            result[_sentence(robot, kind, some)] = [robot.joints[found.joint] for found in some]
+            joints = [robot.joints[found.joint] for found in some]
+            shares, since = zip(*((f.share, f.course.since) for f in some), strict=True)
+            text, code = _sentence(robot, kind, some), CHANGED[kind]
+            result.append(Remark(text, code=code, joints=joints, shares=shares, since=since))
     return result
 
 
@@ -161,10 +173,10 @@ def _told(
 
 def _payload(
     robot: Robot, base: BaseParameters, torques: list[JointTorques], findings: list[_Finding]
-) -> str:
+) -> Remark | None:
     """Tell of a body that came to or left the last link, where that explains more."""
     if not findings or not torques:
-        return ''
+        return None
     last = int(robot.first_columns[-1])
     directions = base.matrix[:, [last + 9, last + 6, last + 7, last + 8]]
     blocks = min(_blocks(t) for t in torques)
@@ -178,26 +190,30 @@ def _payload(
     size = np.diag(products.sum(axis=0))[:4]
     used = np.flatnonzero(size > NOTHING * size.max())
     if not size.any():
-        return ''
+        return None
     products = products[:, [*used, 4]][:, :, [*used, 4]]
     steps = [course for course in _courses(torques[0].time, blocks) if course.since is not None]
     if not steps:
-        return ''
+        return None
     every, without = np.eye(len(used)), explained_without(products)
     changes = [regress_change(products, course.values, every, without) for course in steps]
     change, course = max(zip(changes, steps, strict=True), key=lambda pair: pair[0].explained)
     alone = change.explained < PAYLOAD_GAIN * by_joints and not _is_shared(findings, torques[0])
     if change.significance < SIGNIFICANT or alone:
-        return ''
+        return None
     loads = [(t, t.W @ directions[:, used] @ change.value) for t in torques]
     if max(rms(load) / t.size for t, load in loads) < MIN_LOAD:
-        return ''
+        return None
     sure = change.explained > by_joints and used[0] == 0
     sure = sure and abs(change.value[0]) > SIGNIFICANT * change.sigma[0]
     mass = f', by about {change.value[0]:+.2g} kg,' if sure else ''
-    return (
+    return Remark(
         f'from {course.since:.1f} s on the last link carries another load{mass} than before: '
-        'identify the parts with and without it apart'
+        'identify the parts with and without it apart',
+        code=PAYLOAD_CHANGED,
+        joints=robot.joints,
+        since=course.since,
+        mass=float(change.value[0]) if sure else None,
     )
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from ...exceptions import ConfigurationError
 from ..arrays import Array
 from ..diagnostics.assumptions import data_warnings
+from ..diagnostics.remark import prefixed
 from ..excitation.collision_bodies import body_frame, BodyFrame
 from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters, BaseParameters
@@ -102,7 +103,7 @@ def payload_from_recordings(
         found = estimate_base_parameters(recording, robot, base, settings, lambda _: None)
         systems = found.sampled_systems
         warnings = data_warnings(robot, base, found.samples, systems, found.estimate)
-        notes.extend(f'{name}: {text}' for text in (*found.signal_notes, *warnings))
+        notes.extend(prefixed(name, text) for text in (*found.signal_notes, *warnings))
         return found.estimate
 
     without = empty if isinstance(empty, KnownArm) else estimate('empty', empty)

@@ -18,10 +18,10 @@ from ..diagnostics.remark import (
     EFFORT_UNIT,
     in_order,
     NOTE,
+    prefixed,
     Remark,
     remarks,
     SERIOUS,
-    severity_of,
 )
 from ..diagnostics.trials import Trial
 from ..identification_settings import IdentificationSettings, SIMULATED
@@ -323,9 +323,7 @@ def _identify_by_wls_and_didim(inputs: _Inputs) -> Identification:
         note = f'DIDIM has no result to compare with: {error}'
         return dataclasses.replace(found, warnings=in_order((*found.warnings, note)))
     notes: list[str] = [
-        Remark(f'DIDIM: {text}', severity_of(text))
-        for text in other.warnings
-        if text not in found.warnings
+        prefixed('DIDIM', text) for text in other.warnings if text not in found.warnings
     ]
     notes += disagreement_warnings(found.estimate, other.estimate)
     warnings = in_order((*found.warnings, *notes))

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...exceptions import ConfigurationError, RankDeficientError, RecordingError
 from ..arrays import Array
-from ..diagnostics.remark import code_of, Remark, severity_of, values_of
+from ..diagnostics.remark import prefixed
 from ..identification_settings import IdentificationSettings, SIMULATED
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
@@ -271,7 +271,7 @@ def merge_notes(logs: Sequence[Log], notes: Sequence[Sequence[str]]) -> tuple[st
     """Return what was noted on all logs as it is, other notes with the name of their log."""
     common = [note for note in notes[0] if all(note in other for other in notes)]
     named = [
-        Remark(f'{name}: {note}', severity_of(note), code_of(note), **values_of(note))
+        prefixed(name, note)
         for name, own in zip(short_names(logs), notes, strict=True)
         for note in own
         if note not in common

@@ -116,10 +116,11 @@ def test_friction_that_jumps_soon_after_the_start_is_named(robot, base, estimate
     size = 1.0 * tau[:, joint].std()
     tau[:, joint] += size * np.sign(dq[:, joint]) * (time > 3.6)
     samples, systems, estimate = estimated(Recording(robot.joints, time, q, tau))
-    texts = data_warnings(robot, base, samples, systems, estimate)
-    (text,) = [text for text in texts if f'friction of {robot.joints[joint]} rises' in text]
-    told, since = (float(x) for x in re.search(r'by (\S+) N·m at (\S+) s: leave', text).groups())
-    assert abs(told - size) < 0.2 * size and abs(since - 3.6) < 0.2 and 'tried' in text
+    found = data_warnings(robot, base, samples, systems, estimate)
+    (jump,) = [each for each in found if each.code == FRICTION]
+    assert jump.joints == (robot.joints[joint],)
+    told, since, *_ = jump.values['amount']
+    assert abs(told - size) < 0.2 * size and abs(since - 3.6) < 0.2
     assert FRICTION not in [
         each.code for each in find_causes(robot, base, samples, Rows.of(systems))
     ]
@@ -139,8 +140,8 @@ def test_no_sign_is_advised_that_makes_it_worse(robot, base, estimated, truth, s
     drift -= drift.mean(axis=0)
     tau = tau + 0.6 * tau.std(axis=0) * drift / drift.std(axis=0)
     samples, systems, estimate = estimated(Recording(robot.joints, time, q, tau))
-    texts = data_warnings(robot, base, samples, systems, estimate)
-    assert not any('sign: set' in text for text in texts)
+    found = data_warnings(robot, base, samples, systems, estimate)
+    assert SIGN not in [each.code for each in found]
 
 
 @pytest.fixture(scope='module')

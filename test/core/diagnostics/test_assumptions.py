@@ -1,14 +1,16 @@
 """What breaks the assumptions is told, with the joint; clean recordings raise nothing."""
 
-import ast
 import dataclasses
-import re
 
 import numpy as np
 import pytest
 
+from robotid_ros.core.diagnostics.advice import GRAVITY
 from robotid_ros.core.diagnostics.assumptions import data_warnings
-from robotid_ros.core.diagnostics.effort_scale import scale_warnings
+from robotid_ros.core.diagnostics.effort_scale import EFFORT_LIMIT, INERTIA, scale_warnings
+from robotid_ros.core.diagnostics.remark import code_of
+from robotid_ros.core.diagnostics.saturation import SATURATION
+from robotid_ros.core.diagnostics.stationarity import CHANGED, EFFORT, FRICTION, PAYLOAD_CHANGED
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.core.model.base_parameters import base_parameters
@@ -60,14 +62,14 @@ def along(joint, factor):
     return result
 
 
-def names(texts, joint):
-    """Tell whether any sentence names a joint."""
-    return any(re.search(rf'\b{joint}\b', text) for text in texts)
+def names(found, joint):
+    """Tell whether any finding is about a joint."""
+    return any(joint in each.joints for each in found)
 
 
-def since(text):
+def in_the_middle(since):
     """Tell whether a change was found where it is, within a block."""
-    return abs(float(text.split('from ')[1].split(' ')[0]) - SECONDS / 2.0) < 1.0
+    return abs(since - SECONDS / 2.0) < 1.0
 
 
 def test_clean_recordings_raise_nothing(parts, warnings):
@@ -79,10 +81,10 @@ def test_clean_recordings_raise_nothing(parts, warnings):
 def test_friction_that_drops_is_told_with_its_time(parts, warnings, robot, joint):
     q, _, rigid, friction = parts
     found = warnings(q, rigid + friction * along(joint, np.where(LATE, 0.6, 1.0)))
-    assert len(found) == 1 and 'friction changed' in found[0]
-    assert f'{robot.joints[joint]} -' in found[0] and since(found[0])
-    change = float(found[0].split(f'{robot.joints[joint]} ')[1].split(' ')[0])
-    assert -50.0 < change < -30.0
+    (change,) = found
+    assert change.code == CHANGED[FRICTION] and change.joints == (robot.joints[joint],)
+    (share,), (since,) = change.values['shares'], change.values['since']
+    assert -0.5 < share < -0.3 and in_the_middle(since)
 
 
 def test_chunks_tell_it_as_well(parts, robot):
@@ -90,20 +92,24 @@ def test_chunks_tell_it_as_well(parts, robot):
     tau = rigid + friction * along(2, np.where(LATE, 0.6, 1.0))
     halves = [Recording(robot.joints, TIME[part], q[part], tau[part]) for part in (~LATE, LATE)]
     found = identify(halves, robot, dataclasses.replace(SETTINGS, essential=False))
-    assert any('friction changed: j3 -' in text and since(text) for text in found.warnings)
+    (change,) = [each for each in found.warnings if code_of(each) == CHANGED[FRICTION]]
+    assert change.joints == ('j3',) and in_the_middle(*change.values['since'])
 
 
 def test_a_joint_that_warms_up_drifts(parts, warnings):
     q, _, rigid, friction = parts
     found = warnings(q, rigid + friction * along(0, 1.0 - 0.2 * TIME / SECONDS))
-    assert len(found) == 1 and 'friction changed: j1 -' in found[0] and 'gradually' in found[0]
+    (change,) = found
+    assert (change.code, change.joints) == (CHANGED[FRICTION], ('j1',))
+    assert change.values['shares'][0] < 0.0 and change.values['since'] == (None,)
 
 
 def test_an_effort_that_is_scaled_in_the_middle_is_told(parts, warnings):
     q, _, rigid, friction = parts
     found = warnings(q, (rigid + friction) * along(1, np.where(LATE, 1.3, 1.0)))
-    assert any('scale of efforts changed: j2 +' in text for text in found)
-    assert not any(joint in text for text in found for joint in ('j1', 'j3'))
+    (change,) = [each for each in found if each.code == CHANGED[EFFORT]]
+    assert change.joints == ('j2',) and change.values['shares'][0] > 0.0
+    assert not names(found, 'j1') and not names(found, 'j3')
 
 
 def test_a_payload_is_told_with_its_mass(parts, warnings, robot, truth):
@@ -116,8 +122,8 @@ def test_a_payload_is_told_with_its_mass(parts, warnings, robot, truth):
     ddq = motion(TIME, seed=1)[2]
     with_body = inverse_dynamics(robot, loaded, q, dq, ddq)
     found = warnings(q, np.where(LATE[:, None], with_body, rigid + friction))
-    assert len(found) == 1 and 'last link carries another load' in found[0]
-    assert since(found[0])
+    (change,) = found
+    assert change.code == PAYLOAD_CHANGED and in_the_middle(change.values['since'])
 
 
 def test_a_wrong_unit_of_a_vertical_axis_is_told(parts, warnings):
@@ -126,16 +132,16 @@ def test_a_wrong_unit_of_a_vertical_axis_is_told(parts, warnings):
     assert names(found, 'j1') and not any(names(found, joint) for joint in ('j2', 'j3'))
 
 
-@pytest.mark.parametrize(('limit', 'words'), [(100.0, 'effort limits'), (np.inf, 'inertias')])
-def test_an_absurd_scale_is_told_by_limits_and_by_inertias(parts, robot, limit, words):
+@pytest.mark.parametrize(('limit', 'code'), [(100.0, EFFORT_LIMIT), (np.inf, INERTIA)])
+def test_an_absurd_scale_is_told_by_limits_and_by_inertias(parts, robot, limit, code):
     q, _, rigid, friction = parts
     limits = dataclasses.replace(robot.limits, effort=np.full(3, limit))
     robot = dataclasses.replace(robot, limits=limits)
     base = base_parameters(robot)
     recording = Recording(robot.joints, TIME, q, (rigid + friction) * along(0, 1000.0))
     found = estimate_base_parameters(recording, robot, base, SETTINGS, lambda _: None)
-    (text, joints), *others = scale_warnings(robot, base, found.samples, found.estimate).items()
-    assert words in text and joints == ['j1'] and not others
+    (found,) = scale_warnings(robot, base, found.samples, found.estimate)
+    assert (found.code, found.joints) == (code, ('j1',))
 
 
 def test_noisy_saturation_is_told(parts, warnings):
@@ -143,8 +149,8 @@ def test_noisy_saturation_is_told(parts, warnings):
     tau = rigid + friction
     limit = 0.6 * np.abs(tau[:, 1]).max()
     tau[:, 1] = np.clip(tau[:, 1], -limit, limit)
-    found = warnings(q, tau)
-    assert any('effort of j2 seems to saturate' in text for text in found)
+    (found,) = [each for each in warnings(q, tau) if each.code == SATURATION]
+    assert found.joints == ('j2',) and abs(found.values['limit'] / limit - 1.0) < 0.1
 
 
 def test_friction_plateaus_are_no_saturation(parts, warnings):
@@ -190,7 +196,6 @@ def test_a_robot_on_a_slope_is_told_with_its_gravity(parts, warnings, robot, tru
     mounted.model.gravity.linear = np.array(gravity)
     ddq = motion(TIME, seed=1)[2]
     found = warnings(q, inverse_dynamics(mounted, truth, q, dq, ddq))
-    (text,) = [text for text in found if text.startswith('gravity along')]
-    told = np.array(ast.literal_eval(text[text.index('[') : text.index(']') + 1]))
+    (told,) = [np.array(each.values['amount']) for each in found if each.code == GRAVITY]
     angle = np.arccos(told @ gravity / np.linalg.norm(told) / np.linalg.norm(gravity))
     assert np.degrees(angle) < 1.0

@@ -1,11 +1,14 @@
 """What data are like: noise, rows and why they are not used, singular values; order of remarks."""
 
+import pickle
+
 import numpy as np
 import pytest
 
 from robotid_ros.core.diagnostics.data_quality import count_rows, singular_values, white_noise
-from robotid_ros.core.diagnostics.remark import in_order, NOTE, Remark, remarks, SERIOUS
+from robotid_ros.core.diagnostics.remark import in_order, NOTE, prefixed, Remark, remarks, SERIOUS
 from robotid_ros.core.regression.observation_system import System
+from robotid_ros.files.yaml import dump_yaml, parse_yaml
 
 
 def test_white_noise_is_found_under_a_motion():
@@ -49,3 +52,22 @@ def test_singular_values_are_those_of_the_weighted_and_scaled_matrix():
 def test_what_matters_most_comes_first_and_once():
     texts = [*remarks(NOTE, ['a', 'b']), 'c', Remark('d', SERIOUS), 'c']
     assert in_order(texts) == ('d', 'c', 'a', 'b')
+
+
+def test_a_finding_keeps_what_it_has_wherever_it_goes():
+    finding = Remark('j1 rests', NOTE, 'hardly_moved', ['j1'], share=0.01)
+    (serious,) = remarks(SERIOUS, [finding])
+    for text in (
+        finding,
+        serious,
+        prefixed('a.csv', finding),
+        pickle.loads(pickle.dumps(finding)),
+    ):
+        assert (text.code, text.joints, text.values) == (
+            'hardly_moved',
+            ('j1',),
+            {'share': 0.01},
+        )
+    assert serious.severity == SERIOUS and prefixed('a.csv', finding).severity == NOTE
+    assert prefixed('a.csv', finding) == 'a.csv: j1 rests' == prefixed('a.csv', 'j1 rests')
+    assert parse_yaml(dump_yaml({'found': [finding]}), '') == {'found': ['j1 rests']}
