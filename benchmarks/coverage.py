@@ -160,7 +160,7 @@ def looks(run: Run, log: Recording, factors: dict[str, float]) -> Iterator[tuple
     terms = make_terms(('viscous', 'coulomb', 'offset'), {})
     robot = with_friction(run.plant.robot, (terms,) * run.plant.robot.n)
     base = base_parameters(robot)
-    settings = dataclasses.replace(run.plant.identification, method='wls', selection=False)
+    settings = dataclasses.replace(run.plant.identification, method='wls', model='plain')
     true = base.of(truth(run, robot, factors))
     whole, chunks = (
         estimate_base_parameters(data, robot, base, settings, lambda _: None)

@@ -12,7 +12,6 @@ import numpy as np
 import pinocchio
 
 from robotid_ros.core.pipeline.results import Identification
-from robotid_ros.core.selection.candidates import SPRING
 from robotid_ros.files.export.identified_urdf import identified_urdf
 
 # Largest residual over the baseline's.
@@ -71,7 +70,9 @@ def measured_only(made: Case, result: Identification) -> str:
 def spring(made: Case, result: Identification) -> str:
     """Tell which joints got a spring, and whether these are right."""
     each = zip(result.robot.joints, result.robot.friction, strict=True)
-    chosen, truth = [joint for joint, terms in each if SPRING in terms], made.truth or {}
+    names = [(joint, {term.name for term in terms}) for joint, terms in each]
+    chosen = [joint for joint, own in names if own & {'spring', 'position'}]
+    truth = made.truth or {}
     right = chosen == [joint for joint in result.robot.joints if 'Kq' in truth.get(joint, {})]
     return f'{"" if right else "not right: "}a spring at {", ".join(chosen) or "none"}'
 

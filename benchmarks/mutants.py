@@ -45,7 +45,7 @@ MODULES = tuple(
     replay/anderson_mixing replay/initial_parameters replay/replay_problem
     replay/simulated_observation replay/simulation/closed_loop
     replay/simulation/direct_dynamics replay/simulation/integrators
-    selection/cross_validation selection/transmission selection/warm_up
+    mixed/shrinkage mixed/folds elastic_joints/transmission
     signals/filters signals/fourier_series signals/periodic
     signals/preparation signals/usable_rows signals/zero_phase
     timing/delay_compensation timing/delay_estimation

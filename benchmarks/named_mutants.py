@@ -127,14 +127,14 @@ NAMED = {
     'replay/iteration_step': (
         ('gains never scaled', 'inertia / tuned', 'inertia / inertia if True else tuned'),
     ),
-    'selection/transmission': (
+    'elastic_joints/transmission': (
         ('play told by the measured deflection, which noise explains',
          'own = np.sign(wound)', 'own = np.sign(rows.deflection)'),
         ('springs that push are hysteresis', 'size <= 0.0 or', 'False or'),
     ),
-    'selection/warm_up': (
-        ('temperatures that hardly change are used',
-         'np.ptp(means) >= LEAST_RANGE', 'np.ptp(means) >= 0.0'),
+    'mixed/shrinkage': (
+        ('a joint may get worse', 'and self._guards(errors)', ''),
+        ('no hold on the plain fit', 'HOLD = 3e-4', 'HOLD = 0.0'),
     ),
     'signals/periodic': (
         ('noise between periods over all of them',

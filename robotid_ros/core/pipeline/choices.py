@@ -1,24 +1,44 @@
 """What the configuration leaves open, chosen from a recording of any length."""
 
+from collections.abc import Sequence
 import dataclasses
 from itertools import chain
 
+import numpy as np
+
+from ...exceptions import RobotIdError
 from ..identification_settings import IdentificationSettings
-from ..model.robot import Robot
-from ..selection.model_selection import is_open, motion_start, select_model, without_choice
-from ..selection.selection import Selection
-from ..signals.recording import MAX_SAMPLES, Recording
+from ..mixed.columns import Part
+from ..mixed.mixed_model import choose, MixedModel, plain_errors
+from ..mixed.shrinkage import gains_clearly
+from ..model.base_parameters import base_parameters
+from ..model.robot import ElasticRobot, Robot
+from ..regression.estimators import MIXED
+from ..signals.recording import Recording
+from ..signals.samples import SignalSettings
+from ..signals.uniform_recording import MIN_TRAVEL
+from ..timing.delay_compensation import prepare_without_delay, remove_delay
 from .chunked_estimation import RecordingOrChunks
 from .several_logs import LogSet, longest_log
 
-Choice = tuple[RecordingOrChunks, Robot, IdentificationSettings, Selection | None]
+# Samples that are looked at: enough to tell choices apart, whatever the recording's length.
+LONGEST_LOOK = 60_000
+# A model without gravity counts where it predicts the folds so much better.
+GRAVITY_FREE = 0.9
+# Bands of W and the torques [Hz]: the first, unless another or the motion's own is clearly better.
+# Positions pass two and a half times as much (DIDIM section II: W would lose what the torques
+# keep). A band needs room below the Nyquist frequency.
+BANDS, POSITIONS, LARGEST_BAND, LARGEST_CUTOFF = (8.0, 5.0, 12.0), 2.5, 0.2, 0.4
+# Band in which they are compared [Hz], and its positions' cut-off over it.
+JUDGING, JUDGING_POSITIONS = 5.0, 2.0
+Choice = tuple[RecordingOrChunks, Robot, IdentificationSettings, MixedModel | None]
 
 
 def choose_model(
     recording: RecordingOrChunks, robot: Robot, settings: IdentificationSettings
 ) -> Choice:
     """
-    Choose by cross-validation what is open; of chunks, by the first one that moves.
+    Choose what is open, of several logs by all of them, of chunks by the first one that moves.
 
     Parameters
     ----------
@@ -27,31 +47,147 @@ def choose_model(
 
     Returns
     -------
-    All of them with the choices made, and how, None where nothing was open
+    All of them with the choices made, and the mixed model, None where nothing was open
 
     """
+    fixed = without_choice(settings)
     if not is_open(robot, settings):
-        return recording, robot, without_choice(settings), None
-    log = longest_log(recording)
-    if isinstance(log, Recording):
-        part, whole = log, len(log.time) <= MAX_SAMPLES
+        return recording, robot, fixed, None
+    if isinstance(recording, LogSet) and recording.in_memory:
+        looked_at = [log for log in recording.logs if isinstance(log, Recording)]
     else:
-        chunks, whole, read = iter(log), False, list[Recording]()
-        for chunk in chunks:
-            # What can be read again need not be kept.
-            read = [*read, chunk] if chunks is recording else [chunk]
-            if motion_start(chunk) is not None:
-                break
-        # An iterator has given its first chunks away; what can be read again starts anew.
-        recording = chain(read, chunks) if chunks is recording else recording
-        if not read:
-            return recording, robot, without_choice(settings), None
-        part = read[-1]
-    if isinstance(recording, LogSet):
-        whole = recording.in_memory
-    if not whole and settings.signals.rows == 'auto':
-        # Every chunk has ends, whose transients would count twice.
-        signals = dataclasses.replace(settings.signals, rows='moving')
-        settings = dataclasses.replace(settings, signals=signals)
-    warm_up = whole and isinstance(recording, Recording)
-    return recording, *select_model(part, robot, settings, warm_up)
+        log = longest_log(recording)
+        if isinstance(log, Recording):
+            looked_at = [log]
+        else:
+            chunks, read = iter(log), list[Recording]()
+            for chunk in chunks:
+                # What can be read again need not be kept.
+                read = [*read, chunk] if chunks is recording else [chunk]
+                if motion_start(chunk) is not None:
+                    break
+            # An iterator has given its first chunks away; what can be read again starts anew.
+            recording = chain(read, chunks) if chunks is recording else recording
+            looked_at = read[-1:]
+    signals = settings.signals
+    if signals.rows == 'auto':
+        signals = dataclasses.replace(signals, rows='every')
+    try:
+        parts, filters = choose_filters([_part(r) for r in looked_at], robot, signals)
+        signals = dataclasses.replace(signals, cutoff=filters.cutoff, band=filters.band)
+        model = choose_from(parts, robot, filters)
+    except (RobotIdError, np.linalg.LinAlgError):
+        return recording, robot, fixed, None  # `prepare` says what is wrong with the recording
+    robot = dataclasses.replace(
+        robot, model=model.robot.model, effort_kind=model.robot.effort_kind
+    )
+    if not any(robot.open_friction):
+        return recording, robot, fixed, model
+    settings = dataclasses.replace(settings, method=MIXED, signals=signals)
+    return recording, model.robot, settings, dataclasses.replace(model, signals=signals)
+
+
+def choose_filters(
+    recordings: Sequence[Recording], robot: Robot, signals: SignalSettings
+) -> tuple[list[Recording], SignalSettings]:
+    """
+    Choose the filters, where they are open, with which plain friction predicts folds best.
+
+    Returns
+    -------
+    The recordings without the delays of their efforts, and the settings for these
+
+    """
+    rate = min(recording.rate for recording in recordings)
+    base = base_parameters(robot)
+
+    judging = min(JUDGING, LARGEST_BAND * rate)
+    wanted = dataclasses.replace(signals, cutoff=JUDGING_POSITIONS * judging, band=judging)
+    found = [prepare_without_delay(r, robot, base, wanted) for r in recordings]
+    judged = [Part(*each[:2]) for each in found]
+    prompt = [
+        remove_delay(r, each[2], signals.stamps) for r, each in zip(recordings, found, strict=True)
+    ]
+    signals = dataclasses.replace(signals, time_offset=False)
+    if signals.cutoff:
+        return prompt, signals
+
+    def observed(cutoff: float, band: float) -> list[Part]:
+        chosen = dataclasses.replace(signals, cutoff=cutoff, band=band)
+        return [Part(*prepare_without_delay(r, robot, base, chosen)[:2]) for r in prompt]
+
+    wider = [signals.band] if signals.band else list(BANDS)
+    bands = dict.fromkeys(min(band, LARGEST_BAND * rate) for band in wider)
+    pairs = [(min(POSITIONS * band, LARGEST_CUTOFF * rate), band) for band in bands]
+    pairs.append((0.0, signals.band))  # from the motion
+    errors = {pair: plain_errors(observed(*pair), judged) for pair in pairs}
+    best = pairs[0]
+    for pair, own in errors.items():
+        if gains_clearly(own, errors[best], 1.0):  # no filter is simpler than another
+            best = pair
+    return prompt, dataclasses.replace(signals, cutoff=best[0], band=best[1])
+
+
+def choose_from(
+    recordings: Sequence[Recording], robot: Robot, signals: SignalSettings
+) -> MixedModel:
+    """
+    Choose the mixed model of some recordings, without gravity where the efforts hold none.
+
+    Raises
+    ------
+    RobotIdError : a recording cannot be used
+
+    """
+    model = _chosen(recordings, robot, signals)
+    if robot.effort_kind != 'auto' or not robot.gravity.any():
+        return model
+    pinocchio_model = robot.model.copy()
+    pinocchio_model.gravity.linear = np.zeros(3)
+    weightless = dataclasses.replace(robot, model=pinocchio_model, effort_kind='without_gravity')
+    other = _chosen(recordings, weightless, signals)
+    ratio = model.shrinkage.residual / max(other.shrinkage.residual, 1e-300)
+    # With plain friction, too: springs may stand in for gravity.
+    clear = all(
+        gains_clearly(getattr(other.shrinkage, k), getattr(model.shrinkage, k))
+        for k in ('errors', 'plain_errors')
+    )
+    if not clear or ratio * GRAVITY_FREE < 1.0:
+        return model
+    return dataclasses.replace(other, weightless_gain=ratio)
+
+
+def _chosen(recordings: Sequence[Recording], robot: Robot, signals: SignalSettings) -> MixedModel:
+    base = base_parameters(robot)
+    observed = [prepare_without_delay(r, robot, base, signals)[:2] for r in recordings]
+    return choose([Part(*each) for each in observed], robot, base)
+
+
+def is_open(robot: Robot, settings: IdentificationSettings) -> bool:
+    """Tell whether the configuration leaves anything to choose."""
+    if isinstance(robot, ElasticRobot) or settings.model != MIXED:
+        return False
+    if settings.method != 'auto' or settings.signals.averaging:
+        return False
+    return any(robot.open_friction) or robot.effort_kind == 'auto'
+
+
+def without_choice(settings: IdentificationSettings) -> IdentificationSettings:
+    """Return the settings with what is open at its default."""
+    method = 'wls' if settings.method == 'auto' else settings.method
+    return dataclasses.replace(settings, method=method)
+
+
+def motion_start(recording: Recording) -> int | None:
+    """Return the first sample that is away from where the recording began, None without any."""
+    away = np.abs(recording.position - recording.position[0]) > MIN_TRAVEL
+    return int(np.argmax(away.any(axis=1))) if away.any() else None
+
+
+def _part(recording: Recording) -> Recording:
+    """Return what is looked at: from where something moves."""
+    count, time = len(recording.time), recording.time
+    if count <= LONGEST_LOOK:
+        return recording
+    first = min(motion_start(recording) or 0, count - LONGEST_LOOK - 1)
+    return recording.between(float(time[first]), float(time[first + LONGEST_LOOK]))

@@ -106,6 +106,8 @@ def _differentiate(
 def _chosen_rows(usable: UsableRows, inner: Rows, robot: Robot, settings: SignalSettings) -> Rows:
     if settings.rows == 'moving':
         return usable.moving
+    if settings.rows == 'every':
+        return usable.every
     steps = np.array([any(term.has_step for term in terms) for terms in robot.friction])
     every = np.where(steps, usable.clear, usable.every)
     if settings.rows == 'all':

@@ -42,9 +42,10 @@ class SignalSettings:
         'auto',
         'moving: leave out rows at standstill, in the transients at the ends, and beside both; '
         'all: every measured row, at standstill too where friction is smooth; '
-        'auto: chosen with identification.selection, else all for joints with stiction, stribeck, '
-        'makkar or smooth_coulomb friction, moving for others',
-        choices=('auto', 'moving', 'all'),
+        'every: every measured row, also where friction has a step; '
+        'auto: every with identification.model mixed, else all for joints with stiction, '
+        'stribeck, makkar or smooth_coulomb friction, moving for others',
+        choices=('auto', 'moving', 'all', 'every'),
     )
     max_gap: float = setting(
         0.05,

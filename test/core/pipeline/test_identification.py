@@ -19,6 +19,8 @@ from robotid_ros.exceptions import RankDeficientError, UnknownNameError
 from ..conftest import motion, RATE, URDF
 
 SETTINGS = IdentificationSettings(signals=SignalSettings(cutoff=15.0))
+# The hold of a mixed model is on base parameters, which another order of joints groups otherwise.
+PLAIN = dataclasses.replace(SETTINGS, model='plain')
 
 
 def exact_system(robot, truth, seed=0, noise=0.0):
@@ -126,21 +128,19 @@ def test_consistent_parameters_predict_like_the_base(robot, truth, record):
 
 def test_clock_and_joint_order_do_not_matter(robot, record):
     recording = record(noise=0.01)
-    found = identify(recording, robot, SETTINGS)
+    found = identify(recording, robot, PLAIN)
     later = dataclasses.replace(recording, time=recording.time + 1234.5)
-    shifted = identify(later, robot, SETTINGS)
+    shifted = identify(later, robot, PLAIN)
     np.testing.assert_allclose(shifted.estimate.value, found.estimate.value, rtol=1e-5, atol=1e-6)
     turned = recording.select(('j3', 'j1', 'j2'))
     other = build_robot(URDF, RobotSettings(joints=('j3', 'j1', 'j2')))
-    swapped = identify(turned, other, SETTINGS)
-    one = validate(
-        record(seed=2), robot, basic_solution(found.base, found.estimate.value), SETTINGS
-    )
+    swapped = identify(turned, other, PLAIN)
+    one = validate(record(seed=2), robot, basic_solution(found.base, found.estimate.value), PLAIN)
     two = validate(
         record(seed=2).select(other.joints),
         other,
         basic_solution(swapped.base, swapped.estimate.value),
-        SETTINGS,
+        PLAIN,
     )
     np.testing.assert_allclose(two.predicted[:, [1, 2, 0]], one.predicted, atol=1e-5)
 

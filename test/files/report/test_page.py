@@ -226,14 +226,10 @@ def sphere(mass=5.0, radius=0.3):
     )
 
 
-def test_candidates_are_listed_best_first_with_the_one_that_was_taken(results):
-    first = results.selection['comparisons'][0]
-    ranks = {'a': 0.03, 'viscous': 0.02, 'b': 0.025}
-    changed = {**results.selection, 'comparisons': [{**first, 'residuals': ranks}]}
-    shown = render(dataclasses.replace(results, selection=changed))
-    table = shown[shown.index('● was taken') :]
-    names = re.findall(r'<th scope="row">([^<]*)</th>', table)[:3]
-    assert names == ['● viscous', 'b', 'a']
+def test_the_choice_shows_what_each_joint_leaves_beside_plain_friction(results):
+    shown = render(results)
+    table = shown[shown.index('Parts that were not fitted, by joint') :]
+    assert re.findall(r'>(2\.00|3\.00) %<', table)[:2] == ['2.00', '3.00']
 
 
 @pytest.mark.parametrize(('other', 'drawn'), [(0.0, 'Line'), (1.0, 'Scatter')])
