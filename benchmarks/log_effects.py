@@ -96,7 +96,8 @@ def case(
     """
     runs = plain_run(SEED, window), plain_run(OTHER)
     log = recording(runs[0], effort(runs[0]) + runs[0].noise)
-    exact = Signals(*motion(OTHER), effort(runs[1]))
+    every = np.arange(len(TIME))
+    exact = Signals(*motion(OTHER), effort(runs[1]), every, float(TIME[1] - TIME[0]))
     bodies = runs[0].plant.physics.true_parameters()
     truth = {b.name: {k: v for k, v in b.values.items() if k != 'Fst'} for b in bodies}
     urdf = runs[0].plant.robot.urdf
