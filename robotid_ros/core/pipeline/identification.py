@@ -23,6 +23,7 @@ from ..diagnostics.remark import (
     SERIOUS,
     severity_of,
 )
+from ..diagnostics.torque_parts import FittedModel
 from ..diagnostics.trials import Trial
 from ..elastic_joints.transmission import choose_transmission
 from ..identification_settings import IdentificationSettings, SIMULATED
@@ -148,7 +149,14 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
         standard=standard,
         fitted=_fitted(estimation, robot, base, settings),
         validation=validation,
-        warnings=_warnings(inputs, *judged, plain, fewer, notes),
+        warnings=_warnings(
+            inputs,
+            *judged,
+            plain,
+            fewer,
+            notes,
+            FittedModel(robot, base, estimation.sampled_systems, estimate.value),
+        ),
         history=estimation.history,
         mixed=mixed,
         better_base=better,
@@ -305,12 +313,13 @@ def _warnings(
     estimation: Estimation,
     fewer: Trial | None,
     notes: list[str],
+    whole: FittedModel,
 ) -> tuple[str, ...]:
     samples, estimate = estimation.samples, estimation.estimate
     read = getattr(inputs.recording, 'notes', ())
     if robot.drive_gain_given:  # which says what currents are worth
         read = [Remark(str(n), NOTE) if code_of(n) == EFFORT_UNIT else n for n in read]
-    data = data_warnings(robot, base, samples, estimation.sampled_systems, estimate)
+    data = data_warnings(robot, base, samples, estimation.sampled_systems, estimate, whole)
     if any(code_of(note) == EFFORT_UNIT for note in read):  # the log says it itself
         data = [text for text in data if code_of(text) != EFFORT_UNIT]
     found = (
