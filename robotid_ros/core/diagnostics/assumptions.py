@@ -95,11 +95,7 @@ def assumption_warnings(
     ):
         found |= {text: joints for text, joints in each.items() if not known.issuperset(joints)}
     scaled = {*chain(*found.values())}
-    torques = [
-        t
-        for t in joint_torques(whole)
-        if robot.joints[t.joint] not in scaled
-    ]
+    torques = [t for t in joint_torques(whole) if robot.joints[t.joint] not in scaled]
     found |= stationarity_warnings(whole.robot, whole.base, torques)
     known = known.union(*found.values())
     if rows is not None:

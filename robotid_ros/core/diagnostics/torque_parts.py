@@ -21,7 +21,7 @@ BEYOND_PLAIN = 'beyond plain friction'
 
 
 class FittedModel(NamedTuple):
-    """A robot, its base parameters, the systems that they were fitted to, and their values (b,)."""
+    """A robot, its base parameters, the systems of the fit, and the values (b,) that it gave."""
 
     robot: Robot
     base: BaseParameters

@@ -5,8 +5,10 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import ConfigurationError, ControllerError, DivergenceError, RecordingError
+from ..arrays import Array
 from ..diagnostics.assumptions import data_warnings
 from ..diagnostics.data_quality import data_quality
+from ..diagnostics.dissipation import dissipation_warnings
 from ..diagnostics.exact_fit import exact_fit_warnings
 from ..diagnostics.identifiability import (
     disagreement_warnings,
@@ -155,7 +157,10 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
             plain,
             fewer,
             notes,
-            FittedModel(robot, base, estimation.sampled_systems, estimate.value),
+            (
+                FittedModel(robot, base, estimation.sampled_systems, estimate.value),
+                estimate.covariance,
+            ),
         ),
         history=estimation.history,
         mixed=mixed,
@@ -313,13 +318,13 @@ def _warnings(
     estimation: Estimation,
     fewer: Trial | None,
     notes: list[str],
-    whole: FittedModel,
+    whole: tuple[FittedModel, Array],
 ) -> tuple[str, ...]:
     samples, estimate = estimation.samples, estimation.estimate
     read = getattr(inputs.recording, 'notes', ())
     if robot.drive_gain_given:  # which says what currents are worth
         read = [Remark(str(n), NOTE) if code_of(n) == EFFORT_UNIT else n for n in read]
-    data = data_warnings(robot, base, samples, estimation.sampled_systems, estimate, whole)
+    data = data_warnings(robot, base, samples, estimation.sampled_systems, estimate, whole[0])
     if any(code_of(note) == EFFORT_UNIT for note in read):  # the log says it itself
         data = [text for text in data if code_of(text) != EFFORT_UNIT]
     found = (
@@ -329,6 +334,7 @@ def _warnings(
         *remarks(NOTE, estimation.signal_notes),
         *remarks(SERIOUS, data),
         *exact_fit_warnings(robot, samples, estimate),
+        *dissipation_warnings(*whole),
         *identifiability_warnings(robot, samples, estimate, fewer),
         *timing_warnings(estimation.system.timing, estimate),
         *estimation.estimate_notes,

@@ -5,6 +5,7 @@ from html import escape
 
 import numpy as np
 
+from ....core.parameters.plain_friction import PlainFriction
 from ...results import Residual, Results, total_residual
 from ...torques_file import Torques
 from ..html import bar, number, percent, row, section, table, time_window
@@ -71,7 +72,14 @@ def joints(results: Results, plots: Plots) -> str:
     units = {line.joint: line.unit for line in results.identification}
     lengths = {j: values['unit'] for j, values in results.quality.get('joints', {}).items()}
     parts = [
-        _joint(number_, joint, units.get(joint, 'N·m'), lengths.get(joint, 'rad'), series, plots)
+        _joint(
+            number_,
+            joint,
+            (units.get(joint, 'N·m'), lengths.get(joint, 'rad')),
+            series,
+            plots,
+            results.plain_friction.get(joint),
+        )
         for number_, joint in enumerate(found[0].data.joints)
     ]
     return section('Joints', _time_text(found), time_window() + ''.join(parts), anchor='joints')
@@ -94,16 +102,21 @@ def _time_text(found: Sequence[Phase]) -> str:
 
 
 def _joint(
-    joint: int, name: str, unit: str, length: str, series: EffortSeries, plots: Plots
+    joint: int,
+    name: str,
+    units: tuple[str, str],
+    series: EffortSeries,
+    plots: Plots,
+    plain: PlainFriction | None,
 ) -> str:
-    found = series.phases
+    found, (unit, length) = series.phases, units
     above, below = efforts(series, joint, unit)
     small = [
         (spectrum(found, joint, unit), 'spectrum of the residual'),
         (histogram(found, joint, unit), 'histogram of the residual'),
         (autocorrelation(found, joint), 'autocorrelation of the residual; dashed: white noise'),
     ]
-    curve = friction_curve(found, joint, unit, length)
+    curve = friction_curve(found, joint, unit, length, plain)
     if curve is not None:
         small.insert(0, (curve, 'friction curve: effort without inertia and gravity'))
     parts = [
@@ -111,11 +124,26 @@ def _joint(
         plots.place(above, f'{name}: measured and predicted effort', wide=True),
         plots.place(below, f'{name}: measured minus predicted effort', wide=True),
         _shares(found[0].data, joint, unit),
+        _plain_text(plain, unit, length),
         '<div class="grid">',
         *(plots.place(plot, f'{name}: {text}') for plot, text in small),
         '</div>',
     ]
     return ''.join(parts)
+
+
+def _plain_text(plain: PlainFriction | None, unit: str, length: str) -> str:
+    """Tell the plain equivalent of friction that is not plain, and how far it is from that."""
+    if plain is None or plain.exact:
+        return ''
+    speeds = 'the recorded speeds' if plain.recorded else 'all speeds up to the limit'
+    return (
+        f'<p>Plain equivalent of the friction: viscous {plain.viscous:.4g} '
+        f'{escape(unit)}·s/{escape(length)}, Coulomb {plain.coulomb:.4g} {escape(unit)}, offset '
+        f'{plain.offset:.4g} {escape(unit)}. At {speeds} it differs from the identified friction '
+        f'by {100 * plain.relative:.2g} % ({plain.rms:.2g} {escape(unit)}, root mean square). '
+        'Formats without other friction hold it.</p>'
+    )
 
 
 def _shares(data: Torques, joint: int, unit: str) -> str:
