@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pytest
 
+from robotid_ros.core.parameters.plain_friction import PlainFriction
 from robotid_ros.exceptions import FileError, MissingPackageError
 from robotid_ros.files.report.identification_page import render
 from robotid_ros.files.report.page import write_report, write_report_if_possible
@@ -242,6 +243,19 @@ def test_friction_of_other_joints_is_no_curve_of_velocity(other, drawn):
     (phase,) = phases({'identification': changed})
     plot = friction_curve([phase], 0, 'N·m', 'rad')
     assert [type(renderer.glyph).__name__ for renderer in plot.renderers] == ['Scatter', drawn]
+
+
+def test_the_plain_equivalent_stands_beside_the_friction_law(results):
+    plain = PlainFriction(0.25, 1.5, -0.125, 0.0625, 0.04)
+    page = render(dataclasses.replace(results, plain_friction={'shoulder': plain}))
+    assert 'viscous 0.25 N·m·s/rad, Coulomb 1.5 N·m, offset -0.125 N·m' in page
+    assert 'by 4 % (0.062 N·m, root mean square)' in page
+    assert 'Plain equivalent' not in render(results)
+    (phase,) = phases({'identification': made.torques()})
+    line = friction_curve([phase], 0, 'N·m', 'rad', plain).renderers[-1]
+    x, y = (np.asarray(line.data_source.data[k]) for k in 'xy')
+    used = ~np.isnan(x) & (x != 0.0)
+    np.testing.assert_allclose(y[used], 0.25 * x[used] + 1.5 * np.sign(x[used]) - 0.125, rtol=1e-5)
 
 
 def test_without_validation_there_are_no_columns_of_it(results):

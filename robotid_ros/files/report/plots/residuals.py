@@ -98,7 +98,7 @@ def autocorrelation(found: Sequence[Phase], joint: int) -> Any:
 
 
 def friction_curve(
-    found: Sequence[Phase], joint: int, unit: str, speed: str, plain: PlainFriction | None
+    found: Sequence[Phase], joint: int, unit: str, speed: str, plain: PlainFriction | None = None
 ) -> Any | None:
     """Draw effort without inertia and gravity over velocity, model and plain equivalent."""
     data = found[0].data
