@@ -184,7 +184,7 @@ def test_what_no_body_can_do_is_a_warning_unless_any_cost_is_right(robot, truth,
 
 @pytest.mark.parametrize('method', ['ols', 'wls'])
 def test_the_plain_model_is_least_squares_and_nothing_is_chosen(record, method):
-    """Its estimate is that of `numpy.linalg.lstsq` with viscous and Coulomb friction and offset."""
+    """Its estimate is that of `numpy.linalg.lstsq`: viscous and Coulomb friction, offset."""
     robot = build_robot(URDF, RobotSettings())
     base = base_parameters(robot)
     recording = record(noise=0.05)
