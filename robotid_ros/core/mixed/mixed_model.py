@@ -20,7 +20,7 @@ from ..regression.shrinkage import Penalty
 from ..signals.samples import SignalSettings
 from .columns import column_scale, KIND, KINDS, observe_kinds, Part, scaled_terms
 from .folds import folds
-from .shrinkage import Choice, Fold, Grams, HOLD, products, Shrinkage
+from .shrinkage import Choice, Grams, products, Shrinkage, total
 
 NAMES = {
     'low_speed': 'friction at low speed',
@@ -49,7 +49,7 @@ class MixedModel:
     shrinkage : how much each kind may explain
     precision : {parameter: pull of one row} of those that are shrunk
     pull, mean : (b, b), (b,) of one row, of the base parameters to the description's bodies
-    hold : {parameter: pull of one row to the plain fit}
+    size : {parameter: mean weighted square of its column}
     weightless_gain : residual with gravity over that without, where the efforts hold none, else 0
     signals : the filters and rows that were chosen with it, or None
 
@@ -62,7 +62,7 @@ class MixedModel:
     precision: Mapping[str, float]
     pull: Array
     mean: Array
-    hold: Mapping[str, float]
+    size: Mapping[str, float]
     weightless_gain: float = 0.0
     signals: SignalSettings | None = None
 
@@ -82,9 +82,9 @@ class MixedModel:
         symbols = {p.name: p.symbol for p in self.robot.parameters}
         own = [symbols[name.removesuffix('R')] for name in system.names]
         kind = {symbol: k for k, each in enumerate(KINDS) for symbol in TERMS[each].symbols}
-        precision, hold = (
+        precision, size = (
             np.array([values.get(name, 0.0) for name in system.names])
-            for values in (self.precision, self.hold)
+            for values in (self.precision, self.size)
         )
         rows = float(system.equations.sum())
         values, vectors = np.linalg.eigh(self.pull)
@@ -93,26 +93,20 @@ class MixedModel:
         bodies = np.zeros((len(root), len(own)))
         bodies[:, [system.names.index(name) for name in self.base.names]] = root
         penalty = Penalty(
-            np.sqrt(self.shrinkage.weights), rows * precision, rows * hold,
+            np.sqrt(self.shrinkage.weights), rows * precision, rows * size,
             np.array([symbol in SHRUNK for symbol in own]),
             np.array([kind.get(symbol, -1) for symbol in own]), bodies, root @ self.mean,
         )  # fmt: skip
         return dataclasses.replace(system, penalty=penalty)
 
 
-def plain_errors(parts: Sequence[Part], judged: Sequence[Part]) -> Array:
-    """Return the squared errors (F,) of plain friction, fitted to parts, on folds of others."""
-    length, weights, _ = _scales(judged)
-    none = [np.zeros((*part.system.Y.shape, 0)) for part in parts]
-    others = [np.zeros((*part.system.Y.shape, 0)) for part in judged]
-    train, test = _grams(parts, none, length), _grams(judged, others, length)
-    share = weights[:, None, None] / train.count
-    b = len(length)
-    size = np.maximum(np.einsum('jkk->k', (train.total * share)[:, :b, :b]), 1e-12)
-    zero = np.zeros((b, b)), np.zeros(b)
-    folds = zip(train.folds, test.folds, strict=True)
-    fits = [Fold((train.total - own) * share, other, size, zero) for own, other in folds]
-    return np.array([fit.plain.sum() for fit in fits])
+def plain_errors(parts: Sequence[Part], base: BaseParameters) -> Array:
+    """Return the squared errors (F,) of plain friction on the folds."""
+    length, weights, _ = _scales(parts)
+    grams = _grams(parts, [np.zeros((*p.system.Y.shape, 0)) for p in parts], length)
+    choice = Choice(grams, base.rank, weights, None, np.eye(base.rank), kinds=KIND[:0])
+    choice.errors(np.full(len(KINDS), np.inf), 0.0)
+    return total(choice.plain)
 
 
 def _scales(parts: Sequence[Part]) -> tuple[Array, Array, Array]:
@@ -148,7 +142,6 @@ def choose(parts: Sequence[Part], robot: Robot, base: BaseParameters) -> MixedMo
     mean = None if bodies is None else bodies * length
     choice = Choice(grams, base.rank, weights, mean, metric)
     found = choice.run()
-    hold = dict(zip(base.names, choice.size * length**2, strict=True))
     pull = found.pull * choice.metric * np.outer(length, length)
     mean = np.zeros(base.rank) if bodies is None else bodies
     friction, precision = [], dict[str, float]()
@@ -163,9 +156,8 @@ def choose(parts: Sequence[Part], robot: Robot, base: BaseParameters) -> MixedMo
     load = np.zeros(wider.p)
     load[[wider.column(robot.parameters[k].name) for k in base.columns]] = rigid
     wider = dataclasses.replace(wider, load_parameters=load)
-    return MixedModel(
-        wider, robot, base, found, precision, pull, mean, {k: HOLD * v for k, v in hold.items()}
-    )
+    squares = dict(zip(base.names, choice.size * length**2, strict=True))
+    return MixedModel(wider, robot, base, found, precision, pull, mean, squares)
 
 
 def _body_metric(robot: Robot, base: BaseParameters, links: npt.NDArray[np.bool_]) -> Array:

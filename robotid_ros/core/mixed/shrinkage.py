@@ -14,16 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array
+from ..regression.shrinkage import HOLD, RIDGE
 from .columns import KIND, KINDS
 
 # λ of a kind, from closed to nearly free, in units of a column of size one.
 GRID = (np.inf, 1.0, 1e-1, 1e-2, 1e-3, 1e-4)
-# Pull to the plain fit of the same rows, relative to the columns' size: without it a short log was
-# 1.48 times worse than plain friction.
-HOLD = 3e-4
 # Pulls to the bodies of the description, and ridges where it has none.
 PULLS, RIDGES = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0), (0.0, 1e-6, 1e-5, 1e-4, 1e-3)
-RIDGE = 1e-9  # of the plain fit: what a fold does not tell stays near zero
 # A choice has to gain so much of the log error, and so many standard errors over the folds.
 LEAST_GAIN, ERRORS = 0.002, 2.0
 SWEEPS = 3
@@ -171,6 +168,7 @@ class Choice:
     weights : (n,) 1/σ_j
     mean : (b,) parameters of the description's bodies, scaled; None without any
     metric : (b, b) of how far others are from them; of a ridge without any
+    kinds : of the columns D of a joint
 
     Attributes
     ----------
@@ -179,15 +177,23 @@ class Choice:
 
     """
 
-    def __init__(self, grams: Grams, b: int, weights: Array, mean: Array | None, metric: Array):
+    def __init__(
+        self,
+        grams: Grams,
+        b: int,
+        weights: Array,
+        mean: Array | None,
+        metric: Array,
+        kinds: npt.NDArray[np.intp] = KIND,
+    ):
         self._grams, self._weights, self._mean = grams, weights, mean
         self._share = weights[:, None, None] / grams.count
         self.size = np.einsum('jkk->k', (grams.total * self._share)[:, :b, :b])
         self.size = np.maximum(self.size, 1e-12 * self.size.max())
         metric = np.diag(self.size) if mean is None else metric
         self.metric = metric * (self.size.sum() / max(float(np.trace(metric)), 1e-300))
-        self._kind = np.tile(KIND, len(weights))
-        self._of_column = np.repeat(weights, len(KIND))
+        self._kind = np.tile(kinds, len(weights))
+        self._of_column = np.repeat(weights, len(kinds))
         self._reduced: dict[float, tuple[Array, Array, Array]] = {}
         self.plain = np.zeros(0)
 
@@ -267,11 +273,11 @@ class Choice:
         return bool(np.all(gain.sum(axis=0) >= -error))
 
 
-def gains_clearly(errors: Array, others: Array, times: float = ERRORS) -> bool:
+def gains_clearly(errors: Array, others: Array) -> bool:
     """Tell whether errors (F,) are less than others, by the mean of their logs, beyond chance."""
     gains = np.log(others / errors)
     chance = float(gains.std(ddof=1) / np.sqrt(len(gains)))
-    return float(gains.mean()) > max(LEAST_GAIN, times * chance)
+    return float(gains.mean()) > max(LEAST_GAIN, ERRORS * chance)
 
 
 def total(errors: Array) -> Array:

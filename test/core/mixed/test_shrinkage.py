@@ -8,8 +8,8 @@ import pytest
 
 from robotid_ros.core.mixed.columns import KIND, KINDS
 from robotid_ros.core.mixed.folds import BLOCKS, folds
-from robotid_ros.core.mixed.shrinkage import Fold, HOLD, products, RIDGE, solve_delta
-from robotid_ros.core.regression.shrinkage import Penalty
+from robotid_ros.core.mixed.shrinkage import Fold, products, solve_delta
+from robotid_ros.core.regression.shrinkage import HOLD, Penalty, RIDGE
 
 N, JOINTS, B, D = 200, 3, 7, len(KIND)
 
@@ -92,13 +92,14 @@ def test_a_penalised_fit_is_the_normal_equations_with_the_penalties():
     rng = np.random.default_rng(0)
     W, Y = rng.normal(size=(100, 6)), rng.normal(size=100)
     shrunk = np.arange(6) >= 4
-    precision, hold = np.where(shrunk, 30.0, 0.0), np.where(shrunk, 0.0, 20.0)
+    precision, size = np.where(shrunk, 30.0, 0.0), np.where(shrunk, 0.0, 5e4)
+    hold, ridge = HOLD * size, RIDGE * size
     R, r, group = rng.normal(size=(3, 6)), rng.normal(size=3), np.where(shrunk, 0, -1)
-    penalty = Penalty(np.ones(1), precision, hold, shrunk, group, R, r)
+    penalty = Penalty(np.ones(1), precision, size, shrunk, group, R, r)
     found, _ = penalty.solve(W, Y)
     plain = np.zeros(6)
-    plain[:4] = np.linalg.lstsq(W[:, :4], Y, rcond=None)[0]
-    normal = W.T @ W + np.diag(precision + hold) + R.T @ R
+    plain[:4] = np.linalg.solve((W.T @ W + np.diag(ridge))[:4, :4], W[:, :4].T @ Y)
+    normal = W.T @ W + np.diag(precision + hold + ridge) + R.T @ R
     right = W.T @ Y + R.T @ r + hold * plain
     np.testing.assert_allclose(found.value, np.linalg.solve(normal, right), rtol=1e-9)
     # The bread is the derivative with respect to Wᵀ Y, the plain fit's part included.
@@ -112,11 +113,30 @@ def test_a_hold_alone_changes_nothing():
     W, Y = rng.normal(size=(100, 6)), rng.normal(size=100)
     none = np.zeros(6)
     nothing = np.zeros((0, 6)), np.zeros(0)
-    penalty = Penalty(np.ones(1), none, none + 50.0, none > 1.0, np.full(6, -1), *nothing)
+    size = np.sum(W**2, axis=0)
+    penalty = Penalty(np.ones(1), none, size, none > 1.0, np.full(6, -1), *nothing)
     found, bias = penalty.solve(W, Y)
-    np.testing.assert_allclose(found.value, np.linalg.lstsq(W, Y, rcond=None)[0], rtol=1e-9)
-    np.testing.assert_allclose(found.bread, np.linalg.inv(W.T @ W), rtol=1e-9)
-    assert not bias.any()
+    inverse = np.linalg.inv(W.T @ W + RIDGE * np.diag(size))
+    np.testing.assert_allclose(found.value, inverse @ W.T @ Y, rtol=1e-9)
+    np.testing.assert_allclose(found.bread, inverse, rtol=1e-9)
+    assert np.abs(bias).max() < 1e-12 * np.abs(inverse).max()
+
+
+def test_what_the_rows_do_not_tell_apart_is_shared_and_as_uncertain_as_all_torques():
+    rng = np.random.default_rng(2)
+    W, Y = rng.normal(size=(100, 3)), rng.normal(size=100)
+    W[:, 1] = 1.0
+    W = np.column_stack([W, W[:, 1]])  # a joint that turns one way: sign(v) is the offset
+    none, nothing = np.zeros(4), (np.zeros((0, 4)), np.zeros(0))
+    size = np.sum(W**2, axis=0)
+    penalty = Penalty(np.ones(1), none, size, none > 1.0, np.full(4, -1), *nothing)
+    found, bias = penalty.solve(W, Y)
+    one = np.linalg.lstsq(W[:, :3], Y, rcond=None)[0]
+    np.testing.assert_allclose(found.value, [one[0], one[1] / 2, one[2], one[1] / 2], rtol=1e-4)
+    sigma = np.sqrt(np.diag(bias))
+    largest = np.linalg.norm(Y) / np.sqrt(size)
+    assert np.all(sigma[[0, 2]] < 1e-4 * largest[[0, 2]])
+    np.testing.assert_allclose(sigma[[1, 3]], largest[[1, 3]] / np.sqrt(2.0), rtol=1e-2)
 
 
 def test_folds_are_blocks_of_time_and_outer_quarters():
