@@ -104,7 +104,7 @@ NAMED = {
     ),
     'regression/observation_system': (
         ('noise that the decimation leaves taken for all of it',
-         'band=NOISE_BAND if keep > 1 else 1.0', 'band=1.0'),
+         'band=samples.band or (NOISE_BAND if keep > 1 else 1.0)', 'band=1.0'),
         ('torque decimated without its filter',
          'filter_without_phase(signals, FILTER_ORDER, FILTER_BAND / keep, pad, keep)',
          'signals[..., ::keep]'),
@@ -134,6 +134,8 @@ NAMED = {
     ),
     'mixed/shrinkage': (
         ('a joint may get worse', 'and self._guards(errors)', ''),
+    ),
+    'regression/shrinkage': (
         ('no hold on the plain fit', 'HOLD = 3e-4', 'HOLD = 0.0'),
     ),
     'signals/periodic': (
