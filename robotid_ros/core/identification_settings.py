@@ -51,7 +51,7 @@ class IdentificationSettings:
         minimum=0.01,
     )
     prior_cost: float = setting(
-        0.1,
+        0.05,
         "the pull loosens until it costs no more than this share of the base parameters' residual",
         minimum=0.001,
     )

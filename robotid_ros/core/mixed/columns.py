@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..arrays import Array
 from ..model.friction import FrictionTerm, TERMS
@@ -21,6 +22,9 @@ FAST, SEEN = 0.95, (0.01, 0.99)
 # Least size of a column over its natural amplitude. One that was hardly excited would be blown up
 # else: on short recordings to 279 times what plain friction leaves.
 LEAST_SIZE = 0.2
+# Least share of the time that a joint moves each way: of less, friction is one with the offset, and
+# columns would explain what is none.
+BOTH_WAYS = 0.05
 TINY = 1e-9  # a speed, range or load that is as good as none
 
 Scales = Sequence[tuple[FrictionTerm, ...]]
@@ -64,16 +68,27 @@ def scaled_terms(parts: Sequence[Part], robot: Robot, rigid: Array) -> Scales:
     ]
 
 
+def told_joints(parts: Sequence[Part], robot: Robot) -> npt.NDArray[np.bool_]:
+    """Return which joints (n,) have open friction, and moved both ways enough to tell its shape."""
+    dq = np.concatenate([np.where(p.samples.moving, p.samples.dq, 0.0) for p in parts])
+    fewer = np.minimum(np.mean(dq > 0.0, axis=0), np.mean(dq < 0.0, axis=0))
+    return np.array(robot.open_friction) & (fewer >= BOTH_WAYS)
+
+
 def observe_kinds(
-    samples: Samples, system: System, robot: Robot, scales: Scales, rigid: Array
+    samples: Samples,
+    system: System,
+    told: npt.NDArray[np.bool_],
+    scales: Scales,
+    rigid: Array,
 ) -> Array:
-    """Return the columns of all kinds (n, N, d), through the filters of W and the torques."""
+    """Return the columns of all kinds (n, N, d) through W's filter, zero where not told (n,)."""
     load, result = system.predict(rigid), []
     for j, terms in enumerate(scales):
         torque = np.interp(samples.time, system.time, load[j])
         motion = samples.q[:, j], samples.dq[:, j], torque, True
         values = np.array([column for term in terms for column in term.columns(*motion)])
-        result.append(decimate(values, samples.decimation).T * robot.open_friction[j])
+        result.append(decimate(values, samples.decimation).T * told[j])
     return np.stack(result)
 
 

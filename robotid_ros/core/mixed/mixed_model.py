@@ -18,7 +18,7 @@ from ..regression.least_squares import scaled_least_squares
 from ..regression.observation_system import System
 from ..regression.shrinkage import Penalty
 from ..signals.samples import SignalSettings
-from .columns import column_scale, KIND, KINDS, observe_kinds, Part, scaled_terms
+from .columns import column_scale, KIND, KINDS, observe_kinds, Part, scaled_terms, told_joints
 from .folds import folds
 from .shrinkage import Choice, Grams, products, Shrinkage, total
 
@@ -134,7 +134,8 @@ def choose(parts: Sequence[Part], robot: Robot, base: BaseParameters) -> MixedMo
     links = np.array([robot.parameters[k].symbol in (*INERTIAL, 'Ia') for k in base.columns])
     rigid = np.where(links, plain, 0.0)
     scales = scaled_terms(parts, robot, rigid)
-    kinds = [observe_kinds(p.samples, p.system, robot, scales, rigid) for p in parts]
+    told = told_joints(parts, robot)
+    kinds = [observe_kinds(p.samples, p.system, told, scales, rigid) for p in parts]
     size = column_scale(parts, kinds, scales)
     grams = _grams(parts, [D / size[:, None] for D in kinds], length)
     bodies = base.of(robot.prior) if robot.prior[robot.first_columns + 9].any() else None
@@ -147,7 +148,7 @@ def choose(parts: Sequence[Part], robot: Robot, base: BaseParameters) -> MixedMo
     friction, precision = [], dict[str, float]()
     for j, terms in enumerate(scales):
         opened = [k for k, term in enumerate(terms) if np.isfinite(found.penalty[k])]
-        opened = opened if robot.open_friction[j] else []
+        opened = opened if told[j] else []
         friction.append((*robot.friction[j], *(terms[k] for k in opened)))
         for k in opened:
             for symbol, own in zip(terms[k].kind.symbols, size[j][KIND == k], strict=True):

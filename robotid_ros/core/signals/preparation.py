@@ -25,13 +25,14 @@ from .usable_rows import (
 # Automatic cut-off over the motion's bandwidth: lower distorts accelerations, higher lets noise of
 # the encoders pass; and the least one [Hz], for recordings of a slow motion.
 CUTOFF_FACTOR, MIN_CUTOFF = 10.0, 5.0
-# The factor where the torques pass the same filter: accelerations keep it, and little else.
-FACTOR_ALONE = 2.5
+# The same for torques that are filtered alone, whose band is ten times that of the positions'
+# power; a fifth of a rate at most.
+MAX_BAND_ALONE = 0.2
 # Highest share of a rate that a cut-off may be: filters need room below Nyquist's half.
 MAX_CUTOFF_SHARE = 0.4
 # Of torques that are filtered alone, W keeps so many times their band before rows are left out: its
 # friction has a step, as that of predictions has.
-WIDER = 2.0
+WIDER = 4.0
 # Band of as much white noise as the filter leaves: ∫ dx/(1 + x⁸)² = ⅞ (π/8)/sin(π/8) of its own.
 NOISE_BAND = 0.898
 # Where less of a recording lies away from gaps, these are why no row is left.
@@ -90,11 +91,12 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
 
 
 def _cutoff_and_band(even: UniformRecording, settings: SignalSettings) -> tuple[float, float]:
-    factor = FACTOR_ALONE if settings.torques == 'alone' else CUTOFF_FACTOR
+    alone = settings.torques == 'alone'
     cutoff = settings.cutoff or max(
-        MIN_CUTOFF, factor * motion_bandwidth(even.recording.position, even.rate)
+        MIN_CUTOFF,
+        CUTOFF_FACTOR * motion_bandwidth(even.recording.position, even.rate, of_speed=not alone),
     )
-    cutoff = min(cutoff, MAX_CUTOFF_SHARE * even.rate)
+    cutoff = min(cutoff, (MAX_BAND_ALONE if alone else MAX_CUTOFF_SHARE) * even.rate)
     return cutoff, min(settings.band or cutoff, cutoff)
 
 

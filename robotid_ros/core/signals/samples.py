@@ -24,8 +24,7 @@ class SignalSettings:
     )
     band: float = setting(
         0.0,
-        'W and torques are low-passed there before one row in so many is kept; 0: the cut-off, or '
-        'chosen with it',
+        'W and torques are low-passed there before one row in so many is kept; 0: the cut-off',
         unit='Hz',
         minimum=0.0,
     )
