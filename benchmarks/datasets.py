@@ -155,12 +155,12 @@ def run_default(case: Case, bag: Path) -> list[str]:
     start, middle, end = case.split
     other = recording.between(middle, end)
     found = identify(recording.between(start, middle), robot, IdentificationSettings(), other)
-    assert found.validation is not None and found.selection is not None
+    assert found.validation is not None and found.mixed is not None
     parts = found.fitted, found.validation
     fitted, value = (100.0 * part.total_residual() for part in parts)
     print(f'        by default: fitted {fitted:5.2f} %', end='')
     print(f'  validation {value:5.2f} % (bound {case.default})', end='')
-    print(f'  {found.selection.candidate.describe()}')
+    print(f'  {found.mixed.describe()}')
     text = f'{case.name}: by default {value:.2f} % exceeds {case.default} %'
     return [] if value <= case.default else [text]
 

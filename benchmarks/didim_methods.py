@@ -51,7 +51,7 @@ def run(
     settings = IdentificationSettings(
         method=method,
         essential=False,
-        selection=False,
+        model='plain',
         covariance='residuals',
         signals=SignalSettings(cutoff=cutoff, decimation=10),
         replay=ReplaySettings(start=start, step=1.0 / RATE),

@@ -111,7 +111,7 @@ def idim(recording: Recording, robot: Robot, cutoff: float = 0.0) -> Estimate:
     signals = SignalSettings(cutoff=cutoff or raw, decimation=0 if cutoff else 1, averaging=False)
     # As the paper has it: nothing is chosen, and sigma are those of white residuals.
     settings = IdentificationSettings(
-        method='wls', selection=False, covariance='residuals', signals=signals
+        method='wls', model='plain', covariance='residuals', signals=signals
     )
     found = identify(recording, robot, settings).estimate
     return dataclasses.replace(found, covariance=found.classical)

@@ -62,7 +62,7 @@ class Told(NamedTuple):
 def identified(name: str, work: Work, working) -> Model:
     """Identify a robot from motion of its own."""
     configuration, robot = configured(name)
-    settings = dataclasses.replace(configuration.identification, selection=False, method='wls')
+    settings = dataclasses.replace(configuration.identification, model='plain', method='wls')
     times = np.arange(round(EXCITATION * RATE)) / RATE
     rng = np.random.default_rng(0)
     q, dq, _ = sines(robot, configuration.simulation, times, rng, periodic=True)

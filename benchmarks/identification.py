@@ -70,7 +70,7 @@ def work_bag(folder: str, scratch: str) -> None:
     print(tx40(Path(folder), Path(scratch)))
 
 
-def work_identify(bag: str, selection: str) -> None:
+def work_identify(bag: str, model: str) -> None:
     """Identify the TX-40 from its bag, without writing anything; prints what it took in parts."""
     from dataclasses import replace
 
@@ -81,7 +81,7 @@ def work_identify(bag: str, selection: str) -> None:
     session = open_input([bag], str(ROOT / 'config/tx40.yaml'))
     fitted, other = split(session.recording)
     read = time.process_time()
-    settings = replace(session.configuration.identification, selection=selection == 'chosen')
+    settings = replace(session.configuration.identification, model=model)
     found = identify(fitted, session.robot, settings, other)
     done = time.process_time()
     parts = f'imports {imported:.2f}, reading {read - imported:.2f}, identify {done - read:.2f} s'
@@ -260,22 +260,22 @@ def tx40_row(bag: Path, scratch: Path, unit: float) -> list[str]:
     """
     Measure the identification of the TX-40, and the whole verb with its report.
 
-    The peer chooses nothing; what choosing by cross-validation costs is a row of its own.
+    The peer chooses nothing; what the mixed model costs is a row of its own.
     """
     short, seconds = [], []
-    for selection in ('fixed', 'chosen'):
-        command = [Path(__file__), '--work', 'identify', bag, selection]
+    for model in ('plain', 'mixed'):
+        command = [Path(__file__), '--work', 'identify', bag, model]
         costs = [measure(command) for _ in range(REPEATS)]
         best = min(costs, key=lambda cost: cost.seconds)
         seconds.append(min(float(cost.output.split()[0]) for cost in costs))
-        if selection == 'fixed':
+        if model == 'plain':
             note = best.output.split(maxsplit=1)[1].strip()
             note += f'; NumPy, SciPy, Pinocchio alone {imports():.2f} s'
             label = 'TX-40, whole process'
             short += row('tx40', label, best.seconds, unit, best.megabytes, note)
     share = seconds[1] / seconds[0]
-    print(f'{"":34s} chosen by cross-validation: identify × {share:.2f} (at most {CHOICE:g})')
-    short += [f'TX-40: cross-validation × {share:.2f}'] if share > CHOICE else []
+    print(f'{"":34s} the mixed model: identify × {share:.2f} (at most {CHOICE:g})')
+    short += [f'TX-40: the mixed model × {share:.2f}'] if share > CHOICE else []
     verb = ['-m', 'robotid_ros.cli', 'identify', bag, '-c', ROOT / 'config/tx40.yaml']
     whole = [measure([*verb, '-o', scratch / f'out_{k}']) for k in range(REPEATS)]
     least = min(whole, key=lambda cost: cost.seconds)

@@ -133,7 +133,7 @@ def as_published(log: Log, recording: Recording) -> Identification:
     """
     signals = replace(log.settings.signals, guard=0.0)
     settings = replace(
-        log.settings, method='wls', selection=False, covariance='residuals', signals=signals
+        log.settings, method='wls', model='plain', covariance='residuals', signals=signals
     )
     return identify(recording, log.robot, settings)
 

@@ -60,7 +60,7 @@ def description(recording: Recording, robot: Robot) -> Found:
 def by_package(recording: Recording, robot: Robot, *, method: str, start: str = 'auto') -> Found:
     """Estimate by a method of the package."""
     settings = IdentificationSettings(
-        method=method, selection=False, replay=ReplaySettings(start=start)
+        method=method, model='plain', replay=ReplaySettings(start=start)
     )
     model = robot.elastic or robot
     base = base_parameters(model)

@@ -44,7 +44,7 @@ MODULES = tuple(
     regression/repetition
     replay/direct_model replay/iteration_step replay/prior_distribution replay/replay_problem
     replay/simulated_observation replay/simulation
-    selection/cross_validation selection/transmission selection/warm_up
+    mixed/shrinkage mixed/folds elastic_joints/transmission
     signals/filters signals/fourier_series signals/periodic
     signals/preparation signals/usable_rows signals/zero_phase
     timing/delay_compensation timing/delay_estimation

@@ -104,7 +104,7 @@ NAMED = {
     ),
     'regression/observation_system': (
         ('noise that the decimation leaves taken for all of it',
-         'band=NOISE_BAND if keep > 1 else 1.0', 'band=1.0'),
+         'band=samples.band or (NOISE_BAND if keep > 1 else 1.0)', 'band=1.0'),
         ('torque decimated without its filter',
          'filter_without_phase(signals, FILTER_ORDER, FILTER_BAND / keep, pad, keep)',
          'signals[..., ::keep]'),
@@ -125,14 +125,16 @@ NAMED = {
         ('mixing of steps with the wrong sign', 'fits[-1] - mixing', 'fits[-1] + mixing'),
         ('gains never scaled', 'inertia / tuned', 'inertia / inertia if True else tuned'),
     ),
-    'selection/transmission': (
+    'elastic_joints/transmission': (
         ('play told by the measured deflection, which noise explains',
          'own = np.sign(wound)', 'own = np.sign(rows.deflection)'),
         ('springs that push are hysteresis', 'size <= 0.0 or', 'False or'),
     ),
-    'selection/warm_up': (
-        ('temperatures that hardly change are used',
-         'np.ptp(means) >= LEAST_RANGE', 'np.ptp(means) >= 0.0'),
+    'mixed/shrinkage': (
+        ('a joint may get worse', 'and self._guards(errors)', ''),
+    ),
+    'regression/shrinkage': (
+        ('no hold on the plain fit', 'HOLD = 3e-4', 'HOLD = 0.0'),
     ),
     'signals/periodic': (
         ('noise between periods over all of them',

@@ -134,7 +134,7 @@ def excitation(arm_: Arm) -> Trajectory:
 def identified(arm_: Arm, seed: int) -> KnownArm:
     """Identify the arm by its excitation, as `parameters.yaml` keeps it."""
     recording = record(arm_, seed, 99, motion=excitation(arm_), periods=PERIODS)
-    settings = dataclasses.replace(arm_.configuration.identification, selection=False)
+    settings = dataclasses.replace(arm_.configuration.identification, model='plain')
     recording, robot, settings, _ = choose_model(recording, arm_.robot, settings)
     base = base_parameters(robot)
     found = estimate_base_parameters(recording, robot, base, settings, lambda _: None)

@@ -26,6 +26,7 @@ from common import command_line, verdict
 from foreign import Baseline, predicted
 from log_effects import Case, case, write
 from log_rows import Row, ROWS
+import numpy as np
 
 from robotid_ros.cli.main import main as robotid
 from robotid_ros.core.pipeline.identification import identify
@@ -97,10 +98,12 @@ def identified(made: Case, folder: Path) -> Identification:
 
 def beside_baseline(made: Case, result: Identification, folder: Path) -> tuple[float, float]:
     """Return how far both are from the exact torque of moving joints on another motion [%]."""
-    plain = Baseline(folder / 'robot.urdf', made.logs[0])
+    plain = Baseline(folder / 'robot.urdf', made.logs[0], result.robot.joints)
     fitted = plain.fitted([plain.signals(made.logs[0]), made.exact])[1]
-    own = made.exact.residual(predicted(result, made.exact, plain.joints), moving=True)
-    return own, made.exact.residual(fitted, moving=True)
+    own = predicted(result, made.exact, plain.joints)[0]
+    squares = (made.exact.squares(x, moving=True).sum(axis=1) for x in (own, fitted))
+    first, second = (100.0 * float(np.sqrt(error / torque)) for error, torque in squares)
+    return first, second
 
 
 def command_line_tells(folder: Path) -> Finding:

@@ -140,7 +140,7 @@ def test_frames_of_pandas(result):
 def test_settings_have_the_names_of_the_configuration(recording):
     robot = rid.load_robot(URDF, joints=JOINTS, friction={'default': ['viscous', 'coulomb']})
     assert not any(p.name.startswith('off') for p in robot.parameters)
-    found = rid.identify(recording, robot, method='ols', signals={'cutoff': 20.0}, selection=False)
+    found = rid.identify(recording, robot, method='ols', signals={'cutoff': 20.0}, model='plain')
     assert found.method == 'ols' and found.validation is None
     with pytest.raises(rid.RobotIdError, match='cutof'):
         rid.identify(recording, robot, signals={'cutof': 20.0})

@@ -26,7 +26,7 @@ LAYERS = (
     *('core.signals', 'core.regression', 'core.timing', 'core.diagnostics', 'core.parameters'),
     'core.elastic_joints',
     'core.replay',
-    *('core.identification_settings', 'core.selection', 'core.pipeline', 'core.verdict'),
+    *('core.identification_settings', 'core.mixed', 'core.pipeline', 'core.verdict'),
     'core.payload',
     *('core.verification', 'core.monitoring', 'core.setup'),
     *('simulation_settings', 'plant', 'node_settings'),

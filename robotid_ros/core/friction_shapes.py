@@ -6,6 +6,10 @@ import numpy as np
 
 from .arrays import Array
 
+# Of the columns that a mixed model shrinks: speeds over which friction fades or changes its sign,
+# as shares of the joint's fast ones, and ways of presliding [rad or m].
+SPEED_SHARES, SLIP_DISTANCES = (0.02, 0.06, 0.2), (0.001, 0.003, 0.01)
+
 
 def stiction(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
     """Stiction and Stribeck effect, 2/π·atan(K_v·dq) and 2/π·atan(δ·dq) (STICTION eq. 7-9)."""
@@ -64,6 +68,37 @@ def maxwell_slip(
     stretch = np.searchsorted(turns, np.arange(len(q)), side='right')
     start = np.array(states) - q[ends]
     return (np.clip(start[stretch] + q, -distance, distance) / distance,)
+
+
+def low_speed_columns(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+    """Return sign(v) exp(−|v|/f) of v = dq/v95: friction that fades with the speed (Stribeck)."""
+    v = dq / constants['speed_scale']
+    return tuple(np.sign(v) * np.exp(-np.abs(v) / f) for f in SPEED_SHARES)
+
+
+def rounded_sign_columns(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+    """Return tanh(v/f) − sign(v): Coulomb friction that changes its sign over some speed."""
+    v = dq / constants['speed_scale']
+    return tuple(np.tanh(v / f) - np.sign(v) for f in SPEED_SHARES)
+
+
+def slip_columns(q: Array, dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+    """Return z/Δ − sign(dq) of Maxwell-slip elements: Coulomb friction that sets in over a way."""
+    return tuple(
+        maxwell_slip('', q, dq, {'': distance})[0] - np.sign(dq) for distance in SLIP_DISTANCES
+    )
+
+
+def load_columns(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+    """Return sign(v) and v, which stops growing where the fit has seen no higher speed."""
+    v = dq / constants['speed_scale']
+    return np.sign(v), np.clip(v, -1.0, 1.0)
+
+
+def position_column(q: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+    """Return q − mean within the range that the fit has seen, and its limit outside."""
+    inside = np.clip(q, constants['position_low'], constants['position_high'])
+    return (inside - constants['position_mean'],)
 
 
 def coldness(q: Array, way: float) -> Array:

@@ -19,15 +19,18 @@ class IdentificationSettings:
 
     method: str = setting(
         'auto',
-        'estimator; auto: ols or wls, chosen with identification.selection, else wls; oe, cloe, '
+        'estimator; auto: that of the mixed model, else wls; oe, cloe, '
         'clie: output error of positions in open loop, of positions, of torques in closed loop; '
         'both: wls, with didim beside it',
         choices=METHODS,
     )
-    selection: bool = setting(
-        True,
-        'choose by cross-validation what is open: cutoff 0, rows auto, method auto, friction '
-        'of joints that have none, effort_kind auto; for auto, ols and wls alone',
+    model: str = setting(
+        'mixed',
+        'mixed: viscous and Coulomb friction and an offset of each joint whose friction is open, '
+        'and columns of what these leave out, which are shrunk as far as folds of the motion ask '
+        'for; plain: nothing is chosen, friction is as configured; other methods than auto imply '
+        'it',
+        choices=('mixed', 'plain'),
     )
     iterations: int = setting(
         1, 'of the weights (wls) or of the robust fit (irls)', minimum=1, maximum=100
@@ -48,7 +51,7 @@ class IdentificationSettings:
         minimum=0.01,
     )
     prior_cost: float = setting(
-        0.1,
+        0.05,
         "the pull loosens until it costs no more than this share of the base parameters' residual",
         minimum=0.001,
     )

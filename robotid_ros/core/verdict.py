@@ -186,9 +186,9 @@ def judge(identification: Identification) -> Verdict:
     band = IN_BAND if filtered else 1.0
     fit, noise = _without_noise(found.fitted, band)
     held_out, measured = fit, np.full(len(fit), math.nan)
-    chosen = found.selection
+    chosen = None if found.mixed is None else found.mixed.shrinkage
     if chosen is not None and len(chosen.joint_residuals) == len(fit):
-        # Cross-validation counts rows at rest too, where friction has no model.
+        # The folds count rows at rest too, where friction has no model.
         worse = chosen.joint_residuals / np.maximum(found.fitted.relative_residual, 1e-300)
         held_out = np.fmax(fit, _rest(raw[0] * worse, noise))
     if found.validation is not None:

@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..core.diagnostics.remark import severity_of
+from ..core.mixed.columns import KINDS
 from ..core.model import Robot
 from ..core.model.base_parameters import BaseParameters
 from ..core.model.parameters import in_effort_unit
@@ -16,7 +17,6 @@ from ..core.pipeline.results import Identification
 from ..core.pipeline.several_logs import LogSet
 from ..core.regression.goodness_of_fit import Validation
 from ..core.replay.convergence_history import History
-from ..core.selection.candidates import describe_terms
 from ..core.verdict import judge
 from .export.identified_model import model_settings
 from .identification_input import AnyRecording
@@ -33,7 +33,7 @@ def collect_results(
     command: str = '',
 ) -> Results:
     """Gather an identification's results as plain values; parameters as in `save`."""
-    found, robot, chosen = identification, identification.robot, identification.selection
+    found, robot = identification, identification.robot
     series = {'identification': found.fitted, 'validation': found.validation}
     known = {name: value for name, value in series.items() if value is not None}
     verdict = judge(found)
@@ -58,8 +58,7 @@ def collect_results(
         history=tuple(history_rows(found.history)),
         compared=_compared(found, effort),
         selection=_selection(found),
-        # With what was chosen, so that the configuration gives the same model again.
-        settings=_merge(settings or {}, chosen.configuration(robot) if chosen else {}),
+        settings=_with_filters(settings or {}, found),
         versions=versions(),
         torques={name: torques(value) for name, value in known.items()},
         model=model_settings(robot),
@@ -71,39 +70,37 @@ def collect_results(
     )
 
 
-def _merge(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
-    """Return nested values with others in their places."""
-    return {**values, **others} | {
-        key: _merge(values[key], other)
-        for key, other in others.items()
-        if isinstance(other, Mapping) and isinstance(values.get(key), Mapping)
-    }
+def _with_filters(settings: Mapping[str, Any], found: Identification) -> dict[str, Any]:
+    """Return the settings with the filters and rows that were chosen: validating takes them."""
+    chosen = None if found.mixed is None else found.mixed.signals
+    if chosen is None:
+        return dict(settings)
+    identification = dict(settings.get('identification') or {})
+    signals = {name: getattr(chosen, name) for name in ('cutoff', 'band', 'rows')}
+    identification['signals'] = {**(identification.get('signals') or {}), **signals}
+    return {**settings, 'identification': identification}
 
 
 def _selection(found: Identification) -> dict[str, Any]:
-    """Say what was chosen by cross-validation, and what it was compared with."""
-    chosen = found.selection
-    if chosen is None:
+    """Say what the mixed model opened, and what it predicts of parts that were not fitted."""
+    mixed = found.mixed
+    if mixed is None:
         return {}
-    joints = zip(
-        found.robot.joints,
-        chosen.candidate.friction,
-        chosen.joint_residuals,
-        chosen.plain_joint_residuals,
-        strict=True,
-    )
+    chosen = mixed.shrinkage
+    errors = zip(chosen.joint_errors, chosen.plain_joint_errors, chosen.powers, strict=True)
+    shares = [
+        [float(np.sqrt(e / max(p, 1e-300))) for e in (ours, plain)] for ours, plain, p in errors
+    ]
     return {
-        'summary': chosen.describe(found.robot.joints),
+        'summary': mixed.describe(),
         'residual': chosen.residual,
         'plain_residual': chosen.plain_residual,
+        'kinds': {k: float(v) for k, v in zip(KINDS, chosen.penalty, strict=True) if v < np.inf},
+        'pull': float(chosen.pull),
         'joints': {
-            joint: {'friction': describe_terms(terms), 'residual': own, 'plain_residual': plain}
-            for joint, terms, own, plain in joints
+            joint: {'residual': ours, 'plain_residual': plain}
+            for joint, (ours, plain) in zip(found.robot.joints, shares, strict=True)
         },
-        'comparisons': [
-            {'subject': each.subject, 'chosen': each.chosen, 'residuals': each.residuals}
-            for each in chosen.comparisons
-        ],
     }
 
 

@@ -173,8 +173,8 @@ class Results:
     severities : of the warnings: 'serious', 'warning' or 'note'
     history : one row of numbers per iteration, of methods that iterate
     compared : what another method found, or None
-    selection : what was chosen by cross-validation and compared with what; empty: nothing
-    settings : the configuration used, with what was chosen
+    selection : what the mixed model opened, and what that gains; empty: nothing was open
+    settings : the configuration used
     versions : {package: version}
     model : keys of `robot` in a configuration with which identified.urdf is the model
     torques : {'identification' or 'validation': Torques}
@@ -292,7 +292,7 @@ def chosen_settings(settings: RobotSettings, results: Results) -> RobotSettings:
     """Return a robot's settings with the friction that its identification chose."""
     if not results.selection:
         return settings
-    chosen = results.settings['robot']
+    chosen = results.model
     return dataclasses.replace(
         settings,
         friction={joint: tuple(terms) for joint, terms in chosen['friction'].items()},

@@ -10,8 +10,8 @@ from typing import Any
 from ..core.identification_settings import IdentificationSettings
 from ..core.model import build_robot, Robot, RobotSettings
 from ..core.model.base_parameters import base_parameters, BaseParameters
+from ..core.pipeline.choices import without_choice
 from ..core.pipeline.several_logs import check_method
-from ..core.selection.model_selection import without_choice
 from ..exceptions import ConfigurationError
 from ..files.configuration import load, read_urdf
 from ..settings import parse

@@ -30,7 +30,7 @@ def identified(tmp_path_factory, bag):
 def test_identify_finds_the_parameters_again(identified, scara):
     robot, chi = scara
     results = read_results(identified)
-    assert results.robot == 'scara' and results.method == 'wls'
+    assert results.robot == 'scara' and results.method == 'mixed'
     values = {entry.name: entry for entry in results.base}
     for name in ('Fv1', 'Fc1', 'Fv2', 'Fc2'):
         assert values[name].value == pytest.approx(chi[robot.column(name)], rel=0.02)

@@ -37,7 +37,7 @@ from robotid_ros.files.save_results import save
 
 from .conftest import URDF
 
-SETTINGS = IdentificationSettings(selection=False, method='wls', essential=False)
+SETTINGS = IdentificationSettings(model='plain', method='wls', essential=False)
 
 
 def fresh_error(found, truth):

@@ -62,7 +62,7 @@ def make_good(folder: Path) -> Good:
     messages = []
     settings = {
         'robot': {'name': 'scara'},
-        'identification': {'method': 'ols', 'selection': False},
+        'identification': {'method': 'ols', 'model': 'plain'},
     }
     with BagWriter(folder, 'bag') as writer:
         writer.add_topic('/joint_states', JOINT_STATE)

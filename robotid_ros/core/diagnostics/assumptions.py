@@ -16,7 +16,7 @@ from .remark import EFFORT_UNIT, joints_of, Remark
 from .residual_reasons import residual_warnings
 from .saturation import saturation_warnings
 from .stationarity import stationarity_warnings
-from .torque_parts import joint_torques
+from .torque_parts import FittedModel, joint_torques
 from .trials import Rows
 
 # With a wrong gravity, or efforts of other joints, every joint is off: nothing else can be said.
@@ -29,6 +29,7 @@ def data_warnings(
     samples: Samples,
     systems: Sequence[System],
     estimate: Estimate,
+    whole: FittedModel | None = None,
 ) -> list[Remark]:
     """
     Check what the fit took for granted: limits, signs, columns and units of efforts, gravity.
@@ -41,6 +42,7 @@ def data_warnings(
     samples : of the recording or its first part, which is that of the first system
     systems : rows in memory, successive parts of the recording
     estimate : the fit
+    whole : the model with what is shrunk, whose friction may change as well; None without any
 
     Returns
     -------
@@ -58,8 +60,9 @@ def data_warnings(
     known = {*chain(*map(joints_of, texts))}
     # Of efforts that are no torques, no size is plausible.
     torques = all(cause.code != EFFORT_UNIT for cause in causes)
+    whole = whole or FittedModel(robot, base, systems, estimate.value)
     return texts + assumption_warnings(
-        robot, base, samples, systems, estimate, rows, known, torques_given=torques
+        robot, base, samples, systems, estimate, rows, known, whole, torques_given=torques
     )
 
 
@@ -80,6 +83,7 @@ def assumption_warnings(
     estimate: Estimate,
     rows: Rows | None,
     known: set[str],
+    whole: FittedModel,
     *,
     torques_given: bool = True,
 ) -> list[Remark]:
@@ -92,12 +96,8 @@ def assumption_warnings(
         if not known.issuperset(joints_of(remark))
     ]
     scaled = {*chain(*map(joints_of, found))}
-    torques = [
-        t
-        for t in joint_torques(robot, base, systems, estimate.value)
-        if robot.joints[t.joint] not in scaled
-    ]
-    found += stationarity_warnings(robot, base, torques)
+    torques = [t for t in joint_torques(whole) if robot.joints[t.joint] not in scaled]
+    found += stationarity_warnings(whole.robot, whole.base, torques)
     known = known.union(*map(joints_of, found))
     if rows is not None:
         jumps = friction_jumps(robot, base, rows, estimate.residual, known)

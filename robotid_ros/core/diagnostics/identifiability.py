@@ -17,13 +17,15 @@ TIMING, DISAGREEMENT = 'uncertain_times', 'methods_disagree'
 WELL_DETERMINED, LARGEST_DIFFERENCE = 10.0, 0.05
 UNCERTAIN = 100.0  # %σ above which a parameter is smaller than its σ
 MIN_MOVING_SHARE = 0.1  # of the time; below it, a joint has few rows for its friction
+# Of its moving rows that a joint turns the other way; below it, few tell friction from an offset.
+MIN_REVERSED_SHARE = 0.02
 
 
 def identifiability_warnings(
     robot: Robot, samples: Samples, estimate: Estimate, essential: Trial | None = None
 ) -> list[Remark]:
     """
-    Name the joints that hardly moved and the parameters that are smaller than their σ.
+    Name the joints that hardly moved, or one way, and the parameters that are smaller than their σ.
 
     `essential` is what the essential parameters leave, where these predict better.
     """
@@ -37,6 +39,17 @@ def identifiability_warnings(
         )
         for joint, moving in zip(robot.joints, samples.moving.mean(axis=0), strict=True)
         if moving < MIN_MOVING_SHARE
+    ]
+    ways = samples.moving[:, :, None] & (np.sign(samples.dq)[:, :, None] == (-1.0, 1.0))
+    count = ways.sum(axis=0)
+    warnings += [
+        f'{joint} turned one way only ({100 * less / total:.1f} % of its motion the other way): its '
+        'Coulomb friction and its offset are told apart by assumption only, their sum is '
+        'identified; record a motion that turns it both ways'
+        for joint, less, total in zip(
+            robot.joints, count.min(axis=1), count.sum(axis=1), strict=True
+        )
+        if less < MIN_REVERSED_SHARE * total
     ]
     percents = zip(estimate.names, estimate.relative_sigma, strict=True)
     uncertain = [f'{name} (%σ {percent:.0f})' for name, percent in percents if percent > UNCERTAIN]

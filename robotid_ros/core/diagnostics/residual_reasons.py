@@ -61,6 +61,8 @@ def residual_warnings(
 
     """
     fits = len(samples.time[:: max(1, samples.decimation)]) == system.Y.shape[1]
+    if fits:
+        residual = _of_motion(samples, system, value, residual)
     large = [
         j for j in range(robot.n) if residual[j] > NOTEWORTHY and robot.joints[j] not in known
     ]
@@ -85,6 +87,15 @@ def residual_warnings(
         names, shares = [robot.joints[j] for j in joints], [float(residual[j]) for j in joints]
         warnings.append(Remark(text, code=UNEXPLAINED, joints=names, residuals=shares))
     return warnings + _contradictions(robot, residual, rests, [j for j in spoilt if j in large])
+
+
+def _of_motion(samples: Samples, system: System, value: Array, residual: Array) -> Array:
+    """Return the residuals (n,), of a joint that mostly stands those of the rows in motion."""
+    moving = samples.moving[:: max(1, samples.decimation)].T & system.valid
+    stands = moving.sum(axis=1) < MIN_MOVING * system.valid.sum(axis=1)
+    error = np.linalg.norm(np.where(moving, system.Y - system.predict(value), 0.0), axis=1)
+    size = np.linalg.norm(np.where(moving, system.Y, 0.0), axis=1)
+    return np.where(stands, error / np.maximum(size, 1e-300), residual)
 
 
 def _contradictions(

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
+from ..model.friction import SHRUNK
 from ..model.robot import Robot
 from ..regression.effort_parts import OFFSET, rigid_and_offset
 from ..regression.observation_system import System
@@ -15,6 +17,16 @@ from ..signals.samples import STANDSTILL
 
 # Effort over rounding: what is smaller than this share of a joint's effort is no part of it.
 NOTHING = 1e-3
+BEYOND_PLAIN = 'beyond plain friction'
+
+
+class FittedModel(NamedTuple):
+    """A robot, its base parameters, the systems of the fit, and the values (b,) that it gave."""
+
+    robot: Robot
+    base: BaseParameters
+    systems: Sequence[System]
+    value: Array
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +41,8 @@ class JointTorques:
     W : (N, b)
     measured, error : (N,) torque, and what the fit leaves of it [N·m or N]
     rigid : (N,) of links, rotor and spring, as fitted
-    friction : {parameter's symbol: (N,)}, as fitted; the offset is `OFFSET`
+    friction : {parameter's symbol: (N,)}, as fitted; the offset is `OFFSET`, the sum of what a
+        mixed model shrinks `BEYOND_PLAIN`
 
     """
 
@@ -57,15 +70,14 @@ def rms(x: Array) -> float:
     return float(np.sqrt(np.mean(x**2))) if x.size else 0.0
 
 
-def joint_torques(
-    robot: Robot, base: BaseParameters, systems: Sequence[System], value: Array
-) -> list[JointTorques]:
+def joint_torques(fitted: FittedModel) -> list[JointTorques]:
     """
-    Take the torques apart by base parameters (b,) that were fitted to systems in memory.
+    Take the torques apart that were fitted to systems in memory.
 
     Where viscous friction tells the speed, rows at standstill are left out.
     """
-    result = []
+    (robot, base, systems, value), result = fitted, list[JointTorques]()
+    shrunk = np.array([robot.parameters[k].symbol in SHRUNK for k in base.columns])
     rigid, offset = rigid_and_offset(robot, base.columns)
     for j in range(robot.n):
         used = [_moving(robot, base, system, j) for system in systems]
@@ -73,8 +85,11 @@ def joint_torques(
         W = np.concatenate([system.W[j][rows] for system, rows in parts])
         Y = np.concatenate([system.Y[j][rows] for system, rows in parts])
         time = np.concatenate([system.time[rows] for system, rows in parts])
-        friction = {}
-        for column in np.flatnonzero(~rigid):
+        friction = dict[str, Array]()
+        beyond = W[:, shrunk & ~rigid] @ value[shrunk & ~rigid]
+        if rms(beyond) > NOTHING * rms(Y):
+            friction[BEYOND_PLAIN] = beyond
+        for column in np.flatnonzero(~rigid & ~shrunk):
             torque = W[:, column] * value[column]
             if rms(torque) > NOTHING * rms(Y):
                 friction[OFFSET if offset[column] else base.names[column]] = torque

@@ -10,6 +10,7 @@ from scipy.linalg import qr
 from ...exceptions import UnknownNameError
 from ..arrays import Array, ReadOnlyArrays
 from .dynamics import regressor
+from .friction import SHRUNK
 from .robot import Robot
 
 # Least part of a column, relative to its length, that is independent of those before: far above
@@ -84,8 +85,21 @@ def base_parameters(robot: Robot, seed: int = 0, reduction: str = 'qr') -> BaseP
     q = rng.uniform(lower, np.maximum(upper, lower + 0.1), (SAMPLES, n))
     dq, ddq = rng.uniform(-MAX_STATE, MAX_STATE, (2, SAMPLES, n))
     W = regressor(robot, q, dq, ddq).reshape(n * SAMPLES, robot.p)
-    columns, matrix = REDUCTIONS[reduction](W)
-    return _describe(robot, columns, matrix)
+    shrunk = np.array([p.symbol in SHRUNK for p in robot.parameters])
+    columns, matrix = REDUCTIONS[reduction](W[:, ~shrunk])
+    return _describe(robot, *_with_shrunk(columns, matrix, shrunk))
+
+
+def _with_shrunk(
+    columns: np.ndarray, matrix: Array, shrunk: npt.NDArray[np.bool_]
+) -> tuple[np.ndarray, Array]:
+    """Add the columns that a mixed model shrinks: each is a base parameter of its own."""
+    kept = np.concatenate([np.flatnonzero(~shrunk)[columns], np.flatnonzero(shrunk)])
+    full = np.zeros((len(kept), len(shrunk)))
+    full[: len(columns), ~shrunk] = matrix
+    full[len(columns) :, shrunk] = np.eye(int(shrunk.sum()))
+    order = np.argsort(kept)
+    return kept[order], full[order]
 
 
 def reduce_by_qr(W: Array) -> tuple[np.ndarray, Array]:

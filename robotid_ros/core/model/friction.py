@@ -7,12 +7,26 @@ The same columns serve the identification and the closed-loop simulation.
 from collections.abc import Callable, Mapping
 import dataclasses
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from ...exceptions import ConfigurationError, UnknownNameError
 from ..arrays import Array
-from ..friction_shapes import backlash, coldness, makkar, maxwell_slip, ripple, stiction, stribeck
+from ..friction_shapes import (
+    backlash,
+    coldness,
+    load_columns,
+    low_speed_columns,
+    makkar,
+    maxwell_slip,
+    position_column,
+    ripple,
+    rounded_sign_columns,
+    slip_columns,
+    stiction,
+    stribeck,
+)
 
 Columns = Callable[[Array, Mapping[str, float]], tuple[Array, ...]]
 PathColumns = Callable[[Array, Array, Mapping[str, float]], tuple[Array, ...]]
@@ -51,6 +65,8 @@ class TermKind:
         friction that remembers its path; `columns` are what it is where no path is known
     by_temperature : whether the columns are multiplied by how far the joint's temperature is from
         `reference_temperature` [°C]; they are zero where no temperature is known
+    amplitude : natural amplitude of the columns of a term that a mixed model shrinks; of a spring
+        half its range, 0: a term of least squares
 
     """
 
@@ -63,6 +79,7 @@ class TermKind:
     of_position: bool = False
     of_path: PathColumns | None = None
     by_temperature: bool = False
+    amplitude: float = 0.0
 
 
 def _warm_up(number: int, symbol: str, unit: str, shape: Callable[[Array], Array]) -> TermKind:
@@ -94,6 +111,17 @@ def _ripple(number: int) -> TermKind:
     return TermKind(symbols, (FORCE,) * 2, waves, {order: UNKNOWN}, (False,) * 2, of_position=True)
 
 
+def _shrunk(
+    symbol: str, count: int, columns: Columns, constants: dict[str, float], **kind: Any
+) -> TermKind:
+    symbols = tuple(symbol + letter for letter in 'abc'[:count])
+    units, signs = (FORCE,) * count, (False,) * count
+    return TermKind(symbols, units, columns, constants, signs, amplitude=1.0, **kind)
+
+
+# How a load or a position is clamped where the fit has seen no more.
+LOAD_CONSTANTS = dict.fromkeys(('speed_scale', 'load_scale', 'load_low', 'load_high'), UNKNOWN)
+POSITION_CONSTANTS = dict.fromkeys(('position_low', 'position_high', 'position_mean'), UNKNOWN)
 TERMS: Mapping[str, TermKind] = {
     'viscous': TermKind(('Fv',), (VISCOUS,), lambda dq, _: (dq,), positive=(True,)),
     'coulomb': TermKind(('Fc',), (FORCE,), lambda dq, _: (np.sign(dq),), positive=(True,)),
@@ -166,6 +194,12 @@ TERMS: Mapping[str, TermKind] = {
     'spring': TermKind(
         ('Kq',), (STIFFNESS,), lambda q, _: (q,), positive=(True,), of_position=True
     ),
+    # Columns of the mixed model, zero on average beside plain friction: see `core.mixed`.
+    'low_speed': _shrunk('Ds', 3, low_speed_columns, {'speed_scale': UNKNOWN}),
+    'rounded_sign': _shrunk('Dr', 3, rounded_sign_columns, {'speed_scale': UNKNOWN}),
+    'slip': _shrunk('Dp', 3, lambda dq, _: (0.0 * dq,) * 3, {}, of_path=slip_columns),
+    'load': _shrunk('Dl', 2, load_columns, LOAD_CONSTANTS, load_dependent=True),
+    'position': _shrunk('Dq', 1, position_column, POSITION_CONSTANTS, of_position=True),
     **{name: _ripple(number) for number, name in enumerate(RIPPLES)},
     WARM_UPS[0]: _warm_up(0, 'Fvw', VISCOUS, lambda dq: dq),
     WARM_UPS[1]: _warm_up(1, 'Fcw', FORCE, _smooth_sign),
@@ -176,6 +210,8 @@ TERMS: Mapping[str, TermKind] = {
 OF_POSITION = frozenset(
     symbol for kind in TERMS.values() if kind.of_position for symbol in kind.symbols
 )
+# Symbols of columns that a mixed model shrinks.
+SHRUNK = frozenset(s for kind in TERMS.values() if kind.amplitude for s in kind.symbols)
 
 # Terms that jump where the joint turns round; from this constant on others do, for a joint that is
 # slower than any filter resolves [s/rad].
@@ -252,6 +288,9 @@ class FrictionTerm:
         if not self.kind.load_dependent:
             return values
         size = 0.0 if load is None else np.abs(load)
+        if 'load_scale' in self.constants:
+            limits = self.constants['load_low'], self.constants['load_high']
+            size = np.clip(size, *limits) / self.constants['load_scale']
         return tuple(size * value for value in values)
 
 

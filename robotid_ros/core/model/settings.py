@@ -33,7 +33,7 @@ class ElasticSettings:
         dict,
         'torques of the transmission beside its spring, by its deflection: backlash, hysteresis, '
         "viscous, by joint name, 'default' for the others; joints without any: chosen with "
-        'identification.selection, else none',
+        'identification.model mixed, else none',
     )
 
 
@@ -62,7 +62,7 @@ class RobotSettings:
     friction: dict[str, tuple[str, ...]] = setting(
         dict,
         "friction terms, or spring, by joint name, 'default' for the others; joints without any: "
-        'chosen with identification.selection, else viscous, coulomb and offset',
+        'viscous, coulomb and offset, with identification.model mixed and what they leave out',
     )
     friction_constants: dict[str, dict[str, float]] = setting(
         dict, "shape constants of the friction terms by joint name; 'default' for all"
@@ -79,7 +79,7 @@ class RobotSettings:
         'auto',
         'what the published efforts are: joint_torque with all that the joint bears, '
         'without_gravity where the driver compensates it; auto: chosen with '
-        'identification.selection, else joint_torque',
+        'identification.model mixed, else joint_torque',
         choices=('auto', 'joint_torque', 'without_gravity'),
     )
     lower: tuple[float, ...] = setting((), "lower position limits; empty: the URDF's", unit='rad')

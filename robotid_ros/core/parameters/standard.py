@@ -63,7 +63,7 @@ def standard_parameters(
     essentials: Essential | None,
     system: System | None = None,
     link_sigma: float = 0.2,
-    tolerance: float = 0.1,
+    tolerance: float = 0.05,
 ) -> Standard:
     """
     Choose standard parameters among all that have the estimated base parameters.

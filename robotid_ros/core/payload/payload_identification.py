@@ -92,7 +92,7 @@ def payload_from_recordings(
     known = isinstance(empty, KnownArm)
     if isinstance(empty, KnownArm):
         # What is open was chosen when it was identified.
-        settings = dataclasses.replace(settings, selection=False)
+        settings = dataclasses.replace(settings, model='plain')
         loaded, robot, settings, _ = choose_model(loaded, robot, settings)
     else:
         empty, robot, settings, _ = choose_model(empty, robot, settings)
@@ -117,7 +117,7 @@ def _payload_settings(settings: IdentificationSettings) -> IdentificationSetting
     guard = max(settings.signals.guard, GUARD)
     signals = dataclasses.replace(settings.signals, rows='moving', guard=guard)
     method = 'wls' if settings.method == 'both' else settings.method
-    return dataclasses.replace(settings, method=method, signals=signals)
+    return dataclasses.replace(settings, method=method, model='plain', signals=signals)
 
 
 def stands_out(payload: Payload) -> bool:

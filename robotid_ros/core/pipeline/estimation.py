@@ -1,16 +1,21 @@
 """From a recording to an estimate: in memory, or in chunks where it is too long for that."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 import dataclasses
+
+import numpy as np
 
 from ...exceptions import RankDeficientError, RecordingError
 from ..elastic_joints.elastic_estimation import account_for_springs, check_deflections
 from ..identification_settings import IdentificationSettings, MODEL_ERROR, SIMULATED
+from ..mixed.mixed_model import MixedModel
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..parameters.plain_friction import Motion
 from ..regression.estimate import Estimate
-from ..regression.estimators import fit
+from ..regression.estimators import fit, MIXED
 from ..regression.goodness_of_fit import Validation
 from ..regression.model_error import count_model_error
 from ..regression.observation_system import System
@@ -55,6 +60,19 @@ class Estimation:
     estimate_notes: tuple[str, ...] = ()
     history: History | None = None
 
+    def less_shrunk(self) -> Estimation:
+        """Return what is left for plain friction, of a mixed model; else all as it is."""
+        penalty = self.system.penalty
+        if penalty is None:
+            return self
+        gone, value = penalty.shrunk, self.estimate.value
+        return dataclasses.replace(
+            self,
+            sampled_systems=tuple(s.without(gone, value) for s in self.sampled_systems),
+            system=self.system.without(gone, value),
+            estimate=self.estimate.select(np.flatnonzero(~gone)),
+        )
+
     @property
     def motions(self) -> list[Motion]:
         """Motions that the recording shows: of a long one, or of several, those in memory."""
@@ -83,6 +101,7 @@ def estimate_base_parameters(
     base: BaseParameters,
     settings: IdentificationSettings,
     progress: Progress,
+    mixed: MixedModel | None = None,
 ) -> Estimation:
     """
     Estimate the base parameters from a recording.
@@ -93,6 +112,7 @@ def estimate_base_parameters(
     robot, base : the model
     settings : signals, estimator
     progress : called with the name of each step
+    mixed : whose penalties count with the method 'mixed'
 
     Raises
     ------
@@ -101,7 +121,7 @@ def estimate_base_parameters(
 
     """
     try:
-        return _estimate(recording, robot, base, settings, progress)
+        return _estimate(recording, robot, base, settings, progress, mixed)
     except RankDeficientError as error:
         weak = {name.removesuffix('R') for name in error.names}
         joints = dict.fromkeys(p.joint for p in robot.parameters if p.name in weak)
@@ -114,15 +134,16 @@ def _estimate(
     base: BaseParameters,
     settings: IdentificationSettings,
     progress: Progress,
+    mixed: MixedModel | None,
 ) -> Estimation:
     if isinstance(recording, LogSet):
-        return _estimate_logs(recording, robot, base, settings, progress)
+        return _estimate_logs(recording, robot, base, settings, progress, mixed)
     check_memory(recording, robot, settings)
     if isinstance(recording, Recording):
         if _needs_whole(robot, settings) or recording.time.size <= MAX_SAMPLES:
-            return _estimate_in_memory(recording, robot, base, settings, progress)
+            return _estimate_in_memory(recording, robot, base, settings, progress, mixed)
         recording = split_into_chunks(recording)
-    return _estimate_in_chunks(recording, robot, base, settings)
+    return _estimate_in_chunks(recording, robot, base, settings, mixed)
 
 
 def check_memory(
@@ -155,10 +176,12 @@ def _estimate_in_memory(
     base: BaseParameters,
     settings: IdentificationSettings,
     progress: Progress,
+    mixed: MixedModel | None,
 ) -> Estimation:
     samples, system, delays, notes = prepare_without_delay(
         recording, robot, base, settings.signals
     )
+    system = _penalised(system, settings, mixed)
     check_deflections(samples, robot)
     progress('estimating')
     estimate_rows = fit_by_simulation if settings.method in SIMULATED else _regressed
@@ -195,9 +218,10 @@ def _estimate_in_chunks(
     robot: Robot,
     base: BaseParameters,
     settings: IdentificationSettings,
+    mixed: MixedModel | None,
 ) -> Estimation:
     found = observe_chunks(chunks, robot, base, settings.signals)
-    system = as_asked(found.system, settings)
+    system = _penalised(as_asked(found.system, settings), settings, mixed)
     estimate = fit(system, settings.method, settings.iterations)
     count = len(found.sampled_systems)
     shown = 'its first minute' if count == 1 else f'{count} stretches spread over it'
@@ -212,10 +236,17 @@ def _estimate_logs(
     base: BaseParameters,
     settings: IdentificationSettings,
     progress: Progress,
+    mixed: MixedModel | None,
 ) -> Estimation:
     found = observe_logs(logs, robot, base, settings.signals)
     progress('estimating')
-    total, system = found.total, as_asked(found.total.system, settings)
+    total = found.total
+    system = _penalised(as_asked(total.system, settings), settings, mixed)
+    parts = [
+        dataclasses.replace(part, system=_penalised(part.system, settings, mixed))
+        for part in found.parts
+    ]
+    found = dataclasses.replace(found, parts=tuple(parts))
     estimate = fit(system, settings.method, settings.iterations)
     return Estimation(
         total.samples,
@@ -226,6 +257,13 @@ def _estimate_logs(
         total.notes,
         (*found.disagreement(estimate.value), *found.agreement(estimate)),
     )
+
+
+def _penalised(
+    system: System, settings: IdentificationSettings, mixed: MixedModel | None
+) -> System:
+    """Return the system with the penalties of a mixed model where they count."""
+    return mixed.attach(system) if mixed is not None and settings.method == MIXED else system
 
 
 def as_asked(system: System, settings: IdentificationSettings) -> System:

@@ -5,8 +5,10 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import ConfigurationError, ControllerError, DivergenceError, RecordingError
+from ..arrays import Array
 from ..diagnostics.assumptions import data_warnings
 from ..diagnostics.data_quality import data_quality
+from ..diagnostics.dissipation import dissipation_warnings
 from ..diagnostics.exact_fit import exact_fit_warnings
 from ..diagnostics.identifiability import (
     disagreement_warnings,
@@ -23,19 +25,19 @@ from ..diagnostics.remark import (
     remarks,
     SERIOUS,
 )
+from ..diagnostics.torque_parts import FittedModel
 from ..diagnostics.trials import Trial
+from ..elastic_joints.transmission import choose_transmission
 from ..identification_settings import IdentificationSettings, SIMULATED
+from ..mixed.mixed_model import MixedModel
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..parameters.essential import Essential, find_essential
 from ..parameters.parameter_choice import compare_on_motion, try_base, try_essential
 from ..parameters.plain_friction import Motion, plain_friction
 from ..parameters.standard import basic_solution, Standard, standard_parameters
+from ..regression.estimators import MIXED
 from ..regression.goodness_of_fit import Validation
-from ..selection.load_friction import iterate_friction_load
-from ..selection.selection import Selection
-from ..selection.shape_constants import search_shape_constants
-from ..selection.transmission import choose_transmission
 from ..signals.periodic import find_period
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
@@ -43,9 +45,11 @@ from ..timing.delay_compensation import Delays, remove_delay
 from .choices import choose_model
 from .chunked_estimation import RecordingOrChunks
 from .estimation import check_memory, estimate_base_parameters, Estimation, Progress
+from .load_friction import iterate_friction_load
 from .resampling import resample
 from .results import Identification
 from .several_logs import check_method, LogSet, longest_log
+from .shape_constants import search_shape_constants
 from .validation import validate, validate_samples
 from .warm_up import warm_robot
 
@@ -105,30 +109,36 @@ def identify(
 
 
 def _identify_by_one_method(inputs: _Inputs) -> Identification:
-    inputs, selection = _with_choices(inputs)
-    chosen = selection.notes if selection else ()
+    inputs, mixed = _with_choices(inputs)
     recording, settings = inputs.recording, inputs.settings
     inputs.progress('preparing signals')
-    robot, notes = _search_friction_shapes(inputs, refined=selection is not None)
-    robot, base, estimation, found_between = _estimate(inputs, robot)
+    robot, notes = _search_friction_shapes(inputs)
+    robot, base, estimation, found_between = _estimate(inputs, robot, mixed)
     notes = [*notes, *found_between]
-    if selection is not None:  # with constants as they were made exact
-        candidate = dataclasses.replace(selection.candidate, friction=robot.friction)
-        selection = dataclasses.replace(selection, candidate=candidate)
     if (warm := warm_robot(robot)) is not robot:
         robot, base = warm, base_parameters(warm)
     period = find_period(recording) if isinstance(recording, Recording) else None
     estimate, resampling = resample(estimation.estimate, estimation.system, period, settings)
     estimation = dataclasses.replace(estimation, estimate=estimate)
-    found = _essential(estimation, inputs)
+    plain = estimation.less_shrunk()
+    found = _essential(plain, inputs)
+    if plain is not estimation and found is not None and estimation.system.penalty is not None:
+        kept = np.flatnonzero(~estimation.system.penalty.shrunk)
+        found = dataclasses.replace(found, indices=kept[found.indices])
     inputs.progress('finding standard parameters')
     pull = settings.prior_spread, settings.prior_cost
     standard = standard_parameters(robot, base, estimate, found, estimation.system, *pull)
-    notes = [*remarks(NOTE, [*chosen, *notes, *resampling]), *standard.notes]
+    notes = [
+        *remarks(NOTE, [*_gravity_notes(mixed), *notes, *resampling]),
+        *standard.notes,
+    ]
     inputs.progress('validating')
     chi = basic_solution(base, estimate.value)
     validation, motions = _validate(inputs, estimation.delays, robot, chi)
-    fewer, better = _try_parameters(inputs, robot, base, estimation, found, standard, validation)
+    judged = _judged(mixed, robot, base)
+    fewer, better = _try_parameters(
+        inputs, (robot, base), estimation, found, standard, validation, judged
+    )
     if better is not None:
         text = better.describe(robot.joints[better.joint])
         notes.append(f'base parameters predict better than identified.urdf: use these ({text})')
@@ -141,9 +151,19 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
         standard=standard,
         fitted=_fitted(estimation, robot, base, settings),
         validation=validation,
-        warnings=_warnings(inputs, robot, base, estimation, fewer, notes),
+        warnings=_warnings(
+            inputs,
+            *judged,
+            plain,
+            fewer,
+            notes,
+            (
+                FittedModel(robot, base, estimation.sampled_systems, estimate.value),
+                estimate.covariance,
+            ),
+        ),
         history=estimation.history,
-        selection=selection,
+        mixed=mixed,
         better_base=better,
         quality=data_quality(
             recording,
@@ -157,25 +177,23 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
     )
 
 
-def _with_choices(inputs: _Inputs) -> tuple[_Inputs, Selection | None]:
-    """Choose by cross-validation what the configuration leaves open."""
+def _with_choices(inputs: _Inputs) -> tuple[_Inputs, MixedModel | None]:
+    """Choose what the configuration leaves open."""
     inputs.progress('choosing filters, rows and friction')
-    recording, robot, settings, selection = choose_model(
+    recording, robot, settings, mixed = choose_model(
         inputs.recording, inputs.robot, inputs.settings
     )
     changed = dataclasses.replace(inputs, recording=recording, robot=robot, settings=settings)
-    return changed, selection
+    return changed, mixed
 
 
-def _search_friction_shapes(inputs: _Inputs, refined: bool) -> tuple[Robot, list[str]]:
+def _search_friction_shapes(inputs: _Inputs) -> tuple[Robot, list[str]]:
     """Find what friction is not linear in: the load that it grows with, Stribeck velocities."""
+    if inputs.settings.method == MIXED:  # with the load of its plain fit
+        return inputs.robot, []
     recording = longest_log(inputs.recording)
     robot, notes = iterate_friction_load(recording, inputs.robot, inputs.settings)
     if not inputs.settings.stribeck:
-        # What was chosen among few shapes is made exact.
-        if refined and isinstance(recording, Recording):
-            signals = inputs.settings.signals
-            robot, _ = search_shape_constants(recording, robot, signals, chosen=True)
         return robot, notes
     if not isinstance(recording, Recording):
         text = 'the Stribeck velocity was not searched: choose a part that fits into memory'
@@ -185,18 +203,39 @@ def _search_friction_shapes(inputs: _Inputs, refined: bool) -> tuple[Robot, list
 
 
 def _estimate(
-    inputs: _Inputs, robot: Robot
+    inputs: _Inputs, robot: Robot, mixed: MixedModel | None
 ) -> tuple[Robot, BaseParameters, Estimation, list[str]]:
     """Estimate base parameters, again where springs turn out to have play or hysteresis."""
     arguments, base = (inputs.settings, inputs.progress), base_parameters(robot)
-    found = estimate_base_parameters(inputs.recording, robot, base, *arguments)
-    if not (isinstance(robot, ElasticRobot) and inputs.settings.selection):
+    found = estimate_base_parameters(inputs.recording, robot, base, *arguments, mixed)
+    if not isinstance(robot, ElasticRobot) or inputs.settings.model != MIXED:
         return robot, base, found, []
     other, notes = choose_transmission(robot, base, found.samples, found.system)
     if notes:
         robot, base = other, base_parameters(other)
         found = estimate_base_parameters(inputs.recording, robot, base, *arguments)
     return robot, base, found, notes
+
+
+def _judged(
+    mixed: MixedModel | None, robot: Robot, base: BaseParameters
+) -> tuple[Robot, BaseParameters]:
+    """Return the robot without what is shrunk: diagnostics look at what that leaves."""
+    return (
+        (robot, base) if mixed is None or robot is not mixed.robot else (mixed.plain, mixed.base)
+    )
+
+
+def _gravity_notes(mixed: MixedModel | None) -> tuple[str, ...]:
+    """Tell that the efforts hold no gravity, where that was found out."""
+    if mixed is None or not mixed.weightless_gain:
+        return ()
+    without = mixed.shrinkage.residual
+    return (
+        f'the efforts hold no gravity: without it the model predicts within {100 * without:.1f} '
+        f'%, with it within {100 * without * mixed.weightless_gain:.1f} %; set robot.effort_kind '
+        "to 'without_gravity' if the driver compensates it, else to 'joint_torque'",
+    )
 
 
 def _essential(estimation: Estimation, inputs: _Inputs) -> Essential | None:
@@ -209,7 +248,7 @@ def _essential(estimation: Estimation, inputs: _Inputs) -> Essential | None:
         estimate,
         settings.essential_sigma,
         settings.significance,
-        estimate.method,
+        'wls' if estimate.method == MIXED else estimate.method,
         settings.essential_ratio,
     )
 
@@ -227,15 +266,17 @@ def _fitted(
 
 def _try_parameters(
     inputs: _Inputs,
-    robot: Robot,
-    base: BaseParameters,
+    model: tuple[Robot, BaseParameters],
     estimation: Estimation,
     essential: Essential | None,
     standard: Standard,
     validation: Validation | None,
+    judged: tuple[Robot, BaseParameters],
 ) -> tuple[Trial | None, Trial | None]:
     """
     Try which parameters predict motion that was not fitted: another one, else parts left out.
+
+    `judged` are robot and base parameters without what is shrunk, which is not chosen from.
 
     Returns
     -------
@@ -243,23 +284,30 @@ def _try_parameters(
     where they are better than consistent ones; None where they are not
 
     """
-    estimate, systems = estimation.estimate, estimation.sampled_systems
+
+    def predicted(chi: np.ndarray) -> Validation | None:
+        return _validate(inputs, estimation.delays, model[0], chi)[0]
+
+    plain, value = estimation.less_shrunk(), estimation.estimate.value
     other = inputs.validation if isinstance(inputs.validation, Recording) else None
     settings, fewer, better = inputs.settings, None, None
-    rigid = not isinstance(robot, ElasticRobot)
-    if rigid and essential is not None and len(essential.indices) < len(estimate.value):
+    rigid = not isinstance(model[0], ElasticRobot)
+    if rigid and essential is not None and len(essential.indices) < len(plain.estimate.value):
         bounds = settings.essential_sigma, settings.significance, settings.essential_ratio
-        fewer = try_essential(systems, estimate, *bounds)
+        fewer = try_essential(plain.sampled_systems, plain.estimate, *bounds)
     if fewer is not None and essential is not None and validation is not None and other:
-        value = np.zeros(len(estimate.value))
-        value[essential.indices] = essential.estimate.value
-        predicted, _ = _validate(inputs, estimation.delays, robot, basic_solution(base, value))
-        fewer = None if predicted is None else compare_on_motion(validation, predicted)
+        penalty = estimation.system.penalty
+        kept = np.zeros_like(value) if penalty is None else np.where(penalty.shrunk, value, 0.0)
+        kept[essential.indices] = essential.estimate.value
+        found = predicted(basic_solution(model[1], kept))
+        fewer = None if found is None else compare_on_motion(validation, found)
     if standard.obstacle and validation is not None and other:
-        predicted, _ = _validate(inputs, estimation.delays, robot, standard.value)
-        better = None if predicted is None else compare_on_motion(predicted, validation)
+        found = predicted(standard.value)
+        better = None if found is None else compare_on_motion(found, validation)
     elif standard.obstacle:
-        better = try_base(robot, base, estimate, standard, settings.prior_spread, systems)
+        better = try_base(
+            *judged, plain.estimate, standard, settings.prior_spread, plain.sampled_systems
+        )
     return fewer, better
 
 
@@ -270,12 +318,13 @@ def _warnings(
     estimation: Estimation,
     fewer: Trial | None,
     notes: list[str],
+    whole: tuple[FittedModel, Array],
 ) -> tuple[str, ...]:
     samples, estimate = estimation.samples, estimation.estimate
     read = getattr(inputs.recording, 'notes', ())
     if robot.drive_gain_given:  # which says what currents are worth
         read = [Remark(str(n), NOTE) if code_of(n) == EFFORT_UNIT else n for n in read]
-    data = data_warnings(robot, base, samples, estimation.sampled_systems, estimate)
+    data = data_warnings(robot, base, samples, estimation.sampled_systems, estimate, whole[0])
     if any(code_of(note) == EFFORT_UNIT for note in read):  # the log says it itself
         data = [text for text in data if code_of(text) != EFFORT_UNIT]
     found = (
@@ -285,6 +334,7 @@ def _warnings(
         *remarks(NOTE, estimation.signal_notes),
         *remarks(SERIOUS, data),
         *exact_fit_warnings(robot, samples, estimate),
+        *dissipation_warnings(*whole),
         *identifiability_warnings(robot, samples, estimate, fewer),
         *timing_warnings(estimation.system.timing, estimate),
         *estimation.estimate_notes,
@@ -300,7 +350,8 @@ def _validate(
     if recording is None:
         return None, []
     if isinstance(recording, Recording):
-        samples = prepare(remove_delay(recording, delays), robot, settings.signals)
+        prompt = remove_delay(recording, delays, settings.signals.stamps)
+        samples = prepare(prompt, robot, settings.signals)
         motion = Motion(samples.q, samples.dq, samples.ddq)
         return validate_samples(samples, robot, chi), [motion]
     found = validate((remove_delay(chunk, delays) for chunk in recording), robot, chi, settings)

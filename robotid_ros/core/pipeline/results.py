@@ -9,6 +9,7 @@ from typing import Any
 
 from ..diagnostics.data_quality import DataQuality
 from ..diagnostics.trials import Trial
+from ..mixed.mixed_model import MixedModel
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
 from ..parameters.essential import Essential
@@ -17,7 +18,6 @@ from ..parameters.standard import Standard
 from ..regression.estimate import Estimate
 from ..regression.goodness_of_fit import Validation
 from ..replay.convergence_history import History
-from ..selection.selection import Selection
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Identification:
         `core.diagnostics.remark` has them
     history : iterations of an iterative method, or None
     compared : the identification by another method, or None
-    selection : what was chosen by cross-validation, or None
+    mixed : what was chosen by folds of the motion, or None
     better_base : what base parameters leave where `standard` predicts worse, or None
     quality : of the data, or None
     plain_friction : that stands for the friction of each joint and coupling, by name
@@ -57,7 +57,7 @@ class Identification:
     warnings: tuple[str, ...] = ()
     history: History | None = None
     compared: Identification | None = None
-    selection: Selection | None = None
+    mixed: MixedModel | None = None
     better_base: Trial | None = None
     quality: DataQuality | None = None
     plain_friction: Mapping[str, PlainFriction] = dataclasses.field(default_factory=dict)

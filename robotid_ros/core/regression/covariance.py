@@ -16,6 +16,8 @@ SECONDS, MEMORIES, FEWEST = 1.0, 1.5, 10
 # 1/(1 − h/2) ≈ 1/√(1 − h), which is right for white noise. All of it would enlarge σ once more,
 # and leave a parameter that one block alone determines without an estimate.
 TAKEN = 0.5
+# Least eigenvalue over the largest of a covariance, scaled, of what the rows tell.
+UNTOLD = 1e-13
 # What ± so many σ hold of a normal variable, they shall hold of an estimate with few blocks.
 INTERVAL = 3.0
 
@@ -52,10 +54,15 @@ def propagated(bread: Array, covariance: Array) -> Array:
 
 
 def inflation(classical: Array, covariance: Array) -> float:
-    """Return the mean ratio of a covariance (b, b) to the classical one, over all directions."""
+    """
+    Return the mean ratio of a covariance (b, b) to the classical one, over all directions.
+
+    Directions that the rows do not tell, whose noise is none, do not count.
+    """
     scale = diagonal_scale(classical)
     white, correlated = (c / np.outer(scale, scale) for c in (classical, covariance))
-    return float(np.trace(np.linalg.solve(white, correlated)) / len(scale))
+    inverse = np.linalg.pinv(white, rcond=UNTOLD, hermitian=True)
+    return float(np.trace(inverse @ correlated) / max(np.trace(inverse @ white), 1.0))
 
 
 def jackknife(normals: Array, scores: Array, bread: Array) -> Array:

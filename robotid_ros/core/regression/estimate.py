@@ -74,6 +74,23 @@ class Estimate(ReadOnlyArrays):
         with np.errstate(divide='ignore', invalid='ignore'):
             return np.where(self.value == 0.0, np.inf, 100.0 * self.sigma / np.abs(self.value))
 
+    def select(self, kept: npt.NDArray[np.intp]) -> Estimate:
+        """Return the estimate of some of the parameters, the others as they are."""
+        square = np.ix_(kept, kept)
+        fields = ('covariance', 'classical', 'model_error', 'of_noise')
+        parts: dict[str, Any] = {}
+        for name in fields:
+            matrix = getattr(self, name)
+            parts[name] = None if matrix is None else matrix[square]
+        return dataclasses.replace(
+            self,
+            names=tuple(self.names[k] for k in kept),
+            units=tuple(self.units[k] for k in kept),
+            value=self.value[kept],
+            from_prior=tuple(i for i, k in enumerate(kept) if k in self.from_prior),
+            **parts,
+        )
+
     def __repr__(self) -> str:
         return (
             f'<{len(self.names)} parameters by {self.method}, '

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...exceptions import RankDeficientError, RecordingError, UnknownNameError
+from ...exceptions import ConfigurationError, RankDeficientError, RecordingError, UnknownNameError
 from ..arrays import Array
 from .covariance import cluster_products, inflation, jackknife, largest, propagated, widened
 from .estimate import Estimate
@@ -26,6 +26,7 @@ MAD_TO_SIGMA = 1.4826  # σ over the median absolute deviation of Gaussian noise
 BALANCED = 1e-6
 # Equations per parameter below which a joint's own least squares says little about its noise.
 FEW_ROWS = 3.0
+MIXED = 'mixed'  # rows with the penalties of a mixed model
 TOLERANCE = 1e-6  # relative change of the weights that ends an iteration
 WEAK = 0.3  # share in the weakest singular vector from which a column is named as dependent
 
@@ -145,6 +146,16 @@ def _sigmas_with_prior(
     return result
 
 
+def _mixed(joint_rows: JointRows, system: System, value: Array | None) -> Weights:
+    """Weight joints as the penalties were chosen for."""
+    if system.penalty is None:
+        raise ConfigurationError(
+            f"method '{MIXED}' needs penalties that were chosen: use identification.model 'mixed'"
+        )
+    weights = system.penalty.weights
+    return [np.full(len(y), w) for w, (_, y) in zip(weights, joint_rows, strict=True)]
+
+
 WHITEN: dict[str, Callable[[JointRows, System, Array | None], Weights]] = {
     'ols': _ols,
     'wls': _wls,
@@ -181,7 +192,7 @@ def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
     RecordingError : the method needs what was not recorded
 
     """
-    if method not in WHITEN:
+    if method not in (*WHITEN, MIXED):
         raise UnknownNameError('method', method, tuple(WHITEN))
     if system.counts is not None and method in NEEDS_ALL_ROWS:
         raise RecordingError(
@@ -189,17 +200,22 @@ def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
             "leave in memory: use 'wls', or a part of it"
         )
     joint_rows = [system.rows(joint) for joint in range(len(system.joints))]
-    weights = WHITEN[method](joint_rows, system, None)
-    solution = _solve(system, joint_rows, weights, method)
+    weigh = _mixed if method == MIXED else WHITEN[method]
+    weights = weigh(joint_rows, system, None)
+    solution, left = _solve(system, joint_rows, weights, method)
     for _ in range(max(iterations, ITERATIONS.get(method, 1)) - 1):
-        previous, weights = weights, WHITEN[method](joint_rows, system, solution.value)
-        solution = _solve(system, joint_rows, weights, method)
+        previous, weights = weights, weigh(joint_rows, system, solution.value)
+        solution, left = _solve(system, joint_rows, weights, method)
         if all(np.allclose(a, b, rtol=TOLERANCE) for a, b in zip(previous, weights, strict=True)):
             break
-    return _estimate(system, joint_rows, weights, solution, method)
+    return _estimate(system, joint_rows, weights, solution, left, method)
 
 
-def _solve(system: System, joint_rows: JointRows, weights: Weights, method: str) -> Solution:
+def _solve(
+    system: System, joint_rows: JointRows, weights: Weights, method: str
+) -> tuple[Solution, Array | None]:
+    """Return the solution, and the covariance (b, b) of what penalties leave, None without any."""
+    left = None
     W = np.vstack([w * k[:, None] for (w, _), k in zip(joint_rows, weights, strict=True)])
     Y = np.concatenate([y * k for (_, y), k in zip(joint_rows, weights, strict=True)])
     if system.prior is not None and method in WHITENED:
@@ -207,6 +223,8 @@ def _solve(system: System, joint_rows: JointRows, weights: Weights, method: str)
     if method == 'iv':
         Z = [system.instruments(j) * k[:, None] for j, k in enumerate(weights)]
         solution = instrumental_variables(W, Y, np.vstack(Z))
+    elif method == MIXED and system.penalty is not None:
+        solution, left = system.penalty.solve(W, Y)
     else:
         solution = (total_least_squares if method == 'tls' else least_squares)(W, Y)
     s = solution.singular
@@ -214,7 +232,7 @@ def _solve(system: System, joint_rows: JointRows, weights: Weights, method: str)
         weak = np.abs(solution.weakest)
         names = tuple(n for n, v in zip(system.names, weak, strict=True) if v > WEAK * weak.max())
         raise RankDeficientError(names, tuple(s))
-    return solution
+    return solution, left
 
 
 class _Covariances(NamedTuple):
@@ -234,11 +252,18 @@ class _Covariances(NamedTuple):
 
 
 def _estimate(
-    system: System, joint_rows: JointRows, weights: Weights, solution: Solution, method: str
+    system: System,
+    joint_rows: JointRows,
+    weights: Weights,
+    solution: Solution,
+    left: Array | None,
+    method: str,
 ) -> Estimate:
     value = solution.value
     residual = [y - w @ value for w, y in joint_rows]
     found = _covariances(system, [w for w, _ in joint_rows], weights, solution, method)
+    if left is not None:
+        found = found.plus(left)
     rows = system.equations
     from_prior = np.zeros(len(value), dtype=bool)
     if system.prior is not None and method in WHITENED:
@@ -272,9 +297,14 @@ def _covariances(
     Z = [system.instruments(j) for j in range(len(W))] if method == 'iv' else W
     white, squares = np.zeros_like(bread), 0.0
     for j, (z, k) in enumerate(zip(Z, weights, strict=True)):
-        white += (z * k[:, None]).T @ (z * k[:, None])
         w, y = system.rows(j)
-        squares += float(np.sum((k * (y - w @ value)) ** 2))
+        own = float(np.sum((k * (y - w @ value)) ** 2))
+        squares += own
+        # Weights between those of OLS and WLS leave each joint's rows a variance of its own.
+        share = own / max(int(rows[j]), 1) if method == MIXED else 1.0
+        white += share * (z * k[:, None]).T @ (z * k[:, None])
+    if method == MIXED:
+        squares = float(rows.sum())
     classical = propagated(bread, white) * squares / max(int(rows.sum()) - len(value), 1)
     products = cluster_products(system, value, Z, weights)
     blocks = [jackknife(*each, bread) for each in products]

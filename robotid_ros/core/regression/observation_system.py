@@ -11,17 +11,19 @@ from ..model.base_parameters import BaseParameters
 from ..model.drive_torques import path_columns
 from ..model.dynamics import regressor
 from ..model.elastic_robot import deflection_paths
+from ..model.friction import SHRUNK
 from ..model.robot import ElasticRobot, Robot
+from ..signals.preparation import NOISE_BAND as LEFT
 from ..signals.samples import Samples
 from ..signals.zero_phase import filter_without_phase
 from .gaussian_prior import GaussianPrior
+from .shrinkage import Penalty
 from .timing_error import TimingError
 
 # Butterworth filter before decimation, forth and back; cut-off over the Nyquist frequency that is
 # left, as `scipy.signal.decimate` has it.
 FILTER_ORDER, FILTER_BAND = 4, 0.8
-# Band of as much white noise as it leaves: ∫ dx/(1 + x⁸)² = ⅞ (π/8)/sin(π/8) of the cut-off.
-NOISE_BAND = 0.898 * FILTER_BAND
+NOISE_BAND = LEFT * FILTER_BAND  # of as much white noise as it leaves
 # Decimated rows after which the filter's response has decayed to 1e-7, the samples whose base
 # columns are in memory at once, and random states that show which columns are zero.
 DECAY_ROWS, BLOCK_SAMPLES, STATES = 16, 8192, 32
@@ -51,6 +53,7 @@ class System:
     prior : what is known of the parameters besides, or None
     q, dq : (N, n) positions and velocities of the rows, or None
     timing : how far errors of the samples' times move the estimate, or None: not at all
+    penalty : of a mixed model, or None
 
     """
 
@@ -73,6 +76,7 @@ class System:
     q: Array | None = None
     dq: Array | None = None
     timing: TimingError | None = None
+    penalty: Penalty | None = None
 
     def __post_init__(self) -> None:
         freeze_fields(self, 'time', 'W', 'Y')
@@ -83,7 +87,7 @@ class System:
         return self.valid.sum(axis=1) if self.counts is None else self.counts
 
     def select(self, kept: list[int]) -> 'System':
-        """Return the system of some of the parameters, the others zero, without the prior."""
+        """Return the system of some parameters, the others zero, without prior or penalty."""
         batches = self.batches
         return dataclasses.replace(
             self,
@@ -94,7 +98,20 @@ class System:
             batches=None if batches is None else batches[..., [*kept, -1]],
             prior=None,
             timing=None,
+            penalty=None,
         )
+
+    def without(self, gone: npt.NDArray[np.bool_], value: Array) -> 'System':
+        """Return the system of the other parameters, less what these (b,) explain with a value."""
+        batches = self.batches
+        if batches is not None:
+            batches = batches.copy()
+            batches[..., -1] -= batches[..., :-1][..., gone] @ value[gone]
+        rest = self.Y - self.W[:, :, gone] @ value[gone]
+        system = dataclasses.replace(self, Y=read_only(rest), batches=batches, D=None)
+        timing = None if self.timing is None else self.timing.select(~gone)
+        kept = system.select(np.flatnonzero(~gone).tolist())
+        return dataclasses.replace(kept, timing=timing)
 
     def rows(self, joint: int) -> tuple[Array, Array]:
         """Return the usable rows of a joint, W_j (N_j, b) and Y_j (N_j,)."""
@@ -189,7 +206,7 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> System:
         read_only(Y),
         valid.copy(),
         samples.noise,
-        band=NOISE_BAND if keep > 1 else 1.0,
+        band=samples.band or (NOISE_BAND if keep > 1 else 1.0),
         measured=None if samples.measured is None else samples.measured[::keep],
         moving=samples.moving[::keep].T,
         q=read_only(samples.q[::keep].copy()),
@@ -200,7 +217,13 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> System:
 def _used_columns(robot: Robot, base: BaseParameters) -> npt.NDArray[np.bool_]:
     """Return which columns (n, b) of a joint are not zero: most links do not hang on a joint."""
     q, dq, ddq = np.random.default_rng(0).normal(size=(3, STATES, robot.n))
-    return np.asarray(regressor(robot, q, dq, ddq, columns=base.columns).any(axis=1))
+    used = np.array(regressor(robot, q, dq, ddq, columns=base.columns).any(axis=1))
+    # Columns of slow motion, or of its path, are zero at random states.
+    owner = {joint: j for j, joint in enumerate(robot.joints)}
+    for place, parameter in enumerate(robot.parameters[k] for k in base.columns):
+        if parameter.symbol in SHRUNK:
+            used[owner[parameter.joint], place] = True
+    return used
 
 
 def _path_columns(

@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+import numpy.typing as npt
 
 from ..arrays import Array, ReadOnlyArrays
 
@@ -29,3 +30,7 @@ class TimingError(ReadOnlyArrays):
         change = np.zeros(size)
         change[: len(self.change)] = self.change
         return np.outer(change, change)
+
+    def select(self, kept: npt.NDArray[np.bool_]) -> 'TimingError':
+        """Return the error of some parameters (b,); the others are as they are."""
+        return dataclasses.replace(self, change=self.change[kept[: len(self.change)]])

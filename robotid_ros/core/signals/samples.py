@@ -24,10 +24,16 @@ class SignalSettings:
     )
     band: float = setting(
         0.0,
-        'W and torques are low-passed there before one row in so many is kept; 0: the cut-off, or '
-        'chosen with it',
+        'W and torques are low-passed there before one row in so many is kept; 0: the cut-off',
         unit='Hz',
         minimum=0.0,
+    )
+    torques: str = setting(
+        'auto',
+        'parallel: one filter passes W and torques (DIDIM); '
+        'alone: the filter of the positions passes the torques too, and W is as predictions have '
+        'it; auto: alone with identification.model mixed, else parallel',
+        choices=('auto', 'parallel', 'alone'),
     )
     order: int = setting(4, 'order of the Butterworth filter', minimum=1, maximum=10)
     decimation: int = setting(
@@ -42,9 +48,10 @@ class SignalSettings:
         'auto',
         'moving: leave out rows at standstill, in the transients at the ends, and beside both; '
         'all: every measured row, at standstill too where friction is smooth; '
-        'auto: chosen with identification.selection, else all for joints with stiction, stribeck, '
-        'makkar or smooth_coulomb friction, moving for others',
-        choices=('auto', 'moving', 'all'),
+        'every: every measured row, also where friction has a step; '
+        'auto: every with identification.model mixed, else all for joints with stiction, '
+        'stribeck, makkar or smooth_coulomb friction, moving for others',
+        choices=('auto', 'moving', 'all', 'every'),
     )
     max_gap: float = setting(
         0.05,
@@ -91,13 +98,14 @@ class Samples:
     joints : names, in the order of the columns: the robot's
     time : (N,) [s], uniform except where a gap was left out
     q, dq, ddq : (N, n) filtered position and its derivatives
-    tau : (N, n) torque or force, unfiltered
+    tau : (N, n) torque or force, unfiltered unless `torques` are filtered alone
     rate : [Hz]
     valid : (N, n) rows that may be used, False at standstill, at edges and in gaps
     noise : (n,) standard deviation of the torque noise from period averaging, or None
     decimation : keep one row in so many when W and Y are stacked
     notes : what was repaired or looks wrong
     cutoff : of the filter of the positions [Hz]
+    band : share of the rows' Nyquist frequency that is left of white noise, None: by decimation
     measured : (N,) False where a sample was made up to bridge a gap, or None: all were measured
     temperature : (N, n) of the joints [°C], NaN of a joint without, or None
 
@@ -117,6 +125,7 @@ class Samples:
     cutoff: float = 0.0
     measured: npt.NDArray[np.bool_] | None = None
     temperature: Array | None = None
+    band: float | None = None
 
     @property
     def moving(self) -> npt.NDArray[np.bool_]:

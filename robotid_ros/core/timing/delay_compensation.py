@@ -9,6 +9,7 @@ import numpy.typing as npt
 from ...exceptions import RobotIdError
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
+from ..model.friction import SHRUNK
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimators import fit
 from ..regression.observation_system import decimated_torque, observe, System
@@ -56,9 +57,17 @@ def prepare_without_delay(
     system, notes = observe(samples, robot, base), list[str]()
     delays: Delays = {}
     if wanted:
-        samples, system, delays, notes = _without_confirmed_delays(samples, system, held)
+        plain = _plain_columns(robot, base)
+        fewer = system if plain.all() else system.select(np.flatnonzero(plain).tolist())
+        samples, fewer, delays, notes = _without_confirmed_delays(samples, fewer, held)
+        system = dataclasses.replace(system, Y=fewer.Y)
     error = _timing_error(recording, robot, base, settings, samples, system)
     return samples, dataclasses.replace(system, timing=error), delays, notes
+
+
+def _plain_columns(robot: Robot, base: BaseParameters) -> npt.NDArray[np.bool_]:
+    """Return which base parameters (b,) are not shrunk: a fit without penalties has these."""
+    return np.array([robot.parameters[k].symbol not in SHRUNK for k in base.columns])
 
 
 def _timing_error(
@@ -89,9 +98,12 @@ def _timing_error(
         settings, stamps='recorded', cutoff=samples.cutoff, decimation=samples.decimation
     )
     apart = dataclasses.replace(recording, time=other)
+    plain = _plain_columns(robot, base)
+    kept = np.flatnonzero(plain).tolist()
+    change = np.zeros(len(plain))
     try:
-        extreme = fit(prepare_without_delay(apart, robot, base, signals)[1])
-        change = share * (extreme.value - fit(system).value)
+        extreme = fit(prepare_without_delay(apart, robot, base, signals)[1].select(kept))
+        change[plain] = share * (extreme.value - fit(system.select(kept)).value)
     except RobotIdError:
         return None
     return TimingError(change, times.jitter, times.jitter * times.left**0.5)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core.model.robot import ElasticRobot, Robot
-from ...core.parameters.plain_friction import PlainFriction, SPRING
+from ...core.parameters.plain_friction import NO_FRICTION, PlainFriction, SPRING
 from ...exceptions import shortened
 
 if TYPE_CHECKING:
@@ -110,7 +110,9 @@ def friction_terms(robot: Robot, joint: int) -> list[str]:
     if joint >= robot.n:  # one that mimics another
         return []
     rows = {int(robot.motors[joint]), joint} if isinstance(robot, ElasticRobot) else {joint}
-    return [t.name for row in sorted(rows) for t in robot.friction[row] if t.name != SPRING]
+    return [
+        t.name for row in sorted(rows) for t in robot.friction[row] if t.name not in NO_FRICTION
+    ]
 
 
 def describe_difference(robot: Robot, drive: str, plain: PlainFriction) -> str:

@@ -30,6 +30,7 @@ from markupsafe import Markup
 import numpy as np
 from scipy.signal import welch
 
+from ...core.parameters.plain_friction import PlainFriction
 from ..comparison.differences import Difference
 from ..torques_file import SimulatedPositions, Torques
 from .thinning import longest_stretch, Phase, thin
@@ -317,8 +318,10 @@ def autocorrelation(found: Sequence[Phase], joint: int) -> Any:
     return finish(plot)
 
 
-def friction_curve(found: Sequence[Phase], joint: int, unit: str, speed: str) -> Any | None:
-    """Draw effort without inertia and gravity over velocity, the model over the data."""
+def friction_curve(
+    found: Sequence[Phase], joint: int, unit: str, speed: str, plain: PlainFriction | None = None
+) -> Any | None:
+    """Draw effort without inertia and gravity over velocity, model and plain equivalent."""
     data = found[0].data
     parts = data.parts
     if not parts or data.velocity is None:
@@ -340,6 +343,12 @@ def friction_curve(found: Sequence[Phase], joint: int, unit: str, speed: str) ->
             single(velocity[chosen]), single(model[chosen]), size=2, color=PREDICTED,
             line_color=None, legend_label='model, not of velocity alone',
         )  # fmt: skip
+    if plain is not None and not plain.exact:
+        ends = velocity.min(), 0.0, np.nan, 0.0, velocity.max()
+        x, sign = np.array(ends), np.array([-1.0, -1.0, np.nan, 1.0, 1.0])
+        y = plain.viscous * x + plain.coulomb * sign + plain.offset
+        label = 'plain equivalent'
+        plot.line(single(x), single(y), color=NEUTRAL, dash='dashed', legend_label=label)
     return finish(plot)
 
 

@@ -22,9 +22,7 @@ from robotid_ros.core.signals.samples import SignalSettings
 from ..conftest import motion, RATE
 
 SECONDS, NOISE = 30.0, 0.02
-SETTINGS = IdentificationSettings(
-    method='wls', selection=False, signals=SignalSettings(cutoff=8.0)
-)
+SETTINGS = IdentificationSettings(method='wls', model='plain', signals=SignalSettings(cutoff=8.0))
 TIME = np.arange(round(SECONDS * RATE)) / RATE
 LATE = TIME >= SECONDS / 2.0
 

@@ -24,6 +24,8 @@ from .arms import arm, urdf
 COUPLED = {'wrist': CouplingSettings((0.0, 1.0, 0.0, -2.0))}
 WAYS = {'viscous_warm_up_way': 5.0, 'coulomb_warm_up_way': 5.0}
 WAYS |= {'reference_temperature': 40.0, 'backlash_width': 0.5, 'hysteresis_distance': 0.1}
+WAYS |= {'speed_scale': 2.0, 'load_scale': 1.5, 'load_low': 0.5, 'load_high': 3.0}
+WAYS |= {'position_low': -1.0, 'position_high': 1.0, 'position_mean': 1e-12}
 ORDERS = {'ripple_order': 7.0, 'ripple_order_2': 21.0, 'ripple_order_3': 60.0, **WAYS}
 VARIANTS = [
     {},
@@ -185,12 +187,12 @@ def test_friction_along_a_path_is_in_regressor_and_torque_alike(name):
         inverse_dynamics(robot, chi, q, dq, ddq, successive=True), (W @ chi).T, atol=1e-9
     )
     plain = regressor(robot, q, dq, ddq)
-    own = [robot.column(f'{TERMS[name].symbols[0]}{j + 1}') for j in range(robot.n)]
+    own = [[robot.column(f'{s}{j + 1}') for s in TERMS[name].symbols] for j in range(robot.n)]
     others = np.setdiff1d(np.arange(robot.p), own)
     np.testing.assert_array_equal(W[:, :, others], plain[:, :, others])
-    for j, column in enumerate(own):
-        (values,) = robot.friction[j][1].columns(q[:, j], dq[:, j], successive=True)
-        np.testing.assert_array_equal(W[j, :, column], values)
+    for j, columns in enumerate(own):
+        values = robot.friction[j][1].columns(q[:, j], dq[:, j], successive=True)
+        np.testing.assert_array_equal(W[j][:, columns].T, values)
 
 
 @pytest.mark.parametrize('name', sorted(TERMS))

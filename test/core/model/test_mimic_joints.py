@@ -106,7 +106,9 @@ def test_identified_again_and_written_with_its_mimic():
     tau = inverse_dynamics(robot, chi, q, dq, ddq)
     tau += 0.01 * tau.std(axis=0) * rng.normal(size=tau.shape)
     found = identify(
-        Recording(robot.joints, time, q, tau), robot, IdentificationSettings(essential=False)
+        Recording(robot.joints, time, q, tau),
+        robot,
+        IdentificationSettings(essential=False, model='plain'),
     )
     error = found.estimate.value - base_parameters(robot).of(chi)
     assert np.abs(error / found.estimate.sigma).max() < 5.0

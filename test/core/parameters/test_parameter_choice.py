@@ -15,9 +15,7 @@ from robotid_ros.core.signals.samples import SignalSettings
 
 from ..conftest import motion
 
-SETTINGS = IdentificationSettings(
-    method='wls', selection=False, signals=SignalSettings(cutoff=8.0)
-)
+SETTINGS = IdentificationSettings(method='wls', model='plain', signals=SignalSettings(cutoff=8.0))
 
 
 @pytest.fixture(scope='module')

@@ -12,7 +12,7 @@ from robotid_ros.core.regression.block_sampling import BlockSampler
 from robotid_ros.exceptions import RecordingError, StandstillError
 
 # What is chosen of the first chunk alone may differ.
-SETTINGS = IdentificationSettings(essential=False, selection=False)
+SETTINGS = IdentificationSettings(essential=False, model='plain')
 
 
 @given(rows=st.lists(st.integers(1, 40), min_size=1, max_size=200), most=st.integers(1, 300))

@@ -8,17 +8,21 @@ import pytest
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.model.parameters import INERTIAL
 from robotid_ros.core.parameters.standard import basic_solution
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.validation import validate
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import System
 from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.timing.delay_compensation import prepare_without_delay
 from robotid_ros.exceptions import RankDeficientError, UnknownNameError
 
 from ..conftest import motion, RATE, URDF
 
 SETTINGS = IdentificationSettings(signals=SignalSettings(cutoff=15.0))
+# The hold of a mixed model is on base parameters, which another order of joints groups otherwise.
+PLAIN = dataclasses.replace(SETTINGS, model='plain')
 
 
 def exact_system(robot, truth, seed=0, noise=0.0):
@@ -126,21 +130,19 @@ def test_consistent_parameters_predict_like_the_base(robot, truth, record):
 
 def test_clock_and_joint_order_do_not_matter(robot, record):
     recording = record(noise=0.01)
-    found = identify(recording, robot, SETTINGS)
+    found = identify(recording, robot, PLAIN)
     later = dataclasses.replace(recording, time=recording.time + 1234.5)
-    shifted = identify(later, robot, SETTINGS)
+    shifted = identify(later, robot, PLAIN)
     np.testing.assert_allclose(shifted.estimate.value, found.estimate.value, rtol=1e-5, atol=1e-6)
     turned = recording.select(('j3', 'j1', 'j2'))
     other = build_robot(URDF, RobotSettings(joints=('j3', 'j1', 'j2')))
-    swapped = identify(turned, other, SETTINGS)
-    one = validate(
-        record(seed=2), robot, basic_solution(found.base, found.estimate.value), SETTINGS
-    )
+    swapped = identify(turned, other, PLAIN)
+    one = validate(record(seed=2), robot, basic_solution(found.base, found.estimate.value), PLAIN)
     two = validate(
         record(seed=2).select(other.joints),
         other,
         basic_solution(swapped.base, swapped.estimate.value),
-        SETTINGS,
+        PLAIN,
     )
     np.testing.assert_allclose(two.predicted[:, [1, 2, 0]], one.predicted, atol=1e-5)
 
@@ -178,3 +180,30 @@ def test_what_no_body_can_do_is_a_warning_unless_any_cost_is_right(robot, truth,
     kept = identify(recording, robot, IdentificationSettings(prior_spread=0.3, prior_cost=1e6))
     assert not any('identified.urdf leaves' in text for text in kept.warnings)
     assert kept.standard.spread == 0.3
+
+
+@pytest.mark.parametrize('method', ['ols', 'wls'])
+def test_the_plain_model_is_least_squares_and_nothing_is_chosen(record, method):
+    """Its estimate is that of `numpy.linalg.lstsq`: viscous and Coulomb friction, offset."""
+    robot = build_robot(URDF, RobotSettings())
+    base = base_parameters(robot)
+    recording = record(noise=0.05)
+    settings = dataclasses.replace(PLAIN, method=method, essential=False)
+    found = identify(recording, robot, settings)
+    symbols = {p.symbol for p in found.robot.parameters} - set(INERTIAL)
+    assert found.mixed is None and symbols == {'Ia', 'Fv', 'Fc', 'off'}
+    _, system, *_ = prepare_without_delay(recording, robot, base, settings.signals)
+    rows = [
+        (W[used], Y[used]) for W, Y, used in zip(system.W, system.Y, system.valid, strict=True)
+    ]
+    weights = np.ones(robot.n)
+    if method == 'wls':
+        for j, (W, Y) in enumerate(rows):
+            chi, _, rank, _ = np.linalg.lstsq(W, Y, rcond=1e-10)
+            weights[j] = np.sqrt((len(Y) - rank) / np.sum((Y - W @ chi) ** 2))
+    A = np.vstack([w * W for w, (W, _) in zip(weights, rows, strict=True)])
+    b = np.concatenate([w * Y for w, (_, Y) in zip(weights, rows, strict=True)])
+    size = np.linalg.norm(A, axis=0)
+    expected = np.linalg.lstsq(A / size, b, rcond=None)[0] / size
+    assert found.estimate.names == base.names
+    np.testing.assert_allclose(found.estimate.value, expected, rtol=1e-6, atol=1e-9)

@@ -22,7 +22,7 @@ from ..conftest import URDF
 
 SIGNALS = SignalSettings(cutoff=15.0, decimation=4, time_offset=False)
 # What is chosen is chosen by data that differ a little.
-SETTINGS = IdentificationSettings(selection=False, signals=SIGNALS)
+SETTINGS = IdentificationSettings(model='plain', signals=SIGNALS)
 
 
 @pytest.fixture(scope='module')

@@ -14,12 +14,13 @@ from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.several_logs import LogSet, observe_logs, short_names
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.signals.recording import Recording
+from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.core.timing.delay_compensation import remove_delay
 from robotid_ros.exceptions import ConfigurationError, RecordingError
 
 from ..conftest import URDF
 
-PLAIN = IdentificationSettings(method='ols', essential=False)
+PLAIN = IdentificationSettings(method='ols', essential=False, signals=SignalSettings(rows='all'))
 
 
 def named(recording, name):

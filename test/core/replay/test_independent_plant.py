@@ -49,7 +49,7 @@ def test_noise_of_positions_biases_least_squares_and_not_simulated_instruments(n
     recording, robot, true = noisy
     settings = IdentificationSettings(
         method=method,
-        selection=False,
+        model='plain',
         essential=False,
         covariance='residuals',
         signals=SignalSettings(cutoff=40.0, decimation=10, rows='all'),
@@ -63,7 +63,7 @@ def test_noise_of_positions_biases_least_squares_and_not_simulated_instruments(n
 def test_instruments_are_those_of_the_reference_where_no_loop_can_be_simulated(noisy):
     recording, robot, _ = noisy
     alone = dataclasses.replace(recording, controller=None)
-    settings = IdentificationSettings(method='iv', selection=False, essential=False)
+    settings = IdentificationSettings(method='iv', model='plain', essential=False)
     found = identify(alone, robot, settings)
     (said,) = (text for text in found.warnings if 'instruments' in text)
     assert 'those of the reference' in said and 'does not hold the controller' in said

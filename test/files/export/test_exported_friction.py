@@ -30,7 +30,7 @@ LAWS = {
     'viscous and Coulomb': (('viscous', 'coulomb', 'offset'), {}),
     'negative root': (('viscous', 'coulomb', 'root_viscous', 'offset'), {'Fr': -1.2}),
     'Stribeck': (('viscous', 'coulomb', 'stribeck', 'offset'), {'Fst': 1.0}),
-    'two directions': (('asymmetric_coulomb', 'asymmetric_viscous'), {'Fcp': 3.0, 'Fvp': 1.4}),
+    'two directions': (('asymmetric_coulomb', 'asymmetric_viscous'), {'Fcp': 3.0, 'Fvp': 1.6}),
 }
 SYMBOLS = {'Fv': 1.5, 'Fc': 2.0, 'off': 0.2, 'Fcm': 2.0, 'Fvm': 1.3}
 

@@ -78,10 +78,8 @@ def results(joints=JOINTS, rows=3000, rate=500.0):
     )
     choice = {
         'summary': 'friction: viscous', 'residual': 0.02, 'plain_residual': 0.03,
-        'joints': {j: {'friction': 'viscous', 'residual': 0.02, 'plain_residual': 0.03}
-                   for j in joints},
-        'comparisons': [{'subject': 'friction', 'chosen': 'viscous',
-                         'residuals': {'viscous': 0.02, 'viscous + <stribeck>': 0.025}}] * 2,
+        'joints': {j: {'residual': 0.02, 'plain_residual': 0.03} for j in joints},
+        'kinds': {'slip': 0.01}, 'pull': 0.001,
     }  # fmt: skip
     return Results(
         'arm & tool', 'didim', '2025-01-31T12:00:00+00:00', tuple(joints), base(joints),

@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pytest
 
+from robotid_ros.core.parameters.plain_friction import PlainFriction
 from robotid_ros.exceptions import FileError, MissingPackageError
 from robotid_ros.files.report.bodies import bodies_of
 from robotid_ros.files.report.drawing import friction_curve
@@ -226,14 +227,10 @@ def sphere(mass=5.0, radius=0.3):
     )
 
 
-def test_candidates_are_listed_best_first_with_the_one_that_was_taken(results):
-    first = results.selection['comparisons'][0]
-    ranks = {'a': 0.03, 'viscous': 0.02, 'b': 0.025}
-    changed = {**results.selection, 'comparisons': [{**first, 'residuals': ranks}]}
-    shown = identification_page(dataclasses.replace(results, selection=changed))
-    table = shown[shown.index('● was taken') :]
-    names = re.findall(r'<th scope="row">([^<]*)</th>', table)[:3]
-    assert names == ['● viscous', 'b', 'a']
+def test_the_choice_shows_what_each_joint_leaves_beside_plain_friction(results):
+    shown = identification_page(results)
+    table = shown[shown.index('Parts that were not fitted, by joint') :]
+    assert re.findall(r'>(2\.00|3\.00) %<', table)[:2] == ['2.00', '3.00']
 
 
 @pytest.mark.parametrize(('other', 'drawn'), [(0.0, 'Line'), (1.0, 'Scatter')])
@@ -246,6 +243,19 @@ def test_friction_of_other_joints_is_no_curve_of_velocity(other, drawn):
     (phase,) = phases({'identification': changed})
     plot = friction_curve([phase], 0, 'N·m', 'rad')
     assert [type(renderer.glyph).__name__ for renderer in plot.renderers] == ['Scatter', drawn]
+
+
+def test_the_plain_equivalent_stands_beside_the_friction_law(results):
+    plain = PlainFriction(0.25, 1.5, -0.125, 0.0625, 0.04)
+    page = identification_page(dataclasses.replace(results, plain_friction={'shoulder': plain}))
+    assert 'viscous 0.25 N·m·s/rad, Coulomb 1.5 N·m, offset -0.125 N·m' in page
+    assert 'by 4 % (0.062 N·m, root mean square)' in page
+    assert 'Plain equivalent' not in identification_page(results)
+    (phase,) = phases({'identification': made.torques()})
+    line = friction_curve([phase], 0, 'N·m', 'rad', plain).renderers[-1]
+    x, y = (np.asarray(line.data_source.data[k]) for k in 'xy')
+    used = ~np.isnan(x) & (x != 0.0)
+    np.testing.assert_allclose(y[used], 0.25 * x[used] + 1.5 * np.sign(x[used]) - 0.125, rtol=1e-5)
 
 
 def test_without_validation_there_are_no_columns_of_it(results):

@@ -27,7 +27,7 @@ def test_joints_that_the_log_lacks_are_locked_for_the_live_prediction_too(tmp_pa
         (joint_state(EPOCH + round(t * 1e9), log.joints, q, (), e) for t, q, e in rows),
     )
     urdf = URDF.replace('</robot>', FINGER)
-    values = {'identification': {'selection': False}}
+    values = {'identification': {'model': 'plain'}}
     found = identify_bag(str(bag), from_mapping(values), values, urdf, False, lambda _: None)
     assert found.results.joints == log.joints
     assert any('lacks slide at 0.01' in text for text in found.results.warnings)
@@ -59,7 +59,7 @@ def test_a_session_that_was_cut_is_identified_only_when_asked_for(states, cut, t
             stamp = EPOCH + round(t * 1e9)
             state = joint_state(stamp, log.joints, q, (), e)
             writer.write('/joint_states', state, stamp)
-    values = {'identification': {'selection': False}}
+    values = {'identification': {'model': 'plain'}}
     given = str(writer.path), from_mapping(values), values, ''
     sentence = f'the session was cut while {cut}'
     with pytest.raises(RecordingError, match=f'{sentence}.*call ~/identify'):

@@ -37,7 +37,7 @@ def nodes(tmp_path: Path, domain: int) -> Iterator[tuple[Identification, rclpy.n
     values = read_mapping(ROOT / 'config' / 'arm3.yaml')
     values['recorder'] = {'folder': str(tmp_path)}
     values['robot'] |= {'friction': {'default': ['viscous', 'coulomb', 'offset']}}
-    values['identification'] = {'selection': False, 'time_limit': PATIENCE}
+    values['identification'] = {'model': 'plain', 'time_limit': PATIENCE}
     values['excitation']['payload'] = {'mass': 2.0}
     with spinning_nodes(domain, values, Identification) as nodes:
         yield nodes

@@ -1,11 +1,11 @@
 """Shape constants of friction, such as a Stribeck velocity, searched around the linear fit."""
 
-from collections.abc import Callable
 import dataclasses
 
 import numpy as np
 
 from ..arrays import Array
+from ..elastic_joints.transmission import minimum_near_grid
 from ..model.base_parameters import base_parameters
 from ..model.friction import FrictionTerm, RIPPLES, TERMS, WARM_UPS
 from ..model.robot import ElasticRobot, Robot
@@ -27,15 +27,10 @@ SHAPE_CONSTANTS = {
     **{name: constant for name in (*RIPPLES, *WARM_UPS) for constant in TERMS[name].constants},
 }
 SEARCH_FACTOR, GRID_POINTS = 30.0, 25
-# Where a constant was chosen among a few: only of a term whose shape is physical, and between its
-# neighbours, where that saves so much of the squared error. Others follow what they were fitted
-# to, and predict worse (TX-40: 24 % instead of 17).
-CHOSEN = ('stribeck', 'presliding', *RIPPLES, *WARM_UPS)
-CHOSEN_FACTOR, CHOSEN_GAIN, WARM_UP_FACTOR = 2.0, 0.1, 2.5
 
 
 def search_shape_constants(
-    recording: Recording, robot: Robot, settings: SignalSettings, chosen: bool = False
+    recording: Recording, robot: Robot, settings: SignalSettings
 ) -> tuple[Robot, list[str]]:
     """
     Replace shape constants of each joint's friction by those that leave the least residual.
@@ -46,7 +41,6 @@ def search_shape_constants(
     Parameters
     ----------
     recording, robot, settings : what is identified
-    chosen : only of joints whose friction the configuration leaves open
 
     Returns
     -------
@@ -55,7 +49,9 @@ def search_shape_constants(
     """
     if isinstance(robot, ElasticRobot):
         return robot, []
-    searched = _searched_terms(robot, chosen)
+    searched = [
+        [k for k, t in enumerate(own) if t.name in SHAPE_CONSTANTS] for own in robot.friction
+    ]
     if not any(searched):
         return robot, []
     samples, base = prepare(recording, robot, settings), base_parameters(robot)
@@ -69,8 +65,8 @@ def search_shape_constants(
             W, Y = system.rows(j)
             if len(Y) <= len(own):
                 continue
-            bounds = _bounds(term, samples.q[samples.valid[:, j], j], chosen)
-            best = _search(term, samples, j, W[:, others], Y, *bounds)
+            factor = _factor(term, samples.q[samples.valid[:, j], j])
+            best = _search(term, samples, j, W[:, others], Y, factor)
             constant = SHAPE_CONSTANTS[term.name]
             found = FrictionTerm(term.name, {**term.constants, constant: best})
             friction[j] = (*friction[j][:place], found, *friction[j][place + 1 :])
@@ -81,22 +77,11 @@ def search_shape_constants(
     return dataclasses.replace(robot, friction=tuple(friction)), notes
 
 
-def _searched_terms(robot: Robot, chosen: bool) -> list[list[int]]:
-    return [
-        [k for k, t in enumerate(terms) if t.name in (CHOSEN if chosen else SHAPE_CONSTANTS)]
-        if free or not chosen
-        else []
-        for free, terms in zip(robot.open_friction, robot.friction, strict=True)
-    ]
-
-
-def _bounds(term: FrictionTerm, q: Array, chosen: bool) -> tuple[float, float]:
-    """Return the factor by which a constant may change, and the share of the error to save."""
+def _factor(term: FrictionTerm, q: Array) -> float:
+    """Return the factor by which a constant may change."""
     if term.name in RIPPLES:  # half a period more or less over the joint's way
-        return 1.0 + np.pi / (np.ptp(q) * term.constants[SHAPE_CONSTANTS[term.name]]), 0.0
-    if term.name in WARM_UPS and chosen:  # from one of the ways that were tried to the other
-        return WARM_UP_FACTOR, 0.0
-    return (CHOSEN_FACTOR, CHOSEN_GAIN) if chosen else (SEARCH_FACTOR, 0.0)
+        return 1.0 + float(np.pi / (np.ptp(q) * term.constants[SHAPE_CONSTANTS[term.name]]))
+    return SEARCH_FACTOR
 
 
 def _search(
@@ -106,9 +91,8 @@ def _search(
     others: Array,
     Y: Array,
     factor: float,
-    least_gain: float,
 ) -> float:
-    """Return the constant of least residual, the one before where that saves too little."""
+    """Return the constant of least residual."""
     project, keep = project_out(others, RANK_TOLERANCE), samples.decimation
     target = project(Y)
     valid = samples.valid[::keep, joint]
@@ -125,15 +109,4 @@ def _search(
     centre = np.log(term.constants[SHAPE_CONSTANTS[term.name]])
     grid = centre + np.linspace(-np.log(factor), np.log(factor), GRID_POINTS)
     best = minimum_near_grid(squares, grid)
-    if squares(best) > (1.0 - least_gain) * squares(centre):
-        best = centre
-    return float(np.exp(best))
-
-
-def minimum_near_grid(function: Callable[[float], float], grid: Array) -> float:
-    """Return the minimum beside the best point of a grid: residuals have several of them."""
-    from scipy.optimize import minimize_scalar
-
-    best = int(np.argmin([function(x) for x in grid]))
-    around = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-    return float(minimize_scalar(function, bounds=around, method='bounded').x)
+    return float(np.exp(best if squares(best) < squares(centre) else centre))

@@ -34,9 +34,6 @@ from ..regression.estimators import fit
 from ..regression.least_squares import scaled_least_squares
 from ..regression.observation_system import decimate, System
 from ..signals.samples import Samples
-from .block_grams import BLOCKS
-from .cross_validation import Score
-from .shape_constants import minimum_near_grid
 
 # Distances of a hysteresis that are tried, over the spread of the deflection, and how often the
 # deflection that the link predicts is computed again.
@@ -44,6 +41,9 @@ DISTANCES, ROUNDS = (0.03, 0.1, 0.3, 1.0), 4
 # Widths and distances are searched times such factors of what is found first, one after the other,
 # so often; on a grid, for the residual has several minima.
 FACTORS, SWEEPS = np.geomspace(0.25, 4.0, 13), 2
+# Contiguous parts that are predicted in turn. What is added has to save so much of their squared
+# error, and a torque of such a share: less than that no effort is known to.
+BLOCKS, LEAST_GAIN, NOTICEABLE = 8, 0.05, 2e-3
 NAMES = {'backlash': 'backlash_width', 'hysteresis': 'hysteresis_distance'}
 
 
@@ -78,6 +78,24 @@ class _Rows:
         return decimate(values[None], self.keep)[0]
 
 
+class Score(NamedTuple):
+    """Squared errors and squares (K,) of the blocks."""
+
+    errors: Array
+    powers: Array
+
+    def least_gain(self) -> float:
+        """Return the gain of a block from which on an error is noticeably less."""
+        error, power = float(self.errors.mean()), float(self.powers.mean())
+        return max(LEAST_GAIN * error, NOTICEABLE**2 * power)
+
+    def is_clearly_less(self, other: 'Score') -> bool:
+        """Tell whether the error is less than another's by more than chance, and noticeably."""
+        each = other.errors - self.errors
+        error = float(each.std(ddof=1) / np.sqrt(len(each)))
+        return float(each.mean()) > max(error, other.least_gain())
+
+
 class _Scores(NamedTuple):
     """Errors of blocks by a fit of the others, and by that of all of them."""
 
@@ -92,7 +110,7 @@ def choose_transmission(
     Choose play and hysteresis of each spring that the configuration leaves open.
 
     Either has to explain the deflection better, of blocks that it was not fitted to and of all
-    together, by the rules of `CandidateSearch`, and to be positive.
+    together, by more than chance, and to be positive.
 
     Parameters
     ----------
@@ -136,7 +154,7 @@ def _choose(rows: _Rows) -> tuple[FrictionTerm, ...]:
     while options and spread > 0.0:
         columns = [rows.column(term) for term in terms]
         before, _ = _scores(rows, columns)
-        if before.left_out.mean_error() <= before.left_out.least_gain():  # nothing is left
+        if float(before.left_out.errors.mean()) <= before.left_out.least_gain():  # nothing is left
             break
         tried = {}
         for new in options:
@@ -203,7 +221,7 @@ def _scores(rows: _Rows, columns: list[Array]) -> tuple[_Scores, Array]:
     y, c = rows.deflection[rows.used], rows.link.shape[1]
     A = np.column_stack([rows.link, *columns])[rows.used]
     block, value = np.arange(len(y)) * BLOCKS // len(y), scaled_least_squares(A, y)
-    left_out, fitted, powers = np.zeros((3, BLOCKS, 1))
+    left_out, fitted, powers = np.zeros((3, BLOCKS))
     for k in range(BLOCKS):
         out = block == k
         left_out[k] = np.sum((y[out] - A[out] @ scaled_least_squares(A[~out], y[~out])) ** 2)
@@ -224,3 +242,12 @@ def _note(joint: str, terms: tuple[FrictionTerm, ...], unit: str) -> str:
         f'predicted better with it; robot.elastic.transmission: [{names}] keeps it, with '
         'robot.friction_constants, and [] leaves it out'
     )
+
+
+def minimum_near_grid(function: Callable[[float], float], grid: Array) -> float:
+    """Return the minimum beside the best point of a grid: residuals have several of them."""
+    from scipy.optimize import minimize_scalar
+
+    best = int(np.argmin([function(x) for x in grid]))
+    around = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+    return float(minimize_scalar(function, bounds=around, method='bounded').x)

@@ -6,7 +6,7 @@ import pytest
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.selection.shape_constants import search_shape_constants
+from robotid_ros.core.pipeline.shape_constants import search_shape_constants
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
 

@@ -1,0 +1,109 @@
+"""The columns D_j of what plain friction may leave out of a joint's torque, kind by kind."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import Array
+from ..model.friction import FrictionTerm, TERMS
+from ..model.robot import Robot
+from ..regression.observation_system import decimate, System
+from ..signals.samples import Samples
+
+# What the default opens: each predicts other motion better on the logs of benchmarks/foreign.py.
+KINDS = ('low_speed', 'rounded_sign', 'load', 'slip', 'position')
+# Which of them a column is of, (d,).
+KIND = np.repeat(np.arange(len(KINDS)), [len(TERMS[name].symbols) for name in KINDS])
+# Quantile of a joint's speeds that stands for all of it, and those that its load and its position
+# are clamped to: beyond what was seen, a column says nothing.
+FAST, SEEN = 0.95, (0.01, 0.99)
+# Least size of a column over its natural amplitude. One that was hardly excited would be blown up
+# else: on short recordings to 279 times what plain friction leaves.
+LEAST_SIZE = 0.2
+# Least share of the time that a joint moves each way: of less, friction is one with the offset, and
+# columns would explain what is none.
+BOTH_WAYS = 0.05
+TINY = 1e-9  # a speed, range or load that is as good as none
+
+Scales = Sequence[tuple[FrictionTerm, ...]]
+
+
+class Part(NamedTuple):
+    """Samples of one motion and their rows."""
+
+    samples: Samples
+    system: System
+
+
+def scaled_terms(parts: Sequence[Part], robot: Robot, rigid: Array) -> Scales:
+    """
+    Return the terms of each joint, scaled and clamped by its motion.
+
+    Parameters
+    ----------
+    parts, robot : what was recorded
+    rigid : (b,) base parameters of links and rotors, whose torque loads the joints
+
+    """
+    q, dq = (np.concatenate([getattr(p.samples, k) for p in parts]) for k in ('q', 'dq'))
+    load = np.abs(np.concatenate([p.system.predict(rigid) for p in parts], axis=1))
+    low, high = np.quantile(q, SEEN, axis=0)
+    least, most = np.quantile(load, SEEN, axis=1)
+    values = {
+        'speed_scale': np.quantile(np.abs(dq), FAST, axis=0),
+        'load_scale': load.mean(axis=1),
+        'load_low': least,
+        'load_high': most,
+        'position_low': low,
+        'position_high': high,
+        'position_mean': q.mean(axis=0),
+    }
+    # A constant of a term is never zero.
+    each = [{k: float(v[j]) or TINY for k, v in values.items()} for j in range(robot.n)]
+    return [
+        tuple(FrictionTerm(name, {k: own[k] for k in TERMS[name].constants}) for name in KINDS)
+        for own in each
+    ]
+
+
+def told_joints(parts: Sequence[Part], robot: Robot) -> npt.NDArray[np.bool_]:
+    """Return which joints (n,) have open friction, and moved both ways enough to tell its shape."""
+    dq = np.concatenate([np.where(p.samples.moving, p.samples.dq, 0.0) for p in parts])
+    fewer = np.minimum(np.mean(dq > 0.0, axis=0), np.mean(dq < 0.0, axis=0))
+    return np.array(robot.open_friction) & (fewer >= BOTH_WAYS)
+
+
+def observe_kinds(
+    samples: Samples,
+    system: System,
+    told: npt.NDArray[np.bool_],
+    scales: Scales,
+    rigid: Array,
+) -> Array:
+    """Return the columns of all kinds (n, N, d) through W's filter, zero where not told (n,)."""
+    load, result = system.predict(rigid), []
+    for j, terms in enumerate(scales):
+        torque = np.interp(samples.time, system.time, load[j])
+        motion = samples.q[:, j], samples.dq[:, j], torque, True
+        values = np.array([column for term in terms for column in term.columns(*motion)])
+        result.append(decimate(values, samples.decimation).T * told[j])
+    return np.stack(result)
+
+
+def column_scale(parts: Sequence[Part], columns: Sequence[Array], scales: Scales) -> Array:
+    """Return the size (n, d) of columns of variance one: their rms, or a share of their nature."""
+    squares, count = 0.0, 0
+    for part, D in zip(parts, columns, strict=True):
+        valid = part.system.valid
+        squares = squares + np.sum((valid[:, :, None] * D) ** 2, axis=1)
+        count = count + valid.sum(axis=1)[:, None]
+    natural = [[_amplitude(t) for t in own for _ in t.kind.symbols] for own in scales]
+    return np.maximum(np.sqrt(squares / np.maximum(count, 1)), LEAST_SIZE * np.array(natural))
+
+
+def _amplitude(term: FrictionTerm) -> float:
+    if not term.kind.of_position:
+        return term.kind.amplitude
+    return max(0.5 * (term.constants['position_high'] - term.constants['position_low']), TINY)

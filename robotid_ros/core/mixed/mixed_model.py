@@ -1,0 +1,207 @@
+"""The default model of a recording: plain friction, and columns that are shrunk towards it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import Array
+from ..model.base_parameters import BaseParameters
+from ..model.friction import SHRUNK, TERMS
+from ..model.parameters import INERTIAL
+from ..model.robot import Robot
+from ..model.robot_builder import with_friction
+from ..regression.least_squares import scaled_least_squares
+from ..regression.observation_system import System
+from ..regression.shrinkage import Penalty
+from ..signals.samples import SignalSettings
+from .columns import column_scale, KIND, KINDS, observe_kinds, Part, scaled_terms, told_joints
+from .folds import folds
+from .shrinkage import Choice, Grams, products, Shrinkage, total
+
+NAMES = {
+    'low_speed': 'friction at low speed',
+    'rounded_sign': 'a gradual change of sign',
+    'load': 'friction by load',
+    'slip': 'presliding',
+    'position': 'springs',
+}
+# Residual of a joint over the largest of all, at least: a joint without any has no scale.
+LEAST_RESIDUAL = 1e-6
+ROUNDING = 1e-12  # an eigenvalue over the largest that is none
+# Radius of gyration of a body [m] between which that of the description counts, and its mass over
+# the mean one at least: what is known of a body is some share of its mass, as far as it reaches.
+GYRATION, LEAST_MASS = (0.05, 1.0), 0.05
+
+
+@dataclasses.dataclass(frozen=True)
+class MixedModel:
+    """
+    What was chosen for a robot.
+
+    Attributes
+    ----------
+    robot : with the terms of the kinds that are open
+    plain, base : the robot without them, and its base parameters
+    shrinkage : how much each kind may explain
+    precision : {parameter: pull of one row} of those that are shrunk
+    pull, mean : (b, b), (b,) of one row, of the base parameters to the description's bodies
+    size : {parameter: mean weighted square of its column}
+    weightless_gain : residual with gravity over that without, where the efforts hold none, else 0
+    signals : the filters and rows that were chosen with it, or None
+
+    """
+
+    robot: Robot
+    plain: Robot
+    base: BaseParameters
+    shrinkage: Shrinkage
+    precision: Mapping[str, float]
+    pull: Array
+    mean: Array
+    size: Mapping[str, float]
+    weightless_gain: float = 0.0
+    signals: SignalSettings | None = None
+
+    def describe(self) -> str:
+        """Say in a line what is open, and what that gains."""
+        found = self.shrinkage
+        opened = [k for k, p in zip(KINDS, found.penalty, strict=True) if np.isfinite(p)]
+        what = ', '.join(NAMES[k] for k in opened) or 'nothing else'
+        return (
+            f'viscous and Coulomb friction, offset, and {what}: parts of the motion that differ '
+            f'from the rest are predicted within {100 * found.residual:.2f} %, with plain '
+            f'friction within {100 * found.plain_residual:.2f} %'
+        )
+
+    def attach(self, system: System) -> System:
+        """Return a system of the robot with the penalties for its number of rows."""
+        symbols = {p.name: p.symbol for p in self.robot.parameters}
+        own = [symbols[name.removesuffix('R')] for name in system.names]
+        kind = {symbol: k for k, each in enumerate(KINDS) for symbol in TERMS[each].symbols}
+        precision, size = (
+            np.array([values.get(name, 0.0) for name in system.names])
+            for values in (self.precision, self.size)
+        )
+        rows = float(system.equations.sum())
+        values, vectors = np.linalg.eigh(self.pull)
+        used = values > ROUNDING * max(values[-1], 0.0)
+        root = (vectors[:, used] * np.sqrt(rows * values[used])).T
+        bodies = np.zeros((len(root), len(own)))
+        bodies[:, [system.names.index(name) for name in self.base.names]] = root
+        penalty = Penalty(
+            np.sqrt(self.shrinkage.weights), rows * precision, rows * size,
+            np.array([symbol in SHRUNK for symbol in own]),
+            np.array([kind.get(symbol, -1) for symbol in own]), bodies, root @ self.mean,
+        )  # fmt: skip
+        return dataclasses.replace(system, penalty=penalty)
+
+
+def plain_errors(parts: Sequence[Part], base: BaseParameters) -> Array:
+    """Return the squared errors (F,) of plain friction on the folds."""
+    length, weights, _ = _scales(parts)
+    grams = _grams(parts, [np.zeros((*p.system.Y.shape, 0)) for p in parts], length)
+    choice = Choice(grams, base.rank, weights, None, np.eye(base.rank), kinds=KIND[:0])
+    choice.errors(np.full(len(KINDS), np.inf), 0.0)
+    return total(choice.plain)
+
+
+def _scales(parts: Sequence[Part]) -> tuple[Array, Array, Array]:
+    """Return the size (b,) of the columns, 1/σ (n,) and the plain parameters (b,)."""
+    n = len(parts[0].system.joints)
+    rows = [part.system.rows(j) for part in parts for j in range(n)]
+    W, Y = (np.concatenate([pair[k] for pair in rows]) for k in (0, 1))
+    plain = scaled_least_squares(W, Y)
+    sigma = np.array([_residual(parts, j, plain) for j in range(n)])
+    weights = 1.0 / np.maximum(sigma, max(LEAST_RESIDUAL * sigma.max(), 1e-300))
+    return np.sqrt(np.maximum(np.mean(W**2, axis=0), 1e-300)), weights, plain
+
+
+def choose(parts: Sequence[Part], robot: Robot, base: BaseParameters) -> MixedModel:
+    """
+    Choose how much each kind of column explains, and how far the description's bodies count.
+
+    Parameters
+    ----------
+    parts : motions of one robot
+    robot, base : of their systems, with plain friction at the joints whose friction is open
+
+    """
+    length, weights, plain = _scales(parts)
+    links = np.array([robot.parameters[k].symbol in (*INERTIAL, 'Ia') for k in base.columns])
+    rigid = np.where(links, plain, 0.0)
+    scales = scaled_terms(parts, robot, rigid)
+    told = told_joints(parts, robot)
+    kinds = [observe_kinds(p.samples, p.system, told, scales, rigid) for p in parts]
+    size = column_scale(parts, kinds, scales)
+    grams = _grams(parts, [D / size[:, None] for D in kinds], length)
+    bodies = base.of(robot.prior) if robot.prior[robot.first_columns + 9].any() else None
+    metric = _body_metric(robot, base, links) / np.outer(length, length)
+    mean = None if bodies is None else bodies * length
+    choice = Choice(grams, base.rank, weights, mean, metric)
+    found = choice.run()
+    pull = found.pull * choice.metric * np.outer(length, length)
+    mean = np.zeros(base.rank) if bodies is None else bodies
+    friction, precision = [], dict[str, float]()
+    for j, terms in enumerate(scales):
+        opened = [k for k, term in enumerate(terms) if np.isfinite(found.penalty[k])]
+        opened = opened if told[j] else []
+        friction.append((*robot.friction[j], *(terms[k] for k in opened)))
+        for k in opened:
+            for symbol, own in zip(terms[k].kind.symbols, size[j][KIND == k], strict=True):
+                precision[f'{symbol}{j + 1}'] = weights[j] * found.penalty[k] * own**2
+    wider = with_friction(robot, tuple(friction))
+    load = np.zeros(wider.p)
+    load[[wider.column(robot.parameters[k].name) for k in base.columns]] = rigid
+    wider = dataclasses.replace(wider, load_parameters=load)
+    squares = dict(zip(base.names, choice.size * length**2, strict=True))
+    return MixedModel(wider, robot, base, found, precision, pull, mean, squares)
+
+
+def _body_metric(robot: Robot, base: BaseParameters, links: npt.NDArray[np.bool_]) -> Array:
+    """
+    Return (A Σ Aᵀ)⁻¹ (b, b) of base parameters A χ of links and rotors, zero of others.
+
+    Σ is diagonal: the mass of a body, its first moments and its inertias are as uncertain as its
+    mass m, m r and m r² are large, r its radius of gyration about its joint.
+    """
+    prior, variance = robot.prior, np.zeros(robot.p)
+    masses = prior[robot.first_columns + 9]
+    for start, mass in zip(robot.first_columns, masses, strict=True):
+        mass = max(float(mass), LEAST_MASS * float(masses.mean()), 1e-9)
+        radius = np.sqrt(max(float(prior[start + np.array([0, 3, 5])].sum()), 0.0) / (2.0 * mass))
+        radius = float(np.clip(radius, *GYRATION))
+        sizes = np.repeat([mass * radius**2, mass * radius, mass], (6, 3, 1))
+        variance[start : start + 10] = sizes**2
+        for column in range(start + 10, min(start + 11, robot.p)):
+            if robot.parameters[column].symbol == 'Ia':
+                variance[column] = (mass * radius**2) ** 2
+    A = base.matrix[links]
+    metric = np.zeros((base.rank, base.rank))
+    metric[np.ix_(links, links)] = np.linalg.pinv(
+        A * variance @ A.T, rcond=ROUNDING, hermitian=True
+    )
+    return metric
+
+
+def _residual(parts: Sequence[Part], joint: int, value: Array) -> float:
+    """Return the rms residual of a joint."""
+    rows = [part.system.rows(joint) for part in parts]
+    squares = sum(float(np.sum((y - w @ value) ** 2)) for w, y in rows)
+    return float(np.sqrt(squares / max(sum(len(y) for _, y in rows), 1)))
+
+
+def _grams(parts: Sequence[Part], columns: Sequence[Array], length: Array) -> Grams:
+    """Return the products of all parts, each of which is a fold, too, where there are several."""
+    found = []
+    for part, D in zip(parts, columns, strict=True):
+        system, keep = part.system, part.samples.decimation
+        motion = part.samples.q[::keep], part.samples.dq[::keep]
+        each = folds(*motion, np.asarray(system.valid.any(axis=0)))
+        if len(parts) > 1:
+            each = np.vstack([each, np.ones_like(each[:1])])
+        found.append(products(system.W / length, D, system.Y, system.valid, each))
+    return sum(found[1:], start=found[0])

@@ -1,0 +1,285 @@
+"""
+How much each kind of column may explain: variances of a mixed model, by folds that extrapolate.
+
+y_j = W_j χ + D_j δ_j + ε_j with δ_jk ~ N(0, s_k² I). The estimate minimises
+Σ_j (1/σ_j) [‖y_j − W_j χ − D_j δ_j‖²/N + Σ_k λ_k ‖δ_jk‖²] + h ‖S (χ − χ_plain)‖² + a weak prior
+of χ: the best linear unbiased prediction (Robinson 1991) with penalties for variances (Ruppert,
+Wand and Carroll 2003). λ_k are those that predict folds best which differ from the rest of the
+motion; of choices that are not told apart the one nearest to plain friction (Breiman et al. 1984).
+"""
+
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import Array
+from ..regression.shrinkage import HOLD, RIDGE
+from .columns import KIND, KINDS
+
+# λ of a kind, from closed to nearly free, in units of a column of size one.
+GRID = (np.inf, 1.0, 1e-1, 1e-2, 1e-3, 1e-4)
+# Pulls to the bodies of the description, and ridges where it has none.
+PULLS, RIDGES = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0), (0.0, 1e-6, 1e-5, 1e-4, 1e-3)
+# A choice has to gain so much of the log error, and so many standard errors over the folds.
+LEAST_GAIN, ERRORS = 0.002, 2.0
+SWEEPS = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Grams:
+    """
+    Products [W D y]ᵀ [W D y] of the rows of each fold and joint, columns scaled.
+
+    Attributes
+    ----------
+    total : (n, c, c) of all rows
+    folds : (F, n, c, c)
+    count : number of rows of all joints
+
+    """
+
+    total: Array
+    folds: Array
+    count: int
+
+    def __add__(self, other: 'Grams') -> 'Grams':
+        """Add those of another part of the recording, whose folds are others."""
+        folds = np.concatenate([self.folds, other.folds])
+        return Grams(self.total + other.total, folds, self.count + other.count)
+
+
+def products(
+    W: Array, D: Array, Y: Array, valid: npt.NDArray[np.bool_], folds: npt.NDArray[np.bool_]
+) -> Grams:
+    """Return the products of rows (n, N, …) that are valid (n, N), fold by fold (F, N)."""
+    n, size = len(W), W.shape[2] + D.shape[2] + 1
+    each = np.zeros((len(folds), n, size, size))
+    total = np.zeros((n, size, size))
+    for j in range(n):
+        rows = np.column_stack([W[j], D[j], Y[j]])
+        used = rows[valid[j]]
+        total[j] = used.T @ used
+        for k, fold in enumerate(folds):
+            own = rows[valid[j] & fold]
+            each[k, j] = own.T @ own
+    return Grams(total, each, int(valid.sum()))
+
+
+@dataclasses.dataclass(frozen=True)
+class Shrinkage:
+    """
+    What was chosen.
+
+    Attributes
+    ----------
+    penalty : (K,) λ of each kind; inf of one that is closed
+    pull : to the bodies of the description, or ridge
+    weights : (n,) 1/σ_j
+    errors, plain_errors : (F,) squared error of each fold, by the choice and by plain friction
+    joint_errors, plain_joint_errors : (n,) the same of each joint, all folds
+    powers : (n,) squared efforts of each joint, all folds
+
+    """
+
+    penalty: Array
+    pull: float
+    weights: Array
+    errors: Array
+    plain_errors: Array
+    joint_errors: Array
+    plain_joint_errors: Array
+    powers: Array
+
+    @property
+    def residual(self) -> float:
+        """Relative residual of all joints on the folds."""
+        return float(np.sqrt(self.joint_errors.sum() / max(self.powers.sum(), 1e-300)))
+
+    @property
+    def joint_residuals(self) -> Array:
+        """Relative residuals (n,) of the joints on the folds."""
+        return np.sqrt(self.joint_errors / np.maximum(self.powers, 1e-300))
+
+    @property
+    def plain_residual(self) -> float:
+        """The same of plain friction."""
+        return float(np.sqrt(self.plain_joint_errors.sum() / max(self.powers.sum(), 1e-300)))
+
+
+class Fold:
+    """
+    The fit of some rows, reduced to δ by a Schur complement, and its error on others.
+
+    χ = χ_0 − K δ minimises for any δ, so that e = y − W χ_0 − (D − W K) δ.
+
+    Attributes
+    ----------
+    left, right : (m, m), (m,) of the normal equations of δ without penalties
+    squares : (n, m + 1, m + 1) of each joint, ‖e‖² as a form of [1, δ]
+    plain : (n,) ‖y − W χ_plain‖²
+
+    """
+
+    def __init__(self, train: Array, test: Array, size: Array, prior: tuple[Array, Array]):
+        n, c = train.shape[:2]
+        b, pull, mean = len(size), *prior
+        d = c - b - 1
+        normal, y = train[:, :b, :b].sum(axis=0), train[:, :b, -1].sum(axis=0)
+        plain = np.linalg.solve(normal + np.diag(RIDGE * size), y)
+        B = np.concatenate(list(train[:, :b, b:-1]), axis=1)
+        known = y + HOLD * size * plain + pull @ mean
+        solved = np.linalg.solve(
+            normal + np.diag((RIDGE + HOLD) * size) + pull, np.column_stack([known, B])
+        )
+        take = solved[:, 1:]
+        self.left, self.right = -B.T @ take, -B.T @ solved[:, 0]
+        self.squares = np.zeros((n, n * d + 1, n * d + 1))
+        whole = np.zeros((c, n * d + 1))
+        whole[:b], whole[-1, 0] = np.column_stack([-solved[:, 0], take]), 1.0
+        for j in range(n):
+            own, form = slice(j * d, (j + 1) * d), whole.copy()
+            self.left[own, own] += train[j, b:-1, b:-1]
+            self.right[own] += train[j, b:-1, -1]
+            form[b:-1, 1 + j * d : 1 + (j + 1) * d] = -np.eye(d)
+            self.squares[j] = form.T @ test[j] @ form
+        error = np.concatenate([-plain, np.zeros(d), [1.0]])
+        self.plain = np.einsum('a,jab,b->j', error, test, error)
+
+
+def solve_delta(schur: Array, right: Array, penalty: Array) -> Array:
+    """Return δ (…, m) of penalties (m,), zero where they are infinite."""
+    opened = np.flatnonzero(np.isfinite(penalty))
+    delta = np.zeros(right.shape)
+    if len(opened):
+        left = schur[..., opened[:, None], opened] + np.diag(penalty[opened])
+        delta[..., opened] = np.linalg.solve(left, right[..., opened, None])[..., 0]
+    return delta
+
+
+class Choice:
+    """
+    The folds of a recording, fitted with any penalties.
+
+    Parameters
+    ----------
+    grams : of columns W that are scaled to the size one
+    b : number of these
+    weights : (n,) 1/σ_j
+    mean : (b,) parameters of the description's bodies, scaled; None without any
+    metric : (b, b) of how far others are from them; of a ridge without any
+    kinds : of the columns D of a joint
+
+    Attributes
+    ----------
+    size : (b,) mean weighted square of each column
+    metric : (b, b) with as large a trace
+
+    """
+
+    def __init__(
+        self,
+        grams: Grams,
+        b: int,
+        weights: Array,
+        mean: Array | None,
+        metric: Array,
+        kinds: npt.NDArray[np.intp] = KIND,
+    ):
+        self._grams, self._weights, self._mean = grams, weights, mean
+        self._share = weights[:, None, None] / grams.count
+        self.size = np.einsum('jkk->k', (grams.total * self._share)[:, :b, :b])
+        self.size = np.maximum(self.size, 1e-12 * self.size.max())
+        metric = np.diag(self.size) if mean is None else metric
+        self.metric = metric * (self.size.sum() / max(float(np.trace(metric)), 1e-300))
+        self._kind = np.tile(kinds, len(weights))
+        self._of_column = np.repeat(weights, len(kinds))
+        self._reduced: dict[float, tuple[Array, Array, Array]] = {}
+        self.plain = np.zeros(0)
+
+    @property
+    def pulls(self) -> tuple[float, ...]:
+        """What is tried of the weak prior, from none to strong."""
+        return RIDGES if self._mean is None else PULLS
+
+    def _at(self, pull: float) -> tuple[Array, Array, Array]:
+        if pull not in self._reduced:
+            grams, zero = self._grams, np.zeros_like(self.size)
+            prior = pull * self.metric, zero if self._mean is None else self._mean
+            parts = [
+                Fold((grams.total - fold) * self._share, fold, self.size, prior)
+                for fold in grams.folds
+            ]
+            self.plain = np.array([part.plain for part in parts])
+            names = ('left', 'right', 'squares')
+            left, right, squares = (np.array([getattr(p, k) for p in parts]) for k in names)
+            self._reduced[pull] = left, right, squares
+        return self._reduced[pull]
+
+    def errors(self, penalty: Array, pull: float) -> Array:
+        """Return the squared errors (F, n) of the folds."""
+        left, right, squares = self._at(pull)
+        delta = solve_delta(left, right, np.asarray(penalty)[self._kind] * self._of_column)
+        vector = np.concatenate([np.ones((len(delta), 1)), delta], axis=1)
+        found = np.einsum('fa,fjab,fb->fj', vector, squares, vector, optimize=True)
+        return np.asarray(np.maximum(found, 0.0))
+
+    def run(self) -> Shrinkage:
+        """Open kinds, and set the prior, as far as the folds tell that it helps."""
+        count = len(KINDS)
+        penalty = np.full(count, np.inf)
+        pull = self.pulls[0]
+        current = self.errors(penalty, pull)
+        for _ in range(SWEEPS):
+            before = (*penalty, pull)
+            for k in range(count):
+                options = {}
+                for value in GRID:
+                    tried = penalty.copy()
+                    tried[k] = value
+                    options[value] = self.errors(tried, pull)
+                chosen = self._best(options, penalty[k], current)
+                penalty[k], current = chosen, options[chosen]
+            options = {value: self.errors(penalty, value) for value in self.pulls}
+            pull = self._best(options, pull, current)
+            current = options[pull]
+            if (*penalty, pull) == before:
+                break
+        by_joint = current.sum(axis=0), self.plain.sum(axis=0)
+        powers = self._grams.folds[:, :, -1, -1].sum(axis=0)
+        return Shrinkage(
+            penalty, pull, self._weights, total(current), total(self.plain), *by_joint, powers
+        )
+
+    def _best(self, options: dict[float, Array], now: float, current: Array) -> float:
+        """Return the option with the least error of those that clearly gain, or that close."""
+        best, least = now, 0.0
+        for value, errors in options.items():
+            if value == now:
+                continue
+            gain = float(np.log(total(current) / total(errors)).mean())
+            if value == np.inf:
+                clear = gain > LEAST_GAIN
+            else:
+                clear = gains_clearly(total(errors), total(current)) and self._guards(errors)
+            if clear and gain > least:
+                best, least = value, gain
+        return best
+
+    def _guards(self, errors: Array) -> bool:
+        """Tell whether no joint is predicted worse than by plain friction, beyond chance."""
+        gain = self.plain - errors
+        error = gain.std(axis=0, ddof=1) * np.sqrt(len(gain))
+        return bool(np.all(gain.sum(axis=0) >= -error))
+
+
+def gains_clearly(errors: Array, others: Array) -> bool:
+    """Tell whether errors (F,) are less than others, by the mean of their logs, beyond chance."""
+    gains = np.log(others / errors)
+    chance = float(gains.std(ddof=1) / np.sqrt(len(gains)))
+    return float(gains.mean()) > max(LEAST_GAIN, ERRORS * chance)
+
+
+def total(errors: Array) -> Array:
+    """Return the error of all joints together (F,)."""
+    return np.maximum(errors.sum(axis=1), 1e-300)

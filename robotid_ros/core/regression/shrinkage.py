@@ -1,0 +1,84 @@
+"""Penalties of a mixed model: which parameters are pulled where, and how strongly."""
+
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import Array, ReadOnlyArrays
+from .least_squares import least_squares, Solution
+
+# Pull to the plain fit of the same rows, relative to the columns' size: without it a short log was
+# 1.48 times worse than plain friction.
+HOLD = 3e-4
+# Of the plain fit, relative to the same: what the rows do not tell stays near zero. With 1e-9 a
+# motion of one way (gen3, /swap of benchmarks/foreign.py) is predicted 4.4 times worse than plain.
+RIDGE = 1e-7
+
+
+@dataclasses.dataclass(frozen=True)
+class Penalty(ReadOnlyArrays):
+    """
+    Σ_j w_j² ‖y_j − W_j χ‖² + Σ_i p_i χ_i² + ‖R χ − r‖² + Σ_i z_i [h (χ_i − χ_plain,i)² + ε χ_i²].
+
+    χ_plain is the fit of the same rows by the first and the last term, of the parameters that are
+    not shrunk. ε counts only where the rows tell nothing, as of a joint that turns one way or hardly
+    moves: parameters stay small there, and σ is as large as one that explains all torques.
+
+    Attributes
+    ----------
+    weights : (n,) w of each joint's rows
+    precision : (b,) p
+    size : (b,) z, squares of the weighted columns; zero of those that are shrunk
+    shrunk : (b,) which parameters are zero in the plain fit
+    group : (b,) shrunk parameters of one number share a variance; −1 of others
+    rows, target : (k, b), (k,) R and r, of what pulls the bodies
+
+    """
+
+    weights: Array
+    precision: Array
+    size: Array
+    shrunk: npt.NDArray[np.bool_]
+    group: npt.NDArray[np.intp]
+    rows: Array
+    target: Array
+
+    def solve(self, W: Array, Y: Array) -> tuple[Solution, Array]:
+        """
+        Solve weighted rows (N, b), (N,); return the solution, and what the penalties leave (b, b).
+
+        The solution's bread is that of the data: χ̂ = B Wᵀ Y, the pull to the plain fit included.
+        Its singular values are those of the plain fit. A parameter that is pulled is taken to be
+        off by as much as the others of its group are from their means.
+        """
+        free = np.flatnonzero(~self.shrunk)
+        length = np.sqrt(self.size)
+        weak = np.diag(np.sqrt(RIDGE) * length[free])
+        plain = least_squares(np.vstack([W[:, free], weak]), np.append(Y, 0.0 * free))
+        target = np.zeros(W.shape[1])
+        target[free] = plain.value
+        hold = HOLD * self.size
+        total = self.precision + hold + RIDGE * self.size
+        pulled = np.flatnonzero(total)
+        root = np.sqrt(total[pulled])
+        rows = np.zeros((len(pulled), W.shape[1]))
+        rows[np.arange(len(pulled)), pulled] = root
+        wanted = (hold * target)[pulled] / root
+        all_rows = np.vstack([W, rows, self.rows])
+        found = least_squares(all_rows, np.concatenate([Y, wanted, self.target]))
+        whole = np.zeros_like(found.bread)
+        whole[np.ix_(free, free)] = plain.bread
+        bread = found.bread + found.bread @ (hold[:, None] * whole)
+        weakest = np.zeros(W.shape[1])
+        weakest[free] = plain.weakest
+        half = bread * (RIDGE * length * np.linalg.norm(Y))
+        bias, pull = half @ half.T, self.precision * found.value**2
+        for number in np.unique(self.group[self.group >= 0]):
+            own = self.group == number
+            half = found.bread[:, own] * np.sqrt(self.precision[own] * pull[own].mean())
+            bias += half @ half.T
+        if len(self.rows):
+            half = found.bread @ self.rows.T
+            bias += half @ half.T * np.mean((self.rows @ found.value - self.target) ** 2)
+        return Solution(found.value, bread, plain.singular, weakest), bias

@@ -1,0 +1,139 @@
+"""What a mixed model opens, and what it then predicts of other motion."""
+
+import numpy as np
+import pytest
+
+from robotid_ros.core.identification_settings import IdentificationSettings
+from robotid_ros.core.mixed.columns import KINDS
+from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
+from robotid_ros.core.model.friction import SHRUNK
+from robotid_ros.core.parameters.standard import basic_solution
+from robotid_ros.core.pipeline.identification import identify
+from robotid_ros.core.pipeline.several_logs import LogSet
+from robotid_ros.core.pipeline.validation import validate
+from robotid_ros.core.signals.recording import Recording
+
+from ..conftest import motion, URDF
+
+SETTINGS = IdentificationSettings(essential=False)
+PLAIN = IdentificationSettings(essential=False, model='plain')
+ROBOT = build_robot(URDF, RobotSettings())
+LEVEL, DAMPING, NOISE = (2.0, 3.0, 1.5), (0.5, 0.8, 0.4), 0.02
+
+
+def coulomb(q, dq, load):
+    return np.sign(dq)
+
+
+def stribeck(q, dq, load):
+    return np.sign(dq) * (1.0 + 0.8 * np.exp(-np.abs(dq) / 0.15))
+
+
+def by_load(q, dq, load):
+    return np.sign(dq) * (0.2 + 0.08 * np.abs(load))
+
+
+def presliding(q, dq, load):
+    """Integrate springs that slip beyond 3 mrad, one small step after the other."""
+    deflection, result = np.zeros(q.shape[1]), []
+    for step in np.diff(q, axis=0, prepend=q[:1]):
+        deflection = np.clip(deflection + step, -0.003, 0.003)
+        result.append(deflection / 0.003)
+    return np.array(result)
+
+
+def recorded(friction=coulomb, seed=0, noise=NOISE, seconds=40.0, scale=1.0):
+    """Record an arm whose friction is a law of another code than the package's."""
+    bare = build_robot(URDF, RobotSettings(friction={'default': ()}))
+    time = np.arange(round(200 * seconds)) / 200.0
+    q, dq, ddq = (scale * x for x in motion(time, seed))
+    rigid = inverse_dynamics(bare, bare.prior * 1.1, q, dq, ddq)
+    tau = rigid + dq * DAMPING + LEVEL * friction(q, dq, rigid)
+    tau += noise * np.random.default_rng(seed + 1).normal(size=tau.shape)
+    return Recording(ROBOT.joints, time, q, tau)
+
+
+def residual(found, recording, settings):
+    chi = basic_solution(found.base, found.estimate.value)
+    return validate(recording, found.robot, chi, settings).total_residual()
+
+
+def opened(found):
+    return {k for k, x in zip(KINDS, found.mixed.shrinkage.penalty, strict=True) if np.isfinite(x)}
+
+
+def test_where_friction_is_plain_the_truth_is_found():
+    found = identify(recorded(noise=0.0), ROBOT, SETTINGS)
+    value = dict(zip(found.estimate.names, found.estimate.value, strict=True))
+    for j in range(3):
+        assert value[f'Fv{j + 1}'] == pytest.approx(DAMPING[j], rel=0.05)
+        assert value[f'Fc{j + 1}'] == pytest.approx(LEVEL[j], rel=0.05)
+    other = recorded(seed=5, noise=0.0)
+    assert residual(found, other, SETTINGS) < 0.01
+
+
+@pytest.mark.parametrize('friction', [stribeck, by_load, presliding])
+def test_friction_of_another_law_predicts_other_motion_better(friction):
+    recording, other = recorded(friction), recorded(friction, seed=5)
+    mixed, plain = (identify(recording, ROBOT, settings) for settings in (SETTINGS, PLAIN))
+    assert opened(mixed)
+    ours, theirs = residual(mixed, other, SETTINGS), residual(plain, other, SETTINGS)
+    assert ours < 0.75 * theirs
+
+
+def test_nothing_is_blown_up_by_a_motion_that_hardly_excites_it():
+    """Slow motion leaves no column of low speed that cancels Coulomb friction elsewhere."""
+    slow = recorded(scale=0.02, noise=0.05)
+    found = identify(slow, ROBOT, SETTINGS)
+    value = dict(zip(found.estimate.names, found.estimate.value, strict=True))
+    for name, x in value.items():
+        if name[:-1] in SHRUNK and not name.startswith('Dq'):
+            assert abs(x) < 2.0 * max(LEVEL), name
+    for j in range(3):
+        assert abs(value[f'Fc{j + 1}']) < 2.0 * LEVEL[j]
+
+
+def test_the_same_data_give_the_same_result():
+    one, two = (identify(recorded(stribeck), ROBOT, SETTINGS) for _ in range(2))
+    assert one.mixed.describe() == two.mixed.describe()
+    np.testing.assert_array_equal(one.estimate.value, two.estimate.value)
+    np.testing.assert_array_equal(one.estimate.covariance, two.estimate.covariance)
+
+
+def test_what_is_configured_stays_plain():
+    recording = recorded(stribeck)
+    terms = {'friction': {'default': ('viscous', 'coulomb', 'offset')}}
+    configured = identify(recording, build_robot(URDF, RobotSettings(**terms)), SETTINGS)
+    plain = identify(recording, ROBOT, PLAIN)
+    assert not SHRUNK & {name[:-1] for name in configured.estimate.names}
+    assert plain.mixed is None and configured.method == plain.method == 'wls'
+    np.testing.assert_allclose(configured.estimate.value, plain.estimate.value)
+
+
+def test_several_logs_choose_together():
+    logs = tuple(recorded(stribeck, seed) for seed in (0, 3))
+    found = identify(LogSet(logs), ROBOT, SETTINGS)
+    assert len(found.mixed.shrinkage.errors) == 2 * 15  # each log is a fold, too
+    assert residual(found, recorded(stribeck, 5), SETTINGS) < 0.01
+
+
+def test_chunks_of_a_long_recording_take_the_same_model():
+    recording = recorded(stribeck, seconds=60.0)
+    whole = identify(recording, ROBOT, SETTINGS)
+    chunks = identify(
+        [recording.between(0.0, 40.0), recording.between(40.0, 60.0)], ROBOT, SETTINGS
+    )
+    other = recorded(stribeck, 5)
+    assert residual(chunks, other, SETTINGS) < 1.1 * residual(whole, other, SETTINGS)
+
+
+def test_efforts_without_gravity_are_noticed():
+    still = np.zeros((8000, 3))
+    recording = recorded()
+    bare = build_robot(URDF, RobotSettings(friction={'default': ()}))
+    weight = inverse_dynamics(bare, bare.prior * 1.1, recording.position, still, still)
+    lifted = Recording(ROBOT.joints, recording.time, recording.position, recording.effort - weight)
+    found = identify(lifted, ROBOT, SETTINGS)
+    assert found.robot.effort_kind == 'without_gravity' and not found.robot.gravity.any()
+    assert any('no gravity' in text for text in found.warnings)
+    assert identify(recording, ROBOT, SETTINGS).robot.gravity.any()

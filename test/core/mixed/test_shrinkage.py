@@ -1,0 +1,159 @@
+"""Penalties and folds are what one large least squares problem says, however it is cut."""
+
+import dataclasses
+
+from hypothesis import given, settings, strategies as st
+import numpy as np
+import pytest
+
+from robotid_ros.core.mixed.columns import KIND, KINDS
+from robotid_ros.core.mixed.folds import BLOCKS, folds
+from robotid_ros.core.mixed.shrinkage import Fold, products, solve_delta
+from robotid_ros.core.regression.shrinkage import HOLD, Penalty, RIDGE
+
+N, JOINTS, B, D = 200, 3, 7, len(KIND)
+
+
+def rows(seed):
+    rng = np.random.default_rng(seed)
+    W, columns = rng.normal(size=(JOINTS, N, B)), rng.normal(size=(JOINTS, N, D))
+    return W, columns, rng.normal(size=(JOINTS, N)), rng.random((JOINTS, N)) < 0.8
+
+
+def large(W, columns, Y, valid, weights, penalty, size, pull, mean):
+    """Solve all joints' rows and all penalties as one stacked problem."""
+    count, blocks, target = valid.sum(), [], []
+    m = JOINTS * D
+    for j in range(JOINTS):
+        own = np.zeros((valid[j].sum(), B + m))
+        own[:, :B] = W[j][valid[j]]
+        own[:, B + j * D : B + (j + 1) * D] = columns[j][valid[j]]
+        root = np.sqrt(weights[j] / count)
+        blocks.append(own * root)
+        target.append(Y[j][valid[j]] * root)
+    plain_rows = np.vstack([np.vstack(blocks)[:, :B], np.diag(np.sqrt(RIDGE * size))])
+    plain = np.linalg.lstsq(plain_rows, np.concatenate([*target, np.zeros(B)]), rcond=None)[0]
+    pulls = [(RIDGE * size, 0 * mean), (HOLD * size, plain), (pull * size, mean)]
+    for strength, where in pulls:
+        blocks.append(np.hstack([np.diag(np.sqrt(strength)), np.zeros((B, m))]))
+        target.append(np.sqrt(strength) * where)
+    each = penalty[np.tile(KIND, JOINTS)] * np.repeat(weights, D)
+    open_ones = np.isfinite(each)
+    blocks.append(np.hstack([np.zeros((m, B)), np.diag(np.sqrt(np.where(open_ones, each, 0.0)))]))
+    target.append(np.zeros(m))
+    kept = np.concatenate([np.ones(B, dtype=bool), open_ones])
+    found = np.linalg.lstsq(np.vstack(blocks)[:, kept], np.concatenate(target), rcond=None)[0]
+    value = np.zeros(B + m)
+    value[kept] = found
+    return value, plain
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.integers(0, 1000),
+    st.lists(st.sampled_from([np.inf, 1.0, 1e-2, 1e-4]), min_size=5, max_size=5),
+)
+def test_the_schur_complement_is_the_large_least_squares_problem(seed, penalty):
+    W, columns, Y, valid = rows(seed)
+    rng = np.random.default_rng(seed + 1)
+    weights, mean, pull = rng.uniform(0.2, 5.0, JOINTS), rng.normal(size=B), 0.01
+    grams = products(W, columns, Y, valid, np.ones((1, N), dtype=bool))
+    share = grams.total * (weights[:, None, None] / grams.count)
+    size = np.einsum('jkk->k', share[:, :B, :B])
+    fold = Fold(share, grams.total, size, (np.diag(pull * size), mean))
+    each = np.array(penalty)[np.tile(KIND, JOINTS)] * np.repeat(weights, D)
+    delta = solve_delta(fold.left, fold.right, each)
+    value, plain = large(W, columns, Y, valid, weights, np.array(penalty), size, pull, mean)
+    np.testing.assert_allclose(delta, value[B:], atol=1e-9)
+    vector = np.append(1.0, delta)
+    for j in range(JOINTS):
+        error = Y[j] - W[j] @ value[:B] - columns[j] @ value[B + j * D : B + (j + 1) * D]
+        squares = np.sum(error[valid[j]] ** 2)
+        assert vector @ fold.squares[j] @ vector == pytest.approx(squares, rel=1e-9)
+        left = (Y[j] - W[j] @ plain)[valid[j]]
+        assert fold.plain[j] == pytest.approx(left @ left, rel=1e-6)
+
+
+def test_products_of_parts_add_up():
+    W, columns, Y, valid = rows(3)
+    one = np.ones((1, N), dtype=bool)
+    whole = products(W, columns, Y, valid, one)
+    parts = [
+        products(W[:, cut], columns[:, cut], Y[:, cut], valid[:, cut], one[:, cut])
+        for cut in (slice(0, 70), slice(70, N))
+    ]
+    added = parts[0] + parts[1]
+    np.testing.assert_allclose(added.total, whole.total, rtol=1e-12)
+    assert added.count == whole.count and len(added.folds) == 2
+    np.testing.assert_allclose(added.folds.sum(axis=0), whole.total, rtol=1e-12)
+
+
+def test_a_penalised_fit_is_the_normal_equations_with_the_penalties():
+    rng = np.random.default_rng(0)
+    W, Y = rng.normal(size=(100, 6)), rng.normal(size=100)
+    shrunk = np.arange(6) >= 4
+    precision, size = np.where(shrunk, 30.0, 0.0), np.where(shrunk, 0.0, 5e4)
+    hold, ridge = HOLD * size, RIDGE * size
+    R, r, group = rng.normal(size=(3, 6)), rng.normal(size=3), np.where(shrunk, 0, -1)
+    penalty = Penalty(np.ones(1), precision, size, shrunk, group, R, r)
+    found, _ = penalty.solve(W, Y)
+    plain = np.zeros(6)
+    plain[:4] = np.linalg.solve((W.T @ W + np.diag(ridge))[:4, :4], W[:, :4].T @ Y)
+    normal = W.T @ W + np.diag(precision + hold + ridge) + R.T @ R
+    right = W.T @ Y + R.T @ r + hold * plain
+    np.testing.assert_allclose(found.value, np.linalg.solve(normal, right), rtol=1e-9)
+    # The bread is the derivative with respect to Wᵀ Y, the plain fit's part included.
+    step = 1e-6 * rng.normal(size=100)
+    other, _ = penalty.solve(W, Y + step)
+    np.testing.assert_allclose(other.value - found.value, found.bread @ (W.T @ step), atol=1e-12)
+
+
+def test_a_hold_alone_changes_nothing():
+    rng = np.random.default_rng(1)
+    W, Y = rng.normal(size=(100, 6)), rng.normal(size=100)
+    none = np.zeros(6)
+    nothing = np.zeros((0, 6)), np.zeros(0)
+    size = np.sum(W**2, axis=0)
+    penalty = Penalty(np.ones(1), none, size, none > 1.0, np.full(6, -1), *nothing)
+    found, bias = penalty.solve(W, Y)
+    inverse = np.linalg.inv(W.T @ W + RIDGE * np.diag(size))
+    np.testing.assert_allclose(found.value, inverse @ W.T @ Y, rtol=1e-9)
+    np.testing.assert_allclose(found.bread, inverse, rtol=1e-9)
+    assert np.abs(bias).max() < 1e-12 * np.abs(inverse).max()
+
+
+def test_what_the_rows_do_not_tell_apart_is_shared_and_as_uncertain_as_all_torques():
+    rng = np.random.default_rng(2)
+    W, Y = rng.normal(size=(100, 3)), rng.normal(size=100)
+    W[:, 1] = 1.0
+    W = np.column_stack([W, W[:, 1]])  # a joint that turns one way: sign(v) is the offset
+    none, nothing = np.zeros(4), (np.zeros((0, 4)), np.zeros(0))
+    size = np.sum(W**2, axis=0)
+    penalty = Penalty(np.ones(1), none, size, none > 1.0, np.full(4, -1), *nothing)
+    found, bias = penalty.solve(W, Y)
+    one = np.linalg.lstsq(W[:, :3], Y, rcond=None)[0]
+    np.testing.assert_allclose(found.value, [one[0], one[1] / 2, one[2], one[1] / 2], rtol=1e-4)
+    sigma = np.sqrt(np.diag(bias))
+    largest = np.linalg.norm(Y) / np.sqrt(size)
+    assert np.all(sigma[[0, 2]] < 1e-4 * largest[[0, 2]])
+    np.testing.assert_allclose(sigma[[1, 3]], largest[[1, 3]] / np.sqrt(2.0), rtol=1e-2)
+
+
+def test_folds_are_blocks_of_time_and_outer_quarters():
+    time = np.linspace(0.0, 20.0, 1000)
+    q = np.column_stack([np.sin(time), 0.3 * np.cos(1.7 * time)])
+    dq = np.gradient(q, time, axis=0)
+    used = np.ones(1000, dtype=bool)
+    used[100:200] = False
+    found = folds(q, dq, used)
+    assert found.shape == (BLOCKS + 6, 1000) and not found[:, ~used].any()
+    np.testing.assert_array_equal(found[:BLOCKS].sum(axis=0), used)
+    np.testing.assert_allclose(found[BLOCKS:].sum(axis=1), 0.25 * used.sum(), atol=2)
+    speed = np.linalg.norm(dq / np.quantile(np.abs(dq[used]), 0.95, axis=0), axis=1)
+    slow, fast = found[BLOCKS], found[BLOCKS + 1]
+    assert speed[slow].max() < speed[fast].min()
+
+
+def test_every_kind_has_its_columns():
+    assert len(KINDS) == len(set(KIND.tolist()))
+    assert dataclasses.is_dataclass(Penalty)
