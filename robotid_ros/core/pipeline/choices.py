@@ -68,7 +68,7 @@ def choose_model(
     if signals.rows == 'auto':
         signals = dataclasses.replace(signals, rows='every')
     if signals.torques == 'auto':
-        signals = dataclasses.replace(signals, torques='alone')
+        signals = dataclasses.replace(signals, torques='parallel')
     try:
         model = choose_from([_part(r) for r in looked_at], robot, signals)
     except (RobotIdError, np.linalg.LinAlgError):
