@@ -39,7 +39,7 @@ from robotid_ros.core.pipeline.results import Identification
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.bags import open_recording
-from robotid_ros.files.identification_input import open_input, Part, split
+from robotid_ros.files.identification_input import Input, open_input, Part, split
 
 # Of the low-pass: least [Hz], times the motion's, this share of the power, largest share of rate.
 CUTOFF, TIMES, POWER, SHARE = 5.0, 10.0, 0.99, 0.2
