@@ -22,7 +22,7 @@ def identifiability_warnings(
     robot: Robot, samples: Samples, estimate: Estimate, essential: Trial | None = None
 ) -> list[str]:
     """
-    Name the joints that hardly moved, or one way, and the parameters that are smaller than their σ.
+    Name the joints that hardly moved, or one way, and the parameters below their σ.
 
     `essential` is what the essential parameters leave, where these predict better.
     """
