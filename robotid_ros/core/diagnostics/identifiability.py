@@ -25,7 +25,7 @@ def identifiability_warnings(
     robot: Robot, samples: Samples, estimate: Estimate, essential: Trial | None = None
 ) -> list[Remark]:
     """
-    Name the joints that hardly moved, or one way, and the parameters that are smaller than their σ.
+    Name the joints that hardly moved, or one way, and the parameters below their σ.
 
     `essential` is what the essential parameters leave, where these predict better.
     """
@@ -43,8 +43,8 @@ def identifiability_warnings(
     ways = samples.moving[:, :, None] & (np.sign(samples.dq)[:, :, None] == (-1.0, 1.0))
     count = ways.sum(axis=0)
     warnings += [
-        f'{joint} turned one way only ({100 * less / total:.1f} % of its motion the other way): its '
-        'Coulomb friction and its offset are told apart by assumption only, their sum is '
+        f'{joint} turned one way only ({100 * less / total:.1f} % of its motion the other way): '
+        'its Coulomb friction and its offset are told apart by assumption only, their sum is '
         'identified; record a motion that turns it both ways'
         for joint, less, total in zip(
             robot.joints, count.min(axis=1), count.sum(axis=1), strict=True

@@ -22,8 +22,8 @@ FAST, SEEN = 0.95, (0.01, 0.99)
 # Least size of a column over its natural amplitude. One that was hardly excited would be blown up
 # else: on short recordings to 279 times what plain friction leaves.
 LEAST_SIZE = 0.2
-# Least share of the time that a joint moves each way: of less, friction is one with the offset, and
-# columns would explain what is none.
+# Least share of the time that a joint moves each way: of less, friction is one with the offset,
+# and columns would explain what is none.
 BOTH_WAYS = 0.05
 TINY = 1e-9  # a speed, range or load that is as good as none
 
@@ -69,7 +69,7 @@ def scaled_terms(parts: Sequence[Part], robot: Robot, rigid: Array) -> Scales:
 
 
 def told_joints(parts: Sequence[Part], robot: Robot) -> npt.NDArray[np.bool_]:
-    """Return which joints (n,) have open friction, and moved both ways enough to tell its shape."""
+    """Return which joints (n,) have open friction and moved both ways enough."""
     dq = np.concatenate([np.where(p.samples.moving, p.samples.dq, 0.0) for p in parts])
     fewer = np.minimum(np.mean(dq > 0.0, axis=0), np.mean(dq < 0.0, axis=0))
     return np.array(robot.open_friction) & (fewer >= BOTH_WAYS)

@@ -22,7 +22,7 @@ class Penalty(ReadOnlyArrays):
     Σ_j w_j² ‖y_j − W_j χ‖² + Σ_i p_i χ_i² + ‖R χ − r‖² + Σ_i z_i [h (χ_i − χ_plain,i)² + ε χ_i²].
 
     χ_plain is the fit of the same rows by the first and the last term, of the parameters that are
-    not shrunk. ε counts only where the rows tell nothing, as of a joint that turns one way or hardly
+    not shrunk. ε counts only where the rows tell nothing, as of one that turns one way or hardly
     moves: parameters stay small there, and σ is as large as one that explains all torques.
 
     Attributes

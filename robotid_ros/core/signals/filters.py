@@ -48,7 +48,7 @@ def motion_bandwidth(
     q: Array, rate: float, share: float = 0.99, *, of_speed: bool = True
 ) -> float:
     """
-    Return the frequency below which this share of the power of every speed, or position, lies [Hz].
+    Return the frequency below which this share of the power of every speed or position lies [Hz].
 
     Frequencies that do not stand out of the noise, measured in the upper half of the spectrum, do
     not count. The power of noise at one frequency is exponentially distributed: it exceeds r times

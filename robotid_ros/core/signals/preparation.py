@@ -30,7 +30,7 @@ CUTOFF_FACTOR, MIN_CUTOFF = 10.0, 5.0
 MAX_BAND_ALONE = 0.2
 # Highest share of a rate that a cut-off may be: filters need room below Nyquist's half.
 MAX_CUTOFF_SHARE = 0.4
-# Of torques that are filtered alone, W keeps so many times their band before rows are left out: its
+# Of torques that are filtered alone, W keeps so many times their band before thinning: its
 # friction has a step, as that of predictions has.
 WIDER = 4.0
 # Band of as much white noise as the filter leaves: ∫ dx/(1 + x⁸)² = ⅞ (π/8)/sin(π/8) of its own.
