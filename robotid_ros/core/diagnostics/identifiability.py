@@ -10,7 +10,8 @@ from ..signals.samples import Samples
 from .remark import Remark
 from .trials import Trial
 
-HARDLY_MOVED, UNDETERMINED = 'hardly_moved', 'smaller_than_sigma'
+HARDLY_MOVED, ONE_WAY = 'hardly_moved', 'one_way'
+UNDETERMINED = 'smaller_than_sigma'
 TIMING, DISAGREEMENT = 'uncertain_times', 'methods_disagree'
 # Two methods disagree on a parameter with %σ below the first in both, as `essential_sigma` is by
 # default, when it differs by 3 σ and by more than the second, a share that users would notice.
@@ -43,9 +44,14 @@ def identifiability_warnings(
     ways = samples.moving[:, :, None] & (np.sign(samples.dq)[:, :, None] == (-1.0, 1.0))
     count = ways.sum(axis=0)
     warnings += [
-        f'{joint} turned one way only ({100 * less / total:.1f} % of its motion the other way): '
-        'its Coulomb friction and its offset are told apart by assumption only, their sum is '
-        'identified; record a motion that turns it both ways'
+        Remark(
+            f'{joint} turned one way only ({100 * less / total:.1f} % of its motion the other way): '
+            'its Coulomb friction and its offset are told apart by assumption only, their sum is '
+            'identified; record a motion that turns it both ways',
+            code=ONE_WAY,
+            joints=[joint],
+            share=float(less / total),
+        )
         for joint, less, total in zip(
             robot.joints, count.min(axis=1), count.sum(axis=1), strict=True
         )
