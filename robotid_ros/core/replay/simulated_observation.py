@@ -27,6 +27,11 @@ Block = tuple[Rows, int, int]
 FILTER_MEMORY, FILTER_EDGE = 30, 3
 # Rows per block: 4096 rows of 60 columns and six joints are 12 MB.
 BLOCK_ROWS = 4096
+# Slower than this all around, a joint creeps [rad/s or m/s]: noise that the robot's controller feeds
+# back shakes its dry friction loose, which the simulation lacks. On a joint that moved at 17 mrad/s
+# under 1 mrad/s of noise, viscous friction was 1.6 to 5.2 σ off in four draws of the noise, and is
+# 0.2 to 2.0 σ off without these rows (benchmarks/didim_poor_motion.py).
+CREEPING = 0.004
 
 
 def observation_matrix(replay: ReplayProblem, simulation: Simulation, row: Array) -> Array:
@@ -146,11 +151,14 @@ def _overlapping_blocks(rows: Rows, decimation: int) -> Iterator[Block]:
 
 def _sticking(replay: ReplayProblem, simulation: Simulation) -> Array:
     """
-    Tell in which rows dry friction holds a joint all around, (K, n).
+    Tell in which rows dry friction holds a joint all around, or lets it creep, (K, n).
 
     What it takes to hold a joint is no function of the parameters: friction there is only known to
-    be larger.
+    be larger. That of a joint that creeps is smaller on the robot, see `CREEPING`.
     """
     window = 2 * int(replay.decimation * replay.law.rate / replay.torque.rate) + 1
-    stuck = minimum_filter1d((np.abs(simulation.slip_sign) < 1.0).astype(np.int8), window, axis=0)
-    return stuck @ (slip_directions(replay.robot) != 0.0) > 0
+    directions = slip_directions(replay.robot)
+    held = np.abs(simulation.slip_sign) < 1.0
+    held |= np.abs(simulation.dq @ directions.T) < CREEPING
+    stuck = minimum_filter1d(held.astype(np.int8), window, axis=0)
+    return stuck @ (directions != 0.0) > 0
