@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError
 from .shared_options import (
+    add_force_option,
     add_log_options,
     add_output_options,
     add_part_options,
@@ -58,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '-o', '--output', metavar='FILE', help="default: the robot's name, beside the results"
     )
-    parser.add_argument('--force', action='store_true', help='replace existing files')
+    add_force_option(parser, 'existing files')
     parser.add_argument(
         '--mesh-folder',
         action='append',

@@ -27,10 +27,10 @@ Block = tuple[Rows, int, int]
 FILTER_MEMORY, FILTER_EDGE = 30, 3
 # Rows per block: 4096 rows of 60 columns and six joints are 12 MB.
 BLOCK_ROWS = 4096
-# Slower than this all around, a joint creeps [rad/s or m/s]: noise that the robot's controller feeds
-# back shakes its dry friction loose, which the simulation lacks. On a joint that moved at 17 mrad/s
-# under 1 mrad/s of noise, viscous friction was 1.6 to 5.2 σ off in four draws of the noise, and is
-# 0.2 to 2.0 σ off without these rows (benchmarks/didim_poor_motion.py).
+# Slower than this all around, a joint creeps [rad/s or m/s]: noise that the robot's controller
+# feeds back shakes its dry friction loose, which the simulation lacks. On a joint that moved at
+# 17 mrad/s under 1 mrad/s of noise, viscous friction was 1.9 to 5.2 σ off in three draws of the
+# noise, and is 0.2 to 2.0 σ off without these rows (benchmarks/didim_poor_motion.py, UR10).
 CREEPING = 0.004
 
 

@@ -56,20 +56,24 @@ def write_report_if_possible(results: Results, path: str | Path) -> str:
     return ''
 
 
-def write_validation(checked: CheckedParameters, path: str | Path) -> Path:
+def write_validation(
+    checked: CheckedParameters, path: str | Path, *, overwrite: bool = True
+) -> Path:
     """Write the page of a validation; parameters and errors as in `write_report`."""
     check_plotting()
     from .validation_page import render
 
-    return write_text(path, render(checked))
+    return write_text(path, render(checked), overwrite=overwrite)
 
 
-def write_comparison(results: Mapping[str, Results], path: str | Path) -> Path:
+def write_comparison(
+    results: Mapping[str, Results], path: str | Path, *, overwrite: bool = True
+) -> Path:
     """Write the page that sets results side by side, by name; errors as in `write_report`."""
     check_plotting()
     from .comparison_page import render
 
-    return write_text(path, render(results))
+    return write_text(path, render(results), overwrite=overwrite)
 
 
 def write_design_page(
