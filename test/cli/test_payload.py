@@ -45,6 +45,7 @@ def test_the_frame_is_the_tool_where_none_is_named(run, bag, loaded, tmp_path):
 def test_an_identified_arm_stands_for_the_empty_recording(run, bag, loaded, tmp_path):
     assert run('identify', bag, '-o', tmp_path / 'arm')[0] == 0
     file = tmp_path / 'body.yaml'
+    content = None
     for known in (tmp_path / 'arm', tmp_path / 'arm' / 'parameters.yaml'):
         arguments = (known, loaded, '-o', file, '--frame', 'joint_2')
         if file.exists():
