@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError, MissingPackageError
-from .shared_options import add_output_options, judged
+from .shared_options import add_force_option, add_output_options, expect_new, judged
 from .terminal import format_number, format_table, print_error, print_json, print_paragraph
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '-o', '--output', metavar='FILE', default='comparison.html', help='default: %(default)s'
     )
+    add_force_option(parser, 'an existing page')
     add_output_options(parser)
 
 
@@ -44,6 +45,7 @@ def run(args: argparse.Namespace) -> int:
     from ..files.report.page import write_comparison
     from ..files.verdict_text import unusable_note, verdict_data
 
+    expect_new(Path(args.output), args.force)
     results = _read(args.parameters)
     if len(results) < 2:
         raise ConfigurationError(
@@ -51,7 +53,10 @@ def run(args: argparse.Namespace) -> int:
             '--method both'
         )
     try:
-        written, label = str(write_comparison(results, args.output)), 'written'
+        written, label = (
+            str(write_comparison(results, args.output, overwrite=args.force)),
+            'written',
+        )
     except MissingPackageError as error:
         written, label = str(error), 'warning'
     first, *others = results

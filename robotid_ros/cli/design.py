@@ -9,7 +9,7 @@ import time
 from typing import Any, TYPE_CHECKING
 
 from ..exceptions import ConfigurationError, MissingPackageError
-from .shared_options import add_output_options, expect_new
+from .shared_options import add_force_option, add_output_options, expect_new
 from .terminal import (
     format_number,
     format_table,
@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='KG',
         help='a short motion instead, which tells payloads up to this mass',
     )
-    parser.add_argument('--force', action='store_true', help='replace existing files')
+    add_force_option(parser, 'existing files')
     add_output_options(parser)
 
 

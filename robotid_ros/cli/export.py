@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ..exceptions import ConfigurationError
 from ..files.export.export import FORMATS
 from .shared_options import (
+    add_force_option,
     add_log_options,
     add_output_options,
     add_part_options,
@@ -46,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '-o', '--output', metavar='FILE', help="default: the robot's name, beside the results"
     )
-    parser.add_argument('--force', action='store_true', help='replace existing files')
+    add_force_option(parser, 'existing files')
     parser.add_argument(
         '--mesh-folder',
         action='append',

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..exceptions import UnknownNameError
 from .shared_options import (
+    add_force_option,
     add_log_options,
     add_output_options,
     add_part_options,
@@ -69,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '-o', '--output', metavar='DIR', help='default: <BAG>_identified, of the first one'
     )
-    parser.add_argument('--force', action='store_true', help='replace existing results')
+    add_force_option(parser, 'existing results')
     parser.add_argument(
         '--method',
         metavar='METHOD',

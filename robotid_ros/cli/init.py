@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from .demo import expect_ros
-from .shared_options import add_joints_option, add_output_options, expect_new
+from .shared_options import add_force_option, add_joints_option, add_output_options, expect_new
 from .terminal import lines_above, print_json, print_paragraph, ProgressBar
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=0.0,
         help='of the robot in its data sheet, where the description has no inertials',
     )
-    parser.add_argument('--force', action='store_true', help='replace an existing configuration')
+    add_force_option(parser, 'an existing configuration')
     parser.add_argument('--keys', action='store_true', help='explain every key, and write nothing')
     add_output_options(parser)
 

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any, TYPE_CHECKING
 
 from .shared_options import (
+    add_force_option,
     add_log_options,
     add_output_options,
     add_robot_options,
     default_output,
     description,
     EXIT_UNUSABLE,
+    expect_new,
     read_options,
 )
 from .terminal import (
@@ -60,6 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_robot_options(parser, 'EMPTY')
     parser.add_argument('-o', '--output', metavar='FILE', help='default: <LOADED>_payload.yaml')
+    add_force_option(parser, 'an existing file')
     add_log_options(parser)
     add_output_options(parser)
 
@@ -70,12 +73,11 @@ def run(args: argparse.Namespace) -> int:
         progress.step('reading')
         from ..core.payload import payload_from_recordings
         from ..core.payload.payload_identification import stands_out
-        from ..files.atomic import expect_writable
         from ..files.export.payload import write_payload
         from ..files.payload_input import open_payload
 
         output = Path(args.output or default_output(args.loaded, 'payload.yaml'))
-        expect_writable(output.parent)
+        expect_new(output, args.force)
         given = open_payload(
             args.empty,
             args.loaded,
@@ -91,7 +93,9 @@ def run(args: argparse.Namespace) -> int:
         )
         progress.step('writing the result')
         facts = {'robot': given.robot.name, 'empty': args.empty, 'loaded': args.loaded}
-        path = write_payload(output, payload, facts, warnings, given.frame.body)
+        path = write_payload(
+            output, payload, facts, warnings, given.frame.body, overwrite=args.force
+        )
     usable = stands_out(payload)
     if args.json:
         verdict = {'usable': usable, 'reason': None if usable else 'mass_within_sigma'}

@@ -149,6 +149,11 @@ def default_output(bag: str, suffix: str) -> Path:
     return path.with_name(f'{path.stem if path.is_file() else path.name}_{suffix}')
 
 
+def add_force_option(parser: argparse.ArgumentParser, what: str) -> None:
+    """Let the user replace what is there: `expect_new`, `expect_no_results`."""
+    parser.add_argument('--force', action='store_true', help=f'replace {what}')
+
+
 def expect_no_results(folder: Path, force: bool) -> None:
     """
     Check that results can be written to a folder, and replace none unless asked to.

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from ..exceptions import MissingPackageError
 from .shared_options import (
+    add_force_option,
     add_log_options,
     add_output_options,
     add_part_options,
     add_robot_options,
     description,
+    expect_new,
     judged,
     LOG,
     read_options,
@@ -59,6 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='FILE',
         help='default: validation_<BAG>.html beside the parameters',
     )
+    add_force_option(parser, 'an existing page')
     add_part_options(parser)
     add_log_options(parser)
     add_output_options(parser)
@@ -71,11 +74,14 @@ def run(args: argparse.Namespace) -> int:
     from ..files.results_file import read_results
     from ..files.verdict_text import verdict_data
 
+    output = _output(args)
+    expect_new(output, args.force)
     with ProgressBar(3) as progress:
         checked = _predict(args, read_results(args.parameters), progress)
         progress.step('writing the page')
         try:
-            written, label = str(write_validation(checked, _output(args))), 'written'
+            path = write_validation(checked, output, overwrite=args.force)
+            written, label = str(path), 'written'
         except MissingPackageError as error:
             written, label = str(error), 'warning'
     found = checked.checked

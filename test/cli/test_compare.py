@@ -56,9 +56,9 @@ def test_validate_writes_a_page_and_explains(run, bag, identified, tmp_path):
     text = page.read_text()
     for shown in ('robot description', 'identified.urdf', 'base parameters', 'robotid validate'):
         assert shown in text
-    _, out, _ = run('validate', bag, '--parameters', identified, '-o', page, '--to', 8)
+    _, out, _ = run('validate', bag, '--parameters', identified, '-o', page, '--to', 8, '--force')
     assert re.search(r'Another part: \S+ to \S+ s here', ' '.join(out.split()))
-    _, out, _ = run('validate', bag, '--parameters', identified)
+    _, out, _ = run('validate', bag, '--parameters', identified, '--force')
     assert (identified / f'validation_{bag.name}.html').exists()
 
 
@@ -74,3 +74,17 @@ def test_settings_that_changed_are_named(identified):
     said = ' '.join(CheckedParameters(results, checked, {}).explanation())
     assert 'Different from' in said and "Another log: 'elsewhere'" in said
     assert 'Other settings of identification: ' in said and 'signals' in said
+
+
+def test_no_page_is_replaced_unless_asked_to(run, bag, identified, tmp_path):
+    page = tmp_path / 'page.html'
+    for command in (
+        ('validate', bag, '--parameters', identified, '-o', page),
+        ('compare', identified, identified, '-o', page),
+    ):
+        page.write_text('kept')
+        code, _, err = run(*command)
+        assert code == 1 and 'add --force' in err and err.count('\n') == 1
+        assert page.read_text() == 'kept'
+        assert run(*command, '--force')[0] == 0
+        assert page.read_text() != 'kept'

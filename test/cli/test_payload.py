@@ -38,15 +38,21 @@ def test_the_frame_is_the_tool_where_none_is_named(run, bag, loaded, tmp_path):
     x, y, _ = joint['centre_of_mass']
     assert tool['centre_of_mass'][:2] == pytest.approx([x - 0.4, y], abs=1e-9)
     assert tool['inertia_at_centre']['zz'] == pytest.approx(joint['inertia_at_centre']['zz'])
-    code, _, err = run('payload', bag, loaded, '-o', files[0], '--frame', 'base_link')
+    code, _, err = run('payload', bag, loaded, '-o', tmp_path / 'x', '--frame', 'base_link')
     assert code == 1 and "'base_link' moves with none of the joints" in err
 
 
 def test_an_identified_arm_stands_for_the_empty_recording(run, bag, loaded, tmp_path):
     assert run('identify', bag, '-o', tmp_path / 'arm')[0] == 0
     file = tmp_path / 'body.yaml'
+    content = None
     for known in (tmp_path / 'arm', tmp_path / 'arm' / 'parameters.yaml'):
-        code, out, err = run('payload', known, loaded, '-o', file, '--frame', 'joint_2')
+        arguments = (known, loaded, '-o', file, '--frame', 'joint_2')
+        if file.exists():
+            code, _, err = run('payload', *arguments)
+            assert code == 1 and 'exists already' in err and err.count('\n') == 1
+            assert yaml.safe_load(file.read_text()) == content
+        code, out, err = run('payload', *arguments, '--force')
         assert (code, err) == (0, ''), out
         content = yaml.safe_load(file.read_text())
         assert content['mass'] == pytest.approx(2.0, rel=0.02)

@@ -108,13 +108,17 @@ def test_identify_of_a_recording_cut_short_is_that_of_the_rest(run, bag, tmp_pat
 
 
 def test_validate_repeats_the_residuals(run, bag, identified):
-    code, out, _ = run('validate', bag, '--parameters', identified)
+    code, out, _ = run('validate', bag, '--parameters', identified, '--force')
     assert code == 0
     shown = {line.split()[0]: float(line.split()[1]) for line in out.split('\n')[2:4]}
     for row in read_results(identified).validation:
         assert shown[row.joint] == pytest.approx(100 * row.relative, abs=0.02)
-    assert run('validate', bag, '--parameters', identified, '--max-residual', 50)[0] == 0
-    code, _, err = run('validate', bag, '--parameters', identified, '--max-residual', 1e-6)
+    assert (
+        run('validate', bag, '--parameters', identified, '--force', '--max-residual', 50)[0] == 0
+    )
+    code, _, err = run(
+        'validate', bag, '--parameters', identified, '--force', '--max-residual', 1e-6
+    )
     assert code == 1 and 'misses the bound' in err and err.count('\n') == 1
 
 
@@ -164,17 +168,19 @@ def test_inspect_tells_which_robot_is_described(run, bag, scara, tmp_path):
 
 
 def test_validate_shows_a_total_and_what_is_wrong(run, bag, loaded, identified, scara, tmp_path):
-    code, out, err = run('validate', bag, '--parameters', identified)
+    code, out, err = run('validate', bag, '--parameters', identified, '--force')
     assert (code, err) == (0, '') and 'warning' not in out
     total = float(re.search(r'^all +([\d.]+)$', out, re.M)[1])
     rows = read_results(identified).validation
     expected = sum(r.rms**2 for r in rows) / sum(r.torque**2 for r in rows)
     assert total == pytest.approx(100 * expected**0.5, abs=0.02)
-    _, out, _ = run('validate', loaded, '--parameters', identified)
+    _, out, _ = run('validate', loaded, '--parameters', identified, '--force')
     assert re.search(r'warning: \d+ % of the effort of joint_2 is not predicted: ', out)
     robot, chi = scara
     other = dataclasses.replace(robot, urdf=robot.urdf.replace('name="scara"', 'name="twin"'))
-    _, out, _ = run('validate', record(tmp_path, other, chi), '--parameters', identified)
+    _, out, _ = run(
+        'validate', record(tmp_path, other, chi), '--parameters', identified, '--force'
+    )
     out = unwrapped(out)
     assert "warning: the parameters are of 'scara' (joint_1, joint_2), the recording of 'tw" in out
 

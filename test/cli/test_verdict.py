@@ -96,6 +96,18 @@ def test_the_command_line_says_what_efforts_are(run, logs, tmp_path):
     assert left['without_gravity'] < 0.1 * left['joint_torque']
 
 
+def test_efforts_without_gravity_are_no_joint_torques(run, logs, tmp_path):
+    """Recorded as joint torques they are marked unusable, with the likeliest reason."""
+    usable = {}
+    for kind in ('joint_torque', 'without_gravity'):
+        args = ('--urdf', URDF, '-o', tmp_path / kind, '--effort-kind', kind, '--json')
+        code, out, err = run('identify', logs / 'light.csv', *args)
+        usable[kind] = json.loads(out)['verdict']['usable']
+        assert (code == EXIT_UNUSABLE) == (not usable[kind])
+        assert ('Likeliest reason' in err) == (not usable[kind])
+    assert usable == {'joint_torque': False, 'without_gravity': True}
+
+
 def test_currents_are_no_torques(run, logs, tmp_path):
     code, out, _ = run('identify', logs / 'amperes.csv', '--urdf', URDF, '-o', tmp_path)
     assert code == EXIT_UNUSABLE and 'kg·m²' not in out

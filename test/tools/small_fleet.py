@@ -38,7 +38,8 @@ def sums(seed, seconds, exponent=1.0):
     return t, q, dq, ddq
 
 
-def write_bag(folder, name, *, seed=0, seconds=12.0, day=0, change=(), still=(), exponent=1.0):
+def write_bag(folder, name, *, seed=0, seconds=12.0, day=0, change=(), still=(), exponent=1.0,
+              noise=0.01):  # fmt: skip
     """Write a bag; `change` are pairs of a parameter and what is added, joints `still` rest."""
     robot, chi = scara()
     for parameter, value in change:
@@ -47,7 +48,7 @@ def write_bag(folder, name, *, seed=0, seconds=12.0, day=0, change=(), still=(),
     for motion in (q, dq, ddq):
         motion[:, list(still)] = 0.0
     tau = inverse_dynamics(robot, chi, q, dq, ddq)
-    tau += 0.01 * np.random.default_rng(seed + 1).normal(size=tau.shape)
+    tau += noise * np.random.default_rng(seed + 1).normal(size=tau.shape)
     epoch = (EPOCH + day * DAY) * 10**9
     with BagWriter(folder, name, flush_period=60.0) as writer:
         writer.add_topic('/joint_states', 'sensor_msgs/msg/JointState')

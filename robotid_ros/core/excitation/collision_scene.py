@@ -146,6 +146,11 @@ class CollisionScene:
     def _model_order(self, q: Array) -> Array:
         return np.ascontiguousarray(q[:, self.order])
 
+    def _distances(self, q: Array) -> Array:
+        """Return the distances of all pairs, negative where they overlap, (pairs,) [m]."""
+        pin.computeDistances(self.model, self.data, self.geometry, self.geometry_data, q)
+        return np.array([r.min_distance for r in self.geometry_data.distanceResults])
+
     def _measured(
         self, rows: Array, places: NDArray[np.intp], pairs: NDArray[np.intp]
     ) -> Iterator[Any]:
@@ -338,8 +343,7 @@ class CollisionScene:
 
     def _checked_distances(self, q: Array, time: float) -> Array:
         """Return the distances of all pairs, (pairs,) [m]; raise an error if one is too small."""
-        pin.computeDistances(self.model, self.data, self.geometry, self.geometry_data, q)
-        distances = np.array([r.min_distance for r in self.geometry_data.distanceResults])
+        distances = self._distances(q)
         if (distances < self.settings.distance).any():
             closest = int(np.argmin(distances))
             objects, pair = self.geometry.geometryObjects, self.geometry.collisionPairs[closest]

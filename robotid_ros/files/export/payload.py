@@ -31,17 +31,20 @@ def write_payload(
     facts: Mapping[str, Any],
     warnings: Sequence[str],
     link: str = '',
+    *,
+    overwrite: bool = True,
 ) -> Path:
     """
     Write a payload; what the data do not determine is null, its σ infinite.
 
     Parameters
     ----------
-    path : of the file; one of this name is replaced
+    path : of the file
     payload : what was found
     facts : robot, recordings: plain values
     warnings : in words
     link : whose frame that of the payload is; '': it has its name
+    overwrite : False refuses to replace an existing file
 
     Raises
     ------
@@ -69,7 +72,7 @@ def write_payload(
         'warnings': list(warnings),
         'versions': versions(),
     }
-    return write_text(path, dump_yaml(content))
+    return write_text(path, dump_yaml(content), overwrite=overwrite)
 
 
 def payload_urdf(payload: Payload, link: str) -> str | None:

@@ -56,20 +56,24 @@ def write_report_if_possible(results: Results, path: str | Path) -> str:
     return ''
 
 
-def write_validation(checked: CheckedParameters, path: str | Path) -> Path:
+def write_validation(
+    checked: CheckedParameters, path: str | Path, *, overwrite: bool = True
+) -> Path:
     """Write the page of a validation; parameters and errors as in `write_report`."""
     check_plotting()
     from .pages import validation_page
 
-    return write_text(path, validation_page(checked))
+    return write_text(path, validation_page(checked), overwrite=overwrite)
 
 
-def write_comparison(results: Mapping[str, Results], path: str | Path) -> Path:
+def write_comparison(
+    results: Mapping[str, Results], path: str | Path, *, overwrite: bool = True
+) -> Path:
     """Write the page that sets results side by side, by name; errors as in `write_report`."""
     check_plotting()
     from .pages import comparison_page
 
-    return write_text(path, comparison_page(results))
+    return write_text(path, comparison_page(results), overwrite=overwrite)
 
 
 def write_design_page(

@@ -57,7 +57,6 @@ def _environment(folder: Path | None) -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        extensions=['jinja2.ext.do'],
     )
     environment.filters |= {
         'number': number,

@@ -26,7 +26,7 @@ from robotid_ros.core.replay.prior_distribution import (
 )
 from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
 from robotid_ros.core.replay.settings import ReplaySettings
-from robotid_ros.core.replay.simulated_observation import observe_simulation
+from robotid_ros.core.replay.simulated_observation import CREEPING, observe_simulation
 from robotid_ros.core.replay.simulation import mass_matrices, simulate
 from robotid_ros.exceptions import DivergenceError
 
@@ -164,6 +164,20 @@ def test_rows_in_which_friction_holds_a_joint_are_left_out(case):
     system = observe_simulation(replay, replay.simulate(chi, np.ones(3)))
     assert not system.valid[2].any()
     assert system.valid[:2].mean() > 0.9
+
+
+def test_rows_in_which_a_joint_creeps_are_left_out(case):
+    """Noise in the loop of the robot shakes its friction loose there, not that of a simulation."""
+    replay, _ = case
+    run = replay.simulate(parameters(replay.robot, 4), np.ones(3))
+    system = observe_simulation(replay, run)
+    speed, reach = np.abs(run.dq[:, 2]), SETTINGS.decimation
+    center = np.rint((system.time - replay.start) * RATE).astype(int)
+    creeps = [speed[max(0, k - reach) : k + reach + 1].max() < CREEPING for k in center]
+    assert 0.05 < np.mean(creeps) < 0.95
+    assert not system.valid[2][creeps].any()
+    fast = [speed[max(0, k - reach) : k + reach + 1].min() > CREEPING for k in center]
+    assert system.valid[2][fast].all()
 
 
 def test_the_prior_can_be_simulated_at_the_robots_gains(case):

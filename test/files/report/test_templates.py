@@ -1,0 +1,46 @@
+"""Pages are templates, which escape what they show; Python code holds a plot's place alone."""
+
+from pathlib import Path
+import re
+
+import pytest
+
+import robotid_ros
+from robotid_ros.files.report.templates import number, percent, render, residual_class
+
+PACKAGE = Path(robotid_ros.__file__).parent
+# A plot's element, and the scripts that fill it.
+PLOTS = PACKAGE / 'files' / 'report' / 'drawing.py'
+
+
+def test_values_are_escaped_and_have_to_be_there(tmp_path):
+    (tmp_path / 'x.html').write_text(
+        '<p title="{{ value }}">{{ value }} {{ value|breakable }}</p>'
+    )
+    name = '<b>"a_b"&\''
+    text = render('x.html', folder=tmp_path, value=name)
+    assert '<b>' not in text and text.count('&lt;b&gt;') == 3 and 'a_<wbr>b' in text
+    with pytest.raises(KeyError, match='value'):
+        render('x.html', folder=tmp_path)
+
+
+@pytest.mark.parametrize('folder', ['files/report', 'fleet/report'])
+def test_elements_are_in_templates_alone(folder):
+    modules = [path for path in (PACKAGE / folder).glob('**/*.py') if path != PLOTS]
+    assert len(modules) > 1
+    for path in modules:
+        assert not re.findall(r'</\w+>', path.read_text()), path
+
+
+def test_templates_turn_nothing_off():
+    templates = [*PACKAGE.glob('files/report/**/*.html'), *PACKAGE.glob('fleet/**/*.html')]
+    assert len(templates) > 5
+    for path in templates:
+        assert not re.findall(r'autoescape|\|\s*safe|Markup', path.read_text()), path
+
+
+def test_numbers_that_are_none_are_a_dash():
+    assert [number(value) for value in (None, float('nan'), float('inf'))] == ['—'] * 3
+    assert number(1.5, '.2f', ' N') == '1.50 N' and number(None, '.2f', ' N') == '—'
+    assert percent(0.0123) == '1.23 %' and percent(None) == '—'
+    assert residual_class(float('nan')) == ''
