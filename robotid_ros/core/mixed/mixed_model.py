@@ -20,7 +20,7 @@ from ..regression.shrinkage import Penalty
 from ..signals.samples import SignalSettings
 from .columns import column_scale, KIND, KINDS, observe_kinds, Part, scaled_terms, told_joints
 from .folds import folds
-from .shrinkage import Choice, Grams, products, Shrinkage, total
+from .shrinkage import Choice, Fold, Grams, products, Shrinkage
 
 NAMES = {
     'low_speed': 'friction at low speed',
@@ -100,13 +100,19 @@ class MixedModel:
         return dataclasses.replace(system, penalty=penalty)
 
 
-def plain_errors(parts: Sequence[Part], base: BaseParameters) -> Array:
-    """Return the squared errors (F,) of plain friction on the folds."""
-    length, weights, _ = _scales(parts)
-    grams = _grams(parts, [np.zeros((*p.system.Y.shape, 0)) for p in parts], length)
-    choice = Choice(grams, base.rank, weights, None, np.eye(base.rank), kinds=KIND[:0])
-    choice.errors(np.full(len(KINDS), np.inf), 0.0)
-    return total(choice.plain)
+def plain_errors(parts: Sequence[Part], judged: Sequence[Part]) -> Array:
+    """Return the squared errors (F,) of plain friction, fitted to parts, on folds of others."""
+    length, weights, _ = _scales(judged)
+    none = [np.zeros((*part.system.Y.shape, 0)) for part in parts]
+    others = [np.zeros((*part.system.Y.shape, 0)) for part in judged]
+    train, test = _grams(parts, none, length), _grams(judged, others, length)
+    share = weights[:, None, None] / train.count
+    b = len(length)
+    size = np.maximum(np.einsum('jkk->k', (train.total * share)[:, :b, :b]), 1e-12)
+    zero = np.zeros((b, b)), np.zeros(b)
+    folds = zip(train.folds, test.folds, strict=True)
+    fits = [Fold((train.total - own) * share, other, size, zero) for own, other in folds]
+    return np.array([fit.plain.sum() for fit in fits])
 
 
 def _scales(parts: Sequence[Part]) -> tuple[Array, Array, Array]:

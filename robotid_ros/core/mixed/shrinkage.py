@@ -168,7 +168,6 @@ class Choice:
     weights : (n,) 1/σ_j
     mean : (b,) parameters of the description's bodies, scaled; None without any
     metric : (b, b) of how far others are from them; of a ridge without any
-    kinds : of the columns D of a joint
 
     Attributes
     ----------
@@ -184,7 +183,6 @@ class Choice:
         weights: Array,
         mean: Array | None,
         metric: Array,
-        kinds: npt.NDArray[np.intp] = KIND,
     ):
         self._grams, self._weights, self._mean = grams, weights, mean
         self._share = weights[:, None, None] / grams.count
@@ -192,8 +190,8 @@ class Choice:
         self.size = np.maximum(self.size, 1e-12 * self.size.max())
         metric = np.diag(self.size) if mean is None else metric
         self.metric = metric * (self.size.sum() / max(float(np.trace(metric)), 1e-300))
-        self._kind = np.tile(kinds, len(weights))
-        self._of_column = np.repeat(weights, len(kinds))
+        self._kind = np.tile(KIND, len(weights))
+        self._of_column = np.repeat(weights, len(KIND))
         self._reduced: dict[float, tuple[Array, Array, Array]] = {}
         self.plain = np.zeros(0)
 
@@ -273,11 +271,11 @@ class Choice:
         return bool(np.all(gain.sum(axis=0) >= -error))
 
 
-def gains_clearly(errors: Array, others: Array) -> bool:
+def gains_clearly(errors: Array, others: Array, times: float = ERRORS) -> bool:
     """Tell whether errors (F,) are less than others, by the mean of their logs, beyond chance."""
     gains = np.log(others / errors)
     chance = float(gains.std(ddof=1) / np.sqrt(len(gains)))
-    return float(gains.mean()) > max(LEAST_GAIN, ERRORS * chance)
+    return float(gains.mean()) > max(LEAST_GAIN, times * chance)
 
 
 def total(errors: Array) -> Array:

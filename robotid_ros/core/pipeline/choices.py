@@ -14,11 +14,10 @@ from ..mixed.shrinkage import gains_clearly
 from ..model.base_parameters import base_parameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimators import MIXED
-from ..regression.observation_system import observe
 from ..signals.recording import Recording
 from ..signals.samples import SignalSettings
 from ..signals.uniform_recording import MIN_TRAVEL
-from ..timing.delay_compensation import prepare_without_delay
+from ..timing.delay_compensation import prepare_without_delay, remove_delay
 from .chunked_estimation import RecordingOrChunks
 from .several_logs import LogSet, longest_log
 
@@ -26,6 +25,12 @@ from .several_logs import LogSet, longest_log
 LONGEST_LOOK = 60_000
 # A model without gravity counts where it predicts the folds so much better.
 GRAVITY_FREE = 0.9
+# Bands of W and the torques [Hz]: the first, unless another or the motion's own is clearly better.
+# Positions pass two and a half times as much (DIDIM section II: W would lose what the torques
+# keep). A band needs room below the Nyquist frequency.
+BANDS, POSITIONS, LARGEST_BAND, LARGEST_CUTOFF = (8.0, 5.0, 12.0), 2.5, 0.2, 0.4
+# Band in which they are compared [Hz], and its positions' cut-off over it.
+JUDGING, JUDGING_POSITIONS = 5.0, 2.0
 Choice = tuple[RecordingOrChunks, Robot, IdentificationSettings, MixedModel | None]
 
 
@@ -67,10 +72,10 @@ def choose_model(
     signals = settings.signals
     if signals.rows == 'auto':
         signals = dataclasses.replace(signals, rows='every')
-    if signals.torques == 'auto':
-        signals = dataclasses.replace(signals, torques='parallel')
     try:
-        model = choose_from([_part(r) for r in looked_at], robot, signals)
+        parts, filters = choose_filters([_part(r) for r in looked_at], robot, signals)
+        signals = dataclasses.replace(signals, cutoff=filters.cutoff, band=filters.band)
+        model = choose_from(parts, robot, filters)
     except (RobotIdError, np.linalg.LinAlgError):
         return recording, robot, fixed, None  # `prepare` says what is wrong with the recording
     robot = dataclasses.replace(
@@ -78,8 +83,49 @@ def choose_model(
     )
     if not any(robot.open_friction):
         return recording, robot, fixed, model
-    settings = dataclasses.replace(settings, method=MIXED, signals=model.signals or signals)
-    return recording, model.robot, settings, model
+    settings = dataclasses.replace(settings, method=MIXED, signals=signals)
+    return recording, model.robot, settings, dataclasses.replace(model, signals=signals)
+
+
+def choose_filters(
+    recordings: Sequence[Recording], robot: Robot, signals: SignalSettings
+) -> tuple[list[Recording], SignalSettings]:
+    """
+    Choose the filters, where they are open, with which plain friction predicts folds best.
+
+    Returns
+    -------
+    The recordings without the delays of their efforts, and the settings for these
+
+    """
+    rate = min(recording.rate for recording in recordings)
+    base = base_parameters(robot)
+
+    judging = min(JUDGING, LARGEST_BAND * rate)
+    wanted = dataclasses.replace(signals, cutoff=JUDGING_POSITIONS * judging, band=judging)
+    found = [prepare_without_delay(r, robot, base, wanted) for r in recordings]
+    judged = [Part(*each[:2]) for each in found]
+    prompt = [
+        remove_delay(r, each[2], signals.stamps) for r, each in zip(recordings, found, strict=True)
+    ]
+    signals = dataclasses.replace(signals, time_offset=False)
+    if signals.cutoff:
+        return prompt, signals
+
+    def observed(cutoff: float, band: float) -> list[Part]:
+        chosen = dataclasses.replace(signals, cutoff=cutoff, band=band)
+        return [Part(*prepare_without_delay(r, robot, base, chosen)[:2]) for r in prompt]
+
+    wider = [signals.band] if signals.band else list(BANDS)
+    bands = dict.fromkeys(min(band, LARGEST_BAND * rate) for band in wider)
+    pairs = [(min(POSITIONS * band, LARGEST_CUTOFF * rate), band) for band in bands]
+    pairs.append((0.0, signals.band))  # from the motion
+    errors = {pair: plain_errors(observed(*pair), judged) for pair in pairs}
+    best = pairs[0]
+    for pair, own in errors.items():
+        if gains_clearly(own, errors[best], 1.0):  # no filter is simpler than another
+            best = pair
+    return prompt, dataclasses.replace(signals, cutoff=best[0], band=best[1])
 
 
 def choose_from(
@@ -93,28 +139,28 @@ def choose_from(
     RobotIdError : a recording cannot be used
 
     """
-    base = base_parameters(robot)
-    parts = [Part(*prepare_without_delay(r, robot, base, signals)[:2]) for r in recordings]
-    cutoff = max(part.samples.cutoff for part in parts)
-    model = dataclasses.replace(
-        choose(parts, robot, base), signals=dataclasses.replace(signals, cutoff=cutoff)
-    )
+    model = _chosen(recordings, robot, signals)
     if robot.effort_kind != 'auto' or not robot.gravity.any():
         return model
     pinocchio_model = robot.model.copy()
     pinocchio_model.gravity.linear = np.zeros(3)
-    robot = dataclasses.replace(robot, model=pinocchio_model, effort_kind='without_gravity')
-    base = base_parameters(robot)
-    parts = [Part(samples, observe(samples, robot, base)) for samples, _ in parts]
-    # With plain friction first: springs may stand in for gravity.
-    if not gains_clearly(plain_errors(parts, base), model.shrinkage.plain_errors):
-        return model
-    other = choose(parts, robot, base)
+    weightless = dataclasses.replace(robot, model=pinocchio_model, effort_kind='without_gravity')
+    other = _chosen(recordings, weightless, signals)
     ratio = model.shrinkage.residual / max(other.shrinkage.residual, 1e-300)
-    clear = gains_clearly(other.shrinkage.errors, model.shrinkage.errors)
+    # With plain friction, too: springs may stand in for gravity.
+    clear = all(
+        gains_clearly(getattr(other.shrinkage, k), getattr(model.shrinkage, k))
+        for k in ('errors', 'plain_errors')
+    )
     if not clear or ratio * GRAVITY_FREE < 1.0:
         return model
-    return dataclasses.replace(other, weightless_gain=ratio, signals=model.signals)
+    return dataclasses.replace(other, weightless_gain=ratio)
+
+
+def _chosen(recordings: Sequence[Recording], robot: Robot, signals: SignalSettings) -> MixedModel:
+    base = base_parameters(robot)
+    observed = [prepare_without_delay(r, robot, base, signals)[:2] for r in recordings]
+    return choose([Part(*each) for each in observed], robot, base)
 
 
 def is_open(robot: Robot, settings: IdentificationSettings) -> bool:

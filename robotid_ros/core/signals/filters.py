@@ -44,11 +44,9 @@ def with_derivatives(q: Array, rate: float) -> tuple[Array, Array, Array]:
     return q, dq, central_differences(dq, rate)
 
 
-def motion_bandwidth(
-    q: Array, rate: float, share: float = 0.99, *, of_speed: bool = True
-) -> float:
+def motion_bandwidth(q: Array, rate: float, share: float = 0.99) -> float:
     """
-    Return the frequency below which this share of the power of every speed or position lies [Hz].
+    Return the frequency below which this share of the power of every speed lies [Hz].
 
     Frequencies that do not stand out of the noise, measured in the upper half of the spectrum, do
     not count. The power of noise at one frequency is exponentially distributed: it exceeds r times
@@ -59,9 +57,6 @@ def motion_bandwidth(
     frequency = np.fft.rfftfreq(len(steps), 1.0 / rate).astype(float)
     floor = np.column_stack([_noise_floor(column, frequency / rate) for column in spectrum.T])
     spectrum[spectrum < np.log(spectrum.size / FALSE_ALARMS) * floor] = 0.0
-    if not of_speed:
-        spectrum[1:] /= np.sin(np.pi * frequency[1:, None] / rate) ** 2
-        spectrum[0] = 0.0
     total = np.cumsum(spectrum, axis=0)
     moving = (np.ptp(q, axis=0) > 1e-6) & (total[-1] > 0.0)
     index = [int(np.searchsorted(t, share * t[-1])) for t in total.T[moving]]

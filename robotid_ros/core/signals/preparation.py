@@ -25,16 +25,8 @@ from .usable_rows import (
 # Automatic cut-off over the motion's bandwidth: lower distorts accelerations, higher lets noise of
 # the encoders pass; and the least one [Hz], for recordings of a slow motion.
 CUTOFF_FACTOR, MIN_CUTOFF = 10.0, 5.0
-# The same for torques that are filtered alone, whose band is ten times that of the positions'
-# power; a fifth of a rate at most.
-MAX_BAND_ALONE = 0.2
 # Highest share of a rate that a cut-off may be: filters need room below Nyquist's half.
 MAX_CUTOFF_SHARE = 0.4
-# Of torques that are filtered alone, W keeps so many times their band before thinning: its
-# friction has a step, as that of predictions has.
-WIDER = 4.0
-# Band of as much white noise as the filter leaves: ∫ dx/(1 + x⁸)² = ⅞ (π/8)/sin(π/8) of its own.
-NOISE_BAND = 0.898
 # Where less of a recording lies away from gaps, these are why no row is left.
 MIN_MEASURED_SHARE = 0.5
 # Relative: a rate that stamps give is never exact.
@@ -62,13 +54,10 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
     """
     even = resample(recording.select(robot.joints), robot, settings)
     cutoff, band = _cutoff_and_band(even, settings)
-    alone = settings.torques == 'alone'
-    passed = WIDER * band if alone else band
-    decimation = settings.decimation or decimation_of(even.rate, passed)
+    decimation = settings.decimation or decimation_of(even.rate, band)
     q, dq, ddq = _differentiate(even, cutoff, settings)
     usable = usable_rows(even, robot, dq, band, decimation, settings)
     valid = _chosen_rows(usable, away_from_ends(even, band), robot, settings)
-    tau = even.recording.effort * robot.drive_gain
     if not valid.any():
         _refuse(even, band, settings)
     return Samples(
@@ -77,7 +66,7 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
         q,
         dq,
         ddq,
-        lowpass(tau, band, even.rate, settings.order) if alone else tau,
+        even.recording.effort * robot.drive_gain,
         even.rate,
         valid,
         even.noise,
@@ -86,17 +75,14 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
         cutoff=cutoff,
         measured=np.asarray(measured_rows(even, band).any(axis=1)),
         temperature=even.recording.temperature,
-        band=min(2.0 * NOISE_BAND * band * decimation / even.rate, 1.0) if alone else None,
     )
 
 
 def _cutoff_and_band(even: UniformRecording, settings: SignalSettings) -> tuple[float, float]:
-    alone = settings.torques == 'alone'
     cutoff = settings.cutoff or max(
-        MIN_CUTOFF,
-        CUTOFF_FACTOR * motion_bandwidth(even.recording.position, even.rate, of_speed=not alone),
+        MIN_CUTOFF, CUTOFF_FACTOR * motion_bandwidth(even.recording.position, even.rate)
     )
-    cutoff = min(cutoff, (MAX_BAND_ALONE if alone else MAX_CUTOFF_SHARE) * even.rate)
+    cutoff = min(cutoff, MAX_CUTOFF_SHARE * even.rate)
     return cutoff, min(settings.band or cutoff, cutoff)
 
 

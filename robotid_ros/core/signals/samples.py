@@ -24,16 +24,10 @@ class SignalSettings:
     )
     band: float = setting(
         0.0,
-        'W and torques are low-passed there before one row in so many is kept; 0: the cut-off',
+        'W and torques are low-passed there before one row in so many is kept; 0: the cut-off, or '
+        'chosen with it',
         unit='Hz',
         minimum=0.0,
-    )
-    torques: str = setting(
-        'auto',
-        'parallel: one filter passes W and torques (DIDIM); '
-        'alone: the filter of the positions passes the torques too, and W is as predictions have '
-        'it; auto: alone with identification.model mixed, else parallel',
-        choices=('auto', 'parallel', 'alone'),
     )
     order: int = setting(4, 'order of the Butterworth filter', minimum=1, maximum=10)
     decimation: int = setting(
@@ -98,14 +92,13 @@ class Samples:
     joints : names, in the order of the columns: the robot's
     time : (N,) [s], uniform except where a gap was left out
     q, dq, ddq : (N, n) filtered position and its derivatives
-    tau : (N, n) torque or force, unfiltered unless `torques` are filtered alone
+    tau : (N, n) torque or force, unfiltered
     rate : [Hz]
     valid : (N, n) rows that may be used, False at standstill, at edges and in gaps
     noise : (n,) standard deviation of the torque noise from period averaging, or None
     decimation : keep one row in so many when W and Y are stacked
     notes : what was repaired or looks wrong
     cutoff : of the filter of the positions [Hz]
-    band : share of the rows' Nyquist frequency that is left of white noise, None: by decimation
     measured : (N,) False where a sample was made up to bridge a gap, or None: all were measured
     temperature : (N, n) of the joints [°C], NaN of a joint without, or None
 
@@ -125,7 +118,6 @@ class Samples:
     cutoff: float = 0.0
     measured: npt.NDArray[np.bool_] | None = None
     temperature: Array | None = None
-    band: float | None = None
 
     @property
     def moving(self) -> npt.NDArray[np.bool_]:

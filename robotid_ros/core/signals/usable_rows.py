@@ -62,9 +62,7 @@ def usable_rows(
     """Return the rows of a recording that is filtered to a band [Hz] and decimated."""
     turning = _is_moving(robot, dq, settings)
     # Noise of a joint that never moves has a sign too.
-    every = measured_rows(even, band, ends=settings.torques == 'alone') & (
-        turning.mean(axis=0) > MIN_MOVING_SHARE
-    )
+    every = measured_rows(even, band) & (turning.mean(axis=0) > MIN_MOVING_SHARE)
     edge = _edge_samples(even, band)
     moving = away_from_gaps(even, band)[:, None] & ~even.clipped & turning
     moving = _erode(moving, _guard_samples(settings, decimation))
@@ -87,18 +85,16 @@ def _edge_samples(even: UniformRecording, band: float) -> int:
     return int(np.ceil(EDGE_PERIODS * even.rate / band - ROUNDING))
 
 
-def measured_rows(even: UniformRecording, band: float, *, ends: bool = False) -> Rows:
+def measured_rows(even: UniformRecording, band: float) -> Rows:
     """
     Return the rows (N, n) that hold what was measured, after a filter for this band [Hz].
 
     What was made up to bridge a gap, what was clipped, and the ends of the recording reach a
-    period of that frequency far. The ends are kept where positions and torques pass one filter:
-    both are rounded alike there, and a short log has much of its accelerations at its ends.
+    period of that frequency far.
     """
     edge = int(even.rate / band)
     good = even.measured[:, None] & ~even.clipped
-    if not ends:
-        good[:1] = good[-1:] = False
+    good[:1] = good[-1:] = False
     return _erode(good, edge)
 
 
