@@ -46,8 +46,8 @@ def identifiability_warnings(
     warnings += [
         Remark(
             f'{joint} turned one way only ({100 * less / total:.1f} % of its motion the other '
-            'way): its Coulomb friction and its offset are told apart by assumption only, their sum is '
-            'identified; record a motion that turns it both ways',
+            'way): its Coulomb friction and its offset are told apart by assumption only, their '
+            'sum is identified; record a motion that turns it both ways',
             code=ONE_WAY,
             joints=[joint],
             share=float(less / total),
