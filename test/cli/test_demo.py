@@ -8,7 +8,7 @@ import re
 import pytest
 
 from robotid_ros.cli.demo import find_config, report, written_pages
-from robotid_ros.exceptions import ConfigurationError
+from robotid_ros.exceptions import ConfigurationError, UnknownNameError
 from robotid_ros.files.results import count_within_sigma, Entry, Residual, Results
 from robotid_ros.files.verification.values import GainTrial, TrackingRow, Verification
 from robotid_ros.nodes.demo.demo import share_of_motions
@@ -89,7 +89,7 @@ def test_several_motions_make_one_progress():
 
 def test_robots_are_found_by_name_or_file(tmp_path: Path):
     assert find_config('scara').name == 'scara.yaml'
-    with pytest.raises(ConfigurationError, match=r'use one of .*scara.*tx40'):
+    with pytest.raises(UnknownNameError, match=r'use one of .*scara.*tx40'):
         find_config('r2d2')
     with pytest.raises(ConfigurationError, match='does not exist'):
         find_config(str(tmp_path / 'missing.yaml'))

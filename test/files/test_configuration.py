@@ -44,7 +44,7 @@ def test_groups_reach_their_settings(write):
 @pytest.mark.parametrize(
     ('groups', 'sentence'),
     [
-        ({'robott': {}}, "unknown key 'robott': use one of robot, excitation"),
+        ({'robott': {}}, "unknown key 'robott': did you mean 'robot'?"),
         ({'robot': {'jonits': []}}, "unknown key 'robot.jonits'"),
         ({'robot': {'joints': 'a'}}, "'robot.joints' must be a list, not 'a'"),
         ({'robot': {'name': 7}}, "'robot.name' must be of type str"),
