@@ -26,6 +26,7 @@ def setting(
     maximum: float | None = None,
     choices: tuple[str, ...] = (),
     dynamic: bool = False,
+    former: Mapping[str, Mapping[Any, Any]] | None = None,
 ) -> Any:
     """
     Declare one setting as a dataclass field.
@@ -38,6 +39,7 @@ def setting(
     minimum, maximum : inclusive bounds, of each element for arrays
     choices : the allowed strings
     dynamic : a running node lets its parameter be changed
+    former : {key of earlier versions: {its value: the value now}}, which is still read
 
     """
     metadata = {
@@ -47,6 +49,7 @@ def setting(
         'maximum': maximum,
         'choices': choices,
         'dynamic': dynamic,
+        'former': former or {},
     }
     if callable(default):
         return dataclasses.field(default_factory=default, metadata=metadata)
@@ -69,6 +72,7 @@ def parse(cls: type[T], values: Mapping[str, Any], path: str = '') -> T:
         raise ConfigurationError(f"'{path}' must be a group of keys, not {values!r}")
     types = typing.get_type_hints(cls)
     fields = {f.name: f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    values = _as_now(fields, values)
     for key in values:
         if key not in fields:
             raise ConfigurationError(
@@ -88,6 +92,18 @@ def parse(cls: type[T], values: Mapping[str, Any], path: str = '') -> T:
         raise
     except ValueError as error:
         raise ConfigurationError(f"'{path}': {error}") from error
+
+
+def _as_now(
+    fields: 'Mapping[str, dataclasses.Field[Any]]', values: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Replace keys of earlier versions; where both are given, the present one counts."""
+    renamed = dict(values)
+    for name, field in fields.items():
+        for old, meaning in field.metadata.get('former', {}).items():
+            if old in renamed and renamed[old] in meaning:
+                renamed.setdefault(name, meaning[renamed.pop(old)])
+    return renamed
 
 
 def _join(path: str, name: str) -> str:

@@ -31,6 +31,7 @@ class IdentificationSettings:
         'for; plain: nothing is chosen, friction is as configured; other methods than auto imply '
         'it',
         choices=('mixed', 'plain'),
+        former={'selection': {True: 'mixed', False: 'plain'}},
     )
     iterations: int = setting(
         1, 'of the weights (wls) or of the robust fit (irls)', minimum=1, maximum=100

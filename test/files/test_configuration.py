@@ -113,3 +113,13 @@ def test_a_missing_description_is_named(write):
 def test_the_mapping_of_a_shipped_robot_is_its_configuration(path):
     assert from_mapping(read_mapping(path), path.parent) == load(path)
     assert '<robot' in read_urdf(load(path))
+
+
+@pytest.mark.parametrize(('chosen', 'model'), [(True, 'mixed'), (False, 'plain')])
+def test_keys_of_earlier_versions_are_read(chosen, model):
+    groups = {'identification': {'selection': chosen}}
+    assert from_mapping(groups).identification.model == model
+    groups['identification']['model'] = 'plain'
+    assert from_mapping(groups).identification.model == 'plain'
+    with pytest.raises(ConfigurationError, match='selection'):
+        from_mapping({'identification': {'selection': 'maybe'}})

@@ -45,7 +45,7 @@ TOLERANCE = 1e-9
 PACKAGES = ('numpy', 'scipy', 'pin', 'mujoco')
 DIGITS = 13
 # Whatever is cheap and leaves nothing to choose.
-PLAIN = {'method': 'wls', 'selection': False, 'signals': {'cutoff': 15.0}}
+PLAIN = {'method': 'wls', 'model': 'plain', 'signals': {'cutoff': 15.0}}
 
 
 # --- where logs come from ---
