@@ -22,10 +22,14 @@ import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 import json
+import os
 from pathlib import Path
 import sys
 import time
 from typing import Any
+
+# Before NumPy is imported: threads that wait for each other count as CPU.
+os.environ |= dict.fromkeys(('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS'), '1')
 
 from common import verdict
 import numpy as np
