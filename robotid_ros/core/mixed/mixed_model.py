@@ -101,11 +101,17 @@ class MixedModel:
 
 
 def plain_errors(parts: Sequence[Part], judged: Sequence[Part]) -> Array:
-    """Return the squared errors (F,) of plain friction, fitted to parts, on folds of others."""
+    """
+    Return the squared errors (F,) of plain friction, fitted to parts, on folds of others.
+
+    Empty where a short log has other folds in the one than in the other.
+    """
     length, weights, _ = _scales(judged)
     none = [np.zeros((*part.system.Y.shape, 0)) for part in parts]
     others = [np.zeros((*part.system.Y.shape, 0)) for part in judged]
     train, test = _grams(parts, none, length), _grams(judged, others, length)
+    if len(train.folds) != len(test.folds):
+        return np.zeros(0)
     share = weights[:, None, None] / train.count
     b = len(length)
     size = np.maximum(np.einsum('jkk->k', (train.total * share)[:, :b, :b]), 1e-12)

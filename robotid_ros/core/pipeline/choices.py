@@ -121,7 +121,8 @@ def choose_filters(
     pairs = [(min(POSITIONS * band, LARGEST_CUTOFF * rate), band) for band in bands]
     pairs.append((0.0, signals.band))  # from the motion
     errors = {pair: plain_errors(observed(*pair), judged) for pair in pairs}
-    best = pairs[0]
+    errors = {pair: own for pair, own in errors.items() if len(own)}
+    best = next(iter(errors), pairs[0])
     for pair, own in errors.items():
         if gains_clearly(own, errors[best]):
             best = pair
