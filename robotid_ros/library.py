@@ -77,7 +77,7 @@ def identify(
     robot : or its description; None: the description in the log
     validation : another motion; None: that of the session, if it is one
     settings : keys of `identification` in the configuration, such as `method='didim'` or
-        `signals={'cutoff': 20.0}`; what is left out is chosen by cross-validation
+        `signals={'cutoff': 20.0}`; what is left out is chosen
 
     Raises
     ------

@@ -54,6 +54,8 @@ STATE_STEP = 1e-5
 # 17 mrad/s under 1 mrad/s of noise, viscous friction was 1.9 to 5.2 σ off in three draws of the
 # noise, and is 0.2 to 2.0 σ off without these rows (benchmarks/didim_poor_motion.py, UR10).
 CREEPING = 0.004
+# At most this share of the joint's fastest speed: an axis that is slow throughout keeps its rows.
+SLOW_SHARE = 0.25
 
 
 def observation_matrix(replay: ReplayProblem, simulation: Simulation, row: Array) -> Array:
@@ -172,7 +174,8 @@ def _sticking(replay: ReplayProblem, simulation: Simulation) -> Array:
     window = 2 * int(replay.decimation * replay.law.rate / replay.torque.rate) + 1
     directions = slip_directions(replay.robot)
     held = np.abs(simulation.slip_sign) < 1.0
-    held |= np.abs(simulation.dq @ directions.T) < CREEPING
+    speed = np.abs(simulation.dq @ directions.T)
+    held |= speed < np.minimum(CREEPING, SLOW_SHARE * speed.max(axis=0))
     stuck = minimum_filter1d(held.astype(np.int8), window, axis=0)
     return stuck @ (directions != 0.0) > 0
 
