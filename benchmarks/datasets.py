@@ -23,7 +23,7 @@ from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.results import Identification
 from robotid_ros.exceptions import FileError, RobotIdError
 from robotid_ros.files.bags import BagWriter, dump_session, read_recording, Session
-from robotid_ros.files.bags.schema.session_header import SESSION_TOPIC, STATE_TOPIC
+from robotid_ros.files.bags.session import SESSION_TOPIC, STATE_TOPIC
 from robotid_ros.files.configuration import read_urdf
 
 EPOCH = 1_700_000_000_000_000_000

@@ -7,12 +7,7 @@ from typing import Any
 import numpy as np
 from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
-from robotid_ros.files.bags.schema.message_definitions import (
-    CONTROLLER_STATE,
-    definition,
-    JOINT_STATE,
-    STATUS,
-)
+from robotid_ros.files.bags.messages import CONTROLLER_STATE, definition, JOINT_STATE, STATUS
 
 __all__ = [
     'CONTROLLER_STATE',

@@ -46,8 +46,7 @@ LAYERS = (
     ),
     *('files.robot_description', 'files.formats'),
     'files.trajectory_file',
-    *('files.bags.schema', 'files.bags.write', 'files.bags.repair', 'files.bags.messages'),
-    *('files.bags.foreign', 'files.bags.read'),
+    'files.bags',
     *(
         'files.configuration',
         'files.log_comparison',

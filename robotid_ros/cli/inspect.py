@@ -15,7 +15,7 @@ from .shared_options import (
 from .terminal import format_number, format_table, print_json, print_paragraph, SHORT
 
 if TYPE_CHECKING:
-    from ..files.bags.read.summary import BagSummary
+    from ..files.bags.summary import BagSummary
 
 HELP = 'show what a recording holds and whether it is usable'
 DESCRIPTION = (
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the summary."""
     from ..files.bags import repair_bag
-    from ..files.bags.read.summary import summarise
+    from ..files.bags.summary import summarise
 
     lost = repair_bag(args.bag) if args.repair else ()
     summary = summarise(args.bag, read_options(args, described=True))

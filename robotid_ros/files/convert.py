@@ -11,22 +11,16 @@ import tempfile
 import numpy as np
 
 from .atomic import file_errors
-from .bags.foreign.joint_state_messages import serialize_joint_states, serialize_temperature
-from .bags.foreign.table_reader import once_a_second
-from .bags.read.chunked_recording import CHUNK_DURATION
-from .bags.read.controller_states import controller_state_topics
-from .bags.read.joint_states import read_joint_states
-from .bags.read.joint_topics import temperature_topics
-from .bags.read.publishers import find_topic
-from .bags.read.storage import Bag, open_bag
-from .bags.schema.message_definitions import JOINT_STATE, STATUS, STRING, TEMPERATURE
-from .bags.schema.session_header import (
-    DESCRIPTION_TOPIC,
-    JOINT_STATES_TOPIC,
-    SESSION_TOPIC,
-    STATE_TOPIC,
-)
-from .bags.write.bag_writer import BagWriter
+from .bags.controller_states import controller_state_topics
+from .bags.joint_state_messages import serialize_joint_states, serialize_temperature
+from .bags.joint_states import find_topic, read_joint_states
+from .bags.joint_topics import temperature_topics
+from .bags.mcap_writer import BagWriter
+from .bags.messages import JOINT_STATE, JOINT_STATES_TOPIC, STATUS, STRING, TEMPERATURE
+from .bags.recording import CHUNK_DURATION
+from .bags.session import DESCRIPTION_TOPIC, SESSION_TOPIC, STATE_TOPIC
+from .bags.storage import Bag, open_bag
+from .bags.tables import once_a_second
 from .formats.joint_table import FIELDS, JointTable
 from .formats.read_options import DEFAULTS, ReadOptions
 

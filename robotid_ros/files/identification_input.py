@@ -13,7 +13,7 @@ from ..core.setup.joint_selection import select_joints
 from ..core.signals.recording import Recording
 from ..exceptions import ConfigurationError, RecordingError
 from .bags import ChunkedRecording, open_recording
-from .bags.read.chunked_recording import ProgressCallback
+from .bags.recording import ProgressCallback
 from .configuration import Configuration, from_mapping, load_with_mapping, read_urdf
 from .formats.read_options import DEFAULTS, ReadOptions
 from .log_comparison import check_descriptions, check_joints, check_positions, position_ranges

@@ -9,7 +9,7 @@ from robotid_ros.cli.main import main
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.files.bags import BagWriter, dump_session, Session
-from robotid_ros.files.bags.schema.session_header import SESSION_TOPIC
+from robotid_ros.files.bags.session import SESSION_TOPIC
 
 ROOT = Path(__file__).resolve().parents[2]
 EPOCH = 1_700_000_000_000_000_000

@@ -10,7 +10,7 @@ from robotid_ros.cli.shared_options import EXIT_UNUSABLE
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.files.bags import BagWriter, dump_session, Session
-from robotid_ros.files.bags.schema.session_header import SESSION_TOPIC
+from robotid_ros.files.bags.session import SESSION_TOPIC
 from robotid_ros.files.results import verdict_of
 from robotid_ros.files.results_file import read_results
 

@@ -9,8 +9,8 @@ import pytest
 
 from robotid_ros.exceptions import FileError, RecordingError
 from robotid_ros.files.bags import BagWriter, dump_session, read_recording, Session
-from robotid_ros.files.bags.schema.session_header import SESSION_TOPIC
-from robotid_ros.files.bags.write.mcap_file import McapFile
+from robotid_ros.files.bags.mcap_writer import McapFile
+from robotid_ros.files.bags.session import SESSION_TOPIC
 from robotid_ros.files.convert import convert
 
 

@@ -16,7 +16,7 @@ from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.replay.convergence_history import History, Iteration, MotionError
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.bags import Session
-from robotid_ros.files.bags.read.session_context import changed_gains
+from robotid_ros.files.bags.session import changed_gains
 from robotid_ros.files.collect_results import add_true_values, history_rows
 from robotid_ros.files.comparison.differences import differences
 from robotid_ros.files.results import prediction_text

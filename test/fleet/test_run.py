@@ -142,7 +142,7 @@ def test_what_does_not_fit_is_one_sentence(bags, work, tmp_path):
 
 
 def test_a_long_bag_is_cut_into_pieces_that_workers_share(work, tmp_path, monkeypatch):
-    from robotid_ros.files.bags.read import recording
+    from robotid_ros.files.bags import recording
 
     # A motion that does not repeat: of one that does, σ know of the bag in memory alone.
     bag = write_bag(tmp_path / 'r0', 'long', seconds=120.0, exponent=1.13)

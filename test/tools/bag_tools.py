@@ -9,8 +9,8 @@ import numpy as np
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import get_typestore, Stores
 
-from robotid_ros.files.bags.schema.message_definitions import definition
-from robotid_ros.files.bags.write.bag_writer import BagWriter
+from robotid_ros.files.bags.mcap_writer import BagWriter
+from robotid_ros.files.bags.messages import definition
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 JOINT_STATE = 'sensor_msgs/msg/JointState'

@@ -19,7 +19,7 @@ import yaml
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.files.bags import BagWriter, dump_session, Session
-from robotid_ros.files.bags.schema.session_header import SESSION_TOPIC
+from robotid_ros.files.bags.session import SESSION_TOPIC
 
 URDF = Path(__file__).resolve().parents[2] / 'urdf' / 'scara.urdf'
 JOINT_STATE = 'sensor_msgs/msg/JointState'

@@ -1,10 +1,9 @@
 """Recordings: rosbag2 folders and files, read whole or cut short, written to lose nothing."""
 
-from .read.chunked_recording import ChunkedRecording
-from .read.recording import open_recording, read_recording
-from .repair.repair import repair_bag
-from .schema.session_header import dump_session, Session
-from .write.bag_writer import BagWriter
+from .mcap_writer import BagWriter
+from .recording import ChunkedRecording, open_recording, read_recording
+from .repair import repair_bag
+from .session import dump_session, Session
 
 __all__ = [
     'BagWriter',

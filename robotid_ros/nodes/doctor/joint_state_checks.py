@@ -8,7 +8,7 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.model.robot import Robot
 from ...exceptions import shortened
-from ...files.bags.read.summary import Timing, timing_of
+from ...files.bags.summary import Timing, timing_of
 from ...files.formats.joint_table import JointTable
 from ..identification.rest_check import MAX_TRAVEL
 from .findings import error, Finding, fine, note, Severity, warning

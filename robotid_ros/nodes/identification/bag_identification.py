@@ -17,7 +17,7 @@ from ...core.pipeline.results import Identification
 from ...core.signals.recording import Controller, Recording
 from ...exceptions import RecordingError, RobotIdError
 from ...files.atomic import make_new_folder
-from ...files.bags.schema.session_phases import cut_notes
+from ...files.bags.session import cut_notes
 from ...files.configuration import Configuration
 from ...files.export.identified_urdf import identified_urdf
 from ...files.identification_input import AnyRecording, EXCITING, open_input, split

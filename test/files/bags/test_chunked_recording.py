@@ -17,9 +17,9 @@ from robotid_ros.files.bags import (
     read_recording,
     Session,
 )
-from robotid_ros.files.bags.read.clock_alignment import correct_clock, correct_clock_chunks
-from robotid_ros.files.bags.read.summary import summarise
-from robotid_ros.files.bags.schema.message_definitions import CONTROLLER_STATE
+from robotid_ros.files.bags.clock import correct_clock, correct_clock_chunks
+from robotid_ros.files.bags.messages import CONTROLLER_STATE
+from robotid_ros.files.bags.summary import summarise
 from robotid_ros.files.formats.joint_table import concatenate, JointTable
 from robotid_ros.files.identification_input import Part, split
 
@@ -30,8 +30,8 @@ FIELDS = ('time', 'position', 'effort')
 
 @pytest.fixture(autouse=True)
 def short_chunks(monkeypatch):
-    monkeypatch.setattr('robotid_ros.files.bags.read.chunked_recording.CHUNK_DURATION', 4.0)
-    monkeypatch.setattr('robotid_ros.files.bags.messages.message_decoding.BATCH', 500)
+    monkeypatch.setattr('robotid_ros.files.bags.recording.CHUNK_DURATION', 4.0)
+    monkeypatch.setattr('robotid_ros.files.bags.messages.BATCH', 500)
 
 
 def write(folder, jump=None):
@@ -133,8 +133,8 @@ def test_clock_jumps_are_undone_in_pieces_too(tmp_path, jump):
 def test_a_long_recording_is_inspected_in_pieces(tmp_path, monkeypatch):
     path = write(tmp_path, 5000)
     whole = summarise(path)
-    monkeypatch.setattr('robotid_ros.files.bags.read.summary.MAX_SAMPLES', 1000)
-    monkeypatch.setattr('robotid_ros.files.bags.read.summary.CHUNK_DURATION', 4.0)
+    monkeypatch.setattr('robotid_ros.files.bags.summary.MAX_SAMPLES', 1000)
+    monkeypatch.setattr('robotid_ros.files.bags.summary.CHUNK_DURATION', 4.0)
     chunks = summarise(path)
     for field in ('duration', 'topics', 'timing', 'channels', 'phases', 'suitability'):
         assert getattr(chunks, field) == getattr(whole, field)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.files.bags import BagWriter, open_recording, read_recording
-from robotid_ros.files.bags.read.clock_drift import drift_notes
+from robotid_ros.files.bags.clock import drift_notes
 
 COUNT = 2000
 PERIOD = 10_000_000
@@ -40,7 +40,7 @@ def test_equal_clocks_and_conversions_are_not(factor):
 
 @pytest.mark.parametrize('longest', [COUNT, COUNT // 2])
 def test_a_bag_says_so_in_memory_or_not(tmp_path, monkeypatch, longest):
-    monkeypatch.setattr('robotid_ros.files.bags.read.clock_index.DECIMATION', 20)
+    monkeypatch.setattr('robotid_ros.files.bags.recording.DECIMATION', 20)
     values = motion(COUNT, 2)
     with BagWriter(tmp_path, 'bag') as writer:
         writer.add_topic('/joint_states', 'sensor_msgs/msg/JointState')

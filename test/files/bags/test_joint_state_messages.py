@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as arrays
 import numpy as np
 
-from robotid_ros.files.bags.foreign.joint_state_messages import serialize_joint_states
+from robotid_ros.files.bags.joint_state_messages import serialize_joint_states
 
 NAMES = st.lists(
     st.text(st.characters(exclude_characters='\0', codec='utf-8'), max_size=9), max_size=6

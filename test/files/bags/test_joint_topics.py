@@ -7,7 +7,7 @@ from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
 from robotid_ros.exceptions import RecordingError, UnknownNameError
 from robotid_ros.files.bags import BagWriter, open_recording, read_recording
-from robotid_ros.files.bags.schema.message_definitions import definition
+from robotid_ros.files.bags.messages import definition
 from robotid_ros.files.convert import convert
 from robotid_ros.files.formats.read_options import ReadOptions
 

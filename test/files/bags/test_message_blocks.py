@@ -3,13 +3,7 @@
 from hypothesis import given, settings, strategies as st
 from mcap.opcode import Opcode
 
-from robotid_ros.files.bags.repair.mcap_records import (
-    FRAME,
-    MESSAGE,
-    Messages,
-    messages_in,
-    records_of,
-)
+from robotid_ros.files.bags.mcap_reader import FRAME, MESSAGE, Messages, messages_in, records_of
 
 RECORD = st.tuples(
     st.sampled_from([Opcode.MESSAGE] * 5 + [Opcode.CHANNEL, 200]),

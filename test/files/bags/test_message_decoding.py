@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.files.bags import BagWriter, read_recording
-from robotid_ros.files.bags.messages.message_decoding import Decoder
+from robotid_ros.files.bags.messages import Decoder
 
 CONTROLLER_STATE = 'control_msgs/msg/JointTrajectoryControllerState'
 
@@ -41,7 +41,7 @@ def garbage(kind, number):
     'kind', ['doubled', 'doubled anew', 'too short', 'nameless', 'other joints', 'bytes']
 )
 def test_a_flood_of_garbage_hides_no_state(tmp_path, kind, monkeypatch):
-    monkeypatch.setattr('robotid_ros.files.bags.messages.message_decoding.MAX_WALKS', 3000)
+    monkeypatch.setattr('robotid_ros.files.bags.messages.MAX_WALKS', 3000)
     good = states(3000)
     # Ten times as many as there are states, from the middle on.
     flood = [garbage(kind, number) for number in range(15_000)]

@@ -9,8 +9,8 @@ import pytest
 from robotid_ros.core.excitation.trajectory import Trajectory
 from robotid_ros.core.signals.periodic import find_period
 from robotid_ros.files.bags import BagWriter, dump_session, read_recording, Session
-from robotid_ros.files.bags.read.summary import summarise
-from robotid_ros.files.bags.schema.session_phases import build_phases, parse_speed, StateChange
+from robotid_ros.files.bags.session import build_phases, parse_speed, StateChange
+from robotid_ros.files.bags.summary import summarise
 
 PERIODS = {'exciting': 2.0, 'validating': 3.0}
 # Two periods of an excitation, a validation.

@@ -24,7 +24,7 @@ from robotid_ros.files.bags import (
     read_recording,
     Session,
 )
-from robotid_ros.files.bags.read.summary import summarise
+from robotid_ros.files.bags.summary import summarise
 
 JOINTS = ('a', 'b')
 CONTROLLER_STATE = 'control_msgs/msg/JointTrajectoryControllerState'

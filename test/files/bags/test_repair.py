@@ -16,7 +16,7 @@ from rosbags.highlevel import AnyReader
 
 from robotid_ros.exceptions import FileError, RecordingError
 from robotid_ros.files.bags import BagWriter, read_recording, repair_bag
-from robotid_ros.files.bags.repair.mcap_reader import McapReader
+from robotid_ros.files.bags.mcap_reader import McapReader
 
 WRITER = """
 import sys, time

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from robotid_ros.files.bags import BagWriter, read_recording
-from robotid_ros.files.bags.read.joint_states import read_joint_states
-from robotid_ros.files.bags.read.storage import open_bag
+from robotid_ros.files.bags.joint_states import read_joint_states
+from robotid_ros.files.bags.storage import open_bag
 
 from .test_joint_topics import DYNAMIC, dynamic
 

@@ -6,7 +6,7 @@ import pytest
 from robotid_ros.core.signals.resampling import resample_uniformly
 from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.files.bags import open_recording, read_recording
-from robotid_ros.files.bags.foreign.table_reader import join_trials
+from robotid_ros.files.bags.tables import join_trials
 from robotid_ros.files.convert import convert
 
 DURATION = 6.0  # of a trial [s]

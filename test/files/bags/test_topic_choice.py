@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.files.bags import BagWriter, open_recording, read_recording
-from robotid_ros.files.bags.read.summary import summarise
+from robotid_ros.files.bags.summary import summarise
 from robotid_ros.files.convert import convert
 from robotid_ros.files.formats.read_options import ReadOptions
 

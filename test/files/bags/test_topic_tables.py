@@ -14,9 +14,9 @@ from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
 from robotid_ros.exceptions import RecordingError
 from robotid_ros.files.bags import BagWriter, read_recording
-from robotid_ros.files.bags.messages.protobuf import parser_of
-from robotid_ros.files.bags.read.summary import summarise
-from robotid_ros.files.bags.schema.message_definitions import CONTROLLER_STATE, definition
+from robotid_ros.files.bags.messages import CONTROLLER_STATE, definition
+from robotid_ros.files.bags.summary import summarise
+from robotid_ros.files.bags.tables import parser_of
 from robotid_ros.files.formats.read_options import ReadOptions
 
 from ..formats.tables import urdf

@@ -7,10 +7,9 @@ import math
 
 import numpy as np
 
-from ....core.signals.recording import Recording, Reference
-from ....core.timing.update_rate import observed_update_rate
-from ..messages.message_decoding import Decoder, Layout, stamps
-from ..schema.message_definitions import CONTROLLER_STATE
+from ...core.signals.recording import Recording, Reference
+from ...core.timing.update_rate import observed_update_rate
+from .messages import CONTROLLER_STATE, Decoder, Layout, stamps
 from .storage import Bag
 
 # Of a controller's state, in the order of a `Reference`; 'desired' until ROS 2 Humble.

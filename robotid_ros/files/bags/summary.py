@@ -1,31 +1,38 @@
 """What is in a recording, how good it is, and what it can be used for."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from ....core.signals.periodic import MIN_PERIODS
-from ....core.signals.recording import MAX_SAMPLES, Phase
-from ....exceptions import shortened
-from ...formats.read_options import DEFAULTS, ReadOptions
-from ...robot_description import summarise_description
-from ..schema.message_definitions import CONTROLLER_STATE
-from ..schema.session_header import Session
-from ..schema.session_phases import cut_notes
-from . import session_context
-from .channel_statistics import Channel, ChannelStatistics
-from .chunked_recording import CHUNK_DURATION
-from .clock_alignment import correct_clock_chunks
-from .joint_state_checks import MIN_TRAVEL
-from .joint_states import read_joint_states
-from .publishers import find_topic
+from ...core.signals.periodic import MIN_PERIODS
+from ...core.signals.recording import MAX_SAMPLES, Phase, range_of_positions
+from ...exceptions import shortened
+from ..formats.joint_table import FIELDS, JointTable
+from ..formats.read_options import DEFAULTS, ReadOptions
+from ..robot_description import summarise_description
+from .clock import correct_clock_chunks
+from .joint_states import find_topic, read_joint_states
+from .messages import CONTROLLER_STATE
+from .recording import check_joint_states, CHUNK_DURATION, join_measured_joints, MIN_TRAVEL
+from .session import changed_gains, cut_notes, read_phases, read_session, read_urdf, Session
 from .storage import Bag, open_bag
 
 EXCITING = 'exciting'
 # Intervals of so many usual ones are gaps: one lost message makes it 2, jitter stays below.
 GAP_FACTOR = 1.8
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One joint: travel, and each quantity 'live', 'constant', '2 NaN' or 'absent'."""
+
+    joint: str
+    travel: float
+    position: str
+    velocity: str
+    effort: str
 
 
 @dataclass(frozen=True)
@@ -114,13 +121,11 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
         raw, received = statistics.stamps()
         timing = timing_of(raw, stamp)
         duration = float(np.ptp(stamp)) * 1e-9
-        session = session_context.read_session(bag)
+        session = read_session(bag)
         lag = int(np.median(raw - received))
-        phases = session_context.read_phases(
-            bag, session, lambda t: t + lag, int(raw[0]), duration
-        )
+        phases = read_phases(bag, session, lambda t: t + lag, int(raw[0]), duration)
         channels = statistics.channels()
-        urdf = options.urdf or session_context.read_urdf(bag)
+        urdf = options.urdf or read_urdf(bag)
         description = urdf and summarise_description(urdf, [c.joint for c in channels])
         return BagSummary(
             path=Path(path),
@@ -226,7 +231,7 @@ def _suitability(
     efforts = [joint for joint in moving if joint in with_effort]
     names = {phase.name for phase in phases}
     states = any(bag.topics(CONTROLLER_STATE).values())
-    gains = bool(session.controller.get('gains')) and not session_context.changed_gains(session)
+    gains = bool(session.controller.get('gains')) and not changed_gains(session)
     effort = session.controller.get('command_interfaces') in (None, [], ['effort'])
     checks = (
         (
@@ -252,3 +257,73 @@ def _suitability(
         ),
     )
     return tuple(Suitability(purpose, ok, '' if ok else reason) for purpose, ok, reason in checks)
+
+
+class ChannelStatistics:
+    """
+    Counts, extremes and faults of joint states; memory grows by two stamps a message.
+
+    Attributes
+    ----------
+    sets : how many messages there are of each set of joints
+    findings : remarks, and why no identification is possible, of the first chunk in motion
+
+    """
+
+    def __init__(self) -> None:
+        self.sets: dict[tuple[str, ...], int] = {}
+        self._joints: tuple[str, ...] = ()
+        self._stamps: list[np.ndarray] = []
+        self._missing: dict[str, np.ndarray] = {}
+        self._range: dict[str, np.ndarray] = {}
+        self.findings: tuple[list[str], str] = ([], '')
+        self._moved = False
+
+    def add(self, tables: Sequence[JointTable]) -> JointTable | None:
+        """Count a chunk; return the states of its fullest publisher, None where that paused."""
+        for table in tables:
+            self.sets[table.joints] = self.sets.get(table.joints, 0) + len(table.stamp)
+        same = [table for table in tables if set(self._joints) <= set(table.joints)]
+        if not same:
+            return None
+        states = max(same, key=lambda t: (t.has_effort, len(t.stamp)))
+        states = states.columns(self._joints or states.joints)
+        self._joints = states.joints
+        self._stamps.append(np.stack([states.stamp, states.received]))
+        for name in FIELDS:
+            self._count(name, getattr(states, name))
+        if not self._moved:
+            self.findings = check_joint_states(join_measured_joints(tables))
+            travel = self._range['position'][1] - self._range['position'][0]
+            self._moved = bool((travel > MIN_TRAVEL).any())
+        return states
+
+    def _count(self, name: str, values: np.ndarray) -> None:
+        extremes, missing = range_of_positions(values), (~np.isfinite(values)).sum(axis=0)
+        if name in self._range:
+            extremes = range_of_positions(np.concatenate([extremes, self._range[name]]))
+            missing = missing + self._missing[name]
+        self._range[name], self._missing[name] = extremes, missing
+
+    def stamps(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return all stamps and times of reception, as they came [ns]."""
+        stamp, received = np.concatenate(self._stamps, axis=1)
+        return stamp, received
+
+    def channels(self) -> tuple[Channel, ...]:
+        """Describe each joint."""
+        low, high = self._range['position']
+        travel = np.where(high >= low, high - low, 0.0)
+        return tuple(
+            Channel(joint, float(travel[j]), *(self._quality(name, j) for name in FIELDS))
+            for j, joint in enumerate(self._joints)
+        )
+
+    def _quality(self, name: str, joint: int) -> str:
+        total = sum(stamps.shape[1] for stamps in self._stamps)
+        missing, (low, high) = int(self._missing[name][joint]), self._range[name][:, joint]
+        if missing == total:
+            return 'absent'
+        if missing:
+            return f'{missing} NaN'
+        return 'constant' if low == high else 'live'

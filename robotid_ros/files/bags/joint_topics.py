@@ -7,13 +7,12 @@ import re
 
 import numpy as np
 
-from ....core.model.urdf_parsing import movable_joints
-from ....exceptions import RecordingError, RobotIdError, UnknownNameError
-from ...formats.column_names import WORDS
-from ...formats.joint_table import interpolate
-from ..messages.message_decoding import Decoder, Layout, stamps
-from ..schema.message_definitions import TEMPERATURE
+from ...core.model.urdf_parsing import movable_joints
+from ...exceptions import RecordingError, RobotIdError, UnknownNameError
+from ..formats.column_names import WORDS
+from ..formats.joint_table import interpolate
 from .controller_states import MARGIN
+from .messages import Decoder, Layout, stamps, TEMPERATURE
 from .storage import Bag
 
 DYNAMIC_STATE = 'control_msgs/msg/DynamicJointState'

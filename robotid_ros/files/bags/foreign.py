@@ -1,16 +1,21 @@
 """Bags of ROS 1, read as if they were of ROS 2."""
 
 from collections.abc import Collection, Iterator
+import contextlib
 import functools
+import os
 from pathlib import Path
+import sqlite3
 from typing import Any
+from urllib.parse import quote
 
 from rosbags.interfaces import Connection
 from rosbags.rosbag1 import Reader
 from rosbags.rosbag1.reader import decompressors
+from rosbags.rosbag2.storage_sqlite3 import Sqlite3Reader
 
-from ...bounded import MAX_CHUNK, unpack, unpack_limit
-from ..schema.message_definitions import typestore_of
+from ..bounded import MAX_CHUNK, unpack, unpack_limit
+from .messages import typestore_of
 
 
 class Ros1Reader:
@@ -49,3 +54,23 @@ class Ros1Reader:
         """Yield connection, time of reception [ns] and message, converted."""
         for connection, time, data in self._reader.messages(connections, start, stop):
             yield connection, time, bytes(self._store.ros1_to_cdr(data, connection.msgtype))
+
+
+class SqliteReader(Sqlite3Reader):
+    """That of rosbags, for paths of any characters and tables that are as large as their file."""
+
+    notes: tuple[str, ...] = ()
+
+    def __init__(self, path: Path):
+        # It takes a path for a part of an address.
+        super().__init__(Path(quote(os.fsencode(path))))
+
+    def open(self) -> None:
+        """Open the database."""
+        address = f'file:{self.path}?mode=ro&immutable=1'
+        with contextlib.closing(sqlite3.connect(address, uri=True)) as database:
+            # Views and virtual tables may have rows without end.
+            query = "SELECT name FROM sqlite_master WHERE type = 'view' OR sql LIKE '%VIRTUAL%'"
+            if found := database.execute(query).fetchone():
+                raise ValueError(f'{found[0]} is no table')
+        super().open()

@@ -6,11 +6,10 @@ import shutil
 import stat
 import tempfile
 
-from ....exceptions import RecordingError
-from ...atomic import file_errors
-from ..write.mcap_file import McapFile
-from .mcap_reader import McapReader
-from .mcap_records import is_mcap, MESSAGE
+from ...exceptions import RecordingError
+from ..atomic import file_errors
+from .mcap_reader import is_mcap, McapReader, MESSAGE
+from .mcap_writer import McapFile
 
 
 def repair_bag(path: str | Path) -> tuple[str, ...]:

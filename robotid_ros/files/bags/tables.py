@@ -1,23 +1,131 @@
-"""Joint states of topics that are no sensor_msgs/JointState, by the names of their fields."""
+"""A table as a bag of joint states: what reads bags reads, cuts, inspects and converts it."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import contextlib
 import dataclasses
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from rosbags.interfaces import (
+    Connection,
+    ConnectionExtRosbag2,
+    MessageDefinition,
+    MessageDefinitionFormat,
+)
 
-from ....exceptions import RecordingError, RobotIdError
-from ...formats.column_selection import describe, find, select
-from ...formats.joint_table import JointTable
-from ...formats.read_options import ReadOptions
-from ...formats.records import from_records
-from ...formats.table import from_arrays, Table
-from ...formats.table_joints import read_joint_table
-from ..repair.mcap_records import Messages
-from .message_decoding import Decoder, Layout
-from .protobuf import parser_of
+from ...core.signals.clock_correction import MAX_STEP_BACK, MIN_PART_SAMPLES
+from ...exceptions import RecordingError, RobotIdError
+from ..formats.arrays import EPISODE_GAP
+from ..formats.column_selection import describe, find, select
+from ..formats.joint_table import JointTable
+from ..formats.open_table import open_table
+from ..formats.read_options import ReadOptions
+from ..formats.records import from_records
+from ..formats.table import from_arrays, Table
+from ..formats.table_joints import read_joint_table
+from .mcap_reader import Messages
+from .messages import Decoder, JOINT_STATE, JOINT_STATES_TOPIC, Layout
+
+
+class TableReader:
+    """
+    Reader in the manner of those of `rosbags`, whose one topic is a table instead of messages.
+
+    Parameters
+    ----------
+    path : of the table
+    options : how to read it
+    made : joint states that are read already
+    topic : what to call it
+
+    """
+
+    table: JointTable
+
+    def __init__(
+        self,
+        path: Path,
+        options: ReadOptions,
+        made: JointTable | None = None,
+        topic: str = JOINT_STATES_TOPIC,
+    ):
+        self.path, self.options, self.topic, self._made = path, options, topic, made
+        self.connections: list[Connection] = []
+        self.notes: tuple[str, ...] = ()
+
+    def open(self) -> None:
+        """Read the table."""
+        table = self._made or open_table(self.path, self.options)
+        stamp, self.notes = join_trials(table.stamp), table.notes
+        if stamp is not table.stamp:
+            self.notes += (
+                f"the times of '{self.path}' start again within it: taken for trials one after "
+                f'another, {EPISODE_GAP:g} s apart',
+            )
+        received = np.maximum.accumulate(stamp)
+        warm = _steady(received, table.temperature)
+        self.table = dataclasses.replace(
+            table, stamp=stamp, received=received, temperature=warm, notes=()
+        )
+        definition = MessageDefinition(MessageDefinitionFormat.NONE, '')
+        kind = ConnectionExtRosbag2('cdr', [])
+        self.connections = [
+            Connection(0, self.topic, JOINT_STATE, definition, '', len(stamp), kind, self)
+        ]
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+def once_a_second(passed: np.ndarray) -> np.ndarray:
+    """Return the first row of each second of times [ns]: temperatures change within minutes."""
+    return np.unique(passed // 10**9, return_index=True)[1]
+
+
+def _steady(received: np.ndarray, temperature: np.ndarray | None) -> np.ndarray | None:
+    """Return temperatures (N, n) by one value a second, None where there are none."""
+    if temperature is None or np.isnan(temperature).all():
+        return None
+    result, passed = np.full_like(temperature, np.nan), received - received[0]
+    for own, column in zip(result.T, temperature.T, strict=True):
+        known = np.flatnonzero(np.isfinite(column))
+        if known.size:
+            rows = known[once_a_second(passed[known])]
+            own[:] = np.interp(passed, passed[rows], column[rows])
+    return result
+
+
+def join_trials(stamp: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """
+    Let the times of trials that are appended to one another go on after a pause.
+
+    No times of reception say how long passed between them. Steps ahead nearby that make up for a
+    step back are those of stamps that are far off: they stay.
+
+    Parameters
+    ----------
+    stamp : (N,) [ns], which start again with each trial
+
+    Returns
+    -------
+    (N,) [ns]; the same array where none starts again
+
+    """
+    step = np.diff(stamp)
+    back = step < -MAX_STEP_BACK * 1e9
+    if not back.any():
+        return stamp
+    from scipy.ndimage import maximum_filter1d
+
+    restart = back & (2 * maximum_filter1d(step, 2 * MIN_PART_SAMPLES + 1) < -step)
+    if not restart.any():
+        return stamp
+    shift = np.where(restart, round(EPISODE_GAP * 1e9) - step, 0)
+    return stamp + np.concatenate([[0], np.cumsum(shift)])
+
 
 # Messages of a topic that are looked at, and fewer than which are no recording of a motion.
 FIRST, FEWEST = 50, 10
@@ -166,3 +274,44 @@ def _without_names(
     columns |= {f'column{k + 2}': column for k, column in enumerate(arrays[wide[0]].T)}
     made = from_arrays(table.source, columns, {'column1': 'ns'})
     return dataclasses.replace(made, has_header=False)
+
+
+def parser_of(definition: bytes, message_type: str) -> Callable[[bytes], dict[str, Any]]:
+    """
+    Return what turns messages of a type into {field: number, text, list or further fields}.
+
+    Parameters
+    ----------
+    definition : a FileDescriptorSet
+    message_type : full name
+
+    Raises
+    ------
+    DecodeError, TypeError, LookupError : the definition is damaged, or lacks the type
+
+    """
+    from google.protobuf import descriptor_pb2, message_factory
+
+    files = descriptor_pb2.FileDescriptorSet.FromString(definition).file
+    message = message_factory.GetMessages(files)[message_type]
+    return lambda data: _fields(message.FromString(data))
+
+
+def _fields(message: Any) -> dict[str, Any]:
+    """Return the fields of a message; numbers that are 0, which are not sent, as well."""
+    unset = {
+        field.name: field.default_value
+        for field in message.DESCRIPTOR.fields
+        if field.message_type is None and field.default_value not in ('', b'')
+    }
+    return unset | {field.name: _value(value) for field, value in message.ListFields()}
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode(errors='replace')
+    if isinstance(value, int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): _value(item) for key, item in value.items()}
+    return _fields(value) if hasattr(value, 'DESCRIPTOR') else [_value(item) for item in value]

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from rosbags.typesys import get_typestore, Stores
 
-from ..messages.message_decoding import Decoder
-from ..schema.message_definitions import JOINT_STATE, TEMPERATURE
+from .messages import Decoder, JOINT_STATE, TEMPERATURE
 
 # Rows that are serialized together: some megabytes.
 _BATCH = 8192

@@ -1,0 +1,393 @@
+"""
+Session: what a recording carries beside the joint states.
+
+All of it travels as topics, so that MCAP, SQLite, `ros2 bag` and `rosbags` keep it alike:
+
+- `/joint_states`, sensor_msgs/JointState: what was measured; its time is `header.stamp`
+- `/<controller>/controller_state`, control_msgs/JointTrajectoryControllerState: reference, output
+- `/robot_description`, std_msgs/String: the URDF; the last one counts
+- `/excitation/state`, diagnostic_msgs/DiagnosticStatus: phases. `values` hold `state` (idle, …,
+  exciting, validating, done, failed) and `stamp` (ROS time of the change [s]); without `stamp` the
+  time of reception counts, without `state` the last word of `name`
+- `/excitation/reference`, trajectory_msgs/JointTrajectory: the sampled reference, for people
+- `/recorder/session`, std_msgs/String: YAML text of a `Session`; the last one counts
+
+Topics match by their last names too (`/left/excitation/state`), so that namespaces are free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+import contextlib
+import dataclasses
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+import itertools
+import math
+from typing import Any, NamedTuple, TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from ...core.signals.recording import Controller, Phase, RunContext
+from ...exceptions import RecordingError
+from ..yaml import dump_yaml, parse_yaml
+from .messages import STATUS, STRING
+
+if TYPE_CHECKING:
+    from ...core.excitation.trajectory import Trajectory
+    from .clock import Clock
+    from .storage import Bag
+
+SESSION_TOPIC = '/recorder/session'
+STATE_TOPIC = '/excitation/state'
+DESCRIPTION_TOPIC = '/robot_description'
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Session:
+    """
+    Snapshot of what a session ran with: plain values only.
+
+    Parameters
+    ----------
+    controller : name, type, rate [Hz], joints, command_interfaces, gains {joint: {p, i, d, …}}
+    trajectories : {phase: Trajectory.to_dict()}, phases as in `excitation/state`
+    configuration : the nested mapping that the configuration file held
+    versions : {package: version}
+    values : anything else that is worth keeping
+
+    """
+
+    controller: Mapping[str, Any] = field(default_factory=dict)
+    trajectories: Mapping[str, Any] = field(default_factory=dict)
+    configuration: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+def dump_session(session: Session) -> str:
+    """Text of the message on `SESSION_TOPIC`."""
+    groups = {f.name: dict(getattr(session, f.name)) for f in dataclasses.fields(session)}
+    return dump_yaml({'format': FORMAT, **groups})
+
+
+def parse_session(text: str, source: str) -> Session:
+    """
+    Read the text of a message on `SESSION_TOPIC`; groups of newer versions are left out.
+
+    Raises
+    ------
+    RecordingError : not the text of a session
+
+    """
+    content = parse_yaml(text, source)
+    if not isinstance(content, Mapping) or 'format' not in content:
+        raise RecordingError(f"'{source}' holds no session: record it with 'recorder'")
+    groups = {}
+    for item in dataclasses.fields(Session):
+        groups[item.name] = content.get(item.name) or {}
+        if not isinstance(groups[item.name], Mapping):
+            raise RecordingError(f"'{item.name}' of the session in '{source}' is not a group")
+    return Session(**groups)
+
+
+# States in which the robot moves.
+MEASURED = ('exciting', 'validating')
+MOVING = ('approaching', *MEASURED, 'verifying')
+STATES = ('idle', 'designing', *MOVING, 'done', 'failed')
+# What a motion that has run to its end is followed by. Anything else cuts the session, whoever
+# ended it: an excitation that was started anew says 'idle' or 'designing', and nothing comes of
+# one that is gone.
+GOES_ON = (*MOVING, 'done')
+# Of a motion that count as missing [s]: some samples at 10 Hz. Phases have the stamps of the
+# motion itself, whole ones lack nothing.
+MIN_MISSING = 0.3
+# Mean, lowest and highest share of the planned speed.
+Speed = tuple[float, float, float]
+FULL: Speed = (1.0, 1.0, 1.0)
+
+
+class StateChange(NamedTuple):
+    """
+    A state, since when it holds [s] and when it was received [s].
+
+    Of a motion also how many periods it has, and its speed so far.
+    """
+
+    name: str
+    time: float
+    received: float
+    cycles: int = 1
+    speed: Speed = FULL
+
+
+def build_phases(
+    states: Iterable[StateChange], periods: Mapping[str, float], end: float
+) -> tuple[Phase, ...]:
+    """
+    Order states in time and make phases of them.
+
+    Parameters
+    ----------
+    states : in the order of reception; others than those of a session are passed over
+    periods : duration of one cycle of the motion of a phase, where it is known [s]
+    end : last time of the recording, which begins at 0 [s]
+
+    """
+    ordered = sorted(_on_one_clock(states), key=lambda state: state.time)
+    runs = [list(group) for _, group in itertools.groupby(ordered, key=lambda s: s.name)]
+    phases = []
+    for run, following in itertools.zip_longest(runs, runs[1:]):
+        name, start = run[0].name, run[0].time
+        stop = following[0].time if following else max(end, start)
+        speed = run[-1].speed
+        planned = periods.get(name, 0.0) * max(state.cycles for state in run) / speed[0]
+        missing = planned - max(0.0, min(stop, end) - max(start, 0.0))
+        missing = missing if missing > MIN_MISSING else 0.0
+        goes_on = following is not None and following[0].name in GOES_ON
+        cut = name in MOVING and (missing > 0.0 or not goes_on)
+        phases.append(Phase(name, start, stop, cut, missing, speed))
+    return tuple(phases)
+
+
+def parse_speed(values: Mapping[str, str]) -> Speed:
+    """Read the speed of a motion from the values of a state; what cannot be one is none."""
+    try:
+        mean, low, high = (float(values.get(k, 1.0)) for k in ('speed', 'speed_min', 'speed_max'))
+    except ValueError:
+        return FULL
+    return (mean, low, high) if 0.0 <= low <= mean <= high < math.inf and mean > 0.0 else FULL
+
+
+def cut_notes(phases: Sequence[Phase]) -> tuple[str, ...]:
+    """Say which phases are cut."""
+    return tuple(
+        f'the session was cut while {phase.name}'
+        + (f', {phase.missing:.1f} s of this motion are missing' if phase.missing else '')
+        + ': record a whole session'
+        for phase in phases
+        if phase.cut
+    )
+
+
+def speed_notes(phases: Sequence[Phase]) -> tuple[str, ...]:
+    """Say which motions ran at another speed than planned."""
+    notes = []
+    for phase in phases:
+        mean, low, high = phase.speed
+        if phase.name not in MEASURED or phase.speed == FULL:
+            continue
+        share = f'at {mean:.0%} of the planned speed'
+        if not phase.steady:
+            share = f'at {low:.0%} to {high:.0%} of the planned speed, so its periods differ'
+        notes.append(
+            f'{phase.name} ran {share}, by the speed scaling: inertias are known better at 100%'
+        )
+    return tuple(notes)
+
+
+def _on_one_clock(states: Iterable[StateChange]) -> Iterable[StateChange]:
+    """
+    Put the end of a session behind all of it.
+
+    Motions have stamps of the robot's clock, all other states those of the node's.
+    """
+    latest = float('-inf')
+    for state in states:
+        if state.name not in STATES:
+            continue
+        if state.name not in MOVING and state.time < latest:
+            state = state._replace(time=max(state.received, latest))
+        latest = max(latest, state.time)
+        yield state
+
+
+MAX_SECONDS = 9e9  # of a stamp: 64 bits of nanoseconds
+MAX_DIGITS = 9  # of a number of cycles
+StampConversion = Callable[[np.ndarray], np.ndarray]
+Run = TypeVar('Run', bound=RunContext)
+
+
+def _topic(bag: Bag, message_type: str, name: str) -> str | None:
+    """Topic of this name, in any namespace; the shortest one when there are several."""
+    found = [t for t, count in bag.topics(message_type).items() if count and t.endswith(name)]
+    found = [t for t in found if not t.endswith(f'identification{name}')]
+    return min(found, key=len, default=None)
+
+
+def read_last_text(bag: Bag, name: str) -> str | None:
+    """Last std_msgs/String on a topic; None when there is none."""
+    topic = _topic(bag, STRING, name)
+    text = None
+    if topic is not None:
+        for _, message in bag.decoded(topic):
+            text = message.data
+    return text
+
+
+def add_context(bag: Bag, recording: Run, clock: Clock, end: float) -> Run:
+    """
+    Add what a bag says about its joint states, but the reference.
+
+    Parameters
+    ----------
+    bag : the recording
+    recording : joint states, or what is known besides
+    clock : of the stamps
+    end : last time of the recording [s]
+
+    """
+    session = read_session(bag)
+    phases = read_phases(bag, session, clock.stamp_of, recording.origin, end, clock.jumped)
+    return dataclasses.replace(
+        recording,
+        controller=_known_controller(session, str(bag.path)),
+        phases=phases,
+        urdf=read_urdf(bag),
+        trajectories=_trajectories(bag, session, phases),
+        configuration=dict(session.configuration) or None,
+        notes=(
+            *recording.notes,
+            *cut_notes(phases),
+            *speed_notes(phases),
+            *_changed_gain_notes(session),
+        ),
+    )
+
+
+def _trajectories(bag: Bag, session: Session, phases: tuple[Phase, ...]) -> dict[str, Trajectory]:
+    """Read the motions as they ran; a motion whose speed changed followed none that has a name."""
+    found = {}
+    for name, content in session.trajectories.items():
+        phase = next((phase for phase in phases if phase.name == name), None)
+        if phase is None or phase.steady:
+            trajectory = _trajectory(name, content, bag)
+            speed = 1.0 if phase is None else phase.speed[0]
+            found[name] = trajectory if speed == 1.0 else trajectory.at_speed(speed)
+    return found
+
+
+def _trajectory(phase: str, content: Any, bag: Bag) -> Trajectory:
+    # Designing needs much that reading does not.
+    from ...core.excitation.trajectory import Trajectory
+
+    try:
+        return Trajectory.from_dict(content)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise RecordingError(
+            f"the trajectory of phase '{phase}' in '{bag.path}' is damaged ({error!r}): "
+            'record again'
+        ) from error
+
+
+def read_session(bag: Bag) -> Session:
+    """Session snapshot; an empty one when it was not recorded."""
+    text = read_last_text(bag, SESSION_TOPIC)
+    return Session() if text is None else parse_session(text, str(bag.path))
+
+
+def read_urdf(bag: Bag) -> str | None:
+    """URDF of the robot, when it was recorded."""
+    return read_last_text(bag, DESCRIPTION_TOPIC)
+
+
+def read_phases(
+    bag: Bag,
+    session: Session,
+    to_stamp: StampConversion,
+    origin: int,
+    end: float,
+    by_reception: bool = False,
+) -> tuple[Phase, ...]:
+    """
+    Parts of the session, on the recording's clock.
+
+    Parameters
+    ----------
+    bag : the recording
+    session : which motions were planned
+    to_stamp : turns times of reception into stamps [ns]
+    origin : stamp of the recording's time zero [ns]
+    end : last time of the recording [s]
+    by_reception : leave the stamps in the messages aside: their clock was set meanwhile
+
+    """
+    topic = _topic(bag, STATUS, STATE_TOPIC)
+    states = []
+    for reception, message in bag.decoded(topic) if topic else ():
+        values = {item.key: item.value for item in message.values}
+        name = values.get('state') or message.name.split(' ')[-1]
+        received = (int(to_stamp(np.array([reception], np.int64))[0]) - origin) * 1e-9
+        stamp = None if by_reception else _nanoseconds(values.get('stamp'))
+        time = received if stamp is None else (stamp - origin) * 1e-9
+        cycles, speed = _count(values.get('cycles')), parse_speed(values)
+        states.append(StateChange(name, time, received, cycles, speed))
+    # Times of reception do not tell when a motion began.
+    return build_phases(states, {} if by_reception else _periods(session), end)
+
+
+def _periods(session: Session) -> dict[str, float]:
+    """Return the duration of one cycle of each motion [s]."""
+    found = {}
+    for phase, content in session.trajectories.items():
+        with contextlib.suppress(KeyError, TypeError, ValueError):
+            found[str(phase)] = float(content['period'])
+    return found
+
+
+def _count(text: str | None) -> int:
+    return int(text) if text and text.isdecimal() and len(text) < MAX_DIGITS else 1
+
+
+def _nanoseconds(text: str | None) -> int | None:
+    try:
+        # A power of ten that is huge would be written out.
+        return int(Decimal(text) * 10**9) if text and abs(float(text)) < MAX_SECONDS else None
+    except (InvalidOperation, ValueError, OverflowError):
+        return None
+
+
+def build_controller(content: Mapping[str, Any], path: str) -> Controller | None:
+    """Build the controller of a session's snapshot."""
+    if not content:
+        return None
+    try:
+        gains = content.get('gains') or {}
+        return Controller(
+            name=str(content['name']),
+            type=str(content.get('type', '')),
+            rate=float(content.get('rate', 0.0)),
+            joints=tuple(map(str, content['joints'])),
+            command_interfaces=tuple(map(str, content.get('command_interfaces', ()))),
+            gains={str(j): {str(k): float(v) for k, v in g.items()} for j, g in gains.items()},
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RecordingError(
+            f"the session in '{path}' describes its controller wrongly ({error!r}): record again"
+        ) from error
+
+
+def _known_controller(session: Session, path: str) -> Controller | None:
+    """Return the controller, without gains where they are not those of the whole recording."""
+    controller = build_controller(session.controller, path)
+    if controller is None or not changed_gains(session):
+        return controller
+    return dataclasses.replace(controller, gains={})
+
+
+def changed_gains(session: Session) -> list[str]:
+    """Return the joints whose gains differ between before and after the recording."""
+    before, after = session.controller.get('gains') or {}, session.values.get('gains_after') or {}
+    if not (isinstance(before, Mapping) and isinstance(after, Mapping)) or not after:
+        return []
+    return [joint for joint in before if before[joint] != after.get(joint)]
+
+
+def _changed_gain_notes(session: Session) -> tuple[str, ...]:
+    if not (joints := changed_gains(session)):
+        return ()
+    return (
+        f'the gains of {", ".join(joints)} were changed during the recording, and nobody knows '
+        'when: no method uses them (DIDIM needs a recording with gains that stay)',
+    )
