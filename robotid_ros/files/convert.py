@@ -1,25 +1,34 @@
 """Any log as the package's own bag."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+import itertools
 import math
+import operator
 import os
 from pathlib import Path
 import shutil
 import tempfile
+from typing import Any
 
 import numpy as np
 
 from .atomic import file_errors
-from .bags.controller_states import controller_state_topics
-from .bags.joint_state_messages import serialize_joint_states, serialize_temperature
 from .bags.joint_states import find_topic, read_joint_states
-from .bags.joint_topics import temperature_topics
+from .bags.joint_topics import temperature_topics, topics_of
 from .bags.mcap_writer import BagWriter
-from .bags.messages import JOINT_STATE, JOINT_STATES_TOPIC, STATUS, STRING, TEMPERATURE
+from .bags.messages import (
+    CONTROLLER_STATE,
+    JOINT_STATE,
+    JOINT_STATES_TOPIC,
+    STATUS,
+    STRING,
+    TEMPERATURE,
+)
+from .bags.opening import open_bag
 from .bags.recording import CHUNK_DURATION
 from .bags.session import DESCRIPTION_TOPIC, SESSION_TOPIC, STATE_TOPIC
-from .bags.storage import Bag, open_bag
+from .bags.storage import Bag
 from .bags.tables import once_a_second
 from .formats.joint_table import FIELDS, JointTable
 from .formats.read_options import DEFAULTS, ReadOptions
@@ -93,11 +102,11 @@ def _copy_context(bag: Bag, writer: BagWriter) -> None:
     wanted: dict[str, tuple[str, ...]] = {STRING: (SESSION_TOPIC,), STATUS: (STATE_TOPIC,)}
     if not bag.options.urdf:
         wanted[STRING] = (SESSION_TOPIC, DESCRIPTION_TOPIC)
-    topics = controller_state_topics(bag) + temperature_topics(bag)
+    topics = topics_of(bag, CONTROLLER_STATE) + temperature_topics(bag)
     for kind, names in wanted.items():
         topics += [t for t, n in bag.topics(kind).items() if n and t.endswith(names)]
     for topic in dict.fromkeys(topics):
-        kind = next(c.msgtype for c in bag.connections if c.topic == topic)
+        kind = bag.kind(topic)
         text, _ = bag.typestore.generate_msgdef(kind, ros_version=2)
         writer.add_topic(
             topic,
@@ -123,10 +132,10 @@ def _write_joint_states(
         if not count and bag.options.urdf:
             start = min(int(table.received.min()) for table in tables)
             writer.write_text(DESCRIPTION_TOPIC, bag.options.urdf, start)
-        for received, message in _in_order(tables):
+        for received, message in _in_order(bag, tables):
             writer.write(JOINT_STATES_TOPIC, message, received)
         for table in tables:
-            _write_temperatures(table, writer)
+            _write_temperatures(bag, table, writer)
             joints.update(dict.fromkeys(table.joints))
             notes.update(dict.fromkeys(table.notes))
             first, last = min(first, table.stamp.min()), max(last, table.stamp.max())
@@ -136,33 +145,37 @@ def _write_joint_states(
     return Converted(output, tuple(joints), count, (last - first) * 1e-9, tuple(notes))
 
 
-def _write_temperatures(table: JointTable, writer: BagWriter) -> None:
+def _write_temperatures(bag: Bag, table: JointTable, writer: BagWriter) -> None:
     """Write a message a second of each joint whose temperature is known."""
     if table.temperature is None:
         return
+    message = bag.typestore.types[TEMPERATURE]
     rows = once_a_second(table.received - table.received[0])
     for joint, column in zip(table.joints, table.temperature[rows].T, strict=True):
         topic = f'/joint_temperatures/{joint}'
         for time, value in zip(table.received[rows].tolist(), column.tolist(), strict=True):
             if math.isfinite(value):
                 writer.add_topic(topic, TEMPERATURE)
-                writer.write(topic, serialize_temperature(joint, time, value), time)
+                content = message(_header(bag, time, joint), value, 0.0)
+                data = bag.typestore.serialize_cdr(content, TEMPERATURE)
+                writer.write(topic, bytes(data), time)
 
 
-def _in_order(tables: list[JointTable]) -> list[tuple[int, bytes]]:
-    """Serialize tables, by time of reception."""
-    pairs = [
-        pair
-        for table in tables
-        for pair in zip(
-            table.received.tolist(),
-            serialize_joint_states(
-                table.joints, table.stamp, [getattr(table, name) for name in FIELDS]
-            ),
-            strict=True,
-        )
-    ]
-    if len(tables) == 1:
-        return pairs
-    order = np.argsort([received for received, _ in pairs], kind='stable')
-    return [pairs[k] for k in order]
+def _in_order(bag: Bag, tables: list[JointTable]) -> Iterator[tuple[int, bytes]]:
+    """Serialize tables, by time of reception; a quantity without any value stays empty."""
+    message = bag.typestore.types[JOINT_STATE]
+    rows = []
+    for table in tables:
+        columns = [getattr(table, name) for name in FIELDS]
+        filled = [x if np.isfinite(x).any() else x[:, :0] for x in columns]
+        times = (table.received.tolist(), table.stamp.tolist())
+        rows += zip(*times, itertools.repeat(list(table.joints)), *filled, strict=False)
+    for received, stamp, joints, *values in sorted(rows, key=operator.itemgetter(0)):
+        content = message(_header(bag, stamp), joints, *values)
+        yield received, bytes(bag.typestore.serialize_cdr(content, JOINT_STATE))
+
+
+def _header(bag: Bag, stamp: int, frame: str = '') -> Any:
+    types = bag.typestore.types
+    time = types['builtin_interfaces/msg/Time'](*divmod(stamp, 10**9))
+    return types['std_msgs/msg/Header'](time, frame)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..exceptions import ConfigurationError, FileError
 from ..files.atomic import open_regular
-from ..files.bags.storage import data_files
+from ..files.bags.opening import data_files
 from ..files.provenance import versions
 from ..files.remote.remote_file import hash_of, is_url, RemoteFile
 from .engine import Engine, Job, Lost

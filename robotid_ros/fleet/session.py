@@ -19,8 +19,8 @@ from ..core.regression.observation_system import System
 from ..core.regression.triangular_factors import compress
 from ..core.signals.recording import Recording
 from ..exceptions import FileError, RankDeficientError, RobotIdError
-from ..files.bags.controller_states import UNBOUNDED, Window
 from ..files.bags.recording import open_recording, pieces_of, read_recording
+from ..files.bags.storage import UNBOUNDED, Window
 from ..files.formats.read_options import ReadOptions
 from ..files.identification_input import split
 from ..files.remote.remote_file import is_url

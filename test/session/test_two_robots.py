@@ -10,7 +10,7 @@ import pytest
 from rcl_interfaces.srv import GetParameters
 from waiting import log_to, PATIENCE, tails, wait_until
 
-from robotid_ros.files.bags.storage import open_bag
+from robotid_ros.files.bags.opening import open_bag
 from robotid_ros.files.results_file import read_results
 from robotid_ros.nodes.demo.domains import claim_domain, release_domain
 from robotid_ros.nodes.demo.node_processes import NodeProcesses

@@ -1,9 +1,8 @@
-"""Joint states of a topic as tables, one for each set of joints."""
+"""Joint states of a bag: the topic that counts, its tables by set of joints, one of all."""
 
 from collections.abc import Iterable, Iterator, Sequence
 import contextlib
 import dataclasses
-from dataclasses import dataclass, field
 import itertools
 import re
 
@@ -13,8 +12,14 @@ from ...core.model.urdf_parsing import movable_joints
 from ...exceptions import RecordingError, RobotIdError, shortened, UnknownNameError
 from ..formats.column_names import OTHER, REFERENCE
 from ..formats.joint_table import concatenate, FIELDS, interpolator, JointTable
-from .controller_states import commanded_effort, controllers_of
-from .joint_topics import dynamic_state_topics, HALF, read_effort, says_temperature
+from .joint_topics import (
+    commanded_effort,
+    controllers_of,
+    DYNAMIC_STATE,
+    HALF,
+    read_effort,
+    topics_of,
+)
 from .messages import (
     BATCH,
     batches,
@@ -28,180 +33,14 @@ from .messages import (
 from .session import read_urdf
 from .storage import Bag
 
-
-@dataclass
-class _JointSet:
-    """Messages with one set of joints, as decoded so far."""
-
-    joints: tuple[str, ...]
-    order: list[np.ndarray] = field(default_factory=list)
-    parts: list[JointTable] = field(default_factory=list)
-
-    def joined(self) -> JointTable:
-        order, states = np.concatenate(self.order), concatenate(*self.parts)
-        if (np.diff(order) < 0).any():
-            states = states.rows(np.argsort(order, kind='stable'))
-        if len(order) > 1 and not states.stamp.any():
-            note = 'the joint states carry no stamps: the times of reception count'
-            return dataclasses.replace(states, stamp=states.received, notes=(note,))
-        return states
-
-
-def read_joint_states(
-    bag: Bag,
-    topic: str,
-    seconds: float = np.inf,
-    start: int | None = None,
-    stop: int | None = None,
-) -> Iterator[list[JointTable]]:
-    """
-    Read the joint states of a topic, those with the same set of joints together.
-
-    Parameters
-    ----------
-    bag : an open recording
-    topic : of sensor_msgs/JointState
-    seconds : start a new list whenever so much time has passed, to bound the memory
-    start, stop : only what was received between these times [ns]
-
-    Yields
-    ------
-    One table per set of joints.
-
-    """
-    if (table := bag.table(topic)) is not None:
-        for part in _pieces(table, seconds, start, stop):
-            yield _with_effort(bag, [part])
-        return
-    decoder = Decoder(bag.typestore, JOINT_STATE, fault_of)
-    joint_sets: dict[frozenset[str], _JointSet] = {}
-    count, began, found = 0, None, False
-    for batch in batches(bag.blocks(topic, start, stop)):
-        received = batch.received.astype(np.int64)
-        if began is None:
-            began = received[0]
-        late = received[0] - began >= seconds * 1e9
-        if joint_sets and late and is_between_batches(count):
-            yield _with_effort(bag, [p.joined() for p in joint_sets.values()])
-            found = True
-            joint_sets, began = {}, received[0]
-        for number, payloads, rows in decoder.groups(batch):
-            part = _table(decoder.layouts[number], payloads, received[rows])
-            same = joint_sets.setdefault(frozenset(part.joints), _JointSet(part.joints))
-            same.order.append(rows + count)
-            same.parts.append(part if part.joints == same.joints else part.columns(same.joints))
-        count += batch.total
-        bag.add_left_out(topic, decoder.left_out)
-    if joint_sets:
-        yield _with_effort(bag, [p.joined() for p in joint_sets.values()])
-    elif not found and start is None and stop is None:
-        reason = next(iter(decoder.left_out), 'there are none')
-        raise RecordingError(
-            f"'{bag.path}' has no joint states that can be read ({reason}): correct the publisher "
-            'and record again'
-        )
-
-
-def _pieces(
-    table: JointTable, seconds: float, start: int | None, stop: int | None
-) -> Iterator[JointTable]:
-    """Yield a table that is in memory as `read_joint_states` yields messages."""
-    first = 0 if start is None else int(np.searchsorted(table.received, start))
-    last = len(table.stamp) if stop is None else int(np.searchsorted(table.received, stop))
-    table = table.rows(slice(first, last))
-    began = 0
-    for k in range(BATCH, len(table.stamp), BATCH):
-        if table.received[k] - table.received[began] >= seconds * 1e9:
-            yield table.rows(slice(began, k))
-            began = k
-    if len(table.stamp):
-        yield table.rows(slice(began, None))
-
-
-def _with_effort(bag: Bag, tables: list[JointTable]) -> list[JointTable]:
-    """Take efforts of another topic where asked to, or where the joint states have none."""
-    if bag.options.effort_topic:
-        return [_with_topic(bag, table, bag.options.effort_topic) for table in tables]
-    if not _joints_with_effort(tables):
-        for topic in dynamic_state_topics(bag):
-            filled = [_with_topic(bag, table, topic) for table in tables]
-            if _joints_with_effort(filled):
-                return filled
-    joints = {joint for table in tables for joint in table.joints}
-    silent = joints - _joints_with_effort(tables)
-    controllers = controllers_of(bag, joints, silent) if silent else []
-    return [_with_commands(bag, table, controllers) for table in tables] if controllers else tables
-
-
-def _joints_with_effort(tables: Iterable[JointTable]) -> set[str]:
-    """Return the joints that report efforts; drivers without sensors may publish zeros."""
-    return {
-        joint
-        for table in tables
-        for joint, live in zip(table.joints, _has_values(table.effort), strict=True)
-        if live
-    }
-
-
-def _has_values(effort: np.ndarray) -> np.ndarray:
-    """Return which columns of (N, n) hold anything but 0 and NaN."""
-    return np.asarray(np.nan_to_num(effort).any(axis=0))
-
-
-def _with_commands(bag: Bag, table: JointTable, controllers: Sequence[str]) -> JointTable:
-    """Take what controllers command for the efforts of their joints, unless that is 0 as well."""
-    command = commanded_effort(bag, controllers, table.joints, table.stamp, table.received)
-    zero = np.isfinite(table.effort).any(axis=0)
-    taken = np.where(zero, _has_values(command), np.isfinite(command).any(axis=0))
-    if not taken.any():
-        return table
-    live = _has_values(table.effort)
-    what = 'an effort of exactly 0' if zero[taken].any() else 'no effort'
-    names = shortened([j for j, new in zip(table.joints, taken, strict=True) if new])
-    whose = f' of {names}' if live.any() else ''
-    note = f"the joint states report {what}{whose}: the controller's commands are taken for it"
-    effort = np.where(live, table.effort, command)
-    return dataclasses.replace(table, effort=effort, notes=(*table.notes, note))
-
-
-def _with_topic(bag: Bag, table: JointTable, name: str) -> JointTable:
-    effort = read_effort(bag, name, table.joints, table.stamp, table.received)
-    notes = (*table.notes, f'the efforts are those of {name}')
-    return dataclasses.replace(table, effort=effort, notes=notes)
-
-
-def fault_of(layout: Layout) -> str:
-    """Say why a message is no joint state, '' where it is one."""
-    joints = layout.texts.get('name', ())
-    if not joints:
-        return 'no joint is named'
-    if len(set(joints)) != len(joints):
-        return 'a joint is named twice'
-    for name in FIELDS:
-        count = layout.numbers[name][2] if name in layout.numbers else 0
-        if count not in (0, len(joints)):
-            return f'there are not as many values of {name} as joints'
-    return ''
-
-
-def _table(layout: Layout, payloads: np.ndarray, received: np.ndarray) -> JointTable:
-    joints = layout.texts['name']
-    columns = []
-    for name in FIELDS:
-        values = layout.column(payloads, name)
-        if values.shape[1] == 0:
-            values = np.full((len(payloads), len(joints)), np.nan)
-        columns.append(values.astype(float, copy=False))
-    return JointTable(joints, stamps(layout, payloads), received, *columns)
-
-
 # Messages of each topic that are looked at where there are several: a second at 100 Hz.
 FIRST_MESSAGES = 100
-
 # Publishers of some joints each are interpolated together when this share of their stamps has
 # neighbours in all of them, at most so many usual intervals apart: a tenth may be lost at the ends
 # and in gaps, publishers that ran one after the other are refused.
 MIN_SHARED, MAX_SPACING = 0.9, 4.0
+# Messages (places among the topic's, table) with one set of joints, as decoded so far.
+_Parts = list[tuple[np.ndarray, JointTable]]
 
 
 def find_topic(bag: Bag, joints: Sequence[str] | None = None) -> str:
@@ -223,13 +62,11 @@ def find_topic(bag: Bag, joints: Sequence[str] | None = None) -> str:
 
     """
     counts = {topic: count for topic, count in bag.topics(JOINT_STATE).items() if count}
-    counts = {t: count for t, count in counts.items() if not says_temperature(t)} or counts
     if not counts:
-        recorded = shortened(sorted({c.topic for c in bag.connections}))
         raise RecordingError(
-            f"'{bag.path}' holds no joint states (its topics: {recorded}), nor another topic with "
-            'fields of positions and efforts by their names: record /joint_states, or name fields '
-            "of a topic by --columns 'position=FIELD effort=FIELD'"
+            f"'{bag.path}' holds no joint states (its topics: {shortened(sorted(bag.topics()))}), "
+            'nor another topic with fields of positions and efforts by their names: record '
+            "/joint_states, or name fields of a topic by --columns 'position=FIELD effort=FIELD'"
         )
     if len(counts) == 1:
         return next(iter(counts))
@@ -259,16 +96,12 @@ def find_topic(bag: Bag, joints: Sequence[str] | None = None) -> str:
 
 def _first_joints(bag: Bag, topic: str) -> tuple[set[str], set[str]]:
     """Return the joints with positions in the first messages, and those with efforts but 0."""
-    messages = [data for _, data in itertools.islice(bag.messages(topic), FIRST_MESSAGES)]
-    decoder = Decoder(bag.typestore, JOINT_STATE, fault_of)
     joints, with_effort = set[str](), set[str]()
-    for number, payloads, _ in decoder.groups(messages):
-        layout = decoder.layouts[number]
+    for layout, payloads, *_ in bag.groups(topic, limit=FIRST_MESSAGES, fault_of=fault_of):
         names = layout.texts['name']
         known = np.isfinite(layout.column(payloads, 'position')).any(axis=0)
-        live = np.nan_to_num(layout.column(payloads, 'effort')).any(axis=0)
         joints.update(itertools.compress(names, known))
-        with_effort.update(itertools.compress(names, live))
+        with_effort.update(itertools.compress(names, _live(layout.column(payloads, 'effort'))))
     return joints, with_effort
 
 
@@ -286,6 +119,154 @@ def _is_reference(topic: str) -> bool:
     words = {word.lower() for word in re.findall('[A-Z]?[a-z]+|[A-Z]+', topic) if len(word) > 1}
     words |= {word.removesuffix('s') for word in words}
     return bool(words & (REFERENCE | OTHER))
+
+
+def read_joint_states(
+    bag: Bag,
+    topic: str,
+    seconds: float = np.inf,
+    start: int | None = None,
+    stop: int | None = None,
+) -> Iterator[list[JointTable]]:
+    """
+    Read the joint states of a topic, those with the same set of joints together.
+
+    Parameters
+    ----------
+    bag : an open recording
+    topic : of sensor_msgs/JointState
+    seconds : start a new list whenever so much time has passed, to bound the memory
+    start, stop : only what was received between these times [ns]
+
+    Yields
+    ------
+    One table per set of joints.
+
+    """
+    if topic in bag.tables:
+        for part in _pieces(bag.tables[topic], seconds, start, stop):
+            yield _with_effort(bag, [part])
+        return
+    decoder = Decoder(bag.typestore, JOINT_STATE, fault_of)
+    joint_sets: dict[frozenset[str], _Parts] = {}
+    count, began, found = 0, None, False
+    for batch in batches(bag.blocks(topic, start, stop)):
+        received = batch.received.astype(np.int64)
+        if began is None:
+            began = received[0]
+        late = received[0] - began >= seconds * 1e9
+        if joint_sets and late and is_between_batches(count):
+            yield _with_effort(bag, [*map(_joined, joint_sets.values())])
+            found = True
+            joint_sets, began = {}, received[0]
+        for number, payloads, rows in decoder.groups(batch):
+            part = _table(decoder.layouts[number], payloads, received[rows])
+            same = joint_sets.setdefault(frozenset(part.joints), [])
+            same.append((rows + count, part.columns(same[0][1].joints) if same else part))
+        count += batch.total
+        bag.add_left_out(topic, decoder.left_out)
+    if joint_sets:
+        yield _with_effort(bag, [*map(_joined, joint_sets.values())])
+    elif not found and start is None and stop is None:
+        reason = next(iter(decoder.left_out), 'there are none')
+        raise RecordingError(
+            f"'{bag.path}' has no joint states that can be read ({reason}): correct the publisher "
+            'and record again'
+        )
+
+
+def _joined(parts: _Parts) -> JointTable:
+    order = np.concatenate([order for order, _ in parts])
+    states = concatenate(*(table for _, table in parts))
+    if (np.diff(order) < 0).any():
+        states = states.rows(np.argsort(order, kind='stable'))
+    if len(order) > 1 and not states.stamp.any():
+        note = 'the joint states carry no stamps: the times of reception count'
+        return dataclasses.replace(states, stamp=states.received, notes=(note,))
+    return states
+
+
+def _table(layout: Layout, payloads: np.ndarray, received: np.ndarray) -> JointTable:
+    joints = layout.texts['name']
+    columns = [layout.column(payloads, name).astype(float, copy=False) for name in FIELDS]
+    empty = np.full((len(payloads), len(joints)), np.nan)
+    columns = [column if column.shape[1] else empty for column in columns]
+    return JointTable(joints, stamps(layout, payloads), received, *columns)
+
+
+def fault_of(layout: Layout) -> str:
+    """Say why a message is no joint state, '' where it is one."""
+    joints = layout.texts.get('name', ())
+    if not joints:
+        return 'no joint is named'
+    if len(set(joints)) != len(joints):
+        return 'a joint is named twice'
+    for name in FIELDS:
+        if name in layout.numbers and layout.numbers[name][2] != len(joints):
+            return f'there are not as many values of {name} as joints'
+    return ''
+
+
+def _pieces(
+    table: JointTable, seconds: float, start: int | None, stop: int | None
+) -> Iterator[JointTable]:
+    """Yield a table that is in memory as `read_joint_states` yields messages."""
+    first = 0 if start is None else int(np.searchsorted(table.received, start))
+    last = len(table.stamp) if stop is None else int(np.searchsorted(table.received, stop))
+    table = table.rows(slice(first, last))
+    began = 0
+    for k in range(BATCH, len(table.stamp), BATCH):
+        if table.received[k] - table.received[began] >= seconds * 1e9:
+            yield table.rows(slice(began, k))
+            began = k
+    if len(table.stamp):
+        yield table.rows(slice(began, None))
+
+
+def _with_effort(bag: Bag, tables: list[JointTable]) -> list[JointTable]:
+    """Take efforts of another topic where asked to, or where the joint states have none."""
+    if bag.options.effort_topic:
+        return [_with_topic(bag, table, bag.options.effort_topic) for table in tables]
+    live = _joints_with_effort(tables)
+    for topic in () if live else topics_of(bag, DYNAMIC_STATE):
+        filled = [_with_topic(bag, table, topic) for table in tables]
+        if _joints_with_effort(filled):
+            return filled
+    joints = {joint for table in tables for joint in table.joints}
+    controllers = controllers_of(bag, joints, joints - live) if joints - live else []
+    return [_with_commands(bag, table, controllers) for table in tables] if controllers else tables
+
+
+def _joints_with_effort(tables: Iterable[JointTable]) -> set[str]:
+    """Return the joints that report efforts; drivers without sensors may publish zeros."""
+    return {j for table in tables for j in itertools.compress(table.joints, _live(table.effort))}
+
+
+def _live(effort: np.ndarray) -> np.ndarray:
+    """Return which columns of (N, n) hold anything but 0 and NaN."""
+    return np.asarray(np.nan_to_num(effort).any(axis=0))
+
+
+def _with_commands(bag: Bag, table: JointTable, controllers: Sequence[str]) -> JointTable:
+    """Take what controllers command for the efforts of their joints, unless that is 0 as well."""
+    command = commanded_effort(bag, controllers, table.joints, table.stamp, table.received)
+    zero = np.isfinite(table.effort).any(axis=0)
+    taken = np.where(zero, _live(command), np.isfinite(command).any(axis=0))
+    if not taken.any():
+        return table
+    live = _live(table.effort)
+    what = 'an effort of exactly 0' if zero[taken].any() else 'no effort'
+    names = shortened([*itertools.compress(table.joints, taken)])
+    whose = f' of {names}' if live.any() else ''
+    note = f"the joint states report {what}{whose}: the controller's commands are taken for it"
+    effort = np.where(live, table.effort, command)
+    return dataclasses.replace(table, effort=effort, notes=(*table.notes, note))
+
+
+def _with_topic(bag: Bag, table: JointTable, name: str) -> JointTable:
+    effort = read_effort(bag, name, table.joints, table.stamp, table.received)
+    notes = (*table.notes, f'the efforts are those of {name}')
+    return dataclasses.replace(table, effort=effort, notes=notes)
 
 
 def select_joints(tables: Sequence[JointTable], joints: Sequence[str] | None) -> JointTable:
@@ -332,15 +313,13 @@ def _interpolate_together(ranked: Sequence[JointTable], joints: Sequence[str]) -
         for joint in (j for j in joints if id(owners[j]) == key):
             index = table.joints.index(joint)
             for name in FIELDS:
-                values = getattr(sorted_table, name)[:, index]
-                columns[name][joint] = interpolate(values)
+                columns[name][joint] = interpolate(getattr(sorted_table, name)[:, index])
     if together.mean() < MIN_SHARED:
         raise RecordingError(
             f'joint states come from several publishers that do not run at one time ({groups}): '
             'record one publisher of all joints, or identify each group by itself'
         )
-    note = '' if exact else f'{groups} come from different publishers: interpolated'
+    notes = () if exact else (f'{groups} come from different publishers: interpolated',)
     tables = (np.column_stack([columns[f][j] for j in joints]) for f in FIELDS)
-    notes = (note,) if note else ()
     result = JointTable(tuple(joints), slowest.stamp, slowest.received, *tables, notes=notes)
     return result.rows(together)

@@ -1,39 +1,203 @@
-"""Efforts and temperatures of joints that come on topics of their own."""
+"""
+What topics beside the joint states say of joints.
 
-from collections.abc import Iterator, Sequence
+Trajectory controllers publish what they follow and what they command; efforts and temperatures may
+come on topics of their own.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
 import contextlib
-import itertools
+import dataclasses
+import math
 import re
 
 import numpy as np
 
 from ...core.model.urdf_parsing import movable_joints
+from ...core.signals.recording import Recording, Reference
+from ...core.timing.update_rate import observed_update_rate
 from ...exceptions import RecordingError, RobotIdError, UnknownNameError
-from ..formats.column_names import WORDS
 from ..formats.joint_table import interpolate
-from .controller_states import MARGIN
-from .messages import Decoder, Layout, stamps, TEMPERATURE
-from .storage import Bag
+from .messages import CONTROLLER_STATE, in_order, Layout, stamps, TEMPERATURE
+from .storage import Bag, UNBOUNDED, Window
 
 DYNAMIC_STATE = 'control_msgs/msg/DynamicJointState'
+# Of a controller's state, in the order of a `Reference`; 'desired' until ROS 2 Humble.
+REFERENCE_FIELDS = (
+    ('reference.positions', 'desired.positions'),
+    ('reference.velocities', 'desired.velocities'),
+    ('reference.accelerations', 'desired.accelerations'),
+    ('output.effort', 'output.velocities', 'output.positions'),
+)
+# Messages with one stamp are received at most so far apart, whatever their topics [ns]. Reading a
+# part takes so much more on both of its sides.
+MARGIN = 2_000_000_000
+# Updates for which a command counts as held: a few lost messages are bridged, a pause is not.
+MAX_COMMAND_AGE = 4.5
 # Interfaces and fields that hold efforts, the best first.
 INTERFACES = ('effort', 'torque', 'current')
-FIELDS = ('effort', 'efforts', 'torque', 'torques', 'tau', 'current', 'currents', 'data')
+EFFORT_FIELDS = ('effort', 'efforts', 'torque', 'torques', 'tau', 'current', 'currents', 'data')
 NAMES = ('name', 'names', 'joint_names', 'joint_name')
 # Interfaces of a DynamicJointState that are temperatures, the best first.
 WARMTH = ('temperature', 'motor_temperature')
-# Words of topics; of columns 'temps' may be French for times.
-TEMPERATURES = WORDS['temperature'] | {'temps'}
 # At the ends half a sample is not worth a hole.
 HALF = 0.5
 _SLICE = re.compile(r'(?P<field>[^\[]*)\[(?P<start>\d*):(?P<stop>\d*)\]$')
 
 
-def dynamic_state_topics(bag: Bag) -> list[str]:
-    """Topics that may hold efforts where the joint states hold none."""
-    if DYNAMIC_STATE not in bag.typestore.fielddefs:
-        return []
-    return [topic for topic, count in bag.topics(DYNAMIC_STATE).items() if count]
+def topics_of(bag: Bag, kind: str) -> list[str]:
+    """Topics of a type that is known, with messages; the fullest first."""
+    counts = {} if kind not in bag.typestore.fielddefs else bag.topics(kind)
+    return sorted((topic for topic in counts if counts[topic]), key=lambda t: -counts[t])
+
+
+def read_fields(
+    bag: Bag,
+    topic: str,
+    joints: Sequence[str],
+    fields: Sequence[Sequence[str]],
+    window: Window = UNBOUNDED,
+) -> tuple[np.ndarray, list[np.ndarray]] | None:
+    """
+    Read fields of the states of one controller.
+
+    Parameters
+    ----------
+    bag, topic : where from
+    joints : columns; a controller that lacks one leaves it NaN
+    fields : of each the first that holds something counts, such as ('output.effort',)
+    window : times of reception between which it is read [ns]
+
+    Returns
+    -------
+    Stamps (N,) [ns] and per field (N, n); None where the controller has none of the joints.
+
+    """
+    parts = [
+        (order, stamps(layout, payloads), *(_column(layout, payloads, joints, f) for f in fields))
+        for layout, payloads, _, order in bag.groups(topic, window)
+        if set(joints) & set(layout.texts.get('joint_names', ()))
+    ]
+    if not parts:
+        return None
+    stamp, *columns = in_order(parts)
+    return stamp, columns
+
+
+def _column(
+    layout: Layout, payloads: np.ndarray, joints: Sequence[str], fields: Sequence[str]
+) -> np.ndarray:
+    field = next((f for f in fields if layout.numbers.get(f)), fields[0])
+    return _of_joints(layout.column(payloads, field), layout.texts['joint_names'], joints)
+
+
+def _of_joints(found: np.ndarray, names: Sequence[str], joints: Sequence[str]) -> np.ndarray:
+    """Return columns (M, any) of the joints of these names by `joints`, (M, n), else NaN."""
+    values = np.full((len(found), len(joints)), np.nan)
+    if found.shape[1] == len(names):
+        for j, joint in enumerate(joints):
+            if joint in names:
+                values[:, j] = found[:, names.index(joint)]
+    return values
+
+
+def controllers_of(bag: Bag, joints: Collection[str], among: Collection[str]) -> list[str]:
+    """Topics of the controllers whose joints, as far as they are of `joints`, are `among` some."""
+    found = []
+    for topic in topics_of(bag, CONTROLLER_STATE):
+        named = {
+            joint
+            for layout, *_ in bag.groups(topic, limit=1)
+            for joint in layout.texts.get('joint_names', ())
+        }
+        if named & set(joints) and named & set(joints) <= set(among):
+            found.append(topic)
+    return found
+
+
+def add_reference(bag: Bag, recording: Recording, window: Window = UNBOUNDED) -> Recording:
+    """
+    Add what the controller followed and commanded, and the rate at which it did.
+
+    Parameters
+    ----------
+    bag : where from
+    recording : its joints, origin and the controller to prefer when several were recorded
+    window : times of reception between which it is read [ns]
+
+    """
+    controller = recording.controller
+    own = f'/{controller.name}/' if controller else '//'
+    topics = sorted(topics_of(bag, CONTROLLER_STATE), key=lambda topic: own not in topic)
+    for topic in topics:
+        found = read_fields(bag, topic, recording.joints, REFERENCE_FIELDS, window)
+        if found and not np.isnan(found[1][0]).all(axis=0).any():
+            break
+    else:
+        return recording
+    stamp, (q, dq, ddq, command) = found
+    known = bool(np.isfinite(command).any())
+    time = (stamp - recording.origin) * 1e-9
+    reference = Reference(time, q, dq, ddq, command if known else None)
+    recording = dataclasses.replace(recording, reference=reference)
+    if controller is None:
+        return recording
+    rate = observed_update_rate(controller.rate, reference.time, recording.rate)
+    if rate == controller.rate:
+        return recording
+    stated = f'{controller.rate:g} Hz' if controller.rate else 'unknown'
+    note = (
+        f"the states of '{controller.name}' come at {rate:.4g} Hz, its parameter update_rate is "
+        f'{stated}: its updates are taken to be as frequent as its states'
+    )
+    controller = dataclasses.replace(controller, rate=rate)
+    return dataclasses.replace(recording, controller=controller, notes=(*recording.notes, note))
+
+
+def commanded_effort(
+    bag: Bag,
+    topics: Sequence[str],
+    joints: Sequence[str],
+    stamp: np.ndarray,
+    received: np.ndarray,
+) -> np.ndarray:
+    """
+    Return what controllers commanded one cycle of the hardware before each of these times.
+
+    That is what hardware reports that has no sensor: the command which it applied last.
+
+    Parameters
+    ----------
+    bag : where from
+    topics : of the controllers, the first one that knows a joint counts
+    joints : names of the columns
+    stamp, received : (N,) of joint states [ns]
+
+    Returns
+    -------
+    (N, n), NaN where nothing is known.
+
+    """
+    effort = np.full((len(stamp), len(joints)), np.nan)
+    # A controller may update less often than its hardware applies and reports what it commands.
+    steps = np.diff(np.unique(stamp))
+    spacing = float(np.median(steps)) if len(steps) else math.inf
+    for topic in topics:
+        found = read_fields(bag, topic, joints, [('output.effort',)], _around(received))
+        if found is None or len(found[0]) < 2:
+            continue
+        at, first = np.unique(found[0], return_index=True)
+        period = float(np.median(np.diff(at)))
+        cycle = min(period, spacing)
+        row = np.searchsorted(at, stamp - cycle / 2, side='right') - 1
+        recent = (row >= 0) & (stamp - at[row] <= MAX_COMMAND_AGE * period)
+        held = np.where(recent[:, None], found[1][0][first][row], np.nan)
+        effort = np.where(np.isnan(effort), held, effort)
+    return effort
+
+
+def _around(received: np.ndarray) -> Window:
+    return int(received.min()) - MARGIN, int(received.max()) + MARGIN
 
 
 def read_effort(
@@ -61,10 +225,10 @@ def read_effort(
 
     """
     topic, _, field = name.partition(':')
-    kinds = {c.topic: c.msgtype for c in bag.connections if c.msgcount}
-    if topic not in kinds:
-        raise UnknownNameError('topic of the recording', topic, tuple(sorted(kinds)))
-    found = read_numbers(bag, topic, field, joints, received)
+    if not bag.count(topic):
+        known = (topic for topic, count in bag.topics().items() if count)
+        raise UnknownNameError('topic of the recording', topic, tuple(sorted(known)))
+    found = _read_numbers(bag, topic, field, joints, received)
     if found is None:
         return np.full((len(stamp), len(joints)), np.nan)
     at, reception, values = found
@@ -72,46 +236,22 @@ def read_effort(
     return interpolate(wanted, own, values, HALF)
 
 
-def read_numbers(
+def _read_numbers(
     bag: Bag, topic: str, field: str, joints: Sequence[str], received: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+) -> list[np.ndarray] | None:
     """
     Read the numbers of a topic at about the times of joint states.
 
-    Parameters
-    ----------
-    bag, topic, field, joints : as of `read_effort`
-    received : (N,) of the joint states [ns]
-
-    Returns
-    -------
-    Stamps, 0 where one has none, times of reception (M,) [ns], and values (M, n); None without any
-
-    Raises
-    ------
-    RecordingError, UnknownNameError : the topic lacks the field
-
+    Returns stamps, 0 where a message has none, times of reception (M,) [ns] and values (M, n);
+    None without any.
     """
-    kind = next(c.msgtype for c in bag.connections if c.topic == topic)
-    decoder = Decoder(bag.typestore, kind)
-    window = int(received.min()) - MARGIN, int(received.max()) + MARGIN
-    order, times, receptions, parts = (list[np.ndarray]() for _ in range(4))
-    count, stamped = 0, True
-    for batch in bag.blocks(topic, *window):
-        for number, payloads, rows in decoder.groups(batch):
-            layout = decoder.layouts[number]
-            stamped &= 'header.stamp.sec' in layout.numbers
-            receptions.append(batch.received.astype(np.int64)[rows])
-            times.append(stamps(layout, payloads) if stamped else np.zeros_like(receptions[-1]))
-            parts.append(_values(bag, layout, payloads, topic, field, joints))
-            order.append(rows + count)
-        count += batch.total
-        bag.add_left_out(topic, decoder.left_out)
-    if not parts:
-        return None
-    sequence = np.argsort(np.concatenate(order), kind='stable')
-    at, reception, values = (np.concatenate(x)[sequence] for x in (times, receptions, parts))
-    return (at if stamped else np.zeros_like(at)), reception, values
+    parts = []
+    for layout, payloads, reception, order in bag.groups(topic, _around(received)):
+        stamped = 'header.stamp.sec' in layout.numbers
+        stamp = stamps(layout, payloads) if stamped else np.zeros_like(reception)
+        values = _values(bag, layout, payloads, topic, field, joints)
+        parts.append((order, stamp, reception, values))
+    return in_order(parts) if parts else None
 
 
 def _values(
@@ -123,40 +263,31 @@ def _values(
     joints: Sequence[str],
 ) -> np.ndarray:
     """Return the numbers of messages of one layout, (M, n)."""
-    values = np.full((len(payloads), len(joints)), np.nan)
     if 'interface_values.0.interface_names' in layout.texts:
-        names = layout.texts['joint_names']
-        for j, joint in enumerate(joints):
-            if joint in names:
-                column = _interface(layout, payloads, names.index(joint), field)
-                values[:, j] = np.nan if column is None else column
-        if field and np.isnan(values).all():
-            offered = {
-                n
-                for key, texts in layout.texts.items()
-                if key.startswith('interface_values')
-                for n in texts
-            }
-            raise UnknownNameError(f'interface of {topic}', field, tuple(sorted(offered)))
-        return values
+        return _interfaces(layout, payloads, topic, field, joints)
     found = _array(layout, payloads, topic, field)
     names = next((layout.texts[key] for key in NAMES if key in layout.texts), ())
     if len(names) != found.shape[1]:
         names = _order(bag, joints, found.shape[1], topic)
-    for j, joint in enumerate(joints):
-        if joint in names:
-            values[:, j] = found[:, names.index(joint)]
-    return values
+    return _of_joints(found, names, joints)
 
 
-def _interface(layout: Layout, payloads: np.ndarray, k: int, field: str) -> np.ndarray | None:
-    """Return one interface of joint number k, (M,)."""
-    offered = layout.texts.get(f'interface_values.{k}.interface_names', ())
-    for name in (field,) if field else INTERFACES:
-        if name in offered:
+def _interfaces(
+    layout: Layout, payloads: np.ndarray, topic: str, field: str, joints: Sequence[str]
+) -> np.ndarray:
+    """Return one interface of each joint of a DynamicJointState, (M, n)."""
+    values = np.full((len(payloads), len(joints)), np.nan)
+    known = set[str]()
+    for k, joint in enumerate(layout.texts['joint_names']):
+        offered = layout.texts.get(f'interface_values.{k}.interface_names', ())
+        known.update(offered)
+        name = next((n for n in ((field,) if field else INTERFACES) if n in offered), None)
+        if name and joint in joints:
             column = layout.column(payloads, f'interface_values.{k}.values')
-            return np.asarray(column[:, offered.index(name)])
-    return None
+            values[:, joints.index(joint)] = column[:, offered.index(name)]
+    if field and np.isnan(values).all():
+        raise UnknownNameError(f'interface of {topic}', field, tuple(sorted(known)))
+    return values
 
 
 def _array(layout: Layout, payloads: np.ndarray, topic: str, field: str) -> np.ndarray:
@@ -164,20 +295,15 @@ def _array(layout: Layout, payloads: np.ndarray, topic: str, field: str) -> np.n
     numbers = {key: entry for key, entry in layout.numbers.items() if entry[1].kind == 'f'}
     part = _SLICE.match(field)
     path = part['field'] if part else field
-    path = path or next((key for key in FIELDS if key in numbers), '')
+    path = path or next((key for key in EFFORT_FIELDS if key in numbers), '')
     if not path and len(numbers) == 1:
         path = next(iter(numbers))
-    if '*' in path:
-        expression = re.compile(re.escape(path).replace(r'\*', r'\d+') + '$')
-        found = [layout.column(payloads, key) for key in layout.numbers if expression.match(key)]
-    else:
-        found = [layout.column(payloads, path)] if path in layout.numbers else []
+    expression = re.compile(re.escape(path).replace(r'\*', r'\d+') + '$')
+    found = [layout.column(payloads, key) for key in layout.numbers if expression.match(key)]
     if not found:
         raise UnknownNameError(f'field of {topic}', path or '(none given)', tuple(numbers))
     values = np.concatenate(found, axis=1).astype(float)
-    if part is None:
-        return values
-    start, stop = (int(part[key]) if part[key] else None for key in ('start', 'stop'))
+    start, stop = (int(part[key]) if part and part[key] else None for key in ('start', 'stop'))
     return values[:, start:stop]
 
 
@@ -197,14 +323,8 @@ def _order(bag: Bag, joints: Sequence[str], count: int, topic: str) -> tuple[str
 
 
 def temperature_topics(bag: Bag) -> list[str]:
-    """Topics that may hold temperatures of joints, by their type or their name."""
-    kinds = {c.topic: c.msgtype for c in bag.connections if c.msgcount}
-    return [
-        topic
-        for topic, kind in kinds.items()
-        if kind in bag.typestore.fielddefs
-        and (kind in (TEMPERATURE, DYNAMIC_STATE) or says_temperature(topic))
-    ]
+    """Topics that may hold temperatures of joints, by their type."""
+    return [*topics_of(bag, TEMPERATURE), *topics_of(bag, DYNAMIC_STATE)]
 
 
 def read_temperatures(bag: Bag, joints: Sequence[str], received: np.ndarray) -> np.ndarray | None:
@@ -213,9 +333,8 @@ def read_temperatures(bag: Bag, joints: Sequence[str], received: np.ndarray) -> 
 
     Parameters
     ----------
-    bag : where from: sensor_msgs/Temperature with the joint in `frame_id` or the topic's name,
-        an interface `temperature` of a DynamicJointState, or numbers of the joints, with their
-        names or in their order, on a topic whose name says temperature
+    bag : where from: sensor_msgs/Temperature with the joint in `frame_id` or the topic's name, or
+        an interface `temperature` of a DynamicJointState
     joints : names of the columns, in the order of the joint states
     received : (N,) of the joint states [ns]
 
@@ -226,9 +345,9 @@ def read_temperatures(bag: Bag, joints: Sequence[str], received: np.ndarray) -> 
     """
     found = np.full((len(received), len(joints)), np.nan)
     for topic in temperature_topics(bag):
-        for field, named in _sources(bag, topic, joints):
+        for field, named in _warm_fields(bag, topic, joints):
             with contextlib.suppress(RobotIdError):  # numbers of something else
-                numbers = read_numbers(bag, topic, field, named, received)
+                numbers = _read_numbers(bag, topic, field, named, received)
                 for joint, column in zip(named, numbers[2].T if numbers else (), strict=False):
                     known, own = np.isfinite(column), found[:, joints.index(joint)]
                     if numbers and known.any() and np.isnan(own).all():
@@ -237,30 +356,14 @@ def read_temperatures(bag: Bag, joints: Sequence[str], received: np.ndarray) -> 
     return None if np.isnan(found).all() else found
 
 
-def says_temperature(topic: str) -> bool:
-    """Tell whether a name says that its numbers are temperatures."""
-    return bool(TEMPERATURES & set(re.findall('[a-z]+', topic.lower())))
-
-
-def _sources(bag: Bag, topic: str, joints: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
+def _warm_fields(
+    bag: Bag, topic: str, joints: Sequence[str]
+) -> Iterator[tuple[str, Sequence[str]]]:
     """Yield the field of a topic that holds temperatures, and of which joints."""
-    decoder = Decoder(bag.typestore, next(c.msgtype for c in bag.connections if c.topic == topic))
-    first = [data for _, data in itertools.islice(bag.messages(topic), 1)]
-    for number, payloads, _ in decoder.groups(first):
-        layout = decoder.layouts[number]
-        if decoder.message_type == TEMPERATURE:
-            parts = (*layout.texts.get('header.frame_id', ()), *topic.split('/'))
-            if own := [part for part in parts if part in joints][:1]:
-                yield 'temperature', own
-        elif decoder.message_type == DYNAMIC_STATE:
+    for layout, *_ in bag.groups(topic, limit=1):
+        if bag.kind(topic) == DYNAMIC_STATE:
             offered = {name for names in layout.texts.values() for name in names}
             yield from ((name, joints) for name in WARMTH if name in offered)
-        elif field := _field(layout, payloads):
-            yield field, joints
-
-
-def _field(layout: Layout, payloads: np.ndarray) -> str:
-    """Return the first array of numbers that says temperature, else the first that holds any."""
-    fields = [key for key, (_, kind, _) in layout.numbers.items() if kind.kind == 'f']
-    held = [key for key in fields if np.isfinite(layout.column(payloads, key)).any()]
-    return next((key for key in held if says_temperature(key)), next(iter(held), ''))
+        else:
+            parts = (*layout.texts.get('header.frame_id', ()), *topic.split('/'))
+            yield from (('temperature', [part]) for part in [p for p in parts if p in joints][:1])

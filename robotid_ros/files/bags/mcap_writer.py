@@ -1,6 +1,6 @@
 """Writing a rosbag2 MCAP recording that survives the death of its process at any time."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 import contextlib
 import itertools
 import os
@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 from ...exceptions import FileError, RecordingError
-from ..atomic import file_errors, write_text
+from ..atomic import file_errors, make_new_folder, write_text
 from ..yaml import dump_yaml, parse_yaml
 from .messages import definition, STRING
 
@@ -78,7 +78,7 @@ class ExclusiveStream:
 
 class McapFile:
     """
-    MCAP file in rosbag2's profile.
+    MCAP file in rosbag2's profile; after its first failure all further calls fail alike.
 
     Parameters
     ----------
@@ -96,9 +96,10 @@ class McapFile:
 
         self.path = path
         self.topics: dict[int, dict[str, Any]] = {}
+        self.failed: FileError | None = None
         self._schemas: dict[tuple[str, bytes], int] = {}
         self._span = (2**63 - 1, 0)
-        with file_errors(path):
+        with self._errors():
             self._stream = ExclusiveStream(path)
             self._writer = Writer(
                 self._stream,  # type: ignore[arg-type]  # it needs write, tell and flush only
@@ -112,6 +113,18 @@ class McapFile:
                 raise
             self._start = self._stream.tell()
 
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Remember the first failure: a file that missed data must not look complete."""
+        if self.failed is not None:
+            raise self.failed
+        try:
+            with file_errors(self.path):
+                yield
+        except FileError as error:
+            self.failed = error
+            raise
+
     def add_channel(
         self,
         topic: str,
@@ -119,16 +132,9 @@ class McapFile:
         schema: tuple[str, bytes],
         metadata: Mapping[str, str],
     ) -> int:
-        """
-        Declare a channel; `schema` is (encoding, definition), `metadata` as rosbag2 has it.
-
-        Returns
-        -------
-        Number of the channel, for `write`.
-
-        """
+        """Declare a channel, of schema (encoding, definition); return its number for `write`."""
         key = (message_type, schema[1])
-        with file_errors(self.path):
+        with self._errors():
             if key not in self._schemas:
                 self._schemas[key] = self._writer.register_schema(message_type, *schema)
             number = self._schemas[key]
@@ -140,20 +146,20 @@ class McapFile:
         self, channel: int, data: bytes, received: int, published: int, sequence: int
     ) -> None:
         """Append one message; times in ns."""
-        with file_errors(self.path):
+        with self._errors():
             self._writer.add_message(channel, received, data, published, sequence)
         self.topics[channel]['count'] += 1
         self._span = (min(self._span[0], received), max(self._span[1], received))
 
     def flush(self) -> None:
         """Hand the open chunk to the operating system; see that the file is still there."""
-        with file_errors(self.path):
+        with self._errors():
             self._stream.check_there()
             self._writer.flush()  # type: ignore[no-untyped-call]
 
     def finish(self) -> None:
         """Write index and footer, and close."""
-        with file_errors(self.path):
+        with self._errors():
             try:
                 self._stream.check_there()
                 # What rosbag2 keeps inside the file, to rebuild `metadata.yaml` from.
@@ -175,8 +181,8 @@ class McapFile:
 
     def write_metadata(self, path: Path) -> None:
         """Write `metadata.yaml` beside the recording."""
-        text = dump_yaml({'rosbag2_bagfile_information': self._information()})
-        write_text(path, text)
+        with self._errors():
+            write_text(path, dump_yaml({'rosbag2_bagfile_information': self._information()}))
 
     def _information(self) -> dict[str, Any]:
         start, stop = self._span if self._span[1] else (0, 0)
@@ -241,17 +247,14 @@ class BagWriter:
     At least every `flush_period` of writing the open chunk goes to the operating system: a process
     killed at any time loses at most that much, `read_recording` reads the rest, and `repair_bag`
     adds index and metadata for other tools. An existing recording is never touched: a taken name
-    gets a number (`name_2`).
+    gets a number (`name_2`). All methods raise `FileError` from the first failure on, such as a
+    full disk; what was written before stays readable.
 
     Parameters
     ----------
     folder : where recordings go; made when missing
     name : of the recording, for example the robot's name and the date
     flush_period : how much a kill may lose [s]; call `flush` from a timer too, for silent topics
-
-    Raises
-    ------
-    FileError : the folder cannot be written
 
     """
 
@@ -268,7 +271,6 @@ class BagWriter:
         self._sequence = itertools.count(1)
         self._flushed = time.monotonic()
         self._open = True
-        self._failed: FileError | None = None
 
     def add_topic(
         self,
@@ -310,19 +312,13 @@ class BagWriter:
         data : the serialized message
         received, published : times [ns]
 
-        Raises
-        ------
-        FileError : the disk is full; what was written before stays readable
-
         """
         channel = self._channels.get(topic)
         if channel is None:
             raise RecordingError(f"'{topic}' was not declared: call add_topic first")
         self._check()
         published = received if published is None else published
-        self._remember_failure(
-            self._file.write, channel, bytes(data), received, published, next(self._sequence)
-        )
+        self._file.write(channel, bytes(data), received, published, next(self._sequence))
         if time.monotonic() - self._flushed > self.flush_period:
             self.flush()
 
@@ -336,50 +332,31 @@ class BagWriter:
     def flush(self) -> None:
         """Hand everything written so far to the operating system."""
         self._check()
-        self._remember_failure(self._file.flush)
+        self._file.flush()
         self._flushed = time.monotonic()
 
     def close(self) -> Path:
         """
-        Write index and metadata; a second call does nothing.
+        Write index and metadata, and return the recording's folder; a second call does nothing.
 
-        After a full disk the file is only closed: it stays readable up to the failure. Where not
-        even its first messages were written it is removed.
-
-        Returns
-        -------
-        Path of the recording (its folder).
-
-        Raises
-        ------
-        FileError : the disk is full, or the recording is not there any more
-
+        After a failure the file is only closed: it stays readable up to there. Where not even its
+        first messages were written it is removed.
         """
         if not self._open:
             return self.path
         self._open = False
-        if self._failed is not None:
-            self._file.abandon()
-            if self._file.is_empty:
-                _remove(self._file.path)
+        if self._file.failed is None:
+            self._file.finish()
+            self._file.write_metadata(self.path / 'metadata.yaml')
             return self.path
-        self._remember_failure(self._file.finish)
-        self._remember_failure(self._file.write_metadata, self.path / 'metadata.yaml')
+        self._file.abandon()
+        if self._file.is_empty:
+            _remove(self._file.path)
         return self.path
 
     def _check(self) -> None:
-        if self._failed is not None:
-            raise self._failed
-        if not self._open:
+        if not self._open and self._file.failed is None:
             raise RecordingError(f"the recording '{self.path}' is closed: start another one")
-
-    def _remember_failure(self, step, *arguments) -> None:  # type: ignore[no-untyped-def]
-        """Remember the first failure: a file that missed data must not look complete."""
-        try:
-            step(*arguments)
-        except FileError as error:
-            self._failed = error
-            raise
 
     def __enter__(self) -> 'BagWriter':
         return self
@@ -399,13 +376,4 @@ def _new_folder(folder: Path, name: str) -> Path:
     """Make the first of `name`, `name_2`, `name_3`, … that does not exist."""
     if not name or '/' in name or name.startswith('.'):
         raise FileError(f"'{name}' cannot name a recording: use letters, digits, - and _")
-    with file_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        for number in itertools.count(1):
-            path = folder / (name if number == 1 else f'{name}_{number}')
-            try:
-                path.mkdir()
-            except FileExistsError:
-                continue
-            return path
-    raise AssertionError('unreachable')
+    return make_new_folder(folder / name)

@@ -344,6 +344,13 @@ class _Walker:
         return start
 
 
+def in_order(parts: Iterable[Sequence[np.ndarray]]) -> list[np.ndarray]:
+    """Join columns of groups of messages by the first one, the messages' places; the others."""
+    order, *columns = (np.concatenate(column) for column in zip(*parts, strict=True))
+    sequence = np.argsort(order, kind='stable')
+    return [column[sequence] for column in columns]
+
+
 def stamps(layout: Layout, payloads: np.ndarray) -> np.ndarray:
     """Return the times of messages, (M,) int64 [ns]."""
     seconds = layout.column(payloads, 'header.stamp.sec')[:, 0].astype(np.int64)

@@ -1,17 +1,14 @@
-"""Recordings that are too long for memory."""
+"""From a bag to a `Recording`, or to a `ChunkedRecording` where it is too long for memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 import dataclasses
 import math
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-from ...core.signals.derived_efforts import refuse_derived_efforts
-from ...core.signals.invalid_samples import clipped_samples
 from ...core.signals.recording import (
     find_phase,
     MAX_SAMPLES,
@@ -19,21 +16,22 @@ from ...core.signals.recording import (
     Recording,
     RunContext,
 )
-from ...core.signals.resampling import resample_uniformly
-from ...core.signals.samples import SignalSettings
-from ...exceptions import RecordingError, RobotIdError
+from ...exceptions import RecordingError
 from ..formats.joint_table import JointTable
 from ..formats.read_options import DEFAULTS, ReadOptions
 from .clock import Clock, correct_clock, correct_clock_chunks, drift_notes
-from .controller_states import add_reference, MARGIN, UNBOUNDED, Window
 from .joint_states import find_topic, read_joint_states, select_joints
-from .joint_topics import read_temperatures
+from .joint_topics import add_reference, MARGIN, read_temperatures
+from .opening import open_bag
 from .session import add_context
-from .storage import Bag, open_bag
+from .storage import Bag, UNBOUNDED, Window
 
 ProgressCallback = Callable[[float], None]
 # Of a chunk [s]: 60,000 joint states at 1 kHz, a tenth of what is held in memory anyway.
 CHUNK_DURATION = 60.0
+# One joint state in so many is kept of the clock: an hour at 1 kHz takes 7200 of them, and between
+# two, half a second apart at 1 kHz, times are interpolated.
+DECIMATION = 500
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +45,7 @@ class ChunkedRecording(RunContext):
     Attributes
     ----------
     topic : of the joint states
-    clock : of one in `clock_index.DECIMATION` joint states
+    clock : of one in `DECIMATION` joint states
     numbers : of these joint states, from 0
     position_range : lowest and highest position of each joint, (2, n)
     start, stop : of the part that is read [s]
@@ -84,26 +82,42 @@ class ChunkedRecording(RunContext):
         RecordingError, UnknownNameError : as in `read_recording`
 
         """
-        index, total, source = ClockIndex(), bag.count(topic), str(bag.path)
-        for states, jumped in _read_chunks(bag, topic, joints):
-            index.add(states, jumped)
-            progress(index.count / total)
-        kept = usable_joints(index.joints, index.data_available, source, joints is None)
-        extremes = index.position_range[:, [index.joints.index(joint) for joint in kept]]
-        clock, origin = index.clock(), index.origin
-        end = (int(clock.stamp[-1]) - origin) * 1e-9
+        count, jumped, total, source = 0, False, bag.count(topic), str(bag.path)
+        times, numbers, ranges, available = (list[np.ndarray]() for _ in range(4))
+        for states, jump in _read_chunks(bag, topic, joints):
+            size = len(states.stamp)
+            chosen = np.unique([*range(0, size, DECIMATION), size - 1])
+            times.append(np.stack([states.received, states.stamp])[:, chosen])
+            numbers.append(chosen + count)
+            ranges.append(range_of_positions(states.position))
+            available.append(data_available(states))
+            count, jumped = count + size, jumped | jump
+            progress(count / total)
+        names, ends = states.joints, range_of_positions(np.concatenate(ranges))
+        kept = usable_joints(names, np.any(available, axis=0), source, joints is None)
+        received, stamp = np.concatenate(times, axis=1)
+        clock = Clock(received, stamp, jumped)
         run = RunContext(
             tuple(kept),
             source=source,
-            origin=origin,
-            left_out=ranges_of_others(index.joints, index.position_range, kept),
+            origin=int(clock.stamp[0]),
+            left_out=_ranges_of_others(names, ends, kept),
             notes=drift_notes(clock.stamp, clock.received),
         )
+        end = (int(clock.stamp[-1]) - run.origin) * 1e-9
         found = add_context(bag, run, clock, end).context
         found['notes'] = (*bag.notes, *found['notes'])
-        numbers, limits = index.numbers(), (0.0, math.inf, max_samples)
-        own = (topic, clock, numbers, extremes, *limits, progress, bag.options)
-        return cls(found.pop('joints'), *own, **found)
+        return cls(
+            found.pop('joints'),
+            topic,
+            clock,
+            np.concatenate(numbers),
+            ends[:, [names.index(joint) for joint in kept]],
+            *(0.0, math.inf, max_samples),
+            progress,
+            bag.options,
+            **found,
+        )
 
     @property
     def time_range(self) -> tuple[float, float]:
@@ -160,9 +174,8 @@ class ChunkedRecording(RunContext):
                 name: np.concatenate([getattr(chunk, name) for chunk in chunks])
                 for name in ('time', 'position', 'effort')
             }
-            recording = Recording(
-                **{**self.context, **samples, 'notes': tuple(dict.fromkeys(notes))}
-            )
+            context = {**self.context, 'notes': tuple(dict.fromkeys(notes))}
+            recording = Recording(**context, **samples)
             return self._with_reference(bag, recording).between(self.start, self.stop)
 
     def __iter__(self) -> Iterator[Recording]:
@@ -215,197 +228,6 @@ def _read_chunks(
             yield states
 
     return correct_clock_chunks(tables())
-
-
-# One joint state in so many is kept of the clock: an hour at 1 kHz takes 7200 of them, and between
-# two, half a second apart at 1 kHz, times are interpolated.
-DECIMATION = 500
-
-
-class ClockIndex:
-    """Clock, range and joints of a recording, gathered chunk by chunk."""
-
-    def __init__(self) -> None:
-        self.joints: tuple[str, ...] = ()
-        self.data_available: dict[str, np.ndarray] = {}
-        self.position_range = np.empty((2, 0))
-        self.count, self.jumped = 0, False
-        self._times: list[np.ndarray] = []
-        self._numbers: list[np.ndarray] = []
-
-    @property
-    def origin(self) -> int:
-        """First stamp [ns]."""
-        return int(self._times[0][1, 0])
-
-    def add(self, states: JointTable, jumped: bool) -> None:
-        """Add a chunk."""
-        self.joints = states.joints
-        for name, has in data_available(states).items():
-            self.data_available[name] = has | self.data_available.get(name, False)
-        extremes = range_of_positions(states.position)
-        if self.count:
-            extremes = range_of_positions(np.concatenate([extremes, self.position_range]))
-        self.position_range = extremes
-        count = len(states.stamp)
-        chosen = np.unique([*range(0, count, DECIMATION), count - 1])
-        self._times.append(np.stack([states.received, states.stamp])[:, chosen])
-        self._numbers.append(chosen + self.count)
-        self.count += count
-        self.jumped |= jumped
-
-    def numbers(self) -> np.ndarray:
-        """Return which joint states the clock is of."""
-        return np.concatenate(self._numbers)
-
-    def clock(self) -> Clock:
-        """Return how reception and stamps go together."""
-        received, stamp = np.concatenate(self._times, axis=1)
-        return Clock(received, stamp, self.jumped)
-
-
-Mask = npt.NDArray[np.bool_]
-MIN_TRAVEL = 1e-3  # a joint that travels less is at rest [rad or m]
-# Work against the motion, as a share of all work that is exchanged, beyond which the sign of an
-# effort looks wrong: friction takes work, weights and springs give back what they took. A smaller
-# share would also suspect efforts of joints that weights move.
-NEGATIVE_WORK = 0.5
-MAX_CLIPPED = 0.01  # share of clipped samples beyond which work says nothing about the sign
-MIN_MESSAGES = 0.25  # share of the fullest publisher's messages below which another is left out
-
-
-def to_recording(states: JointTable, origin: int, source: str) -> Recording:
-    """Return joint states alone as a recording, its time from `origin` [ns]."""
-    velocity = states.velocity if np.isfinite(states.velocity).any() else None
-    return Recording(
-        joints=states.joints,
-        time=(states.stamp - origin) * 1e-9,
-        position=states.position,
-        velocity=velocity,
-        effort=states.effort,
-        source=source,
-        origin=int(origin),
-        notes=states.notes,
-    )
-
-
-def usable_joints(
-    joints: Sequence[str], data_available: Mapping[str, Mask], source: str, optional: bool
-) -> list[str]:
-    """
-    Return the joints that an identification can use.
-
-    Parameters
-    ----------
-    joints : names
-    data_available : whether there is any 'effort' and any 'position' of each
-    source : for messages
-    optional : leave out the others; they are refused where they were asked for
-
-    Raises
-    ------
-    RecordingError : some that were asked for, or all, cannot be used
-
-    """
-    kept = list(joints)
-    for name, remedy in (
-        ('effort', "give the robot's state broadcaster the effort interfaces"),
-        ('position', 'an identification needs measured positions'),
-    ):
-        if not data_available[name].any():
-            raise RecordingError(f"'{source}' has no {name} of any joint: {remedy}")
-        lacking = [
-            joint for joint, has in zip(joints, data_available[name], strict=True) if not has
-        ]
-        if lacking and not optional:
-            raise RecordingError(
-                f"'{source}' has no {name} of {', '.join(lacking)}: {remedy}, or leave them out "
-                'of robot.joints'
-            )
-        kept = [joint for joint in kept if joint not in lacking]
-    if not kept:
-        raise RecordingError(f"'{source}' has no joint with both position and effort: {remedy}")
-    return kept
-
-
-def data_available(states: JointTable) -> dict[str, Mask]:
-    """Return whether there is any effort and any position of each joint."""
-    return {
-        name: np.isfinite(getattr(states, name)).any(axis=0) for name in ('effort', 'position')
-    }
-
-
-def ranges_of_others(
-    joints: Sequence[str], ends: np.ndarray, kept: Collection[str]
-) -> dict[str, tuple[float, float]]:
-    """Return lowest and highest position, of `ends` (2, n), of joints but those that are kept."""
-    pairs = zip(joints, ends.T.tolist(), strict=True)
-    return {k: (low, high) for k, (low, high) in pairs if k not in kept and low <= high}
-
-
-def join_measured_joints(tables: Sequence[JointTable]) -> JointTable:
-    """Bring all joints that have positions and efforts together, on one clock."""
-    fullest = max(tables, key=lambda t: (t.has_effort, len(t.stamp)))
-    whole = [
-        joint
-        for table in tables
-        if len(table.stamp) >= MIN_MESSAGES * len(fullest.stamp)
-        for joint, both in zip(
-            table.joints,
-            (np.isfinite(table.position) & np.isfinite(table.effort)).any(axis=0),
-            strict=True,
-        )
-        if both
-    ]
-    try:
-        states = select_joints(tables, tuple(dict.fromkeys(whole))) if whole else fullest
-    except RobotIdError:
-        states = fullest
-    return correct_clock(states)[0]
-
-
-def check_joint_states(states: JointTable) -> tuple[list[str], str]:
-    """
-    Check for what is repaired or wrong.
-
-    Returns
-    -------
-    Notes, and why no identification is possible ('' when one is)
-
-    """
-    recording = to_recording(states, states.stamp[0], '')
-    try:
-        resampled, rate, _, notes = resample_uniformly(recording, SignalSettings())
-        refuse_derived_efforts(resampled.joints, resampled.position, resampled.effort, rate=rate)
-    except RobotIdError as error:
-        return list(states.notes), str(error)
-    saturated = clipped_samples(resampled.effort).mean(axis=0)
-    travel = np.ptp(resampled.position, axis=0)
-    for j, joint in enumerate(resampled.joints):
-        effort = resampled.effort[:, j]
-        if np.ptp(effort) == 0.0:
-            if travel[j] > MIN_TRAVEL:
-                notes.append(
-                    f'the effort of {joint} never changes while it moves: check its sensor'
-                )
-        elif travel[j] <= MIN_TRAVEL:
-            notes.append(f'{joint} did not move: name it in robot.locked, or move it')
-        elif saturated[j] < MAX_CLIPPED and does_negative_work(resampled.position[:, j], effort):
-            notes.append(
-                f'the effort of {joint} drives against its motion on the whole, as one of the '
-                'opposite sign does; identify tries it'
-            )
-        if saturated[j] > 0.0:
-            notes.append(
-                f'the effort of {joint} is clipped in {100 * saturated[j]:.1f} % of the samples'
-            )
-    return notes, ''
-
-
-def does_negative_work(position: np.ndarray, effort: np.ndarray) -> bool:
-    """Return whether the work of an effort along a motion is clearly negative."""
-    power = (effort[1:] + effort[:-1]) * np.diff(position)
-    return bool(power.sum() < -NEGATIVE_WORK * np.abs(power).sum())
 
 
 def open_recording(
@@ -506,27 +328,88 @@ def _read(
     tables = next(read_joint_states(bag, topic, start=window[0], stop=window[1]), None)
     if tables is None:
         raise RecordingError(f"'{bag.path}' has no joint states in that part: choose another")
-    states = select_joints(tables, joints)
-    states = states.columns(
-        usable_joints(states.joints, data_available(states), str(bag.path), joints is None)
-    )
-    states, jumped = correct_clock(states)
-    recording = to_recording(states, states.stamp[0], str(bag.path))
-    notes = (*recording.notes, *drift_notes(states.stamp, states.received))
-    published = tuple(dict.fromkeys(joint for table in tables for joint in table.joints))
+    states, source = select_joints(tables, joints), str(bag.path)
+    kept = usable_joints(states.joints, data_available(states), source, joints is None)
+    states, jumped = correct_clock(states.columns(kept))
+    recording = to_recording(states, states.stamp[0], source)
     temperature = states.temperature
     if temperature is None:
-        temperature = read_temperatures(bag, published, states.received)
-        if temperature is not None:
-            temperature = temperature[:, [published.index(joint) for joint in recording.joints]]
+        temperature = read_temperatures(bag, recording.joints, states.received)
+    notes = (*recording.notes, *drift_notes(states.stamp, states.received))
     recording = dataclasses.replace(recording, notes=notes, temperature=temperature)
     clock = Clock(states.received, states.stamp, jumped)
     recording = add_context(bag, recording, clock, float(recording.time[-1]))
     # The stamps of the reference jump as well, and nothing says where.
     recording = recording if jumped else add_reference(bag, recording, window)
-    notes = (*bag.notes, *recording.notes)
     left_out = dict[str, tuple[float, float]]()
     for table in tables:
         ends = range_of_positions(table.position)
-        left_out |= ranges_of_others(table.joints, ends, recording.joints)
+        left_out |= _ranges_of_others(table.joints, ends, recording.joints)
+    notes = (*bag.notes, *recording.notes)
     return dataclasses.replace(recording, notes=notes, left_out=left_out)
+
+
+def to_recording(states: JointTable, origin: int, source: str) -> Recording:
+    """Return joint states alone as a recording, its time from `origin` [ns]."""
+    velocity = states.velocity if np.isfinite(states.velocity).any() else None
+    return Recording(
+        joints=states.joints,
+        time=(states.stamp - origin) * 1e-9,
+        position=states.position,
+        velocity=velocity,
+        effort=states.effort,
+        source=source,
+        origin=int(origin),
+        notes=states.notes,
+    )
+
+
+def usable_joints(
+    joints: Sequence[str], available: np.ndarray, source: str, optional: bool
+) -> list[str]:
+    """
+    Return the joints that an identification can use.
+
+    Parameters
+    ----------
+    joints : names
+    available : (2, n), whether there is any effort and any position of each
+    source : for messages
+    optional : leave out the others; they are refused where they were asked for
+
+    Raises
+    ------
+    RecordingError : some that were asked for, or all, cannot be used
+
+    """
+    kept = list(joints)
+    remedies = (
+        "give the robot's state broadcaster the effort interfaces",
+        'an identification needs measured positions',
+    )
+    for name, remedy, has in zip(('effort', 'position'), remedies, available, strict=True):
+        if not has.any():
+            raise RecordingError(f"'{source}' has no {name} of any joint: {remedy}")
+        lacking = [joint for joint, each in zip(joints, has, strict=True) if not each]
+        if lacking and not optional:
+            raise RecordingError(
+                f"'{source}' has no {name} of {', '.join(lacking)}: {remedy}, or leave them out "
+                'of robot.joints'
+            )
+        kept = [joint for joint in kept if joint not in lacking]
+    if not kept:
+        raise RecordingError(f"'{source}' has no joint with both position and effort: {remedy}")
+    return kept
+
+
+def data_available(states: JointTable) -> np.ndarray:
+    """Return whether there is any effort and any position of each joint, (2, n)."""
+    return np.array([np.isfinite(x).any(axis=0) for x in (states.effort, states.position)])
+
+
+def _ranges_of_others(
+    joints: Sequence[str], ends: np.ndarray, kept: Collection[str]
+) -> dict[str, tuple[float, float]]:
+    """Return lowest and highest position, of `ends` (2, n), of joints but those that are kept."""
+    pairs = zip(joints, ends.T.tolist(), strict=True)
+    return {k: (low, high) for k, (low, high) in pairs if k not in kept and low <= high}

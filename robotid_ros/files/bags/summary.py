@@ -3,22 +3,35 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from ...core.signals.derived_efforts import refuse_derived_efforts
+from ...core.signals.invalid_samples import clipped_samples
 from ...core.signals.periodic import MIN_PERIODS
 from ...core.signals.recording import MAX_SAMPLES, Phase, range_of_positions
-from ...exceptions import shortened
+from ...core.signals.resampling import resample_uniformly
+from ...core.signals.samples import SignalSettings
+from ...exceptions import RobotIdError, shortened
 from ..formats.joint_table import FIELDS, JointTable
 from ..formats.read_options import DEFAULTS, ReadOptions
 from ..robot_description import summarise_description
-from .clock import correct_clock_chunks
-from .joint_states import find_topic, read_joint_states
+from .clock import correct_clock, correct_clock_chunks
+from .joint_states import find_topic, read_joint_states, select_joints
 from .messages import CONTROLLER_STATE
-from .recording import check_joint_states, CHUNK_DURATION, join_measured_joints, MIN_TRAVEL
+from .opening import open_bag
+from .recording import CHUNK_DURATION, to_recording
 from .session import changed_gains, cut_notes, read_phases, read_session, read_urdf, Session
-from .storage import Bag, open_bag
+from .storage import Bag
 
+MIN_TRAVEL = 1e-3  # a joint that travels less is at rest [rad or m]
+# Work against the motion, as a share of all work that is exchanged, beyond which the sign of an
+# effort looks wrong: friction takes work, weights and springs give back what they took. A smaller
+# share would also suspect efforts of joints that weights move.
+NEGATIVE_WORK = 0.5
+MAX_CLIPPED = 0.01  # share of clipped samples beyond which work says nothing about the sign
+MIN_MESSAGES = 0.25  # share of the fullest publisher's messages below which another is left out
 EXCITING = 'exciting'
 # Intervals of so many usual ones are gaps: one lost message makes it 2, jitter stays below.
 GAP_FACTOR = 1.8
@@ -272,12 +285,11 @@ class ChannelStatistics:
 
     def __init__(self) -> None:
         self.sets: dict[tuple[str, ...], int] = {}
+        self.findings: tuple[list[str], str] = ([], '')
         self._joints: tuple[str, ...] = ()
         self._stamps: list[np.ndarray] = []
-        self._missing: dict[str, np.ndarray] = {}
-        self._range: dict[str, np.ndarray] = {}
-        self.findings: tuple[list[str], str] = ([], '')
-        self._moved = False
+        self._missing: dict[str, Any] = dict.fromkeys(FIELDS, 0)
+        self._ranges: dict[str, list[np.ndarray]] = {name: [] for name in FIELDS}
 
     def add(self, tables: Sequence[JointTable]) -> JointTable | None:
         """Count a chunk; return the states of its fullest publisher, None where that paused."""
@@ -288,22 +300,16 @@ class ChannelStatistics:
             return None
         states = max(same, key=lambda t: (t.has_effort, len(t.stamp)))
         states = states.columns(self._joints or states.joints)
+        still = not self._stamps or not (self._travel() > MIN_TRAVEL).any()
         self._joints = states.joints
         self._stamps.append(np.stack([states.stamp, states.received]))
         for name in FIELDS:
-            self._count(name, getattr(states, name))
-        if not self._moved:
+            values = getattr(states, name)
+            self._missing[name] = self._missing[name] + (~np.isfinite(values)).sum(axis=0)
+            self._ranges[name].append(range_of_positions(values))
+        if still:
             self.findings = check_joint_states(join_measured_joints(tables))
-            travel = self._range['position'][1] - self._range['position'][0]
-            self._moved = bool((travel > MIN_TRAVEL).any())
         return states
-
-    def _count(self, name: str, values: np.ndarray) -> None:
-        extremes, missing = range_of_positions(values), (~np.isfinite(values)).sum(axis=0)
-        if name in self._range:
-            extremes = range_of_positions(np.concatenate([extremes, self._range[name]]))
-            missing = missing + self._missing[name]
-        self._range[name], self._missing[name] = extremes, missing
 
     def stamps(self) -> tuple[np.ndarray, np.ndarray]:
         """Return all stamps and times of reception, as they came [ns]."""
@@ -312,18 +318,89 @@ class ChannelStatistics:
 
     def channels(self) -> tuple[Channel, ...]:
         """Describe each joint."""
-        low, high = self._range['position']
-        travel = np.where(high >= low, high - low, 0.0)
+        travel = self._travel().tolist()
         return tuple(
-            Channel(joint, float(travel[j]), *(self._quality(name, j) for name in FIELDS))
+            Channel(joint, travel[j], *(self._quality(name, j) for name in FIELDS))
             for j, joint in enumerate(self._joints)
         )
 
+    def _range(self, name: str) -> np.ndarray:
+        return range_of_positions(np.concatenate(self._ranges[name]))
+
+    def _travel(self) -> np.ndarray:
+        low, high = self._range('position')
+        return np.where(high >= low, high - low, 0.0)
+
     def _quality(self, name: str, joint: int) -> str:
         total = sum(stamps.shape[1] for stamps in self._stamps)
-        missing, (low, high) = int(self._missing[name][joint]), self._range[name][:, joint]
+        missing, (low, high) = int(self._missing[name][joint]), self._range(name)[:, joint]
         if missing == total:
             return 'absent'
         if missing:
             return f'{missing} NaN'
         return 'constant' if low == high else 'live'
+
+
+def join_measured_joints(tables: Sequence[JointTable]) -> JointTable:
+    """Bring all joints that have positions and efforts together, on one clock."""
+    fullest = max(tables, key=lambda t: (t.has_effort, len(t.stamp)))
+    whole = [
+        joint
+        for table in tables
+        if len(table.stamp) >= MIN_MESSAGES * len(fullest.stamp)
+        for joint, both in zip(
+            table.joints,
+            (np.isfinite(table.position) & np.isfinite(table.effort)).any(axis=0),
+            strict=True,
+        )
+        if both
+    ]
+    try:
+        states = select_joints(tables, tuple(dict.fromkeys(whole))) if whole else fullest
+    except RobotIdError:
+        states = fullest
+    return correct_clock(states)[0]
+
+
+def check_joint_states(states: JointTable) -> tuple[list[str], str]:
+    """
+    Check for what is repaired or wrong.
+
+    Returns
+    -------
+    Notes, and why no identification is possible ('' when one is)
+
+    """
+    recording = to_recording(states, states.stamp[0], '')
+    try:
+        resampled, rate, _, notes = resample_uniformly(recording, SignalSettings())
+        refuse_derived_efforts(resampled.joints, resampled.position, resampled.effort, rate=rate)
+    except RobotIdError as error:
+        return list(states.notes), str(error)
+    saturated = clipped_samples(resampled.effort).mean(axis=0)
+    travel = np.ptp(resampled.position, axis=0)
+    for j, joint in enumerate(resampled.joints):
+        effort = resampled.effort[:, j]
+        if np.ptp(effort) == 0.0:
+            if travel[j] > MIN_TRAVEL:
+                notes.append(
+                    f'the effort of {joint} never changes while it moves: check its sensor'
+                )
+        elif travel[j] <= MIN_TRAVEL:
+            notes.append(f'{joint} did not move: name it in robot.locked, or move it')
+        elif saturated[j] < MAX_CLIPPED and does_negative_work(resampled.position[:, j], effort):
+            notes.append(
+                f'the effort of {joint} drives against its motion on the whole, as one of the '
+                'opposite sign does; identify tries it'
+            )
+        if saturated[j] > 0.0:
+            notes.append(
+                f'the effort of {joint} is clipped in {100 * saturated[j]:.1f} % of the samples'
+            )
+    return notes, ''
+
+
+def does_negative_work(position: np.ndarray, effort: np.ndarray) -> bool:
+    """Return whether the work of an effort along a motion is clearly negative."""
+    power = (effort[1:] + effort[:-1]) * np.diff(position)
+    return bool(power.sum() < -NEGATIVE_WORK * np.abs(power).sum())

@@ -1,6 +1,10 @@
-"""A table as a bag of joint states: what reads bags reads, cuts, inspects and converts it."""
+"""
+Joint states that are not sensor_msgs/JointState: tables, and topics whose fields are columns.
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+What reads bags reads, cuts, inspects and converts them as if they were messages.
+"""
+
+from collections.abc import Sequence
 import contextlib
 import dataclasses
 import json
@@ -17,7 +21,7 @@ from rosbags.interfaces import (
 )
 
 from ...core.signals.clock_correction import MAX_STEP_BACK, MIN_PART_SAMPLES
-from ...exceptions import RecordingError, RobotIdError
+from ...exceptions import RecordingError
 from ..formats.arrays import EPISODE_GAP
 from ..formats.column_selection import describe, find, select
 from ..formats.joint_table import JointTable
@@ -26,8 +30,12 @@ from ..formats.read_options import ReadOptions
 from ..formats.records import from_records
 from ..formats.table import from_arrays, Table
 from ..formats.table_joints import read_joint_table
-from .mcap_reader import Messages
-from .messages import Decoder, JOINT_STATE, JOINT_STATES_TOPIC, Layout
+from .messages import JOINT_STATE, JOINT_STATES_TOPIC, Layout
+from .storage import Bag
+
+# Messages of a topic that are looked at, and fewer than which are no recording of a motion.
+FIRST, FEWEST = 50, 10
+_TIME = 'time of reception'
 
 
 class TableReader:
@@ -127,65 +135,35 @@ def join_trials(stamp: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return stamp + np.concatenate([[0], np.cumsum(shift)])
 
 
-# Messages of a topic that are looked at, and fewer than which are no recording of a motion.
-FIRST, FEWEST = 50, 10
-_TIME = 'time of reception'
-# Returns the messages of a topic.
-Blocks = Callable[[str], Iterable[Messages]]
-
-
-def joint_states_of_topics(
-    source: str, connections: Sequence[Any], blocks: Blocks, typestore: Any, options: ReadOptions
-) -> tuple[str, JointTable] | None:
+def joint_states_of_topics(bag: Bag) -> tuple[str, JointTable] | None:
     """
     Return the topic whose fields are positions and efforts of joints, and its joint states.
 
     Of several it is the one with most messages. None where there is none.
-
-    Parameters
-    ----------
-    source : of the bag, for messages
-    connections : topics as rosbags describes them
-    blocks : returns the messages of a topic
-    typestore : that knows their types
-    options : joints and columns that the user names
 
     Raises
     ------
     RobotIdError : the fields do not fit the robot or the options
 
     """
-    for connection in sorted(connections, key=lambda c: -c.msgcount):
+    for connection in sorted(bag.connections, key=lambda c: -c.msgcount):
         if connection.msgcount < FEWEST:
             continue
-        first = _first(blocks(connection.topic))
         # Whatever messages of unknown types lead to: they are not joint states then.
         with contextlib.suppress(Exception):
-            if not _is_of_joints(_table(source, connection, first, typestore, options), options):
+            if not _is_of_joints(_table(bag, connection, FIRST), bag.options):
                 continue
-            table = _table(source, connection, blocks(connection.topic), typestore, options)
+            table = _table(bag, connection)
             note = f'there are no sensor_msgs/JointState: those of {connection.topic} are taken'
             table = dataclasses.replace(table, notes=(*table.notes, note))
             break
     else:
         return None
-    return connection.topic, read_joint_table(table, options)
-
-
-def _first(blocks: Iterable[Messages]) -> list[Messages]:
-    """Return some of the first messages; a flush of the recorder may end a block after any one."""
-    found: list[Messages] = []
-    for block in blocks:
-        found.append(block.rows(slice(0, FIRST)))
-        if sum(part.total for part in found) >= FIRST:
-            break
-    return found
+    return connection.topic, read_joint_table(table, bag.options)
 
 
 def _is_of_joints(table: Table, options: ReadOptions) -> bool:
     """Whether positions and efforts are among the columns, by their names or the user's."""
-    if not table.has_header:
-        return True
     found = set(find(table, describe(options.urdf).names or options.joints))
     for quantity, pattern in options.columns:
         try:
@@ -196,53 +174,41 @@ def _is_of_joints(table: Table, options: ReadOptions) -> bool:
     return {'position', 'effort'} <= found
 
 
-def _table(
-    source: str, connection: Any, blocks: Iterable[Messages], typestore: Any, options: ReadOptions
-) -> Table:
+def _table(bag: Bag, connection: Any, limit: int | None = None) -> Table:
     """Make a table of the messages of a topic, whose columns are called after their fields."""
-    encoding = connection.ext.serialization_format
-    name = f'{connection.topic} of {source}'
-    if encoding in ('json', 'protobuf'):
-        parse: Callable[[bytes], Any] = json.loads
-        if encoding == 'protobuf':
-            schema = connection.owner.channels[connection.id][1]
-            parse = parser_of(schema.data, connection.msgtype)
-        return from_records(name, _records(blocks, parse))
-    arrays, words = _of_layouts(connection.msgtype, blocks, typestore)
-    named = {key: np.array(values) for key, values in words.items()}
-    table = from_arrays(name, arrays | named, {_TIME: 'ns'})
-    return _without_names(table, arrays, options) or table
-
-
-def _records(blocks: Iterable[Messages], parse: Callable[[bytes], Any]) -> Iterator[Any]:
-    for block in blocks:
-        for received, payload in zip(block.received.tolist(), block.payloads(), strict=True):
-            yield {**parse(payload), f'{_TIME} [ns]': received}
-
-
-def _of_layouts(
-    message_type: str, blocks: Iterable[Messages], typestore: Any
-) -> tuple[dict[str, np.ndarray], dict[str, tuple[str, ...]]]:
-    """Return numbers (N,) or (N, n) and words of the messages of the layout that most have."""
-    decoder = Decoder(typestore, message_type)
+    name = f'{connection.topic} of {bag.path}'
+    if connection.ext.serialization_format == 'json':
+        return from_records(
+            name,
+            (
+                {**json.loads(payload), f'{_TIME} [ns]': received}
+                for block in bag.blocks(connection.topic, limit=limit)
+                for received, payload in zip(
+                    block.received.tolist(), block.payloads(), strict=True
+                )
+            ),
+        )
     parts: dict[int, list[tuple[np.ndarray, dict[str, np.ndarray]]]] = {}
-    for block in blocks:
-        received = block.received.astype(np.int64)
-        for number, payloads, rows in decoder.groups(block):
-            columns = _columns(decoder.layouts[number], payloads)
-            parts.setdefault(number, []).append((received[rows], columns))
+    layouts: dict[int, Layout] = {}
+    for layout, payloads, received, _ in bag.groups(connection.topic, limit=limit):
+        layouts[id(layout)] = layout
+        parts.setdefault(id(layout), []).append((received, _columns(layout, payloads)))
+    # The layout that most messages have.
     best = max(parts, key=lambda number: sum(len(time) for time, _ in parts[number]))
     joined = {_TIME: np.concatenate([time for time, _ in parts[best]])}
-    for name in parts[best][0][1]:
-        values = np.concatenate([columns[name] for _, columns in parts[best]])
-        if not (name.startswith('header.stamp') and not values.any()):
-            joined[name] = values[:, 0] if values.shape[1] == 1 else values
-    return joined, decoder.layouts[best].texts
+    for field in parts[best][0][1]:
+        values = np.concatenate([columns[field] for _, columns in parts[best]])
+        if not (field.startswith('header.stamp') and not values.any()):
+            joined[field] = values[:, 0] if values.shape[1] == 1 else values
+    words = {key: np.array(values) for key, values in layouts[best].texts.items()}
+    return from_arrays(name, joined | words, {_TIME: 'ns'})
 
 
 def _columns(layout: Layout, payloads: np.ndarray) -> dict[str, np.ndarray]:
     """Return the numbers of messages, (M, n) each, by the names of joints and interfaces."""
-    joints = next((t for path, t in layout.texts.items() if path.endswith('joint_names')), ())
+    joints: Sequence[str] = next(
+        (t for path, t in layout.texts.items() if path.endswith('joint_names')), ()
+    )
     found = {}
     for path in layout.numbers:
         values = layout.column(payloads, path)
@@ -255,63 +221,3 @@ def _columns(layout: Layout, payloads: np.ndarray) -> dict[str, np.ndarray]:
         else:
             found[path] = values
     return found
-
-
-def _without_names(
-    table: Table, arrays: dict[str, np.ndarray], options: ReadOptions
-) -> Table | None:
-    """Return a table without header of the one array of a message, two or three of each joint."""
-    wide = [name for name, values in arrays.items() if values.ndim == 2]
-    try:
-        count = len(describe(options.urdf).names)
-    except RobotIdError:
-        return None
-    if options.columns or len(wide) != 1 or not count:
-        return None
-    if arrays[wide[0]].shape[1] not in (2 * count, 3 * count) or _is_of_joints(table, options):
-        return None
-    columns = {'column1': arrays[_TIME]}
-    columns |= {f'column{k + 2}': column for k, column in enumerate(arrays[wide[0]].T)}
-    made = from_arrays(table.source, columns, {'column1': 'ns'})
-    return dataclasses.replace(made, has_header=False)
-
-
-def parser_of(definition: bytes, message_type: str) -> Callable[[bytes], dict[str, Any]]:
-    """
-    Return what turns messages of a type into {field: number, text, list or further fields}.
-
-    Parameters
-    ----------
-    definition : a FileDescriptorSet
-    message_type : full name
-
-    Raises
-    ------
-    DecodeError, TypeError, LookupError : the definition is damaged, or lacks the type
-
-    """
-    from google.protobuf import descriptor_pb2, message_factory
-
-    files = descriptor_pb2.FileDescriptorSet.FromString(definition).file
-    message = message_factory.GetMessages(files)[message_type]
-    return lambda data: _fields(message.FromString(data))
-
-
-def _fields(message: Any) -> dict[str, Any]:
-    """Return the fields of a message; numbers that are 0, which are not sent, as well."""
-    unset = {
-        field.name: field.default_value
-        for field in message.DESCRIPTOR.fields
-        if field.message_type is None and field.default_value not in ('', b'')
-    }
-    return unset | {field.name: _value(value) for field, value in message.ListFields()}
-
-
-def _value(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return value.decode(errors='replace')
-    if isinstance(value, int | float | str):
-        return value
-    if isinstance(value, Mapping):
-        return {str(key): _value(item) for key, item in value.items()}
-    return _fields(value) if hasattr(value, 'DESCRIPTOR') else [_value(item) for item in value]

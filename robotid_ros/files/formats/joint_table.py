@@ -36,6 +36,8 @@ class JointTable:
 
     def columns(self, joints: Sequence[str]) -> 'JointTable':
         """Return these joints, in this order."""
+        if tuple(joints) == self.joints:
+            return self
         index = np.s_[:, [self.joints.index(joint) for joint in joints]]
         return self._at(index, COLUMNS[2:], joints=tuple(joints))
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ...exceptions import FileError, RecordingError
-from ...files.bags.storage import open_bag
+from ...files.bags.opening import open_bag
 
 
 def check_bag(path: Path, written: Mapping[str, int]) -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from robotid_ros.files.bags.recording import check_joint_states
+from robotid_ros.files.bags.summary import check_joint_states
 from robotid_ros.files.formats.joint_table import JointTable
 
 from ..formats.strange import DQ, JOINTS, Q, TAU, TIME

@@ -3,10 +3,6 @@
 import json
 
 from bag_tools import controller_state, EPOCH, header, STEP, STORE
-from google.protobuf.descriptor_pb2 import FileDescriptorSet
-from google.protobuf.json_format import ParseDict
-from google.protobuf.message import DecodeError
-from google.protobuf.message_factory import GetMessages
 from mcap.writer import Writer
 import numpy as np
 import pytest
@@ -16,7 +12,6 @@ from robotid_ros.exceptions import RecordingError
 from robotid_ros.files.bags import BagWriter, read_recording
 from robotid_ros.files.bags.messages import CONTROLLER_STATE, definition
 from robotid_ros.files.bags.summary import summarise
-from robotid_ros.files.bags.tables import parser_of
 from robotid_ros.files.formats.read_options import ReadOptions
 
 from ..formats.tables import urdf
@@ -91,10 +86,6 @@ def test_states_with_names_of_joints_are_joint_states(tmp_path, kind, serialize)
     assert summary.description == "'arm' with the joints base, elbow"
 
 
-def test_numbers_without_names_are_told_apart_by_their_values(tmp_path):
-    check(bag(tmp_path, ARRAY, array), urdf=URDF)
-
-
 def test_columns_choose_among_fields(tmp_path):
     path = bag(tmp_path, ARRAY, array)
     with pytest.raises(RecordingError, match=r'record /joint_states, or name fields .* --columns'):
@@ -103,14 +94,12 @@ def test_columns_choose_among_fields(tmp_path):
     check(path, urdf=URDF, columns=columns)
 
 
-def write_mcap(path, encoding, schema, definition_, serialize):
+def write_mcap(path, schema, serialize):
     with path.open('wb') as stream:
         writer = Writer(stream)
         writer.start()
-        number = writer.register_schema(
-            schema, 'protobuf' if definition_ else 'jsonschema', definition_
-        )
-        channel = writer.register_channel('/joint_states', encoding, number)
+        number = writer.register_schema(schema, 'jsonschema', b'')
+        channel = writer.register_channel('/joint_states', 'json', number)
         for k in range(COUNT):
             writer.add_message(channel, EPOCH + k * STEP, serialize(k), EPOCH + k * STEP)
         writer.finish()
@@ -123,68 +112,4 @@ def test_messages_in_json_are_joint_states(tmp_path):
         content = {'name': JOINTS, **{key: value.tolist() for key, value in lists.items()}}
         return json.dumps(content).encode()
 
-    check(write_mcap(tmp_path / 'a.mcap', 'json', 'sensor_msgs/JointState', b'', serialize))
-
-
-def proto(label, kind, *names):
-    return [{'name': name, 'label': label, 'type': kind} for name in names]
-
-
-def definition_of_states():
-    """Return a FileDescriptorSet with the type lab.States, one of its types nested in it."""
-    one, many = 'LABEL_OPTIONAL', 'LABEL_REPEATED'
-    time = proto(one, 'TYPE_INT64', 'seconds') + proto(one, 'TYPE_INT32', 'nanos')
-    states = [
-        {**proto(one, 'TYPE_MESSAGE', 'stamp')[0], 'type_name': '.lab.States.Time'},
-        *proto(many, 'TYPE_STRING', 'name'),
-        *proto(many, 'TYPE_DOUBLE', 'position', 'torque'),
-        *proto(many, 'TYPE_SINT64', 'steps'),
-        *(proto(one, 'TYPE_BOOL', 'ok') + proto(one, 'TYPE_FLOAT', 'gain')),
-        *(proto(one, 'TYPE_STRING', 'mode') + proto(one, 'TYPE_BYTES', 'raw')),
-        {**proto(many, 'TYPE_MESSAGE', 'load')[0], 'type_name': '.lab.States.LoadEntry'},
-    ]
-    entry = proto(one, 'TYPE_STRING', 'key') + proto(one, 'TYPE_DOUBLE', 'value')
-    for fields in (time, states, entry):
-        for number, own in enumerate(fields, 1):
-            own['number'] = number
-    nested = [
-        {'name': 'Time', 'field': time},
-        {'name': 'LoadEntry', 'field': entry, 'options': {'map_entry': True}},
-    ]
-    message = {'name': 'States', 'field': states, 'nested_type': nested}
-    file = {'name': 'a.proto', 'package': 'lab', 'syntax': 'proto3', 'message_type': [message]}
-    return ParseDict({'file': [file]}, FileDescriptorSet())
-
-
-DEFINITION = definition_of_states()
-States = GetMessages(DEFINITION.file)['lab.States']
-
-
-def encoded(k):
-    seconds, nanos = divmod(EPOCH + k * STEP, 10**9)
-    stamp = {'seconds': seconds, 'nanos': nanos}
-    return States(stamp=stamp, name=JOINTS, position=Q[k], torque=TAU[k]).SerializeToString()
-
-
-def test_messages_of_protocol_buffers_are_joint_states(tmp_path):
-    serialized = DEFINITION.SerializeToString()
-    check(write_mcap(tmp_path / 'a.mcap', 'protobuf', 'lab.States', serialized, encoded))
-
-
-def test_fields_of_protocol_buffers():
-    parse = parser_of(DEFINITION.SerializeToString(), 'lab.States')
-    empty = {'name': [], 'position': [], 'torque': [], 'steps': [], 'ok': 0, 'gain': 0}
-    assert parse(b'') == empty
-    message = States(steps=[-1, 2], ok=True, gain=0.5, stamp={'seconds': -2}, mode='run')
-    message.raw, message.load['elbow'] = b'\xff', 2.5
-    assert parse(message.SerializeToString()) == {
-        **empty,
-        **{'steps': [-1, 2], 'ok': 1, 'gain': 0.5, 'stamp': {'seconds': -2, 'nanos': 0}},
-        **{'mode': 'run', 'raw': '\ufffd', 'load': {'elbow': 2.5}},
-    }
-    for broken in (b'\x0a\x7f', b'\x80', b'\x0b'):
-        with pytest.raises(DecodeError):
-            parse(broken)
-    for broken in (b'\x0a\x7f', b''):
-        with pytest.raises((DecodeError, LookupError)):
-            parser_of(broken, 'lab.States')
+    check(write_mcap(tmp_path / 'a.mcap', 'sensor_msgs/JointState', serialize))

@@ -1,0 +1,188 @@
+"""Opening recordings: bags of ROS 2 and ROS 1, also cut short or damaged, tables, URLs."""
+
+from collections.abc import Iterator, Sequence
+import contextlib
+from pathlib import Path, PurePath
+import tempfile
+from typing import Any
+
+from ...exceptions import ConfigurationError, RecordingError
+from ..atomic import nearest_file, open_regular, read_text
+from ..bounded import unpack_file
+from ..formats.read_options import BAG_SUFFIXES, DEFAULTS, natural_order, ReadOptions, SUFFIXES
+from ..remote.remote_file import is_url, RemoteFile
+from ..yaml import parse_yaml
+from .mcap_reader import is_mcap, McapReader
+from .messages import JOINT_STATE, JOINT_STATES_TOPIC
+from .storage import Bag, recording_errors, ZSTD
+
+METADATA, _SQLITE = 'metadata.yaml', b'SQLite format 3\0'
+
+
+@contextlib.contextmanager
+def open_bag(path: str | Path | RemoteFile, options: ReadOptions = DEFAULTS) -> Iterator[Bag]:
+    """
+    Open a recording for reading: a bag of ROS 2 or ROS 1, or a table; a URL: of an MCAP file.
+
+    Raises
+    ------
+    RecordingError : it is missing, empty, damaged or of an unknown kind
+    RobotIdError : a table lacks something, or does not fit the options
+
+    """
+    notes: list[str] = []
+    parts: Sequence[Path | RemoteFile]
+    if is_url(str(path)):
+        path, promised = RemoteFile(str(path)), 0
+        if path.suffix != '.mcap':
+            raise RecordingError(
+                f"'{path}' is no .mcap file, which alone are read in parts: copy it here"
+            )
+        parts = [path]
+    else:
+        path = Path(str(path))
+        parts, promised = _find_files(path, notes)
+    with contextlib.ExitStack() as stack:
+        readers = [_reader_of(part, notes, options, stack) for part in parts]
+        for reader in readers:
+            with recording_errors(path):
+                reader.open()
+            stack.callback(_close, reader)
+        bag = Bag(path, readers, notes, options, sum(part.stat().st_size for part in parts))
+        count = sum(bag.topics().values())
+        if not count:
+            raise RecordingError(f"'{path}' holds no messages: record again")
+        if promised > count:
+            notes.append(f'metadata.yaml promises {promised} messages, {count} were found')
+        if not any(bag.topics(JOINT_STATE).values()):
+            bag = _with_joint_states(bag, readers, notes)
+        if (options.columns or options.units or options.rate) and not bag.tables:
+            notes.append('columns, units and rate are of tables: passed over for a bag')
+        yield bag
+
+
+def _with_joint_states(bag: Bag, readers: list[Any], notes: list[str]) -> Bag:
+    """Return a bag without joint states with those that the fields of another topic make."""
+    from .tables import joint_states_of_topics, TableReader
+
+    found = joint_states_of_topics(bag)
+    if found is None:
+        return bag
+    taken = JOINT_STATES_TOPIC in bag.topics()
+    name = f'{found[0]}{JOINT_STATES_TOPIC}' if taken else JOINT_STATES_TOPIC
+    reader = TableReader(Path(str(bag.path)), bag.options, found[1], name)
+    reader.open()
+    return Bag(bag.path, [reader, *readers], notes, bag.options, bag.size)
+
+
+def _close(reader: Any) -> None:
+    with contextlib.suppress(Exception):
+        reader.close()
+
+
+def data_files(path: Path) -> list[Path]:
+    """
+    Find the files that hold messages or rows, by their names.
+
+    Raises
+    ------
+    RecordingError : there are none
+
+    """
+    if not path.exists():
+        remedy = nearest_file(path) or ': give a rosbag2 folder or file'
+        raise RecordingError(f"there is no recording at '{path}'{remedy}")
+    if not path.is_dir():
+        return [path]
+    files = [f for f in sorted(path.iterdir(), key=natural_order) if f.suffix in BAG_SUFFIXES]
+    # What was unpacked beside the packed file counts once.
+    files = [f for f in files if f.suffix != '.zstd' or f.with_suffix('') not in files]
+    if not files and _is_table(path):
+        return [path]
+    if not files:
+        raise RecordingError(
+            f"'{path}' holds no recording (.mcap, .db3 or .bag): give another folder"
+        )
+    return files
+
+
+def _find_files(path: Path, notes: list[str]) -> tuple[list[Path], int]:
+    """Find the files to open, in the order of `metadata.yaml`, and the messages it promises."""
+    files = data_files(path)
+    if files == [path]:
+        return files, 0
+    if not (path / METADATA).exists():
+        notes.append('metadata.yaml is missing: read from the data files themselves')
+        return files, 0
+    try:
+        content = parse_yaml(read_text(path / METADATA), METADATA)
+        information = content['rosbag2_bagfile_information']
+        names = [PurePath(name).name for name in information['relative_file_paths']]
+        promised = information['message_count']
+        if not isinstance(promised, int):
+            raise TypeError(f'message_count is {promised!r}')
+    except (ConfigurationError, LookupError, TypeError) as error:
+        notes.append(f'metadata.yaml is damaged ({error}): read from the data files themselves')
+        return files, 0
+    there = {file.name: file for file in files}
+    if missing := [name for name in names if name not in there]:
+        notes.append(f'of the recording {", ".join(missing)} is missing')
+    return [there[name] for name in names if name in there] or files, promised
+
+
+def _reader_of(
+    path: Path | RemoteFile, notes: list[str], options: ReadOptions, stack: contextlib.ExitStack
+) -> Any:
+    """
+    Return what reads a file, by its first bytes, or a folder of tables; not opened yet.
+
+    What is compressed is unpacked until `stack` is closed.
+    """
+    if isinstance(path, RemoteFile):
+        if not is_mcap(path):
+            raise RecordingError(f"'{path}' is not MCAP inside: copy it again from the robot")
+        return McapReader(path)
+    if path.suffix == '.zstd':
+        target = Path(stack.enter_context(tempfile.TemporaryDirectory()), path.stem)
+        unpack_file(path, target)
+        path = target
+    if path.is_dir():
+        return _table(path, options)
+    with open_regular(path) as stream, recording_errors(path):
+        start = stream.read(16)
+    if not start:
+        raise RecordingError(f"'{path}' is empty: the recorder died at once; record again")
+    if start.startswith(_SQLITE):
+        wal = path.with_name(f'{path.name}-wal')
+        if wal.exists() and wal.stat().st_size:
+            notes.append(f"'{wal.name}' was not merged: run sqlite3 {path.name} .dump to do so")
+        from .foreign import SqliteReader
+
+        return SqliteReader(path)
+    if start.startswith(ZSTD):
+        raise RecordingError(f"'{path}' is compressed: rename it to '{path.name}.zstd'")
+    if start.startswith(b'#ROSBAG'):
+        from .foreign import Ros1Reader
+
+        return Ros1Reader(path)
+    if is_mcap(path):
+        return McapReader(path)
+    if _is_table(path):
+        return _table(path, options)
+    raise RecordingError(
+        f"'{path}' is neither MCAP nor SQLite, nor a table by its name: give a bag or one of "
+        f'{", ".join(SUFFIXES)}'
+    )
+
+
+def _is_table(path: Path) -> bool:
+    # What reads tables takes as long to import as a bag to inspect.
+    from ..formats.open_table import table_reader
+
+    return table_reader(path) is not None
+
+
+def _table(path: Path, options: ReadOptions) -> Any:
+    from .tables import TableReader
+
+    return TableReader(path, options)
