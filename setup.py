@@ -48,7 +48,6 @@ setup(
         'mcap>=1.5',
         'numpy>=1.26',
         'pin>=3',
-        'protobuf>=3.20',
         'PyYAML',
         'rosbags>=0.11',
         'scipy>=1.11',

@@ -8,15 +8,20 @@ at one frame and move to another by H P Hᵀ. Simulators join links that move as
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 import contextlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import numpy.typing as npt
 
+from ...core.model.urdf_parsing import parse_urdf, snap_angles
 from ...core.parameters.physical_consistency import mass_properties
 from ...exceptions import shortened
 from ...plant.urdf_reading import Joint, origin_of, read_inertials, read_joints, root_link
+from .drives import Drive, drives_of
+
+if TYPE_CHECKING:
+    from .identified_model import IdentifiedModel
 
 Array = npt.NDArray[np.float64]
 
@@ -276,10 +281,29 @@ def _numbers(text: str) -> tuple[float, ...]:
     return tuple(map(float, text.split()))
 
 
+def read_parts(
+    model: 'IdentifiedModel',
+) -> tuple[tuple[RigidBody, ...], dict[str, list[Shape]], dict[str, Drive]]:
+    """Return the bodies of an identified robot, the shapes of links, the drives of joints."""
+    root = parse_urdf(model.robot.urdf)
+    snap_angles(root)
+    bodies = rigid_bodies(root)
+    carried = (body.joint for body in bodies if body.joint is not None)
+    described = {j.name: Drive(damping=j.damping, friction=j.friction) for j in carried}
+    return bodies, read_shapes(root), described | drives_of(model)
+
+
 def comment(notes: Sequence[str]) -> 'ET.Element[Any]':
     """Return an XML comment of sentences; two hyphens may not stand in one."""
     lines = ['identified by robotid', *notes]
     return ET.Comment('\n  '.join(['', *lines]).replace('--', '- -') + '\n')
+
+
+def document(file: ET.Element, notes: Sequence[str]) -> str:
+    """Return the text of a document with a comment of sentences at its beginning."""
+    file.insert(0, comment(notes))
+    ET.indent(file)
+    return ET.tostring(file, encoding='unicode') + '\n'
 
 
 def spaced(values: Iterable[float]) -> str:

@@ -21,7 +21,7 @@ from ...core.model.urdf_parsing import parse_urdf, snap_angles
 from ...core.parameters.physical_consistency import mass_properties, pseudo_inertia
 from ...core.parameters.plain_friction import plain_friction, PlainFriction
 from ...exceptions import ModelError
-from .bodies import Array, comment, distribute, MOMENTS, own_bodies
+from .bodies import Array, comment, distribute, document, MOMENTS, own_bodies
 from .drives import (
     describe_difference,
     explain_losses,
@@ -83,9 +83,7 @@ def srdf(model: 'IdentifiedModel') -> tuple[str, list[str]]:
     notes = ['it holds rotor inertias alone: take the rest from a URDF']
     if names:
         notes.append(f'motors that drive several joints ({names}) are left out')
-    file.insert(0, comment(notes))
-    ET.indent(file)
-    return ET.tostring(file, encoding='unicode') + '\n', notes
+    return document(file, notes), notes
 
 
 def identified_urdf(

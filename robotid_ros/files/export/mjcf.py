@@ -16,33 +16,21 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pinocchio as pin
 
-from ...core.model.urdf_parsing import parse_urdf, snap_angles
 from ...exceptions import FileError, RobotIdError, shortened
 from ...plant.urdf_reading import Joint, JOINT_TYPES
 from ..atomic import file_errors
 from ..configuration import from_mapping, resolve
 from .bodies import (
     Array,
-    comment,
+    document,
     explain_impossible,
     principal_inertia,
-    read_shapes,
-    rigid_bodies,
+    read_parts,
     RigidBody,
     Shape,
     spaced,
 )
-from .drives import (
-    COUPLINGS,
-    Drive,
-    drives_of,
-    explain_losses,
-    FRICTION,
-    GRAVITY,
-    OFFSETS,
-    ROTORS,
-    SPRINGS,
-)
+from .drives import COUPLINGS, Drive, explain_losses, FRICTION, GRAVITY, OFFSETS, ROTORS, SPRINGS
 from .identified_model import IdentifiedModel
 
 KEPT = frozenset({FRICTION, OFFSETS, SPRINGS, ROTORS, COUPLINGS, GRAVITY})
@@ -80,9 +68,7 @@ def mjcf(model: IdentifiedModel, folders: Sequence[str | Path] = ()) -> tuple[st
     The text, and sentences on what it does not hold, which also stand in it.
 
     """
-    root = parse_urdf(model.robot.urdf)
-    snap_angles(root)
-    bodies = rigid_bodies(root)
+    bodies, shapes, drives = read_parts(model)
     file = ET.Element('mujoco', model=model.robot.name)
     options = {'angle': 'radian', 'inertiafromgeom': 'false'}
     ET.SubElement(file, 'compiler', options)
@@ -95,17 +81,13 @@ def mjcf(model: IdentifiedModel, folders: Sequence[str | Path] = ()) -> tuple[st
         ET.SubElement(ET.SubElement(defaults, 'default', {'class': name}), tag, attributes)
     folders = [*folders, *_mesh_folders(model.results.settings)]
     meshes = Meshes(ET.SubElement(file, 'asset'), folders)
-    drives = drives_of(model)
-    shapes = read_shapes(root)
     _add_bodies(ET.SubElement(file, 'worldbody'), bodies, drives, shapes, meshes)
     _add_excludes(ET.SubElement(file, 'contact'), bodies, shapes)
     _add_constraints(file, bodies, model, drives)
     notes = explain_losses(model, KEPT) + explain_impossible(bodies) + meshes.notes()
     for section in [s for s in file.findall('*') if not len(s) and not s.attrib]:
         file.remove(section)
-    file.insert(0, comment(notes))
-    ET.indent(file)
-    return ET.tostring(file, encoding='unicode') + '\n', notes
+    return document(file, notes), notes
 
 
 def _add_bodies(
@@ -122,7 +104,7 @@ def _add_bodies(
         element = above if body.name == WORLD else ET.SubElement(above, 'body', values)
         parents.append(element)
         if body.joint is not None:
-            _add_joint(element, body.joint, drives.get(body.joint.name))
+            _add_joint(element, body.joint, drives[body.joint.name])
         if body.name != WORLD:
             _add_inertial(element, body.inertial)
         for name, place in body.links.items():
@@ -140,9 +122,7 @@ def _add_inertial(element: ET.Element, inertial: Array) -> None:
     ET.SubElement(element, 'inertial', values)
 
 
-def _add_joint(element: ET.Element, joint: Joint, drive: Drive | None) -> None:
-    if drive is None:  # one that was not identified
-        drive = Drive(damping=joint.damping, friction=joint.friction)
+def _add_joint(element: ET.Element, joint: Joint, drive: Drive) -> None:
     values = {'name': joint.name, 'type': JOINT_TYPES[joint.type], 'axis': spaced(joint.axis)}
     if -np.inf < joint.lower < joint.upper < np.inf:
         values['range'] = spaced((joint.lower, joint.upper))
@@ -205,8 +185,8 @@ def _add_constraints(
             names = {'joint1': joint.name, 'joint2': leader}
             ET.SubElement(equality, 'joint', {**names, 'polycoef': polynomial})
             continue
-        drive = drives.get(joint.name, Drive())
-        _add_actuator(actuator, joint.name, efforts.get(joint.name, joint.effort), drive)
+        effort = efforts.get(joint.name, joint.effort)
+        _add_actuator(actuator, joint.name, effort, drives[joint.name].offset)
     for coupling in robot.couplings:
         values = {'name': coupling.name, **_passive(drives[coupling.name])}
         element = ET.SubElement(tendon, 'fixed', values)
@@ -215,12 +195,12 @@ def _add_constraints(
                 ET.SubElement(element, 'joint', joint=name, coef=repr(ratio))
 
 
-def _add_actuator(actuators: ET.Element, joint: str, effort: float, drive: Drive) -> None:
+def _add_actuator(actuators: ET.Element, joint: str, effort: float, offset: float) -> None:
     values = {'name': joint, 'joint': joint}
     if np.isfinite(effort):
         values['ctrlrange'] = spaced((-effort, effort))
-    if drive.offset:
-        bias = {'biastype': 'affine', 'biasprm': spaced((-drive.offset, 0.0, 0.0))}
+    if offset:
+        bias = {'biastype': 'affine', 'biasprm': spaced((-offset, 0.0, 0.0))}
         ET.SubElement(actuators, 'general', {**values, 'gainprm': '1', **bias})
     else:
         ET.SubElement(actuators, 'motor', values)

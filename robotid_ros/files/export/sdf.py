@@ -10,21 +10,19 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pinocchio as pin
 
-from ...core.model.urdf_parsing import parse_urdf, snap_angles
 from ...plant.urdf_reading import Joint
 from .bodies import (
     Array,
-    comment,
+    document,
     explain_impossible,
     MOMENTS,
     principal_inertia,
-    read_shapes,
-    rigid_bodies,
+    read_parts,
     RigidBody,
     Shape,
     spaced,
 )
-from .drives import Drive, drives_of, explain_losses, FRICTION, SPRINGS
+from .drives import Drive, explain_losses, FRICTION, SPRINGS
 from .identified_model import IdentifiedModel
 from .mjcf import PACKAGE, WORLD
 
@@ -44,10 +42,7 @@ def sdf(model: IdentifiedModel) -> tuple[str, list[str]]:
     The text, and sentences on what it does not hold, which also stand in it.
 
     """
-    root = parse_urdf(model.robot.urdf)
-    snap_angles(root)
-    bodies, shapes = rigid_bodies(root), read_shapes(root)
-    drives = drives_of(model)
+    bodies, shapes, drives = read_parts(model)
     file = ET.Element('sdf', version=VERSION)
     robot = ET.SubElement(file, 'model', name=model.robot.name)
     links = {name for body in bodies for name in body.links}
@@ -56,7 +51,7 @@ def sdf(model: IdentifiedModel) -> tuple[str, list[str]]:
     for body, name in zip(bodies, names, strict=True):
         if body.joint is not None:
             element = _joint(robot, _free(body.joint.name, links), body, names[body.parent])
-            _add_axis(element, body.joint, drives.get(body.joint.name), links)
+            _add_axis(element, body.joint, drives[body.joint.name], links)
         elif name != WORLD:
             fixed = ET.SubElement(robot, 'joint', name='fixed_to_world', type='fixed')
             _add_text(fixed, parent=WORLD, child=name)
@@ -69,9 +64,7 @@ def sdf(model: IdentifiedModel) -> tuple[str, list[str]]:
         notes.append(
             f'joints may not be named like links: {", ".join(taken)} got {JOINT_SUFFIX} behind it'
         )
-    file.insert(0, comment(notes))
-    ET.indent(file)
-    return ET.tostring(file, encoding='unicode') + '\n', notes
+    return document(file, notes), notes
 
 
 def _free(joint: str, links: set[str]) -> str:
@@ -88,9 +81,7 @@ def _joint(robot: ET.Element, name: str, body: RigidBody, parent: str) -> ET.Ele
     return element
 
 
-def _add_axis(element: ET.Element, joint: Joint, drive: Drive | None, links: set[str]) -> None:
-    if drive is None:  # one that was not identified
-        drive = Drive(damping=joint.damping, friction=joint.friction)
+def _add_axis(element: ET.Element, joint: Joint, drive: Drive, links: set[str]) -> None:
     axis = ET.SubElement(element, 'axis')
     _add_text(axis, xyz=spaced(joint.axis))
     limits = {'lower': joint.lower, 'upper': joint.upper}
