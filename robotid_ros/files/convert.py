@@ -164,7 +164,7 @@ def _write_temperatures(bag: Bag, table: JointTable, writer: BagWriter) -> None:
 def _in_order(bag: Bag, tables: list[JointTable]) -> Iterator[tuple[int, bytes]]:
     """Serialize tables, by time of reception; a quantity without any value stays empty."""
     message = bag.typestore.types[JOINT_STATE]
-    rows = []
+    rows: list[Any] = []
     for table in tables:
         columns = [getattr(table, name) for name in FIELDS]
         filled = [x if np.isfinite(x).any() else x[:, :0] for x in columns]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 import dataclasses
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -170,7 +171,7 @@ class ChunkedRecording(RunContext):
                     'choose another part'
                 )
             notes = (*self.notes, *(note for chunk in chunks for note in chunk.notes))
-            samples = {
+            samples: dict[str, Any] = {
                 name: np.concatenate([getattr(chunk, name) for chunk in chunks])
                 for name in ('time', 'position', 'effort')
             }

@@ -1,4 +1,4 @@
-"""Files of named arrays: NumPy, MATLAB, HDF5, Parquet, Arrow, and data sets of LeRobot."""
+"""Files of named arrays: NumPy, MATLAB, HDF5, Parquet, and data sets of LeRobot."""
 
 from collections.abc import Iterator, Mapping, Sequence
 import contextlib
@@ -174,15 +174,6 @@ def read_parquet(path: Path) -> Table:
     labels = {name: tuple(x) for name, feature in features if (x := _labels(feature)) is not None}
     rate = float(info.get('fps') or 0.0)
     return dataclasses.replace(table, labels={**table.labels, **labels}, rate=rate)
-
-
-def read_feather(path: Path) -> Table:
-    """Read a file of Arrow, as Feather is; raises as `read_parquet`."""
-    ipc = optional_package('pyarrow.ipc', str(path))
-    with ipc.open_file(str(path)) as file:
-        table = file.read_all()
-    check_unpacked(path, table.nbytes)
-    return _of_arrow(path, [table])
 
 
 def _of_arrow(path: Path, tables: Sequence[Any]) -> Table:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...exceptions import RecordingError, RobotIdError, shortened
 from ..atomic import file_errors, open_regular
-from .arrays import is_lerobot, read_feather, read_hdf5, read_mat, read_npy, read_npz, read_parquet
+from .arrays import is_lerobot, read_hdf5, read_mat, read_npy, read_npz, read_parquet
 from .column_names import group, understand
 from .joint_table import JointTable
 from .read_options import BAG_SUFFIXES, ReadOptions, SUFFIXES
@@ -35,12 +35,12 @@ _MAGIC: tuple[tuple[bytes, Reader], ...] = (
     (b'\x89HDF\r\n\x1a\n', read_hdf5),
     (b'MATLAB 5.0', read_mat),
     (b'PAR1', read_parquet),
-    (b'ARROW1', read_feather),
 )
 # Files of other programs that are not read, and what to do.
 _PICKLE = 'is pickled, which may run anything when it is read: save it as .npz or CSV'
 _FOREIGN = (
     (b'\xd0\xcf\x11\xe0', 'is a workbook of old Excel: save it as .xlsx or CSV'),
+    (b'ARROW1', 'is Feather of Arrow: save it as Parquet or CSV'),
     (b'TDSm', 'is TDMS of LabVIEW: export it as CSV or .lvm, or by Python as .npz (nptdms)'),
     (b'\x80\x04\x95', _PICKLE),
     (b'\x80\x05\x95', _PICKLE),

@@ -72,7 +72,7 @@ TEXT_SUFFIXES = ('.csv', '.tsv', '.txt', '.dat', '.asc', '.gz')
 BAG_SUFFIXES = ('.mcap', '.db3', '.bag', '.zstd')
 SUFFIXES = (
     *(*TEXT_SUFFIXES, '.lvm', '.json', '.jsonl', '.xlsx'),
-    *('.npz', '.npy', '.mat', '.h5', '.hdf5', '.parquet', '.feather'),
+    *('.npz', '.npy', '.mat', '.h5', '.hdf5', '.parquet'),
 )
 
 

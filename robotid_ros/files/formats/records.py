@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 import csv
-import dataclasses
 import itertools
 import json
 import math
@@ -15,9 +14,8 @@ import numpy as np
 from ...exceptions import RecordingError, RobotIdError
 from ..atomic import read_text
 from ..yaml import parse_yaml
-from .column_names import understand
 from .table import from_arrays, Table
-from .text_cells import convert, is_date, number, unique
+from .text_cells import convert, is_date, number
 
 # What names an item of a list better than its number.
 _NAMES = ('name', 'joint', 'joint_name', 'id')
@@ -29,7 +27,7 @@ Value = float | str | tuple[float, ...] | tuple[str, ...]
 
 def read_json(path: Path) -> Table:
     """
-    Read JSON: records, one a line or in lists, rows of numbers, or an object of whole signals.
+    Read JSON: records, one a line or in a list, or an object of whole signals.
 
     Raises
     ------
@@ -43,17 +41,12 @@ def read_json(path: Path) -> Table:
         return from_records(str(path), _lines(path, text))
     except RecursionError as error:
         raise RecordingError(f"'{path}' is nested too deeply: give another file") from error
-    content = _unnumbered(content)
-    if isinstance(content, Mapping):
-        content = {key: _unnumbered(value) for key, value in content.items()}
-    if table := _of_rows(str(path), content):
-        return table
-    lists = dict(_lists_of_records(content))
-    if records := _are_columns(content) or (_side_by_side(lists) if lists else None):
-        return from_records(str(path), records)
-    arrays = {k: v for k, items in _arrays(content) if (v := _as_array(items)) is not None}
-    named = _named_columns(arrays)
-    kept = {k: v for k, v in (named or arrays).items() if v.dtype.kind in 'biufU'}
+    lists = [*_lists_of_records(content)]
+    if len(lists) == 1:
+        return from_records(str(path), lists[0])
+    found = {} if lists else dict(_arrays(content))
+    arrays = {name: np.array(items) for name, items in found.items() if name}
+    kept = {k: v for k, v in arrays.items() if v.dtype.kind in 'biufU'}
     if not any(v.dtype.kind in 'biuf' and v.size > 1 for v in kept.values()):
         raise RecordingError(
             f"'{path}' holds {_shape(content)}, no table of numbers: give one record per sample, "
@@ -151,86 +144,14 @@ def _lines(path: Path, text: str) -> Iterator[Any]:
                 ) from error
 
 
-def _unnumbered(content: Any) -> Any:
-    """Return the values of `{"0": …, "1": …}` as a list, in which data frames number rows."""
-    if isinstance(content, Mapping) and len(content) > 1 and all(map(str.isdecimal, content)):
-        return [content[key] for key in sorted(content, key=int)]
-    return content
-
-
-def _lists_of_records(content: Any, name: str = '') -> Iterator[tuple[str, list[Any]]]:
-    """Yield the lists of records of a document, with the path to each."""
+def _lists_of_records(content: Any, inside: bool = False) -> Iterator[list[Any]]:
+    """Yield the lists of records of a document; a short one inside it is of joints."""
     if isinstance(content, list) and content and isinstance(content[0], Mapping):
-        if len(content) > _LONGEST // 4 or not name:
-            yield name, content
+        if len(content) > _LONGEST // 4 or not inside:
+            yield content
     elif isinstance(content, Mapping):
-        for key, value in content.items():
-            yield from _lists_of_records(value, f'{name}.{key}' if name else str(key))
-
-
-def _side_by_side(lists: Mapping[str, list[Any]]) -> Iterator[Any]:
-    """Yield the records of one list, or those of several in one each."""
-    if len(lists) == 1:
-        yield from next(iter(lists.values()))
-    else:
-        for records in itertools.zip_longest(*lists.values(), fillvalue={}):
-            yield dict(zip(lists, records, strict=True))
-
-
-def _are_columns(content: Any) -> Iterator[Any] | None:
-    """Return the rows of an object whose lists are as long, one of records beside others."""
-    if not isinstance(content, Mapping):
-        return None
-    lists = {key: value for key, value in content.items() if isinstance(value, list) and value}
-    if len(lists) < 2 or len({len(value) for value in lists.values()}) > 1:
-        return None
-    if not any(isinstance(value[0], Mapping) for value in lists.values()):
-        return None
-    return (dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True))
-
-
-def _of_rows(source: str, rows: Any) -> Table | None:
-    """Return a table of rows that are lists, the first of which may be the names, or None."""
-    if not isinstance(rows, list) or len(rows) < 2 or not all(type(row) is list for row in rows):
-        return None
-    flat = [[*_flat(row)] for row in rows]
-    names = flat.pop(0) if all(isinstance(item, str) for item in flat[0]) else []
-    width = len(flat[0])
-    regular = all(len(row) == width for row in flat) and (not names or len(names) == width)
-    if not regular or width < 2 or not all(isinstance(x, int | float) for x in flat[0]):
-        return None
-    matrix = _as_array(flat)
-    if matrix is None or matrix.dtype.kind not in 'biuf':
-        return None
-    keys = unique(names) or [f'column{k + 1}' for k in range(width)]
-    table = from_arrays(source, dict(zip(keys, matrix.T, strict=True)))
-    return dataclasses.replace(table, has_header=bool(names))
-
-
-def _as_array(items: list[Any]) -> np.ndarray | None:
-    """Return nested lists as an array, None where they are of different lengths."""
-    try:
-        return np.array(items)
-    except ValueError:
-        return None
-
-
-def _flat(items: list[Any]) -> Iterator[Any]:
-    for item in items:
-        if isinstance(item, list):
-            yield from _flat(item)
-        else:
-            yield math.nan if item is None else item
-
-
-def _named_columns(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the columns of a matrix that a list beside it names, {} for another form."""
-    matrices = [v for v in arrays.values() if v.ndim == 2 and v.dtype.kind in 'biuf']
-    for words in (v for v in arrays.values() if v.ndim == 1 and v.dtype.kind == 'U'):
-        if len(matrices) == 1 and matrices[0].shape[1] == len(words) > 1:
-            if sum(understand(word) is not None for word in words) > 1:
-                return dict(zip(words.tolist(), matrices[0].T, strict=True))
-    return {}
+        for value in content.values():
+            yield from _lists_of_records(value, True)
 
 
 def _shape(content: Any) -> str:

@@ -202,7 +202,7 @@ def header_of(
     Return the names of the columns, units joined to them, [] where there are none.
 
     They are the row of most different words, the last of such ones; types, comments and addresses
-    of a device's signals repeat. Another row may tell apart what repeats: positions and torques.
+    of a device's signals repeat.
 
     Parameters
     ----------
@@ -221,35 +221,13 @@ def header_of(
     named = [row for row in fitting if row not in units] or fitting
     if not named:
         return []
-    names = _told_apart(max(reversed(named), key=lambda row: len(set(row))), named)
+    names = max(reversed(named), key=lambda row: len(set(row)))
     names = [name.lstrip('#%').strip() for name in names]
     for row in units[-1:]:
         found = (cell.strip(' []()') for cell in row)
         pairs = zip(names, found, strict=True)
         names = [f'{name} [{unit}]' if name and is_unit(unit) else name for name, unit in pairs]
     return names
-
-
-def _told_apart(names: list[str], rows: Sequence[list[str]]) -> list[str]:
-    """Return names that repeat with what another row says of several columns each in front."""
-    if len(set(names)) == len(names):
-        return names
-    for row in rows:
-        joined = [f'{a} {b}'.strip() for a, b in zip(_filled(row), _filled(names), strict=True)]
-        empty = [k for k, name in enumerate(joined) if not name]
-        for k in empty:
-            joined[k] = next((other[k] for other in rows if other[k]), '')
-        if row is not names and len(set(joined)) == len(joined):
-            return joined
-    return names
-
-
-def _filled(row: Sequence[str]) -> list[str]:
-    """Return a row whose empty cells say what is to the left of them."""
-    result: list[str] = []
-    for cell in row:
-        result.append(cell or ''.join(result[-1:]))
-    return result
 
 
 def _are_units(row: Sequence[str]) -> bool:

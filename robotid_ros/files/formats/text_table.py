@@ -22,9 +22,8 @@ from ..atomic import file_errors, open_regular
 from ..bounded import BoundedStream, check_unpacked
 from .column_names import understand
 from .records import from_records, records_of_cells
-from .table import Columns, from_arrays, Table
+from .table import Columns, Table
 from .text_cells import (
-    convert,
     has_decimal_commas,
     header_of,
     is_clock,
@@ -47,8 +46,6 @@ ENCODINGS = ('cp1252', 'gb18030', 'cp932', 'euc_kr', 'cp1251')
 # Share of a row that has to be values, at least and over that of the rows far below: half of what
 # devices tell of each of their signals is numbers, too.
 LEAST, BESIDE = 0.5, 0.75
-# So many times more columns than rows: a row is a signal.
-_WIDE = 4
 _GZIP = b'\x1f\x8b'
 # Opens a text in an encoding, without end as often as it is called.
 Opener = Callable[[str], io.TextIOBase]
@@ -116,12 +113,8 @@ def read_text(source: str, opener: Opener, encodings: Sequence[str] = ('utf-8',)
             return from_records(source, records_of_cells(stream))
     heads = [_analyse(source, lines, encoding) for lines, encoding in found]
     best = max(range(len(heads)), key=lambda k: len([*filter(understand, heads[k].header)]))
-    head, lines = heads[best], found[best][0]
+    head = heads[best]
     form, cells = head.form, head.cells
-    if len(lines) < HEAD and len(cells) > _WIDE * len(lines):
-        signals = _signals(_rows(lines, form.delimiter), form.decimal_comma)
-        if len(signals) > 1:
-            return from_arrays(source, signals)
     units = [unit_of(cell) for cell in cells]
     header = head.header or [f'column{k + 1}' for k in range(len(cells))]
     names = unique([f'{n} [{u}]' if u else n for n, u in zip(header, units, strict=True)])
@@ -199,17 +192,6 @@ def _first_row(rows: Sequence[list[str]], comma: bool) -> int | None:
         if alike and share_of_values(row, comma) >= enough:
             return k
     return None
-
-
-def _signals(rows: Iterable[list[str]], comma: bool) -> dict[str, np.ndarray]:
-    """Return rows that are a name and its values, also `name = [values]`: the columns' signals."""
-    found = {}
-    for row in rows:
-        name, _, first = row[0].partition('=') if row else ('', '', '')
-        cells = [cell.strip(' []{};\r\n') for cell in (*([first] if first else ()), *row[1:])]
-        if name.strip() and not is_value(name, comma) and share_of_values(cells, comma) > 0.5:
-            found[name.strip(' :')] = convert(cells, comma)
-    return found
 
 
 def _rows(lines: Iterable[str], delimiter: str) -> list[list[str]]:

@@ -181,16 +181,8 @@ def test_names_prove_no_torques(tmp_path, write, wrong):
         open_table(path, OPTIONS)
 
 
-HEADER = ['t', *(f'{word}{k}' for word in ('q', 'dq', 'tau') for k in (1, 2, 3))]
-FLAT = [[t, *q, *dq, *tau] for t, q, dq, tau in ROWS]
 RECORDS = [{'t': t, 'q': q, 'dq': dq, 'tau': tau} for t, q, dq, tau in ROWS]
 WHOLE = {'t': lists(TIME), 'q': lists(Q), 'tau': lists(TAU)}
-OF_JOINT = {
-    name: [
-        {'t': t, 'position': q[k], 'velocity': dq[k], 'torque': tau[k]} for t, q, dq, tau in ROWS
-    ]
-    for k, name in enumerate(JOINTS)
-}
 JSON_READ = {
     'records': RECORDS,
     'records under keys': {'robot': 'arm', 'log': {'samples': RECORDS}},
@@ -209,17 +201,6 @@ JSON_READ = {
         ],
     },
     'joints first': {'t': lists(TIME), 'q': lists(Q.T), 'tau': lists(TAU.T)},
-    'rows': FLAT,
-    'rows below names': [HEADER, *FLAT],
-    'rows of lists': [[t, q, dq, tau] for t, q, dq, tau in ROWS],
-    'a data frame, split': {'columns': HEADER, 'index': list(range(1200)), 'data': FLAT},
-    'a data frame, by columns': {
-        name: {str(k): row[place] for k, row in enumerate(FLAT)}
-        for place, name in enumerate(HEADER)
-    },
-    'a data frame, by rows': {
-        str(k): dict(zip(HEADER, row, strict=True)) for k, row in enumerate(FLAT)
-    },
     'stamps of messages': [
         {'header': {'stamp': stamp(t)}, 'name': JOINTS, 'position': q, 'effort': tau}
         for t, q, _, tau in ROWS
@@ -242,11 +223,6 @@ JSON_READ = {
         }
         for t, q, _, tau in ROWS
     ],
-    'records of each joint': OF_JOINT,
-    'records of two topics': {
-        'pos': [{'t': t, 'q': q} for t, q, _, _ in ROWS],
-        'eff': [{'t': t, 'tau': tau} for t, _, _, tau in ROWS],
-    },
 }
 
 
@@ -257,16 +233,25 @@ def test_json_of_many_forms_is_read(tmp_path, content):
     check(path)
 
 
-def test_topics_of_other_rates_are_interpolated(tmp_path):
-    slow = [{'t': t, 'tau': tau} for t, _, _, tau in ROWS[::2]]
-    content = {'pos': [{'t': t, 'q': q} for t, q, _, _ in ROWS], 'eff': slow}
-    (tmp_path / 'a.json').write_text(json.dumps(content))
-    check(tmp_path / 'a.json', rows=slice(0, None, 2))
-
-
 # Every third row as records in records, and whole signals of two trials.
 THREES = [ROWS[k : k + 3] for k in range(0, len(ROWS), 3)]
+FLAT = [[t, *q, *dq, *tau] for t, q, dq, tau in ROWS]
 JSON_REFUSED = {
+    'rows': (FLAT, 'a list of 1200, each a list of 10, each a number, no table of numbers'),
+    'a data frame by columns': (
+        {
+            f'q{k}': dict(zip(map(str, range(1200)), column, strict=True))
+            for k, column in enumerate(zip(*FLAT, strict=True))
+        },
+        'no table of numbers: give one record per sample, or one list per signal',
+    ),
+    'records of two topics': (
+        {
+            'pos': [{'t': t, 'q': q} for t, q, _, _ in ROWS],
+            'eff': [{'t': t, 'tau': tau} for t, _, _, tau in ROWS],
+        },
+        'holds {pos: a list of 1200, each .*no table of numbers: give one record per sample',
+    ),
     'samples in records': (
         [
             {'t': rows[0][0], 'samples': [{'t': t, 'q': q, 'tau': tau} for t, q, _, tau in rows]}

@@ -125,13 +125,6 @@ def test_several_columns_of_times(tmp_path, repeated):
     check(tmp_path / 'a.csv')
 
 
-def test_a_line_may_be_a_signal(tmp_path):
-    lines = [['Time [ms]', *TIME * 1e3]]
-    lines += [[name, *column] for name, column in zip(NAMES, ALL, strict=True)]
-    (tmp_path / 'a.csv').write_text('\n'.join(';'.join(map(str, line)) for line in lines))
-    check(tmp_path / 'a.csv')
-
-
 def tidy(joint):
     """Return the columns of a table with a row for each joint."""
     each = [(TIME, [joint(k)] * len(TIME), Q[:, k], DQ[:, k], TAU[:, k]) for k in range(2)]
@@ -175,13 +168,11 @@ def test_a_row_may_be_one_value(tmp_path):
     (tmp_path / 'a.csv').write_text(text(header, long_form()))
     check(tmp_path / 'a.csv')
     pyarrow = pytest.importorskip('pyarrow')
-    from pyarrow import feather, parquet
+    from pyarrow import parquet
 
     table = pyarrow.table(dict(zip(header, long_form(), strict=True)))
     parquet.write_table(table, tmp_path / 'a.parquet')
     check(tmp_path / 'a.parquet')
-    feather.write_feather(table, tmp_path / 'a.feather')
-    check(tmp_path / 'a.feather')
 
 
 def test_words_that_name_trials_leave_rows_as_they_are(tmp_path):
@@ -323,6 +314,7 @@ def test_counts_and_shares_need_a_gain(tmp_path):
     [
         (b'\x80\x04\x95rest', 'pickled.* save it as .npz or CSV'),
         (b'TDSm', 'TDMS.* export it as CSV'),
+        (b'ARROW1', 'Feather of Arrow: save it as Parquet'),
         (b'\xd0\xcf\x11\xe0', 'old Excel: save it as .xlsx'),
     ],
 )
@@ -356,18 +348,6 @@ def test_numbers_that_cannot_be_read_are_no_missing_ones(tmp_path, cell):
     path.write_text(text(['t', *NAMES], values))
     with pytest.raises(RecordingError, match=rf"column 'pos_base' .* as '{cell}': export"):
         check(path)
-
-
-@pytest.mark.parametrize('filled', [True, False])
-@pytest.mark.parametrize('last', [True, False])
-def test_two_rows_of_names_are_joined(tmp_path, filled, last):
-    words = [word if k == 0 or filled else '' for word in QUANTITIES for k in range(2)]
-    header = ['' if last else 'time', *list(JOINTS) * 3]
-    above = [','.join(['', *words]), ','.join(header)]
-    above += ['time,,,,,,'] if last else []
-    path = tmp_path / 'a.csv'
-    path.write_text(text([], columns(TIME, Q, DQ, TAU), above=above))
-    check(path)
 
 
 def test_a_matrix_alone_is_a_table_without_names(tmp_path):

@@ -174,14 +174,6 @@ def test_what_is_no_table_is_one_sentence(tmp_path, text):
         read_text_table(path)
 
 
-def test_a_line_may_be_a_signal(tmp_path):
-    path = tmp_path / 'a.txt'
-    path.write_text('\n'.join(f'q{k} := [{"0.125, " * 30_000}0.5];' for k in range(6)))
-    table = read_text_table(path)
-    assert list(table.widths) == [f'q{k}' for k in range(6)]
-    np.testing.assert_array_equal(table.read(['q3'])['q3'], [*[0.125] * 30_000, 0.5])
-
-
 def test_repeated_and_empty_names_become_unique(tmp_path):
     path = tmp_path / 'a.csv'
     path.write_text('\n'.join(lines(',', names=['t', '', 't'])))

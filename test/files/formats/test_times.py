@@ -166,11 +166,10 @@ def test_durations_as_words(tmp_path, form):
     check(write(tmp_path / 'a.csv', [form.format(t) for t in TIME]))
 
 
-@pytest.mark.parametrize('ending', ['.parquet', '.feather'])
-def test_durations_of_data_frames(tmp_path, ending):
+def test_durations_of_data_frames(tmp_path):
     pandas = pytest.importorskip('pandas')
     frame = pandas.DataFrame(dict(zip(*QUIET, strict=True)))
     frame.insert(0, 'clock', pandas.to_timedelta(TIME, unit='s'))
-    path = tmp_path / f'a{ending}'
-    frame.to_parquet(path) if ending == '.parquet' else frame.to_feather(path)
+    path = tmp_path / 'a.parquet'
+    frame.to_parquet(path)
     check(path, velocity=False)
