@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the differences, write the page."""
-    from ..files.comparison.differences import differences
+    from ..files.comparison import differences
     from ..files.report.page import write_comparison
     from ..files.verdict_text import unusable_note, verdict_data
 
@@ -94,7 +94,7 @@ def _read(paths: list[str]) -> dict[str, 'Results']:
 
 
 def _table(first: str, second: str, results: dict[str, 'Results']) -> str:
-    from ..files.comparison.differences import differences
+    from ..files.comparison import differences
 
     found = differences(results[first].base, results[second].base)
     if not found:

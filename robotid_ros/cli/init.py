@@ -74,8 +74,8 @@ def run(args: argparse.Namespace) -> int:
     from ..core.setup.robot_setup import KnownFacts, set_up_robot
     from ..files.atomic import write_text
     from ..files.configuration import load, mesh_folders
+    from ..files.configuration_text import configuration_text, urdf_setting
     from ..files.robot_description import read_description
-    from ..files.setup.configuration_text import configuration_text, urdf_setting
 
     facts = None
     if args.urdf is None:
@@ -111,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _explain_keys(as_json: bool) -> int:
-    from ..files.setup.settings_reference import settings_reference
+    from ..files.configuration_text import settings_reference
     from ..files.yaml import parse_yaml
 
     text = settings_reference()

@@ -25,7 +25,7 @@ from .terminal.results_text import print_findings, print_verdict, rows_table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..files.comparison.checked_parameters import CheckedParameters
+    from ..files.comparison import CheckedParameters
     from ..files.results import Results
 
 HELP = 'compare what identified parameters predict with a recording'
@@ -155,7 +155,7 @@ def _predict(
     if part is None and other is not None:
         chosen = other
     progress.step('predicting')
-    from ..files.comparison.check_parameters import check_parameters
+    from ..files.check_parameters import check_parameters
     from ..files.robot_description import other_robot_warning
     from ..files.verdict_text import unusable_note
 

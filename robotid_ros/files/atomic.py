@@ -11,7 +11,7 @@ import tempfile
 from typing import BinaryIO
 
 from ..exceptions import FileError
-from .remote.remote_file import RemoteFile
+from .remote_file import RemoteFile
 
 # Of configurations, descriptions and results [bytes]; the largest that are known have 2 MB.
 MAX_TEXT = 32 << 20

@@ -12,7 +12,7 @@ from ..core.model.settings import RobotSettings
 from ..core.parameters.plain_friction import PlainFriction
 from ..core.verdict import conclude, JointError, Verdict
 from .torques_file import SimulatedPositions, Torques
-from .verification.values import Verification
+from .verification import Verification
 
 URDF = 'identified.urdf'
 

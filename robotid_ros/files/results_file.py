@@ -8,7 +8,7 @@ from ..exceptions import FileError
 from .atomic import file_errors, read_text, write_text
 from .results import Results, URDF
 from .torques_file import read_series, SimulatedPositions, Torques, write_series
-from .verification.verification_file import read_verification, VERIFICATION
+from .verification import read_verification, VERIFICATION
 from .yaml import dump_yaml, from_plain, parse_yaml, to_plain
 
 PARAMETERS = 'parameters.yaml'

@@ -11,7 +11,7 @@ from ..exceptions import ConfigurationError, FileError
 from ..files.atomic import open_regular
 from ..files.bags.opening import data_files
 from ..files.provenance import versions
-from ..files.remote.remote_file import hash_of, is_url, RemoteFile
+from ..files.remote_file import hash_of, is_url, RemoteFile
 from .engine import Engine, Job, Lost
 from .model import FleetModel
 from .rows import session_row

@@ -23,7 +23,7 @@ from ..files.bags.recording import open_recording, pieces_of, read_recording
 from ..files.bags.storage import UNBOUNDED, Window
 from ..files.formats.read_options import ReadOptions
 from ..files.identification_input import split
-from ..files.remote.remote_file import is_url
+from ..files.remote_file import is_url
 from .model import FleetModel
 
 # Of a bag: σ of a pool of K bags come from so many times K batches.

@@ -14,7 +14,7 @@ from ..exceptions import ConfigurationError, RecordingError
 from ..files.atomic import read_text
 from ..files.formats.read_options import BAG_SUFFIXES
 from ..files.formats.table import optional_package
-from ..files.remote.remote_file import is_url, remote_files, RemoteFile
+from ..files.remote_file import is_url, remote_files, RemoteFile
 
 COLUMNS = ('source', 'robot', 'type', 'time', 'tags', 'temperature')
 

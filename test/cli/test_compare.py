@@ -5,8 +5,7 @@ import re
 
 import pytest
 
-from robotid_ros.files.comparison.checked_parameters import CheckedParameters
-from robotid_ros.files.comparison.differences import differences
+from robotid_ros.files.comparison import CheckedParameters, differences
 from robotid_ros.files.results import Comparison
 from robotid_ros.files.results_file import read_results, write_results
 

@@ -10,7 +10,7 @@ import pytest
 from robotid_ros.cli.demo import find_config, report, written_pages
 from robotid_ros.exceptions import ConfigurationError, UnknownNameError
 from robotid_ros.files.results import count_within_sigma, Entry, Residual, Results
-from robotid_ros.files.verification.values import GainTrial, TrackingRow, Verification
+from robotid_ros.files.verification import GainTrial, TrackingRow, Verification
 from robotid_ros.nodes.demo.demo import share_of_motions
 
 

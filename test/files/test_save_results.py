@@ -18,7 +18,7 @@ from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.bags import Session
 from robotid_ros.files.bags.session import changed_gains
 from robotid_ros.files.collect_results import add_true_values, history_rows
-from robotid_ros.files.comparison.differences import differences
+from robotid_ros.files.comparison import differences
 from robotid_ros.files.results import prediction_text
 from robotid_ros.files.results_file import read_results, write_results
 from robotid_ros.files.save_results import save

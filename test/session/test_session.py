@@ -17,8 +17,13 @@ from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.bags import read_recording
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.results_file import read_results
-from robotid_ros.files.verification.values import GainTrial, TrackingRow, Verification
-from robotid_ros.files.verification.verification_file import VERIFICATION, write_verification
+from robotid_ros.files.verification import (
+    GainTrial,
+    TrackingRow,
+    VERIFICATION,
+    Verification,
+    write_verification,
+)
 from robotid_ros.nodes.common.batched_subscription import BatchedSubscription
 from robotid_ros.nodes.common.messages import to_nanoseconds, values_of
 from robotid_ros.nodes.demo.demo import true_standard_parameters

@@ -13,7 +13,7 @@ from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.results import Entry, Residual, Results
 from robotid_ros.files.results_file import read_results, REPORT, write_results
-from robotid_ros.files.verification.verification_file import GAINS, GAINS_BEFORE
+from robotid_ros.files.verification import GAINS, GAINS_BEFORE
 from robotid_ros.nodes.common.messages import values_of
 from robotid_ros.plant.physics import Physics
 

@@ -105,7 +105,7 @@ def print_found(results: 'Results', *, every: bool) -> None:
 
 def comparison_table(results: 'Results') -> str:
     """Lay out the base parameters of two methods side by side."""
-    from ...files.comparison.differences import differences
+    from ...files.comparison import differences
 
     other = results.compared
     assert other is not None

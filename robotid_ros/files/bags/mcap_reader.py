@@ -41,7 +41,7 @@ from rosbags.interfaces import (
 
 from ..atomic import file_errors, open_regular
 from ..bounded import MAX_CHUNK, unpack, unpack_limit
-from ..remote.remote_file import RemoteFile
+from ..remote_file import RemoteFile
 
 MAGIC = b'\x89MCAP0\r\n'
 FRAME = struct.Struct('<BQ')  # opcode, length

@@ -10,7 +10,7 @@ from ...exceptions import ConfigurationError, RecordingError
 from ..atomic import nearest_file, open_regular, read_text
 from ..bounded import unpack_file
 from ..formats.read_options import BAG_SUFFIXES, DEFAULTS, natural_order, ReadOptions, SUFFIXES
-from ..remote.remote_file import is_url, RemoteFile
+from ..remote_file import is_url, RemoteFile
 from ..yaml import parse_yaml
 from .mcap_reader import is_mcap, McapReader
 from .messages import JOINT_STATE, JOINT_STATES_TOPIC

@@ -17,7 +17,7 @@ Topics match by their last names too (`/left/excitation/state`), so that namespa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 import contextlib
 import dataclasses
 from dataclasses import dataclass, field
@@ -205,7 +205,6 @@ def _on_one_clock(states: Iterable[StateChange]) -> Iterable[StateChange]:
 
 MAX_SECONDS = 9e9  # of a stamp: 64 bits of nanoseconds
 MAX_DIGITS = 9  # of a number of cycles
-StampConversion = Callable[[np.ndarray], np.ndarray]
 Run = TypeVar('Run', bound=RunContext)
 
 
@@ -216,14 +215,22 @@ def _topic(bag: Bag, message_type: str, name: str) -> str | None:
     return min(found, key=len, default=None)
 
 
-def read_last_text(bag: Bag, name: str) -> str | None:
+def _read_last_text(bag: Bag, name: str) -> str | None:
     """Last std_msgs/String on a topic; None when there is none."""
     topic = _topic(bag, STRING, name)
-    text = None
-    if topic is not None:
-        for _, message in bag.decoded(topic):
-            text = message.data
-    return text
+    texts = [message.data for _, message in bag.decoded(topic)] if topic else []
+    return texts[-1] if texts else None
+
+
+def read_session(bag: Bag) -> Session:
+    """Session snapshot; an empty one when it was not recorded."""
+    text = _read_last_text(bag, SESSION_TOPIC)
+    return Session() if text is None else parse_session(text, str(bag.path))
+
+
+def read_urdf(bag: Bag) -> str | None:
+    """URDF of the robot, when it was recorded."""
+    return _read_last_text(bag, DESCRIPTION_TOPIC)
 
 
 def add_context(bag: Bag, recording: Run, clock: Clock, end: float) -> Run:
@@ -239,66 +246,52 @@ def add_context(bag: Bag, recording: Run, clock: Clock, end: float) -> Run:
 
     """
     session = read_session(bag)
-    phases = read_phases(bag, session, clock.stamp_of, recording.origin, end, clock.jumped)
+    phases = read_phases(bag, session, clock, recording.origin, end)
+    notes = [*recording.notes, *cut_notes(phases), *speed_notes(phases)]
+    controller = _build_controller(session.controller, str(bag.path))
+    if controller and (joints := changed_gains(session)):
+        controller = dataclasses.replace(controller, gains={})
+        notes.append(
+            f'the gains of {", ".join(joints)} were changed during the recording, and nobody '
+            'knows when: no method uses them (DIDIM needs a recording with gains that stay)'
+        )
     return dataclasses.replace(
         recording,
-        controller=_known_controller(session, str(bag.path)),
+        controller=controller,
         phases=phases,
         urdf=read_urdf(bag),
         trajectories=_trajectories(bag, session, phases),
         configuration=dict(session.configuration) or None,
-        notes=(
-            *recording.notes,
-            *cut_notes(phases),
-            *speed_notes(phases),
-            *_changed_gain_notes(session),
-        ),
+        notes=tuple(notes),
     )
 
 
 def _trajectories(bag: Bag, session: Session, phases: tuple[Phase, ...]) -> dict[str, Trajectory]:
     """Read the motions as they ran; a motion whose speed changed followed none that has a name."""
-    found = {}
-    for name, content in session.trajectories.items():
-        phase = next((phase for phase in phases if phase.name == name), None)
-        if phase is None or phase.steady:
-            trajectory = _trajectory(name, content, bag)
-            speed = 1.0 if phase is None else phase.speed[0]
-            found[name] = trajectory if speed == 1.0 else trajectory.at_speed(speed)
-    return found
-
-
-def _trajectory(phase: str, content: Any, bag: Bag) -> Trajectory:
+    if not session.trajectories:
+        return {}
     # Designing needs much that reading does not.
     from ...core.excitation.trajectory import Trajectory
 
-    try:
-        return Trajectory.from_dict(content)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise RecordingError(
-            f"the trajectory of phase '{phase}' in '{bag.path}' is damaged ({error!r}): "
-            'record again'
-        ) from error
-
-
-def read_session(bag: Bag) -> Session:
-    """Session snapshot; an empty one when it was not recorded."""
-    text = read_last_text(bag, SESSION_TOPIC)
-    return Session() if text is None else parse_session(text, str(bag.path))
-
-
-def read_urdf(bag: Bag) -> str | None:
-    """URDF of the robot, when it was recorded."""
-    return read_last_text(bag, DESCRIPTION_TOPIC)
+    found = {}
+    for name, content in session.trajectories.items():
+        phase = next((phase for phase in phases if phase.name == name), None)
+        if phase is not None and not phase.steady:
+            continue
+        try:
+            trajectory = Trajectory.from_dict(content)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise RecordingError(
+                f"the trajectory of phase '{name}' in '{bag.path}' is damaged ({error!r}): "
+                'record again'
+            ) from error
+        speed = 1.0 if phase is None else phase.speed[0]
+        found[name] = trajectory if speed == 1.0 else trajectory.at_speed(speed)
+    return found
 
 
 def read_phases(
-    bag: Bag,
-    session: Session,
-    to_stamp: StampConversion,
-    origin: int,
-    end: float,
-    by_reception: bool = False,
+    bag: Bag, session: Session, clock: Clock, origin: int, end: float
 ) -> tuple[Phase, ...]:
     """
     Parts of the session, on the recording's clock.
@@ -307,10 +300,9 @@ def read_phases(
     ----------
     bag : the recording
     session : which motions were planned
-    to_stamp : turns times of reception into stamps [ns]
+    clock : of the stamps; where it was set meanwhile, those in the messages do not count
     origin : stamp of the recording's time zero [ns]
     end : last time of the recording [s]
-    by_reception : leave the stamps in the messages aside: their clock was set meanwhile
 
     """
     topic = _topic(bag, STATUS, STATE_TOPIC)
@@ -318,26 +310,18 @@ def read_phases(
     for reception, message in bag.decoded(topic) if topic else ():
         values = {item.key: item.value for item in message.values}
         name = values.get('state') or message.name.split(' ')[-1]
-        received = (int(to_stamp(np.array([reception], np.int64))[0]) - origin) * 1e-9
-        stamp = None if by_reception else _nanoseconds(values.get('stamp'))
+        received = (int(clock.stamp_of(np.array([reception], np.int64))[0]) - origin) * 1e-9
+        stamp = None if clock.jumped else _nanoseconds(values.get('stamp'))
         time = received if stamp is None else (stamp - origin) * 1e-9
-        cycles, speed = _count(values.get('cycles')), parse_speed(values)
-        states.append(StateChange(name, time, received, cycles, speed))
+        cycles = values.get('cycles') or ''
+        count = int(cycles) if cycles.isdecimal() and len(cycles) < MAX_DIGITS else 1
+        states.append(StateChange(name, time, received, count, parse_speed(values)))
+    periods = {}
     # Times of reception do not tell when a motion began.
-    return build_phases(states, {} if by_reception else _periods(session), end)
-
-
-def _periods(session: Session) -> dict[str, float]:
-    """Return the duration of one cycle of each motion [s]."""
-    found = {}
-    for phase, content in session.trajectories.items():
+    for phase, content in () if clock.jumped else session.trajectories.items():
         with contextlib.suppress(KeyError, TypeError, ValueError):
-            found[str(phase)] = float(content['period'])
-    return found
-
-
-def _count(text: str | None) -> int:
-    return int(text) if text and text.isdecimal() and len(text) < MAX_DIGITS else 1
+            periods[str(phase)] = float(content['period'])
+    return build_phases(states, periods, end)
 
 
 def _nanoseconds(text: str | None) -> int | None:
@@ -348,8 +332,7 @@ def _nanoseconds(text: str | None) -> int | None:
         return None
 
 
-def build_controller(content: Mapping[str, Any], path: str) -> Controller | None:
-    """Build the controller of a session's snapshot."""
+def _build_controller(content: Mapping[str, Any], path: str) -> Controller | None:
     if not content:
         return None
     try:
@@ -368,26 +351,9 @@ def build_controller(content: Mapping[str, Any], path: str) -> Controller | None
         ) from error
 
 
-def _known_controller(session: Session, path: str) -> Controller | None:
-    """Return the controller, without gains where they are not those of the whole recording."""
-    controller = build_controller(session.controller, path)
-    if controller is None or not changed_gains(session):
-        return controller
-    return dataclasses.replace(controller, gains={})
-
-
 def changed_gains(session: Session) -> list[str]:
     """Return the joints whose gains differ between before and after the recording."""
     before, after = session.controller.get('gains') or {}, session.values.get('gains_after') or {}
     if not (isinstance(before, Mapping) and isinstance(after, Mapping)) or not after:
         return []
     return [joint for joint in before if before[joint] != after.get(joint)]
-
-
-def _changed_gain_notes(session: Session) -> tuple[str, ...]:
-    if not (joints := changed_gains(session)):
-        return ()
-    return (
-        f'the gains of {", ".join(joints)} were changed during the recording, and nobody knows '
-        'when: no method uses them (DIDIM needs a recording with gains that stay)',
-    )

@@ -12,7 +12,7 @@ from ...exceptions import FileError, RecordingError, RobotIdError
 from ..bounded import unpack, unpack_limit
 from ..formats.joint_table import JointTable
 from ..formats.read_options import ReadOptions
-from ..remote.remote_file import RemoteFile
+from ..remote_file import RemoteFile
 from .mcap_reader import McapReader, Messages
 from .messages import Decoder, Layout, typestore_of
 

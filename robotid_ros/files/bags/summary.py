@@ -17,7 +17,7 @@ from ...exceptions import RobotIdError, shortened
 from ..formats.joint_table import FIELDS, JointTable
 from ..formats.read_options import DEFAULTS, ReadOptions
 from ..robot_description import summarise_description
-from .clock import correct_clock, correct_clock_chunks
+from .clock import Clock, correct_clock, correct_clock_chunks
 from .joint_states import find_topic, read_joint_states, select_joints
 from .messages import CONTROLLER_STATE
 from .opening import open_bag
@@ -135,8 +135,8 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
         timing = timing_of(raw, stamp)
         duration = float(np.ptp(stamp)) * 1e-9
         session = read_session(bag)
-        lag = int(np.median(raw - received))
-        phases = read_phases(bag, session, lambda t: t + lag, int(raw[0]), duration)
+        clock = Clock(received, raw, jumped=False)
+        phases = read_phases(bag, session, clock, int(raw[0]), duration)
         channels = statistics.channels()
         urdf = options.urdf or read_urdf(bag)
         description = urdf and summarise_description(urdf, [c.joint for c in channels])

@@ -31,7 +31,7 @@ import numpy as np
 from scipy.signal import welch
 
 from ...core.parameters.plain_friction import PlainFriction
-from ..comparison.differences import Difference
+from ..comparison import Difference
 from ..torques_file import SimulatedPositions, Torques
 from .thinning import longest_stretch, Phase, thin
 

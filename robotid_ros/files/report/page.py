@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...exceptions import FileError, MissingPackageError
 from ..atomic import write_text
-from ..comparison.checked_parameters import CheckedParameters
+from ..comparison import CheckedParameters
 from ..results import Results
 
 if TYPE_CHECKING:

@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.model.parameters import in_effort_unit
-from ..comparison.checked_parameters import BASE, CheckedParameters, PRIOR, STANDARD
-from ..comparison.differences import differences
+from ..comparison import BASE, CheckedParameters, differences, PRIOR, STANDARD
 from ..results import prediction_text, Results, total_residual, verdict_of
 from ..torques_file import Torques
 from ..verdict_text import TITLES
-from ..verification.values import FEED_FORWARD, NEW_GAINS, PRESENT, Verification
+from ..verification import FEED_FORWARD, NEW_GAINS, PRESENT, Verification
 from . import drawing
 from .bodies import bodies_of, scene
 from .templates import number, percent, render

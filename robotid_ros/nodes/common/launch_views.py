@@ -15,7 +15,7 @@ from ...core.model.urdf_parsing import root_link
 from ...exceptions import RobotIdError
 from ...files.atomic import write_text
 from ...files.configuration import Configuration, load, read_urdf, resolve
-from ...files.setup.view_layouts import foxglove_layout, normal_namespace, plotjuggler_layout
+from ...files.view_layouts import foxglove_layout, normal_namespace, plotjuggler_layout
 
 RVIZ_VIEW = 'package://robotid_ros/config/views/session.rviz'
 # The bridge to Foxglove listens to this machine alone, and nobody publishes, sets parameters or

@@ -8,7 +8,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from ...core.arrays import Array
 from ...core.model import Robot
 from ...exceptions import ControllerError, FEW
-from ...files.verification.verification_file import read_verification, VERIFICATION
+from ...files.verification import read_verification, VERIFICATION
 from ...node_settings import GainSettings
 from ..common.controller_client import ControllerClient
 from ..common.messages import State, values_of

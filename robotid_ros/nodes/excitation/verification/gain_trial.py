@@ -7,7 +7,7 @@ from ....core.arrays import Array
 from ....core.excitation import Waypoints
 from ....core.model import Robot
 from ....exceptions import ControllerError, RobotIdError, RobotStateError
-from ....files.verification.verification_file import GAINS_BEFORE
+from ....files.verification import GAINS_BEFORE
 from ....node_settings import GainSettings
 from ...common.controller_client import ControllerClient
 from ...identification.gain_proposal import Gains, largest_inertia, propose_for_joints

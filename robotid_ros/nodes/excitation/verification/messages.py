@@ -8,7 +8,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from std_msgs.msg import Header
 
 from ....core.verification.static_postures import JointStatics
-from ....files.verification.values import TrackingRow, Verification
+from ....files.verification import TrackingRow, Verification
 from ...common.messages import status
 
 

@@ -14,20 +14,18 @@ from ....core.excitation import Trajectory
 from ....core.model import RobotSettings
 from ....core.verification.static_postures import evaluate_postures
 from ....exceptions import RobotIdError
-from ....files.verification.values import (
+from ....files.verification import (
     EffortRow,
     FEED_FORWARD,
+    GAINS,
+    GAINS_BEFORE,
     GainTrial,
     NEW_GAINS,
     PRESENT,
-    tracking_rows,
-    Verification,
-)
-from ....files.verification.verification_file import (
-    GAINS,
-    GAINS_BEFORE,
     read_verification,
+    tracking_rows,
     VERIFICATION,
+    Verification,
     write_gains,
     write_verification,
 )

@@ -8,7 +8,7 @@ import os
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO, cast
 
-from ...exceptions import FileError
+from ..exceptions import FileError
 
 # Read ahead of what is asked for [bytes]: the heads of a few records, small beside a chunk.
 READ_AHEAD = 1 << 18

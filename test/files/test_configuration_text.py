@@ -8,11 +8,16 @@ import pytest
 from robotid_ros.core.model import build_robot
 from robotid_ros.core.setup.robot_setup import KnownFacts, set_up_robot
 from robotid_ros.files.configuration import load, read_urdf
-from robotid_ros.files.setup.commented_yaml import Entry, parameter_file, WIDTH
-from robotid_ros.files.setup.configuration_text import configuration_text, urdf_setting
+from robotid_ros.files.configuration_text import (
+    configuration_text,
+    KeyText,
+    parameter_file,
+    urdf_setting,
+    WIDTH,
+)
 from robotid_ros.files.yaml import parse_yaml
 
-URDF = Path(__file__).resolve().parents[3] / 'urdf'
+URDF = Path(__file__).resolve().parents[2] / 'urdf'
 SLIDER = """<robot name="gantry"><link name="base"/>
   <link name="cart"><inertial><origin xyz="0 0 0.1"/><mass value="3"/>
     <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
@@ -101,7 +106,9 @@ def test_a_description_beside_its_configuration_is_named_relative_to_it():
 def test_long_lists_and_comments_are_wrapped_and_read_back():
     names = [f'a_joint_with_a_long_name_{k}: "odd"' for k in range(9)]
     groups = (
-        Entry('robot', (Entry('joints', names, 'word ' * 60), Entry('more', 'x', hidden=True))),
+        KeyText(
+            'robot', (KeyText('joints', names, 'word ' * 60), KeyText('more', 'x', hidden=True))
+        ),
     )
     text = parameter_file(groups, 'head ' * 40)
     assert max(map(len, text.splitlines())) <= WIDTH

@@ -6,19 +6,19 @@ import math
 
 import numpy as np
 
-from ...core.diagnostics.prediction import prediction_warnings
-from ...core.model.robot import Robot
-from ...core.pipeline.chunked_estimation import RecordingOrChunks
-from ...core.pipeline.validation import validate
-from ...core.regression.goodness_of_fit import Validation
-from ...core.signals.recording import Recording
-from ...core.timing.delay_compensation import remove_delay
-from ...core.verdict import conclude, JointError, Verdict
-from ...exceptions import UnknownNameError
-from ..collect_results import recording_facts, residual_rows, torques
-from ..identification_input import AnyRecording, Input
-from ..results import Residual, Results, verdict_of
-from .checked_parameters import BASE, CheckedParameters, PRIOR, STANDARD
+from ..core.diagnostics.prediction import prediction_warnings
+from ..core.model.robot import Robot
+from ..core.pipeline.chunked_estimation import RecordingOrChunks
+from ..core.pipeline.validation import validate
+from ..core.regression.goodness_of_fit import Validation
+from ..core.signals.recording import Recording
+from ..core.timing.delay_compensation import remove_delay
+from ..core.verdict import conclude, JointError, Verdict
+from ..exceptions import UnknownNameError
+from .collect_results import recording_facts, residual_rows, torques
+from .comparison import BASE, CheckedParameters, PRIOR, STANDARD
+from .identification_input import AnyRecording, Input
+from .results import Residual, Results, verdict_of
 
 
 def check_parameters(

@@ -6,10 +6,10 @@ import re
 import typing
 
 from robotid_ros.files.configuration import Configuration, from_mapping
-from robotid_ros.files.setup.settings_reference import settings_reference
+from robotid_ros.files.configuration_text import settings_reference
 from robotid_ros.files.yaml import parse_yaml
 
-PAGE = Path(__file__).resolve().parents[3] / 'docs' / 'configuration.md'
+PAGE = Path(__file__).resolve().parents[2] / 'docs' / 'configuration.md'
 
 
 def every_key(cls):

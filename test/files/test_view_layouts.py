@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 from hypothesis import given, strategies as st
 import pytest
 
-from robotid_ros.files.setup.view_layouts import foxglove_layout, plotjuggler_layout
+from robotid_ros.files.view_layouts import foxglove_layout, plotjuggler_layout
 
 JOINTS = ('joint_1', 'joint_2', 'joint_3')
 # Topics with a joint's name, and the fields of each that PlotJuggler makes curves of.

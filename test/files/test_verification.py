@@ -13,18 +13,16 @@ from robotid_ros.exceptions import FileError
 from robotid_ros.files.report.pages import identification_page
 from robotid_ros.files.results import Residual, Results
 from robotid_ros.files.results_file import read_results, write_results
-from robotid_ros.files.verification.values import (
+from robotid_ros.files.verification import (
     EffortRow,
     FEED_FORWARD,
+    GAINS,
     GainTrial,
     PRESENT,
-    tracking_rows,
-    Verification,
-)
-from robotid_ros.files.verification.verification_file import (
-    GAINS,
     read_verification,
+    tracking_rows,
     VERIFICATION,
+    Verification,
     write_gains,
     write_verification,
 )

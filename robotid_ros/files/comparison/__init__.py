@@ -1,1 +1,0 @@
-"""Results beside others: of other sessions and methods, and on other recordings."""

@@ -1,0 +1,342 @@
+"""Configurations with comments: one for a new robot, and the reference of every key."""
+
+from collections.abc import Iterable, Iterator
+import dataclasses
+import math
+import os
+from pathlib import Path
+import textwrap
+import typing
+from typing import Any
+
+import numpy as np
+
+from ..core.setup.arm_choice import left_out_sentences
+from ..core.setup.robot_setup import RobotSetup
+from ..settings import MISSING
+from ..simulation_settings import SimulationSettings
+from .configuration import Configuration
+from .yaml import dump_flow
+
+WIDTH = 99
+INDENT = '  '
+
+
+@dataclasses.dataclass(frozen=True)
+class KeyText:
+    """
+    A key with what stands above it.
+
+    Attributes
+    ----------
+    key : its name
+    value : plain value, list or mapping, or the entries of a group
+    comment : lines above it, wrapped; empty: none
+    hidden : whether the key itself is a comment
+
+    """
+
+    key: str
+    value: Any
+    comment: str = ''
+    hidden: bool = False
+
+
+def parameter_file(groups: Iterable[KeyText], head: str) -> str:
+    """
+    Write a parameter file for all nodes.
+
+    Parameters
+    ----------
+    groups : below `ros__parameters`
+    head : text above it, as comment
+
+    """
+    entries = [KeyText('/**', (KeyText('ros__parameters', tuple(groups)),))]
+    return '\n'.join([*_comment(head, ''), *_lines(entries, '')]) + '\n'
+
+
+def _lines(entries: Iterable[KeyText], indent: str) -> list[str]:
+    lines = []
+    for entry in entries:
+        lines += _comment(entry.comment, indent)
+        value = entry.value
+        group = isinstance(value, tuple) and value and isinstance(value[0], KeyText)
+        if group:
+            own = [f'{indent}{entry.key}:', *_lines(value, indent + INDENT)]
+        else:
+            own = _wrapped(f'{indent}{entry.key}: ', value)
+        hidden = f'{indent}# ' if entry.hidden else indent
+        lines += [hidden + line.removeprefix(indent) for line in own]
+    return lines
+
+
+def _wrapped(start: str, value: Any) -> list[str]:
+    """Write a value behind its key, a long list over several lines."""
+    text = start + dump_flow(value)
+    if len(text) <= WIDTH or not isinstance(value, list | tuple):
+        return [text]
+    deeper = ' ' * (len(start) - len(start.lstrip()) + 2 * len(INDENT))
+    lines = [start.rstrip(), deeper + '[']
+    for item in map(dump_flow, value):
+        if len(lines[-1]) + len(item) > WIDTH - 2:
+            lines[-1] = lines[-1].rstrip()
+            lines.append(deeper + ' ')
+        lines[-1] += f'{item}, '
+    lines[-1] = lines[-1].removesuffix(', ') + ']'
+    return lines
+
+
+def _comment(text: str, indent: str) -> list[str]:
+    wrapped = (
+        textwrap.wrap(
+            line, WIDTH - len(indent) - 2, break_long_words=False, break_on_hyphens=False
+        )
+        for line in text.splitlines()
+    )
+    return [f'{indent}# {line}' for lines in wrapped for line in lines]
+
+
+# Digits of a guess.
+DIGITS = 3
+# Noise of positions and velocities [rad, rad/s]; of prismatic joints a tenth of it [m, m/s].
+POSITION_NOISE, VELOCITY_NOISE, PRISMATIC_NOISE = 2e-5, 2e-4, 0.1
+# Deviation of the simulated links from the description's, which an identification has to find.
+INERTIAL_ERROR = 0.1
+
+
+def configuration_text(setup: RobotSetup, urdf: str) -> str:
+    """
+    Write the configuration.
+
+    Parameters
+    ----------
+    setup : what was chosen
+    urdf : what the key `robot.urdf` shall say
+
+    """
+    groups = (
+        KeyText('robot', tuple(_robot(setup, urdf)), 'The robot and its model.'),
+        KeyText('excitation', tuple(_excitation(setup)), 'The motion, and when to stop it.'),
+        KeyText(
+            'simulation',
+            tuple(_simulation(setup)),
+            "The simulated robot of 'robotid demo': guesses that fit the size of the arm. A real "
+            'robot is not affected.',
+        ),
+    )
+    return parameter_file(groups, _head(setup))
+
+
+def urdf_setting(urdf: Path, output: Path) -> str:
+    """Return the description's path: relative to the configuration where it is below it."""
+    urdf, folder = urdf.absolute(), output.absolute().parent
+    inside = urdf.is_relative_to(folder)
+    return os.path.relpath(urdf, folder) if inside else str(urdf)
+
+
+def _head(setup: RobotSetup) -> str:
+    names = ', '.join(setup.arm.joints)
+    lines = [
+        f"{setup.robot.name}: by 'robotid init'; 'robotid init --keys' explains every key.",
+        'Units: rad, m, s, N·m, N, kg.',
+        f'The {len(setup.arm.joints)} joints of the arm: {names}.',
+        *(f'{text[:1].upper()}{text[1:]}.' for text in left_out_sentences(setup.arm)),
+        *(f'Note: {text}.' for text in setup.notes),
+    ]
+    return '\n'.join(lines)
+
+
+def _robot(setup: RobotSetup, urdf: str) -> Iterable[KeyText]:
+    yield KeyText('name', setup.robot.name)
+    yield KeyText('urdf', urdf)
+    yield KeyText('joints', list(setup.arm.joints), 'All others stand still, at 0 or as locked.')
+    if setup.robot.assumed_inertials:
+        text = 'By the data sheet: shared out between links, which have no inertials.'
+        yield KeyText('mass', setup.facts.mass, text)
+    if setup.locked:
+        yield KeyText(
+            'locked', setup.locked, 'Joints that cannot stand at 0, or that would follow others.'
+        )
+    yield KeyText(
+        'friction',
+        {'default': ['viscous', 'coulomb', 'offset']},
+        'Friction is chosen from the data; set it where you know the terms:',
+        hidden=True,
+    )
+    kind = setup.facts.effort_kind
+    yield KeyText(
+        'effort_kind',
+        kind,
+        'What the published efforts are; auto: found out from the data, see docs/efforts.md.',
+    )
+    for name, rule in setup.rules.items():
+        remedy = ' The data sheet may allow more.' if name == 'acceleration' else ''
+        yield KeyText(name, _rounded(getattr(setup.limits, name)), f'{rule}{remedy}')
+
+
+def _excitation(setup: RobotSetup) -> Iterable[KeyText]:
+    settings = setup.excitation
+    yield KeyText(
+        'controller',
+        setup.facts.controller,
+        "The robot's joint trajectory controller, by its name.",
+    )
+    for name in ('period', 'order', 'periods'):
+        yield KeyText(name, getattr(settings, name))
+    yield KeyText(
+        'start',
+        list(settings.start),
+        'Free of collisions, with room to move: see that it is on your robot too.',
+    )
+    unlimited = [
+        joint
+        for joint, low, high in zip(
+            setup.robot.joints, setup.limits.lower, setup.limits.upper, strict=True
+        )
+        if not (math.isfinite(low) and math.isfinite(high))
+    ]
+    if unlimited:
+        text = f'How far {", ".join(unlimited)} may turn, which have no position limits.'
+        yield KeyText('amplitude', round(settings.amplitude, DIGITS), text)
+    yield KeyText('time_limit', settings.time_limit, 'Longest search for the motion.')
+    yield KeyText(
+        'margins',
+        {'effort': settings.margins.effort},
+        'Share of the effort limits left to what the description does not know: friction, rotors.',
+    )
+    if setup.robot.prismatic.any():
+        errors = setup.tracking_error
+        yield KeyText('tracking_error', _rounded(errors), 'Farthest from the reference.')
+        yield KeyText('goal_tolerance', _rounded(0.5 * errors))
+        yield KeyText('position_tolerance', _rounded(0.2 * errors))
+    if setup.unchecked:
+        reasons = '; '.join(setup.unchecked.values())
+        text = f'Not checked: {reasons}. A real robot moves only after you have accepted that:'
+        yield KeyText('accept_unchecked', list(setup.unchecked), text, hidden=True)
+    yield KeyText('workspace', tuple(_workspace(setup)))
+
+
+def _workspace(setup: RobotSetup) -> Iterable[KeyText]:
+    settings = setup.excitation.workspace
+    yield KeyText('frame', settings.frame, 'The tool.')
+    yield KeyText('ground', settings.ground, 'Height of the table or the floor in the root frame.')
+    yield KeyText('self_collision', settings.self_collision)
+    yield KeyText('distance', settings.distance, 'Smallest distance between bodies.')
+    if settings.ignored_pairs:
+        text = 'Shapes that overlap in many poses: see that these links cannot touch.'
+        yield KeyText('ignored_pairs', list(settings.ignored_pairs), text)
+
+
+def _simulation(setup: RobotSetup) -> Iterable[KeyText]:
+    drives, facts = setup.drives, setup.facts
+    yield KeyText('controller', facts.controller)
+    if facts.command_interface != SimulationSettings.command_interface:
+        yield KeyText('command_interface', facts.command_interface)
+    yield KeyText('update_rate', facts.update_rate)
+    if facts.update_rate < SimulationSettings.state_rate:
+        yield KeyText('state_rate', facts.update_rate)
+    yield KeyText('initial_positions', list(setup.excitation.start))
+    guessed = {
+        joint: {'p': p, 'd': d}
+        for joint, p, d in zip(
+            setup.robot.joints, _rounded(drives.p), _rounded(drives.d), strict=True
+        )
+    }
+    gains = {joint: dict(facts.gains.get(joint, own)) for joint, own in guessed.items()}
+    if facts.command_interface == 'effort' or facts.gains:
+        yield KeyText('gains', tuple(KeyText(*item) for item in gains.items()))
+    yield KeyText(
+        'inertial_error', INERTIAL_ERROR, "How far its links are from the description's."
+    )
+    for name in ('rotor_inertia', 'viscous', 'coulomb', 'offset'):
+        yield KeyText(name, _rounded(getattr(drives, name)))
+    scale = np.where(setup.robot.prismatic, PRISMATIC_NOISE, 1.0)
+    noise = {
+        'position': POSITION_NOISE * scale,
+        'velocity': VELOCITY_NOISE * scale,
+        'effort': drives.noise,
+    }
+    shown = {name: _rounded(values) for name, values in noise.items()}
+    short = {name: [*dict.fromkeys(x)] if len({*x}) == 1 else x for name, x in shown.items()}
+    yield KeyText('noise', tuple(KeyText(*item) for item in short.items()))
+
+
+def _rounded(values: Iterable[float]) -> list[float]:
+    return [float(f'{value:.{DIGITS}g}') for value in values]
+
+
+# Stands for a name that the user chooses.
+FREE_NAME = 'NAME'
+HEAD = (
+    "Every key of a configuration, with its default: a robot's file needs only those that differ. "
+    'Above each: what it means, its type, unit and bounds. Units with rad, N·m and kg·m² are '
+    'those of revolute joints; on prismatic ones they are m, N and kg. One file serves all nodes '
+    'and the command line. Where a key is a group of names of your own, NAME shows what is below '
+    'each.'
+)
+
+
+def settings_reference() -> str:
+    """Return a configuration that holds every key at its default; what it says is a comment."""
+    return parameter_file(_entries(Configuration), HEAD)
+
+
+def _entries(cls: type) -> Iterator[KeyText]:
+    types = typing.get_type_hints(cls)
+    for field in dataclasses.fields(cls):
+        kind = types[field.name]
+        comment = _described(field, kind)
+        if dataclasses.is_dataclass(kind):
+            yield KeyText(field.name, tuple(_entries(typing.cast(type, kind))), comment)
+            continue
+        value = field.default if field.default is not MISSING else None
+        yield KeyText(field.name, _plain({} if value is None and _free(kind) else value), comment)
+        if _free(kind):
+            yield from _example(field.name, typing.get_args(kind)[1])
+
+
+def _free(kind: Any) -> bool:
+    """Whether a setting is a group of names that the user chooses."""
+    return typing.get_origin(kind) is dict
+
+
+def _example(name: str, kind: Any) -> Iterator[KeyText]:
+    """Show what is below a free name, where that is a group of settings."""
+    if dataclasses.is_dataclass(kind):
+        inside = tuple(_entries(typing.cast(type, kind)))
+        yield KeyText(name, (KeyText(FREE_NAME, inside),), hidden=True)
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _described(field: 'dataclasses.Field[Any]', kind: Any) -> str:
+    meta = field.metadata
+    low, high = meta['minimum'], meta['maximum']
+    facts = [meta['unit']] if meta['unit'] else []
+    if low is not None and high is not None:
+        facts.append(f'{low:g} to {high:g}')
+    elif low is not None:
+        facts.append(f'at least {low:g}')
+    elif high is not None:
+        facts.append(f'at most {high:g}')
+    if meta['choices']:
+        facts.append('one of ' + ', '.join(filter(None, meta['choices'])))
+    if not dataclasses.is_dataclass(kind):
+        facts.insert(0, _type_name(kind))
+    return f'{meta["description"]} [{"; ".join(facts)}]' if facts else meta['description']
+
+
+def _type_name(kind: Any) -> str:
+    """Return a type in words: 'number', 'list of numbers', 'group by name'."""
+    words = {float: 'number', int: 'whole number', str: 'text', bool: 'true or false'}
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is tuple:
+        return f'list: {words[arguments[0]]}'
+    if origin is dict:
+        return 'by name'
+    if type(None) in arguments:
+        return f'{words[arguments[0]]} or null'
+    return words[kind]

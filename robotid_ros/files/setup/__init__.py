@@ -1,1 +1,0 @@
-"""Configurations with comments: one for a new robot, and the reference of every key."""

@@ -1,1 +1,0 @@
-"""What a verification on the robot leaves: values, and their files."""
