@@ -146,8 +146,13 @@ class McapFile:
         self, channel: int, data: bytes, received: int, published: int, sequence: int
     ) -> None:
         """Append one message; times in ns."""
-        with self._errors():
+        if self.failed is not None:
+            raise self.failed
+        try:  # not `_errors`, which costs a microsecond
             self._writer.add_message(channel, received, data, published, sequence)
+        except OSError as error:
+            with self._errors():
+                raise error
         self.topics[channel]['count'] += 1
         self._span = (min(self._span[0], received), max(self._span[1], received))
 

@@ -205,11 +205,6 @@ JSON_READ = {
         {'header': {'stamp': stamp(t)}, 'name': JOINTS, 'position': q, 'effort': tau}
         for t, q, _, tau in ROWS
     ],
-    'a list of stamps': {
-        'stamp': [stamp(t) for t in lists(TIME)],
-        'q': lists(Q),
-        'tau': lists(TAU),
-    },
     'stamps that are words': [
         {'time': {'secs': str(100 + int(t)), 'nsecs': str(round(t % 1 * 1e9))}, 'q': q, 'tau': tau}
         for t, q, _, tau in ROWS
@@ -237,6 +232,10 @@ def test_json_of_many_forms_is_read(tmp_path, content):
 THREES = [ROWS[k : k + 3] for k in range(0, len(ROWS), 3)]
 FLAT = [[t, *q, *dq, *tau] for t, q, dq, tau in ROWS]
 JSON_REFUSED = {
+    'a list of stamps beside signals': (
+        {'stamp': [stamp(t) for t in lists(TIME)], 'q': lists(Q), 'tau': lists(TAU)},
+        'no column that looks like position',
+    ),
     'rows': (FLAT, 'a list of 1200, each a list of 10, each a number, no table of numbers'),
     'a data frame by columns': (
         {
