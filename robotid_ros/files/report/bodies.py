@@ -13,7 +13,7 @@ from ..results import Results
 FLAT = 1e-9
 
 
-class Body(NamedTuple):
+class LinkBody(NamedTuple):
     """A link by its mass [kg], centre (3,) [m] and inertia (3, 3) there [kg·m²], in its frame."""
 
     mass: float
@@ -35,7 +35,7 @@ class Body(NamedTuple):
         return 5.0 * second / self.mass
 
 
-def bodies_of(results: Results, which: str) -> dict[str, Body]:
+def bodies_of(results: Results, which: str) -> dict[str, LinkBody]:
     """Return the bodies of the links by joint, of the 'value' or the 'prior' of the parameters."""
     values: dict[str, dict[str, float]] = {}
     for entry in results.standard:
@@ -44,11 +44,11 @@ def bodies_of(results: Results, which: str) -> dict[str, Body]:
         if symbol in INERTIAL and value is not None:
             values.setdefault(entry.joint, {})[symbol] = float(value)
     whole = {j: [v[s] for s in INERTIAL] for j, v in values.items() if set(INERTIAL) <= set(v)}
-    return {j: Body(*mass_properties(pseudo_inertia(np.array(v)))) for j, v in whole.items()}
+    return {j: LinkBody(*mass_properties(pseudo_inertia(np.array(v)))) for j, v in whole.items()}
 
 
 def scene(
-    frames: Mapping[str, Any], found: Mapping[str, Body], before: Mapping[str, Body]
+    frames: Mapping[str, Any], found: Mapping[str, LinkBody], before: Mapping[str, LinkBody]
 ) -> dict[str, Any] | None:
     """
     Describe a drawing of the links, which the page's script makes.

@@ -33,7 +33,7 @@ from scipy.signal import welch
 from ...core.parameters.plain_friction import PlainFriction
 from ..comparison import Difference
 from ..torques_file import SimulatedPositions, Torques
-from .thinning import longest_stretch, Phase, thin
+from .thinning import longest_stretch, PlacedMotion, thin
 
 # Seen on light and on dark ground alike (at least 3 to 1 on both).
 MEASURED, PREDICTED, RESIDUAL, TRUE = '#d9730d', '#2f7de1', '#d6455d', '#8b5cf6'
@@ -186,10 +186,10 @@ class EffortSeries(NamedTuple):
 
     source: Any
     time: Any
-    phases: Sequence[Phase]
+    phases: Sequence[PlacedMotion]
 
 
-def effort_series(found: Sequence[Phase]) -> EffortSeries:
+def effort_series(found: Sequence[PlacedMotion]) -> EffortSeries:
     """Thin the efforts of all joints to what a page can hold."""
     joints = len(found[0].data.joints)
     rows = int(np.clip(NUMBERS // (3 * joints + 2), FEWEST_ROWS, MOST_ROWS))
@@ -232,7 +232,7 @@ def efforts(series: EffortSeries, joint: int, unit: str) -> tuple[Any, Any]:
     return above, below
 
 
-def _mark(plot: Any, found: Sequence[Phase]) -> None:
+def _mark(plot: Any, found: Sequence[PlacedMotion]) -> None:
     """Shade the validation, where there are two phases."""
     for phase in found[1:]:
         box = BoxAnnotation(
@@ -253,7 +253,7 @@ def _residual(data: Torques, joint: int) -> tuple[np.ndarray, float]:
     return (data.measured - data.predicted)[rows, joint], rate
 
 
-def spectrum(found: Sequence[Phase], joint: int, unit: str) -> Any:
+def spectrum(found: Sequence[PlacedMotion], joint: int, unit: str) -> Any:
     """Draw the amplitude density of the residual over frequency."""
     # White noise is level.
     plot = new_plot('frequency [Hz]', f'[{unit}/√Hz]', SMALL, ZOOM, y_axis_type='log')
@@ -272,7 +272,7 @@ def spectrum(found: Sequence[Phase], joint: int, unit: str) -> Any:
     return finish(plot)
 
 
-def histogram(found: Sequence[Phase], joint: int, unit: str) -> Any:
+def histogram(found: Sequence[PlacedMotion], joint: int, unit: str) -> Any:
     """Draw how often the residual has which size, beside a normal distribution of its σ."""
     plot = new_plot(f'residual [{unit}]', 'density', SMALL, ZOOM)
     residuals = [(phase.data.measured - phase.data.predicted)[:, joint] for phase in found]
@@ -296,7 +296,7 @@ def histogram(found: Sequence[Phase], joint: int, unit: str) -> Any:
     return finish(plot)
 
 
-def autocorrelation(found: Sequence[Phase], joint: int) -> Any:
+def autocorrelation(found: Sequence[PlacedMotion], joint: int) -> Any:
     """Draw the autocorrelation of the residual; the band is that of white noise, ±2/√N."""
     plot = new_plot('lag [s]', 'autocorrelation', SMALL, ZOOM)
     for phase in found:
@@ -319,7 +319,11 @@ def autocorrelation(found: Sequence[Phase], joint: int) -> Any:
 
 
 def friction_curve(
-    found: Sequence[Phase], joint: int, unit: str, speed: str, plain: PlainFriction | None = None
+    found: Sequence[PlacedMotion],
+    joint: int,
+    unit: str,
+    speed: str,
+    plain: PlainFriction | None = None,
 ) -> Any | None:
     """Draw effort without inertia and gravity over velocity, model and plain equivalent."""
     data = found[0].data

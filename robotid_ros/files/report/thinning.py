@@ -63,7 +63,7 @@ def longest_stretch(time: np.ndarray) -> slice:
     return max((slice(a, b) for a, b in itertools.pairwise(edges)), key=lambda s: s.stop - s.start)
 
 
-class Phase(NamedTuple):
+class PlacedMotion(NamedTuple):
     """
     A motion on the time axis of the page.
 
@@ -82,10 +82,10 @@ class Phase(NamedTuple):
     stretches: int
 
 
-def phases(torques: Mapping[str, Torques]) -> tuple[Phase, ...]:
+def phases(torques: Mapping[str, Torques]) -> tuple[PlacedMotion, ...]:
     """Place the motions on one time axis: at their own times where these do not overlap."""
     found = [
-        Phase(name, torques[name], *_side_by_side(torques[name].time))
+        PlacedMotion(name, torques[name], *_side_by_side(torques[name].time))
         for name in ('identification', 'validation')
         if name in torques and len(torques[name].time) > 1
     ]
