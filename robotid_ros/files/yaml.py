@@ -6,11 +6,12 @@ in C overruns its stack where brackets are nested deeply: both are looked for be
 """
 
 from collections.abc import Mapping, Sequence
+import contextlib
 import dataclasses
 import functools
 import re
 from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints, is_typeddict, Never, TypeVar
+from typing import Any, get_args, get_origin, get_type_hints, is_typeddict, Never, TypeVar, Union
 
 import numpy as np
 import yaml
@@ -160,39 +161,27 @@ def from_plain(kind: type[T], values: Mapping[str, Any]) -> T:
 
 
 def _made(hint: Any, value: Any, name: str) -> Any:
-    """Return a value as the type that is declared for a field."""
-    origin, inner = get_origin(hint), [k for k in get_args(hint) if k is not type(None)]
-    if isinstance(hint, type) and dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
-        return from_plain(hint, value)
-    if origin is tuple and isinstance(value, tuple | list):
-        return tuple(_made(inner[0], item, name) for item in value)
-    if origin is Mapping and isinstance(value, Mapping):
-        return {key: _made(inner[1], item, name) for key, item in value.items()}
-    if origin is UnionType and len(inner) == 1 and value is not None:  # … | None
-        return _made(inner[0], value, name)
-    if not _fits(value, hint):
-        raise TypeError(f'{name} is {value!r:.80}')
-    return value
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    """Return whether a value is of a declared type."""
+    """Return a value as the type that is declared for a field; raises as `from_plain`."""
     origin, inner = get_origin(hint), get_args(hint)
     if hint in (Any, None):
-        return True
-    if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if is_typeddict(hint):
-        kinds = get_type_hints(hint)
-        return isinstance(value, Mapping) and all(
-            key in value and _fits(value[key], kind) for key, kind in kinds.items()
-        )
-    if hint is Never:
-        return False
-    if origin is None:
-        return isinstance(value, hint)
-    if origin is Mapping:
-        return isinstance(value, Mapping) and all(_fits(v, inner[1]) for v in value.values())
-    if origin in (tuple, Sequence):
-        return isinstance(value, tuple | list) and all(_fits(v, inner[0]) for v in value)
-    return any(_fits(value, kind) for kind in inner)
+        return value
+    if origin in (UnionType, Union):
+        for kind in inner:
+            with contextlib.suppress(TypeError):
+                return _made(kind, value, name)
+    elif isinstance(value, Mapping):
+        if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+            return from_plain(hint, value)
+        if origin is Mapping:
+            return {key: _made(inner[1], item, name) for key, item in value.items()}
+        if is_typeddict(hint) and (kinds := get_type_hints(hint)).keys() <= value.keys():
+            return {k: _made(kinds.get(k, Any), item, name) for k, item in value.items()}
+    elif origin in (tuple, Sequence) and isinstance(value, tuple | list):
+        items = [_made(inner[0], item, name) for item in value]
+        return tuple(items) if origin is tuple else items
+    elif hint is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    elif hint not in (float, Never) and isinstance(hint, type) and not is_typeddict(hint):
+        if isinstance(value, hint):
+            return value
+    raise TypeError(f'{name} is {value!r:.80}')

@@ -88,18 +88,19 @@ def test_states_with_names_of_joints_are_joint_states(tmp_path, kind, serialize)
 
 def test_columns_choose_among_fields(tmp_path):
     path = bag(tmp_path, ARRAY, array)
-    with pytest.raises(RecordingError, match=r'record /joint_states, or name fields .* --columns'):
-        check(path)
+    for urdf_text in ('', URDF):  # numbers without names are not guessed
+        with pytest.raises(RecordingError, match=r'record /joint_states, or name .* --columns'):
+            check(path, urdf=urdf_text)
     columns = (('position', 'data[0:2]'), ('effort', 'data[4:6]'))
     check(path, urdf=URDF, columns=columns)
 
 
-def write_mcap(path, schema, serialize):
+def write_mcap(path, schema, serialize, encoding='json'):
     with path.open('wb') as stream:
         writer = Writer(stream)
         writer.start()
         number = writer.register_schema(schema, 'jsonschema', b'')
-        channel = writer.register_channel('/joint_states', 'json', number)
+        channel = writer.register_channel('/joint_states', encoding, number)
         for k in range(COUNT):
             writer.add_message(channel, EPOCH + k * STEP, serialize(k), EPOCH + k * STEP)
         writer.finish()
@@ -113,3 +114,9 @@ def test_messages_in_json_are_joint_states(tmp_path):
         return json.dumps(content).encode()
 
     check(write_mcap(tmp_path / 'a.mcap', 'sensor_msgs/JointState', serialize))
+
+
+def test_messages_of_another_encoding_are_one_sentence(tmp_path):
+    path = write_mcap(tmp_path / 'a.mcap', 'lab.States', lambda _: b'\x0a\x01\x02', 'protobuf')
+    with pytest.raises(RecordingError, match=r'no joint states \(its topics: /joint_states\)'):
+        read_recording(path)
