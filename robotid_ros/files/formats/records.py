@@ -1,10 +1,8 @@
 """Records of named values, as of JSON: a line each, a list of them, or one of whole signals."""
 
 from collections.abc import Iterable, Iterator, Mapping
-import csv
 import itertools
 import json
-import math
 from pathlib import Path
 import re
 from typing import Any
@@ -76,25 +74,6 @@ def read_yaml_documents(path: Path) -> Table:
                 # one that was cut short
 
     return from_records(str(path), documents())
-
-
-def records_of_cells(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a CSV whose cells may be lists in quotes, `"[0.1, 0.2]"`."""
-    lines = iter(lines)
-    head = next(lines, '')
-    delimiter = max(',;\t|', key=head.count)
-    for row in csv.DictReader(itertools.chain([head], lines), delimiter=delimiter):
-        yield {name: _of_cell(cell) for name, cell in row.items() if name and cell}
-
-
-def _of_cell(cell: str) -> Any:
-    inside = cell.strip()
-    if inside[:1] in ('[', '('):
-        items = re.split(r'[,;\s]+', inside.strip('[]() '))
-        values = [number(item) for item in items]
-        return [item.strip('\'"') for item in items] if math.isnan(values[0]) else values
-    value = number(cell)
-    return cell if math.isnan(value) else value
 
 
 def from_records(source: str, records: Iterable[Any]) -> Table:

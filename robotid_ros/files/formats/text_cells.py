@@ -28,7 +28,6 @@ _DATE = re.compile(r'\s*\d{1,4}([-./])\d{1,2}\1\d{1,4}\s*$')
 # Signs between thousands, before a decimal sign; a point needs none where commas are decimal.
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}([,' \xa0\u202f]\d{3})+\.\d*$")
 _THOUSANDS_COMMA = re.compile(r"[+-]?[1-9]\d{0,2}([.' \xa0\u202f]\d{3})+(,\d*)?$")
-_WITH_UNIT = re.compile(r'\s*[+-]?[\d.,]+(?:[eE][+-]?\d+)?\s*(?P<unit>[^\W\d]\S*|%|°\S*)\s*$')
 _UNREADABLE = re.compile(r'\s*[+-]?[.,]?\d')
 # Share of the cells of a column that may begin as numbers do and be none.
 MAX_UNREADABLE = 0.1
@@ -60,12 +59,6 @@ def is_clock(cell: str) -> bool:
     return found is not None and not (found['day'] or found['days'])
 
 
-def unit_of(cell: str) -> str:
-    """Return the unit behind a number in the same cell, '' for none."""
-    found = _WITH_UNIT.match(cell)
-    return found['unit'] if found and is_unit(found['unit']) else ''
-
-
 def number(cell: str, decimal_comma: bool = False) -> float:
     """Return a number, with signs between thousands too, NaN for any other text."""
     if decimal_comma and _THOUSANDS_COMMA.match(cell.strip()):
@@ -84,8 +77,7 @@ def convert(cells: Sequence[str], decimal_comma: bool) -> np.ndarray:
     """
     Turn cells into numbers, NaN for anything else.
 
-    Dates become seconds since 1970, times of day those since midnight; a unit behind each number
-    is passed over.
+    Dates become seconds since 1970, times of day those since midnight.
     """
     if not (decimal_comma and any('.' in cell for cell in cells)):
         with contextlib.suppress(ValueError):
@@ -96,8 +88,6 @@ def convert(cells: Sequence[str], decimal_comma: bool) -> np.ndarray:
             [_days(cell.strip()) if is_day(cell) else math.nan for cell in cells]
         )
     if not any(map(is_date, first)):
-        unit = unit_of(first[0]) if first else ''
-        cells = [cell.strip().removesuffix(unit) for cell in cells] if unit else cells
         return np.fromiter((number(cell, decimal_comma) for cell in cells), float, len(cells))
     if all(map(_ISO.match, first)):
         found = map(_ISO.match, cells)

@@ -21,7 +21,6 @@ from ...exceptions import RecordingError
 from ..atomic import file_errors, open_regular
 from ..bounded import BoundedStream, check_unpacked
 from .column_names import understand
-from .records import from_records, records_of_cells
 from .table import Columns, Table
 from .text_cells import (
     has_decimal_commas,
@@ -35,7 +34,6 @@ from .text_cells import (
     readable,
     share_of_values,
     unique,
-    unit_of,
 )
 
 DELIMITERS = (',', ';', '\t', '|')
@@ -108,20 +106,16 @@ def read_text(source: str, opener: Opener, encodings: Sequence[str] = ('utf-8',)
 
     """
     found = [(_lines(opener, encoding), encoding) for encoding in encodings]
-    if any('"[' in line for line in found[0][0]):
-        with opener(encodings[0]) as stream:
-            return from_records(source, records_of_cells(stream))
     heads = [_analyse(source, lines, encoding) for lines, encoding in found]
     best = max(range(len(heads)), key=lambda k: len([*filter(understand, heads[k].header)]))
     head = heads[best]
     form, cells = head.form, head.cells
-    units = [unit_of(cell) for cell in cells]
     header = head.header or [f'column{k + 1}' for k in range(len(cells))]
-    names = unique([f'{n} [{u}]' if u else n for n, u in zip(header, units, strict=True)])
+    names = unique(header)
     texts = {
         name: cell.strip()
-        for name, cell, unit in zip(names, cells, units, strict=True)
-        if cell.strip() and not unit and not is_value(cell, form.decimal_comma)
+        for name, cell in zip(names, cells, strict=True)
+        if cell.strip() and not is_value(cell, form.decimal_comma)
     }
     days = [name for name, cell in texts.items() if is_day(cell)]
     dates = {
@@ -207,7 +201,7 @@ def _rows(lines: Iterable[str], delimiter: str) -> list[list[str]]:
 def _cells(line: str, delimiter: str) -> list[str]:
     try:
         return next(csv.reader([line], delimiter=delimiter), []) if delimiter else line.split()
-    except csv.Error:  # a whole signal in one line
+    except csv.Error:  # a cell of 131,072 signs
         return line.split(delimiter)
 
 

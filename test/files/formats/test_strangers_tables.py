@@ -250,11 +250,13 @@ def test_what_ros2_topic_echo_prints_is_a_table(tmp_path):
     check(tmp_path / 'echo.txt')
 
 
-def test_cells_may_be_lists(tmp_path):
-    rows = zip(TIME, *(map(list, x.tolist()) for x in (Q, DQ, TAU)), strict=True)
-    lines = [','.join([str(t), *(f'"{cell}"' for cell in cells)]) for t, *cells in rows]
-    (tmp_path / 'a.csv').write_text('\n'.join(['time,position,velocity,effort', *lines]))
-    check(tmp_path / 'a.csv')
+@pytest.mark.parametrize('form', ['{:.2f} sec', '"[{0}, {0}]"'])
+def test_cells_that_hold_more_than_a_number_are_refused(tmp_path, form):
+    values = columns(TIME, Q, DQ, TAU)
+    values[0] = [form.format(t) for t in TIME]
+    (tmp_path / 'a.csv').write_text(text(['t', *NAMES], values))
+    with pytest.raises(RecordingError, match='no column that looks like time'):
+        check(tmp_path / 'a.csv')
 
 
 @pytest.mark.parametrize('time', [True, False])

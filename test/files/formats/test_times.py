@@ -161,7 +161,7 @@ def test_a_day_that_never_changes_is_no_time(tmp_path):
     check(tmp_path / 'a.csv')
 
 
-@pytest.mark.parametrize('form', ['{:.2f} sec', '{:.2f}s', '0 days 00:00:{:09.6f}'])
+@pytest.mark.parametrize('form', ['0:00:{:09.6f}', '0 days 00:00:{:09.6f}'])
 def test_durations_as_words(tmp_path, form):
     check(write(tmp_path / 'a.csv', [form.format(t) for t in TIME]))
 
