@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ..core.model.missing_joints import MIN_TRAVEL, PositionRange
+from ..core.setup.joint_selection import MIN_TRAVEL, PositionRange
 from ..core.signals.recording import range_of_positions, Recording
 from ..exceptions import RecordingError
 from .bags import ChunkedRecording

@@ -11,9 +11,16 @@ import numpy.typing as npt
 
 from ..arrays import Array
 from ..model.robot import Robot
-from .change_tests import ChangeTests, ForgettingLeastSquares
+from .change_tests import (
+    ChangeTests,
+    follow,
+    FollowedParameters,
+    ForgettingLeastSquares,
+    FRICTION,
+    ParameterGroup,
+    PAYLOAD,
+)
 from .filtered_states import FilteredStates
-from .followed_parameters import follow, FollowedParameters, FRICTION, ParameterGroup, PAYLOAD
 from .motion_rows import MotionRows, Row, RowNoise
 from .settings import DriftSettings
 

@@ -16,7 +16,7 @@ from ..regression.observation_system import decimated_torque, observe, System
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
-from .payload_identification import depends_on_links, RANK_TOLERANCE, SIGNIFICANT
+from .payload import depends_on_links, RANK_TOLERANCE, SIGNIFICANT
 
 
 @dataclasses.dataclass(frozen=True)

@@ -22,7 +22,7 @@ from ..regression.observation_system import System
 from ..replay.convergence_history import History
 from ..signals.recording import MAX_SAMPLES, Recording
 from ..signals.samples import Samples
-from ..timing.delay_compensation import Delays, prepare_without_delay
+from ..timing.delays import Delays, prepare_without_delay
 from .chunked_estimation import observe_chunks, RecordingOrChunks, split_into_chunks
 from .estimation_by_simulation import fit_by_instruments, fit_by_simulation, Fitted, Observed
 from .several_logs import LogSet, observe_logs

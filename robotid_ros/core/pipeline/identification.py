@@ -41,7 +41,7 @@ from ..regression.goodness_of_fit import Validation
 from ..signals.periodic import find_period
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
-from ..timing.delay_compensation import Delays, remove_delay
+from ..timing.delays import Delays, remove_delay
 from .choices import choose_model
 from .chunked_estimation import RecordingOrChunks
 from .estimation import check_memory, estimate_base_parameters, Estimation, Progress

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...exceptions import DivergenceError
 from ..arrays import Array
-from ..parameters.cone_program import SolverError
+from ..parameters.physical_consistency import SolverError
 from ..regression.estimators import Estimate, fit
 from ..regression.gaussian_prior import GaussianPrior
 from ..regression.observation_system import System

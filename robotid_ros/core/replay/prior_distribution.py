@@ -17,7 +17,7 @@ from ..model.dynamics import inverse_dynamics
 from ..model.parameters import INERTIAL
 from ..model.robot import Robot
 from ..parameters.physical_consistency import consistent_parameters, scaled_coordinates
-from ..parameters.prior_pull import nonnegative_columns
+from ..parameters.standard import nonnegative_columns
 from ..regression.estimate import Estimate
 from ..regression.gaussian_prior import GaussianPrior
 from ..regression.observation_system import decimate, System

@@ -4,7 +4,7 @@ import numpy as np
 
 from robotid_ros.core.model import build_robot, regressor, RobotSettings
 from robotid_ros.core.model.settings import CouplingSettings
-from robotid_ros.core.monitoring.followed_parameters import follow, FRICTION
+from robotid_ros.core.monitoring.change_tests import follow, FRICTION
 
 from ..conftest import URDF
 

@@ -17,7 +17,7 @@ from robotid_ros.core.parameters.physical_consistency import (
     pseudo_inertia,
     UPPER,
 )
-from robotid_ros.core.parameters.prior_pull import (
+from robotid_ros.core.parameters.standard import (
     _by_estimate,
     _Fit,
     _least,
@@ -25,8 +25,8 @@ from robotid_ros.core.parameters.prior_pull import (
     _unweighted,
     choose_pull,
     LOOSEST,
+    standard_parameters,
 )
-from robotid_ros.core.parameters.standard import standard_parameters
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import System
 

@@ -11,10 +11,9 @@ from robotid_ros.core.model.friction import TERMS
 from robotid_ros.core.model.settings import CouplingSettings
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe
-from robotid_ros.core.signals.preparation import prepare
+from robotid_ros.core.signals.preparation import EDGE_PERIODS, prepare
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
-from robotid_ros.core.signals.usable_rows import EDGE_PERIODS
 
 from ..conftest import motion, URDF
 
