@@ -30,7 +30,7 @@ NAMED = {
         ('impossible bodies',
          'clarabel.PSDTriangleConeT(4)] * matrices', 'clarabel.PSDTriangleConeT(4)] * 0'),
         ('centres of mass as sure as what is near them',
-         'W[block, block] @= _mean_metric(prior[block], centre_sigma)', 'pass'),
+         'W[block, block] @= _mean_metric(prior.value[block], prior.centre_sigma)', 'pass'),
     ),
     'parameters/essential': (
         ('F-test with correlated rows as independent',

@@ -9,13 +9,11 @@ from scipy.linalg import qr
 
 from ...exceptions import UnknownNameError
 from ..arrays import Array, ReadOnlyArrays
+from ..rank import DEPENDENT
 from .dynamics import regressor
 from .friction import SHRUNK
 from .robot import Robot
 
-# Least part of a column, relative to its length, that is independent of those before: far above
-# the rounding of W, far below what a robot's geometry gives.
-RANK_TOLERANCE = 1e-6
 # Coefficients below this are rounding.
 ROUNDING = 1e-7
 # Random states see joints without limits over one turn, and speeds and accelerations up to these,
@@ -118,7 +116,7 @@ def reduce_by_qr(W: Array) -> tuple[np.ndarray, Array]:
         rest = R[:, column] - basis @ (basis.T @ R[:, column])
         rest -= basis @ (basis.T @ rest)
         length = np.linalg.norm(rest)
-        if norms[column] > 0.0 and length > RANK_TOLERANCE:
+        if norms[column] > 0.0 and length > DEPENDENT:
             columns.append(column)
             basis = np.column_stack([basis, rest / length])
     kept = np.array(columns, dtype=np.intp)
@@ -146,7 +144,7 @@ def row_echelon(W: Array) -> tuple[np.ndarray, Array]:
         if top == len(rows):
             break
         place = top + int(np.argmax(np.abs(rows[top:, column])))
-        if np.linalg.norm(rows[top:, column]) <= RANK_TOLERANCE:
+        if np.linalg.norm(rows[top:, column]) <= DEPENDENT:
             rows[top:, column] = 0.0
             continue
         rows[[top, place]] = rows[[place, top]]
@@ -167,7 +165,7 @@ REDUCTIONS: dict[str, Callable[[Array], tuple[np.ndarray, Array]]] = {
 def _triangular(W: Array) -> tuple[Array, Array]:
     """Return the lengths of the columns, and R of W with columns of length one."""
     norms = np.linalg.norm(W, axis=0)
-    norms[norms < RANK_TOLERANCE * norms.max()] = 0.0  # rounding only
+    norms[norms < DEPENDENT * norms.max()] = 0.0  # rounding only
     scaled = W / np.where(norms > 0.0, norms, np.inf)
     return norms, np.array(np.linalg.qr(scaled, mode='r'))
 

@@ -122,16 +122,14 @@ PathColumns = Callable[[Array, Array, Mapping[str, float]], tuple[Array, ...]]
 # Units of a force-like and of a viscous parameter: {f} is N·m or N, {l} is rad or m.
 FORCE, VISCOUS, ROOT = '{f}', '{f}·s/{l}', '{f}·(s/{l})^⅓'
 STIFFNESS = '{f}/{l}'
-# A term for each order of ripple that a joint may have.
-RIPPLES = ('ripple', 'ripple_2', 'ripple_3')
-# Friction that a joint has besides while it is cold: what falls of it, and how steep its sign is.
-WARM_UPS, SIGN_STEEPNESS = ('viscous_warm_up', 'coulomb_warm_up'), 50.0
-# Friction that changes with the temperature of its joint.
-BY_TEMPERATURE = ('viscous_temperature', 'coulomb_temperature')
-# What a recording as a whole shows beside the robot as it then is.
-CHANGES = (*WARM_UPS, *BY_TEMPERATURE)
+# Plain friction, F_v dq + F_c sign(dq) + offset: of joints that the configuration leaves open.
+PLAIN = ('viscous', 'coulomb', 'offset')
+# How steep the sign is of friction that a cold joint has besides [s/rad].
+SIGN_STEEPNESS = 50.0
 # Default of a shape constant that no two robots share: the configuration has to give it.
 UNKNOWN = 0.0
+# Dry friction of one parameter, the same both ways; see `TermKind.dry`.
+SYMMETRIC = ((1.0,), (0.0,))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,6 +153,13 @@ class TermKind:
         `reference_temperature` [°C]; they are zero where no temperature is known
     amplitude : natural amplitude of the columns of a term that a mixed model shrinks; of a spring
         half its range, 0: a term of least squares
+    searched : the shape constant that the data may choose, '' for none
+    jumps : whether it changes by a step where the joint turns round
+    dry : (2, parameters) torque F_c that holds the joint at rest, and constant torque, per
+        parameter, of dry friction that a simulation holds the joint with; empty: none
+    spring : whether it is a torque of a position that formats hold as it is, or say that they do
+        not, and no friction
+    of_recording : whether it is what a recording as a whole shows beside the robot as it then is
 
     """
 
@@ -168,35 +173,56 @@ class TermKind:
     of_path: PathColumns | None = None
     by_temperature: bool = False
     amplitude: float = 0.0
+    searched: str = ''
+    jumps: bool = False
+    dry: tuple[tuple[float, ...], ...] = ()
+    spring: bool = False
+    of_recording: bool = False
 
 
-def _warm_up(number: int, symbol: str, unit: str, shape: Callable[[Array], Array]) -> TermKind:
-    way = f'{WARM_UPS[number]}_way'
-
+def _warm_up(way: str, symbol: str, unit: str, shape: Callable[[Array], Array]) -> TermKind:
     def of_path(q: Array, dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
         return (coldness(q, constants[way]) * shape(dq),)
 
     # Where no path is known, the joint is warm.
     return TermKind(
-        (symbol,), (unit,), lambda dq, _: (0.0 * dq,), {way: UNKNOWN}, (True,), of_path=of_path
+        (symbol,),
+        (unit,),
+        lambda dq, _: (0.0 * dq,),
+        {way: UNKNOWN},
+        (True,),
+        of_path=of_path,
+        searched=way,
+        of_recording=True,
     )
 
 
 def _by_temperature(symbol: str, unit: str, columns: Columns) -> TermKind:
-    constants = {'reference_temperature': UNKNOWN}
-    return TermKind((symbol,), (unit,), columns, constants, (False,), by_temperature=True)
+    return TermKind(
+        (symbol,),
+        (unit,),
+        columns,
+        {'reference_temperature': UNKNOWN},
+        (False,),
+        by_temperature=True,
+        of_recording=True,
+    )
 
 
 def _smooth_sign(dq: Array) -> Array:
     return np.asarray(np.tanh(SIGN_STEEPNESS * dq))
 
 
-def _ripple(number: int) -> TermKind:
-    name = RIPPLES[number]
-    symbols = (f'R{number + 1}c', f'R{number + 1}s') if number else ('Rc', 'Rs')
-    order = name.replace('ripple', 'ripple_order')
-    waves = partial(ripple, order)
-    return TermKind(symbols, (FORCE,) * 2, waves, {order: UNKNOWN}, (False,) * 2, of_position=True)
+def _ripple(number: str, order: str) -> TermKind:
+    return TermKind(
+        (f'R{number}c', f'R{number}s'),
+        (FORCE, FORCE),
+        partial(ripple, order),
+        {order: UNKNOWN},
+        (False, False),
+        of_position=True,
+        searched=order,
+    )
 
 
 def _shrunk(
@@ -212,13 +238,22 @@ LOAD_CONSTANTS = dict.fromkeys(('speed_scale', 'load_scale', 'load_low', 'load_h
 POSITION_CONSTANTS = dict.fromkeys(('position_low', 'position_high', 'position_mean'), UNKNOWN)
 TERMS: Mapping[str, TermKind] = {
     'viscous': TermKind(('Fv',), (VISCOUS,), lambda dq, _: (dq,), positive=(True,)),
-    'coulomb': TermKind(('Fc',), (FORCE,), lambda dq, _: (np.sign(dq),), positive=(True,)),
+    'coulomb': TermKind(
+        ('Fc',),
+        (FORCE,),
+        lambda dq, _: (np.sign(dq),),
+        positive=(True,),
+        jumps=True,
+        dry=SYMMETRIC,
+    ),
     'offset': TermKind(('off',), (FORCE,), lambda dq, _: (np.ones_like(dq),), positive=(False,)),
     'asymmetric_coulomb': TermKind(
         ('Fcp', 'Fcm'),
         (FORCE, FORCE),
         lambda dq, _: ((dq > 0).astype(float), -(dq < 0).astype(float)),
         positive=(True, True),
+        jumps=True,
+        dry=((0.5, 0.5), (0.5, -0.5)),
     ),
     'asymmetric_viscous': TermKind(
         ('Fvp', 'Fvm'),
@@ -232,9 +267,16 @@ TERMS: Mapping[str, TermKind] = {
         stiction,
         {'stiction_steepness': 1000.0, 'stribeck_slope': 20.0},
         (True, False),
+        searched='stribeck_slope',
     ),
     'stribeck': TermKind(
-        ('Fst',), (FORCE,), stribeck, {'stribeck_velocity': 0.1}, positive=(True,)
+        ('Fst',),
+        (FORCE,),
+        stribeck,
+        {'stribeck_velocity': 0.1},
+        positive=(True,),
+        searched='stribeck_velocity',
+        jumps=True,
     ),
     'smooth_coulomb': TermKind(
         ('Fc',),
@@ -251,6 +293,8 @@ TERMS: Mapping[str, TermKind] = {
         {'presliding_distance': 0.01},
         (True,),
         of_path=partial(maxwell_slip, 'presliding_distance'),
+        searched='presliding_distance',
+        dry=SYMMETRIC,
     ),
     # Of transmissions with a spring, by its deflection: play, and friction within it.
     'backlash': TermKind(
@@ -266,7 +310,12 @@ TERMS: Mapping[str, TermKind] = {
     ),
     # Friction of gears grows with the load: Fl |τ| sign(dq) (Hamon, Gautier and Garrec 2010).
     'load_coulomb': TermKind(
-        ('Fl',), ('1',), lambda dq, _: (np.sign(dq),), positive=(True,), load_dependent=True
+        ('Fl',),
+        ('1',),
+        lambda dq, _: (np.sign(dq),),
+        positive=(True,),
+        load_dependent=True,
+        jumps=True,
     ),
     # Lubricated gears: friction grows less than linearly with the speed.
     'root_viscous': TermKind(('Fr',), (ROOT,), lambda dq, _: (np.cbrt(dq),), positive=(False,)),
@@ -276,23 +325,30 @@ TERMS: Mapping[str, TermKind] = {
         makkar,
         {'makkar_gamma2': 100.0, 'makkar_gamma3': 10.0, 'makkar_gamma5': 100.0},
         (False, True),
+        searched='makkar_gamma3',
     ),
     # A spring or counterbalance, Kq q; `offset` holds where it rests. Springs pull back: one that
     # pushes away would be gravity or geometry that the model has wrong.
     'spring': TermKind(
-        ('Kq',), (STIFFNESS,), lambda q, _: (q,), positive=(True,), of_position=True
+        ('Kq',), (STIFFNESS,), lambda q, _: (q,), positive=(True,), of_position=True, spring=True
     ),
     # Columns of the mixed model, zero on average beside plain friction: see `core.mixed`.
     'low_speed': _shrunk('Ds', 3, low_speed_columns, {'speed_scale': UNKNOWN}),
     'rounded_sign': _shrunk('Dr', 3, rounded_sign_columns, {'speed_scale': UNKNOWN}),
     'slip': _shrunk('Dp', 3, lambda dq, _: (0.0 * dq,) * 3, {}, of_path=slip_columns),
     'load': _shrunk('Dl', 2, load_columns, LOAD_CONSTANTS, load_dependent=True),
-    'position': _shrunk('Dq', 1, position_column, POSITION_CONSTANTS, of_position=True),
-    **{name: _ripple(number) for number, name in enumerate(RIPPLES)},
-    WARM_UPS[0]: _warm_up(0, 'Fvw', VISCOUS, lambda dq: dq),
-    WARM_UPS[1]: _warm_up(1, 'Fcw', FORCE, _smooth_sign),
-    BY_TEMPERATURE[0]: _by_temperature('Fvt', '{f}·s/({l}·K)', lambda dq, _: (dq,)),
-    BY_TEMPERATURE[1]: _by_temperature('Fct', '{f}/K', lambda dq, _: (_smooth_sign(dq),)),
+    'position': _shrunk(
+        'Dq', 1, position_column, POSITION_CONSTANTS, of_position=True, spring=True
+    ),
+    # A term for each order of ripple that a joint may have.
+    'ripple': _ripple('', 'ripple_order'),
+    'ripple_2': _ripple('2', 'ripple_order_2'),
+    'ripple_3': _ripple('3', 'ripple_order_3'),
+    # What falls of friction while a joint warms up, and what changes with its temperature.
+    'viscous_warm_up': _warm_up('viscous_warm_up_way', 'Fvw', VISCOUS, lambda dq: dq),
+    'coulomb_warm_up': _warm_up('coulomb_warm_up_way', 'Fcw', FORCE, _smooth_sign),
+    'viscous_temperature': _by_temperature('Fvt', '{f}·s/({l}·K)', lambda dq, _: (dq,)),
+    'coulomb_temperature': _by_temperature('Fct', '{f}/K', lambda dq, _: (_smooth_sign(dq),)),
 }
 # Symbols of torques that the position determines: no friction.
 OF_POSITION = frozenset(
@@ -301,10 +357,12 @@ OF_POSITION = frozenset(
 # Symbols of columns that a mixed model shrinks.
 SHRUNK = frozenset(s for kind in TERMS.values() if kind.amplitude for s in kind.symbols)
 
-# Terms that jump where the joint turns round; from this constant on others do, for a joint that is
-# slower than any filter resolves [s/rad].
+PLAIN_SYMBOLS = tuple(TERMS[name].symbols[0] for name in PLAIN)
+# Symbols of friction that can hold a joint where it is.
+DRY = frozenset(s for kind in TERMS.values() if kind.dry for s in kind.symbols)
+# Shape constant from which on a term jumps where the joint turns round, of a joint that is slower
+# than any filter resolves [s/rad].
 STEEP = 500.0
-STEPS = frozenset({'coulomb', 'asymmetric_coulomb', 'load_coulomb', 'stribeck'})
 # Appended to the symbol of a friction parameter that acts on the link instead of the motor.
 LINK_SIDE_SUFFIX = 'l'
 # And to one of a parameter that acts between both, by the deflection of the transmission.
@@ -335,7 +393,7 @@ class FrictionTerm:
         steepest = max(self.constants.values(), default=0.0)
         kind = self.kind
         of_speed = not (kind.of_position or kind.of_path or kind.by_temperature)
-        return self.name in STEPS or (steepest > STEEP and of_speed)
+        return kind.jumps or (steepest > STEEP and of_speed)
 
     @property
     def kind(self) -> TermKind:

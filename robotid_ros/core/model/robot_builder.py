@@ -10,7 +10,7 @@ from ...exceptions import ConfigurationError, UnknownNameError
 from ..arrays import Array, frozen
 from .assumed_inertials import with_inertials
 from .elastic_robot import elastic_robot
-from .friction import FrictionTerm, make_terms, TERMS
+from .friction import FrictionTerm, make_terms, PLAIN, TERMS
 from .parameters import drive_symbols, from_pinocchio, INERTIAL, numbered, Parameter
 from .robot import Coupling, Limits, Robot
 from .robot_description import Description, read_description
@@ -79,7 +79,7 @@ def _friction(
     for name in (name for group in settings.friction_constants.values() for name in group):
         if name not in known:
             raise UnknownNameError('friction constant', name, known)
-    default = settings.friction.get('default', ('viscous', 'coulomb', 'offset'))
+    default = settings.friction.get('default', PLAIN)
     return tuple(
         make_terms(settings.friction.get(joint, default), settings.constants_of(joint))
         for joint in joints

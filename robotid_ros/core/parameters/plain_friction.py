@@ -14,17 +14,11 @@ import numpy as np
 
 from ..arrays import Array
 from ..model.dynamics import inverse_dynamics
-from ..model.friction import LINK_SIDE_SUFFIX
+from ..model.friction import LINK_SIDE_SUFFIX, PLAIN
 from ..model.parameters import INERTIAL
 from ..model.robot import ElasticRobot, Robot
 from ..signals.samples import STANDSTILL
 
-# Terms that are plain, in the order of F_v, F_c and the offset.
-PLAIN = ('viscous', 'coulomb', 'offset')
-# Terms that are no friction: formats hold a spring as it is, or say that they do not. They have no
-# ripple, which is therefore part of what plain friction misses.
-SPRING = 'spring'
-NO_FRICTION = (SPRING, 'position')
 # Relative difference that is rounding; relative difference below which nothing is missed.
 ROUNDING, EXACT = 1e-12, 1e-9
 # Random states where the recorded speeds are not known, each with both signs of the speeds, and
@@ -205,7 +199,7 @@ def _drives(robot: Robot, chi: Array, motion: Motion) -> Iterator[tuple[str, _Dr
             sides[LINK_SIDE_SUFFIX] = robot.friction[j]
         load = None if loads is None else loads[:, j]
         for side, term in ((s, t) for s, terms in sides.items() for t in terms):
-            if term.name in NO_FRICTION:
+            if term.kind.spring:  # formats have no ripple, which plain friction therefore misses
                 continue
             columns = term.columns(q[:, motor], dq[:, motor], load, successive)
             for symbol, values in zip(term.kind.symbols, columns, strict=True):

@@ -14,6 +14,7 @@ from ..regression.estimate import Estimate
 from ..regression.observation_system import System
 from .essential import effective_sample_size, Essential
 from .physical_consistency import (
+    BodyPrior,
     Consistent,
     consistent_parameters,
     mass_properties,
@@ -84,19 +85,17 @@ class _Fit:
         robot = self.robot
         starts = dict(zip(robot.links, robot.first_columns.tolist(), strict=True))
         positive = nonnegative_columns(robot)
-        return consistent_parameters(
-            self.data.factor,
-            self.data.target,
+        prior = BodyPrior(
             robot.prior,
             robot.first_columns.tolist(),
             [k for k in positive if robot.parameters[k].joint != without],
             looser * _prior_sigma(robot),
             looser * self.spread,
             self.margin,
-            self.data.noise,
             [starts[without]] if without in starts else [],
             self.spread,
         )
+        return consistent_parameters(self.data.factor, self.data.target, prior, self.data.noise)
 
 
 def choose_pull(

@@ -10,13 +10,14 @@ from ..arrays import Array, ReadOnlyArrays
 from ..model.base_parameters import base_parameters
 from ..model.dynamics import regressor
 from ..model.robot import Robot
+from ..rank import DEPENDENT
 from ..regression.estimators import fit
 from ..regression.least_squares import project_out
 from ..regression.observation_system import decimated_torque, observe, System
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
-from .payload import depends_on_links, RANK_TOLERANCE, SIGNIFICANT
+from .payload import depends_on_links, SIGNIFICANT
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,7 +98,7 @@ def _payload_torque(robot: Robot, samples: Samples, payload: Array) -> Array:
 
 def _coefficient(W: Array, v: Array, p: Array, time: Array, band: float) -> tuple[float, float]:
     """Return the coefficient of p in the least squares of v on [W p], and its σ."""
-    own, target = map(project_out(W, RANK_TOLERANCE), (p, v))
+    own, target = map(project_out(W, DEPENDENT), (p, v))
     if float(own @ own) <= 1e-12 * max(float(p @ p), 1e-300):
         return 0.0, np.inf
     rows = np.ones((1, len(v)), dtype=bool)

@@ -16,6 +16,7 @@ from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.parameters import INERTIAL, INERTIAL_UNITS
 from ..model.robot import Robot
 from ..parameters.physical_consistency import (
+    BodyPrior,
     consistent_parameters,
     inertial_parameters,
     mass_properties,
@@ -25,6 +26,7 @@ from ..parameters.standard import physically_consistent_links
 from ..pipeline.choices import choose_model
 from ..pipeline.chunked_estimation import RecordingOrChunks
 from ..pipeline.estimation import estimate_base_parameters, Progress
+from ..rank import DEPENDENT
 from ..regression.estimate import Estimate
 
 # Mass, centre of mass and inertia at it, in this order.
@@ -169,9 +171,6 @@ def frame_change(placement: Array) -> Array:
     return np.array(columns).T
 
 
-# Smallest singular value over the largest, columns scaled, of what the data determine. Well above
-# rounding: base parameters are combinations known to 1e-7 or so.
-RANK_TOLERANCE = 1e-6
 # Share of a parameter in a direction that the data leave open below which it is rounding.
 OPEN_SHARE = 1e-3
 # Rows so near to standstill are left out, as in `signals.guard`, whatever serves the arm's own
@@ -357,7 +356,7 @@ def identify_payload(
     size = np.linalg.norm(A, axis=0)
     scale = np.divide(1.0, size, out=np.ones_like(size), where=size > 0.0)
     U, s, Vt = np.linalg.svd(A * scale)
-    rank = int(np.sum(s > RANK_TOLERANCE * s[0]))
+    rank = int(np.sum(s > DEPENDENT * s[0]))
     inverse = scale[:, None] * (Vt[:rank].T / s[:rank]) @ np.linalg.solve(root.T, U[:, :rank]).T
     unknown = np.where(np.abs(Vt[rank:]) > OPEN_SHARE, Vt[rank:], 0.0).T
     free = inverse @ change
@@ -375,7 +374,8 @@ def _nearest_body(factor: Array, target: Array, free: Array) -> Array:
     """Return the possible π (10,) of least ‖F π − g‖, whose least squares solution is `free`."""
     if physically_consistent_links(free, [0])[0]:
         return free
-    return consistent_parameters(factor, target, free, [0], link_sigma=PULL, margin=MARGIN).value
+    prior = BodyPrior(free, [0], link_sigma=PULL, margin=MARGIN)
+    return consistent_parameters(factor, target, prior).value
 
 
 def depends_on_links(robot: Robot, base: BaseParameters) -> npt.NDArray[np.bool_]:

@@ -27,9 +27,6 @@ from ..model.robot import Robot
 MAX_SWEEPS = 50
 # Change of a friction sign, of order 1, at which the sweeps end.
 TOLERANCE = 1e-12
-# Friction that remembers its path is simulated as Coulomb's.
-SYMMETRIC = ('coulomb', 'presliding')
-DRY_FRICTION = (*SYMMETRIC, 'asymmetric_coulomb')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -219,15 +216,13 @@ def direct_model(robot: Robot, chi: Array) -> DirectModel:
     for j, terms in enumerate(robot.friction):
         for term in terms:
             values = [value[f'{symbol}{j + 1}'] for symbol in term.kind.symbols]
-            if term.name == 'viscous':
+            if term.kind.dry:  # of friction that remembers its path too
+                dry, constant = np.array(term.kind.dry) @ values
+                coulomb[j], offset[j] = coulomb[j] + dry, offset[j] + constant
+            elif term.name == 'viscous':
                 viscous[j] = values[0]
             elif term.name == 'offset':
                 offset[j] += values[0]
-            elif term.name in SYMMETRIC:
-                coulomb[j] = values[0]
-            elif term.name == 'asymmetric_coulomb':
-                coulomb[j] += (values[0] + values[1]) / 2.0
-                offset[j] += (values[0] - values[1]) / 2.0
             else:
                 smooth.append((j, term, values))
     damping, coupled_inertia = _with_couplings(robot, value, viscous)
@@ -286,15 +281,12 @@ def slip_columns(robot: Robot, slip: Array) -> list[tuple[int, Array]]:
     directions, row = slip_directions(robot), 0
     for j, terms in enumerate(robot.friction):
         for term in terms:
-            if term.name not in DRY_FRICTION:
+            if not term.kind.dry:
                 continue
             sign = slip[:, [row]] * directions[row]
-            column = robot.column(f'{term.kind.symbols[0]}{j + 1}')
-            if term.name in SYMMETRIC:
-                result.append((column, sign))
-            else:
-                result.append((column, (directions[row] + sign) / 2.0))
-                result.append((column + 1, (sign - directions[row]) / 2.0))
+            for symbol, dry, constant in zip(term.kind.symbols, *term.kind.dry, strict=True):
+                column = robot.column(f'{symbol}{j + 1}')
+                result.append((column, dry * sign + constant * directions[row]))
             row += 1
     for coupling in robot.couplings:
         result.append((robot.column(f'Fc{coupling.number}'), slip[:, [row]] * directions[row]))
@@ -303,7 +295,7 @@ def slip_columns(robot: Robot, slip: Array) -> list[tuple[int, Array]]:
 
 
 def _has_dry_friction(robot: Robot, joint: int) -> bool:
-    return any(term.name in DRY_FRICTION for term in robot.friction[joint])
+    return any(term.kind.dry for term in robot.friction[joint])
 
 
 def _summed(
