@@ -102,7 +102,10 @@ def drive_columns(robot: Robot, steepness: Array | None = None) -> tuple[DriveCo
         functions: list[tuple[str, Callable[[Array], Array] | None]] = []
         if has_inertia:
             functions.append(('ddq', None))
-        for term in (_smoothed(term, steepness, ratios) for term in friction):
+        for term in friction:
+            if term.kind.dry == SYMMETRIC and steepness is not None:
+                slope = float(np.abs(ratios) @ steepness / np.sum(np.abs(ratios)))
+                term = FrictionTerm('smooth_coulomb', {'tanh_steepness': slope})
             source = 'q' if term.kind.of_position else 'dq'
             count = len(term.kind.symbols)
             functions += [(source, partial(term_column, term, k)) for k in range(count)]
@@ -112,13 +115,6 @@ def drive_columns(robot: Robot, steepness: Array | None = None) -> tuple[DriveCo
         pairs = zip(names, functions, strict=True)
         result += [DriveColumn(name, joints, ratios[joints], *f) for name, f in pairs]
     return tuple(result)
-
-
-def _smoothed(term: FrictionTerm, steepness: Array | None, ratios: Array) -> FrictionTerm:
-    if term.kind.dry != SYMMETRIC or steepness is None:
-        return term
-    slope = float(np.abs(ratios) @ steepness / np.sum(np.abs(ratios)))
-    return FrictionTerm('smooth_coulomb', {'tanh_steepness': slope})
 
 
 class ObservationModel:

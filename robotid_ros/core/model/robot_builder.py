@@ -14,7 +14,7 @@ from .friction import FrictionTerm, make_terms, PLAIN, TERMS
 from .parameters import drive_symbols, from_pinocchio, INERTIAL, numbered, Parameter
 from .robot import Coupling, Limits, Robot
 from .robot_description import Description, read_description
-from .settings import CouplingSettings, RobotSettings
+from .settings import CoupledMotorSettings, RobotSettings
 
 
 def build_robot(urdf: str, settings: RobotSettings) -> Robot:
@@ -86,7 +86,7 @@ def _friction(
     )
 
 
-def _coupling(name: str, settings: CouplingSettings, joints: tuple[str, ...]) -> Coupling:
+def _coupling(name: str, settings: CoupledMotorSettings, joints: tuple[str, ...]) -> Coupling:
     ratios = np.array(settings.ratios, dtype=float)
     if ratios.shape != (len(joints),) or np.count_nonzero(ratios) < 2:
         raise ConfigurationError(

@@ -70,7 +70,13 @@ def read_description(urdf: str, settings: RobotSettings) -> Description:
     joints = _select(movable_names(root), following, settings)
     _check_types(elements, joints, following)
     bounds = {'lower': -np.inf, 'upper': np.inf, 'velocity': np.inf, 'effort': np.inf}
-    limits = {key: _limit(elements, joints, key, bound) for key, bound in bounds.items()}
+    limits = {key: _attribute(elements, joints, 'limit', key, x) for key, x in bounds.items()}
+    continuous = np.array([elements[joint].get('type') == 'continuous' for joint in joints])
+    for key, bound in bounds.items():
+        none = np.abs(limits[key]) >= UNLIMITED
+        if key in ('lower', 'upper'):
+            none |= continuous
+        limits[key] = np.where(none, bound, limits[key])
     damping, dry_friction = (
         _attribute(elements, joints, 'dynamics', key, 0.0) for key in ('damping', 'friction')
     )
@@ -78,7 +84,11 @@ def read_description(urdf: str, settings: RobotSettings) -> Description:
     followers = find_followers(joints, settings.locked, following)
     moving = (*joints, *(follower.name for follower in followers))
     model = _reduce(build_model(root), moving, following, settings)
-    _check_inertia(model)
+    if not any(model.inertias[k + 1].mass > 0.0 for k in range(model.nv)):
+        raise ModelError(
+            'the URDF has no inertials: set robot.mass (--mass of robotid init) to what the data '
+            'sheet says of the whole robot, or give the links masses and inertias'
+        )
     order = np.array([moving.index(name) for name in list(model.names)[1:]], dtype=np.intp)
     return Description(
         name=name,
@@ -206,25 +216,6 @@ def _lock(full: Any, locked: list[str], q: Array) -> Any:
     for frame in model.frames:
         frame.name = frame.name.removesuffix(LINK)
     return model
-
-
-def _check_inertia(model: Any) -> None:
-    masses = [model.inertias[k + 1].mass for k in range(model.nv)]
-    if not any(mass > 0.0 for mass in masses):
-        raise ModelError(
-            'the URDF has no inertials: set robot.mass (--mass of robotid init) to what the data '
-            'sheet says of the whole robot, or give the links masses and inertias'
-        )
-
-
-def _limit(
-    elements: dict[str, ElementTree.Element], joints: tuple[str, ...], key: str, default: float
-) -> Array:
-    values = _attribute(elements, joints, 'limit', key, default)
-    unbounded = np.array([elements[j].get('type') == 'continuous' for j in joints])
-    if key in ('lower', 'upper'):
-        values = np.where(unbounded, default, values)
-    return np.where(np.abs(values) >= UNLIMITED, default, values)
 
 
 def _attribute(

@@ -12,7 +12,7 @@ from .friction import FrictionTerm, PLAIN
 from .robot import ElasticRobot, Robot
 
 
-class InverseDynamics:
+class RobotDynamics:
     """
     Inverse dynamics of a robot whose parameters are known.
 

@@ -58,7 +58,7 @@ class PlainFriction:
         return self.relative <= EXACT
 
 
-class Motion(NamedTuple):
+class DriveMotion(NamedTuple):
     """
     Samples of a motion.
 
@@ -75,7 +75,7 @@ class Motion(NamedTuple):
     successive: bool = True
 
     @classmethod
-    def of(cls, time: Array, q: Array, dq: Array) -> 'Motion':
+    def of(cls, time: Array, q: Array, dq: Array) -> 'DriveMotion':
         """Return the motion of positions and velocities (N, n) at times (N,), N > 1."""
         return cls(q, dq, np.gradient(dq, time, axis=0))
 
@@ -131,7 +131,10 @@ def _rms(values: Array) -> float:
 
 
 def plain_friction(
-    robot: Robot, chi: Array, fitted: Sequence[Motion] = (), validation: Sequence[Motion] = ()
+    robot: Robot,
+    chi: Array,
+    fitted: Sequence[DriveMotion] = (),
+    validation: Sequence[DriveMotion] = (),
 ) -> dict[str, PlainFriction]:
     """
     Fit plain friction to the identified friction of each joint, and of each coupling's motor.
@@ -168,7 +171,7 @@ class _Drive(NamedTuple):
     plain: list[float]
 
 
-def _by_drive(robot: Robot, chi: Array, motions: Sequence[Motion]) -> dict[str, _Drive]:
+def _by_drive(robot: Robot, chi: Array, motions: Sequence[DriveMotion]) -> dict[str, _Drive]:
     """Return the friction of all motions, by the name of the joint or coupling."""
     parts: dict[str, list[_Drive]] = {}
     for motion in motions:
@@ -186,7 +189,7 @@ def _by_drive(robot: Robot, chi: Array, motions: Sequence[Motion]) -> dict[str, 
     }
 
 
-def _drives(robot: Robot, chi: Array, motion: Motion) -> Iterator[tuple[str, _Drive]]:
+def _drives(robot: Robot, chi: Array, motion: DriveMotion) -> Iterator[tuple[str, _Drive]]:
     """Yield the friction of each joint, without that of couplings, and of each coupling."""
     q, dq, _, successive = motion
     loads = _load_torques(robot, chi, motion)
@@ -215,7 +218,7 @@ def _drives(robot: Robot, chi: Array, motion: Motion) -> Iterator[tuple[str, _Dr
         yield coupling.name, _Drive(speed, torque, [Fv, Fc, 0.0])
 
 
-def _load_torques(robot: Robot, chi: Array, motion: Motion) -> Array | None:
+def _load_torques(robot: Robot, chi: Array, motion: DriveMotion) -> Array | None:
     """Return the torques (N, n) that the joints transmit to the links; None if not needed."""
     if not robot.load_dependent or isinstance(robot, ElasticRobot):
         return None
@@ -223,7 +226,7 @@ def _load_torques(robot: Robot, chi: Array, motion: Motion) -> Array | None:
     return inverse_dynamics(robot, np.where(links, chi, 0.0), motion.q, motion.dq, motion.ddq)
 
 
-def _states_within_limits(robot: Robot) -> Motion:
+def _states_within_limits(robot: Robot) -> DriveMotion:
     """Return random states whose speeds are spread evenly, without acceleration."""
     rng, limits = np.random.default_rng(0), robot.limits
     lower, upper = (
@@ -238,4 +241,4 @@ def _states_within_limits(robot: Robot) -> Motion:
     shares = (np.arange(STATES) + 0.5) / STATES
     dq = fastest * rng.permuted(np.tile(shares[:, None], robot.n), axis=0)
     q, dq = np.vstack([q, q]), np.vstack([dq, -dq])
-    return Motion(q, dq, np.zeros_like(q), successive=False)
+    return DriveMotion(q, dq, np.zeros_like(q), successive=False)

@@ -72,7 +72,7 @@ class _Data:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Fit:
+class _ConsistentFit:
     """Consistent parameters by one weighting of the data, for any pull."""
 
     robot: Robot
@@ -122,13 +122,13 @@ def choose_pull(
     tolerance : largest increase of the residual over that of the base parameters, relative
 
     """
-    weighted = _Fit(robot, _by_estimate(base, estimate), spread)
+    weighted = _ConsistentFit(robot, _by_estimate(base, estimate), spread)
     tight = weighted(1.0)
     if system is None:
         return Pull(tight, spread)
     R = _triangular(system)
 
-    def left(fit: _Fit, looser: float = LOOSEST, without: str = '') -> float:
+    def left(fit: _ConsistentFit, looser: float = LOOSEST, without: str = '') -> float:
         """Return the residual; inf where the solver finds nothing."""
         try:
             return _relative(R, base.of(fit(looser, without).value))
@@ -204,7 +204,7 @@ def refit(
     roots = np.sqrt(np.maximum(values, 1e-10 * values[-1]) / _inflation(estimate))
     root = roots[:, None] * vectors.T * scale
     target = roots / np.maximum(values, 1e-10 * values[-1]) * (vectors.T @ (right / scale))
-    fit = _Fit(robot, _data(root, base, target, estimate), spreads[0])
+    fit = _ConsistentFit(robot, _data(root, base, target, estimate), spreads[0])
     return base.of(fit(spreads[1] / spreads[0]).value)
 
 

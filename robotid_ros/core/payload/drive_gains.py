@@ -16,7 +16,7 @@ from ..regression.least_squares import project_out
 from ..regression.observation_system import decimated_torque, observe, System
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
-from ..signals.samples import Samples, SignalSettings
+from ..signals.samples import SignalSettings
 from .payload import depends_on_links, SIGNIFICANT
 
 
@@ -68,7 +68,12 @@ def identify_drive_gains(
     base = base_parameters(robot)
     samples = [prepare(recording, robot, settings) for recording in (empty, loaded)]
     systems = [observe(s, robot, base) for s in samples]
-    torque, bodies = _payload_torque(robot, samples[1], payload), depends_on_links(robot, base)
+    # W_L χ_L (n, N), through the decimation's filter.
+    start, moved = int(robot.first_columns[-1]), samples[1]
+    full = regressor(robot, moved.q, moved.dq, moved.ddq)
+    tau = full[:, :, start : start + 10] @ np.asarray(payload, dtype=float)
+    torque = decimated_torque(dataclasses.replace(moved, tau=tau.T))
+    bodies = depends_on_links(robot, base)
     value, sigma = np.zeros((2, robot.n))
     for j, joint in enumerate(robot.joints):
         (first, v1), (second, v2) = (system.rows(j) for system in systems)
@@ -86,14 +91,6 @@ def identify_drive_gains(
             )
         value[j], sigma[j] = 1.0 / inverse, sigma_inverse / inverse**2
     return DriveGains(robot.joints, value, sigma)
-
-
-def _payload_torque(robot: Robot, samples: Samples, payload: Array) -> Array:
-    """Return W_L χ_L (n, N) through the decimation's filter."""
-    start = int(robot.first_columns[-1])
-    full = regressor(robot, samples.q, samples.dq, samples.ddq)
-    tau = full[:, :, start : start + 10] @ np.asarray(payload, dtype=float)
-    return decimated_torque(dataclasses.replace(samples, tau=tau.T))
 
 
 def _coefficient(W: Array, v: Array, p: Array, time: Array, band: float) -> tuple[float, float]:

@@ -238,7 +238,6 @@ def payload_from_recordings(
     known = isinstance(empty, KnownArm)
     if isinstance(empty, KnownArm):
         # What is open was chosen when it was identified.
-        settings = dataclasses.replace(settings, model='plain')
         loaded, robot, settings, _ = choose_model(loaded, robot, settings)
     else:
         empty, robot, settings, _ = choose_model(empty, robot, settings)

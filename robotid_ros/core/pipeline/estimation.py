@@ -13,7 +13,7 @@ from ..identification_settings import IdentificationSettings, MODEL_ERROR, SIMUL
 from ..mixed.mixed_model import MixedModel
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
-from ..parameters.plain_friction import Motion
+from ..parameters.plain_friction import DriveMotion
 from ..regression.estimate import Estimate
 from ..regression.estimators import fit, MIXED
 from ..regression.goodness_of_fit import Validation
@@ -74,13 +74,13 @@ class Estimation:
         )
 
     @property
-    def motions(self) -> list[Motion]:
+    def motions(self) -> list[DriveMotion]:
         """Motions that the recording shows: of a long one, or of several, those in memory."""
         samples = self.samples
         if len(self.sampled_systems) == 1:
-            return [Motion(samples.q, samples.dq, samples.ddq)]
+            return [DriveMotion(samples.q, samples.dq, samples.ddq)]
         return [
-            Motion.of(rows.time, rows.q, rows.dq)
+            DriveMotion.of(rows.time, rows.q, rows.dq)
             for rows in self.sampled_systems
             if rows.q is not None and rows.dq is not None and len(rows.time) > 1
         ]

@@ -74,21 +74,13 @@ class DirectModel:
 
     def rigid_acceleration(self) -> Callable[[Array, Array, Array], Array]:
         """Return q̈ (q, q̇, τ) without friction: ABA, or by M where it has coupled motors."""
-        model, data, extra, order = (
-            self.model,
-            self.model.createData(),
-            self.coupled_inertia,
-            self.order,
-        )
-        aba, bias = pinocchio.aba, pinocchio.nonLinearEffects
+        model, data, order, aba = self.model, self.model.createData(), self.order, pinocchio.aba
 
         def coupled(q: Array, dq: Array, tau: Array) -> Array:
-            force = bias(model, data, *self._ordered(q, dq))
-            force = force if order is None else force[np.argsort(order)]
-            _, result, failed = dposv(self.mass_matrix(data, q), tau - force)
+            _, result, failed = dposv(self.mass_matrix(data, q), tau - self.bias(data, q, dq))
             return np.full_like(dq, np.nan) if failed else result
 
-        if extra is not None:
+        if self.coupled_inertia is not None:
             return coupled
         if order is None:
             return lambda q, dq, tau: aba(model, data, q, dq, tau)
@@ -97,6 +89,11 @@ class DirectModel:
 
     def _ordered(self, *vectors: Array) -> tuple[Array, ...]:
         return vectors if self.order is None else tuple(v[self.order] for v in vectors)
+
+    def bias(self, data: pinocchio.Data, q: Array, dq: Array) -> Array:
+        """Return the torque (n,) of Coriolis, centrifugal forces and gravity [N·m or N]."""
+        force = pinocchio.nonLinearEffects(self.model, data, *self._ordered(q, dq))
+        return np.asarray(force if self.order is None else force[np.argsort(self.order)])
 
     def mass_matrix(self, data: pinocchio.Data, q: Array) -> Array:
         """Return M(q), (n, n), with the coupled motors' inertia [kg·m² or kg]."""
@@ -109,8 +106,7 @@ class DirectModel:
     def inverse_dynamics(self, q: Array, dq: Array, ddq: Array) -> Array:
         """Return the torque (n,) of one state [N·m or N]; dry friction at rest is 0."""
         data = self.model.createData()
-        bias = pinocchio.nonLinearEffects(self.model, data, *self._ordered(q, dq)).copy()
-        bias = bias if self.order is None else bias[np.argsort(self.order)]
+        bias = self.bias(data, q, dq).copy()
         dry = self.slip_directions.T @ (self.coulomb * np.sign(self.slip_directions @ dq))
         smooth_friction = 0.0 if self.smooth_friction is None else self.smooth_friction(q, dq)
         return np.asarray(

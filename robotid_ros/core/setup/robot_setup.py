@@ -328,7 +328,10 @@ def set_up_robot(
     facts = facts or KnownFacts()
     tree = JointTree(urdf)
     arm = choose_arm(tree, joints or facts.joints, tip)
-    settings = RobotSettings(joints=arm.joints, locked=_locked(tree, arm.joints), mass=facts.mass)
+    # Where joints stand that are left out and cannot be at 0.
+    others = [tree.joints[n] for n in tree.movable if n not in (*arm.joints, *tree.mimics)]
+    locked = {joint.name: joint.rest for joint in others if joint.rest != 0.0}
+    settings = RobotSettings(joints=arm.joints, locked=locked, mass=facts.mass)
     robot, following = build_robot(urdf, settings), tuple[str, ...]()
     if robot.followers:  # cylinders beside an arm, that no motion can be planned with
         names = [follower.name for follower in robot.followers]
@@ -364,10 +367,3 @@ def set_up_robot(
         CollisionScene(robot, excitation.workspace).unchecked,
         (*robot.warnings, *following, *notes),
     )
-
-
-def _locked(tree: JointTree, chosen: tuple[str, ...]) -> dict[str, float]:
-    """Return where joints stand that are left out and cannot be at 0."""
-    others = [tree.joints[n] for n in tree.movable if n not in (*chosen, *tree.mimics)]
-    places = {joint.name: joint.rest for joint in others}
-    return {name: place for name, place in places.items() if place != 0.0}

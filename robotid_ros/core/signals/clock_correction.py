@@ -245,9 +245,12 @@ def _even_stretch(time: Array, step: float) -> tuple[Array, npt.NDArray[np.int64
     late stamps make uncertain. The clock's course is that of the phase, second by second.
     """
     local, order = time - time[0], np.arange(time.size)
-    for slope in (_median_slope, _mean_slope):
+    for robust in (True, False):
         centre, phase, _ = _phases(local, step, MIN_STRETCH)
-        step *= 1.0 + step * slope(centre, phase) if len(centre) > 2 else 1.0
+        if len(centre) > 2:
+            slopes = np.diff(phase) / np.diff(centre)
+            slope = np.median(slopes) if robust else np.polyfit(centre, phase, 1)[0]
+            step *= 1.0 + step * float(slope)
     length = max(MIN_STRETCH, round(STRETCH / step))
     centre, phase, concentration = _phases(local, step, length)
     if np.median(concentration) < MIN_CONCENTRATION:
@@ -277,14 +280,6 @@ def _lost_before(excess: Array) -> npt.NDArray[np.int64]:
         split = int(np.argmin(np.concatenate([[0.0], np.cumsum(worse)])))
         lost[window][:split], lost[window][split:] = before, after
     return lost
-
-
-def _median_slope(x: Array, y: Array) -> float:
-    return float(np.median(np.diff(y) / np.diff(x)))
-
-
-def _mean_slope(x: Array, y: Array) -> float:
-    return float(np.polyfit(x, y, 1)[0])
 
 
 def _phases(local: Array, step: float, length: int) -> tuple[Array, Array, Array]:

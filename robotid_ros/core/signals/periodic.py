@@ -183,7 +183,8 @@ def fit_and_differentiate(
     """
     time = np.arange(len(position)) / rate
     time = time - _time_shift(position, time, rate, trajectory)
-    basis = [_basis(trajectory, time, derivative) for derivative in range(3)]
+    constants = ([float(derivative == 0)] * len(time) for derivative in range(3))
+    basis = [np.column_stack([trajectory.matrix(time, k), x]) for k, x in enumerate(constants)]
     inverse = np.linalg.pinv(basis[0])
     highest = min(int(cutoff * len(position) / rate), (len(position) - 1) // 2)
     least = ROUNDING * np.linalg.norm(position, axis=0)
@@ -202,12 +203,6 @@ def fit_and_differentiate(
         for derivative, part in enumerate(basis)
     )
     return q, dq, ddq
-
-
-def _basis(trajectory: Trajectory, time: Array, derivative: int) -> Array:
-    """Return a derivative of the trajectory's basis and of a constant, (K, k + 1)."""
-    constant = np.full(len(time), float(derivative == 0))
-    return np.column_stack([trajectory.matrix(time, derivative), constant])
 
 
 def _time_shift(position: Array, time: Array, rate: float, trajectory: Trajectory) -> float:

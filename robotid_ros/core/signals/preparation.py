@@ -8,7 +8,6 @@ from scipy.ndimage import minimum_filter1d
 
 from ...exceptions import StandstillError
 from ..arrays import Array
-from ..model.friction import FrictionTerm
 from ..model.robot import Robot
 from .filters import lowpass, motion_bandwidth, with_derivatives
 from .periodic import extend_periodically, fit_and_differentiate
@@ -70,7 +69,9 @@ def usable_rows(
     every = measured_rows(even, band) & (turning.mean(axis=0) > MIN_MOVING_SHARE)
     edge = _edge_samples(even, band)
     moving = away_from_gaps(even, band)[:, None] & ~even.clipped & turning
-    moving = _erode(moving, _guard_samples(settings, decimation))
+    # Only a decimation mixes more than neighbours.
+    guard = int(np.ceil(settings.guard * decimation)) if decimation > 1 else 1
+    moving = _erode(moving, guard)
     moving[:edge] = moving[len(moving) - edge :] = False
     return UsableRows(every, every & _erode(turning, decimation // CLEAR), moving)
 
@@ -119,11 +120,6 @@ def _is_turning(dq: Array, standstill: float) -> Rows:
     return np.asarray(np.abs(dq) >= np.where(fastest > standstill, least, standstill))
 
 
-def _guard_samples(settings: SignalSettings, decimation: int) -> int:
-    """Count the samples to leave out beside others; only decimation mixes more than one."""
-    return int(np.ceil(settings.guard * decimation)) if decimation > 1 else 1
-
-
 def _erode(valid: Rows, reach: int) -> Rows:
     """Leave out the rows within `reach` of others: the decimation's filter mixes them."""
     return np.asarray(minimum_filter1d(valid, 2 * reach + 1, axis=0, mode='nearest'))
@@ -158,9 +154,19 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
 
     """
     even = resample(recording.select(robot.joints), robot, settings)
-    cutoff, band = _cutoff_and_band(even, settings)
+    cutoff = settings.cutoff or max(
+        MIN_CUTOFF, CUTOFF_FACTOR * motion_bandwidth(even.recording.position, even.rate)
+    )
+    cutoff = min(cutoff, MAX_CUTOFF_SHARE * even.rate)
+    band = min(settings.band or cutoff, cutoff)
     decimation = settings.decimation or decimation_of(even.rate, band)
-    q, dq, ddq = _differentiate(even, cutoff, settings)
+    position = even.recording.position
+    if even.trajectory is None:
+        filtered = lowpass(position, cutoff, even.rate, settings.order)
+        q, dq, ddq = with_derivatives(filtered, even.rate)
+    else:
+        one = fit_and_differentiate(position[even.measured], even.rate, even.trajectory, cutoff)
+        q, dq, ddq = map(extend_periodically, one)
     usable = usable_rows(even, robot, dq, band, decimation, settings)
     valid = _chosen_rows(usable, away_from_ends(even, band), robot, settings)
     if not valid.any():
@@ -183,29 +189,9 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
     )
 
 
-def _cutoff_and_band(even: UniformRecording, settings: SignalSettings) -> tuple[float, float]:
-    cutoff = settings.cutoff or max(
-        MIN_CUTOFF, CUTOFF_FACTOR * motion_bandwidth(even.recording.position, even.rate)
-    )
-    cutoff = min(cutoff, MAX_CUTOFF_SHARE * even.rate)
-    return cutoff, min(settings.band or cutoff, cutoff)
-
-
 def decimation_of(rate: float, band: float) -> int:
     """Return the decimation whose filter passes what is below `band` [Hz]."""
     return max(1, int(MAX_CUTOFF_SHARE * rate / band + ROUNDING))
-
-
-def _differentiate(
-    even: UniformRecording, cutoff: float, settings: SignalSettings
-) -> tuple[Array, Array, Array]:
-    """Return positions, velocities, accelerations (N, n)."""
-    position = even.recording.position
-    if even.trajectory is not None:
-        one = fit_and_differentiate(position[even.measured], even.rate, even.trajectory, cutoff)
-        q, dq, ddq = map(extend_periodically, one)
-        return q, dq, ddq
-    return with_derivatives(lowpass(position, cutoff, even.rate, settings.order), even.rate)
 
 
 def _chosen_rows(usable: UsableRows, inner: Rows, robot: Robot, settings: SignalSettings) -> Rows:
@@ -219,13 +205,8 @@ def _chosen_rows(usable: UsableRows, inner: Rows, robot: Robot, settings: Signal
         return every
     # A friction's shape at low speed shows in the slow rows alone: without those beside standstill
     # the variance of its parameters is some twenty to two hundred times as large (arm3).
-    shaped = np.array([any(_has_shape(term) for term in terms) for terms in robot.friction])
+    shaped = np.array([any(t.shaped_by_speed for t in terms) for terms in robot.friction])
     return np.where(shaped, every & inner[:, None], usable.moving)
-
-
-def _has_shape(term: FrictionTerm) -> bool:
-    """Tell whether shape constants say how a term changes with the speed."""
-    return bool(term.constants) and not (term.kind.of_position or term.kind.by_temperature)
 
 
 def _refuse(even: UniformRecording, band: float, settings: SignalSettings) -> None:

@@ -155,9 +155,12 @@ def resample_uniformly(
     RecordingError : too short, too many missing values, or stamps that jump back
 
     """
-    recording, spread = _with_distinct_stamps(recording)
+    values = np.column_stack([recording.position, recording.effort])
+    stamps, spread = spread_equal_stamps(recording.time, values)
+    if spread:
+        recording = dataclasses.replace(recording, time=stamps)
     kept, notes = find_usable_samples(recording, settings.max_gap)
-    notes = [*recording.notes, *spread, *notes]
+    notes = [*recording.notes, *([spread] if spread else []), *notes]
     if kept.sum() < MIN_SAMPLES:
         raise RecordingError(
             f'{recording.source or "the recording"} has {int(kept.sum())} usable samples: record '
@@ -220,13 +223,6 @@ def with_sampling_times(recording: Recording) -> Recording:
     time: Array = np.full(recording.time.shape, np.nan)
     time[is_finite(recording)] = times.time
     return dataclasses.replace(recording, time=time, notes=(*recording.notes, times.note))
-
-
-def _with_distinct_stamps(recording: Recording) -> tuple[Recording, list[str]]:
-    """Return the recording with a time for each sample, and a note where it had none."""
-    values = np.column_stack([recording.position, recording.effort])
-    time, note = spread_equal_stamps(recording.time, values)
-    return (dataclasses.replace(recording, time=time), [note]) if note else (recording, [])
 
 
 def _covered(grid: Array, time: Array, gaps: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:

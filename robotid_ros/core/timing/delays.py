@@ -258,11 +258,7 @@ def _without_confirmed_delays(
     """
     Remove the delays without which the torques are explained better; note those.
 
-    Parameters
-    ----------
-    samples, system : without the hold
-    held : what was removed of all efforts, as commands are held [s]
-
+    `held` was removed of all efforts already, as commands are held [s].
     """
     delays: dict[str, float] = {}
     notes: list[str] = []
@@ -300,11 +296,8 @@ def _block_errors(system: System, rows: npt.NDArray[np.bool_]) -> Array:
     """
     Return the squared residuals of each block and joint, relative to the joint's (K, n).
 
-    Parameters
-    ----------
-    system : to be fitted
-    rows : (n, N) that count: where stiction looks like a delay it also hides that one was removed
-
+    Rows (n, N) that count are given: where stiction looks like a delay it also hides that one was
+    removed.
     """
     system = dataclasses.replace(system, valid=rows)
     squares = np.where(system.valid, system.Y - system.predict(fit(system).value), 0.0) ** 2
