@@ -39,6 +39,11 @@ INITIAL_SIGMA = 10.0  # of torques in the first step, over MIN_SIGMA
 # the spring; where they do not, it keeps the spring and its link from being nothing at all, which
 # explains the rows of a link, without a torque, as well.
 COMPLIANCE_SIGMA = 1.0
+# Most iterations; those after which free friction keeps its intervals and steps get shorter; and
+# the change over σ that ends them.
+ITERATIONS, FULL_STEPS, CONVERGED = 30, 6, 0.1
+MAX_STIFFNESS_FACTOR = 2.0  # by which a stiffness changes in an iteration: keeps it positive
+MAX_MISFIT = 3.0  # χ² of positions per degree of freedom; above, the model is wrong
 
 
 @dataclasses.dataclass(frozen=True)
@@ -232,13 +237,6 @@ def _has_dry_friction(robot: ElasticRobot, joint: int) -> bool:
         for term in robot.friction[joint]
         for values in term.columns(np.zeros(2), speed)
     )
-
-
-# Most iterations; those after which free friction keeps its intervals and steps get shorter; and
-# the change over σ that ends them.
-ITERATIONS, FULL_STEPS, CONVERGED = 30, 6, 0.1
-MAX_STIFFNESS_FACTOR = 2.0  # by which a stiffness changes in an iteration: keeps it positive
-MAX_MISFIT = 3.0  # χ² of positions per degree of freedom; above, the model is wrong
 
 
 @dataclasses.dataclass(frozen=True)

@@ -28,6 +28,18 @@ STATES, SPEED_SHARE, MAX_SPEED, MAX_ACCELERATION = 200, 0.2, 1.0, 2.0
 # of its whole torque. A small parameter need not be known to a per cent of itself, and the links'
 # weight, which looks like offset and payload, is not.
 FRICTION_SHARE, TORQUE_SHARE = 0.5, 0.25
+# A change may be so many times its scale: bounds what a few rows can make of it, and σ of what no
+# motion shows.
+WIDE = 5.0
+# By how much twice the logarithm of the likelihood has to exceed that of any other single group,
+# e⁵ times as likely, and what each further parameter of a group has to explain (Akaike 1974).
+MARGIN, PRICE = 10.0, 2.0
+# Late rows have to show so much of a threshold, and either part to add it to the other one.
+CONFIRMED = 0.5
+# Parameters are as identified again within so many σ of what is no change.
+NONE = 3.0
+# Least standard deviation of what is no change, over its scale: a numerical bound.
+LEAST = 1e-6
 
 
 class ParameterGroup(NamedTuple):
@@ -164,20 +176,6 @@ def _sizes(
 
 def _rms(torque: Array) -> Array:
     return np.asarray(np.sqrt(np.mean(torque**2, axis=1)))
-
-
-# A change may be so many times its scale: bounds what a few rows can make of it, and σ of what no
-# motion shows.
-WIDE = 5.0
-# By how much twice the logarithm of the likelihood has to exceed that of any other single group,
-# e⁵ times as likely, and what each further parameter of a group has to explain (Akaike 1974).
-MARGIN, PRICE = 10.0, 2.0
-# Late rows have to show so much of a threshold, and either part to add it to the other one.
-CONFIRMED = 0.5
-# Parameters are as identified again within so many σ of what is no change.
-NONE = 3.0
-# Least standard deviation of what is no change, over its scale: a numerical bound.
-LEAST = 1e-6
 
 
 class ForgettingLeastSquares:

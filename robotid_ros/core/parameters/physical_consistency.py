@@ -20,6 +20,12 @@ from ..arrays import Array, ReadOnlyArrays
 
 # Numbers whose squares are some still.
 LARGEST = 1e100
+# Of a link whose prior has no mass or an impossible inertia [kg], and its radius of gyration [m]:
+# small beside any link, so that the data decide; its σ_S is so many times that of the others.
+SMALLEST_MASS, SMALLEST_RADIUS = 1e-3, 1e-2
+UNKNOWN = 1e3
+UPPER = tuple((i, j) for j in range(4) for i in range(j + 1))  # column by column, as Clarabel
+IDENTITY = np.array([float(i == j) for i, j in UPPER])  # svec(I)
 
 
 class SolverError(RobotIdError, RuntimeError):
@@ -56,14 +62,6 @@ def least_norm(rows: Array, limits: Array, scalars: int, matrices: int) -> Array
     if 'Solved' not in str(solution.status):
         raise SolverError(f'consistent parameters were not found ({solution.status}): {remedy}')
     return np.asarray(solution.x)
-
-
-# Of a link whose prior has no mass or an impossible inertia [kg], and its radius of gyration [m]:
-# small beside any link, so that the data decide; its σ_S is so many times that of the others.
-SMALLEST_MASS, SMALLEST_RADIUS = 1e-3, 1e-2
-UNKNOWN = 1e3
-UPPER = tuple((i, j) for j in range(4) for i in range(j + 1))  # column by column, as Clarabel
-IDENTITY = np.array([float(i == j) for i, j in UPPER])  # svec(I)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,11 @@
-"""Standard parameters that explain the base parameters, and whether a body can have them."""
+"""
+Standard parameters that explain the base parameters, and whether a body can have them.
+
+Consistent parameters are pulled to the prior as strongly as prediction allows. The pull only has
+to choose among standard parameters that predict alike: the strongest regularisation whose residual
+stays within a factor of what data and model leave is the discrepancy principle (Morozov 1966;
+Engl, Hanke and Neubauer 1996, section 4.3).
+"""
 
 from collections.abc import Callable, Mapping
 import dataclasses
@@ -35,6 +42,8 @@ MARGIN, THIN = 0.01, 1e-4
 NEGLIGIBLE = 1e-5
 # Where no body that can exist predicts as well as wanted: so much worse than the best of them.
 SLACK = 0.02
+# Of the Cholesky factorisation of a link's inertia at its centre of mass (STD table III) [kg·m²].
+TOLERANCES = (0.0, -0.01, -0.02, -0.04)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -278,10 +287,6 @@ def _prior_sigma(robot: Robot) -> Array:
             for p, value in zip(robot.parameters, robot.prior, strict=True)
         ]
     )
-
-
-# Of the Cholesky factorisation of a link's inertia at its centre of mass (STD table III) [kg·m²].
-TOLERANCES = (0.0, -0.01, -0.02, -0.04)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A payload: the ten parameters of a body with what is known of them, in a named frame."""
+"""A payload: ten parameters of a body in a named frame, from recordings with it and without."""
 
 import dataclasses
 from typing import NamedTuple
@@ -37,6 +37,16 @@ CENTRAL_UNITS = ('kg', 'm', 'm', 'm') + ('kg·m²',) * 6
 CANCELLED = 1e-3
 ROUNDING = 1e-9  # share of a sum of products below which it is rounding
 UPPER = np.triu_indices(3)
+# Share of a parameter in a direction that the data leave open below which it is rounding.
+OPEN_SHARE = 1e-3
+# Rows so near to standstill are left out, as in `signals.guard`, whatever serves the arm's own
+# parameters: friction that the filters blur there differs between recordings, and the others are
+# enough. On a simulated UR10 with 1 kg the first moments were off by 0.45 g·m instead of 1.3.
+GUARD = 2.0
+SIGNIFICANT = 3.0  # a mass below so many σ is none, a body so many σ off contradicts the data
+# Relative standard deviation of the shape that a payload is pulled to where its best fit is none,
+# and the least share of it that a body may have: as good as no pull, and plates of a millimetre.
+PULL, MARGIN = 1.0, 1e-3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,18 +179,6 @@ def frame_change(placement: Array) -> Array:
     back = np.linalg.inv(placement)
     columns = [inertial_parameters(back @ pseudo_inertia(e) @ back.T) for e in np.eye(10)]
     return np.array(columns).T
-
-
-# Share of a parameter in a direction that the data leave open below which it is rounding.
-OPEN_SHARE = 1e-3
-# Rows so near to standstill are left out, as in `signals.guard`, whatever serves the arm's own
-# parameters: friction that the filters blur there differs between recordings, and the others are
-# enough. On a simulated UR10 with 1 kg the first moments were off by 0.45 g·m instead of 1.3.
-GUARD = 2.0
-SIGNIFICANT = 3.0  # a mass below so many σ is none, a body so many σ off contradicts the data
-# Relative standard deviation of the shape that a payload is pulled to where its best fit is none,
-# and the least share of it that a body may have: as good as no pull, and plates of a millimetre.
-PULL, MARGIN = 1.0, 1e-3
 
 
 class KnownArm(NamedTuple):

@@ -55,6 +55,8 @@ Progress = Callable[[Iteration], None]
 MAX_SIGMA_CHANGE = 1.0
 # Change of the relative residual that rounding leaves where data are without noise.
 NOISE_FREE_RESIDUAL = 1e-9
+# Change of a parameter over its σ that ends the iteration: instruments need not be exact.
+CONVERGED, MAX_ROUNDS = 0.1, 10
 
 
 def bandwidth_warnings(replay: ReplayProblem, omega: Array, band: Array) -> list[str]:
@@ -340,10 +342,6 @@ def describe_iteration(record: Iteration, method: str = 'didim') -> str:
     return f'{method.upper()} iteration {record.number}: {what} error {errors} %'
 
 
-# Change of a parameter over its σ that ends the iteration: instruments need not be exact.
-CONVERGED, MAX_ROUNDS = 0.1, 10
-
-
 def fit_with_simulated_instruments(
     recording: Recording,
     samples: Samples,
@@ -355,6 +353,10 @@ def fit_with_simulated_instruments(
 ) -> tuple[System, Estimate]:
     """
     Fit a system by instrumental variables, the loop simulated with each estimate in turn.
+
+    IDIM-IV (Janot, Vandanjon and Gautier 2014): noise of the measured positions is in W and in its
+    own products, which biases least squares. The observation matrix along the simulated motion is
+    as correlated with W as can be, and knows nothing of that noise.
 
     Parameters
     ----------

@@ -15,6 +15,17 @@ MIN_TRAVEL = 3.5e-3
 # A joint without effort may travel so far and count as locked [rad or m]: fingers open, and the
 # centre of mass of a link of 1 m moves by a few centimetres, as URDFs are wrong anyway.
 MAX_LOCKED_TRAVEL = 0.05
+# Settings with one value per joint: where one is given, all free joints are identified.
+PER_JOINT_SETTINGS = (
+    'lower',
+    'upper',
+    'velocity',
+    'acceleration',
+    'jerk',
+    'effort',
+    'drive_gain',
+    'couplings',
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -191,19 +202,6 @@ def _zero(joint: ElementTree.Element) -> float:
     except ValueError:
         return 0.0  # the robot's own limits are read, and refused, elsewhere
     return min(max(0.0, lower), upper) if lower <= upper else 0.0
-
-
-# Settings with one value per joint: where one is given, all free joints are identified.
-PER_JOINT_SETTINGS = (
-    'lower',
-    'upper',
-    'velocity',
-    'acceleration',
-    'jerk',
-    'effort',
-    'drive_gain',
-    'couplings',
-)
 
 
 def select_joints(

@@ -9,6 +9,13 @@ from ..arrays import Array
 
 # Samples of a block at least: its matrices stay in the cache, and steps from block to block few.
 BLOCK = 64
+# Frequencies of noise alone that may be taken for motion, on average in all spectra of a
+# recording: one far up would have nearly all of its noise pass the filter.
+FALSE_ALARMS = 0.01
+# Bands of the upper spectrum whose medians give the noise: few are steady, many follow its shape.
+NOISE_BANDS = 16
+# Share of the sampling rate above which a spectrum is taken for noise: half of Nyquist's.
+NOISE_FROM = 0.25
 
 
 def filter_without_phase(x: Array, order: int, cutoff: float, pad: int, keep: int = 1) -> Array:
@@ -54,6 +61,10 @@ def filter_without_phase(x: Array, order: int, cutoff: float, pad: int, keep: in
 class _Block(NamedTuple):
     """
     A filter with s states over K samples: x' = Φ x + Γ u, y = O x + T u.
+
+    A recursive filter takes one sample after the other. Over a block it is linear in the samples
+    and in its state: all blocks of all signals are one product of matrices, and only the states go
+    from block to block. What is not kept of the result is not computed.
 
     Attributes
     ----------
@@ -158,15 +169,6 @@ def _state_space(order: int, cutoff: float) -> tuple[Array, Array, Array, float]
         A = np.block([[A, np.zeros((size, width))], [np.outer(drive, c), own]])
         b, c, d = np.append(b, drive * d), np.append(gain * c, np.eye(width)[0]), gain * d
     return A, b, c, d
-
-
-# Frequencies of noise alone that may be taken for motion, on average in all spectra of a
-# recording: one far up would have nearly all of its noise pass the filter.
-FALSE_ALARMS = 0.01
-# Bands of the upper spectrum whose medians give the noise: few are steady, many follow its shape.
-NOISE_BANDS = 16
-# Share of the sampling rate above which a spectrum is taken for noise: half of Nyquist's.
-NOISE_FROM = 0.25
 
 
 def lowpass(x: Array, cutoff: float, rate: float, order: int = 4) -> Array:

@@ -1,4 +1,4 @@
-"""Noise of a repeated motion from the differences between its periods, and their average."""
+"""A repeated motion: noise and average of its periods, its Fourier series and derivatives."""
 
 from __future__ import annotations
 
@@ -20,6 +20,15 @@ if TYPE_CHECKING:
 HARMONICS_FACTOR, MIN_SIGMAS = 2.0, 5.0
 # Least number of harmonics, and the most unknowns of all joints: their normal matrix is dense.
 MIN_HARMONICS, MAX_UNKNOWNS = 40, 1500
+# Two periods, less the step after the last sample.
+MIN_PERIODS = 1.99
+# Periods at the start that may hold the controller's transient.
+TRANSIENT_PERIODS = 1
+# Gauss-Newton steps of the time delay, which start within a sample of it, and alternations of
+# basis and harmonics, which are small beside the basis.
+SHIFT_ITERATIONS, FIT_ITERATIONS = 10, 3
+# Residual over the whole below which only rounding is left.
+ROUNDING = 1e-12
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,12 +77,6 @@ def fourier_bases(
 def lowest_harmonics(harmonics: int, kept: int) -> npt.NDArray[np.intp]:
     """Return the columns of the lowest harmonics in a series, with that of the constant."""
     return np.concatenate([[0], np.arange(1, kept + 1), harmonics + np.arange(1, kept + 1)])
-
-
-# Two periods, less the step after the last sample.
-MIN_PERIODS = 1.99
-# Periods at the start that may hold the controller's transient.
-TRANSIENT_PERIODS = 1
 
 
 def split_periods(values: Array, rate: float, period: float) -> Array:
@@ -156,18 +159,11 @@ def extend_periodically(values: Array) -> Array:
     return np.concatenate([values[-half:], values, values[:half]])
 
 
-# Gauss-Newton steps of the time delay, which start within a sample of it, and alternations of
-# basis and harmonics, which are small beside the basis.
-SHIFT_ITERATIONS, FIT_ITERATIONS = 10, 3
-# Residual over the whole below which only rounding is left.
-ROUNDING = 1e-12
-
-
 def fit_and_differentiate(
     position: Array, rate: float, trajectory: Trajectory, cutoff: float
 ) -> tuple[Array, Array, Array]:
     """
-    Fit one period and differentiate the fit: q, dq, ddq (K, n).
+    Fit one period and differentiate the fit: q, dq, ddq (K, n) (MFS section 4.1).
 
     A robot that follows its trajectory well moves in the span of the trajectory's basis, with a
     constant and a time delay. Tracking errors are periodic too: harmonics follow, as many for each

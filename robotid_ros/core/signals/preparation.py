@@ -34,6 +34,13 @@ CLEAR = 3
 ROUNDING = 1e-6
 
 Rows = npt.NDArray[np.bool_]
+# Automatic cut-off over the motion's bandwidth: lower distorts accelerations, higher lets noise of
+# the encoders pass; and the least one [Hz], for recordings of a slow motion.
+CUTOFF_FACTOR, MIN_CUTOFF = 10.0, 5.0
+# Highest share of a rate that a cut-off may be: filters need room below Nyquist's half.
+MAX_CUTOFF_SHARE = 0.4
+# Where less of a recording lies away from gaps, these are why no row is left.
+MIN_MEASURED_SHARE = 0.5
 
 
 class UsableRows(NamedTuple):
@@ -123,15 +130,6 @@ def _is_turning(dq: Array, standstill: float) -> Rows:
 def _erode(valid: Rows, reach: int) -> Rows:
     """Leave out the rows within `reach` of others: the decimation's filter mixes them."""
     return np.asarray(minimum_filter1d(valid, 2 * reach + 1, axis=0, mode='nearest'))
-
-
-# Automatic cut-off over the motion's bandwidth: lower distorts accelerations, higher lets noise of
-# the encoders pass; and the least one [Hz], for recordings of a slow motion.
-CUTOFF_FACTOR, MIN_CUTOFF = 10.0, 5.0
-# Highest share of a rate that a cut-off may be: filters need room below Nyquist's half.
-MAX_CUTOFF_SHARE = 0.4
-# Where less of a recording lies away from gaps, these are why no row is left.
-MIN_MEASURED_SHARE = 0.5
 
 
 def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Samples:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,6 +36,26 @@ if TYPE_CHECKING:
 
 # Of the largest change of a slope: where those to both sides change less, they are alike.
 ALIKE = 1e-9
+# Messages are missing all over where gaps that could be bridged are so many, and so large a share
+# of the time: elsewhere a gap is an interruption, and what lies in it is not missed.
+MIN_GAPS, MIN_SHARE = 10, 0.1
+# Longest gap that is bridged, of a period of the fastest motion: at a fifth of it, positions
+# between samples are right to a few per mille of the motion; and in any case [s].
+SHARE_OF_PERIOD, MAX_BRIDGED = 0.2, 0.5
+# Share of the power of the speeds that makes the motion: what interpolation distorts is not of it.
+POWER_SHARE = 0.95
+# Fewer usable samples identify nothing.
+MIN_SAMPLES = 100
+# Stamps that lie closer to a uniform grid than this share of a sample need no interpolation.
+GRID_TOLERANCE = 1e-3
+# More gaps are summed up in one note.
+MAX_LISTED_GAPS = 3
+# So many gaps that take so large a share of the time are losses and no interruptions.
+MANY_GAPS, LARGE_SHARE = 10, 0.5
+# A joint that travels less is at rest [rad or m].
+MIN_TRAVEL = 1e-3
+# Share of clipped samples from which a note is worth reading.
+MIN_CLIPPED_SHARE = 0.001
 
 
 def interpolate(time: Array, values: Array, at: Array) -> Array:
@@ -80,16 +99,6 @@ def interpolate(time: Array, values: Array, at: Array) -> Array:
     return np.asarray(values[place] + share * (first + share * (square + share * cubic)))
 
 
-# Messages are missing all over where gaps that could be bridged are so many, and so large a share
-# of the time: elsewhere a gap is an interruption, and what lies in it is not missed.
-MIN_GAPS, MIN_SHARE = 10, 0.1
-# Longest gap that is bridged, of a period of the fastest motion: at a fifth of it, positions
-# between samples are right to a few per mille of the motion; and in any case [s].
-SHARE_OF_PERIOD, MAX_BRIDGED = 0.2, 0.5
-# Share of the power of the speeds that makes the motion: what interpolation distorts is not of it.
-POWER_SHARE = 0.95
-
-
 def longest_bridged_gap(
     time: Array, position: Array, usual: float, longest: float
 ) -> tuple[float, list[str]]:
@@ -127,16 +136,6 @@ def longest_bridged_gap(
 def _missing_all_over(steps: Array, longest: float, bridged: float) -> bool:
     gaps = (steps > longest) & (steps <= bridged)
     return bool(gaps.sum() >= MIN_GAPS and steps[gaps].sum() > MIN_SHARE * steps.sum())
-
-
-# Fewer usable samples identify nothing.
-MIN_SAMPLES = 100
-# Stamps that lie closer to a uniform grid than this share of a sample need no interpolation.
-GRID_TOLERANCE = 1e-3
-# More gaps are summed up in one note.
-MAX_LISTED_GAPS = 3
-# So many gaps that take so large a share of the time are losses and no interruptions.
-MANY_GAPS, LARGE_SHARE = 10, 0.5
 
 
 def resample_uniformly(
@@ -275,13 +274,7 @@ def _gap_notes(time: Array, longest: float, usual: float) -> list[str]:
     return notes
 
 
-# A joint that travels less is at rest [rad or m].
-MIN_TRAVEL = 1e-3
-# Share of clipped samples from which a note is worth reading.
-MIN_CLIPPED_SHARE = 0.001
-
-
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class UniformRecording:
     """
     A recording on a uniform time grid, before it is filtered.
@@ -310,7 +303,7 @@ class UniformRecording:
 def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> UniformRecording:
     """Put a recording on a uniform time grid, averaged over periods where that is set."""
     if isinstance(robot, ElasticRobot):
-        recording = replace(recording, effort=robot.motor_efforts(recording.effort))
+        recording = dataclasses.replace(recording, effort=robot.motor_efforts(recording.effort))
     even, rate, measured, notes = resample_uniformly(recording, settings)
     _check_efforts(even, robot)
     efforts_of_rows = (recording.position, recording.effort, recording.velocity)
@@ -344,7 +337,7 @@ def _trajectory_of_joints(recording: Recording) -> Trajectory | None:
     if trajectory is None or not set(recording.joints) <= set(trajectory.joints):
         return None
     order = [trajectory.joints.index(joint) for joint in recording.joints]
-    return replace(
+    return dataclasses.replace(
         trajectory,
         joints=recording.joints,
         start=trajectory.start[order],

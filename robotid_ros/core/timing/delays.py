@@ -1,4 +1,4 @@
-"""How long the effort of each joint is behind the positions."""
+"""The delay between recorded positions and efforts: its estimate, and data without it."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -31,6 +31,20 @@ PASSES, CONVERGED = 10, 0.3
 # friction the model lacks.
 OUTLIER_SIGMAS, OUTLIER_DELAY, OUTLIER_DELAY_ALL_ROWS = 4.0, 4e-3, 10e-3
 LONGEST_DELAY = 0.05  # [s]; more is no delay of a field bus, but a fault or an error of the model
+# How long efforts are behind the positions [s], by joint; those that are not named are not.
+Delays = Mapping[str, float]
+# A delay is removed when it is this many times its σ, and this share of the time between samples.
+# What the model lacks, springs above all, looks like a delay too: hence more than the usual 3 σ.
+SIGNIFICANT_SIGMAS, SIGNIFICANT_SHARE = 5.7, 0.05
+# Parts of the recording in which a delay has to show: an error of the model shows in some only.
+BLOCKS = 8
+# A reported effort is the command of at most so many updates before when both differ by no more
+# than this share of its size, wherever both were recorded, which is so often at least.
+MOST_UPDATES_HELD, LARGEST_MISMATCH, LEAST_MATCHES = 3, 0.1, 100
+# An error of times that moves the estimate by less of what jitter would is not looked at.
+NEGLIGIBLE = 0.01
+# Ratio of two rates that differ by more than their clocks.
+MORE_OFTEN = 1.5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,23 +164,6 @@ def _reject_outliers(
     common = float(weight @ delay) / total
     # What is later than any delay is none; it only must not move the mean of the others.
     return common, total**-0.5, apart & (np.abs(delay - common) <= LONGEST_DELAY)
-
-
-# How long efforts are behind the positions [s], by joint; those that are not named are not.
-Delays = Mapping[str, float]
-
-# A delay is removed when it is this many times its σ, and this share of the time between samples.
-# What the model lacks, springs above all, looks like a delay too: hence more than the usual 3 σ.
-SIGNIFICANT_SIGMAS, SIGNIFICANT_SHARE = 5.7, 0.05
-# Parts of the recording in which a delay has to show: an error of the model shows in some only.
-BLOCKS = 8
-# A reported effort is the command of at most so many updates before when both differ by no more
-# than this share of its size, wherever both were recorded, which is so often at least.
-MOST_UPDATES_HELD, LARGEST_MISMATCH, LEAST_MATCHES = 3, 0.1, 100
-# An error of times that moves the estimate by less of what jitter would is not looked at.
-NEGLIGIBLE = 0.01
-# Ratio of two rates that differ by more than their clocks.
-MORE_OFTEN = 1.5
 
 
 def prepare_without_delay(
