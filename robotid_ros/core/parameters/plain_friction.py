@@ -192,7 +192,10 @@ def _by_drive(robot: Robot, chi: Array, motions: Sequence[DriveMotion]) -> dict[
 def _drives(robot: Robot, chi: Array, motion: DriveMotion) -> Iterator[tuple[str, _Drive]]:
     """Yield the friction of each joint, without that of couplings, and of each coupling."""
     q, dq, _, successive = motion
-    loads = _load_torques(robot, chi, motion)
+    loads = None
+    if robot.load_dependent and not isinstance(robot, ElasticRobot):
+        links = [parameter.symbol in INERTIAL for parameter in robot.parameters]
+        loads = inverse_dynamics(robot, np.where(links, chi, 0.0), q, dq, motion.ddq)
     motors = robot.motors.tolist() if isinstance(robot, ElasticRobot) else range(robot.n)
     for j, motor in enumerate(motors):
         torque, plain = np.zeros(len(q)), [0.0, 0.0, 0.0]
@@ -216,14 +219,6 @@ def _drives(robot: Robot, chi: Array, motion: DriveMotion) -> Iterator[tuple[str
         Fv, Fc = (float(chi[robot.column(f'{s}{coupling.number}')]) for s in ('Fv', 'Fc'))
         torque = Fv * speed + Fc * np.sign(speed)
         yield coupling.name, _Drive(speed, torque, [Fv, Fc, 0.0])
-
-
-def _load_torques(robot: Robot, chi: Array, motion: DriveMotion) -> Array | None:
-    """Return the torques (N, n) that the joints transmit to the links; None if not needed."""
-    if not robot.load_dependent or isinstance(robot, ElasticRobot):
-        return None
-    links = [parameter.symbol in INERTIAL for parameter in robot.parameters]
-    return inverse_dynamics(robot, np.where(links, chi, 0.0), motion.q, motion.dq, motion.ddq)
 
 
 def _states_within_limits(robot: Robot) -> DriveMotion:

@@ -356,23 +356,18 @@ def identify_payload(
     rank = int(np.sum(s > DEPENDENT * s[0]))
     inverse = scale[:, None] * (Vt[:rank].T / s[:rank]) @ np.linalg.solve(root.T, U[:, :rank]).T
     unknown = np.where(np.abs(Vt[rank:]) > OPEN_SHARE, Vt[rank:], 0.0).T
-    free = inverse @ change
+    free = value = inverse @ change
+    if not physically_consistent_links(free, [0])[0]:  # the possible one of least ‖A π − g‖
+        prior = BodyPrior(free, [0], link_sigma=PULL, margin=MARGIN)
+        value = consistent_parameters(A, target, prior).value
     payload = Payload(
         robot.links[carrier.link],
-        _nearest_body(A, target, free),
+        value,
         inverse @ covariance @ inverse.T,
         scale[:, None] * unknown,
         free,
     )
     return payload.moved(carrier.name, frame_change(carrier.placement))
-
-
-def _nearest_body(factor: Array, target: Array, free: Array) -> Array:
-    """Return the possible π (10,) of least ‖F π − g‖, whose least squares solution is `free`."""
-    if physically_consistent_links(free, [0])[0]:
-        return free
-    prior = BodyPrior(free, [0], link_sigma=PULL, margin=MARGIN)
-    return consistent_parameters(factor, target, prior).value
 
 
 def depends_on_links(robot: Robot, base: BaseParameters) -> npt.NDArray[np.bool_]:

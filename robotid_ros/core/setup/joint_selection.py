@@ -84,8 +84,11 @@ def lock_missing(
     locked = {name: left_out[name].middle for name in known}
     locked |= {name: _zero(elements[name]) for name in absent}
     moved = [name for name in known if left_out[name].travel > MAX_LOCKED_TRAVEL]
-    for name in moved if not settings.joints else ():
-        if _is_connected(name, joints, elements):
+    checked = [] if settings.joints else moved
+    above = {k: _ancestors(k, elements) for k in (*checked, *joints)} if checked else {}
+    for name in checked:
+        # It carries one of the others, or is carried by it.
+        if any(joint in above[name] or name in above[joint] for joint in joints):
             raise ModelError(
                 f'the recording has no effort of {name} that changes while it moves (from '
                 f'{left_out[name].lower:.4g} to {left_out[name].upper:.4g}): record it with '
@@ -171,14 +174,6 @@ def _affixes(name: str, other: str) -> list[tuple[str, str, bool]]:
     if long.lower().startswith(short.lower()) and not long[-rest - 1 :][:2].isdigit():
         found.append(('suffix', long[-rest:], long is name))
     return found
-
-
-def _is_connected(
-    name: str, joints: Sequence[str], elements: Mapping[str, ElementTree.Element]
-) -> bool:
-    """Return whether a joint carries one of the others or is carried by it."""
-    above = {joint: _ancestors(joint, elements) for joint in (name, *joints)}
-    return any(joint in above[name] or name in above[joint] for joint in joints)
 
 
 def _ancestors(name: str, elements: Mapping[str, ElementTree.Element]) -> set[str]:

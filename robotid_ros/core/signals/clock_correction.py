@@ -67,9 +67,11 @@ def undo_clock_jumps(
     if unbroken or kept.sum() < (1.0 - MAX_ODD_SHARE) * stamp.size:
         return stamp, np.ones(stamp.size, dtype=bool), np.zeros(0), []
     time, jumps, notes = stamp.copy(), [], []
-    shift = 0.0
+    shift, offset = 0.0, stamp - received
     for early, late in itertools.pairwise(parts):
-        jump = _clock_jump(stamp - received, early, late)
+        before_jump = offset[early.stop - OFFSET_SAMPLES : early.stop]
+        after_jump = offset[late.start : late.start + OFFSET_SAMPLES]
+        jump = float(np.median(after_jump) - np.median(before_jump))
         if abs(jump) > MAX_STEP_BACK:
             shift -= jump
             if _position_jumps(position, early.stop - 1, late.start):
@@ -92,12 +94,6 @@ def _continuous_parts(stamp: Array, received: Array) -> list[slice]:
     odd = (step < -MAX_STEP_BACK) | (step - np.diff(received) > MAX_STEP_AHEAD)
     edges = np.concatenate([[0], np.flatnonzero(odd) + 1, [stamp.size]])
     return [slice(a, b) for a, b in itertools.pairwise(edges) if b - a >= MIN_PART_SAMPLES]
-
-
-def _clock_jump(offset: Array, early: slice, late: slice) -> float:
-    """Return by how much the offset of the stamps jumps between two parts [s]."""
-    before = np.median(offset[early.stop - OFFSET_SAMPLES : early.stop])
-    return float(np.median(offset[late.start : late.start + OFFSET_SAMPLES]) - before)
 
 
 def _position_jumps(position: Array, last: int, first: int) -> bool:

@@ -182,7 +182,10 @@ def resample_uniformly(
         # Smooth for the position, which is differentiated; without overshoot for the effort.
         position = interpolate(short, position, np.clip(grid, short[0], short[-1]))
         effort = np.column_stack([np.interp(grid, short, column) for column in effort.T])
-    covered = _covered(grid, short, np.flatnonzero(np.diff(time) > longest))
+    covered = np.ones(grid.size, dtype=bool)
+    for gap in np.flatnonzero(np.diff(time) > longest):
+        first = np.searchsorted(grid, short[gap], 'right')
+        covered[first : np.searchsorted(grid, short[gap + 1])] = False
     stamps = grid if short[-1] == time[-1] else np.interp(grid, short, time)
     temperature = recording.temperature
     if temperature is not None:
@@ -222,15 +225,6 @@ def with_sampling_times(recording: Recording) -> Recording:
     time: Array = np.full(recording.time.shape, np.nan)
     time[is_finite(recording)] = times.time
     return dataclasses.replace(recording, time=time, notes=(*recording.notes, times.note))
-
-
-def _covered(grid: Array, time: Array, gaps: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-    """Return which times of the grid do not lie in gaps, given by the samples before them."""
-    covered = np.ones(grid.size, dtype=bool)
-    first = np.searchsorted(grid, time[gaps], 'right')
-    for start, stop in zip(first, np.searchsorted(grid, time[gaps + 1]), strict=True):
-        covered[start:stop] = False
-    return covered
 
 
 def _temperatures_at(grid: Array, time: Array, values: Array) -> Array:
@@ -314,7 +308,18 @@ def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> Un
     with np.errstate(divide='ignore'):  # a link on a spring has no drive
         largest = robot.limits.effort / np.abs(robot.drive_gain)
     cut = clipped_samples(even.effort, largest)
-    notes += [*_clipping_notes(robot, cut), *_quantization_notes(robot, even.effort)]
+    notes += [
+        f'the effort of {joint} is clipped in {100 * share:.1f} % of the samples: left out, run a '
+        'slower trajectory'
+        for joint, share in zip(robot.joints, cut.mean(axis=0), strict=True)
+        if share >= MIN_CLIPPED_SHARE
+    ]
+    notes += [
+        f'the effort of {joint} comes in steps of {step:.3g}: rounding is no noise, errors may be '
+        'larger than σ says'
+        for joint, step in zip(robot.joints, quantization_steps(even.effort), strict=True)
+        if step > 0.0
+    ]
     period, noise, trajectory = find_period(recording), None, None
     if period is not None:
         noise = noise_between_periods(even.effort * robot.drive_gain, rate, period)
@@ -367,21 +372,3 @@ def _check_efforts(recording: Recording, robot: Robot) -> None:
                 'dead: repair it and record again, or record with this joint at rest and name it '
                 'in robot.locked'
             )
-
-
-def _clipping_notes(robot: Robot, cut: npt.NDArray[np.bool_]) -> list[str]:
-    return [
-        f'the effort of {joint} is clipped in {100 * share:.1f} % of the samples: left out, run a '
-        'slower trajectory'
-        for joint, share in zip(robot.joints, cut.mean(axis=0), strict=True)
-        if share >= MIN_CLIPPED_SHARE
-    ]
-
-
-def _quantization_notes(robot: Robot, effort: Array) -> list[str]:
-    return [
-        f'the effort of {joint} comes in steps of {step:.3g}: rounding is no noise, errors may be '
-        'larger than σ says'
-        for joint, step in zip(robot.joints, quantization_steps(effort), strict=True)
-        if step > 0.0
-    ]
