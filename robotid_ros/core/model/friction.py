@@ -160,6 +160,7 @@ class TermKind:
     spring : whether it is a torque of a position that formats hold as it is, or say that they do
         not, and no friction
     of_recording : whether it is what a recording as a whole shows beside the robot as it then is
+    described : per parameter, the attribute of a URDF's `<dynamics>` that is its prior; '': none
 
     """
 
@@ -178,6 +179,7 @@ class TermKind:
     dry: tuple[tuple[float, ...], ...] = ()
     spring: bool = False
     of_recording: bool = False
+    described: tuple[str, ...] = ()
 
 
 def _warm_up(way: str, symbol: str, unit: str, shape: Callable[[Array], Array]) -> TermKind:
@@ -237,7 +239,9 @@ def _shrunk(
 LOAD_CONSTANTS = dict.fromkeys(('speed_scale', 'load_scale', 'load_low', 'load_high'), UNKNOWN)
 POSITION_CONSTANTS = dict.fromkeys(('position_low', 'position_high', 'position_mean'), UNKNOWN)
 TERMS: Mapping[str, TermKind] = {
-    'viscous': TermKind(('Fv',), (VISCOUS,), lambda dq, _: (dq,), positive=(True,)),
+    'viscous': TermKind(
+        ('Fv',), (VISCOUS,), lambda dq, _: (dq,), positive=(True,), described=('damping',)
+    ),
     'coulomb': TermKind(
         ('Fc',),
         (FORCE,),
@@ -245,6 +249,7 @@ TERMS: Mapping[str, TermKind] = {
         positive=(True,),
         jumps=True,
         dry=SYMMETRIC,
+        described=('friction',),
     ),
     'offset': TermKind(('off',), (FORCE,), lambda dq, _: (np.ones_like(dq),), positive=(False,)),
     'asymmetric_coulomb': TermKind(
@@ -254,12 +259,14 @@ TERMS: Mapping[str, TermKind] = {
         positive=(True, True),
         jumps=True,
         dry=((0.5, 0.5), (0.5, -0.5)),
+        described=('friction', 'friction'),
     ),
     'asymmetric_viscous': TermKind(
         ('Fvp', 'Fvm'),
         (VISCOUS, VISCOUS),
         lambda dq, _: (np.maximum(dq, 0.0), np.minimum(dq, 0.0)),
         positive=(True, True),
+        described=('damping', 'damping'),
     ),
     'stiction': TermKind(
         ('Fs', 'Fsc'),
@@ -268,6 +275,7 @@ TERMS: Mapping[str, TermKind] = {
         {'stiction_steepness': 1000.0, 'stribeck_slope': 20.0},
         (True, False),
         searched='stribeck_slope',
+        described=('friction', ''),
     ),
     'stribeck': TermKind(
         ('Fst',),
@@ -284,6 +292,7 @@ TERMS: Mapping[str, TermKind] = {
         lambda dq, constants: (np.tanh(constants['tanh_steepness'] * dq),),
         {'tanh_steepness': 100.0},
         (True,),
+        described=('friction',),
     ),
     # Where no path is known, it is Coulomb friction.
     'presliding': TermKind(
@@ -293,6 +302,7 @@ TERMS: Mapping[str, TermKind] = {
         {'presliding_distance': 0.01},
         (True,),
         of_path=partial(maxwell_slip, 'presliding_distance'),
+        described=('friction',),
         searched='presliding_distance',
         dry=SYMMETRIC,
     ),
@@ -326,6 +336,7 @@ TERMS: Mapping[str, TermKind] = {
         {'makkar_gamma2': 100.0, 'makkar_gamma3': 10.0, 'makkar_gamma5': 100.0},
         (False, True),
         searched='makkar_gamma3',
+        described=('', 'friction'),
     ),
     # A spring or counterbalance, Kq q; `offset` holds where it rests. Springs pull back: one that
     # pushes away would be gravity or geometry that the model has wrong.
@@ -357,6 +368,13 @@ OF_POSITION = frozenset(
 # Symbols of columns that a mixed model shrinks.
 SHRUNK = frozenset(s for kind in TERMS.values() if kind.amplitude for s in kind.symbols)
 
+# Symbols whose prior a description gives, and by which attribute.
+DESCRIBED = {
+    symbol: attribute
+    for kind in TERMS.values()
+    for symbol, attribute in zip(kind.symbols, kind.described, strict=False)
+    if attribute
+}
 PLAIN_SYMBOLS = tuple(TERMS[name].symbols[0] for name in PLAIN)
 # Symbols of friction that can hold a joint where it is.
 DRY = frozenset(s for kind in TERMS.values() if kind.dry for s in kind.symbols)

@@ -10,7 +10,7 @@ from ...exceptions import ConfigurationError, UnknownNameError
 from ..arrays import Array, frozen
 from .assumed_inertials import with_inertials
 from .elastic_robot import elastic_robot
-from .friction import FrictionTerm, make_terms, PLAIN, TERMS
+from .friction import DESCRIBED, FrictionTerm, make_terms, PLAIN, TERMS
 from .parameters import drive_symbols, from_pinocchio, INERTIAL, numbered, Parameter
 from .robot import Coupling, Limits, Robot
 from .robot_description import Description, read_description
@@ -129,11 +129,12 @@ def _prior(description: Description, parameters: tuple[Parameter, ...]) -> Array
 
 def _friction_prior(damping: Array, dry_friction: Array) -> dict[str, float]:
     """Return what a URDF's `<dynamics>` says of friction parameters, by name."""
-    values: dict[str, float] = {}
-    for j, (viscous, dry) in enumerate(zip(damping, dry_friction, strict=True), start=1):
-        values |= {f'{symbol}{j}': float(viscous) for symbol in ('Fv', 'Fvp', 'Fvm')}
-        values |= {f'{symbol}{j}': float(dry) for symbol in ('Fc', 'Fs', 'Fcp', 'Fcm')}
-    return values
+    given = {'damping': damping, 'friction': dry_friction}
+    return {
+        f'{symbol}{j}': float(value)
+        for symbol, attribute in DESCRIBED.items()
+        for j, value in enumerate(given[attribute], start=1)
+    }
 
 
 def with_friction(robot: Robot, friction: tuple[tuple[FrictionTerm, ...], ...]) -> Robot:
